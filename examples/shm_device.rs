@@ -1,4 +1,4 @@
-//! What shared memory costs at the level of the device, beside the bare cache line of the same run.
+//! Benchmark of the device `shm`, beside the transfer of a bare cache line in the same run.
 //!
 //! Two threads, each confined to a processor. `cargo run --release --example shm_device`. (It is no
 //! `bench` target: that would build the library a second time, without `panic = "abort"`, under the
@@ -42,13 +42,13 @@ fn main() {
             println!("  stream of {:4} KiB {speed:5.1} GB/s", message >> 10);
         }
     }
-    for lanes in [0, 1, 16] {
-        println!("empty poll, {lanes:2} lanes: {:4.1} ns", empty_poll(lanes));
+    for rings in [0, 1, 16] {
+        println!("empty poll, {rings:2} rings: {:4.1} ns", empty_poll(rings));
     }
     println!("arm and disarm: {:.0} ns", arm());
 }
 
-/// Runs one function on each processor and returns what the first one says.
+/// Runs one function on each processor and returns the result of the first.
 fn both<T: Send>(
     cpus: &[usize], first: impl FnOnce() -> T + Send, second: impl FnOnce() + Send,
 ) -> T {
@@ -78,7 +78,7 @@ fn pair() -> (Shm, Shm) {
     (ranks.remove(0), ranks.remove(0))
 }
 
-/// Keeps the processor busy between arrival and answer, as the layers above will: so many times a
+/// Keeps the processor busy between arrival and reply, as the layers above do: `work` times a
 /// multiplication and an addition.
 fn think(work: u32) {
     let mut value = black_box(1_u64);
@@ -87,7 +87,7 @@ fn think(work: u32) {
     }
 }
 
-/// Nanoseconds that a changed line takes to the other processor, and the work there.
+/// Nanoseconds for the transfer of a changed line to the other processor and the work there.
 fn bare_line(cpus: &[usize], work: u32) -> f64 {
     #[repr(align(128))]
     struct Line(AtomicU64);
@@ -185,7 +185,7 @@ fn rate(cpus: &[usize], len: usize) -> f64 {
 
 /// Gigabytes a second for messages of `message` bytes, each answered by an empty packet.
 fn stream(cpus: &[usize], message: usize) -> f64 {
-    /// Copies packets to where their message goes.
+    /// Copies packets to their message.
     struct Assemble {
         message: Vec<u8>,
         filled: usize,
@@ -209,7 +209,7 @@ fn stream(cpus: &[usize], message: usize) -> f64 {
         let mut open = 0;
         for _ in 0..messages {
             for part in source.chunks(packet) {
-                let fill = |room: &mut [u8]| room.copy_from_slice(part);
+                let fill = |packet: &mut [u8]| packet.copy_from_slice(part);
                 while sender.send(1, &header, part.len(), fill).is_err() {
                     spin_loop();
                 }
@@ -239,13 +239,13 @@ fn stream(cpus: &[usize], message: usize) -> f64 {
     both(cpus, send, receive)
 }
 
-/// Nanoseconds of a poll that finds nothing, with so many senders that have lanes.
-fn empty_poll(lanes: usize) -> f64 {
+/// Nanoseconds of an empty poll, with this number of rings in use.
+fn empty_poll(rings: usize) -> f64 {
     const POLLS: u32 = 2_000_000;
-    let mut ranks = network(lanes + 1);
+    let mut ranks = network(rings + 1);
     let mut sink = Words::default();
     for _ in 0..20 {
-        for sender in 1..=lanes {
+        for sender in 1..=rings {
             ranks[sender].send_short(0, &Header::default(), b"").unwrap();
             ranks[0].poll(&mut sink);
         }
@@ -257,7 +257,7 @@ fn empty_poll(lanes: usize) -> f64 {
     begin.elapsed().as_nanos() as f64 / f64::from(POLLS)
 }
 
-/// Nanoseconds of announcing sleep and taking it back.
+/// Nanoseconds of `arm` and `disarm`.
 fn arm() -> f64 {
     const TIMES: u32 = 20_000;
     let (mut device, _other) = pair();

@@ -1,4 +1,4 @@
-//! What 8 bytes cost from one process to another at the level of the device and of the engine.
+//! Latency of 8 bytes between two processes, at the level of the device and of the engine.
 //!
 //! `stages device|engine WINDOWS` prints nanoseconds one way, one figure a window of round trips
 //! (see `scripts/bench-peers --groups stages`). Each of the two processes is confined to a
@@ -21,7 +21,7 @@ use platform::base::Peer;
 use platform::sys::{cpu, shm};
 
 const TRIPS: u32 = 1000;
-/// Tells the second process where the segment is: process and descriptor.
+/// Variable with the segment for the second process: pid and descriptor.
 const SEGMENT: &str = "STAGES_SEGMENT";
 
 fn main() {
@@ -30,17 +30,17 @@ fn main() {
     let windows = windows.parse().expect("a number of windows");
     let cpus = cpu::affinity().expect("the affinity mask");
     assert!(cpus.len() >= 2, "two processors are needed");
-    if let Ok(place) = env::var(SEGMENT) {
-        let (pid, number) = place.split_once(' ').expect("two numbers");
+    if let Ok(location) = env::var(SEGMENT) {
+        let (pid, number) = location.split_once(' ').expect("two numbers");
         let segment = shm::open_of(pid.parse().unwrap(), number.parse().unwrap()).unwrap();
         cpu::set_affinity(&cpus[1..2]).unwrap();
         run(Shm::attach(segment, 1, &[0, 1], CopyMethod::Pipe).unwrap(), 1, stage, windows);
         return;
     }
     let segment = shm::create().expect("shared memory");
-    let place = format!("{} {}", id(), segment.as_raw_fd());
+    let location = format!("{} {}", id(), segment.as_raw_fd());
     let own = env::current_exe().expect("the path of this program");
-    let mut other = Command::new(own).args(&words).env(SEGMENT, place).spawn().unwrap();
+    let mut other = Command::new(own).args(&words).env(SEGMENT, location).spawn().unwrap();
     cpu::set_affinity(&cpus[..1]).unwrap();
     let device = Shm::attach(segment.try_clone().unwrap(), 0, &[0, 1], CopyMethod::Pipe).unwrap();
     for figure in run(device, 0, stage, windows) {

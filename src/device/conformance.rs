@@ -1,9 +1,9 @@
 //! The device contract as a test suite, for every device, bare and inside the middleware devices.
 //!
-//! Every packet is numbered by its sender, and its length and bytes follow from the number, so
-//! loss, repetition, reordering and damage all fail in the same place: [`Expect`]. Some checks take
-//! turns between the ranks in one thread, from a seed; the others give each rank a thread.
-//! No check asserts a time, but each gives up instead of hanging.
+//! Senders number their packets, and length and bytes follow from the number, so loss, repetition,
+//! reordering and damage all fail in the same place: [`Expect`]. In some checks the ranks take turns in
+//! one thread, in the order of a seed; in others each rank has a thread. No check asserts a time, but
+//! each has a time limit without progress.
 
 mod rma;
 mod shared_segment;
@@ -19,10 +19,10 @@ use crate::device::middleware::fault::Fault;
 use crate::device::middleware::trace::Trace;
 use platform::base::{Peer, Random};
 
-/// How long a check may see nothing happen before it fails.
+/// The time without progress after which a check fails.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Tries after which an injected refusal can no longer be the reason for [`Busy`].
+/// Tries after which an injected fault cannot be the reason for [`Busy`].
 const TRIES_MAX: usize = 10_000;
 
 /// Runs the suite on the devices that `network` makes: ranks 0, 1, ... of one new network.
@@ -38,7 +38,7 @@ pub(crate) fn check<D: Device>(network: impl Fn(usize) -> Vec<D>) {
     });
 }
 
-/// Runs only what is about one-sided access and programs, for interfaces of other kinds.
+/// Runs the checks of one-sided access and programs only, for interfaces of other kinds.
 pub(crate) fn check_offload<D: Device>(network: impl Fn(usize) -> Vec<D>) {
     rma::check(&network);
     trigger::check(&network);
@@ -121,7 +121,7 @@ impl BytePattern {
     }
 }
 
-/// A sink that knows what must come next from each peer.
+/// A sink that compares each packet with the next one of its sender.
 struct Expect {
     pattern: BytePattern,
     streams: Vec<PacketStream>,
@@ -150,7 +150,7 @@ struct TestRank<D> {
     device: D,
     me: usize,
     sends: Vec<PacketStream>,
-    /// Refused, to be sent first.
+    /// Refused packets, sent first.
     pending: Vec<Option<TestPacket>>,
     expect: Expect,
 }
@@ -181,9 +181,9 @@ impl<D: Device> TestRank<D> {
         let data = self.expect.pattern.bytes(packet.header.words[0], packet.len);
         let mut filled = false;
         let sent = if packet.long {
-            self.device.send(peer as Peer, &packet.header, packet.len, |room| {
+            self.device.send(peer as Peer, &packet.header, packet.len, |packet| {
                 filled = true;
-                room.copy_from_slice(data);
+                packet.copy_from_slice(data);
             })
         } else {
             filled = true;
@@ -210,21 +210,21 @@ impl<D: Device> TestRank<D> {
         polled
     }
 
-    /// Polls until `arrived` packets have come since the beginning.
+    /// Polls until `arrived` packets have arrived since the beginning.
     fn poll_until(&mut self, arrived: usize) {
-        let mut patience = TestDeadline::new();
+        let mut deadline = TestDeadline::new();
         while self.expect.arrived < arrived {
             if self.poll() == 0 {
-                patience.wait();
+                deadline.wait();
             } else {
-                patience = TestDeadline::new();
+                deadline = TestDeadline::new();
             }
         }
         assert_eq!(self.expect.arrived, arrived, "a packet too many at rank {}", self.me);
     }
 }
 
-/// Gives the processor away until something happens or it has been too long.
+/// Yields the processor; panics after [`TIMEOUT`].
 struct TestDeadline(Instant);
 
 impl TestDeadline {
@@ -234,7 +234,7 @@ impl TestDeadline {
 
     #[track_caller]
     fn wait(&self) {
-        assert!(self.0.elapsed() < TIMEOUT, "nothing happens");
+        assert!(self.0.elapsed() < TIMEOUT, "no progress");
         thread::yield_now();
     }
 }
@@ -256,23 +256,23 @@ fn every_size_arrives<D: Device>(devices: Vec<D>) {
     for number in 0..2 * (caps.packet_max as u64 + 1) {
         let (len, header) = (number as usize / 2, Header { words: [number, !0], kind: 255 });
         let data = pattern.bytes(number, len);
-        let patience = TestDeadline::new();
+        let deadline = TestDeadline::new();
         let mut send = || {
             if number % 2 == 0 && len <= caps.short_max {
                 sender.send_short(1, &header, data)
             } else {
-                sender.send(1, &header, len, |room| room.copy_from_slice(data))
+                sender.send(1, &header, len, |packet| packet.copy_from_slice(data))
             }
         };
         while send().is_err() {
             receiver.poll(&mut sink);
-            patience.wait();
+            deadline.wait();
         }
     }
-    let patience = TestDeadline::new();
+    let deadline = TestDeadline::new();
     while sink.1 < 2 * (caps.packet_max + 1) {
         receiver.poll(&mut sink);
-        patience.wait();
+        deadline.wait();
     }
 }
 
@@ -308,7 +308,7 @@ fn a_full_device_is_busy_until_polled<D: Device>(devices: Vec<D>) {
             }
         }
         let sent = ranks[0].sent(1);
-        // One full rank does not stop the others.
+        // A full rank does not affect the others.
         assert!((0..TRIES_MAX).any(|_| ranks[0].send(2).is_ok()), "rank 2 is not full");
         let sent_to_2 = ranks[0].sent(2);
         ranks[2].poll_until(sent_to_2);
@@ -323,7 +323,7 @@ fn a_poll_is_bounded<D: Device>(mut devices: Vec<D>) {
     struct Refill<'a, D>(&'a mut D, usize);
     impl<D: Device> PacketSink for Refill<'_, D> {
         fn packet(&mut self, _from: Peer, header: &Header, data: &[u8]) {
-            // A refusal may end it too; that is why it is tried more than once.
+            // Several tries, because a fault may be injected.
             let _ = (0..100).find(|_| self.0.send_short(1, header, data).is_ok());
             self.1 += 1;
             assert!(self.1 < 100_000, "one poll goes on as long as packets arrive");
@@ -344,7 +344,7 @@ fn threads_keep_order<D: Device>(devices: Vec<D>, packets: usize) {
         for mut rank in TestRank::all(devices) {
             scope.spawn(move || {
                 let peers: Vec<_> = (0..count).filter(|peer| *peer != rank.me).collect();
-                let mut patience = TestDeadline::new();
+                let mut deadline = TestDeadline::new();
                 while peers.iter().any(|peer| rank.sent(*peer) < packets) {
                     let before = rank.expect.arrived;
                     let mut moved = false;
@@ -353,9 +353,9 @@ fn threads_keep_order<D: Device>(devices: Vec<D>, packets: usize) {
                     }
                     rank.poll();
                     if moved || rank.expect.arrived > before {
-                        patience = TestDeadline::new();
+                        deadline = TestDeadline::new();
                     } else {
-                        patience.wait();
+                        deadline.wait();
                     }
                 }
                 rank.poll_until(packets * peers.len());
@@ -371,12 +371,12 @@ fn many_send_to_one<D: Device>(devices: Vec<D>, packets: usize) {
     thread::scope(|scope| {
         for mut rank in ranks {
             scope.spawn(move || {
-                let mut patience = TestDeadline::new();
+                let mut deadline = TestDeadline::new();
                 while rank.sent(0) < packets {
                     if rank.send(0).is_ok() {
-                        patience = TestDeadline::new();
+                        deadline = TestDeadline::new();
                     } else {
-                        patience.wait();
+                        deadline.wait();
                     }
                 }
             });
@@ -401,7 +401,7 @@ fn a_packet_after_arm_wakes<D: Device>(devices: Vec<D>) {
     for turn in 1..=100 {
         let wake = ranks[1].device.arm();
         assert_eq!(ranks[1].poll(), 0);
-        assert!(!has_fired(&wake), "woken by nothing");
+        assert!(!has_fired(&wake), "woken without a packet");
         assert!((0..TRIES_MAX).any(|_| ranks[0].send(1).is_ok()));
         assert!(matches!(wake, WakeSource::Never) || has_fired(&wake), "not woken");
         ranks[1].device.disarm();
@@ -414,7 +414,7 @@ fn waking_oneself_wakes<D: Device>(devices: Vec<D>) {
     for _ in 0..3 {
         let wake = ranks[1].device.arm();
         ranks[1].device.wake_self();
-        assert!(matches!(wake, WakeSource::Never) || has_fired(&wake), "not roused");
+        assert!(matches!(wake, WakeSource::Never) || has_fired(&wake), "not woken");
         ranks[1].device.disarm();
     }
     ranks[1].device.wake_self();
@@ -436,10 +436,10 @@ fn arming_never_loses_a_packet<D: Device>(devices: Vec<D>, packets: usize) {
     thread::scope(|scope| {
         scope.spawn(move || {
             let mut random = Random::new(5);
-            let patience = TestDeadline::new();
+            let deadline = TestDeadline::new();
             while sender.sent(1) < packets {
                 if sender.send(1).is_err() || random.one_in(10) {
-                    patience.wait();
+                    deadline.wait();
                 }
                 (0..random.below(300)).for_each(|_| std::hint::spin_loop());
             }
@@ -450,9 +450,9 @@ fn arming_never_loses_a_packet<D: Device>(devices: Vec<D>, packets: usize) {
             }
             let wake = receiver.device.arm();
             if receiver.poll() == 0 {
-                let patience = TestDeadline::new();
+                let deadline = TestDeadline::new();
                 while !has_fired(&wake) && !matches!(wake, WakeSource::Never) {
-                    patience.wait();
+                    deadline.wait();
                 }
             }
             receiver.device.disarm();

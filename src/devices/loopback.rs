@@ -1,11 +1,12 @@
-//! N ranks in one process, for tests: small bounded queues, so that tests meet back-pressure.
+//! The test device: N ranks in one process, with small bounded queues, so that tests meet
+//! back-pressure.
 //!
-//! A rank has one queue of arrivals behind a lock, shared by all its senders. A rank may send to
-//! itself. Ranks may live in threads of their own or take turns in one. Their rooms lie in memory
-//! that a file without a name stands for, so that pages which nobody uses take none.
+//! A rank has one queue behind a lock for all its senders. A rank may send to itself. Ranks may be in
+//! threads of their own or take turns in one thread. Their shared segments lie in an anonymous file,
+//! so that unused pages take no memory.
 //!
-//! One-sided access and programs of deferred work go over a network of their own ([`LIMITS`]), which
-//! a seed moves and which keeps no order: what a program must not rely on does not happen there.
+//! One-sided access and programs of deferred work use a network of their own ([`LIMITS`]). A seed drives
+//! it, and it keeps no order, so a program that relies on order fails its tests.
 #![allow(unsafe_code)]
 
 mod network;
@@ -27,16 +28,16 @@ use network::LoopbackNetwork;
 use platform::base::Peer;
 use platform::sys::{futex, shm};
 
-/// Packets that wait at a rank before its senders meet [`Busy`].
+/// Packets in the queue of a rank; with more, senders get [`Busy`].
 pub(crate) const QUEUE_PACKETS: usize = 8;
 
-/// Bytes: the same bound as a cache line leaves, so that tests cross it as on shared memory.
+/// In bytes: the limit of the device `shm`, so that tests cross it too.
 pub(crate) const SHORT_MAX: usize = 40;
 
-/// Bytes: small, so that a test message needs many packets.
+/// In bytes: small, so that a test message needs many packets.
 pub(crate) const PACKET_MAX: usize = 256;
 
-/// One rank of a network that [`Loopback::network`] made.
+/// One rank of a network ([`Loopback::network`]).
 pub struct Loopback {
     me: Peer,
     inboxes: Arc<[LoopbackInbox]>,
@@ -48,14 +49,14 @@ pub struct Loopback {
 
 /// The interfaces of all ranks.
 struct SharedNetwork {
-    wire: Mutex<LoopbackNetwork>,
-    /// Whether something may happen by itself.
+    interfaces: Mutex<LoopbackNetwork>,
+    /// Whether an interface may have work.
     is_active: AtomicBool,
 }
 
 struct LoopbackInbox {
     arrivals: Mutex<ArrivalQueue>,
-    /// A level of the rank's counters has changed: the programs that its host runs want a look.
+    /// A counter of the rank has changed: programs that the host runs may have work.
     host_work_due: AtomicBool,
     /// Counts wake-ups; what an armed rank sleeps on.
     wakes: Arc<WakeCounter>,
@@ -77,24 +78,24 @@ struct QueuedPacket {
 struct WakeCounter(AtomicU32);
 
 impl Loopback {
-    /// The ranks `0..ranks`, in order, connected to each other and to themselves.
+    /// The ranks `0..ranks`, in order.
     pub fn network(ranks: usize) -> Vec<Self> {
         Self::offloading(ranks, 0, |_| LIMITS)
     }
 
-    /// The same with interfaces of other limits, and another order of what happens between them.
+    /// The ranks `0..ranks`, with interfaces of other limits and with the order of events of `seed`.
     pub fn offloading(
         ranks: usize, seed: u64, limits: impl Fn(Peer) -> InterfaceLimits,
     ) -> Vec<Self> {
         let inboxes: Arc<[LoopbackInbox]> = (0..ranks).map(|_| LoopbackInbox::new()).collect();
-        let wire = Mutex::new(LoopbackNetwork::new(ranks, seed, limits));
-        let network = Arc::new(SharedNetwork { wire, is_active: AtomicBool::new(false) });
-        let rooms = segment_pool(ranks);
+        let interfaces = Mutex::new(LoopbackNetwork::new(ranks, seed, limits));
+        let network = Arc::new(SharedNetwork { interfaces, is_active: AtomicBool::new(false) });
+        let segments = segment_pool(ranks);
         let rank = |me| Self {
             me,
             inboxes: inboxes.clone(),
             network: network.clone(),
-            segments: rooms.clone(),
+            segments: segments.clone(),
             delivered: 0,
         };
         (0..ranks as Peer).map(rank).collect()
@@ -105,11 +106,11 @@ impl Loopback {
     }
 }
 
-/// The rooms of so many ranks, if the system has memory for them.
+/// The shared segments of this number of ranks, if the system has memory for them.
 fn segment_pool(ranks: usize) -> Option<SegmentPool> {
     let memory = shm::map(shm::create().ok()?, SegmentPool::bytes(ranks)?.max(1)).ok()?;
     let start = NonNull::new(memory.as_mut_ptr())?;
-    // SAFETY: a new mapping of that size, on a page and all zero, which is for nothing else.
+    // SAFETY: a new mapping of that size, at a page boundary, all zero and without another use.
     Some(unsafe { SegmentPool::new(start, ranks, Arc::new(memory)) })
 }
 
@@ -122,7 +123,7 @@ impl LoopbackInbox {
         }
     }
 
-    /// Wakes the rank if it sleeps.
+    /// Wakes the rank if it is armed.
     fn wake(&self) {
         if std::mem::take(&mut self.arrivals.lock().is_armed) {
             self.wakes.0.fetch_add(1, Ordering::SeqCst);
@@ -160,7 +161,7 @@ impl Device for Loopback {
 
     fn poll(&mut self, sink: &mut impl PacketSink) -> usize {
         self.advance_network();
-        // Taken whole before the first is delivered: the batch is bounded by the queue.
+        // The whole queue, before the first delivery: so the batch is bounded.
         let packets = std::mem::take(&mut self.inbox(self.me).arrivals.lock().packets);
         for packet in &packets {
             sink.packet(packet.from, &packet.header, &packet.data);
@@ -209,13 +210,13 @@ impl Device for Loopback {
     }
 }
 
-/// What this rank has sent still arrives; nothing touches its memory any more.
+/// Transfers of this rank still arrive; later, nothing accesses its memory.
 impl Drop for Loopback {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             self.run_to_quiescence();
         }
-        self.network.wire.lock().remove_rank(self.me);
+        self.network.interfaces.lock().remove_rank(self.me);
     }
 }
 
@@ -229,20 +230,20 @@ impl SharedMemory for Loopback {
     }
 
     fn release(&mut self, number: u32) {
-        if let Some(rooms) = &self.segments {
-            rooms.release(number);
+        if let Some(segments) = &self.segments {
+            segments.release(number);
         }
     }
 
-    fn enter(&mut self, number: u32, seats: &[Peer]) -> Option<SharedSegment> {
-        let seat = seats.iter().position(|peer| *peer == self.me)?;
-        seats.iter().all(|peer| (*peer as usize) < self.inboxes.len()).then_some(())?;
-        self.segments.as_ref()?.enter(number, seat, seats.len())
+    fn enter(&mut self, number: u32, ranks: &[Peer]) -> Option<SharedSegment> {
+        let local_rank = ranks.iter().position(|peer| *peer == self.me)?;
+        ranks.iter().all(|peer| (*peer as usize) < self.inboxes.len()).then_some(())?;
+        self.segments.as_ref()?.enter(number, local_rank, ranks.len())
     }
 
-    fn leave(&mut self, room: SharedSegment) {
-        if let Some(rooms) = &self.segments {
-            rooms.leave(room);
+    fn leave(&mut self, segment: SharedSegment) {
+        if let Some(segments) = &self.segments {
+            segments.leave(segment);
         }
     }
 }

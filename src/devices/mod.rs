@@ -1,6 +1,15 @@
-//! The devices: each carries packets in its own way, and none knows another (`device` says how).
+//! The devices, which implement the contract in `device`, and their parts.
 //!
-//! [`rings`] is no device: it is what those have in common whose ranks share memory.
+//! | module | |
+//! |---|---|
+//! | [`shm`] | device: ranks of a node, by shared memory |
+//! | [`tofu`] | device: ranks of a node, by simulated network interfaces |
+//! | [`loopback`] | device: ranks of a process, for tests |
+//! | [`rings`] | queues and rings in shared memory, for `shm` and `tofu` |
+//! | [`interface`] | a network interface with deferred work as a value, for `tofu` and `loopback` |
+//! | [`torus`] | the network between simulated interfaces, for `tofu` and `suiro-sim` |
+//!
+//! No device knows another.
 
 pub(crate) mod interface;
 pub mod loopback;

@@ -1,8 +1,8 @@
-//! Collective operations in a room, against what they are defined to do.
+//! Collective operations in a shared segment, compared with their definitions.
 //!
-//! Each seed is a program of calls that all ranks begin in one order and at their own time, on
-//! ranks that take turns at random, so that some run far ahead of others. The operation of the
-//! reductions does not commute: it tells in which order operands were combined.
+//! Each seed is a program of calls that all ranks begin in one order and at their own time. Ranks take
+//! turns at random, so some run far ahead of others. The operation of the reductions does not commute,
+//! so a result shows the order in which operands were combined.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ fn composition() -> ReductionOperator {
     ReductionOperator::application(false, &datatype, kernel)
 }
 
-/// What the operands of all ranks make, in the order of ranks.
+/// The composition of the operands of all ranks, in the order of ranks.
 fn composed(operands: impl DoubleEndedIterator<Item = Vec<u8>>) -> Vec<u8> {
     let fold = |mut right: Vec<u8>, left: Vec<u8>| {
         compose(&left, &mut right);
@@ -66,7 +66,7 @@ struct DrawnCall {
     in_place: bool,
 }
 
-/// The part of a rank in a call: its memory, and what it must have after.
+/// The part of a rank in a call: its memory, and the expected result.
 struct Part {
     call: Option<Call>,
     _send: Memory,
@@ -133,7 +133,7 @@ impl DrawnCall {
         self.blocks.iter().map(&mut next).collect()
     }
 
-    /// What a rank sends, what its receive buffer holds before in place, and after.
+    /// The data of a rank, its receive buffer before a call in place, and after the call.
     fn buffers(&self, rank: u32) -> (Vec<u8>, Vec<u8>, Vec<u8>) {
         let (own, total) = (self.blocks[rank as usize], self.blocks.iter().sum());
         let all = || (0..self.ranks).map(|rank| (rank, self.blocks[rank as usize]));
@@ -180,7 +180,7 @@ impl DrawnCall {
                 let data = self.data(rank, total);
                 let mut after = composed(blocks.into_iter());
                 if self.in_place {
-                    // What comes after the result is not looked at.
+                    // Bytes after the result are not compared.
                     after.truncate(own);
                 }
                 (data.clone(), data, after)
@@ -257,26 +257,26 @@ impl DrawnCall {
     }
 }
 
-/// A rank: its end of the room, and how far it is in the program.
+/// A rank: its collectives of the segment, and its position in the program.
 struct Rank {
     collective: SharedCollective,
     engine: Engine<Loopback>,
     begun: usize,
 }
 
-fn room_of(ranks: u32) -> Vec<Rank> {
-    let seats: Vec<Peer> = (0..ranks).collect();
+fn segment_of(ranks: u32) -> Vec<Rank> {
+    let peers: Vec<Peer> = (0..ranks).collect();
     let rank = |(device, me)| {
         let mut engine = Engine::new(device, me, ranks as usize);
-        let room = engine.shared().unwrap().enter(0, &seats).unwrap();
-        Rank { collective: SharedCollective::new(room, seats.clone(), 2), engine, begun: 0 }
+        let segment = engine.shared().unwrap().enter(0, &peers).unwrap();
+        Rank { collective: SharedCollective::new(segment, peers.clone(), 2), engine, begun: 0 }
     };
     Loopback::network(ranks as usize).into_iter().zip(0..).map(rank).collect()
 }
 
-/// Runs what each rank has to do, in turns; the errors of each rank.
+/// Runs the program of each rank, in turns; returns the errors of each rank.
 fn run(random: &mut Random, program: &mut [Vec<Part>], errors: &mut [Vec<String>]) {
-    let mut ranks = room_of(program.len() as u32);
+    let mut ranks = segment_of(program.len() as u32);
     let calls = program[0].len();
     let mut quiet = 0;
     while ranks.iter().any(|rank| rank.begun < calls || !rank.collective.is_complete()) {
@@ -294,7 +294,7 @@ fn run(random: &mut Random, program: &mut [Vec<Part>], errors: &mut [Vec<String>
             errors[chosen].push(error.to_string());
         }
         quiet = if ended { 0 } else { quiet + 1 };
-        assert!(quiet < 20_000, "ranks wait for ever");
+        assert!(quiet < 20_000, "no progress");
     }
 }
 
@@ -318,12 +318,12 @@ fn program(seed: u64) {
 }
 
 #[test]
-fn rooms_carry_every_collective() {
+fn shared_segments_carry_every_collective() {
     (0..60).for_each(program);
 }
 
 #[test]
-fn ranks_that_disagree_are_told_and_go_on() {
+fn ranks_in_different_calls_get_errors_and_continue() {
     let data = || Memory::owned(vec![7; 100_000]);
     let memory = [data(), data()];
     let part = |call: Call| Part {

@@ -33,11 +33,11 @@ impl TestBuffer {
 
     #[allow(unsafe_code)]
     pub(super) fn span(&mut self) -> Span {
-        // SAFETY: a box does not move; tests read it by `bytes` when the accesses to it are over.
+        // SAFETY: a box does not move; tests read it by `bytes` after the accesses to it.
         unsafe { Span::of(&mut self.0) }
     }
 
-    /// What it holds, read as the device would.
+    /// The content, read as the device reads it.
     pub(super) fn bytes(&mut self) -> Vec<u8> {
         let mut bytes = vec![0; self.0.len()];
         self.span().read(0, &mut bytes);
@@ -45,22 +45,22 @@ impl TestBuffer {
     }
 }
 
-/// Polls everybody once.
+/// Polls all ranks once.
 pub(super) fn poll_all<D: Device>(devices: &mut [D]) {
     devices.iter_mut().for_each(|device| {
         device.poll(&mut Ignore);
     });
 }
 
-/// Waits for the end of an access of rank `me`.
+/// Waits for the completion of an access of rank `me`.
 fn end<D: Device>(devices: &mut [D], me: usize, ticket: RmaTicket) -> Result {
-    let patience = TestDeadline::new();
+    let deadline = TestDeadline::new();
     loop {
         if let Some(end) = rma(&mut devices[me]).take_completion(ticket) {
             return end;
         }
         poll_all(devices);
-        patience.wait();
+        deadline.wait();
     }
 }
 
@@ -211,7 +211,7 @@ fn additions_are_atomic<D: Device>(mut devices: Vec<D>) {
     assert_eq!(number(&mut target), olds.len() as u64);
 }
 
-/// The class of the error that an access ends with.
+/// The class of the error of an access.
 fn class<D: Device>(
     devices: &mut [D], access: impl FnOnce(&mut dyn Rma) -> Result<RmaTicket>,
 ) -> Option<ErrorClass> {

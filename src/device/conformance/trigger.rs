@@ -1,9 +1,9 @@
 //! The part of the suite about programs of deferred work, for devices that run them.
 //!
-//! Most checks run a ring: each rank tells the one before it that it is ready to receive, and puts
-//! its block into the memory of the one after it when that is ready. The levels are those of two
-//! rounds: one arrival that weighs 3, then two (the block, and the end of the own put) that weigh 1.
-//! For queues in session mode, it is a counter for each round.
+//! Most checks run a ring: each rank signals to the rank before it that it is ready to receive, and
+//! puts its block into the memory of the rank after it when that rank is ready. There are two rounds:
+//! one arrival that adds 3, then two (the block, and the completion of the own put) that add 1 each.
+//! For queues in session mode, each round has a counter of its own.
 
 use std::sync::Arc;
 use std::thread;
@@ -111,25 +111,25 @@ struct LoadedRank {
     key: MemoryKey,
     from: TestBuffer,
     into: TestBuffer,
-    /// Instances that are over.
-    over: u64,
-    under_way: bool,
+    /// Instances that have completed.
+    completed: u64,
+    is_active: bool,
 }
 
 impl LoadedRank {
     fn fill(&mut self, rank: usize) {
-        let byte = (rank as u64 + 3 * self.over) as u8;
+        let byte = (rank as u64 + 3 * self.completed) as u8;
         let len = self.from.span().len();
         self.from.span().write(0, &vec![byte; len]);
     }
 
-    /// What the rank before has put into the instance that is just over.
+    /// Checks the block of the rank before, after the completion of an instance.
     fn check(&mut self, rank: usize, ranks: usize) {
         let before = (rank + ranks - 1) % ranks;
-        let byte = (before as u64 + 3 * self.over) as u8;
+        let byte = (before as u64 + 3 * self.completed) as u8;
         let arrived = self.into.bytes();
-        assert!(arrived.iter().all(|at| *at == byte), "instance {} of rank {rank}", self.over);
-        // A later instance must not have written here: what comes next comes after the next start.
+        assert!(arrived.iter().all(|at| *at == byte), "instance {} of rank {rank}", self.completed);
+        // A later instance cannot have written here: its puts come after the next start.
         self.into.span().write(0, &vec![!byte; arrived.len()]);
     }
 }
@@ -147,7 +147,7 @@ fn load<D: Device>(devices: &mut [D], block: usize, host: u32) -> Vec<LoadedRank
         rma(device).register(into.span(), RemoteAccess::ReadWrite).unwrap()
     };
     let keys: Vec<_> = devices.iter_mut().zip(&mut memory).map(register).collect();
-    let mut seats = Vec::new();
+    let mut loaded = Vec::new();
     for (rank, (mut from, mut into)) in memory.into_iter().enumerate() {
         let linked = |peer: usize| PeerBinding {
             rank: peer as u32,
@@ -157,29 +157,37 @@ fn load<D: Device>(devices: &mut [D], block: usize, host: u32) -> Vec<LoadedRank
         };
         let mut peers = vec![(rank + ranks - 1) % ranks, (rank + 1) % ranks];
         peers.dedup();
-        let loading = ProgramBinding {
+        let binding = ProgramBinding {
             program: Arc::new(ring_program(rank, ranks, block, class)),
             counters: counters[rank].clone(),
             memory: vec![(Buffer::User(0), from.span()), (Buffer::User(1), into.span())],
             peers: peers.into_iter().map(linked).collect(),
         };
         let by_host = host >> rank & 1 == 1;
-        let program = trigger(&mut devices[rank]).load(loading, by_host);
+        let program = trigger(&mut devices[rank]).load(binding, by_host);
         if by_host {
             let runner = trigger(&mut devices[rank]).runner(program);
             assert!(matches!(runner, Runner::Host(_)));
         }
         let (counters, key) = (counters[rank].clone(), keys[rank]);
-        seats.push(LoadedRank { program, counters, key, from, into, over: 0, under_way: false });
+        loaded.push(LoadedRank {
+            program,
+            counters,
+            key,
+            from,
+            into,
+            completed: 0,
+            is_active: false,
+        });
     }
-    seats
+    loaded
 }
 
-fn unload<D: Device>(devices: &mut [D], seats: Vec<LoadedRank>) {
-    for (device, seat) in devices.iter_mut().zip(seats) {
-        trigger(device).unload(seat.program);
-        trigger(device).release(&seat.counters);
-        rma(device).deregister(seat.key);
+fn unload<D: Device>(devices: &mut [D], loaded: Vec<LoadedRank>) {
+    for (device, rank_state) in devices.iter_mut().zip(loaded) {
+        trigger(device).unload(rank_state.program);
+        trigger(device).release(&rank_state.counters);
+        rma(device).deregister(rank_state.key);
     }
 }
 
@@ -190,29 +198,29 @@ fn rings_turn<D: Device>(
     let ranks = devices.len();
     let mut random = Random::new(seed);
     let mut all: Vec<_> = (0..rings).map(|_| load(&mut devices, block, host)).collect();
-    let mut patience = TestDeadline::new();
+    let mut deadline = TestDeadline::new();
     let mut left = (rings * ranks) as u64 * instances;
     while left > 0 {
         let number = random.below((rings * ranks) as u64) as usize;
         let (rank, device) = (number % ranks, &mut devices[number % ranks]);
-        let seat = &mut all[number / ranks][rank];
-        if !seat.under_way && seat.over < instances {
-            seat.fill(rank);
-            trigger(device).start(seat.program);
-            seat.under_way = true;
-        } else if seat.under_way {
-            match trigger(device).poll_program(seat.program) {
-                InstanceState::Waiting => patience.wait(),
+        let rank_state = &mut all[number / ranks][rank];
+        if !rank_state.is_active && rank_state.completed < instances {
+            rank_state.fill(rank);
+            trigger(device).start(rank_state.program);
+            rank_state.is_active = true;
+        } else if rank_state.is_active {
+            match trigger(device).poll_program(rank_state.program) {
+                InstanceState::Waiting => deadline.wait(),
                 InstanceState::HostStep(step) => {
-                    panic!("no step {step} for the host was asked for")
+                    panic!("unexpected step {step} for the host")
                 }
                 InstanceState::Completed(end) => {
                     end.unwrap();
-                    seat.check(rank, ranks);
-                    seat.over += 1;
-                    seat.under_way = false;
+                    rank_state.check(rank, ranks);
+                    rank_state.completed += 1;
+                    rank_state.is_active = false;
                     left -= 1;
-                    patience = TestDeadline::new();
+                    deadline = TestDeadline::new();
                 }
             }
         }
@@ -221,23 +229,23 @@ fn rings_turn<D: Device>(
             devices[polled].poll(&mut Ignore);
         }
     }
-    all.into_iter().for_each(|seats| unload(&mut devices, seats));
+    all.into_iter().for_each(|loaded| unload(&mut devices, loaded));
 }
 
-/// Ends everything that runs.
-fn finish<D: Device>(devices: &mut [D], seats: &mut [LoadedRank]) {
-    let ranks = seats.len();
-    for (rank, seat) in seats.iter_mut().enumerate() {
-        let patience = TestDeadline::new();
+/// Waits for the completion of all instances.
+fn finish<D: Device>(devices: &mut [D], loaded: &mut [LoadedRank]) {
+    let ranks = loaded.len();
+    for (rank, rank_state) in loaded.iter_mut().enumerate() {
+        let deadline = TestDeadline::new();
         while !matches!(
-            trigger(&mut devices[rank]).poll_program(seat.program),
+            trigger(&mut devices[rank]).poll_program(rank_state.program),
             InstanceState::Completed(Ok(()))
         ) {
             poll_all(devices);
-            patience.wait();
+            deadline.wait();
         }
-        seat.check(rank, ranks);
-        seat.over += 1;
+        rank_state.check(rank, ranks);
+        rank_state.completed += 1;
     }
 }
 
@@ -247,28 +255,28 @@ fn the_host_runs_what_has_no_counters_left<D: Device>(mut devices: Vec<D>) {
     let taken = trigger(&mut devices[0]).reserve(spare).unwrap();
     let mut all: Vec<_> = (0..4).map(|_| load(&mut devices, 10, 0)).collect();
     let runners: Vec<_> =
-        all.iter().map(|seats| trigger(&mut devices[0]).runner(seats[0].program)).collect();
+        all.iter().map(|loaded| trigger(&mut devices[0]).runner(loaded[0].program)).collect();
     assert_eq!(runners[..2], [Runner::Interface; 2]);
     assert!(runners[2..].iter().all(|runner| matches!(runner, Runner::Host(_))), "{runners:?}");
     assert_eq!(trigger(&mut devices[0]).fallbacks(), 2);
     assert_eq!(trigger(&mut devices[1]).fallbacks(), 0);
     for _ in 0..5 {
-        for seats in &mut all {
-            for (rank, seat) in seats.iter_mut().enumerate() {
-                seat.fill(rank);
-                trigger(&mut devices[rank]).start(seat.program);
+        for loaded in &mut all {
+            for (rank, rank_state) in loaded.iter_mut().enumerate() {
+                rank_state.fill(rank);
+                trigger(&mut devices[rank]).start(rank_state.program);
             }
         }
-        all.iter_mut().for_each(|seats| finish(&mut devices, seats));
+        all.iter_mut().for_each(|loaded| finish(&mut devices, loaded));
     }
-    all.into_iter().for_each(|seats| unload(&mut devices, seats));
+    all.into_iter().for_each(|loaded| unload(&mut devices, loaded));
     trigger(&mut devices[0]).release(&taken);
     let again = load(&mut devices, 10, 0);
     assert_eq!(trigger(&mut devices[0]).runner(again[0].program), Runner::Interface);
     unload(&mut devices, again);
 }
 
-/// What a program of one rank works on: two blocks of numbers.
+/// Loads a program of one rank, on two buffers.
 fn alone<D: Device>(
     device: &mut D, work: Vec<DeferredWork>, memory: &mut [TestBuffer; 2],
 ) -> ProgramKey {
@@ -276,9 +284,9 @@ fn alone<D: Device>(
     let counters = trigger(device).reserve(2).unwrap();
     let [one, two] = memory;
     let memory = vec![(Buffer::User(0), one.span()), (Buffer::Scratch(0), two.span())];
-    let loading =
+    let binding =
         ProgramBinding { program: Arc::new(program), counters, memory, peers: Vec::new() };
-    trigger(device).load(loading, false)
+    trigger(device).load(binding, false)
 }
 
 fn the_host_does_its_steps<D: Device>(mut devices: Vec<D>) {
@@ -299,23 +307,23 @@ fn the_host_does_its_steps<D: Device>(mut devices: Vec<D>) {
     for instance in 0..4 {
         memory[0].span().write(0, &[instance; 16]);
         trigger(&mut devices[0]).start(program);
-        let (mut asked, patience) = (Vec::new(), TestDeadline::new());
+        let (mut steps_run, deadline) = (Vec::new(), TestDeadline::new());
         loop {
             match trigger(&mut devices[0]).poll_program(program) {
                 InstanceState::HostStep(step) => {
-                    asked.push(step);
+                    steps_run.push(step);
                     poll_all(&mut devices);
                     trigger(&mut devices[0]).host_done(program, step);
                 }
                 InstanceState::Waiting => {
                     poll_all(&mut devices);
-                    patience.wait();
+                    deadline.wait();
                 }
                 InstanceState::Completed(end) => break end.unwrap(),
             }
         }
-        asked.sort_unstable();
-        assert_eq!((asked, memory[1].bytes()), (vec![7, 8, 9], vec![instance; 16]));
+        steps_run.sort_unstable();
+        assert_eq!((steps_run, memory[1].bytes()), (vec![7, 8, 9], vec![instance; 16]));
     }
     trigger(&mut devices[0]).unload(program);
 }
@@ -348,13 +356,13 @@ fn numbers_are_combined<D: Device>(mut devices: Vec<D>) {
         memory[0].span().write(0, &(-5_i64).to_ne_bytes().repeat(count));
         memory[1].span().write(0, &3_i64.to_ne_bytes().repeat(count));
         trigger(&mut devices[0]).start(program);
-        let patience = TestDeadline::new();
+        let deadline = TestDeadline::new();
         while !matches!(
             trigger(&mut devices[0]).poll_program(program),
             InstanceState::Completed(Ok(()))
         ) {
             poll_all(&mut devices);
-            patience.wait();
+            deadline.wait();
         }
         assert_eq!(memory[1].bytes(), expected.to_ne_bytes().repeat(count), "{with:?}");
         trigger(&mut devices[0]).unload(program);
@@ -363,31 +371,31 @@ fn numbers_are_combined<D: Device>(mut devices: Vec<D>) {
 
 fn a_sleeper_is_woken_by_the_end<D: Device>(mut devices: Vec<D>, instances: u64) {
     for host in [0, 0b01, 0b11] {
-        let seats = load(&mut devices, 100, host);
-        let ranks = seats.len();
-        let both = devices.iter_mut().zip(seats).enumerate();
+        let loaded = load(&mut devices, 100, host);
+        let ranks = loaded.len();
+        let both = devices.iter_mut().zip(loaded).enumerate();
         let back: Vec<_> = thread::scope(|scope| {
-            let turn = |(rank, (device, mut seat)): (usize, (&mut D, LoadedRank))| {
+            let turn = |(rank, (device, mut rank_state)): (usize, (&mut D, LoadedRank))| {
                 for _ in 0..instances {
-                    seat.fill(rank);
-                    trigger(device).start(seat.program);
-                    sleep_until_over(device, seat.program);
-                    seat.check(rank, ranks);
-                    seat.over += 1;
+                    rank_state.fill(rank);
+                    trigger(device).start(rank_state.program);
+                    sleep_until_over(device, rank_state.program);
+                    rank_state.check(rank, ranks);
+                    rank_state.completed += 1;
                 }
-                seat
+                rank_state
             };
             let threads: Vec<_> = both.map(|rank| scope.spawn(move || turn(rank))).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
-        // A rank that is done does not poll any more; nobody needs it.
+        // A rank that has completed all instances does not poll any more.
         unload(&mut devices, back);
     }
 }
 
-/// Sleeps, as whoever waits does: `arm`, another poll, another look.
+/// Waits for the completion as the library does: `arm`, a poll, a look at the program, sleep.
 fn sleep_until_over<D: Device>(device: &mut D, program: ProgramKey) {
-    let patience = TestDeadline::new();
+    let deadline = TestDeadline::new();
     loop {
         let wake = device.arm();
         device.poll(&mut Ignore);
@@ -403,6 +411,6 @@ fn sleep_until_over<D: Device>(device: &mut D, program: ProgramKey) {
         if over {
             return;
         }
-        patience.wait();
+        deadline.wait();
     }
 }

@@ -1,9 +1,9 @@
-//! A device around a device that holds arriving packets back for some polls.
+//! A middleware that delays packets of the inner device for some polls.
 //!
-//! Each packet waits a random number of polls, and never overtakes an earlier one of the same
-//! peer; packets of different peers may change places. Time is counted in polls of this rank, so
-//! equal seeds and equal arrivals give equal deliveries. While the rank is armed nothing is held:
-//! what was sent before `arm` must be found by the poll that follows it. Rooms are not delayed.
+//! Each packet waits a random number of polls, and never overtakes an earlier one of the same peer;
+//! packets of different peers may change order. Time is counted in polls of this rank, so equal seeds
+//! and equal arrivals give equal deliveries. While the rank is armed no packet is held: the poll after
+//! `arm` must deliver the packets sent before. Shared segments are not delayed.
 
 use std::collections::VecDeque;
 
@@ -18,7 +18,7 @@ pub struct Delay<D> {
     armed: bool,
 }
 
-/// Packets on their way, oldest first.
+/// Held packets, oldest first.
 struct DelayQueue {
     packets: VecDeque<DelayedPacket>,
     random: Random,
@@ -36,7 +36,7 @@ struct DelayedPacket {
 }
 
 impl<D: Device> Delay<D> {
-    /// Holds each packet that arrives at `inner` for up to `polls_max` polls, as `seed` has it.
+    /// Holds each packet of `inner` for up to `polls_max` polls, chosen by `seed`.
     pub fn new(inner: D, seed: u64, polls_max: u64) -> Self {
         let random = Random::new(seed);
         let queue = DelayQueue { packets: VecDeque::new(), random, polls_max, now: 0 };
@@ -45,7 +45,7 @@ impl<D: Device> Delay<D> {
 }
 
 impl DelayQueue {
-    /// Delivers, oldest first, what is due (or everything), and returns how many packets that was.
+    /// Delivers due packets (or all), oldest first, and returns their number.
     fn deliver(&mut self, all: bool, sink: &mut impl PacketSink) -> usize {
         let mut waiting = Vec::new();
         let (mut kept, mut delivered) = (VecDeque::new(), 0);
@@ -109,7 +109,7 @@ mod tests {
         }
     }
 
-    /// Who arrived at rank 2 at which of 40 polls, when ranks 0 and 1 sent three packets each.
+    /// The packets of each of 40 polls at rank 2, after ranks 0 and 1 have sent three packets each.
     fn arrivals(seed: u64) -> Vec<Vec<(Peer, u64)>> {
         let mut ranks = Loopback::network(3);
         let mut receiver = Delay::new(ranks.remove(2), seed, 10);
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn peers_change_places_but_packets_of_a_peer_do_not() {
+    fn packets_of_peers_change_order_but_not_those_of_one_peer() {
         let sent: Vec<_> = (0..3).flat_map(|number| [(0, number), (1, number)]).collect();
         let all: Vec<_> = (0..20).map(|seed| arrivals(seed).concat()).collect();
         assert!(all.iter().any(|order| *order != sent));

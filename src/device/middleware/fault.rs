@@ -1,8 +1,7 @@
-//! A device around a device that refuses packets at random, as a full queue would.
+//! A middleware that refuses packets at random, as a full queue would.
 //!
-//! [`Busy`] comes once in `one_in` sends on average, whatever the inner device has room for, and
-//! direct reads fail as often. Nothing else changes: a refused packet is not sent at all, and rooms
-//! have no faults. Equal seeds refuse the same sends.
+//! On average one in `one_in` sends gets [`Busy`], and direct reads fail as often. A refused packet is
+//! not sent. Shared segments have no faults. Equal seeds refuse the same sends.
 
 use crate::device::middleware::Middleware;
 use crate::device::{Bulk, Busy, Device, SplitCopies, SplitEnd};
@@ -16,7 +15,7 @@ pub struct Fault<D> {
 }
 
 impl<D: Device> Fault<D> {
-    /// Refuses one in `one_in` sends of `inner` (none if zero), in the order that `seed` gives.
+    /// Refuses one in `one_in` sends of `inner` (none if zero), chosen by `seed`.
     pub fn new(inner: D, seed: u64, one_in: u64) -> Self {
         Self { inner, random: Random::new(seed), one_in }
     }

@@ -1,7 +1,7 @@
-//! A device around a device that remembers what went through it: the last so many events.
+//! A middleware that records the last events of the inner device.
 //!
-//! Only what the contract can see is recorded, in the order of the calls of this rank; there is no
-//! clock, and what goes through rooms is not seen. Two runs from one seed that differ anywhere differ in their traces.
+//! It records calls of the contract, in their order at this rank, without times. It does not see
+//! accesses to shared segments. Two runs from one seed that differ have different traces.
 
 use std::collections::VecDeque;
 
@@ -9,29 +9,29 @@ use crate::device::middleware::Middleware;
 use crate::device::{Busy, Device, Header, PacketSink};
 use platform::base::Peer;
 
-/// The inner device, with a memory.
+/// The inner device, with a log of events.
 pub struct Trace<D> {
     inner: D,
     log: EventLog,
 }
 
-/// What happened at a device. Lengths are bytes of data beside the header.
+/// An event at a device. Lengths are bytes of data beside the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceEvent {
     /// A packet was accepted for `peer`.
     Sent {
         /// The receiver.
         peer: Peer,
-        /// As the engine gave it.
+        /// Its header.
         header: Header,
         /// Bytes of data.
         len: usize,
     },
-    /// A packet for `peer` met [`Busy`].
+    /// A packet for `peer` was refused with [`Busy`].
     Refused {
         /// The receiver.
         peer: Peer,
-        /// As the engine gave it.
+        /// Its header.
         header: Header,
         /// Bytes of data.
         len: usize,
@@ -40,14 +40,14 @@ pub enum DeviceEvent {
     Arrived {
         /// The sender.
         peer: Peer,
-        /// As its sender gave it.
+        /// Its header.
         header: Header,
         /// Bytes of data.
         len: usize,
     },
-    /// The rank announced that it is about to sleep.
+    /// The rank was armed.
     Armed,
-    /// The rank took that back.
+    /// The rank was disarmed.
     Disarmed,
 }
 
@@ -56,24 +56,24 @@ struct EventLog {
     events_max: usize,
 }
 
-/// Notes each packet on its way to the real sink.
+/// Records each packet before it goes to the sink.
 struct TracingSink<'a, S> {
     log: &'a mut EventLog,
     sink: &'a mut S,
 }
 
 impl<D: Device> Trace<D> {
-    /// Remembers the last `events_max` events of `inner`.
+    /// Records the last `events_max` events of `inner`.
     pub fn new(inner: D, events_max: usize) -> Self {
         Self { inner, log: EventLog { events: VecDeque::new(), events_max } }
     }
 
-    /// What is remembered, oldest first.
+    /// The recorded events, oldest first.
     pub fn events(&self) -> impl Iterator<Item = &DeviceEvent> {
         self.log.events.iter()
     }
 
-    /// Forgets everything so far.
+    /// Removes all recorded events.
     pub fn clear(&mut self) {
         self.log.events.clear();
     }
@@ -132,7 +132,7 @@ mod tests {
     use crate::devices::loopback::{Loopback, QUEUE_PACKETS};
 
     #[test]
-    fn everything_is_noted_and_the_oldest_forgotten() {
+    fn events_are_recorded_and_the_oldest_removed() {
         let mut ranks = Loopback::network(1);
         let mut rank = Trace::new(ranks.remove(0), 4);
         let header = Header { words: [1, 2], kind: 3 };
@@ -144,8 +144,8 @@ mod tests {
         rank.disarm();
         let sent = DeviceEvent::Sent { peer: 0, header, len: 3 };
         let refused = DeviceEvent::Refused { peer: 0, header, len: 5 };
-        let noted: Vec<_> = rank.events().copied().collect();
-        assert_eq!(noted, [sent, refused, DeviceEvent::Armed, DeviceEvent::Disarmed]);
+        let recorded: Vec<_> = rank.events().copied().collect();
+        assert_eq!(recorded, [sent, refused, DeviceEvent::Armed, DeviceEvent::Disarmed]);
 
         rank.clear();
         rank.poll(&mut Ignore);

@@ -1,74 +1,74 @@
-//! What an interface asks its owner to do.
+//! Actions: the operations that an interface returns to its owner.
 
 use crate::device::rma::{RemoteAddress, Update};
 use crate::device::trigger::CounterKey;
 use crate::offload::Arithmetic;
 use platform::base::{Peer, Span};
 
-/// Names an action until its owner has reported its end.
+/// Names an action until its owner has reported its completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct ActionId(pub(crate) u32);
 
-/// An addition to a counter of the rank that the action is for.
+/// An addition to a counter of the target rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Signal {
-    /// Which counter.
+    /// The counter.
     pub(crate) counter: CounterKey,
-    /// How much; wrapping.
+    /// The value to add, wrapping.
     pub(crate) value: u64,
 }
 
-/// Something that an interface does to memory and counters of this rank and others.
+/// An operation of an interface on memory and counters of this rank and others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InterfaceAction {
     /// Copies `from` to memory of a peer, then adds to its counter.
     Put {
-        /// What is read.
+        /// The source.
         from: Span,
-        /// What is written, as long.
+        /// The target, of the same length.
         to: RemoteAddress,
-        /// Added after the last byte; no sooner seen than every byte.
+        /// Added after the last byte: visible only after every byte.
         signal: Option<Signal>,
     },
     /// Copies memory of a peer to `into`.
     Get {
-        /// What is read, as long as `into`.
+        /// The source, as long as `into`.
         from: RemoteAddress,
-        /// What is written.
+        /// The target.
         into: Span,
     },
     /// Changes a number of a peer atomically; its old value goes to `old`.
     Update {
-        /// Where it is.
+        /// The number.
         at: RemoteAddress,
-        /// How many bytes it has: 4 or 8.
+        /// Length of the number: 4 or 8.
         bytes: u8,
         /// The change.
         update: Update,
-        /// Where the old value goes; as long, or empty.
+        /// Buffer of the old value, of the same length or empty.
         old: Span,
     },
     /// Adds to a counter of a peer.
     Signal {
-        /// Whose.
+        /// The owner of the counter.
         peer: Peer,
-        /// What is added.
+        /// The addition.
         signal: Signal,
     },
     /// Copies bytes within this rank.
     Copy {
-        /// What is read.
+        /// The source.
         from: Span,
-        /// What is written, as long.
+        /// The target, of the same length.
         into: Span,
     },
-    /// Computes `into = from with into` on numbers of 8 bytes of this rank; see [`combine`].
+    /// Computes `into = from with into` on numbers of 8 bytes of this rank ([`combine`]).
     Combine {
         /// The left operands.
         from: Span,
         /// The right operands and the results.
         into: Span,
-        /// What is computed.
+        /// The operation.
         with: Arithmetic,
     },
 }
@@ -76,16 +76,16 @@ pub(crate) enum InterfaceAction {
 /// An action that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DueAction {
-    /// What its end is reported by.
+    /// The name for reports of the owner.
     pub(crate) id: ActionId,
-    /// What is to be done.
+    /// The operation.
     pub(crate) action: InterfaceAction,
-    /// The engine that does it.
+    /// Its engine.
     pub(crate) engine: u8,
 }
 
 impl InterfaceAction {
-    /// The other rank that it is for.
+    /// The other rank of the action.
     pub(crate) fn peer(&self) -> Option<Peer> {
         match *self {
             Self::Put { to, .. } => Some(to.peer),
@@ -96,7 +96,7 @@ impl InterfaceAction {
         }
     }
 
-    /// How many bytes it moves.
+    /// Bytes that the action moves.
     pub fn bytes(&self) -> usize {
         match *self {
             Self::Put { from, .. } | Self::Copy { from, .. } | Self::Combine { from, .. } => {
@@ -127,7 +127,7 @@ pub fn combine(from: Span, into: Span, with: Arithmetic) {
 }
 
 impl Update {
-    /// What a number of `bytes` (4 or 8) bytes becomes.
+    /// The new value of a number of `bytes` (4 or 8) bytes.
     pub(crate) fn apply(self, old: u64, bytes: u8) -> u64 {
         let mask = if bytes == 4 { u64::from(u32::MAX) } else { u64::MAX };
         let new = match self {

@@ -1,23 +1,23 @@
-//! Which counters of an interface are taken.
+//! The counters of an interface: the pool of free ones, and access to their levels.
 //!
 //! ```text
 //!   key      1 ......... limit │ limit + 1 ......... words
-//!            trigger work      │ plain words, which peers add to alike and the host looks at
+//!            trigger work      │ plain words: peers add to them alike, the host reads them
 //! ```
 //!
-//! A counter that was given back is taken again last, so that an addition that comes too late is
-//! more likely to change one that nobody uses.
+//! A released counter is reused last, so that a late addition more probably changes an unused
+//! counter.
 
 use std::collections::VecDeque;
 
 use crate::device::trigger::CounterKey;
 use platform::base::{ErrorClass, Result};
 
-/// Where the levels of this rank's counters are. The owner of the interface supplies it.
+/// The levels of this rank's counters. The owner of the interface implements it.
 ///
 /// Peers add to the same levels at any time: additions are atomic.
 pub(crate) trait Counters {
-    /// The level; what was written before the additions that it contains is seen after this.
+    /// The level. Writes before the additions in it are visible after this call.
     fn level(&self, counter: CounterKey) -> u64;
 
     /// Adds to the level, wrapping.
@@ -59,7 +59,7 @@ impl CounterRange {
 }
 
 impl CounterPool {
-    /// So many that trigger work, of `words` in all.
+    /// A pool of `words` counters, of which `triggering` trigger work.
     pub(super) fn new(triggering: u32, words: u32) -> Self {
         let limit = triggering.min(words);
         Self {
@@ -78,7 +78,7 @@ impl CounterPool {
         let Some(kind) = kinds.into_iter().find(|kind| count <= kind.available()) else {
             let (one, other) = (self.triggering.available(), self.plain.available());
             return Err(ErrorClass::NoMem.error(format!(
-                "{count} counters are wanted, and {one} of the interface and {other} words are left"
+                "{count} counters are needed; free are {one} of the interface and {other} words of memory"
             )));
         };
         let keys: Vec<_> = (0..count).map_while(|_| kind.take()).collect();

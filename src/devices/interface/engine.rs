@@ -1,17 +1,17 @@
-//! The engines of an interface: each does the commands of its queue one after the other.
+//! The engines of an interface: each performs the commands of its queue one after the other.
 //!
 //! ```text
-//!   post ──> queue ──engine free──> on its way ──time is over──> handed out ──left──> done
-//!                                   (only at the pace of a real one)
+//!   post ──> queue ──engine free──> in flight ──arrival time──> issued ──sent──> done
+//!                                   (paced only)
 //! ```
 //!
-//! Without a pace, the time is over at once. Where the network keeps order, an engine hands out a
-//! command when the one before has left: who performs actions in several threads cannot change
-//! their order. Where it does not, commands are handed out as they come.
+//! Without a pace, commands are issued at once. If the network keeps order, an engine issues a command
+//! after the one before was sent, so an owner with several threads cannot change their order. Otherwise
+//! commands are issued as they come.
 //!
-//! At the pace of a real interface, the next command starts when the one before has left the
-//! engine, and is handed out when all of it would have arrived. A command that waited for its
-//! engine starts when that was free, however late the owner asks.
+//! With a pace, a command starts when the one before has left the engine, and is issued at its arrival
+//! time. A command that waited for its engine starts at the time at which the engine became free,
+//! however late the owner calls.
 
 use std::collections::VecDeque;
 
@@ -20,12 +20,12 @@ use super::network_model::{NetworkModel, TransferPath};
 use crate::device::trigger::CounterKey;
 use platform::base::{Peer, Slab};
 
-/// Whose command it is.
+/// The origin of a command.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum CommandOrigin {
-    /// A read or write that the rank asked for.
+    /// An access of the rank.
     Access(u32),
-    /// Work of a program, which adds to a counter once its source may be overwritten.
+    /// Work of a program; `done` is added when its source may be overwritten.
     Work { program: u32, done: Option<(CounterKey, u64)> },
 }
 
@@ -33,21 +33,21 @@ pub(super) enum CommandOrigin {
 struct EngineCommand {
     origin: CommandOrigin,
     action: InterfaceAction,
-    /// When the interface first saw it; unknown until the owner asks what is due.
+    /// Time of the first call of `next` after the post; unknown before.
     seen_ns: Option<u64>,
 }
 
 #[derive(Debug, Default)]
 struct InterfaceEngine {
     queue: VecDeque<EngineCommand>,
-    /// On their way, with the times at which they are over, which rise.
+    /// Commands in flight with their arrival times, ascending.
     in_flight: VecDeque<(u64, EngineCommand)>,
     free_ns: u64,
-    /// Handed out and not left.
+    /// Commands issued and not sent.
     outstanding: u32,
 }
 
-/// An action that was handed out.
+/// An issued action.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct IssuedAction {
     pub(super) origin: CommandOrigin,
@@ -62,15 +62,15 @@ pub(super) struct InterfaceEngines {
     issued: Slab<IssuedAction>,
     ordered: bool,
     network: Option<Box<dyn NetworkModel>>,
-    /// The engine that is asked first, so that none waits for ever behind the others.
+    /// The engine that `next` tries first, for fairness.
     first: usize,
-    /// Commands that were not handed out.
-    waiting: usize,
+    /// Commands that are not issued.
+    queued: usize,
 }
 
 impl InterfaceEngine {
-    /// Starts the commands for which the engine was free by now.
-    fn launch(&mut self, links: &mut dyn NetworkModel, number: u8, now_ns: u64) {
+    /// Starts the commands for which the engine became free by `now_ns`.
+    fn launch(&mut self, network: &mut dyn NetworkModel, number: u8, now_ns: u64) {
         for command in self.queue.iter_mut().rev().take_while(|command| command.seen_ns.is_none()) {
             command.seen_ns = Some(now_ns);
         }
@@ -80,14 +80,14 @@ impl InterfaceEngine {
                 return;
             }
             let Some(command) = self.queue.pop_front() else { return };
-            let way = transfer_path(&command.action);
-            let flight = links.send(way, number, command.action.bytes() as u64, start);
-            self.free_ns = flight.sent_ns;
-            self.insert_in_flight(flight.arrived_ns, command);
+            let path = transfer_path(&command.action);
+            let times = network.send(path, number, command.action.bytes() as u64, start);
+            self.free_ns = times.sent_ns;
+            self.insert_in_flight(times.arrived_ns, command);
         }
     }
 
-    /// Puts a command among those on their way; it overtakes none to the same peer.
+    /// Puts a command in flight. It does not overtake an earlier one to the same peer.
     fn insert_in_flight(&mut self, arrived_ns: u64, command: EngineCommand) {
         let peer = command.action.peer();
         let before = self.in_flight.iter().rev().find(|(_, other)| other.action.peer() == peer);
@@ -101,15 +101,15 @@ impl InterfaceEngines {
     pub(super) fn new(engines: u8, ordered: bool) -> Self {
         let engines = (0..engines.max(1)).map(|_| InterfaceEngine::default()).collect();
         let issued = Slab::default();
-        Self { engines, issued, ordered, network: None, first: 0, waiting: 0 }
+        Self { engines, issued, ordered, network: None, first: 0, queued: 0 }
     }
 
-    pub(super) fn set_network(&mut self, links: Box<dyn NetworkModel>) {
-        self.network = Some(links);
+    pub(super) fn set_network(&mut self, network: Box<dyn NetworkModel>) {
+        self.network = Some(network);
     }
 
-    /// The engine of a command: the one that was asked for, else the same for all commands of one
-    /// `flow` to one peer, which keep their order so.
+    /// The engine of a command: the wanted one, else the same engine for all commands of one `flow` to
+    /// one peer, which keeps their order.
     pub(super) fn choose(&self, wanted: Option<u8>, flow: u32, peer: Peer) -> u8 {
         let number = wanted.map_or(flow.wrapping_add(peer), u32::from);
         (number % self.engines.len() as u32) as u8
@@ -118,12 +118,12 @@ impl InterfaceEngines {
     pub(super) fn post(&mut self, engine: u8, origin: CommandOrigin, action: InterfaceAction) {
         let command = EngineCommand { origin, action, seen_ns: None };
         self.engines[usize::from(engine)].queue.push_back(command);
-        self.waiting += 1;
+        self.queued += 1;
     }
 
-    /// The next action of an engine that is free.
+    /// The next action of a free engine.
     pub(super) fn next(&mut self, now_ns: u64) -> Option<DueAction> {
-        if self.waiting == 0 {
+        if self.queued == 0 {
             return None;
         }
         let (count, first) = (self.engines.len(), self.first);
@@ -138,8 +138,8 @@ impl InterfaceEngines {
 
     fn take(&mut self, at: usize, now_ns: u64) -> Option<EngineCommand> {
         let engine = &mut self.engines[at];
-        if let Some(links) = &mut self.network {
-            engine.launch(links.as_mut(), at as u8, now_ns);
+        if let Some(network) = &mut self.network {
+            engine.launch(network.as_mut(), at as u8, now_ns);
         }
         if self.ordered && engine.outstanding > 0 {
             return None;
@@ -153,14 +153,13 @@ impl InterfaceEngines {
 
     fn issue(&mut self, command: EngineCommand, engine: u8) -> DueAction {
         self.engines[usize::from(engine)].outstanding += 1;
-        self.waiting -= 1;
+        self.queued -= 1;
         let action = IssuedAction { origin: command.origin, is_sent: false, engine };
         let id = ActionId(self.issued.insert(action));
         DueAction { id, action: command.action, engine }
     }
 
-    /// When an engine has something to do although nothing happens before; `None` if none has, as
-    /// without a pace.
+    /// Time of the next action without an event before; `None` if there is none, and without a pace.
     pub(super) fn next_event_ns(&self) -> Option<u64> {
         self.network.as_ref()?;
         let engine = |engine: &InterfaceEngine| {
@@ -173,9 +172,9 @@ impl InterfaceEngines {
         self.engines.iter().filter_map(engine).min()
     }
 
-    /// The source of an action may be overwritten; what it is, if that is news.
+    /// The source of an action may be overwritten; returns its origin at the first call.
     pub(super) fn sent(&mut self, id: ActionId) -> Option<CommandOrigin> {
-        let action = self.issued.get_mut(id.0).expect("an action that was handed out");
+        let action = self.issued.get_mut(id.0).expect("an issued action");
         if std::mem::replace(&mut action.is_sent, true) {
             return None;
         }
@@ -183,18 +182,18 @@ impl InterfaceEngines {
         Some(action.origin)
     }
 
-    /// Forgets an action that is over.
+    /// Removes an action that has completed.
     pub(super) fn done(&mut self, id: ActionId) -> IssuedAction {
-        let action = self.issued.remove(id.0).expect("an action that was handed out");
+        let action = self.issued.remove(id.0).expect("an issued action");
         if !action.is_sent {
             self.engines[usize::from(action.engine)].outstanding -= 1;
         }
         action
     }
 
-    /// Whether nothing waits and nothing is under way.
+    /// Whether no command waits or is in progress.
     pub(super) fn are_idle(&self) -> bool {
-        self.waiting == 0 && self.issued.is_empty()
+        self.queued == 0 && self.issued.is_empty()
     }
 }
 

@@ -1,8 +1,8 @@
-//! A program that was loaded: its names bound to memory and counters, and the instance under way.
+//! A loaded program: its names bound to memory and counters, and the instance in progress.
 //!
 //! ```text
 //!          start                    all work started, Complete among it,
-//!   idle ────────> under way ──────> and nothing reads its memory ──look──> idle
+//!   idle ────────> in progress ────> and no command reads its memory ──poll──> idle
 //! ```
 
 use std::collections::VecDeque;
@@ -14,31 +14,31 @@ use crate::device::trigger::{CounterKey, InstanceState, PeerBinding, ProgramBind
 use crate::offload::{Buffer, CounterAdd, Instance, Program, ProgramOp, Region, StepId};
 use platform::base::{MpiError, Peer, Span};
 
-/// Marks work that is for no other rank.
+/// Marks work without another rank.
 const NO_PEER: u32 = u32::MAX;
 
-/// What a program's work comes to.
+/// Outcome of an operation of a program.
 pub(super) enum WorkOutcome {
-    /// A command for an engine: any, or a certain one.
+    /// A command, for a certain engine if given.
     Command { action: InterfaceAction, engine: Option<u8>, done: Option<(CounterKey, u64)> },
-    /// Work that is done at once.
+    /// The operation is complete.
     Nothing,
 }
 
 #[derive(Debug)]
 pub(super) struct LoadedProgram {
     binding: ProgramBinding,
-    /// For each work, the entry of `binding.peers` that it is for.
+    /// For each operation, the index of its rank in `binding.peers`.
     peer_indices: Box<[u32]>,
-    /// For each entry of `binding.peers`, the engine of puts to it, if that was arranged.
+    /// For each entry of `binding.peers`, the engine of puts to it, if assigned.
     assigned_engines: Box<[Option<u8>]>,
     pub(super) runner: Runner,
-    /// Deferred work of the interface that it may have posted at a time.
+    /// Slots of the interface for this program.
     pub(super) window: u32,
     /// Instances started so far.
     started: u64,
     is_active: bool,
-    /// The last instance, whose memory is that of the next one: no start takes any.
+    /// The current or last instance. The next one reuses its memory: no start allocates.
     run: InstanceRun,
 }
 
@@ -52,7 +52,7 @@ struct InstanceRun {
     /// Commands whose source must not be overwritten yet.
     outstanding: u32,
     failed: Option<Box<MpiError>>,
-    /// For the host: steps that nobody has asked for, and those that were handed to it.
+    /// Steps for the host: due ones, and those returned by `poll`.
     host_due: VecDeque<(StepId, Option<CounterAdd>)>,
     host_issued: Vec<(StepId, Option<CounterAdd>)>,
 }
@@ -98,7 +98,7 @@ impl LoadedProgram {
         }
     }
 
-    /// Chooses the engines of puts to these ranks, which keep their order so.
+    /// Assigns the engines of puts to these ranks.
     pub(super) fn assign_engines(&mut self, engines: &[(u32, u8)]) {
         for &(rank, engine) in engines {
             let at = self.binding.peers.iter().position(|linked| linked.rank == rank);
@@ -115,7 +115,7 @@ impl LoadedProgram {
     /// # Panics
     /// If it is not idle.
     pub(super) fn start(&mut self) {
-        assert!(self.is_idle(), "a program starts when its last instance is over");
+        assert!(self.is_idle(), "a program starts when it is idle");
         let Self { run, binding: ProgramBinding { program, .. }, .. } = self;
         run.instance.restart(program);
         run.tank = program.tank(self.started);
@@ -124,7 +124,7 @@ impl LoadedProgram {
         self.started += 1;
     }
 
-    /// Starts the next work whose counter lets it; `None` until a level rises.
+    /// Starts the next operation whose level is reached; `None` until a level rises.
     pub(super) fn next(&mut self, counters: &impl Counters) -> Option<WorkOutcome> {
         if !self.is_active {
             return None;
@@ -162,8 +162,8 @@ impl LoadedProgram {
             ProgramOp::Put { from, into, signal: add, done: after, engine, .. } => {
                 let (linked, signal) = signal(add);
                 let action = put(self.span(from), linked, into, signal);
-                let arranged = self.assigned_engines[self.peer_indices[index] as usize];
-                WorkOutcome::Command { action, engine: arranged.or(engine), done: done(after) }
+                let assigned = self.assigned_engines[self.peer_indices[index] as usize];
+                WorkOutcome::Command { action, engine: assigned.or(engine), done: done(after) }
             }
             ProgramOp::Signal { signal: add, .. } => {
                 let (linked, signal) = signal(add);
@@ -194,7 +194,7 @@ impl LoadedProgram {
         span.part(region.start, region.len)
     }
 
-    /// The source of one of its commands may be overwritten; whether the instance is over by that.
+    /// The source of one of its commands may be overwritten; whether that completes the instance.
     pub(super) fn sent(&mut self, failed: Option<Box<MpiError>>) -> bool {
         self.run.outstanding -= 1;
         self.run.failed = self.run.failed.take().or(failed);
@@ -214,18 +214,18 @@ impl LoadedProgram {
     }
 
     /// # Panics
-    /// If the host was not asked for that step.
+    /// If `poll` did not return that step.
     pub(super) fn host_done(&mut self, step: StepId, counters: &impl Counters) {
         let run = &mut self.run;
-        let at = run.host_issued.iter().position(|(asked, _)| *asked == step);
-        let (_, done) = run.host_issued.swap_remove(at.expect("a step that a look asked for"));
+        let at = run.host_issued.iter().position(|(issued, _)| *issued == step);
+        let (_, done) = run.host_issued.swap_remove(at.expect("a step that poll returned"));
         if let Some(add) = done {
             let ProgramBinding { program, counters: keys, .. } = &self.binding;
             counters.add(own(keys, program, run.tank)[usize::from(add.counter)], add.value);
         }
     }
 
-    /// Whether a look would say so.
+    /// Whether the instance has completed, or there is none.
     pub(super) fn is_complete(&self) -> bool {
         let run = &self.run;
         let started = run.complete && run.instance.is_complete(&self.binding.program);
@@ -236,7 +236,7 @@ impl LoadedProgram {
                 && run.host_issued.is_empty()
     }
 
-    /// Whether the host has something to do.
+    /// Whether steps for the host are due.
     pub(super) fn wants_host(&self) -> bool {
         !self.run.host_due.is_empty()
     }

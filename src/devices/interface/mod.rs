@@ -1,22 +1,24 @@
-//! A network interface with engines, counters and deferred work, as a value.
+//! A network interface with engines, counters and deferred work, as a value without I/O.
 //!
 //! ```text
 //!   put, get, update ─────────────┐
 //!   start ──> deferred work ──────┴─> queues of engines ──next──> owner: copies, adds
-//!                 ▲                                                  │ left, done
+//!                 ▲                                                  │ sent, done
 //!                 └──── levels of counters (`Counters`) ◄────────────┘
 //! ```
 //!
-//! The owner, a device, posts commands and asks [`NetworkInterface::next`] what is to be done; it moves the
-//! bytes, holding no lock on this if they are many, and reports [`NetworkInterface::sent`] (what was read may be
-//! overwritten) and [`NetworkInterface::done`] (everything is at the peer). Peers add to levels of counters
-//! without this being told: the owner asks again after that, as after every command and report.
-//! Where a pace is kept ([`NetworkInterface::paced`]), it also asks at [`NetworkInterface::next_event_ns`].
+//! The owner is a device. It posts commands and gets the next action from [`NetworkInterface::next`]. It
+//! moves the bytes, without the lock on this value for long actions, and reports
+//! [`NetworkInterface::sent`] (the source may be overwritten) and [`NetworkInterface::done`] (all bytes
+//! are at the peer). Peers add to levels of counters without a call here, so the owner calls `next`
+//! after such additions, after every command and after every report. A paced interface
+//! ([`NetworkInterface::paced`]) also needs a call at [`NetworkInterface::next_event_ns`].
 //!
-//! Deferred work occupies slots, of which an interface has few. A program gets a window of them
-//! when it is loaded: at least one for each of its counters, so that the work of lowest level is
-//! always posted, and what has started is refilled at once. Where slots or counters are not enough,
-//! the host runs the program: [`NetworkInterface::run_host`], which posts the same commands. No peer sees it.
+//! Deferred work occupies slots, of which an interface has few. A loaded program gets a window of slots,
+//! at least one for each of its counters, so that the operation of the lowest level is always posted; a
+//! slot is refilled when its operation has started. If slots or counters are not enough, the host runs
+//! the program with [`NetworkInterface::run_host`], which posts the same commands. Peers see no
+//! difference.
 //!
 //! It knows no addresses of peers, threads or clocks. The idea: deferred work of libfabric
 //! (fi_trigger(3)) and Portals 4 (triggered operations), with additions to counters of other ranks.
@@ -44,10 +46,10 @@ use engine::{CommandOrigin, InterfaceEngines};
 use loaded_program::{LoadedProgram, WorkOutcome};
 use platform::base::{ErrorClass, Result, Slab, Span};
 
-/// The part of all slots that one program gets at most, unless it has more counters than that.
+/// A program gets at most one part in this number of all slots, unless it has more counters.
 const WINDOW_SHARE: u32 = 8;
 
-/// Programs under way, ascending.
+/// Programs in progress, ascending.
 #[derive(Debug, Default)]
 struct ActivePrograms(Vec<u32>);
 
@@ -58,18 +60,18 @@ pub(crate) struct NetworkInterface {
     counters: CounterPool,
     slots_left: u32,
     programs: Slab<LoadedProgram>,
-    /// By who runs them.
+    /// Programs in progress, by runner.
     by_interface: ActivePrograms,
     by_host: ActivePrograms,
     engines: InterfaceEngines,
-    /// `None` while an access is under way.
+    /// `None` while the access is in progress.
     accesses: Slab<Option<Result>>,
     fallbacks: u64,
     progressed: bool,
 }
 
 impl NetworkInterface {
-    /// An interface with these limits whose rank has `words` counters in all; those beyond
+    /// An interface with these limits. Its rank has `words` counters; those after the first
     /// [`InterfaceLimits::counters`] trigger nothing.
     pub(crate) fn new(limits: InterfaceLimits, words: u32) -> Self {
         Self {
@@ -86,22 +88,22 @@ impl NetworkInterface {
         }
     }
 
-    /// The same at the pace of these links: an action is handed out when its time is over.
+    /// With the pace of `network`: `next` returns an action when its transfer would be complete.
     #[must_use]
-    pub(crate) fn paced(mut self, links: Box<dyn NetworkModel>) -> Self {
-        self.engines.set_network(links);
+    pub(crate) fn paced(mut self, network: Box<dyn NetworkModel>) -> Self {
+        self.engines.set_network(network);
         self
     }
 
-    /// What it has.
+    /// Resources of the interface.
     pub(crate) fn limits(&self) -> InterfaceLimits {
         self.limits
     }
 
-    /// Takes counters, all of the interface or none, and sets them to 0.
+    /// Takes counters, all of one kind, and sets them to 0.
     ///
     /// # Errors
-    /// `NoMem` without so many of either kind.
+    /// `NoMem` if there are not enough of either kind.
     pub(crate) fn reserve(
         &mut self, count: usize, levels: &impl Counters,
     ) -> Result<Vec<CounterKey>> {
@@ -125,22 +127,24 @@ impl NetworkInterface {
         self.access(InterfaceAction::Get { from, into }, engine)
     }
 
-    /// Starts to change a number of a peer.
+    /// Starts an atomic update of a number of a peer.
     ///
     /// # Errors
-    /// `Arg` unless it has 4 or 8 bytes, lies at a multiple of that, and `old` is as long or empty.
+    /// `Arg` unless the number has 4 or 8 bytes, the offset is a multiple of that, and `old` has the
+    /// same length or is empty.
     pub(crate) fn update(
         &mut self, at: RemoteAddress, bytes: u8, update: Update, old: Span,
     ) -> Result<RmaTicket> {
         if bytes != 4 && bytes != 8 || !at.offset.is_multiple_of(u64::from(bytes)) {
             let at = at.offset;
-            return Err(ErrorClass::Arg.error(format!("no number of {bytes} bytes at offset {at}")));
+            return Err(ErrorClass::Arg.error(format!(
+                "no number of {bytes} bytes at offset {at}: 4 or 8 bytes, at a multiple of that"
+            )));
         }
         if !old.is_empty() && old.len() != usize::from(bytes) {
             let len = old.len();
-            return Err(
-                ErrorClass::Arg.error(format!("{len} bytes for the old value of one of {bytes}"))
-            );
+            return Err(ErrorClass::Arg
+                .error(format!("{len} bytes for the old value of a number of {bytes} bytes")));
         }
         Ok(self.access(InterfaceAction::Update { at, bytes, update, old }, None))
     }
@@ -152,72 +156,73 @@ impl NetworkInterface {
         RmaTicket(u64::from(key))
     }
 
-    /// Whether an access is over: `None` while it is not, or if there is none.
+    /// The result of an access that has completed, once; `None` if it has not, or does not exist.
     pub fn take_completion(&mut self, ticket: RmaTicket) -> Option<Result> {
         let key = u32::try_from(ticket.0).ok()?;
         self.accesses.get(key)?.as_ref()?;
         self.accesses.remove(key)?
     }
 
-    /// Takes a program; with `host`, the host runs it.
+    /// Loads a program; with `host`, the host runs it.
     ///
     /// # Panics
-    /// If it names ranks, counters or memory that `loading` does not have.
-    pub(crate) fn load(&mut self, loading: ProgramBinding, host: bool) -> ProgramKey {
-        let granted = self.grant(&loading);
+    /// If the program names ranks, counters or memory that `binding` does not have.
+    pub(crate) fn load(&mut self, binding: ProgramBinding, host: bool) -> ProgramKey {
+        let granted = self.grant(&binding);
         let (runner, window) = match granted {
-            _ if host => (Runner::Host("that was asked for"), 0),
+            _ if host => (Runner::Host("requested by the caller"), 0),
             Ok(window) => (Runner::Interface, window),
             Err(why) => {
                 if self.fallbacks == 0 {
-                    tracing::warn!("the host runs a program of deferred work: {why}");
+                    tracing::warn!("the host runs a program of deferred work, because {why}");
                 }
                 self.fallbacks += 1;
                 (Runner::Host(why), 0)
             }
         };
         self.slots_left -= window;
-        let key = self.programs.insert(LoadedProgram::new(loading, runner, window));
-        // So that no start needs memory.
+        let key = self.programs.insert(LoadedProgram::new(binding, runner, window));
+        // No start allocates memory.
         self.by_interface.reserve(self.programs.len());
         self.by_host.reserve(self.programs.len());
         ProgramKey(key)
     }
 
-    /// The slots that a program gets, or what the interface lacks.
-    fn grant(&self, loading: &ProgramBinding) -> Result<u32, &'static str> {
-        if !loading.counters.iter().all(|counter| self.counters.triggers(*counter)) {
-            return Err("no counters of the interface were left");
+    /// The slots that a program gets, or the resource that the interface lacks.
+    fn grant(&self, binding: &ProgramBinding) -> Result<u32, &'static str> {
+        if !binding.counters.iter().all(|counter| self.counters.triggers(*counter)) {
+            return Err("the interface has no free counters");
         }
-        let program = &loading.program;
+        let program = &binding.program;
         let numbers = |op: &ProgramOp| match op {
             ProgramOp::Combine { from, .. } => from.len.div_ceil(8),
             _ => 0,
         };
         let most = program.work().iter().map(|work| numbers(&work.op)).max().unwrap_or(0);
         if most > usize::from(self.limits.arithmetic) {
-            return Err("the interface cannot compute with so many numbers at once");
+            return Err("the interface cannot combine this number of elements at once");
         }
         let (least, mut all) = needed(program);
         if self.limits.class == TriggerClass::Sessions {
             all = u32::try_from(session::entries(program)?).unwrap_or(u32::MAX).max(least);
         }
         let window = all.min((self.limits.slots / WINDOW_SHARE).max(least)).min(self.slots_left);
-        if window < least { Err("no slots for deferred work were left") } else { Ok(window) }
+        if window < least {
+            Err("the interface has no free slots for deferred work")
+        } else {
+            Ok(window)
+        }
     }
 
-    /// Who runs a program.
+    /// What runs a program.
     ///
     /// # Panics
-    /// As all that follow, without such a program.
+    /// If there is no such program, as all methods below.
     pub(crate) fn runner(&self, program: ProgramKey) -> Runner {
         self.programs[program.0].runner
     }
 
-    /// Lets the puts of an idle program to some of its ranks go through certain engines.
-    ///
-    /// # Panics
-    /// As all that follow, without such a program.
+    /// Sends the puts of an idle program to these ranks through these engines.
     pub(crate) fn assign_engines(&mut self, program: ProgramKey, engines: &[(u32, u8)]) {
         self.programs[program.0].assign_engines(engines);
     }
@@ -235,42 +240,42 @@ impl NetworkInterface {
         }
     }
 
-    /// How far an instance is.
+    /// The state of an instance.
     pub(crate) fn poll_program(&mut self, program: ProgramKey) -> InstanceState {
-        let look = self.programs[program.0].poll();
-        if matches!(look, InstanceState::Completed(_)) {
+        let state = self.programs[program.0].poll();
+        if matches!(state, InstanceState::Completed(_)) {
             self.by_interface.remove(program.0);
             self.by_host.remove(program.0);
         }
-        look
+        state
     }
 
-    /// The host has run a step that a look asked for.
+    /// The host has run a step that `poll_program` returned.
     ///
     /// # Panics
-    /// If none did.
+    /// If it did not return that step.
     pub fn host_done(&mut self, program: ProgramKey, step: StepId, levels: &impl Counters) {
         let loaded = &mut self.programs[program.0];
         loaded.host_done(step, levels);
         self.progressed |= loaded.is_complete();
     }
 
-    /// Forgets an idle program.
+    /// Unloads an idle program.
     ///
     /// # Panics
     /// If it is not idle.
     pub fn unload(&mut self, program: ProgramKey) {
-        let loaded = self.programs.remove(program.0).expect("a program that was loaded");
-        assert!(loaded.is_idle(), "a program is unloaded when its last instance is over");
+        let loaded = self.programs.remove(program.0).expect("a loaded program");
+        assert!(loaded.is_idle(), "a program is unloaded when it is idle");
         self.slots_left += loaded.window;
     }
 
-    /// How many programs were loaded that the host runs for lack of something.
+    /// How many programs the host has run because the interface lacked a resource.
     pub(crate) fn fallbacks(&self) -> u64 {
         self.fallbacks
     }
 
-    /// What is to be done at `now_ns`; `None` until something happens, or [`NetworkInterface::next_event_ns`].
+    /// The next action at `now_ns`; `None` until an event or [`NetworkInterface::next_event_ns`].
     pub(crate) fn next(&mut self, now_ns: u64, levels: &impl Counters) -> Option<DueAction> {
         if let due @ Some(_) = self.engines.next(now_ns) {
             return due;
@@ -283,13 +288,12 @@ impl NetworkInterface {
         self.engines.next(now_ns)
     }
 
-    /// When there is something to do although nothing happens before, in nanoseconds; always `None`
-    /// without a pace.
+    /// Time of the next action without an event before, in nanoseconds; always `None` without a pace.
     pub(crate) fn next_event_ns(&self) -> Option<u64> {
         self.engines.next_event_ns()
     }
 
-    /// Posts the work that is due of programs that the host runs; whether there was any.
+    /// Posts the due work of programs that the host runs; whether there was any.
     pub fn run_host(&mut self, levels: &impl Counters) -> bool {
         let (mut any, mut last) = (false, None);
         while let Some(program) = self.by_host.next_after(last) {
@@ -299,7 +303,7 @@ impl NetworkInterface {
         any
     }
 
-    /// Starts all work of a program that may start.
+    /// Starts all due work of a program; whether there was any.
     fn run(&mut self, program: u32, levels: &impl Counters) -> bool {
         let loaded = &mut self.programs[program];
         let mut any = false;
@@ -316,19 +320,19 @@ impl NetworkInterface {
         any
     }
 
-    /// What an action reads may be overwritten. Its engine goes on.
+    /// The source of an action may be overwritten, and its engine is free.
     ///
     /// # Panics
-    /// As [`NetworkInterface::done`], if it was not handed out.
+    /// If `next` has not returned the action, as [`NetworkInterface::done`].
     pub(crate) fn sent(&mut self, action: ActionId, levels: &impl Counters) {
         if let Some(CommandOrigin::Work { program, done }) = self.engines.sent(action) {
             self.work_sent(program, done, Ok(()), levels);
         }
     }
 
-    /// An action is over, whether or not its owner said before that it has left.
+    /// An action has completed, with or without a call of [`NetworkInterface::sent`] before.
     ///
-    /// After [`NetworkInterface::sent`], an error is told of an access only: a program may be over by then.
+    /// After `sent`, an error is kept for an access only: a program may have completed by then.
     pub(crate) fn done(&mut self, action: ActionId, end: Result, levels: &impl Counters) {
         let action = self.engines.done(action);
         match action.origin {
@@ -354,13 +358,13 @@ impl NetworkInterface {
         self.progressed |= self.programs[program].sent(end.err());
     }
 
-    /// Whether something happened since the last call that [`NetworkInterface::poll_program`] or [`NetworkInterface::take_completion`] tells, or
-    /// that is for [`NetworkInterface::run_host`] to go on with.
+    /// Whether there was progress since the last call, for [`NetworkInterface::poll_program`],
+    /// [`NetworkInterface::take_completion`] or [`NetworkInterface::run_host`].
     pub(crate) fn take_progressed(&mut self) -> bool {
         std::mem::take(&mut self.progressed)
     }
 
-    /// Whether no command waits and none is under way: one that is posted now is next.
+    /// Whether no command waits or is in progress.
     pub(crate) fn is_idle(&self) -> bool {
         self.engines.are_idle()
     }
@@ -387,14 +391,14 @@ impl ActivePrograms {
         self.0.binary_search(&program).is_ok()
     }
 
-    /// The first program after `last`, which may have gone meanwhile.
+    /// The first program after `last`, which may be removed meanwhile.
     fn next_after(&self, last: Option<u32>) -> Option<u32> {
         let at = last.map_or(0, |last| self.0.partition_point(|program| *program <= last));
         self.0.get(at).copied()
     }
 }
 
-/// The slots without which a program could stand still, and those for all of its work.
+/// The least number of slots for progress of a program, and the number for all of its work.
 fn needed(program: &Program) -> (u32, u32) {
     let work = program.work();
     let least = work.chunk_by(|one, next| one.counter == next.counter).count();

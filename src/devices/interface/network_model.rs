@@ -1,31 +1,31 @@
-//! How long transfers take, for interfaces that keep to the pace of real ones.
+//! The model of the network of a paced interface: times of transfers.
 
 use std::fmt::Debug;
 
 use platform::base::Peer;
 
-/// Between whom a transfer is.
+/// The ends of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransferPath {
     /// Within this rank.
     Local,
     /// From this rank to a peer.
     ToPeer(Peer),
-    /// From a peer to this rank, which asks for it first.
+    /// From a peer to this rank, after a request of this rank.
     FromPeer(Peer),
 }
 
-/// When a transfer is where.
+/// Times of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransferTimes {
-    /// The engine that sends is free again, in nanoseconds.
+    /// The sending engine is free again, in nanoseconds.
     pub sent_ns: u64,
     /// Every byte has arrived, in nanoseconds.
     pub arrived_ns: u64,
 }
 
-/// The network of an interface, as far as time goes.
+/// A model of the network of an interface.
 pub trait NetworkModel: Debug + Send {
-    /// Sends `bytes` through `engine` at `at_ns`, or as soon as there is room.
-    fn send(&mut self, way: TransferPath, engine: u8, bytes: u64, at_ns: u64) -> TransferTimes;
+    /// Sends `bytes` through `engine` at `at_ns`, or later if the path is busy.
+    fn send(&mut self, path: TransferPath, engine: u8, bytes: u64, at_ns: u64) -> TransferTimes;
 }

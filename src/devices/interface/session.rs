@@ -1,30 +1,30 @@
-//! Which programs queues in session mode can run.
+//! The check whether queues in session mode can run a program.
 //!
 //! ```text
 //!   queue      [1: nothing] [2: put] [3: nothing] [4: signal]
 //!                              ▲ progress 2: commands 1 and 2 have run
 //! ```
 //!
-//! Each counter is a queue, and its level is how many commands of it have run. An arrival lets the
-//! next 1 to 15 run: session progress steps, 4 bits of a packet. So the level that a command waits
-//! for is its place in the queue, and no two have one place; places between hold commands that do
-//! nothing. What waits for level 0 is posted to a queue of its own and runs at once.
+//! Each counter is a queue, and its level is the number of its commands that have run. An arrival runs
+//! the next 1 to 15 commands: session progress steps, 4 bits of a packet. So the level of a command is
+//! its position in the queue, and positions are unique; positions between them hold commands without
+//! effect. Commands of level 0 are posted to a queue of their own and run at once.
 //!
-//! Progress is never taken back: a queue is filled anew for each instance. In a program, that is the
-//! negative addition which takes off what the instance added.
+//! Progress is never undone: a queue is filled anew for each instance. In a program, that is the
+//! negative addition that removes the additions of the instance.
 //!
 //! Source: session mode in the header of a public driver (`tof_icc.h` of McKernel) and Ajima et al.,
 //! "Tofu interconnect 2", Hot Interconnects 2014.
 
 use crate::offload::{CounterAdd, Program, ProgramOp};
 
-/// The most that one arrival lets a queue progress.
+/// The largest progress of a queue for one arrival.
 pub(crate) const STEPS_MAX: u64 = 15;
 
-/// How many entries of queues a program occupies.
+/// The number of queue entries of a program.
 ///
 /// # Errors
-/// What it wants that queues in session mode do not have.
+/// The property of the program for which queues in session mode cannot run it.
 pub(super) fn entries(program: &Program) -> Result<u64, &'static str> {
     if !program.work().iter().flat_map(|work| additions(&work.op)).all(fits) {
         return Err("an arrival lets a queue progress by 1 to 15 commands");
@@ -32,17 +32,17 @@ pub(super) fn entries(program: &Program) -> Result<u64, &'static str> {
     let mut entries = 0;
     for queue in program.work().chunk_by(|one, next| one.counter == next.counter) {
         let commands = queue.iter().filter(|work| is_command(&work.op));
-        let places: Vec<u64> = commands.map(|work| work.level).collect();
-        let at_once = places.partition_point(|place| *place == 0);
-        if !places[at_once..].is_sorted_by(|one, next| one < next) {
+        let positions: Vec<u64> = commands.map(|work| work.level).collect();
+        let at_once = positions.partition_point(|position| *position == 0);
+        if !positions[at_once..].is_sorted_by(|one, next| one < next) {
             return Err("a queue runs one command at a time");
         }
-        entries += at_once as u64 + places.last().unwrap_or(&0);
+        entries += at_once as u64 + positions.last().unwrap_or(&0);
     }
     Ok(entries)
 }
 
-/// What is not a command is seen by whoever fills the queues: that an instance is over.
+/// Operations that are no commands are performed by the code that fills the queues.
 fn is_command(op: &ProgramOp) -> bool {
     match op {
         ProgramOp::Add(add) => !is_refill(*add),

@@ -21,7 +21,7 @@ const LIMITS: InterfaceLimits = InterfaceLimits {
     class: TriggerClass::Thresholds,
 };
 
-/// Levels of as many counters as are named.
+/// Levels of counters.
 #[derive(Default)]
 struct Levels(RefCell<HashMap<CounterKey, u64>>);
 
@@ -54,7 +54,7 @@ fn signal(value: u64) -> ProgramOp {
     ProgramOp::Signal { to: 5, signal: add(0, value) }
 }
 
-fn loading(program: Program, counters: Vec<CounterKey>) -> ProgramBinding {
+fn binding(program: Program, counters: Vec<CounterKey>) -> ProgramBinding {
     let theirs = vec![CounterKey(71), CounterKey(72)];
     let peer = PeerBinding { rank: 5, peer: 3, counters: theirs, buffers: Vec::new() };
     ProgramBinding { program: Arc::new(program), counters, memory: Vec::new(), peers: vec![peer] }
@@ -64,10 +64,10 @@ fn load(
     nic: &mut NetworkInterface, levels: &Levels, counters: u16, work: Vec<DeferredWork>,
 ) -> ProgramKey {
     let keys = nic.reserve(2 * usize::from(counters), levels).unwrap();
-    nic.load(loading(Program::new(Scheme::Tank, 2, counters, work), keys), false)
+    nic.load(binding(Program::new(Scheme::Tank, 2, counters, work), keys), false)
 }
 
-/// The signals that an interface hands out until it has no more.
+/// The signals that an interface issues.
 fn signals(nic: &mut NetworkInterface, levels: &Levels) -> Vec<(Peer, u64, u64)> {
     let mut seen = Vec::new();
     while let Some(due) = nic.next(0, levels) {
@@ -113,7 +113,7 @@ fn work_is_posted_at_its_level_and_the_tanks_take_turns() {
 }
 
 #[test]
-fn an_instance_is_not_over_while_its_memory_is_read() {
+fn an_instance_has_not_completed_while_its_memory_is_read() {
     let (mut nic, levels) = (NetworkInterface::new(LIMITS, 4), Levels::default());
     let program =
         load(&mut nic, &levels, 1, vec![work(0, 0, put(None)), work(0, 0, ProgramOp::Complete)]);
@@ -129,7 +129,7 @@ fn an_instance_is_not_over_while_its_memory_is_read() {
 }
 
 #[test]
-fn an_error_of_an_action_is_that_of_the_instance() {
+fn an_error_of_an_action_is_an_error_of_the_instance() {
     let (mut nic, levels) = (NetworkInterface::new(LIMITS, 4), Levels::default());
     let steps = vec![work(0, 0, put(Some(add(0, 1)))), work(0, 1, ProgramOp::Complete)];
     let program = load(&mut nic, &levels, 1, steps);
@@ -145,7 +145,7 @@ fn an_error_of_an_action_is_that_of_the_instance() {
 }
 
 #[test]
-fn an_engine_that_keeps_order_waits_until_an_action_has_left() {
+fn an_ordered_engine_waits_until_an_action_was_sent() {
     let (mut nic, levels) = (NetworkInterface::new(LIMITS, 4), Levels::default());
     let first = nic.put(Span::EMPTY, to(0), None);
     let second = nic.put(Span::EMPTY, to(0), None);
@@ -169,7 +169,7 @@ fn an_engine_that_keeps_order_waits_until_an_action_has_left() {
 }
 
 #[test]
-fn what_lacks_counters_or_slots_is_run_by_the_host() {
+fn the_host_runs_a_program_without_counters_or_slots() {
     let (mut nic, levels) = (NetworkInterface::new(LIMITS, 100), Levels::default());
     let counted = |counters: u16| -> Vec<DeferredWork> {
         (0..counters).map(|counter| work(counter, 1, ProgramOp::Complete)).collect()
@@ -196,11 +196,11 @@ fn what_lacks_counters_or_slots_is_run_by_the_host() {
 }
 
 #[test]
-fn a_program_of_the_host_moves_only_with_it() {
+fn a_program_of_the_host_makes_progress_only_with_the_host() {
     let (mut nic, levels) = (NetworkInterface::new(LIMITS, 4), Levels::default());
     let keys = nic.reserve(2, &levels).unwrap();
     let steps = vec![work(0, 0, signal(1)), work(0, 1, signal(2)), work(0, 1, ProgramOp::Complete)];
-    let program = nic.load(loading(Program::new(Scheme::Tank, 2, 1, steps), keys.clone()), true);
+    let program = nic.load(binding(Program::new(Scheme::Tank, 2, 1, steps), keys.clone()), true);
     assert_eq!(nic.fallbacks(), 0);
     nic.start(program);
     assert_eq!(signals(&mut nic, &levels), []);
@@ -215,7 +215,7 @@ fn a_program_of_the_host_moves_only_with_it() {
 }
 
 #[test]
-fn the_host_is_asked_for_each_of_its_steps_once() {
+fn each_step_for_the_host_is_returned_once() {
     let (mut nic, levels) = (NetworkInterface::new(LIMITS, 4), Levels::default());
     let host = |step| ProgramOp::Host { step, done: Some(add(0, 1)) };
     let steps = vec![work(0, 0, host(4)), work(0, 0, host(2)), work(0, 2, ProgramOp::Complete)];
@@ -235,7 +235,7 @@ fn the_host_is_asked_for_each_of_its_steps_once() {
 }
 
 #[test]
-fn counters_that_come_back_are_empty_and_taken_last() {
+fn released_counters_are_reset_and_reused_last() {
     let (mut nic, levels) = (NetworkInterface::new(LIMITS, 6), Levels::default());
     let keys = nic.reserve(2, &levels).unwrap();
     assert_eq!(keys, [CounterKey(1), CounterKey(2)]);
@@ -269,7 +269,7 @@ fn to(peer: Peer) -> RemoteAddress {
 }
 
 #[test]
-fn an_action_is_handed_out_when_its_time_is_over() {
+fn a_paced_action_is_issued_at_its_arrival_time() {
     let (mut nic, levels) = paced();
     assert_eq!(nic.next_event_ns(), None);
     nic.put(Span::EMPTY, to(0), Some(0));
@@ -283,14 +283,14 @@ fn an_action_is_handed_out_when_its_time_is_over() {
 }
 
 #[test]
-fn an_engine_starts_a_command_when_it_was_free_however_late_it_is_asked() {
+fn an_engine_starts_a_command_when_it_became_free() {
     let (mut nic, levels) = paced();
     for _ in 0..3 {
         nic.update(to(2), 8, Update::Add(1), Span::EMPTY).unwrap();
     }
     assert!(nic.next(0, &levels).is_none());
     assert_eq!(nic.next_event_ns(), Some(80));
-    // The second and the third have left at 160 and 240, and arrive 200 later.
+    // The second and the third are sent at 160 and 240, and arrive 200 later.
     assert_eq!(nic.next(400, &levels).map(|due| due.id), Some(ActionId(0)));
     assert_eq!(nic.next_event_ns(), None);
     nic.done(ActionId(0), Ok(()), &levels);
@@ -321,12 +321,12 @@ fn a_short_command_does_not_overtake_one_to_the_same_peer() {
     assert!(matches!(nic.take_completion(long), Some(Ok(()))));
 }
 
-/// What a test posts: an engine if it asks for one, a peer, and whether it is long.
+/// A posted command: an engine if wanted, a peer, and whether it is long.
 type Posted = (Option<u8>, Peer, bool);
 
 proptest! {
     #[test]
-    fn every_command_is_handed_out_once_and_in_order(
+    fn every_command_is_issued_once_and_in_order(
         posted in prop::collection::vec((prop::option::of(0..5_u8), 0..3_u32, any::<bool>()), 0..40),
         seed in any::<u64>(), keeps_pace in any::<bool>(), ordered in any::<bool>(),
     ) {
@@ -335,7 +335,7 @@ proptest! {
         let mut nic = if keeps_pace { nic.paced(Box::new(Slow)) } else { nic };
         let mut now = 0;
         let mut left: VecDeque<(usize, Posted)> = posted.iter().copied().enumerate().collect();
-        let mut under_way = Vec::new();
+        let mut issued = Vec::new();
         let mut seen: Vec<(u8, Peer, u64)> = Vec::new();
         while !(left.is_empty() && nic.is_idle()) {
             if random.one_in(2) && let Some((number, (engine, peer, long))) = left.pop_front() {
@@ -351,17 +351,17 @@ proptest! {
                     panic!("{due:?}")
                 };
                 seen.push((due.engine, at.peer, at.offset));
-                under_way.push((due.id, false));
+                issued.push((due.id, false));
             }
-            if !under_way.is_empty() {
-                let at = random.below(under_way.len() as u64) as usize;
-                let (id, has_left) = under_way[at];
+            if !issued.is_empty() {
+                let at = random.below(issued.len() as u64) as usize;
+                let (id, has_left) = issued[at];
                 if has_left || random.one_in(2) {
                     nic.done(id, Ok(()), &levels);
-                    under_way.swap_remove(at);
+                    issued.swap_remove(at);
                 } else {
                     nic.sent(id, &levels);
-                    under_way[at].1 = true;
+                    issued[at].1 = true;
                 }
             }
             now += random.below(100);

@@ -1,8 +1,8 @@
-//! The interfaces of all ranks of a process, and a network between them that keeps no order.
+//! The interfaces of all ranks of the test device, and a network between them that keeps no order.
 //!
-//! Whoever calls into a rank moves all of them a few steps along, so programs go on without the
-//! rank that started them. A seed decides what happens next: an interface hands out an action, its
-//! bytes leave, or they arrive. Equal seeds and equal calls give equal runs.
+//! Each call of a rank runs a few steps of all interfaces, so programs make progress without the rank
+//! that started them. A seed chooses the next step: an interface issues an action, its bytes leave, or
+//! they arrive. Equal seeds and equal calls give equal runs.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,10 +14,10 @@ use crate::devices::interface::{
 };
 use platform::base::{ErrorClass, Peer, Random, Result, Span};
 
-/// Counters of a rank in all, those of its interface among them.
+/// Counters of a rank, including those of its interface.
 const WORDS: u32 = 1 << 12;
 
-/// What an interface of this network has unless a test wants something else.
+/// Resources of an interface by default.
 pub const LIMITS: InterfaceLimits = InterfaceLimits {
     counters: 256,
     slots: 1024,
@@ -27,18 +27,18 @@ pub const LIMITS: InterfaceLimits = InterfaceLimits {
     class: TriggerClass::Thresholds,
 };
 
-/// All interfaces, and what is between them.
+/// All interfaces, and actions in flight between them.
 pub(super) struct LoopbackNetwork {
     ranks: Vec<RankInterface>,
     in_flight: Vec<ActionInFlight>,
     random: Random,
-    /// Ranks for which something happened.
+    /// Ranks to wake.
     notified: Vec<Peer>,
-    /// The last key that was given.
+    /// The last memory key.
     keys: u64,
 }
 
-/// What a rank has on the network.
+/// The interface of one rank, with counters and memory.
 pub(super) struct RankInterface {
     pub(super) nic: NetworkInterface,
     pub(super) levels: LevelTable,
@@ -48,15 +48,15 @@ pub(super) struct RankInterface {
 /// The levels of a rank's counters.
 pub(super) struct LevelTable {
     levels: Box<[AtomicU64]>,
-    /// Additions so far.
+    /// The number of additions.
     changes: AtomicU64,
 }
 
-/// An action on its way.
+/// An action in flight.
 struct ActionInFlight {
     from: Peer,
     due: DueAction,
-    /// Its bytes, once they have left.
+    /// The bytes, after they have left.
     data: Option<Box<[u8]>>,
 }
 
@@ -85,7 +85,7 @@ impl RankInterface {
             return Err(ErrorClass::RmaRange.error(why));
         };
         if writes && access == RemoteAccess::Read {
-            let why = format!("memory of rank {peer} under key {} is only to be read", key.0);
+            let why = format!("memory of rank {peer} under key {} is read-only", key.0);
             return Err(ErrorClass::Access.error(why));
         }
         let registered = memory.len();
@@ -124,20 +124,20 @@ impl LoopbackNetwork {
         self.interface(rank).memory.remove(&key);
     }
 
-    /// The memory of a peer that an access is about.
+    /// The memory of a peer for an access.
     pub(super) fn resolve(&self, at: RemoteAddress, len: usize, writes: bool) -> Result<Span> {
-        let Some(station) = self.ranks.get(at.peer as usize) else {
+        let Some(interface) = self.ranks.get(at.peer as usize) else {
             return Err(ErrorClass::Rank.error(format!("there is no rank {}", at.peer)));
         };
-        station.resolve(at, len, writes)
+        interface.resolve(at, len, writes)
     }
 
-    /// The ranks for which something happened since the last call.
+    /// Ranks to wake since the last call.
     pub(super) fn take_notified(&mut self) -> Vec<Peer> {
         std::mem::take(&mut self.notified)
     }
 
-    /// Takes a few steps, or all that there are; whether there may be more.
+    /// Runs a few steps, or all; whether there may be more.
     pub(super) fn run(&mut self, all: bool) -> bool {
         let few = 1 + self.random.below(8);
         let mut taken = 0;
@@ -150,26 +150,26 @@ impl LoopbackNetwork {
         true
     }
 
-    /// How often counters of a rank have changed, if nothing is on its way to it or from it. What may
-    /// be due must have been asked for.
+    /// The number of changes of a rank's counters, if no action is in progress. Valid only after `run`
+    /// has returned false.
     pub(super) fn quiescence(&self, rank: Peer) -> Option<u64> {
-        let still = self.in_flight.is_empty() && self.ranks.iter().all(|rank| rank.nic.is_idle());
-        still.then(|| self.ranks[rank as usize].levels.changes.load(Ordering::Relaxed))
+        let is_idle = self.in_flight.is_empty() && self.ranks.iter().all(|rank| rank.nic.is_idle());
+        is_idle.then(|| self.ranks[rank as usize].levels.changes.load(Ordering::Relaxed))
     }
 
-    /// Forgets a rank: nothing reads or writes its memory any more.
+    /// Removes a rank: nothing accesses its memory after this.
     pub(super) fn remove_rank(&mut self, rank: Peer) {
         let limits = self.limits(rank);
-        self.in_flight.retain(|flight| flight.from != rank);
+        self.in_flight.retain(|action| action.from != rank);
         *self.interface(rank) = RankInterface::new(limits);
     }
 
     fn step(&mut self) -> bool {
-        let flights_first = self.random.one_in(2);
-        flights_first && self.advance_in_flight() || self.issue() || self.advance_in_flight()
+        let in_flight_first = self.random.one_in(2);
+        in_flight_first && self.advance_in_flight() || self.issue() || self.advance_in_flight()
     }
 
-    /// Lets the interface of some rank hand out an action.
+    /// Issues an action of some interface.
     fn issue(&mut self) -> bool {
         let ranks = self.ranks.len() as u64;
         let first = self.random.below(ranks);
@@ -186,7 +186,7 @@ impl LoopbackNetwork {
         false
     }
 
-    /// Lets some action leave or arrive.
+    /// Advances some action: its bytes leave or arrive.
     fn advance_in_flight(&mut self) -> bool {
         if self.in_flight.is_empty() {
             return false;
@@ -217,15 +217,15 @@ impl LoopbackNetwork {
         true
     }
 
-    /// The first flight that this one must not overtake, where the network keeps order.
+    /// The first action that this one must not overtake if the network keeps order.
     fn first_in_order(&self, index: usize) -> usize {
-        let flight = &self.in_flight[index];
-        if !self.limits(flight.from).ordered {
+        let action = &self.in_flight[index];
+        if !self.limits(action.from).ordered {
             return index;
         }
-        let way =
-            |flight: &ActionInFlight| (flight.from, flight.due.engine, flight.due.action.peer());
-        let alike = |other: &ActionInFlight| way(other) == way(flight);
+        let path =
+            |action: &ActionInFlight| (action.from, action.due.engine, action.due.action.peer());
+        let alike = |other: &ActionInFlight| path(other) == path(action);
         self.in_flight.iter().position(alike).unwrap_or(index)
     }
 
@@ -235,7 +235,7 @@ impl LoopbackNetwork {
         nic.done(action, end, levels);
     }
 
-    /// What an action reads of its own rank; an error if it may not do what it will.
+    /// The bytes that an action reads from its own rank; an error if the access is not allowed.
     fn depart(&self, action: InterfaceAction) -> Result<Box<[u8]>> {
         match action {
             InterfaceAction::Put { from, to, .. } => {

@@ -1,4 +1,4 @@
-//! One-sided access and programs of the ranks of this network.
+//! One-sided access and programs of deferred work of the test device.
 
 use std::sync::atomic::Ordering;
 
@@ -12,40 +12,40 @@ use crate::offload::StepId;
 use platform::base::{Peer, Result, Span};
 
 impl Loopback {
-    /// Lets the host of this rank do its part, and the network some of its.
+    /// Runs the host's part of programs, and a few steps of the network.
     pub(super) fn advance_network(&mut self) {
-        let called = self.inbox(self.me).host_work_due.swap(false, Ordering::AcqRel);
-        if !called && !self.network.is_active.load(Ordering::Acquire) {
+        let host_due = self.inbox(self.me).host_work_due.swap(false, Ordering::AcqRel);
+        if !host_due && !self.network.is_active.load(Ordering::Acquire) {
             return;
         }
-        self.command(|wire, me| {
-            let RankInterface { nic, levels, .. } = wire.interface(me);
+        self.command(|interfaces, me| {
+            let RankInterface { nic, levels, .. } = interfaces.interface(me);
             nic.run_host(levels);
         });
     }
 
-    /// Lets everything happen that can without a rank: before one sleeps, and before one leaves.
+    /// Runs the network until it has no work: before a rank sleeps, and before it leaves.
     pub(super) fn run_to_quiescence(&mut self) {
-        let mut wire = self.network.wire.lock();
-        wire.run(true);
+        let mut interfaces = self.network.interfaces.lock();
+        interfaces.run(true);
         self.network.is_active.store(false, Ordering::Release);
-        let rung = wire.take_notified();
-        drop(wire);
-        self.notify_all(&rung);
+        let notified = interfaces.take_notified();
+        drop(interfaces);
+        self.notify_all(&notified);
     }
 
-    /// Does something to the network and lets it move: a bit, or to the end if somebody sleeps, who
-    /// would not move it.
+    /// Posts a command and runs the network: a few steps, or until it has no work if a rank sleeps and
+    /// so cannot run it.
     fn command<T>(&mut self, act: impl FnOnce(&mut LoopbackNetwork, Peer) -> T) -> T {
-        let mut wire = self.network.wire.lock();
-        let result = act(&mut wire, self.me);
-        // Who arms from here on settles after this, as it needs the same lock.
-        let somebody_sleeps = self.inboxes.iter().any(|inbox| inbox.arrivals.lock().is_armed);
-        let more = wire.run(somebody_sleeps);
+        let mut interfaces = self.network.interfaces.lock();
+        let result = act(&mut interfaces, self.me);
+        // A rank that arms later runs the network after this, as it needs the same lock.
+        let is_any_armed = self.inboxes.iter().any(|inbox| inbox.arrivals.lock().is_armed);
+        let more = interfaces.run(is_any_armed);
         self.network.is_active.store(more, Ordering::Release);
-        let rung = wire.take_notified();
-        drop(wire);
-        self.notify_all(&rung);
+        let notified = interfaces.take_notified();
+        drop(interfaces);
+        self.notify_all(&notified);
         result
     }
 
@@ -55,13 +55,17 @@ impl Loopback {
             return None;
         }
         // Under the lock, as `is_active` changes there.
-        let wire = self.network.wire.lock();
-        if self.network.is_active.load(Ordering::Acquire) { None } else { wire.quiescence(self.me) }
+        let interfaces = self.network.interfaces.lock();
+        if self.network.is_active.load(Ordering::Acquire) {
+            None
+        } else {
+            interfaces.quiescence(self.me)
+        }
     }
 
-    /// Has the hosts of these ranks look at their programs, which may have something for them.
-    fn notify_all(&self, rung: &[Peer]) {
-        for &peer in rung {
+    /// Wakes these ranks: their programs may have work for the host.
+    fn notify_all(&self, notified: &[Peer]) {
+        for &peer in notified {
             self.inbox(peer).host_work_due.store(true, Ordering::Release);
             self.inbox(peer).wake();
         }
@@ -70,91 +74,91 @@ impl Loopback {
 
 impl Rma for Loopback {
     fn register(&mut self, memory: Span, access: RemoteAccess) -> Result<MemoryKey> {
-        Ok(self.network.wire.lock().register(self.me, memory, access))
+        Ok(self.network.interfaces.lock().register(self.me, memory, access))
     }
 
     fn deregister(&mut self, key: MemoryKey) {
-        self.network.wire.lock().deregister(self.me, key);
+        self.network.interfaces.lock().deregister(self.me, key);
     }
 
     fn put(&mut self, from: Span, to: RemoteAddress, engine: Option<u8>) -> Result<RmaTicket> {
-        self.command(|wire, me| {
-            wire.resolve(to, from.len(), true)?;
-            Ok(wire.interface(me).nic.put(from, to, engine))
+        self.command(|interfaces, me| {
+            interfaces.resolve(to, from.len(), true)?;
+            Ok(interfaces.interface(me).nic.put(from, to, engine))
         })
     }
 
     fn get(&mut self, from: RemoteAddress, into: Span, engine: Option<u8>) -> Result<RmaTicket> {
-        self.command(|wire, me| {
-            wire.resolve(from, into.len(), false)?;
-            Ok(wire.interface(me).nic.get(from, into, engine))
+        self.command(|interfaces, me| {
+            interfaces.resolve(from, into.len(), false)?;
+            Ok(interfaces.interface(me).nic.get(from, into, engine))
         })
     }
 
     fn update(
         &mut self, at: RemoteAddress, bytes: u8, update: Update, old: Span,
     ) -> Result<RmaTicket> {
-        self.command(|wire, me| {
-            wire.resolve(at, usize::from(bytes), true)?;
-            wire.interface(me).nic.update(at, bytes, update, old)
+        self.command(|interfaces, me| {
+            interfaces.resolve(at, usize::from(bytes), true)?;
+            interfaces.interface(me).nic.update(at, bytes, update, old)
         })
     }
 
     fn take_completion(&mut self, ticket: RmaTicket) -> Option<Result> {
         self.advance_network();
-        self.network.wire.lock().interface(self.me).nic.take_completion(ticket)
+        self.network.interfaces.lock().interface(self.me).nic.take_completion(ticket)
     }
 }
 
 impl Trigger for Loopback {
     fn limits(&self) -> InterfaceLimits {
-        self.network.wire.lock().limits(self.me)
+        self.network.interfaces.lock().limits(self.me)
     }
 
     fn reserve(&mut self, counters: usize) -> Result<Vec<CounterKey>> {
-        let mut wire = self.network.wire.lock();
-        let RankInterface { nic, levels, .. } = wire.interface(self.me);
+        let mut interfaces = self.network.interfaces.lock();
+        let RankInterface { nic, levels, .. } = interfaces.interface(self.me);
         nic.reserve(counters, levels)
     }
 
     fn release(&mut self, counters: &[CounterKey]) {
-        self.network.wire.lock().interface(self.me).nic.release(counters);
+        self.network.interfaces.lock().interface(self.me).nic.release(counters);
     }
 
-    fn load(&mut self, loading: ProgramBinding, host: bool) -> ProgramKey {
-        self.network.wire.lock().interface(self.me).nic.load(loading, host)
+    fn load(&mut self, binding: ProgramBinding, host: bool) -> ProgramKey {
+        self.network.interfaces.lock().interface(self.me).nic.load(binding, host)
     }
 
     fn runner(&self, program: ProgramKey) -> Runner {
-        self.network.wire.lock().interface(self.me).nic.runner(program)
+        self.network.interfaces.lock().interface(self.me).nic.runner(program)
     }
 
     fn assign_engines(&mut self, program: ProgramKey, engines: &[(u32, u8)]) {
-        self.network.wire.lock().interface(self.me).nic.assign_engines(program, engines);
+        self.network.interfaces.lock().interface(self.me).nic.assign_engines(program, engines);
     }
 
     fn start(&mut self, program: ProgramKey) {
-        self.command(|wire, me| wire.interface(me).nic.start(program));
+        self.command(|interfaces, me| interfaces.interface(me).nic.start(program));
         self.inbox(self.me).host_work_due.store(true, Ordering::Release);
     }
 
     fn poll_program(&mut self, program: ProgramKey) -> InstanceState {
-        self.network.wire.lock().interface(self.me).nic.poll_program(program)
+        self.network.interfaces.lock().interface(self.me).nic.poll_program(program)
     }
 
     fn host_done(&mut self, program: ProgramKey, step: StepId) {
-        self.command(|wire, me| {
-            let RankInterface { nic, levels, .. } = wire.interface(me);
+        self.command(|interfaces, me| {
+            let RankInterface { nic, levels, .. } = interfaces.interface(me);
             nic.host_done(program, step, levels);
         });
         self.inbox(self.me).host_work_due.store(true, Ordering::Release);
     }
 
     fn unload(&mut self, program: ProgramKey) {
-        self.network.wire.lock().interface(self.me).nic.unload(program);
+        self.network.interfaces.lock().interface(self.me).nic.unload(program);
     }
 
     fn fallbacks(&self) -> u64 {
-        self.network.wire.lock().interface(self.me).nic.fallbacks()
+        self.network.interfaces.lock().interface(self.me).nic.fallbacks()
     }
 }

@@ -1,13 +1,14 @@
-//! What interfaces ask of each other: changes of numbers, which the interface of their owner makes.
+//! Requests between interfaces: atomic updates of numbers, which the interface of the owner performs.
 //!
 //! ```text
-//!   asks    ── Change { ticket, key, offset, bytes, update } ──>   changes it, one after another
-//!   <────────────────────── Answer { ticket, old } ──────────────
+//!   requester ── Update { ticket, key, offset, bytes, update } ──>  owner: one update after another
+//!             <───────────── Reply { ticket, old } ───────────────
 //! ```
 //!
-//! One interface cannot change a number in the memory of another process atomically, so its owner
-//! does, on its engine thread; that is coherent with the processors too (as on Tofu2, paper 001's
-//! "hardware atomics"). A letter is a packet in a queue of the receiver's area.
+//! A process cannot change a number in the memory of another process atomically, so the engine thread
+//! of the owner does; such updates are atomic to the processors of the owner too, as on Tofu2 (the
+//! hardware atomics of Nose et al., "Performance optimization of the ACP library"). A request is a packet in a queue of the
+//! owner's area.
 
 use super::primitive::{AtomicU32, AtomicU64, Ordering};
 use crate::device::Header;
@@ -15,41 +16,41 @@ use crate::device::rma::{MemoryKey, Update};
 use crate::devices::interface::ActionId;
 use platform::base::{ErrorClass, Result};
 
-/// A letter.
+/// A request, or the reply to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AtomicRequest {
-    /// A number is to be changed.
+    /// Updates a number.
     Update {
-        /// The action of the one who asks.
+        /// The action of the requester.
         ticket: ActionId,
-        /// Where the number is.
+        /// The memory of the number.
         key: MemoryKey,
-        /// From the beginning of that memory, in bytes.
+        /// Offset in that memory, in bytes.
         offset: u64,
-        /// It has so many: 4 or 8.
+        /// Length of the number: 4 or 8.
         bytes: u8,
-        /// How.
+        /// The change.
         update: Update,
     },
-    /// That was done, or could not be.
+    /// Result of an update.
     Reply {
-        /// Of the one who asked.
+        /// The action of the requester.
         ticket: ActionId,
-        /// The old value; an error class if not.
+        /// The old value, or an error class.
         old: Result<u64, i32>,
     },
 }
 
-/// Bytes beside the header.
+/// Bytes of a request, beside the header.
 pub(crate) const REQUEST_BYTES: usize = 24;
 
 const REPLY: u8 = 64;
 const ERROR_REPLY: u8 = 65;
-/// Of a change: the number has 8 bytes.
+/// Flag of an update: the number has 8 bytes.
 const WIDE: u8 = 32;
 
 impl AtomicRequest {
-    /// As a packet.
+    /// The packet of a request.
     pub(crate) fn pack(self) -> (Header, [u8; REQUEST_BYTES]) {
         let mut data = [0; REQUEST_BYTES];
         match self {
@@ -78,7 +79,7 @@ impl AtomicRequest {
         }
     }
 
-    /// What a packet says; `None` if nobody sends such a one.
+    /// The request of a packet; `None` for an impossible packet.
     pub(crate) fn unpack(header: &Header, data: &[u8]) -> Option<Self> {
         let [ticket, word] = header.words;
         let ticket = ActionId(u32::try_from(ticket).ok()?);
@@ -102,22 +103,23 @@ impl AtomicRequest {
     }
 }
 
-/// Changes the number of `bytes` bytes at an address of this process; its old value.
+/// Updates the number of `bytes` bytes at an address of this process; returns its old value.
 ///
 /// # Errors
-/// `Arg` if it does not lie at a multiple of its length.
+/// `Arg` if the address is no multiple of the length.
 ///
 /// # Safety
-/// So many bytes are mapped there for being read and written, and whoever else uses them knows that
-/// they may change.
+/// The bytes are mapped there for reads and writes, and all other code allows that they change at any
+/// time.
 pub unsafe fn apply_update(address: u64, bytes: u8, update: Update) -> Result<u64> {
     if !address.is_multiple_of(u64::from(bytes)) {
-        let why = format!("a number of {bytes} bytes does not lie at a multiple of that");
+        let why =
+            format!("address {address:#x} of an atomic number is no multiple of its {bytes} bytes");
         return Err(ErrorClass::Arg.error(why));
     }
     let order = Ordering::SeqCst;
-    // SAFETY: the caller's promise, and the alignment was checked; atomics of the process itself and
-    // of other threads do not tear it.
+    // SAFETY: the caller's contract, and the alignment was checked; atomic accesses of this process do
+    // not tear the number.
     let old = unsafe {
         if bytes == 8 {
             let number = AtomicU64::from_ptr(address as *mut u64);
@@ -128,7 +130,7 @@ pub unsafe fn apply_update(address: u64, bytes: u8, update: Update) -> Result<u6
             number.fetch_update(order, order, new).map(u64::from).map_err(u64::from)
         }
     };
-    // It never refuses.
+    // The update is always `Some`.
     Ok(old.unwrap_or_else(|old| old))
 }
 
@@ -137,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn letters_arrive_as_they_were_written() {
+    fn requests_are_packed_and_unpacked() {
         let (ticket, key) = (ActionId(7), MemoryKey(u64::MAX - 3));
         let updates = [
             Update::Add(1),
@@ -152,9 +154,9 @@ mod tests {
         let changes = updates.into_iter().flat_map(|update| [change(update, 4), change(update, 8)]);
         let answers =
             [Ok(u64::MAX), Err(-1), Err(13)].map(|old| AtomicRequest::Reply { ticket, old });
-        for letter in changes.chain(answers) {
-            let (header, data) = letter.pack();
-            assert_eq!(AtomicRequest::unpack(&header, &data), Some(letter));
+        for request in changes.chain(answers) {
+            let (header, data) = request.pack();
+            assert_eq!(AtomicRequest::unpack(&header, &data), Some(request));
         }
         let strange = Header { words: [1, 2], kind: 9 };
         assert_eq!(AtomicRequest::unpack(&strange, &[0; REQUEST_BYTES]), None);
@@ -162,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_both_lengths_change_where_they_lie_right() {
+    fn aligned_numbers_of_both_lengths_change() {
         let mut numbers = [AtomicU64::new(5), AtomicU64::new(u64::MAX)];
         let address = numbers.as_mut_ptr() as u64;
         // SAFETY: both numbers are there until the end.

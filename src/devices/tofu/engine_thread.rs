@@ -1,14 +1,13 @@
-//! The engine thread of a rank: what the hardware of an interface would do.
+//! The engine thread of a rank: the part of the hardware of an interface.
 //!
 //! ```text
-//!              nothing to do              for LINGER
-//!   works ──────────────────> lingers ──────────────> asleep on the bell
+//!              no work                    LINGER_NS without work
+//!   works ──────────────────> lingers ──────────────> asleep on the wake word
 //!     ▲                          │                        │
-//!     └──────────────────────────┴── a command, an addition, a letter
+//!     └──────────────────────────┴── a command, an addition, a request
 //! ```
 //!
-//! While it lingers it yields its processor to whoever wants it. Peers ring its bell only while it
-//! sleeps, which is a system call for them.
+//! A thread that lingers yields its processor. Peers wake it, with a system call, only while it sleeps.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -25,29 +24,29 @@ use platform::base::{ErrorClass, Result};
 use platform::sys::process::THREAD_NAME;
 use platform::sys::{clock, cpu, futex, signals};
 
-/// How long it looks for more before it sleeps.
+/// Time without work after which the thread sleeps.
 const LINGER_NS: u64 = 1_000_000;
 
-/// A running engine thread, which ends when this is dropped.
+/// A running engine thread. It ends when this value is dropped.
 pub(crate) struct EngineThread {
     thread: Option<JoinHandle<()>>,
     stopping: Arc<AtomicBool>,
     interface: Arc<TofuInterface>,
 }
 
-/// What the thread works with.
+/// State of the thread.
 struct Worker {
     interface: Arc<TofuInterface>,
     stopping: Arc<AtomicBool>,
     requests: QueueReader<Mapped<AtomicRequestQueue>>,
-    /// Answers for which the queues of peers had no room, and the slots of those.
+    /// Replies for which the queues of peers had no room, with the slots of the peers.
     replies: VecDeque<(usize, AtomicRequest)>,
     seen: EngineProgress,
-    /// When there is something to do although nothing happens, in nanoseconds.
+    /// Time of the next work without an event, in nanoseconds.
     next_event_ns: u64,
 }
 
-/// Ends the process if its thread panics: the application would wait for ever.
+/// Aborts the process if its thread panics: otherwise the application would never return from a wait.
 struct AbortGuard;
 
 impl Drop for AbortGuard {
@@ -59,29 +58,29 @@ impl Drop for AbortGuard {
 }
 
 impl EngineThread {
-    /// Starts the thread of an interface, on one of the processors `cpus` if there are any.
+    /// Starts the thread of an interface, on one of the processors `cpus` unless that is empty.
     ///
     /// # Errors
-    /// `NoMem` if the system gives no thread.
+    /// `NoMem` if the system cannot start a thread.
     ///
     /// # Safety
-    /// It is the only one that the interface ever has.
+    /// It is the only thread that the interface ever has.
     pub(crate) unsafe fn start(interface: Arc<TofuInterface>, cpus: &[usize]) -> Result<Self> {
         let stopping = Arc::new(AtomicBool::new(false));
-        // SAFETY: the only one, as the caller promises.
-        let mail =
+        // SAFETY: the only reader, by the caller's contract.
+        let requests =
             unsafe { QueueReader::new(interface.fabric.own().part(|area| &area.atomic_requests)) };
         let mut worker = Worker {
             interface: interface.clone(),
             stopping: stopping.clone(),
-            requests: mail,
+            requests,
             replies: VecDeque::new(),
             seen: EngineProgress::default(),
             next_event_ns: u64::MAX,
         };
         let own = cpus.get(interface.fabric.own_slot() % cpus.len().max(1)).copied();
         let body = move || {
-            let _vital = AbortGuard;
+            let _guard = AbortGuard;
             if let Some(cpu) = own
                 && let Err(error) = cpu::set_affinity(&[cpu])
             {
@@ -100,11 +99,11 @@ impl EngineThread {
 impl Drop for EngineThread {
     fn drop(&mut self) {
         self.stopping.store(true, Ordering::SeqCst);
-        let bell = &self.interface.fabric.own().engine_wake_word;
-        bell.wake();
-        futex::wake(bell.word());
+        let wake_word = &self.interface.fabric.own().engine_wake_word;
+        wake_word.wake();
+        futex::wake(wake_word.word());
         if let Some(thread) = self.thread.take() {
-            // It never panics (`AbortGuard`).
+            // The thread never panics (`AbortGuard`).
             drop(thread.join());
         }
     }
@@ -130,25 +129,29 @@ impl Worker {
         }
     }
 
-    /// Sleeps until somebody has something.
+    /// Sleeps until an event or the next work.
     fn sleep(&mut self) {
         let interface = self.interface.clone();
-        let bell = &interface.fabric.own().engine_wake_word;
-        let expected = bell.arm();
+        let wake_word = &interface.fabric.own().engine_wake_word;
+        let expected = wake_word.arm();
         if !self.work() && !self.stopping.load(Ordering::SeqCst) {
             let sleep_ns = self.next_event_ns.saturating_sub(clock::monotonic_ns());
             let is_bounded = self.next_event_ns < u64::MAX;
-            futex::wait(bell.word(), expected, is_bounded.then(|| Duration::from_nanos(sleep_ns)));
+            futex::wait(
+                wake_word.word(),
+                expected,
+                is_bounded.then(|| Duration::from_nanos(sleep_ns)),
+            );
         }
-        bell.disarm();
+        wake_word.disarm();
     }
 
-    /// Does what there is to do; whether there was something new.
+    /// Does all work that is due; whether there was any event.
     fn work(&mut self) -> bool {
         let mut any = self.receive_requests();
-        while let Some((slot, answer)) = self.replies.pop_front() {
-            if self.interface.fabric.post(slot, answer).is_err() {
-                self.replies.push_front((slot, answer));
+        while let Some((slot, reply)) = self.replies.pop_front() {
+            if self.interface.fabric.post(slot, reply).is_err() {
+                self.replies.push_front((slot, reply));
                 break;
             }
             any = true;
@@ -164,18 +167,18 @@ impl Worker {
     fn receive_requests(&mut self) -> bool {
         let mut any = false;
         loop {
-            let letter = self.requests.next(|arrival| match arrival {
+            let request = self.requests.next(|arrival| match arrival {
                 QueueArrival::Packet { from, header, data } => {
-                    AtomicRequest::unpack(&header, data).map(|letter| (from as usize, letter))
+                    AtomicRequest::unpack(&header, data).map(|request| (from as usize, request))
                 }
                 QueueArrival::Switch { .. } => None,
             });
-            let Some(letter) = letter else { return any };
+            let Some(request) = request else { return any };
             any = true;
-            let (from, letter) = letter.expect("shared segment damaged: a letter nobody writes");
+            let (from, request) = request.expect("shared segment damaged: an impossible request");
             assert!(from < self.interface.fabric.areas().len(), "shared segment damaged: sender");
-            if let Some(answer) = self.interface.receive(letter) {
-                self.replies.push_back((from, answer));
+            if let Some(reply) = self.interface.receive(request) {
+                self.replies.push_back((from, reply));
             }
         }
     }

@@ -1,8 +1,8 @@
-//! How an interface gets at memory and counters of its peers: the wires of the simulated network.
+//! The simulated network: access of an interface to memory and counters of its peers.
 //!
-//! Memory is read and written from outside (process_vm_readv(2) and its opposite), after a look at
-//! the steering tags of its owner. Counters and tags lie in the segment. Who adds to a counter
-//! wakes what may wait for that: the engine thread of its owner, and the host if that runs programs.
+//! Memory is read and written by process_vm_readv(2) and process_vm_writev(2), after a check of the
+//! steering tags of its owner. Counters and tags lie in the segment. An addition to a counter wakes the
+//! engine thread of the owner, and the host of the owner if it runs programs.
 
 use super::atomic_request::AtomicRequest;
 use super::primitive::Ordering;
@@ -17,7 +17,7 @@ use crate::devices::rings::wake_word::WakeWord;
 use platform::base::{ErrorClass, Peer, Result, Span};
 use platform::sys::{cma, futex};
 
-/// All ranks of a node, as one of them sees them.
+/// The areas of all ranks of a node, at one of them.
 pub(crate) struct TofuFabric {
     me: usize,
     node_ranks: NodeRanks,
@@ -26,7 +26,7 @@ pub(crate) struct TofuFabric {
 }
 
 impl TofuFabric {
-    /// As the rank `ranks[me]`, where `areas` are those of all ranks, in the same order.
+    /// At the rank `ranks[me]`; `areas` are those of all ranks, in the same order.
     pub(crate) fn new(me: usize, ranks: &[Peer], areas: Vec<Mapped<TofuArea>>) -> Self {
         assert!(me < ranks.len() && ranks.len() == areas.len());
         Self { me, node_ranks: NodeRanks::new(ranks), areas: areas.into() }
@@ -50,25 +50,25 @@ impl TofuFabric {
     /// The slot of a peer.
     ///
     /// # Panics
-    /// If it is not on this node.
+    /// If `peer` is not on this node.
     pub(crate) fn slot_of(&self, peer: Peer) -> usize {
         self.node_ranks.slot_of(peer)
     }
 
-    /// Wakes this rank if it sleeps: something that it waits for has happened.
+    /// Wakes the application of this rank if it is armed.
     pub(crate) fn wake_host(&self) {
         wake(self.own().receive_queues.wake_word());
     }
 
-    /// Wakes the engine thread of this rank if it sleeps.
+    /// Wakes the engine thread of this rank if it is armed.
     pub(crate) fn wake_engine(&self) {
         wake(&self.own().engine_wake_word);
     }
 
-    /// Where memory of a peer is in its process, and its slot.
+    /// The slot of a peer, and the address of its memory in its process.
     ///
     /// # Errors
-    /// `Rank` without such a peer; else as [`TagTable::resolve`](super::tags::TagTable::find).
+    /// `Rank` if the peer is not on this node; else as [`TagTable::find`](super::tags::TagTable::find).
     pub(crate) fn resolve(
         &self, at: RemoteAddress, len: usize, access: RemoteAccess,
     ) -> Result<(usize, u64)> {
@@ -78,26 +78,26 @@ impl TofuFabric {
         Ok((slot, self.areas[slot].tags.find(at.key, at.offset, len, access)?))
     }
 
-    /// Sends a letter to the interface of the rank in `slot_of`.
+    /// Sends a request to the interface of the rank in `slot`.
     ///
     /// # Errors
-    /// [`Busy`] without room for it.
-    pub(crate) fn post(&self, slot: usize, letter: AtomicRequest) -> Result<(), Busy> {
-        let (header, data) = letter.pack();
+    /// [`Busy`] without packet for it.
+    pub(crate) fn post(&self, slot: usize, request: AtomicRequest) -> Result<(), Busy> {
+        let (header, data) = request.pack();
         let area = &self.areas[slot];
         area.atomic_requests
-            .send(self.me as u32, &header, data.len(), |room| room.copy_from_slice(&data))?;
+            .send(self.me as u32, &header, data.len(), |packet| packet.copy_from_slice(&data))?;
         wake(&area.engine_wake_word);
         Ok(())
     }
 
-    /// Does an action to the end.
+    /// Performs an action completely.
     ///
     /// # Errors
     /// As [`TofuFabric::resolve`]; `Other` if the system refuses.
     ///
     /// # Panics
-    /// If it is an update, which its owner makes ([`TofuFabric::post`]).
+    /// For an update, which the owner of the number performs ([`TofuFabric::post`]).
     pub(crate) fn perform(&self, action: &InterfaceAction) -> Result {
         match *action {
             InterfaceAction::Put { from, to, signal } => {
@@ -130,8 +130,8 @@ impl TofuFabric {
             return Ok(());
         }
         let pid = self.areas[slot].address.pid();
-        // SAFETY: the peer has registered these bytes for being written (`resolve`) and not ended that,
-        // after which nobody may use the key (`Rma::deregister`).
+        // SAFETY: the peer has registered these bytes for writes (`resolve`) and not ended the
+        // registration: after that, no rank may use the key (`Rma::deregister`).
         unsafe { cma::write(pid, from, address) }.map_err(|error| {
             let what = format!("{} bytes to memory of rank {}", from.len(), to.peer);
             ErrorClass::Other.error(format!("cannot write {what}: {error}"))
@@ -140,11 +140,11 @@ impl TofuFabric {
 
     fn signal(&self, slot: usize, signal: Signal) {
         let area = &self.areas[slot];
-        // A key that means nothing comes from a program that is wrong, and changes nothing.
+        // An unknown key comes from a wrong program, and changes nothing.
         let Some(level) = area.counters.get((signal.counter.0 as usize).wrapping_sub(1)) else {
             return;
         };
-        // After every byte that was written before; also those that the kernel wrote for us.
+        // After every byte written before, also by the kernel.
         level.fetch_add(signal.value, Ordering::SeqCst);
         area.counter_activity.additions.fetch_add(1, Ordering::SeqCst);
         if slot != self.me {
@@ -156,7 +156,7 @@ impl TofuFabric {
     }
 }
 
-/// The levels of the own counters.
+/// Levels of the own counters.
 impl Counters for TofuFabric {
     fn level(&self, counter: CounterKey) -> u64 {
         let index = counter.0 as usize - 1;
@@ -168,8 +168,8 @@ impl Counters for TofuFabric {
     }
 }
 
-fn wake(doze: &WakeWord) {
-    if doze.notify(true) {
-        futex::wake(doze.word());
+fn wake(wake_word: &WakeWord) {
+    if wake_word.notify(true) {
+        futex::wake(wake_word.word());
     }
 }

@@ -1,14 +1,14 @@
-//! The interface of a rank: what its application and its engine thread share.
+//! The interface of a rank, shared by its application and its engine thread.
 //!
 //! ```text
-//!   application ──post──> Nic ──next──> short, and nobody is at it: by the application (bypass)
-//!                          ▲   └──────> else: handed to the engine thread
-//!   engine thread ─────────┘
+//!   application ──post──> NetworkInterface ──next──> short: performed by the application (bypass)
+//!                                 ▲          └─────> other: performed by the engine thread
+//!   engine thread ────────────────┘
 //! ```
 //!
-//! Short commands are done by whoever posts them: no other thread has to run (paper 001, "bypass").
-//! Long ones, and work that becomes due later, are the engine thread's. Either holds the lock while
-//! something short is done, and not while something long is.
+//! The thread that posts a short command performs it, so no other thread has to run (the bypass of
+//! Nose et al., "Performance optimization of the ACP library"). The engine thread performs long commands, and work that becomes
+//! due later. A thread holds the lock during short commands, and not during long ones.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,40 +31,39 @@ use crate::offload::StepId;
 use platform::base::{ErrorClass, Result, Span};
 use platform::sys::clock;
 
-/// Longer commands are not for the thread that posts them: copying so much takes as long as calling
-/// another thread.
+/// The longest command that the posting thread performs, in bytes: its copy takes as long as a wake-up
+/// of another thread.
 const SHORT_MAX: usize = 4 << 10;
 
-/// Commands that a thread does for itself before it leaves the rest to the engine thread.
+/// Commands that the posting thread performs before it leaves the rest to the engine thread.
 const BYPASS_MAX: usize = 64;
 
-/// See the module's text.
 pub(crate) struct TofuInterface {
     pub(crate) fabric: TofuFabric,
     state: Mutex<InterfaceState>,
-    /// Counts what applications leave to the engine thread.
+    /// Counts handoffs to the engine thread.
     deferred: AtomicU64,
     limits: InterfaceLimits,
-    /// Transfers take their time: nobody does any at once.
+    /// Transfers take time: the posting thread performs none.
     is_paced: bool,
-    /// When the host wants to be woken, in nanoseconds; `u64::MAX` for never.
+    /// Time of the next wake-up of the host, in nanoseconds; `u64::MAX` for never.
     alarm_ns: AtomicU64,
 }
 
 struct InterfaceState {
     nic: NetworkInterface,
-    /// Handed out by the interface, and not begun.
+    /// Actions taken from the interface and not begun.
     pending: VecDeque<DueAction>,
-    /// Numbers of peers that are being changed, and where their old values go.
+    /// Updates in progress, with the buffers of the old values.
     updates: Vec<(ActionId, Span)>,
     tags: tags::TagPool,
-    /// The number of additions at which nothing was due.
+    /// The number of additions at which the interface had no work.
     quiescent_at: Option<u64>,
-    /// The same for what the host runs.
+    /// The number of additions at which the host had no work.
     host_quiescent_at: Option<u64>,
 }
 
-/// How far the engine thread has seen.
+/// Events that the engine thread has seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct EngineProgress {
     additions: u64,
@@ -72,13 +71,13 @@ pub(crate) struct EngineProgress {
 }
 
 impl TofuInterface {
-    /// The interface of the rank that `fabric` is seen from, at the pace of `links` if there are any.
+    /// The interface of the rank of `fabric`, at the pace of `network` if that is given.
     pub(crate) fn new(
-        fabric: TofuFabric, limits: InterfaceLimits, links: Option<Box<dyn NetworkModel>>,
+        fabric: TofuFabric, limits: InterfaceLimits, network: Option<Box<dyn NetworkModel>>,
     ) -> Self {
-        let (nic, is_paced) = (NetworkInterface::new(limits, WORDS as u32), links.is_some());
-        let nic = match links {
-            Some(links) => nic.paced(links),
+        let (nic, is_paced) = (NetworkInterface::new(limits, WORDS as u32), network.is_some());
+        let nic = match network {
+            Some(network) => nic.paced(network),
             None => nic,
         };
         let state = InterfaceState {
@@ -99,17 +98,17 @@ impl TofuInterface {
         }
     }
 
-    /// What it has.
+    /// Resources of the interface.
     pub(crate) fn limits(&self) -> InterfaceLimits {
         self.limits
     }
 
-    /// How many additions to its counters there were.
+    /// The number of additions to counters of this rank.
     pub(crate) fn additions(&self) -> u64 {
         self.fabric.own().counter_activity.additions.load(Ordering::SeqCst)
     }
 
-    /// Does something to the interface, and then what is due and short.
+    /// Posts a command, then performs short commands that are due.
     fn command<T>(&self, act: impl FnOnce(&mut InterfaceState) -> T) -> T {
         let mut state = self.state.lock();
         let result = act(&mut state);
@@ -151,7 +150,7 @@ impl TofuInterface {
         due
     }
 
-    /// What the engine thread has not seen, if there is something.
+    /// Whether there were events since the last call with `seen`.
     pub(crate) fn has_changed(&self, seen: &mut EngineProgress) -> bool {
         let now = EngineProgress {
             additions: self.additions(),
@@ -161,7 +160,7 @@ impl TofuInterface {
         before != now
     }
 
-    /// Wakes the host at a time, once.
+    /// Sets the time of the next wake-up of the host.
     pub(crate) fn wake_host_at(&self, at_ns: u64) {
         if self.alarm_ns.swap(at_ns, Ordering::SeqCst) != at_ns {
             self.deferred.fetch_add(1, Ordering::SeqCst);
@@ -169,7 +168,7 @@ impl TofuInterface {
         }
     }
 
-    /// Wakes the host if it is time to; when to look again.
+    /// Wakes the host if its time has come; returns the time of the next call.
     fn wake_host_if_due(&self) -> u64 {
         let at_ns = self.alarm_ns.load(Ordering::SeqCst);
         if at_ns > clock::monotonic_ns() {
@@ -177,14 +176,14 @@ impl TofuInterface {
         }
         let never = u64::MAX;
         let order = Ordering::SeqCst;
-        // Not one that was set meanwhile.
+        // Keeps a time that was set meanwhile.
         let _ = self.alarm_ns.compare_exchange(at_ns, never, order, order);
         self.fabric.wake_host();
         never
     }
 
-    /// The engine thread's part: everything that is due. When it is to be called again if nothing
-    /// happens: at once if something has to wait for room in the queue of a peer.
+    /// The engine thread's part: performs everything that is due. Returns the time of the next call
+    /// without an event: 0 if a request waits for room in the queue of a peer.
     pub(crate) fn work(&self) -> u64 {
         let alarm_ns = self.wake_host_if_due();
         let mut state = self.state.lock();
@@ -205,7 +204,7 @@ impl TofuInterface {
             state.nic.done(due.id, end, &self.fabric);
             self.notify_host(&mut state);
         }
-        // What is over may have been found so by the last look for more.
+        // The last `next` may have found a completion.
         self.notify_host(&mut state);
         if !refused.is_empty() {
             state.pending.append(&mut refused);
@@ -214,14 +213,14 @@ impl TofuInterface {
         state.nic.next_event_ns().map_or(alarm_ns, |at_ns| at_ns.min(alarm_ns))
     }
 
-    /// Wakes the host if something happened that it may wait for.
+    /// Wakes the host if the interface made progress for which it may wait.
     fn notify_host(&self, state: &mut InterfaceState) {
         if state.nic.take_progressed() {
             self.fabric.wake_host();
         }
     }
 
-    /// Asks the owner of a number to change it.
+    /// Sends an update to the owner of the number.
     fn request_update(
         &self, state: &mut InterfaceState, due: &DueAction, old: Span,
     ) -> Result<(), Busy> {
@@ -229,8 +228,8 @@ impl TofuInterface {
         match self.fabric.resolve(at, usize::from(bytes), RemoteAccess::ReadWrite) {
             Ok((slot, _)) => {
                 let RemoteAddress { key, offset, .. } = at;
-                let letter = AtomicRequest::Update { ticket: due.id, key, offset, bytes, update };
-                self.fabric.post(slot, letter)?;
+                let request = AtomicRequest::Update { ticket: due.id, key, offset, bytes, update };
+                self.fabric.post(slot, request)?;
                 state.updates.push((due.id, old));
             }
             Err(error) => {
@@ -241,24 +240,27 @@ impl TofuInterface {
         Ok(())
     }
 
-    /// A letter from the interface of a peer; what to answer.
-    pub(crate) fn receive(&self, letter: AtomicRequest) -> Option<AtomicRequest> {
-        match letter {
+    /// Performs a request of a peer and returns the reply, or takes a reply.
+    pub(crate) fn receive(&self, request: AtomicRequest) -> Option<AtomicRequest> {
+        match request {
             AtomicRequest::Update { ticket, key, offset, bytes, update } => {
                 let tags = &self.fabric.own().tags;
-                let place = tags.find(key, offset, usize::from(bytes), RemoteAccess::ReadWrite);
-                // SAFETY: the application has registered that memory for being written, and not
-                // ended that, after which nobody may use the key.
-                let old = place.and_then(|address| unsafe { apply_update(address, bytes, update) });
+                let address = tags.find(key, offset, usize::from(bytes), RemoteAccess::ReadWrite);
+                // SAFETY: the application has registered that memory for writes and not ended the
+                // registration: after that, no rank may use the key.
+                let old =
+                    address.and_then(|address| unsafe { apply_update(address, bytes, update) });
                 Some(AtomicRequest::Reply { ticket, old: old.map_err(|error| error.code.0) })
             }
             AtomicRequest::Reply { ticket, old } => {
                 let mut state = self.state.lock();
                 let at = state.updates.iter().position(|(id, _)| *id == ticket)?;
-                let (id, place) = state.updates.swap_remove(at);
-                let end = old.map(|old| write_old(old, place)).map_err(|class| {
+                let (id, old_buffer) = state.updates.swap_remove(at);
+                let end = old.map(|old| write_old(old, old_buffer)).map_err(|class| {
                     let class = ErrorClass::from_value(class).unwrap_or(ErrorClass::Other);
-                    class.error("the interface of the peer cannot change a number there")
+                    class.error(
+                        "the peer of an atomic update cannot change a number at that address",
+                    )
                 });
                 state.nic.done(id, end, &self.fabric);
                 self.notify_host(&mut state);
@@ -315,9 +317,9 @@ impl TofuInterface {
     }
 
     /// [`Trigger::load`](crate::device::trigger::Trigger::load).
-    pub(crate) fn load(&self, loading: ProgramBinding, host: bool) -> ProgramKey {
+    pub(crate) fn load(&self, binding: ProgramBinding, host: bool) -> ProgramKey {
         let mut state = self.state.lock();
-        let program = state.nic.load(loading, host);
+        let program = state.nic.load(binding, host);
         if matches!(state.nic.runner(program), Runner::Host(_)) {
             self.fabric.own().counter_activity.host_programs.fetch_add(1, Ordering::SeqCst);
         }
@@ -365,8 +367,7 @@ impl TofuInterface {
         });
     }
 
-    /// The host's part of programs that it runs, and without a pace what is due and short of those of
-    /// the interface.
+    /// Runs the host's part of programs, and without a pace the short commands that are due.
     pub(crate) fn run_short_commands(&self) {
         let by_host = self.fabric.own().counter_activity.host_programs.load(Ordering::Relaxed) > 0;
         if by_host || !self.is_paced {
@@ -402,11 +403,11 @@ impl TofuInterface {
     }
 }
 
-/// Writes the old value of a number to where it was asked for.
-fn write_old(old: u64, place: Span) {
-    match place.len() {
-        4 => place.write(0, &(old as u32).to_ne_bytes()),
-        8 => place.write(0, &old.to_ne_bytes()),
+/// Writes the old value of a number to its buffer.
+fn write_old(old: u64, old_buffer: Span) {
+    match old_buffer.len() {
+        4 => old_buffer.write(0, &(old as u32).to_ne_bytes()),
+        8 => old_buffer.write(0, &old.to_ne_bytes()),
         _ => (),
     }
 }

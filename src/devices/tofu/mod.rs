@@ -1,27 +1,27 @@
-//! Between the ranks of a node as if each had a network interface with engines, counters and
-//! deferred work: a simulated Tofu that moves real data.
+//! The device with simulated network interfaces: each rank of a node has an interface with engines,
+//! counters and deferred work, as a Tofu has. It moves real data.
 //!
 //! ```text
 //!  application ──packets──────────────────────────────────> rings of the peer (`rings`)
 //!       │  ▲
-//!  commands│wakes          ┌──bytes──> memory of the peer (`fabric`, by its steering `tags`)
+//!  commands│wake-ups       ┌──bytes────> memory of the peer (`fabric`, by its steering `tags`)
 //!       ▼  │               │
-//!   interface ── engine ───┼──adds───> its counters ──rings──> its engine thread
-//!   (a `Nic`)    thread    └──letters> its engine thread changes numbers (`atomic_request`)
+//!   interface ── engine ───┼──additions> its counters ──wake-up──> its engine thread
+//!                thread    └──requests─> its engine thread changes numbers (`atomic_request`)
 //! ```
 //!
-//! Programs of deferred work and one-sided access are the [`Nic`](crate::devices::interface)'s; this carries
-//! out what it says, on a thread that needs no call of the application. Packets are put into rings at
-//! the receiver, and long messages got from the sender's memory ([`Bulk`]), by who sends and
-//! receives.
+//! [`NetworkInterface`](crate::devices::interface::NetworkInterface) decides which operation of
+//! one-sided access and deferred work comes next; this device carries it out, on a thread that needs
+//! no call of the application. The sender writes packets to rings of the receiver, and the receiver
+//! reads long messages from the sender's memory ([`Bulk`]).
 //!
-//! At the pace of a real interface, transfers and packets take the time that `device::torus` says,
-//! on links whose occupancy the ranks share in the segment (`pace`).
+//! With paced settings, transfers and packets take the times of `devices::torus`, on links whose busy
+//! times the ranks share in the segment (`pace`).
 //!
-//! Ranks are processes, so memory of a peer is read and written from outside it. Where the system
-//! forbids that, there are packets only.
+//! Ranks are processes, so memory of a peer is read and written by system calls. If the system forbids
+//! them, the device carries packets only.
 //!
-//! It knows peers of this node only. What it reads from the segment is checked before it is used.
+//! It knows peers of this node only. Values read from the segment are checked before use.
 #![allow(unsafe_code)]
 
 mod atomic_request;
@@ -55,40 +55,40 @@ use platform::base::{ErrorClass, Peer, Result, Span};
 use platform::sys::{clock, cma};
 use segment::TofuSegment;
 
-/// Shorter messages come in packets: a read is not worth the system call.
+/// Shorter messages are packets: a system call takes longer. In bytes.
 const GET_MIN: usize = 32 << 10;
 
-/// What is simulated, and how; the same on all ranks.
+/// Settings of the simulated interfaces; the same on all ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TofuSettings {
-    /// Whose rates the interfaces and the network have.
+    /// Determines the rates of the interfaces and the network.
     pub(crate) generation: Generation,
-    /// What each interface has: that of its generation, or less or more.
+    /// Resources of each interface: those of the generation, or other ones.
     pub(crate) limits: InterfaceLimits,
-    /// Whether transfers take as long as they would on the real thing, or as short as they can.
+    /// Whether transfers take the time of the generation, instead of no extra time.
     pub(crate) is_paced: bool,
-    /// How many nodes lie along each dimension, a rank on each; as few as the ranks need if `None`.
+    /// The size of the torus, with a rank on each node; the smallest that fits if `None`.
     pub(crate) torus: Option<TorusShape>,
-    /// Processors for engine threads; any that the rank may use if there are none.
+    /// Processors for engine threads; if empty, all processors of the rank.
     pub(crate) cpus: Vec<usize>,
 }
 
-/// One rank's interface.
+/// The device of one rank.
 pub(crate) struct Tofu {
     packets: Packets,
     interface: Arc<TofuInterface>,
-    /// Packets take their time.
+    /// Packets that take time, with paced settings.
     paced: Option<Box<PacedPackets>>,
-    /// Runs from the first use of anything but packets on.
+    /// Runs from the first one-sided access or reserved counter on.
     engine: Option<EngineThread>,
     cpus: Vec<usize>,
-    /// The additions to counters at which this rank last looked what is due.
+    /// The number of additions to counters at the last call of `run_short_commands`.
     seen: u64,
-    /// By slot: whether its memory can be read, once that is known.
+    /// By slot: whether the memory of that rank can be read, once known.
     readable: Vec<Option<bool>>,
-    /// Slots of ranks of which it is not known whether their memory can be written.
+    /// Slots of ranks whose memory was not tested for writes yet.
     unchecked: Vec<usize>,
-    /// Why there are only packets.
+    /// The reason for packets only.
     refusal: Option<String>,
     _published: PublishedAddress,
 }
@@ -102,15 +102,15 @@ impl Default for TofuSettings {
 }
 
 impl Tofu {
-    /// Joins a segment of its own (made by `sys::shm::create`) as the rank `ranks[me]`.
+    /// Attaches the rank `ranks[me]` to a segment of the interfaces (made by `sys::shm::create`).
     ///
-    /// `ranks` are the world ranks on this node; every one of them calls this, at any time, with
-    /// the same list and settings and a descriptor of the same file.
+    /// `ranks` are the world ranks on this node. Each of them calls this, at any time, with the same
+    /// list and settings and a descriptor of the same file.
     ///
     /// # Errors
-    /// `NoMem` if the segment cannot have the size that it needs; `Arg` if it has another;
-    /// `Other` if a process of another build is in it, somebody in our slot, or the torus has too few
-    /// nodes.
+    /// `NoMem` if the segment cannot have the required size; `Arg` if it has another size; `Other` if
+    /// a process of another build is attached, another process in the slot of this rank, or the torus
+    /// has too few nodes.
     ///
     /// # Panics
     /// If `ranks` has no entry `me`, names a rank twice, or has more than 32,767 entries.
@@ -122,43 +122,43 @@ impl Tofu {
         let segment = TofuSegment::open(segment, ranks.len(), torus::busy_words(shape))?;
         let areas: Vec<_> = (0..ranks.len()).map(|slot| segment.area(slot)).collect();
         cma::admit_siblings();
-        let introduced = areas[me].address.publish()?;
-        let inlets = areas.iter().map(|area| area.part(|area| &area.receive_queues)).collect();
-        // SAFETY: the only one: the slot is ours (`publish`), and this is called once.
-        let packets = unsafe { Packets::attach(me, ranks, inlets) };
+        let published = areas[me].address.publish()?;
+        let queues = areas.iter().map(|area| area.part(|area| &area.receive_queues)).collect();
+        // SAFETY: the only value: this process owns the slot (`publish`), and calls this once.
+        let packets = unsafe { Packets::attach(me, ranks, queues) };
         let fabric = TofuFabric::new(me, ranks, areas);
         let rates = settings.generation.rates();
-        let wires = || PacedNetwork::new(shape, rates, segment.busy(), me, ranks);
-        let links = settings.is_paced.then(|| Box::new(wires()) as Box<dyn NetworkModel>);
+        let network = || PacedNetwork::new(shape, rates, segment.busy(), me, ranks);
+        let links = settings.is_paced.then(|| Box::new(network()) as Box<dyn NetworkModel>);
         let mut tofu = Self {
             packets,
             interface: Arc::new(TofuInterface::new(fabric, settings.limits, links)),
-            paced: settings.is_paced.then(|| Box::new(PacedPackets::new(wires()))),
+            paced: settings.is_paced.then(|| Box::new(PacedPackets::new(network()))),
             engine: None,
             cpus: settings.cpus.clone(),
             seen: 0,
             readable: vec![None; ranks.len()],
             unchecked: (0..ranks.len()).collect(),
             refusal: None,
-            _published: introduced,
+            _published: published,
         };
         if settings.is_paced {
-            // It wakes this rank when packets arrive.
+            // The engine thread wakes this rank when packets arrive.
             tofu.start_engine()?;
         }
         Ok(tofu)
     }
 
-    /// Why the interface can carry nothing but packets, if it is so: ranks that have come by now
-    /// cannot be written to.
+    /// The reason if the device carries packets only: memory of a rank that has attached cannot be
+    /// written.
     pub(crate) fn refusal(&mut self) -> Option<&str> {
         if self.refusal.is_none() && !self.unchecked.is_empty() {
             let areas = self.interface.fabric.areas();
             let mut refusal = None;
             self.unchecked.retain(|slot| match &areas[*slot].address {
-                card if card.pid() == 0 => true,
-                card => {
-                    refusal = refusal.take().or(card.check_writable().err());
+                address if address.pid() == 0 => true,
+                address => {
+                    refusal = refusal.take().or(address.check_writable().err());
                     false
                 }
             });
@@ -170,13 +170,13 @@ impl Tofu {
     /// Starts the engine thread if it does not run.
     fn start_engine(&mut self) -> Result {
         if self.engine.is_none() {
-            // SAFETY: the only one: it stays as long as this does, and the slot is ours.
+            // SAFETY: the only thread: it runs as long as `self` exists, and this process owns the slot.
             self.engine = Some(unsafe { EngineThread::start(self.interface.clone(), &self.cpus)? });
         }
         Ok(())
     }
 
-    /// The ranks of the job share processors. Either all ranks say so or none, before their first
+    /// The ranks of the job share processors. All ranks call this or none does, before their first
     /// packet.
     ///
     /// # Panics
@@ -185,7 +185,7 @@ impl Tofu {
         self.packets.share_processors();
     }
 
-    /// Takes packets from the rings, and delivers those that would have arrived by now.
+    /// Takes packets from the rings, and delivers those whose arrival time has passed.
     #[cold]
     fn poll_paced(&mut self, sink: &mut impl PacketSink) -> usize {
         let Some(paced) = &mut self.paced else { return 0 };
@@ -199,9 +199,8 @@ impl Tofu {
         count
     }
 
-    /// If a counter has changed: the host's part of programs, and what is due and short of those of
-    /// the interface. A thread that polls has nothing better to do, and need not wait until the engine
-    /// thread gets its processor.
+    /// After a change of a counter: runs the host's part of programs, and the short commands of the
+    /// interface that are due. A thread that polls is idle, and the engine thread may have no processor.
     #[cold]
     fn run_short_commands(&mut self) {
         let additions = self.interface.additions();
@@ -211,7 +210,7 @@ impl Tofu {
     }
 }
 
-/// How many nodes lie along each dimension, for so many ranks.
+/// The torus for this number of ranks.
 fn shape(wanted: Option<TorusShape>, ranks: usize) -> Result<TorusShape> {
     let shape = match wanted {
         Some(shape) => shape,
@@ -234,7 +233,7 @@ impl Device for Tofu {
     #[inline]
     fn send_short(&mut self, peer: Peer, header: &Header, data: &[u8]) -> Result<(), Busy> {
         if self.paced.is_some() {
-            return self.send(peer, header, data.len(), |room| room.copy_from_slice(data));
+            return self.send(peer, header, data.len(), |packet| packet.copy_from_slice(data));
         }
         self.packets.send_short(peer, header, data)
     }
@@ -246,8 +245,8 @@ impl Device for Tofu {
         let Some(paced) = &mut self.paced else {
             return self.packets.send(peer, header, len, fill);
         };
-        self.packets.send(peer, header, len + STAMP_BYTES, |room| {
-            let (data, stamp) = room.split_at_mut(len);
+        self.packets.send(peer, header, len + STAMP_BYTES, |packet| {
+            let (data, stamp) = packet.split_at_mut(len);
             fill(data);
             stamp.copy_from_slice(&paced.stamp(peer, len, clock::monotonic_ns()));
         })
@@ -286,7 +285,7 @@ impl Device for Tofu {
     }
 
     fn bulk(&mut self) -> Option<&mut dyn Bulk> {
-        // Bytes that this thread copies by itself take no time on any link.
+        // A copy by this thread would take no time on any link.
         if self.paced.is_none() { Some(self) } else { None }
     }
 
@@ -367,8 +366,8 @@ impl Trigger for Tofu {
         self.interface.release(counters);
     }
 
-    fn load(&mut self, loading: ProgramBinding, host: bool) -> ProgramKey {
-        self.interface.load(loading, host)
+    fn load(&mut self, binding: ProgramBinding, host: bool) -> ProgramKey {
+        self.interface.load(binding, host)
     }
 
     fn runner(&self, program: ProgramKey) -> Runner {

@@ -1,8 +1,8 @@
-//! The pace of a real network: who is where, and packets that have not arrived yet.
+//! Paced transfers: the nodes of ranks, and packets whose arrival time has not come.
 //!
-//! A packet lies in the ring of its receiver at once, and says at its end when it would have arrived
-//! ([`NetworkModel`]). The receiver holds it until then; so it arrives although its sender has gone, and a
-//! receiver that sleeps is woken in time by its own engine thread.
+//! A packet is in the ring of its receiver at once, with its arrival time ([`NetworkModel`]) as a stamp
+//! at its end. The receiver holds it until then. So a packet arrives even if its sender has exited, and
+//! the receiver's own engine thread wakes a receiver that sleeps.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -14,22 +14,22 @@ use crate::devices::rings::NodeRanks;
 use crate::devices::torus::{NetworkRates, TorusEndpoint, TorusFabric, TorusShape};
 use platform::base::Peer;
 
-/// Bytes at the end of a packet that say when it arrives.
+/// Bytes of the arrival time at the end of a packet.
 pub(crate) const STAMP_BYTES: usize = 8;
 
-/// Packets that a receiver holds before it leaves the others in the rings, where they fill up.
+/// Packets that a receiver holds; further packets stay in the rings, so senders get back-pressure.
 const HELD_MAX: usize = 64;
 
-/// The network as one rank sees it. The rank in slot `n` is node `n`.
+/// The network at one rank. The rank in slot `n` is node `n`.
 pub(crate) struct PacedNetwork {
     endpoint: TorusEndpoint<BusyTimes>,
     node_ranks: NodeRanks,
 }
 
-/// The packets of one rank.
+/// Paced packets of one rank.
 pub(crate) struct PacedPackets {
     network: PacedNetwork,
-    /// By slot: when the last packet to that rank arrives.
+    /// By slot: arrival time of the last packet to that rank.
     last_ns: Vec<u64>,
     held: PacedQueue,
 }
@@ -45,7 +45,7 @@ struct PacedPacket {
 }
 
 impl PacedNetwork {
-    /// As the rank `ranks[node]` sees it.
+    /// The network at the rank `ranks[me]`.
     pub(crate) fn new(
         shape: TorusShape, rates: NetworkRates, busy: BusyTimes, me: usize, ranks: &[Peer],
     ) -> Self {
@@ -56,14 +56,14 @@ impl PacedNetwork {
 }
 
 impl NetworkModel for PacedNetwork {
-    fn send(&mut self, way: TransferPath, engine: u8, bytes: u64, at_ns: u64) -> TransferTimes {
+    fn send(&mut self, path: TransferPath, engine: u8, bytes: u64, at_ns: u64) -> TransferTimes {
         let node = |peer| self.node_ranks.slot_of(peer) as u32;
-        let way = match way {
+        let path = match path {
             TransferPath::Local => TransferPath::Local,
             TransferPath::ToPeer(peer) => TransferPath::ToPeer(node(peer)),
             TransferPath::FromPeer(peer) => TransferPath::FromPeer(node(peer)),
         };
-        self.endpoint.send(way, engine, bytes, at_ns)
+        self.endpoint.send(path, engine, bytes, at_ns)
     }
 }
 
@@ -74,27 +74,27 @@ impl fmt::Debug for PacedNetwork {
 }
 
 impl PacedPackets {
-    /// No packet is on its way.
+    /// Without packets.
     pub(crate) fn new(network: PacedNetwork) -> Self {
         let last_ns = vec![0; network.node_ranks.ranks().len()];
         Self { network, last_ns, held: PacedQueue::default() }
     }
 
-    /// A packet of `bytes` bytes leaves for `peer`: the stamp that it gets.
+    /// The stamp of a packet of `bytes` bytes to `peer`.
     pub(crate) fn stamp(&mut self, peer: Peer, bytes: usize, now_ns: u64) -> [u8; STAMP_BYTES] {
         let last_ns = &mut self.last_ns[self.network.node_ranks.slot_of(peer)];
-        let flight = self.network.send(TransferPath::ToPeer(peer), 0, bytes as u64, now_ns);
-        // None overtakes another one.
-        *last_ns = flight.arrived_ns.max(*last_ns);
+        let times = self.network.send(TransferPath::ToPeer(peer), 0, bytes as u64, now_ns);
+        // No packet overtakes another.
+        *last_ns = times.arrived_ns.max(*last_ns);
         last_ns.to_ne_bytes()
     }
 
-    /// Where packets from the rings go, if there is room for more.
+    /// The sink for packets from the rings; `None` if no more may be held.
     pub(crate) fn packet_sink(&mut self) -> Option<&mut (impl PacketSink + use<>)> {
         (self.held.0.len() < HELD_MAX).then_some(&mut self.held)
     }
 
-    /// Delivers what has arrived by now, and says how much that was and when the next one arrives.
+    /// Delivers packets whose time has come; returns their number and the time of the next packet.
     pub(crate) fn deliver(
         &mut self, now_ns: u64, sink: &mut impl PacketSink,
     ) -> (usize, Option<u64>) {
@@ -110,7 +110,7 @@ impl PacedPackets {
         (before - self.held.0.len(), next)
     }
 
-    /// Whether packets are on their way to this rank.
+    /// Whether no packet is held.
     pub(crate) fn is_empty(&self) -> bool {
         self.held.0.is_empty()
     }

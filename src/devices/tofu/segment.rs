@@ -1,18 +1,18 @@
-//! What lies in the segment of the simulated interfaces of a node.
+//! Layout of the segment of the simulated interfaces of a node.
 //!
 //! ```text
-//! | preamble | area of slot 0 | area of slot 1 | ... | busy   a slot is a rank's place on its node
-//!      inlet     where packets are put by peers
-//!      card      who the rank is, and how its memory is found
-//!      bell      what the engine thread of the rank sleeps on
-//!      mail      what interfaces of peers ask of this one: changes of numbers
-//!      counters  levels, added to by peers
-//!      tags      memory that peers may read and write, by steering tag
-//! busy           until when links and engines of the simulated network are (`torus`)
+//! | preamble | area of slot 0 | area of slot 1 | ... | busy times   slot: index of a rank on its node
+//!      receive queues    packets from peers
+//!      address           process of the rank
+//!      engine wake word  futex word of the engine thread
+//!      atomic requests   updates of numbers, from interfaces of peers
+//!      counters          levels; peers add to them
+//!      tags              memory that peers may read and write, by steering tag
+//! busy times             of links and engines of the simulated network (`torus`)
 //! ```
 //!
-//! Zero is the beginning of everything, so a peer that has not yet come has an interface already.
-//! An area takes 8.8 MiB of addresses; pages that nobody has used take no memory.
+//! All zero is the initial state, so a peer that has not attached yet has an interface already. An area
+//! takes 8.8 MiB of addresses; unused pages take no memory.
 #![allow(unsafe_code)]
 
 use std::fmt;
@@ -33,77 +33,72 @@ use crate::devices::rings::wake_word::WakeWord;
 use crate::devices::rings::{self, ReceiveQueues};
 use platform::base::Result;
 
-/// Counters of a rank in all, those that trigger nothing included.
+/// Counters of a rank, including those that trigger nothing.
 pub(crate) const WORDS: usize = 1 << 16;
 
-/// Letters that wait at a rank (`atomic_requests`). They fit into the cells of the queue.
+/// Requests that wait at a rank. Each fits into a cell of the queue.
 const ATOMIC_REQUESTS: usize = 64;
 
-/// What interfaces of peers ask of one.
+/// The queue of requests to one rank.
 pub(crate) type AtomicRequestQueue = MpscQueue<ATOMIC_REQUESTS, { atomic_request::REQUEST_BYTES }>;
 
-/// Counts changes of the meaning (not the sizes) of what is in the segment.
+/// Incremented with each change of meaning (not of sizes) in the segment.
 const REVISION: u64 = 1;
 
 #[repr(C, align(4096))]
 struct TofuPreamble {
-    /// The [`layout`] of whoever came first; 0 before that.
+    /// The [`layout`] of the first process; 0 before.
     layout: AtomicU64,
 }
 
-/// The place of one rank.
+/// The area of one rank.
 #[repr(C, align(4096))]
 pub(crate) struct TofuArea {
-    /// Where its packets arrive.
     pub(crate) receive_queues: ReceiveQueues,
-    /// Who it is.
     pub(crate) address: PeerAddress,
-    /// What its engine thread sleeps on.
     pub(crate) engine_wake_word: WakeWord,
-    /// What interfaces of peers ask of this one.
     pub(crate) atomic_requests: AtomicRequestQueue,
-    /// What changes with its counters.
     pub(crate) counter_activity: CounterActivity,
-    /// Levels.
+    /// Levels of the counters.
     pub(crate) counters: [AtomicU64; WORDS],
-    /// What peers may read and write.
+    /// Registered memory.
     pub(crate) tags: TagTable,
 }
 
-/// What whoever adds to a counter of a rank reads and writes beside it.
+/// Words that an addition to a counter of the rank also reads or writes.
 #[repr(C, align(128))]
 pub(crate) struct CounterActivity {
-    /// Counts additions to counters, after each of them.
+    /// The number of additions, incremented after each.
     pub(crate) additions: AtomicU64,
-    /// Programs that the host of the rank runs: additions wake it too.
+    /// Loaded programs that the host runs; if any, additions wake the host too.
     pub(crate) host_programs: AtomicU32,
 }
 
 // SAFETY: atomics, and parts that are themselves shareable.
 unsafe impl Shareable for TofuArea {}
 
-/// The segment in this process.
+/// The mapped segment.
 #[derive(Clone)]
 pub(crate) struct TofuSegment {
     memory: SegmentMemory,
     ranks: usize,
-    /// Of [`BusyTimes`].
+    /// Words of [`BusyTimes`].
     words: usize,
 }
 
-/// Words of the network between the interfaces.
+/// Busy times of the network between the interfaces.
 pub(crate) struct BusyTimes {
     start: NonNull<AtomicU64>,
     words: usize,
     _memory: Arc<MmapRaw>,
 }
 
-// SAFETY: atomics that stay mapped as long as this exists, and that processes share anyway.
+// SAFETY: atomics that stay mapped as long as this value exists, and that processes share anyway.
 unsafe impl Send for BusyTimes {}
 
 impl AsRef<[AtomicU64]> for BusyTimes {
     fn as_ref(&self) -> &[AtomicU64] {
-        // SAFETY: so many are mapped there (`TofuSegment::busy`), for as long as `_memory` lives.
+        // SAFETY: `words` of them are mapped there (`TofuSegment::busy`) as long as `_memory` lives.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.words) }
     }
 }
@@ -115,10 +110,10 @@ impl fmt::Debug for BusyTimes {
 }
 
 impl TofuSegment {
-    /// Sizes and maps the segment of a node with `ranks` ranks, and `words` words of their network.
+    /// Sizes and maps the segment of a node with `ranks` ranks and `words` words of busy times.
     ///
     /// # Errors
-    /// `NoMem` without room; `Arg` if it has another size; `Other` if a process of another build of
+    /// `NoMem` without memory; `Arg` if it has another size; `Other` if a process of another build of
     /// this library shares it.
     pub(crate) fn open(file: OwnedFd, ranks: usize, words: usize) -> Result<Self> {
         let bytes = ranks
@@ -129,11 +124,11 @@ impl TofuSegment {
         Ok(Self { memory, ranks, words })
     }
 
-    /// The words of the network, behind the areas.
+    /// The busy times of the network, after the areas.
     pub(crate) fn busy(&self) -> BusyTimes {
         let offset = size_of::<TofuPreamble>() + self.ranks * size_of::<TofuArea>();
         let (start, memory) = self.memory.bytes(offset, self.words * size_of::<AtomicU64>());
-        // Pages are aligned for them.
+        // The areas end at a page boundary, which is aligned for the words.
         BusyTimes { start: start.cast(), words: self.words, _memory: memory }
     }
 
@@ -147,7 +142,7 @@ impl TofuSegment {
     }
 }
 
-/// A number that differs where the layout of the segment or the meaning of its contents does.
+/// A number that depends on the layout of the segment and the meaning of its contents.
 fn layout(ranks: usize, words: usize) -> u64 {
     let sizes = [
         ranks,
@@ -161,7 +156,7 @@ fn layout(ranks: usize, words: usize) -> u64 {
         offset_of!(TofuArea, counters),
         offset_of!(TofuArea, tags),
     ];
-    // Not that of another device.
+    // Distinguishes the segments of the devices.
     let name = u64::from_le_bytes(*b"tofu\0\0\0\0");
     digest(sizes.into_iter().chain(rings::LAYOUT).map(|size| size as u64).chain([REVISION, name]))
 }

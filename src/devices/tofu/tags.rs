@@ -1,12 +1,12 @@
-//! Steering tags: which memory of a rank its peers may read and write.
+//! Steering tags: the memory of a rank that its peers may read and write.
 //!
 //! ```text
 //! tag   generation (odd: in use)   access   address   length    key = generation << 32 | tag + 1
 //! ```
 //!
-//! The table lies in the segment, and the interface of whoever reads or writes looks a key up in
-//! that of the peer: the check that the receiving interface of a Tofu does. A key whose
-//! registration has ended means nothing, also when its tag is in use again.
+//! The table lies in the segment. The interface that reads or writes looks up the key in the table of
+//! the peer; on a Tofu, the receiving interface makes this check. A key is invalid after the end of its
+//! registration, also if its tag is in use again.
 //!
 //! On a Tofu the tag has 18 bits and the offset 40, in one word beside six bits for the queue
 //! (STADD). Here the offset is a number of its own.
@@ -15,7 +15,7 @@ use super::primitive::{AtomicU32, AtomicU64, Ordering};
 use crate::device::rma::{MemoryKey, RemoteAccess};
 use platform::base::{ErrorClass, Result, Span};
 
-/// Registrations of a rank at a time.
+/// The largest number of registrations of a rank.
 pub(crate) const TAGS: usize = 1 << 16;
 
 /// The table of one rank.
@@ -32,29 +32,29 @@ struct TagEntry {
     len_bytes: AtomicU64,
 }
 
-/// What the owner of a table knows of it.
+/// Free tags of a table, at its owner.
 #[derive(Debug, Default)]
 pub(crate) struct TagPool {
-    /// Tags that were given back; the one that was first is taken first.
+    /// Released tags, reused in this order.
     released: std::collections::VecDeque<u32>,
-    /// From here on they have never been used.
+    /// The first tag that was never used.
     next_unused: u32,
 }
 
 impl TagTable {
-    /// Lets peers at `memory`; its owner calls this.
+    /// Registers `memory`. Only the owner of the table calls this.
     ///
     /// # Errors
     /// `NoMem` if all tags are in use.
     pub(crate) fn register(
-        &self, taken: &mut TagPool, memory: Span, access: RemoteAccess,
+        &self, pool: &mut TagPool, memory: Span, access: RemoteAccess,
     ) -> Result<MemoryKey> {
-        let fresh = (taken.next_unused < TAGS as u32).then_some(taken.next_unused);
-        let Some(tag) = fresh.or_else(|| taken.released.pop_front()) else {
+        let fresh = (pool.next_unused < TAGS as u32).then_some(pool.next_unused);
+        let Some(tag) = fresh.or_else(|| pool.released.pop_front()) else {
             return Err(ErrorClass::NoMem.error(format!("all {TAGS} steering tags are in use")));
         };
         if fresh.is_some() {
-            taken.next_unused += 1;
+            pool.next_unused += 1;
         }
         let entry = &self.0[tag as usize];
         let writable = u32::from(access == RemoteAccess::ReadWrite);
@@ -65,18 +65,18 @@ impl TagTable {
         Ok(MemoryKey(u64::from(generation) << 32 | u64::from(tag + 1)))
     }
 
-    /// Ends that; its owner calls this. A key that means nothing is left alone.
-    pub(crate) fn deregister(&self, taken: &mut TagPool, key: MemoryKey) {
+    /// Ends a registration. Only the owner of the table calls this. Ignores an invalid key.
+    pub(crate) fn deregister(&self, pool: &mut TagPool, key: MemoryKey) {
         if let Some((tag, entry)) = self.entry(key) {
             entry.generation.fetch_add(1, Ordering::AcqRel);
-            taken.released.push_back(tag as u32);
+            pool.released.push_back(tag as u32);
         }
     }
 
-    /// The address of the `len` bytes from `offset` on of what `key` names, for that access.
+    /// The address of `len` bytes from `offset` on in the memory of `key`, for this kind of access.
     ///
     /// # Errors
-    /// `RmaRange` if it names nothing, or not that much; `RemoteAccess` if it is only to be read.
+    /// `RmaRange` if the key is invalid or the memory is shorter; `Access` if the memory is read-only.
     pub(crate) fn find(
         &self, key: MemoryKey, offset: u64, len: usize, access: RemoteAccess,
     ) -> Result<u64> {
@@ -85,7 +85,7 @@ impl TagTable {
             let address = entry.address.load(Ordering::Acquire);
             let end = entry.len_bytes.load(Ordering::Acquire);
             let writable = entry.writable.load(Ordering::Acquire) != 0;
-            // Not what the tag was used for next.
+            // The tag may have been reused meanwhile.
             self.entry(key).map(|_| (address, end, writable))
         };
         let Some((address, end, writable)) = bounds() else {
@@ -93,18 +93,18 @@ impl TagTable {
             return Err(ErrorClass::RmaRange.error(why));
         };
         if access == RemoteAccess::ReadWrite && !writable {
-            let why = format!("memory of the peer under key {:x} is only to be read", key.0);
+            let why = format!("memory of the peer under key {:x} is read-only", key.0);
             return Err(ErrorClass::Access.error(why));
         }
         match offset.checked_add(len as u64) {
             Some(last) if last <= end => Ok(address.wrapping_add(offset)),
             _ => Err(ErrorClass::RmaRange.error(format!(
-                "{len} bytes at offset {offset} are not inside the {end} bytes that were registered"
+                "{len} bytes at offset {offset} are outside the {end} registered bytes"
             ))),
         }
     }
 
-    /// The tag that `key` names, if it is in use for that.
+    /// The tag of `key`, if the key is valid.
     fn entry(&self, key: MemoryKey) -> Option<(usize, &TagEntry)> {
         let tag = (key.0 as u32).checked_sub(1)? as usize;
         let (entry, wanted) = (self.0.get(tag)?, (key.0 >> 32) as u32);
@@ -121,15 +121,15 @@ mod tests {
     use platform::sys::shm;
 
     #[test]
-    fn a_key_is_good_for_its_memory_as_long_as_that_is_registered() {
+    fn a_key_is_valid_while_its_memory_is_registered() {
         let segment = TofuSegment::open(shm::create().unwrap(), 1, 0).unwrap();
         let area = segment.area(0);
-        let (tags, mut taken) = (&area.tags, TagPool::default());
+        let (tags, mut pool) = (&area.tags, TagPool::default());
         let mut bytes = [0; 100];
         // SAFETY: only its address is used.
         let memory = unsafe { Span::of(&mut bytes) };
-        let key = tags.register(&mut taken, memory, ReadWrite).unwrap();
-        let other = tags.register(&mut taken, memory.part(10, 5), Read).unwrap();
+        let key = tags.register(&mut pool, memory, ReadWrite).unwrap();
+        let other = tags.register(&mut pool, memory.part(10, 5), Read).unwrap();
         let address = memory.address() as u64;
         assert_eq!(tags.find(key, 0, 100, ReadWrite).unwrap(), address);
         assert_eq!(tags.find(key, 100, 0, ReadWrite).unwrap(), address + 100);
@@ -145,15 +145,15 @@ mod tests {
         range(other, 0, 6);
         range(MemoryKey(0), 0, 0);
         range(MemoryKey(key.0 + 7), 0, 0);
-        tags.deregister(&mut taken, key);
+        tags.deregister(&mut pool, key);
         range(key, 0, 0);
-        tags.deregister(&mut taken, key);
-        taken.next_unused = TAGS as u32;
-        let again = tags.register(&mut taken, memory, ReadWrite).unwrap();
+        tags.deregister(&mut pool, key);
+        pool.next_unused = TAGS as u32;
+        let again = tags.register(&mut pool, memory, ReadWrite).unwrap();
         assert_ne!(again, key);
         range(key, 0, 0);
         assert_eq!(tags.find(again, 0, 1, Read).unwrap(), address);
-        let error = tags.register(&mut taken, memory, ReadWrite).unwrap_err();
+        let error = tags.register(&mut pool, memory, ReadWrite).unwrap_err();
         assert_eq!(error.code.0, ErrorClass::NoMem as i32, "{error}");
     }
 }

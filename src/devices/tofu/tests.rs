@@ -16,7 +16,7 @@ fn network(ranks: usize) -> Vec<Tofu> {
     network_of(&(0..ranks as Peer).collect::<Vec<_>>(), &TofuSettings::default())
 }
 
-/// Waits for the end of an access.
+/// Waits for the completion of an access.
 fn end(rma: &mut dyn Rma, ticket: RmaTicket) -> Result {
     let begin = Instant::now();
     loop {
@@ -45,7 +45,7 @@ fn a_slot_is_attached_once_and_to_a_segment_of_this_device() {
 }
 
 #[test]
-fn long_messages_are_got_from_their_sender() {
+fn long_messages_are_read_from_their_sender() {
     let mut ranks = network_of(&[5, 3], &TofuSettings::default());
     let source: Vec<u8> = (0..100_000).map(|at| at as u8).collect();
     let mut copy = vec![0; source.len()];
@@ -55,7 +55,7 @@ fn long_messages_are_got_from_their_sender() {
         return;
     }
     assert!(!bulk.prefers(5, 100));
-    // SAFETY: `copy` outlives the read and nobody else uses it.
+    // SAFETY: `copy` outlives the read and nothing else uses it.
     let into = unsafe { Span::of(&mut copy) };
     bulk.read(5, source.as_ptr() as u64, into).unwrap();
     assert!(copy == source);
@@ -65,7 +65,7 @@ fn long_messages_are_got_from_their_sender() {
 }
 
 #[test]
-fn packets_take_their_time_and_wake_who_sleeps() {
+fn paced_packets_take_time_and_wake_a_rank_that_sleeps() {
     struct Numbers(Vec<u8>);
     impl PacketSink for Numbers {
         fn packet(&mut self, from: Peer, _header: &Header, data: &[u8]) {
@@ -78,7 +78,7 @@ fn packets_take_their_time_and_wake_who_sleeps() {
     let (mut receiver, mut sender) = (ranks.remove(1), ranks.remove(0));
     let mut numbers = Numbers(Vec::new());
     for number in 0..200_u8 {
-        let fill = |room: &mut [u8]| room.fill(number);
+        let fill = |packet: &mut [u8]| packet.fill(number);
         sender.send(3, &Header::default(), number as usize * 100 + 1, fill).unwrap();
         while numbers.0.len() <= usize::from(number) {
             let WakeSource::Word { word, expected } = receiver.arm() else { panic!("no word") };
@@ -95,11 +95,11 @@ fn packets_take_their_time_and_wake_who_sleeps() {
 }
 
 #[test]
-fn a_put_at_the_pace_of_a_link_arrives() {
+fn a_paced_put_arrives() {
     let settings = TofuSettings { is_paced: true, ..TofuSettings::default() };
     let mut ranks = network_of(&[0, 1], &settings);
     let (mut source, mut target) = (vec![7_u8; 100_000], vec![0_u8; 100_000]);
-    // SAFETY: both stay until the end, and are looked at when the put is over.
+    // SAFETY: both stay until the end, and are looked at after the put.
     let (from, into) = unsafe { (Span::of(&mut source), Span::of(&mut target)) };
     let Some(rma) = ranks[1].rma() else {
         eprintln!("skipped: processes cannot be written here");
@@ -126,9 +126,9 @@ fn memory_that_cannot_be_written_leaves_packets() {
     let mut ranks = network_of(&[0, 1, 2], &TofuSettings::default());
     let mut child = std::process::Command::new("true").spawn().unwrap();
     child.wait().unwrap();
-    let card = &ranks[0].interface.fabric.areas()[1].address;
-    card.pid.store(child.id(), primitive::Ordering::SeqCst);
-    let why = ranks[0].refusal().expect("nobody writes to a process that has ended").to_owned();
+    let address = &ranks[0].interface.fabric.areas()[1].address;
+    address.pid.store(child.id(), primitive::Ordering::SeqCst);
+    let why = ranks[0].refusal().expect("a process that has ended cannot be written").to_owned();
     assert!(why.contains(&child.id().to_string()), "{why}");
     assert!(ranks[0].rma().is_none() && ranks[0].trigger().is_none());
     ranks[0].send_short(2, &Header::default(), b"x").unwrap();
@@ -149,8 +149,8 @@ fn a_put_to_a_process_that_has_ended_is_an_error() {
     assert!(ranks[0].rma().is_some());
     let mut child = std::process::Command::new("true").spawn().unwrap();
     child.wait().unwrap();
-    let card = &ranks[0].interface.fabric.areas()[1].address;
-    card.pid.store(child.id(), primitive::Ordering::SeqCst);
+    let address = &ranks[0].interface.fabric.areas()[1].address;
+    address.pid.store(child.id(), primitive::Ordering::SeqCst);
     for len in [100, 10_000] {
         let rma = ranks[0].rma().unwrap();
         let ticket =

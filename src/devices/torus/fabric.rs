@@ -1,15 +1,15 @@
-//! What transfers through the network wait for: links, and what a node sends and receives.
+//! Times of transfers through the network: busy times of links, receiving engines and nodes.
 //!
 //! ```text
-//!   from: all engines ──link──link──...──link──> to: one engine that receives
-//!         each is busy until a time; a transfer adds its bytes to that of all on its way
+//!   from: all engines ──link──link──...──link──> to: one receiving engine
+//!         each resource is busy until a time; a transfer adds its duration to all on its path
 //! ```
 //!
-//! Who shares a link shares its rate: the last of them is there when the link has carried the bytes
-//! of all. A transfer alone is as fast as one flow is, which is less than a link.
+//! Transfers that share a link share its rate: the last of them arrives when the link has carried the
+//! bytes of all. A single transfer has the rate of one flow, which is less than that of a link.
 //!
-//! Times are kept in words that several processes may share. A word is only raised, by whoever
-//! starts a transfer, so no lock is needed and none can be left behind.
+//! Times are words that several processes may share. A transfer only raises a word, so there is no
+//! lock, and a process that exits leaves none behind.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,23 +17,23 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::{NetworkRates, PORTS, TorusLink, TorusNode, TorusShape};
 use crate::devices::interface::{NetworkModel, TransferPath, TransferTimes};
 
-/// Engines of a node that can receive.
+/// Receiving engines of a node.
 const ENGINES: usize = 8;
 
-/// The words of a node: its links, its engines that receive, and all that it sends.
+/// Words of a node: its links, its receiving engines, and its total injection.
 const WORDS: usize = PORTS + ENGINES + 1;
 
-/// The network between the nodes, as far as it is busy.
+/// The network between the nodes, with its busy times.
 #[derive(Debug)]
 pub(crate) struct TorusFabric<Words> {
     shape: TorusShape,
     rates: NetworkRates,
-    /// Until when each resource is busy, in nanoseconds.
+    /// The end of the busy time of each resource, in nanoseconds.
     busy: Words,
 }
 
 impl<Words: AsRef<[AtomicU64]>> TorusFabric<Words> {
-    /// The network with these words, which are all 0 at the beginning.
+    /// The network with these words, initially 0.
     ///
     /// # Panics
     /// With fewer than [`busy_words`].
@@ -42,7 +42,7 @@ impl<Words: AsRef<[AtomicU64]>> TorusFabric<Words> {
         Self { shape, rates, busy }
     }
 
-    /// Sends `bytes` at `at_ns` or as soon as there is room.
+    /// Sends `bytes` at `at_ns`, or later if the path is busy.
     ///
     /// # Panics
     /// If there are no such nodes.
@@ -62,13 +62,13 @@ impl<Words: AsRef<[AtomicU64]>> TorusFabric<Words> {
         TransferTimes { sent_ns: left_ns, arrived_ns: left_ns + self.latency_ns(from, to) }
     }
 
-    /// How long a word goes from one node to another through an empty network, in nanoseconds.
+    /// Latency of a word between two nodes through an idle network, in nanoseconds.
     pub(crate) fn latency_ns(&self, from: TorusNode, to: TorusNode) -> u64 {
         let hops = self.shape.route(from, to).count() as u64;
         self.rates.latency_ns + hops.saturating_sub(1) * self.rates.hop_ns
     }
 
-    /// Keeps a resource busy for so long, from `at_ns` on or later; the time at which that is over.
+    /// Occupies a resource for `for_ns`, from `at_ns` on or later; returns the end of that time.
     fn occupy(&self, word: usize, at_ns: u64, for_ns: u64) -> u64 {
         let busy = &self.busy.as_ref()[word];
         let order = Ordering::Relaxed;
@@ -78,19 +78,17 @@ impl<Words: AsRef<[AtomicU64]>> TorusFabric<Words> {
     }
 }
 
-/// The network as a node sees it, which has the rank of that number.
+/// The network at one node. The number of the node is the rank.
 #[derive(Debug)]
 pub(crate) struct TorusEndpoint<Words> {
-    /// The network.
     pub(crate) fabric: TorusFabric<Words>,
-    /// The node.
     pub(crate) node: TorusNode,
 }
 
 impl<Words: AsRef<[AtomicU64]> + fmt::Debug + Send> NetworkModel for TorusEndpoint<Words> {
-    fn send(&mut self, way: TransferPath, engine: u8, bytes: u64, at_ns: u64) -> TransferTimes {
+    fn send(&mut self, path: TransferPath, engine: u8, bytes: u64, at_ns: u64) -> TransferTimes {
         let Self { fabric, node: me } = self;
-        match way {
+        match path {
             TransferPath::Local => fabric.send(*me, *me, engine, bytes, at_ns),
             TransferPath::ToPeer(peer) => fabric.send(*me, peer, engine, bytes, at_ns),
             TransferPath::FromPeer(peer) => {
@@ -102,7 +100,7 @@ impl<Words: AsRef<[AtomicU64]> + fmt::Debug + Send> NetworkModel for TorusEndpoi
     }
 }
 
-/// How many words a network of this shape needs.
+/// The number of words of a network of this shape.
 pub(crate) fn busy_words(shape: TorusShape) -> usize {
     shape.nodes() * WORDS
 }
@@ -136,8 +134,8 @@ mod tests {
     #[test]
     fn a_transfer_alone_is_as_fast_as_one_flow() {
         let fabric = fabric("4x1x1", RATES);
-        let flight = fabric.send(0, 1, 0, 400_000, 1000);
-        assert_eq!(flight, TransferTimes { sent_ns: 101_000, arrived_ns: 101_900 });
+        let times = fabric.send(0, 1, 0, 400_000, 1000);
+        assert_eq!(times, TransferTimes { sent_ns: 101_000, arrived_ns: 101_900 });
         assert_eq!(fabric.send(2, 3, 0, 0, 0), TransferTimes { sent_ns: 50, arrived_ns: 950 });
         assert_eq!(fabric.latency_ns(0, 2), 1000);
         assert_eq!(fabric.latency_ns(0, 0), 900);
@@ -150,7 +148,7 @@ mod tests {
         let one = fabric.send(0, 2, 0, 400_000, 0);
         let two = fabric.send(1, 3, 1, 400_000, 0);
         assert_eq!((one.sent_ns, two.sent_ns), (100_000, 160_000));
-        // The other way round, and elsewhere, nobody is in the way.
+        // The opposite direction and other links are free.
         assert_eq!(fabric.send(3, 1, 0, 400_000, 0).sent_ns, 100_000);
         assert_eq!(fabric.send(4, 5, 0, 400_000, 0).sent_ns, 100_000);
     }
@@ -167,12 +165,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_got_is_asked_for_first() {
-        let mut seat = TorusEndpoint { fabric: fabric("4x1x1", RATES), node: 0 };
-        let got = seat.send(TransferPath::FromPeer(2), 0, 400_000, 0);
+    fn a_get_begins_with_a_request() {
+        let mut endpoint = TorusEndpoint { fabric: fabric("4x1x1", RATES), node: 0 };
+        let got = endpoint.send(TransferPath::FromPeer(2), 0, 400_000, 0);
         assert_eq!(got, TransferTimes { sent_ns: 50, arrived_ns: 1000 + 100_000 + 1000 });
-        assert_eq!(seat.send(TransferPath::Local, 1, 4000, 0).sent_ns, 1000);
-        assert_eq!(seat.send(TransferPath::ToPeer(1), 2, 4000, 0).sent_ns, 1000);
+        assert_eq!(endpoint.send(TransferPath::Local, 1, 4000, 0).sent_ns, 1000);
+        assert_eq!(endpoint.send(TransferPath::ToPeer(1), 2, 4000, 0).sent_ns, 1000);
     }
 
     /// Figure 6 of "RDMA scheduling" (2013): 112,128 bytes twice to one neighbour take 46 us on two
@@ -195,10 +193,10 @@ mod tests {
             let mut load = std::collections::HashMap::new();
             let mut last = 0;
             for &(from, to, engine, bytes, at) in &sends {
-                let flight = fabric.send(from, to, engine, bytes, at);
-                prop_assert!(flight.sent_ns >= at + nanoseconds(bytes, RATES.flow));
-                prop_assert!(flight.arrived_ns >= flight.sent_ns + RATES.latency_ns);
-                last = last.max(flight.sent_ns);
+                let times = fabric.send(from, to, engine, bytes, at);
+                prop_assert!(times.sent_ns >= at + nanoseconds(bytes, RATES.flow));
+                prop_assert!(times.arrived_ns >= times.sent_ns + RATES.latency_ns);
+                last = last.max(times.sent_ns);
                 for link in fabric.shape.route(from, to) {
                     *load.entry(link).or_insert(0) += nanoseconds(bytes, RATES.link);
                 }

@@ -1,4 +1,4 @@
-//! What generations of interfaces have and how fast they are.
+//! Generations of interfaces: resources and rates.
 //!
 //! Sources, by the letters of the tables:
 //! * **a** Ajima, Inoue, Hiramoto, Takagi and Shimizu, "The Tofu interconnect", IEEE Micro 32(1), 2012.
@@ -22,39 +22,38 @@ use crate::offload::packing::InterfaceModel;
 /// A kind of interface, with its network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) enum Generation {
-    /// That of the K computer, with the counters that it lacks.
+    /// Of the K computer, with counters, which the real one lacks.
     #[default]
     Tofu1,
-    /// That of the PRIMEHPC FX100: session mode.
+    /// Of the PRIMEHPC FX100: session mode.
     Tofu2,
-    /// That of Fugaku: session mode.
+    /// Of Fugaku: session mode.
     TofuD,
     /// The Bull eXascale Interconnect: counters with thresholds.
     Bxi,
 }
 
-/// How fast an interface and its network are.
+/// Rates of an interface and its network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NetworkRates {
     /// Bytes a microsecond through one link.
     pub(crate) link: u64,
-    /// Bytes a microsecond of one transfer, which one engine sends and one receives.
+    /// Bytes a microsecond of one transfer from one engine to one engine.
     pub(crate) flow: u64,
-    /// Bytes a microsecond that all engines of a node send together.
+    /// Bytes a microsecond of all sending engines of a node together.
     pub(crate) node: u64,
     /// Nanoseconds from a command of 8 bytes to its arrival at the nearest node.
     pub(crate) latency_ns: u64,
     /// Nanoseconds for each further link.
     pub(crate) hop_ns: u64,
-    /// Nanoseconds that an engine is busy with a command of no bytes.
+    /// Nanoseconds of an engine for a command without bytes.
     pub(crate) command_ns: u64,
 }
 
 impl Generation {
-    /// All of them.
     pub(crate) const ALL: [Self; 4] = [Self::Tofu1, Self::Tofu2, Self::TofuD, Self::Bxi];
 
-    /// Its name in settings.
+    /// The name in settings.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Tofu1 => "tofu1",
@@ -64,12 +63,12 @@ impl Generation {
         }
     }
 
-    /// What one of its interfaces has.
+    /// Resources of one interface.
     pub(crate) fn limits(self) -> InterfaceLimits {
-        // Tofu delivers in order along a path (a). Queues that can be in session mode: 12 for each
-        // engine (b), of which one is for everything else. Numbers that a barrier gate combines: 1,
-        // and 6 of TofuD (c). Work that is posted at a time: 1024, as BXI (f), where nothing is
-        // said; its counters: as many (s), as one that triggers nothing is of no use.
+        // Tofu delivers in order along a path (a). Queues in session mode: 12 for each engine (b), one
+        // of them for everything else. Numbers that a barrier gate combines: 1, on TofuD 6 (c).
+        // Operations posted at a time, if unpublished: 1024, as BXI (f). Counters of Tofu1: the same
+        // number (s), as a counter without an operation is useless.
         let tofu = |engines, class, counters, arithmetic| InterfaceLimits {
             counters,
             slots: 1024,
@@ -89,7 +88,7 @@ impl Generation {
         }
     }
 
-    /// How fast it is.
+    /// Rates of the interface and its network.
     pub(crate) fn rates(self) -> NetworkRates {
         match self {
             // Links of 5000 by name (a); measured rates (d).
@@ -101,7 +100,7 @@ impl Generation {
                 hop_ns: 100,     // s
                 command_ns: 200, // s
             },
-            // Links of 12,500 (b); a flow gets the part of it that TofuD's does (s).
+            // Links of 12,500 (b); a flow has the same fraction as on TofuD (s).
             Self::Tofu2 => NetworkRates {
                 link: 12_500,
                 flow: 11_670,
@@ -139,6 +138,6 @@ impl FromStr for Generation {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let found = Self::ALL.into_iter().find(|generation| generation.name() == text);
-        found.ok_or_else(|| format!("{text:?} is none of tofu1, tofu2, tofud and bxi"))
+        found.ok_or_else(|| format!("{text:?} is not one of tofu1, tofu2, tofud, bxi"))
     }
 }

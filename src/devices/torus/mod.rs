@@ -1,14 +1,14 @@
-//! The network between the interfaces: a mesh and torus of six dimensions, with its links.
+//! The network between simulated interfaces: a mesh and torus of six dimensions, with its links.
 //!
 //! ```text
 //!   X, Y, Z: rings of any size      A, C: rows of at most 2      B: a ring of at most 3
-//!   route: along X until there, then along Y, Z, A, B, C; the shorter way round, up if both are
+//!   route: along X first, then along Y, Z, A, B, C; in the shorter direction, up if both are equal
 //! ```
 //!
 //! A node has one rank, in the order of coordinates with X fastest. Twelve nodes of one X, Y and Z
 //! form a unit (Ajima, Sumimoto and Shimizu, "Tofu: a 6D mesh/torus interconnect for exascale
-//! computers", IEEE Computer 42(11), 2009); how wide the dimensions are follows a public driver's
-//! header: 5, 5, 5, 1, 2 and 1 bits, so that a node has at most 32 x 32 x 32 units.
+//! computers", IEEE Computer 42(11), 2009). The sizes follow the header of a public driver, with 5, 5,
+//! 5, 1, 2 and 1 bits for the dimensions: at most 32 x 32 x 32 units.
 //!
 //! It knows no ranks of communicators, memory or clocks.
 
@@ -21,16 +21,15 @@ pub(crate) use generation::{Generation, NetworkRates};
 use std::fmt;
 use std::str::FromStr;
 
-/// How many dimensions there are.
 const DIMENSIONS: usize = 6;
 
-/// The most nodes along each.
+/// The largest number of nodes along each dimension.
 const SIZES_MAX: [u32; DIMENSIONS] = [32, 32, 32, 2, 3, 2];
 
-/// Whether the ends of each are joined.
+/// Whether each dimension is a ring.
 const WRAPS: [bool; DIMENSIONS] = [true, true, true, false, true, false];
 
-/// How many links leave a node at most, counted as two for each dimension.
+/// Links that leave a node: two for each dimension.
 pub const PORTS: usize = 2 * DIMENSIONS;
 
 /// A node, from 0.
@@ -39,22 +38,22 @@ pub type TorusNode = u32;
 /// A link that leaves a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TorusLink {
-    /// The node that it leaves.
+    /// The node at its beginning.
     pub node: TorusNode,
-    /// Twice the dimension, and one more if it goes down.
+    /// Twice the dimension, plus one for the direction down.
     pub port: u8,
 }
 
-/// How many nodes lie along X, Y, Z, A, B and C.
+/// The number of nodes along X, Y, Z, A, B and C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TorusShape([u32; DIMENSIONS]);
 
 impl TorusShape {
-    /// The smallest that has room for so many ranks, as compact as it goes: a unit is filled first,
-    /// then X, Y and Z grow in turn.
+    /// The smallest shape for this number of ranks: a unit is filled first, then X, Y and Z grow in
+    /// turn.
     ///
     /// # Errors
-    /// A sentence if there are too many.
+    /// A sentence if there are too many ranks.
     pub(crate) fn fitting(ranks: usize) -> Result<Self, String> {
         let small = [[1, 1, 1], [2, 1, 1], [2, 1, 2], [2, 3, 1], [2, 3, 2]];
         let unit = small.into_iter().find(|unit| ranks <= unit.iter().product::<u32>() as usize);
@@ -70,12 +69,12 @@ impl TorusShape {
         Ok(shape)
     }
 
-    /// How many nodes it has.
+    /// The number of nodes.
     pub fn nodes(self) -> usize {
         self.0.iter().map(|size| *size as usize).product()
     }
 
-    /// Where a node is.
+    /// The coordinates of a node.
     pub fn coordinates(self, node: TorusNode) -> [u32; DIMENSIONS] {
         let mut left = node;
         self.0.map(|size| {
@@ -85,13 +84,13 @@ impl TorusShape {
         })
     }
 
-    /// The node there.
+    /// The node at these coordinates.
     pub fn node(self, coordinates: [u32; DIMENSIONS]) -> TorusNode {
         let along = self.0.iter().zip(coordinates).rev();
         along.fold(0, |node, (size, coordinate)| node * size + coordinate)
     }
 
-    /// The links from one node to another, in order; none to itself.
+    /// The links from one node to another, in order; no link for equal nodes.
     ///
     /// # Panics
     /// If there are no such nodes.
@@ -100,7 +99,7 @@ impl TorusShape {
         TorusRoute { shape: self, at: self.coordinates(from), to: self.coordinates(to) }
     }
 
-    /// The steps along a dimension: how many, and whether up.
+    /// The number of steps along a dimension, and whether they go up.
     fn steps(self, dimension: usize, from: u32, to: u32) -> (u32, bool) {
         let size = self.0[dimension];
         let (up, down) = ((to + size - from) % size, (from + size - to) % size);
@@ -111,7 +110,7 @@ impl TorusShape {
     }
 }
 
-/// Links in the order in which a packet takes them.
+/// The links of a route, in order.
 #[derive(Clone, Debug)]
 pub struct TorusRoute {
     shape: TorusShape,
@@ -135,8 +134,7 @@ impl Iterator for TorusRoute {
 impl FromStr for TorusShape {
     type Err = String;
 
-    /// Three to six sizes with `x` between, such as `4x3x2` or `2x2x2x2x3x2`; those that are missing
-    /// are 1.
+    /// Three to six sizes with `x` between, such as `4x3x2` or `2x2x2x2x3x2`; missing sizes are 1.
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || format!("{text:?} is not a shape such as 4x3x2 or 2x2x2x2x3x2");
         let sizes: Vec<u32> =
@@ -148,7 +146,9 @@ impl FromStr for TorusShape {
         for (dimension, size) in sizes.into_iter().enumerate() {
             if !(1..=SIZES_MAX[dimension]).contains(&size) {
                 let (name, most) = (b"XYZABC"[dimension] as char, SIZES_MAX[dimension]);
-                return Err(format!("{size} nodes along {name}, of 1 to {most}, in {text:?}"));
+                return Err(format!(
+                    "{size} nodes along {name} in {text:?}: 1 to {most} are possible"
+                ));
             }
             shape[dimension] = size;
         }
@@ -185,7 +185,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_route_leads_there_by_the_shortest_way(shape in shapes(), pair in any::<(u32, u32)>()) {
+        fn a_route_is_a_shortest_path(shape in shapes(), pair in any::<(u32, u32)>()) {
             let nodes = shape.nodes() as u32;
             let (from, to) = (pair.0 % nodes, pair.1 % nodes);
             let mut at = from;
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shape_that_is_none_is_told() {
+    fn an_invalid_shape_is_an_error() {
         for wrong in ["", "4", "4x4", "0x1x1", "1x1x1x3", "1x1x1x1x4", "33x1x1", "1x1x1x1x1x1x1"] {
             assert!(wrong.parse::<TorusShape>().is_err(), "{wrong}");
         }
