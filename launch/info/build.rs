@@ -5,8 +5,8 @@ use std::process::Command;
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     let variable = |name: &str| std::env::var(name).expect("cargo sets it");
-    let asked = Command::new(variable("RUSTC")).arg("--version").output();
-    let compiler = asked.ok().and_then(|output| String::from_utf8(output.stdout).ok());
+    let version = Command::new(variable("RUSTC")).arg("--version").output();
+    let compiler = version.ok().and_then(|output| String::from_utf8(output.stdout).ok());
     let compiler = compiler.as_deref().map_or("rustc", str::trim);
     println!("cargo:rustc-env=SUIRO_BUILD_COMPILER={compiler}");
     println!("cargo:rustc-env=SUIRO_BUILD_TARGET={}", variable("TARGET"));

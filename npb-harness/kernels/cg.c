@@ -5,11 +5,11 @@
  * A rank has one block of the matrix. A vector is cut into one block for each column of the grid,
  * and every rank of a column has that block. A product with the matrix is
  *
- *     block * vector     rows of my block, my columns' share
- *     sum over my row    of the one piece (a block of a vector) that is mine in it
- *     transpose          with the rank that has my column's piece, and wants mine
+  *     block * vector     partial sums for the rows of this rank's block
+  *     sum over the row   of the one piece (a block of a vector) of this rank
+  *     transpose          with the rank that has the piece of this rank's column, and vice versa
  *
- * and each sum is exchanges of pairs. Any number of ranks: `grid_rows` is the largest power of
+  * and sums are pairwise exchanges. Any number of ranks: `grid_rows` is the largest power of
  * two whose square divides it. */
 #include "npb.h"
 
@@ -39,7 +39,7 @@ static double *value_of;
 /* Vectors with a block of the column's length, and one of a row's length for sums. */
 static double *x, *z, *p, *q, *r, *sums, *incoming;
 
-/* Where the block of a column of the grid begins in a vector. */
+/* The first index of the block of a grid column in a vector. */
 static int first_of(int column)
 {
     return (int)((int64_t)classes[class].order * column / grid_columns);
@@ -67,7 +67,7 @@ typedef struct {
     double *value;
 } Sparse;
 
-/* Fill with random values at distinct random indices; the random number after the last used. */
+/* Fill with random values at distinct random indices; returns the next random number. */
 static uint64_t make_sparse(Sparse *vector, int own, int *last_use, uint64_t number)
 {
     int order = classes[class].order, power_bits = 0;
@@ -94,7 +94,7 @@ static uint64_t make_sparse(Sparse *vector, int own, int *last_use, uint64_t num
     return number;
 }
 
-/* All vectors whose outer products the matrix is the sum of: every rank makes every one. */
+/* The vectors whose outer products add up to the matrix: every rank makes all of them. */
 static Sparse *make_vectors(void)
 {
     int order = classes[class].order, room = classes[class].nonzeros + 1;
@@ -102,7 +102,7 @@ static Sparse *make_vectors(void)
     int *indices = npb_take((size_t)order * (size_t)room * sizeof *indices);
     double *values = npb_take((size_t)order * (size_t)room * sizeof *values);
     int *last_use = npb_take((size_t)order * sizeof *last_use);
-    /* The published generator spends one number before the first vector. */
+    /* The published generator discards one number before the first vector. */
     uint64_t number = npb_next(SEED);
     for (int index = 0; index < order; index++)
         last_use[index] = -1;
@@ -125,7 +125,7 @@ static int in_my_columns(int index)
     return index >= first_column && index < first_column + column_count;
 }
 
-/* Which vectors have an element in a row of ours: for row i, members[begin[i]..begin[i + 1]]. */
+/* The vectors with an element in each local row: for row i, members[begin[i]..begin[i + 1]]. */
 typedef struct {
     int *begin, *members;
     double *values;
@@ -136,7 +136,7 @@ static Members find_members(const Sparse *vectors)
     int order = classes[class].order;
     Members found = {npb_take(((size_t)row_count + 2) * sizeof(int)), NULL, NULL};
     memset(found.begin, 0, ((size_t)row_count + 2) * sizeof(int));
-    /* Counts stand two places on, so that filling the rows leaves where each begins. */
+    /* Counts are stored two places further, so that they become begins while rows are filled. */
     int *next = found.begin + 1;
     for (int own = 0; own < order; own++)
         for (int place = 0; place < vectors[own].count; place++)
@@ -156,7 +156,7 @@ static Members find_members(const Sparse *vectors)
     return found;
 }
 
-/* An upper limit of the elements of our block: elements that coincide count several times. */
+/* An upper limit of the elements of the local block: coinciding elements count several times. */
 static size_t most_elements(const Sparse *vectors)
 {
     size_t most = (size_t)row_count;
@@ -198,7 +198,7 @@ static void make_row(int row, const Sparse *vectors, const Members *members, con
     row_begin[row + 1] = end;
 }
 
-/* The sum of weight(i) v(i) v(i)^T, weights falling from 1 to CONDITION, less a shifted unit. */
+/* The sum of weight(i) v(i) v(i)^T, weights falling from 1 to CONDITION, minus a shifted unit. */
 static void make_matrix(void)
 {
     int order = classes[class].order;
@@ -228,7 +228,7 @@ static void make_matrix(void)
     free(vectors);
 }
 
-/* Trade with another rank. */
+/* Exchange with another rank. */
 static void exchange(const double *out, int out_count, double *in, int in_count, int other, int tag)
 {
     MPI_Request request;
@@ -237,8 +237,8 @@ static void exchange(const double *out, int out_count, double *in, int in_count,
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
-/* Add up `count` values over all ranks of my row whose column is mine but for a multiple of
- * `step`: a power of two of them, so doubling reaches all. */
+/* Add up `count` values over the ranks of this row whose columns differ from this one by a multiple
+ * of `step`: a power of two of them, so doubling reaches all. */
 static void sum_by_doubling(double *values, int count, int step)
 {
     for (int distance = 1; distance * step < grid_columns; distance *= 2) {
@@ -249,13 +249,13 @@ static void sum_by_doubling(double *values, int count, int step)
     }
 }
 
-/* The sum of a number over my row. */
+/* The sum of a number over this row. */
 static double sum_number(double mine)
 {
     int group = my_column - my_column % pieces;
     double sum = 0;
     for (int turn = 0; turn < pieces; turn++) {
-        /* Everybody adds in the same order, so that all have the same bits. */
+        /* All ranks add in the same order, so that results are bitwise equal. */
         int other = (turn - my_column % pieces + pieces) % pieces;
         double theirs = mine;
         if (other != my_column % pieces)
@@ -268,8 +268,8 @@ static double sum_number(double mine)
     return sum;
 }
 
-/* Add up my piece of `sums` over my row: first among the `pieces` neighbours, each of whom has
- * another piece, then among those with the same; where the piece is. */
+/* Add up this rank's piece of `sums` over the row: first among the `pieces` neighbours, which have
+ * different pieces, then among ranks with the same one; returns the piece. */
 static double *sum_piece(void)
 {
     int group = my_column - my_column % pieces, me = my_column % pieces;
@@ -317,7 +317,7 @@ static double product(const double *left, const double *right)
     return sum_number(sum);
 }
 
-/* Solve matrix * z = x from z = 0; the norm of what remains. */
+/* Solve matrix * z = x from z = 0; returns the norm of the residual. */
 static double solve(void)
 {
     size_t bytes = (size_t)column_count * sizeof(double);
@@ -342,7 +342,7 @@ static double solve(void)
     return sqrt(product(r, r));
 }
 
-/* One step of inverse iteration; the estimate of the eigenvalue. */
+/* One step of inverse iteration; returns the estimate of the eigenvalue. */
 static double step(double *residual)
 {
     *residual = solve();

@@ -1,6 +1,6 @@
 /* EP, "embarrassingly parallel": 2^m pairs of uniform numbers; those inside the unit circle
  * become Gaussian deviates, which are summed and counted by square annuli. Batches of 2^16 pairs
- * are dealt to the ranks; only the sums are communicated. Any number of ranks. */
+ * are distributed over the ranks; only the sums are communicated. Any number of ranks. */
 #include "npb.h"
 
 enum { BATCH_BITS = 16, ANNULI = 10 };

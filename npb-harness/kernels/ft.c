@@ -2,11 +2,11 @@
  * frequencies: one transform forward, then in each step a factor for every frequency, a transform
  * back and a checksum.
  *
- *     slab       my planes, x fastest     transforms along x and y
- *     spectrum   my columns, z fastest    transform along z
+  *     slab       local planes, x fastest     transforms along x and y
+  *     spectrum   local columns, z fastest    transform along z
  *
- * A column is a pair (x, y). Between the two layouts everything travels, by MPI_Alltoall where
- * planes and columns can be dealt evenly, else by MPI_Alltoallv: any number of ranks.
+ * A column is a pair (x, y). The layouts are converted into each other by MPI_Alltoall if
+ * planes and columns are distributed evenly, otherwise by MPI_Alltoallv: any number of ranks.
  *
  * The one-dimensional transform is Stockham's, of radix 4 with a last step of radix 2, over
  * several lines at once (P. Swarztrauber, "FFT algorithms for vector computers", Parallel
@@ -55,12 +55,12 @@ static const struct {
 static int class, rank, ranks;
 static long width, height, depth, all_columns;
 
-/* My share: planes [first_plane, first_plane + planes), columns likewise. */
+/* The local part: planes [first_plane, first_plane + planes), columns likewise. */
 static long first_plane, planes, first_column, columns;
 
 static Complex *slab, *spectrum, *outgoing, *incoming;
 
-/* What a step does to each frequency of my columns. */
+/* The factor of a step for each frequency of the local columns. */
 static double *decay;
 
 /* The roots of unity of the longest side, and the lines under transform: two buffers of real and
@@ -69,7 +69,7 @@ static long longest;
 static Complex *roots;
 static double *buffers;
 
-/* What each rank gets in an exchange, or gives: counts and places of elements. */
+/* Counts and displacements of an exchange, by rank. */
 static int *counts, *places, *their_counts, *their_places;
 
 static long share(long total, int owner)
@@ -119,7 +119,7 @@ static void leave_memory(void)
     free(counts);
 }
 
-/* Random numbers, one complex a point, in the order of the slab. */
+/* Random numbers, one complex number for each point, in the order of the slab. */
 static void set_initial_values(void)
 {
     uint64_t number = npb_ahead(SEED, 2 * (uint64_t)(first_plane * all_columns));
@@ -198,7 +198,7 @@ static void step_by_4(long length, long stride, Split from, Split to)
     }
 }
 
-/* The last step where the length is no power of 4: pairs, without factors. */
+/* The last step if the length is not a power of 4: pairs, without factors. */
 static void step_by_2(long stride, Split from, Split to)
 {
     for (long line = 0; line < stride; line++) {
@@ -209,7 +209,7 @@ static void step_by_2(long stride, Split from, Split to)
     }
 }
 
-/* Transform so many lines of a power of two points; where the result is. */
+/* Transform `lines` lines of a power of two points; returns the buffer of the result. */
 static Split transform_split(long length, long lines, Split lines_in, Split other)
 {
     long stride = lines;
@@ -233,7 +233,7 @@ typedef struct {
 } Layout;
 
 /* Transform lines in place. With real and imaginary parts swapped, before and after, it is the
- * inverse, but for the factor 1 / length. */
+ * inverse, except for the factor 1 / length. */
 static void transform_lines(Complex *field, Layout layout, int inverse)
 {
     long room = LINES * layout.length;
@@ -274,7 +274,7 @@ static void transform_z(Complex *field, int inverse)
     transform_lines(field, (Layout){depth, 1, columns, depth}, inverse);
 }
 
-/* to[b][a] = from[a][b], in tiles, so that lines of the cache are used in whole. */
+/* to[b][a] = from[a][b], in tiles, so that whole cache lines are used. */
 static void transpose(const Complex *from, long from_step, long count_a, long count_b, Complex *to,
                       long to_step)
 {
@@ -286,7 +286,7 @@ static void transpose(const Complex *from, long from_step, long count_a, long co
     }
 }
 
-/* What the others have of my columns and I of theirs, while slabs are taken apart. */
+/* Buffers for the exchange of columns between ranks. */
 static void count_exchange(void)
 {
     for (int other = 0; other < ranks; other++) {
@@ -328,7 +328,7 @@ static void slab_to_columns(void)
     }
 }
 
-/* From columns to planes, `incoming` by way of `outgoing` to `slab`. */
+/* From columns to planes, `incoming` through `outgoing` to `slab`. */
 static void columns_to_slab(void)
 {
     for (int other = 0; other < ranks; other++) {
@@ -384,7 +384,7 @@ static Complex add_samples(void)
     return (Complex){all.real / points, all.imaginary / points};
 }
 
-/* The relative error as a length in the plane of complex numbers. */
+/* The absolute value of the complex relative error. */
 static int correct(Complex sum, Complex expected)
 {
     double error = hypot(sum.real - expected.real, sum.imaginary - expected.imaginary);

@@ -1,6 +1,6 @@
 /* IS, integer sort: rank 2^k keys ten times, by buckets. Every rank counts its keys by bucket,
- * the counts are added up, buckets are dealt so that every rank gets a range of keys, and the
- * keys travel in one MPI_Alltoallv. Five test keys are checked in every iteration, and at the
+ * the counts are added up, buckets are distributed so that every rank gets a range of keys, and the
+ * keys are exchanged in one MPI_Alltoallv. Five test keys are checked in every iteration, and at the
  * end that the keys can be put in full order. Any number of ranks. */
 #include "npb.h"
 
@@ -45,7 +45,7 @@ static long first_of(int owner)
     return (long)(((int64_t)owner << classes[class].keys_bits) / ranks);
 }
 
-/* A key is the mean of four numbers, scaled. */
+/* A key is the scaled mean of four random numbers. */
 static void make_keys(void)
 {
     uint64_t number;
@@ -84,7 +84,7 @@ static void deal_buckets(const int *totals, int *first_bucket)
         first_bucket[++owner] = BUCKETS;
 }
 
-/* Put the local keys in the order of their buckets; where each bucket begins. */
+/* Sort the local keys by bucket; the begin of each bucket. */
 static void sort_by_bucket(const int *sizes, int *begin)
 {
     int next[BUCKETS];

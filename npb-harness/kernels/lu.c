@@ -1,10 +1,10 @@
 /* LU, symmetric successive over-relaxation (SSOR): the steady state of the compressible
- * Navier-Stokes equations on a cube, approached in steps of time. In each step what remains of the
+ * Navier-Stokes equations on a cube, approached in time steps. In each step the residual of the
  * equations is swept through the cube from its lowest corner to the highest and back; a point is
  * solved for once its three neighbours on the way are.
  *
- * Columns along z are dealt to a grid of ranks. A rank does one plane of its column after the other
- * and passes the edges on, so that several planes are under way over the grid as a wavefront:
+ * Columns along z are distributed over a grid of ranks. A rank computes one plane of its column
+ * after the other and passes the edges on, so that planes move over the grid as a wavefront:
  *
  *     plane 3    . o o      o: done,  *: now,  .: not yet
  *     plane 2    o o *
@@ -21,15 +21,15 @@
 enum { PARTS = 5, AXES = 3, GRID_AXES = 2, SHELL = 2, WEIGHTS = 5, TAG = 1 };
 #define TOLERANCE 1e-8
 
-/* Of the equations, as the specification has them. */
-#define GAS 0.4          /* the ratio of heats, less one */
+/* Constants of the equations, as in the specification. */
+#define GAS 0.4          /* the ratio of heats, minus one */
 #define VISCOSITY 0.1
 #define CONDUCTION 1.96  /* the ratio of heats, squared */
 #define DISSIPATION 0.25
 #define RELAXATION 1.2
 static const double diffusion[AXES] = {0.75, 0.75, 1};
 
-/* Of the exact solution: a constant, then three coefficients (x, y, z) for each power 1 to 4. */
+/* The exact solution: a constant, then three coefficients (x, y, z) for each power 1 to 4. */
 static const double exact[PARTS][13] = {
     {2, 0, 0, 4, 5, 3, .5, .02, .01, .03, .5, .4, .3},
     {1, 0, 0, 0, 1, 2, 3, .01, .03, .02, .4, .3, .5},
@@ -79,7 +79,7 @@ typedef struct {
     double part[PARTS];
 } State;
 
-/* The same gas by what follows from that. */
+/* Quantities derived from these. */
 typedef struct {
     double volume, velocity[AXES], pressure, heat;
 } Flow;
@@ -88,8 +88,8 @@ static int class, rank, ranks;
 static MPI_Comm grid;
 static int before[GRID_AXES], after[GRID_AXES];
 
-/* My column: points from `start` on, so many, of which those from `low` to below `high` are not
- * on the boundary of the cube. In z it is all. */
+/* The local column: `extent` points from `start`; those from `low` to below `high` are not on the
+ * boundary of the cube. In z, all points. */
 static int side, start[AXES], extent[AXES], low[AXES], high[AXES];
 static long stride[AXES];
 static double gap, time_step;
@@ -97,7 +97,7 @@ static double gap, time_step;
 static State *solution, *residual, *forces;
 static Flow *flows;
 
-/* Of the fourth difference at every position along a side. */
+/* Coefficients of the fourth difference at every position along a side. */
 static double (*weights)[WEIGHTS];
 
 /* A point, an edge of a plane across x or y, and the messages that fill the shell. */
@@ -117,7 +117,8 @@ static void lay_out_column(void)
     time_step = classes[class].time_step;
     MPI_Dims_create(ranks, GRID_AXES, dims);
     if (side / dims[0] < SHELL)
-        npb_refuse("LU class %c cannot be dealt to %d ranks, %d in a row: each needs %d points",
+        npb_refuse("LU class %c cannot be distributed over %d ranks, %d in a row: "
+                   "each needs %d points",
                    "SWAB"[class], ranks, dims[0], SHELL);
     MPI_Cart_create(MPI_COMM_WORLD, GRID_AXES, dims, ends, 1, &grid);
     MPI_Comm_rank(grid, &rank);
@@ -154,7 +155,7 @@ static void take_fields(void)
     for (int place = 0; place < side; place++)
         for (int other = 0; other < WEIGHTS; other++)
             weights[place][other] = DISSIPATION * inside[other];
-    /* Next to the boundary it takes fewer points: none beyond, and not always that on it. */
+    /* Near the boundary it uses fewer points: none beyond it, and not always the one on it. */
     weights[1][0] = weights[1][1] = weights[2][0] = 0;
     weights[side - 2][4] = weights[side - 2][3] = weights[side - 3][4] = 0;
     weights[1][2] = weights[side - 2][2] = 5 * DISSIPATION;
@@ -237,7 +238,7 @@ static State exact_here(int x, int y, int z)
     return exact_at(gap * (start[0] + x), gap * (start[1] + y), gap * z);
 }
 
-/* Where to start from: a blend of what the six faces have. */
+/* The initial values: a blend of the six faces. */
 static State blend_at(double x, double y, double z)
 {
     State faces[AXES][2] = {{exact_at(0, y, z), exact_at(1, y, z)},
@@ -318,7 +319,7 @@ static inline void add_differences(int axis, int place, long here, double *sum)
             * (f0->velocity[other] - 2 * f->velocity[other] + f1->velocity[other]);
 }
 
-/* What remains of the equations at all points inside. */
+/* The residual of the equations at all inner points. */
 static void find_residual(void)
 {
     MPI_Startall(4 * GRID_AXES, shell);
@@ -392,8 +393,8 @@ static inline void solve_point(double spread, long here, double *sum)
     sum[4] = (sum[4] - lost) / (own + 3 * CONDUCTION * viscous);
 }
 
-/* Trade the edges of a plane: of those `from` comes what lies outside my points, to `to` goes
- * what lies at their far end. */
+/* Exchange the edges of a plane: receive the points outside from `from`, send those at the far end
+ * to `to`. */
 static void receive_edges(const int *from, int outside_x, int outside_y, int z)
 {
     MPI_Recv(&residual[at(outside_x, 0, z)], 1, edge_types[0], from[0], TAG, grid,
@@ -451,7 +452,7 @@ static void sweep_down(void)
     }
 }
 
-/* So many steps, from a residual to a residual. */
+/* `steps` steps, each from a residual to the next. */
 static void advance(int steps)
 {
     for (int step = 0; step < steps; step++) {
@@ -481,7 +482,7 @@ static double my_surface(void)
                     ends += place[axis] == first[axis] || place[axis] == last[axis];
                     outside += place[axis] < first[axis] || place[axis] > last[axis];
                 }
-                /* On so many faces, on each of which it is at so many ends but one. */
+                /* The weight by the number of faces and edges that have the point. */
                 if (!outside && ends > 0)
                     sum += ldexp(ends, 1 - ends) * flows[at(x, y, z)].pressure;
             }

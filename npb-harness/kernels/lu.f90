@@ -2,7 +2,7 @@
 ! successive over-relaxation (SSOR). In each time step the residual is swept once from the lowest
 ! corner to the highest and once back; a point needs its three neighbours' new values.
 !
-!     k = 2   rank (1,1) . . . . .          Columns of the cube along z are dealt to a grid of
+!     k = 2   rank (1,1) . . . . .          Columns of the cube along z are spread over a grid of
 !     k = 3   (1,1)  then (2,1) (1,2)       ranks. A plane of a column is computed once those of
 !     k = 4   (1,1), (2,1) (1,2), (2,2)     the neighbours before it are there: planes follow one
 !             ...                           another over the grid of ranks as a wavefront.
@@ -64,7 +64,7 @@ contains
     more(6) = 0.5_real64*(1 - C15)*squares + C15*more(1)*state(5)
   end subroutine derive
 
-  ! What the neighbours before and after along an axis contribute to the change at a point, but for
+  ! The contribution of both neighbours along an axis to the change at a point, without
   ! the dissipation: `half` is half the inverse distance between points, `square` its square.
   pure subroutine add_fluxes(axis, half, square, before, at, after, before_more, at_more, &
                              after_more, change)
@@ -108,7 +108,7 @@ contains
     work = more(2)*turn(2) + more(3)*turn(3) + more(4)*turn(4)
     pressure = C2*(vector(5) - state(1)*work &
       - 0.5_real64*vector(1)*(more(2)**2 + more(3)**2 + more(4)**2))
-    ! Diffusion works on every part of the vector, and so does being carried along.
+    ! Diffusion and convection act on every part of the vector.
     factor = conduction*DIFFUSION(axis) + convection*velocity
     total(1) = total(1) + factor*vector(1) + convection*along*state(1)
     total(2:4) = total(2:4) + factor*vector(2:4) + convection*along*state(2:4) &
@@ -140,7 +140,7 @@ contains
 
 end module lu_equations
 
-! My column of the cube, what is done to it, and whom it borders on.
+! The local column of the cube, its operations, and its neighbours.
 module lu_column
   use mpi_f08
   use lu_equations
@@ -149,12 +149,12 @@ module lu_column
   integer, parameter :: AXES = 2, TAG = 1
   type(MPI_Comm) :: grid
   integer :: rank, ranks
-  ! Neighbours of my rank along x and y.
+  ! Neighbouring ranks along x and y.
   integer :: lower(AXES), upper(AXES)
 
-  ! Points along every side of the cube; my column has `nx` times `ny`, after `before` others.
+  ! Points along every side of the cube; the local column has `nx` times `ny`, after `before`.
   integer :: side, nx, ny, before(AXES)
-  ! The first and last of my points that are not on the boundary of the cube.
+  ! The first and last local points that are not on the boundary of the cube.
   integer :: first(AXES), last(AXES)
   ! The distance between points, and of time.
   real(real64) :: step, time_step
@@ -284,7 +284,7 @@ contains
     call MPI_Waitall(size(requests), requests, MPI_STATUSES_IGNORE)
   end subroutine exchange_around
 
-  ! What lies across a corner keeps the values it got with the forces: nobody looks there.
+  ! Points across a corner keep the values of the forces: they are never read.
   subroutine derive_all()
     integer :: i, j, k
     do k = 1, side
@@ -387,7 +387,7 @@ contains
     end do
   end subroutine sweep_down
 
-  ! So many steps from the residual that is there.
+  ! `steps` steps from the present residual.
   subroutine advance(steps)
     integer, intent(in) :: steps
     integer :: done, k
@@ -541,7 +541,7 @@ program lu
 
 contains
 
-  ! End the job with a sentence from rank 0; every rank has to call this.
+  ! End the job with a message of rank 0; called by every rank.
   subroutine refuse(why)
     character(*), intent(in) :: why
     integer :: me, all_ranks

@@ -4,7 +4,7 @@
  * The ranks are a box, each with a part of every cube, and a shell of one point around it that is
  * exchanged axis by axis: a persistent collective operation with the neighbours of a line of ranks
  * for each axis of each field, whose datatypes name the faces where they lie. The cubes halve in
- * size from one level to the next; one that has too few points to be dealt out is gathered, and it
+ * size from one level to the next; one with too few points to be distributed is gathered, and it
  * and all below it every rank computes in whole:
  *
  *     chain[0]     2 points a side, whole        (the bottom of the V-cycle)
@@ -23,7 +23,7 @@ enum { AXES = 3, CHARGES = 10, LEVELS_MAX = 9 };
 
 static const struct {
     int side_bits, iterations;
-    /* Of the smoother: for the point itself, its neighbours, theirs in a second direction. */
+    /* Of the smoother: for the point, its neighbours, theirs in a second direction. */
     double smoother[3];
     double norm;
 } classes[] = {
@@ -44,10 +44,10 @@ typedef struct {
 /* A cube or a part of one: x varies fastest, positions 1 to extent are its own points. */
 typedef struct {
     int extent[AXES];
-    /* Over how many ranks each axis goes. */
+    /* Number of ranks along each axis. */
     int spread[AXES];
     double *solution, *residual;
-    /* Of the axes with several ranks. */
+    /* For axes with several ranks. */
     Exchange solution_shell[AXES], residual_shell[AXES];
 } Grid;
 
@@ -58,11 +58,11 @@ static double *charges;
 
 /* My line of ranks along each axis, a ring; and whether neighbourhood collectives put what comes
  * from its lower neighbour second: where a ring has two ranks both neighbours are one, and not all
- * libraries tell its messages apart as the standard wants since MPI 4.1. */
+ * libraries distinguish its messages as required since MPI 4.1. */
 static MPI_Comm lines[AXES];
 static int lower_is_second[AXES];
 
-/* Room for sums of lines, and for a face on its way. */
+/* Buffers for sums of lines, and for a face. */
 static double *near_sums, *far_sums, *face_copy;
 
 static size_t points(const Grid *grid)
@@ -81,7 +81,7 @@ static long plane_of(const Grid *grid)
     return row_of(grid) * (grid->extent[1] + 2);
 }
 
-/* Where the line in direction x at these positions begins. */
+/* The first element of the line in direction x at these positions. */
 static long line(const Grid *grid, int y, int z)
 {
     return z * plane_of(grid) + y * row_of(grid);
@@ -108,7 +108,7 @@ static int largest_prime_factor(int number)
     return number;
 }
 
-/* Deal the prime factors of the number of ranks to the axes, the largest first, z before x. */
+/* Distribute the prime factors of the number of ranks over the axes, largest first, z before x. */
 static void spread_ranks(void)
 {
     for (int axis = 0; axis < AXES; axis++)
@@ -133,7 +133,8 @@ static void choose_base(void)
         while (base < top - 1 && (1 << base) % spread[axis] != 0 && 1 << base < 4 * spread[axis])
             base++;
         if (1 << base < spread[axis])
-            npb_refuse("MG class %c cannot be dealt to %d ranks: no axis of the cube takes %d; "
+            npb_refuse("MG class %c cannot be distributed over %d ranks: "
+                       "no axis of the cube takes %d; "
                        "use a power of two", "SWAB"[class], ranks, spread[axis]);
     }
 }
@@ -173,7 +174,7 @@ static void unpack(const Face *face, const double *in, double *field)
             field[outer * face->stride[1] + inner * face->stride[0]] = *in++;
 }
 
-/* My line of ranks along every axis. */
+/* The line of ranks along every axis. */
 static void find_lines(void)
 {
     /* Ranks count along x first, which in a Cartesian communicator is the last dimension. */
@@ -241,7 +242,7 @@ static void leave_shell(Exchange *exchanges)
         }
 }
 
-/* Fill the shell in one direction from the far end of our own points. */
+/* Fill the shell in one direction from the far end of the local points. */
 static void wrap_axis(const Grid *grid, double *field, int axis)
 {
     long strides[AXES] = {1, row_of(grid), plane_of(grid)}, step = strides[axis];
@@ -395,7 +396,7 @@ static void interpolate(const Grid *coarse, const Grid *fine)
         }
 }
 
-/* Everybody's part of the residual becomes the whole one. */
+/* Gather the parts of the residual of all ranks. */
 static void gather(const Grid *part, const Grid *whole)
 {
     int *counts = npb_take(2 * (size_t)ranks * sizeof *counts), *begins = counts + ranks;
@@ -433,7 +434,7 @@ static void gather(const Grid *part, const Grid *whole)
     free(counts);
 }
 
-/* The other way: my part of the solution, shell included. */
+/* The inverse: the local part of the solution, including the shell. */
 static void take_part(const Grid *whole, const Grid *part)
 {
     int first[AXES];
@@ -473,7 +474,7 @@ static void cycle(void)
     }
 }
 
-/* A random number and the point that has it. */
+/* A random number and its point. */
 typedef struct {
     uint64_t number;
     size_t point;
@@ -545,7 +546,7 @@ static double norm(const Grid *grid, const double *field)
     return sqrt(ldexp(all, -3 * top));
 }
 
-/* The norm of the residual after so many cycles from a solution of zero. */
+/* The norm of the residual after `iterations` cycles from a solution of zero. */
 static double iterate(int iterations)
 {
     const Grid *grid = &chain[top];

@@ -1,5 +1,5 @@
-! What the Fortran kernels share: the classes by their letters and the lines that NPB prints at the
-! end of a run. Knows no MPI, so that each kernel can take it in the form it likes.
+! Shared code of the Fortran kernels: the classes by their letters and the lines that NPB prints at the
+! end of a run. Free of MPI, so that each kernel can choose its interface of MPI.
 module npb
   use, intrinsic :: iso_fortran_env, only: error_unit, int64, output_unit, real64
   implicit none
@@ -25,7 +25,7 @@ module npb
 
 contains
 
-  ! The index of the class that the program's only argument names, or 0 after a word of advice.
+  ! The index of the class that the program's only argument names, or 0 after a message.
   integer function class_index()
     character(8) :: argument
     call get_command_argument(1, argument)
@@ -35,7 +35,7 @@ contains
     if (class_index == 0) write (error_unit, "(a)") "usage: PROGRAM CLASS, one of S W A B"
   end function class_index
 
-  ! Whether the value is the expected one but for a relative error of `tolerance`.
+  ! Whether the value is the expected one up to a relative error of `tolerance`.
   elemental logical function near(value, expected, tolerance)
     real(real64), intent(in) :: value, expected, tolerance
     near = abs((value - expected)/expected) <= tolerance

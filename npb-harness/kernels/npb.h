@@ -1,4 +1,4 @@
-/* npb.h: what our own kernels of the NAS Parallel Benchmarks share: the random numbers, the
+/* npb.h: shared code of the bundled kernels of the NAS Parallel Benchmarks: the random numbers, the
  * class, and the lines that a harness reads.
  *
  * The numbers are x(k+1) = a x(k) mod 2^46 with a = 5^13, scaled by 2^-46 (D. Bailey et al., "The
@@ -36,7 +36,7 @@ static inline uint64_t npb_ahead(uint64_t x, uint64_t steps)
     return x;
 }
 
-/* Whether the value is the expected one but for a relative error of `tolerance`. */
+/* Whether the value is the expected one up to a relative error of `tolerance`. */
 static inline int npb_near(double value, double expected, double tolerance)
 {
     return fabs((value - expected) / expected) <= tolerance;
@@ -72,7 +72,7 @@ static inline void npb_report(const NpbResult *result)
     fflush(stdout);
 }
 
-/* End the job with a sentence from rank 0; every rank has to call this. */
+/* End the job with a message of rank 0; called by every rank. */
 static inline void npb_refuse(const char *format, ...)
 {
     int rank;

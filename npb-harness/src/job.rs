@@ -49,7 +49,7 @@ impl Stop {
     }
 
     /// Whether a signal has arrived.
-    pub(crate) fn asked(&self) -> bool {
+    pub(crate) fn is_interrupted(&self) -> bool {
         self.0.load(Relaxed)
     }
 }
@@ -107,7 +107,7 @@ fn finish(
         if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
             return Ok(status);
         }
-        let why = if stop.asked() {
+        let why = if stop.is_interrupted() {
             Some("interrupted".to_owned())
         } else {
             (Instant::now() >= end).then(|| format!("still running after {} s", limit.as_secs()))

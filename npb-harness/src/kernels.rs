@@ -66,12 +66,12 @@ impl Source for Kernels<'_> {
             return Err(Refusal::unfit(without_fortran(tools)));
         }
         let arguments = vec![cell.class.to_string()];
-        self.program(kernel, tools).map(|path| Program { path, arguments }).map_err(|said| {
-            let error = said.lines().find(|line| line.contains("Error"));
+        self.program(kernel, tools).map(|path| Program { path, arguments }).map_err(|log| {
+            let error = log.lines().find(|line| line.contains("Error"));
             match (kernel.language, error) {
                 // Not all libraries have modules for every compiler.
                 (Language::Fortran, Some(error)) if tools.is_peer => Refusal::unfit(error.into()),
-                _ => Refusal::broken(format!("{} cannot be built: {said}", kernel.name)),
+                _ => Refusal::broken(format!("{} cannot be built: {log}", kernel.name)),
             }
         })
     }
@@ -105,8 +105,8 @@ pub(crate) fn command() -> Command {
 /// # Errors
 /// The commands of a library do not work.
 pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, String> {
-    let asked = matches.get_many::<String>("kernels").into_iter().flatten();
-    let mut names: Vec<_> = asked.cloned().collect();
+    let requested = matches.get_many::<String>("kernels").into_iter().flatten();
+    let mut names: Vec<_> = requested.cloned().collect();
     let scratch = Scratch::new()?;
     let request = Request::of(matches, None);
     if matches.value_source("kernels") != Some(ValueSource::CommandLine) {

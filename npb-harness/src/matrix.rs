@@ -62,10 +62,10 @@ impl Ranks {
     }
 
     /// The supported ones of these numbers.
-    fn of(self, asked: &[u32]) -> Vec<u32> {
+    fn of(self, requested: &[u32]) -> Vec<u32> {
         match self {
             Self::Exactly(count) => vec![count],
-            _ => asked.iter().copied().filter(|&ranks| self.allow(ranks)).collect(),
+            _ => requested.iter().copied().filter(|&ranks| self.allow(ranks)).collect(),
         }
     }
 
@@ -251,13 +251,13 @@ impl Runner<'_> {
     fn run(&mut self, cells: &[Cell]) -> Result<ExitCode, String> {
         println!("{}", output::HEADING);
         let mut all_verified = true;
-        let mut told = HashSet::new();
+        let mut reported = HashSet::new();
         for cell in cells {
             let mut records = Vec::new();
             for repeat in 0..self.request.repeats {
                 for index in 0..self.variants.len() {
                     let record = self.record(cell, index, repeat)?;
-                    if self.stop.asked() {
+                    if self.stop.is_interrupted() {
                         return self.interrupted();
                     }
                     self.bar.inc(1);
@@ -266,7 +266,7 @@ impl Runner<'_> {
             }
             for summary in Summary::all(&records) {
                 all_verified &= summary.outcome == Outcome::Verified;
-                let is_news = told.insert(summary.why.clone());
+                let is_news = reported.insert(summary.why.clone());
                 self.bar.suspend(|| println!("{}", output::row(&summary, is_news)));
             }
         }
@@ -290,7 +290,7 @@ impl Runner<'_> {
         }
         let record = match self.program(cell, index) {
             Ok(program) => self.job(&program, index, setting, repeat),
-            Err(_) if self.stop.asked() => return Ok(None),
+            Err(_) if self.stop.is_interrupted() => return Ok(None),
             // A failed build is not repeated.
             Err(_) if repeat > 0 => return Ok(None),
             Err(refusal) if self.is_left_out(&refusal, index) => return Ok(None),
@@ -298,7 +298,7 @@ impl Runner<'_> {
                 Record { why: Some(why), log, ..Record::new(setting, repeat) }
             }
         };
-        if self.stop.asked() {
+        if self.stop.is_interrupted() {
             return Ok(None);
         }
         if let Some(writer) = &mut self.writer {

@@ -59,8 +59,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, String> {
     let logs = tree.logs();
     fs::create_dir_all(&logs)
         .map_err(|error| format!("cannot make {}: {error}", logs.display()))?;
-    let asked = matches.get_many::<String>("kernels").into_iter().flatten();
-    let mut kernels: Vec<String> = asked.cloned().collect();
+    let requested = matches.get_many::<String>("kernels").into_iter().flatten();
+    let mut kernels: Vec<String> = requested.cloned().collect();
     if kernels.is_empty() {
         kernels = tree.kernels();
     } else if let Some(at) = kernels.iter().position(|name| name == ALL_GRAPHS) {

@@ -31,11 +31,11 @@ pub(crate) enum Flavour {
 impl Flavour {
     /// The kind by the launcher's output for `--version`.
     fn of(version: &str) -> Self {
-        let says = |name| version.contains(name);
+        let contains = |name| version.contains(name);
         match () {
-            () if says("Suiro") => Self::Suiro,
-            () if says("Open MPI") => Self::OpenMpi,
-            () if says("Intel(R) MPI") => Self::Intel,
+            () if contains("Suiro") => Self::Suiro,
+            () if contains("Open MPI") => Self::OpenMpi,
+            () if contains("Intel(R) MPI") => Self::Intel,
             () => Self::Other,
         }
     }
@@ -208,8 +208,8 @@ impl Toolchain {
         if output.status.success() {
             return Ok(());
         }
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        Err(format!("{} failed with {}:\n{said}", compiler.display(), output.status))
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        Err(format!("{} failed with {}:\n{errors}", compiler.display(), output.status))
     }
 
     /// The command that runs a program on `ranks` ranks; arguments and variables may be added.

@@ -23,15 +23,15 @@ fn kernels(arguments: &[&str]) -> (bool, String) {
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    let said = [output.stdout, output.stderr].concat();
-    (output.status.success(), String::from_utf8_lossy(&said).into_owned())
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8_lossy(&text).into_owned())
 }
 
 /// Runs it; all runs must verify.
 fn verify(arguments: &[&str], runs: usize) {
-    let (success, said) = kernels(arguments);
-    assert!(success, "{arguments:?}\n{said}");
-    assert_eq!(said.matches(" SUCCESSFUL\n").count(), runs, "{arguments:?}\n{said}");
+    let (success, text) = kernels(arguments);
+    assert!(success, "{arguments:?}\n{text}");
+    assert_eq!(text.matches(" SUCCESSFUL\n").count(), runs, "{arguments:?}\n{text}");
 }
 
 /// As [`verify`] for kernels in Fortran.
@@ -65,10 +65,10 @@ fn fortran_further() {
 #[test]
 fn too_many_ranks_are_refused_by_the_kernel() {
     need_gfortran();
-    let (success, said) = kernels(&["--kernels", "lu,lu.f08", "--classes", "S", "--ranks", "7"]);
-    assert!(!success, "{said}");
-    assert!(said.contains("LU class S cannot be dealt to 7 ranks"), "{said}");
-    assert!(said.contains("LU on 7 ranks: too many ranks for so small a cube"), "{said}");
+    let (success, text) = kernels(&["--kernels", "lu,lu.f08", "--classes", "S", "--ranks", "7"]);
+    assert!(!success, "{text}");
+    assert!(text.contains("LU class S cannot be distributed over 7 ranks"), "{text}");
+    assert!(text.contains("LU on 7 ranks: too many ranks for so small a cube"), "{text}");
 }
 
 #[test]

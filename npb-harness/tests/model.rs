@@ -32,9 +32,9 @@ fn figures_about_messages_become_charts_beside_the_paper() {
         "--mpicc",
         mpicc.to_str().unwrap(),
     ]);
-    let said = String::from_utf8_lossy(&measured.stderr);
-    assert!(measured.status.success(), "{said}");
-    assert!(said.contains("no --peer PREFIX"), "{said}");
+    let text = String::from_utf8_lossy(&measured.stderr);
+    assert!(measured.status.success(), "{text}");
+    assert!(text.contains("no --peer PREFIX"), "{text}");
     let table = String::from_utf8_lossy(&measured.stdout);
     assert!(table.contains("1 KiB there and back"), "{table}");
     let reported = npb(&["report", &figures, "--output", &page]);

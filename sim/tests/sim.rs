@@ -95,8 +95,8 @@ fn wrong_arguments_are_named() {
         (&["offload", "draw", "bcast", "--ranks", "4"], "--svg"),
         (&["swim"], "'swim'"),
     ] {
-        let said = error_of(words);
-        assert!(said.contains(wanted), "{words:?}: {said}");
+        let message = error_of(words);
+        assert!(message.contains(wanted), "{words:?}: {message}");
     }
 }
 

@@ -147,18 +147,18 @@ impl Collector {
 }
 
 impl Running {
-    /// The process that the shell knows.
+    /// The supervisor process of `mpirun`.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// The process below it that runs the job.
-    pub fn runner(&self) -> u32 {
+    /// The job loop process of `mpirun`.
+    pub fn job_loop(&self) -> u32 {
         let below = |pid: &u32| parent(*pid) == Some(self.pid());
         until(|| processes(&self.mark).into_iter().find(below))
     }
 
-    /// Every process of this `mpirun`, itself included.
+    /// Every process of this `mpirun`, including itself.
     pub fn processes(&self) -> Vec<u32> {
         processes(&self.mark)
     }

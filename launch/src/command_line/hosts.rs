@@ -145,10 +145,10 @@ impl Hosts {
             );
             return Err(LaunchError::new(USAGE, why));
         }
-        let told = named.len() > 1 || named.iter().any(|entry| entry.slots.is_some());
+        let is_given = named.len() > 1 || named.iter().any(|entry| entry.slots.is_some());
         let sum =
             named.iter().fold(0u32, |sum, entry| sum.saturating_add(entry.slots.unwrap_or(1)));
-        Ok(told.then_some(sum))
+        Ok(is_given.then_some(sum))
     }
 }
 
@@ -229,7 +229,7 @@ mod tests {
             ("here:2 binding=user:0\nlocalhost:3", Some(5)),
             ("here\nhere\nhere", Some(3)),
             ("here", None),
-            ("somebody@here:2", Some(2)),
+            ("user@here:2", Some(2)),
             ("+n0 slots=2", Some(2)),
             ("^there\nhere:2", Some(2)),
         ] {

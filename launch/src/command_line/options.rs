@@ -284,7 +284,7 @@ const IGNORED: &[(usize, &str)] = &[
     (2, "gmca gomca gpmixmca gprtemca mca omca pmixmca prtemca"),
 ];
 
-/// Options of other launchers whose effect is missing and would be missed, with a replacement.
+/// Options of other launchers that Suiro does not have and must not ignore, with a replacement.
 const REFUSED: &[(&str, usize, &str)] = &[
     ("gdb", 0, "use --debug all 'gdb -args'"),
     ("gtoolfile", 1, "use --debug RANKS COMMAND for each line of the file"),

@@ -428,11 +428,11 @@ mod tests {
             ("tag=1", "expected no value"),
             ("dir=D,file=F", "two different files"),
         ] {
-            let refusal = OutputOptions::default().set(OsStr::new(words)).unwrap_err();
-            assert_eq!(refusal.code, USAGE);
-            assert!(refusal.why.contains(why), "{words}: {}", refusal.why);
+            let error = OutputOptions::default().set(OsStr::new(words)).unwrap_err();
+            assert_eq!(error.code, USAGE);
+            assert!(error.why.contains(why), "{words}: {}", error.why);
         }
-        let refusal = OutputOptions::default().prepend(OsStr::new("%q")).unwrap_err();
-        assert!(refusal.why.contains("pattern %q: %q: unknown"), "{}", refusal.why);
+        let error = OutputOptions::default().prepend(OsStr::new("%q")).unwrap_err();
+        assert!(error.why.contains("pattern %q: %q: unknown"), "{}", error.why);
     }
 }

@@ -132,7 +132,7 @@ mod tests {
     /// Two packages of two cores of two threads.
     fn counts(request: &PlacementRequest, given: &[Option<u32>]) -> Result<Vec<u32>, String> {
         let topology = || Ok(machines::two_packages(2));
-        request.counts(given, Some(9), topology).map_err(|refusal| refusal.why)
+        request.counts(given, Some(9), topology).map_err(|error| error.why)
     }
 
     #[test]
@@ -185,8 +185,8 @@ mod tests {
         let missing = |_: &Path| Err(io::ErrorKind::NotFound.into());
         for text in [Some("nonsense"), None] {
             let read = |path: &Path| text.map_or_else(|| missing(path), |text| Ok(text.to_owned()));
-            let refusal = request.read_files(&read, &|_| true).unwrap_err();
-            assert!(refusal.why.contains("/some/ranks: "), "{}", refusal.why);
+            let error = request.read_files(&read, &|_| true).unwrap_err();
+            assert!(error.why.contains("/some/ranks: "), "{}", error.why);
         }
     }
 }

@@ -524,9 +524,9 @@ mod tests {
             ("--map-by pe-list=2,9", "there is no core 9"),
             ("--map-by :nooversubscribe", "6 ranks, but 4 usable cores"),
         ] {
-            let refusal = place(&request(line), &machine, 6, 1).unwrap_err();
-            assert_eq!(refusal.code, USAGE);
-            assert!(refusal.why.contains(named), "{line}: {}", refusal.why);
+            let error = place(&request(line), &machine, 6, 1).unwrap_err();
+            assert_eq!(error.code, USAGE);
+            assert!(error.why.contains(named), "{line}: {}", error.why);
             let optional = request(&format!("{line} --bind-to :if-supported"));
             let placement = place(&optional, &machine, 6, 1).unwrap();
             assert_eq!(picture(&placement), "- - - - - -", "{line}");

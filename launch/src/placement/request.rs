@@ -383,13 +383,13 @@ mod tests {
 
     fn mapped(words: &str) -> PlacementRequest {
         let mut request = PlacementRequest::default();
-        request.map_by(words).unwrap_or_else(|refusal| panic!("{}", refusal.why));
+        request.map_by(words).unwrap_or_else(|error| panic!("{}", error.why));
         request
     }
 
     fn bound(words: &str) -> PlacementRequest {
         let mut request = PlacementRequest::default();
-        request.bind_to(words).unwrap_or_else(|refusal| panic!("{}", refusal.why));
+        request.bind_to(words).unwrap_or_else(|error| panic!("{}", error.why));
         request
     }
 
@@ -514,10 +514,10 @@ mod tests {
         ] {
             let (name, take) = takes[option];
             let taken = take(&mut PlacementRequest::default(), words);
-            let refusal = taken.expect_err(words);
-            assert_eq!(refusal.code, USAGE);
-            assert!(refusal.why.starts_with(&format!("{name} {words}: ")), "{}", refusal.why);
-            assert!(refusal.why.contains(named), "{words}: {}", refusal.why);
+            let error = taken.expect_err(words);
+            assert_eq!(error.code, USAGE);
+            assert!(error.why.starts_with(&format!("{name} {words}: ")), "{}", error.why);
+            assert!(error.why.contains(named), "{words}: {}", error.why);
         }
     }
 

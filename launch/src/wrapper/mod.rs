@@ -527,8 +527,8 @@ mod tests {
             ("-showme:libs", "suiro_modules mpifort_abi mpi_abi".to_owned()),
             ("-showme:libdirs", "/m /p/lib".to_owned()),
         ] {
-            let said = decide_in(SourceLanguage::Fortran, None, question);
-            assert_eq!(said, WrapperAction::Print(expected), "{question}");
+            let action = decide_in(SourceLanguage::Fortran, None, question);
+            assert_eq!(action, WrapperAction::Print(expected), "{question}");
         }
         let WrapperAction::Print(help) = decide_in(SourceLanguage::Fortran, None, "-help") else {
             panic!()

@@ -61,10 +61,10 @@ impl Compiler {
     pub(super) fn query(words: &[OsString]) -> io::Result<Self> {
         let output = command(words).arg("--version").stdin(Stdio::null()).output()?;
         // The error message of a compiler without this option identifies it as well.
-        let said = [output.stdout, output.stderr].concat();
+        let log = [output.stdout, output.stderr].concat();
         Ok(Self {
             words: words.to_vec(),
-            version_output: String::from_utf8_lossy(&said).into_owned(),
+            version_output: String::from_utf8_lossy(&log).into_owned(),
         })
     }
 
@@ -225,11 +225,11 @@ impl Modules {
         if output.status.success() {
             return Ok(());
         }
-        let said = [output.stdout, output.stderr].concat();
-        let said = String::from_utf8_lossy(&said);
+        let log = [output.stdout, output.stderr].concat();
+        let log = String::from_utf8_lossy(&log);
         let words: Vec<_> = command.get_args().map(OsStr::to_string_lossy).collect();
         let (title, words, status) = (self.compiler.title(), words.join(" "), output.status);
-        Err(format!("{title}: {name} {words}: {status}\n{}", beginning(&said)))
+        Err(format!("{title}: {name} {words}: {status}\n{}", beginning(&log)))
     }
 }
 
@@ -315,13 +315,13 @@ fn beginning(log: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn compiler(said: &str) -> Compiler {
-        Compiler { words: vec!["fc".into()], version_output: said.to_owned() }
+    fn compiler(log: &str) -> Compiler {
+        Compiler { words: vec!["fc".into()], version_output: log.to_owned() }
     }
 
     #[test]
     fn strict_versions_of_gfortran_get_a_flag() {
-        let flags = |said: &str| compiler(said).flags().len();
+        let flags = |log: &str| compiler(log).flags().len();
         assert_eq!(flags("GNU Fortran (Debian 12.2.0-14+deb12u1) 12.2.0\nCopyright"), 1);
         assert_eq!(flags("GNU Fortran (GCC) 10.1.0"), 1);
         assert_eq!(flags("GNU Fortran (GCC) 9.4.0"), 0);

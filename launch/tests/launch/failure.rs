@@ -145,7 +145,7 @@ fn nothing_is_left_if_either_launcher_process_is_killed() {
     assert_eq!(running.wait().code, None);
 
     let running = start_family();
-    signal_process(running.runner(), "KILL");
+    signal_process(running.job_loop(), "KILL");
     assert_eq!(running.wait().code, Some(137));
 }
 

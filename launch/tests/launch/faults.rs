@@ -46,7 +46,7 @@ fn every_fault_ends_the_job_at_once_with_its_code() {
         let (victim, signal) = match fault {
             Fault::Rank(signal) => (ranks(&running)[&1], signal),
             Fault::Supervisor(signal) => (running.pid(), signal),
-            Fault::JobLoop(signal) => (running.runner(), signal),
+            Fault::JobLoop(signal) => (running.job_loop(), signal),
         };
         let begin = Instant::now();
         signal_process(victim, signal);

@@ -104,10 +104,10 @@ fn many_wrappers_at_once_build_modules_once() {
     }
     for child in running {
         let output = child.wait_with_output().unwrap();
-        let said = String::from_utf8(output.stdout).unwrap();
-        assert!(output.status.success(), "{said}");
-        let modules = said.split_whitespace().find_map(|word| word.strip_prefix("-I")?.into());
-        assert!(modules.is_some() && said.contains("/cache/suiro/gnu-fortran-12.1.0-"), "{said}");
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{text}");
+        let modules = text.split_whitespace().find_map(|word| word.strip_prefix("-I")?.into());
+        assert!(modules.is_some() && text.contains("/cache/suiro/gnu-fortran-12.1.0-"), "{text}");
     }
     assert_eq!(installed.compiled(), 3);
     let [folder] = &names(&cache.join("suiro"))[..] else { panic!("not one folder") };
@@ -139,9 +139,9 @@ fn modules_of_the_installation_come_first() {
     assert!(output.status.success(), "{}", errors(&output));
     let place = String::from_utf8(output.stdout).unwrap();
     assert!(Path::new(place.trim_end()).starts_with(installed.prefix.join("include/suiro")));
-    let said = installed.run(&["-showme:incdirs"]).stdout;
-    let said = String::from_utf8(said).unwrap();
-    assert_eq!(said, format!("{} {place}", installed.prefix.join("include").display()));
+    let text = installed.run(&["-showme:incdirs"]).stdout;
+    let text = String::from_utf8(text).unwrap();
+    assert_eq!(text, format!("{} {place}", installed.prefix.join("include").display()));
     assert_eq!(installed.compiled(), 3);
     assert!(!installed.cache().exists());
 }
@@ -164,9 +164,9 @@ fn an_unwritable_cache_is_reported_and_the_compiler_decides() {
     let installed = Installed::new("read-only");
     for (cache, why) in [("/dev/null/cache", "/dev/null/cache"), ("", "neither XDG_CACHE_HOME")] {
         let output = installed.command(cache).args(["-c", "a.f90"]).output().unwrap();
-        let said = errors(&output);
-        assert!(output.status.success(), "{said}");
-        assert!(said.contains(why) && said.contains("-build-modules"), "{said}");
+        let text = errors(&output);
+        assert!(output.status.success(), "{text}");
+        assert!(text.contains(why) && text.contains("-build-modules"), "{text}");
         assert!(!String::from_utf8(output.stdout).unwrap().contains("suiro/"));
     }
 }
@@ -176,9 +176,9 @@ fn errors_of_the_compiler_are_reported() {
     let installed = Installed::new("log");
     installed.compiler("4.8.5", "echo 'a.f90:1: Error: TYPE(*) is unknown' >&2; exit 1");
     let output = installed.run(&["-c", "a.f90"]);
-    let said = errors(&output);
-    assert!(said.contains("GNU Fortran (a test) 4.8.5: "), "{said}");
-    assert!(said.contains("mpi_types.f90: exit status: 1\na.f90:1: Error: TYPE(*) is unknown"));
+    let text = errors(&output);
+    assert!(text.contains("GNU Fortran (a test) 4.8.5: "), "{text}");
+    assert!(text.contains("mpi_types.f90: exit status: 1\na.f90:1: Error: TYPE(*) is unknown"));
     assert_eq!(installed.run(&["-build-modules"]).status.code(), Some(1));
     // A compiler that makes its modules elsewhere fails too.
     installed.compiler("4.8.6", "exit 0");
@@ -210,9 +210,9 @@ fn a_missing_compiler_is_named_with_a_remedy() {
         let words = [&["-fc=no-such-compiler"], words].concat();
         let output = installed.run(&words);
         assert_eq!(output.status.code(), Some(127), "{words:?}");
-        let said = errors(&output);
-        assert!(said.starts_with("mpifort: cannot run the compiler no-such-compiler: "), "{said}");
-        assert!(said.contains("install gfortran, or name another with SUIRO_FC"), "{said}");
+        let text = errors(&output);
+        assert!(text.starts_with("mpifort: cannot run the compiler no-such-compiler: "), "{text}");
+        assert!(text.contains("install gfortran, or name another with SUIRO_FC"), "{text}");
     }
     assert!(installed.run(&["-fc=no-such-compiler", "-showme:libs"]).status.success());
 }

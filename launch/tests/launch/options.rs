@@ -79,9 +79,9 @@ fn different_settings_of_ranks_are_reported() {
     let outcome = run(&[&one[..], &[program, "10"]].concat());
     assert_ne!(outcome.code, Some(0));
     // Either rank may be the later one.
-    let said = ["is auto in rank 0 but ring in rank 1", "is ring in rank 1 but auto in rank 0"];
-    let said = said.map(|words| format!("SUIRO_COLL_ALLREDUCE {words}"));
-    assert!(said.iter().any(|words| outcome.stderr.contains(words)), "{}", outcome.stderr);
+    let messages = ["is auto in rank 0 but ring in rank 1", "is ring in rank 1 but auto in rank 0"];
+    let messages = messages.map(|words| format!("SUIRO_COLL_ALLREDUCE {words}"));
+    assert!(messages.iter().any(|words| outcome.stderr.contains(words)), "{}", outcome.stderr);
     let both = ["-genv", "SUIRO_COLL_ALLREDUCE", "ring", "-n", "2", program, "10"];
     let outcome = run(&both);
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);

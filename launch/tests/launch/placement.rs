@@ -108,7 +108,7 @@ fn counts_come_from_objects_and_must_not_contradict_them() {
 
 #[test]
 fn impossible_placements_are_reported_in_one_line() {
-    for (words, told) in [
+    for (words, message) in [
         (&["--map-by", "moon"][..], "\"moon\" is unknown; expected one of slot"),
         (&["--bind-to", "moon"], "expected one of none"),
         (&["--rank-by", "moon"], "expected one of slot"),
@@ -118,6 +118,6 @@ fn impossible_placements_are_reported_in_one_line() {
         (&["--rankfile", "/no/such/file"], "/no/such/file"),
     ] {
         let outcome = refused(words);
-        assert!(outcome.stderr.contains(told), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains(message), "{}", outcome.stderr);
     }
 }

@@ -33,8 +33,8 @@ fn a_rank_may_be_started_by_a_shell() {
 fn the_job_is_the_same_for_all_ranks() {
     let outcome = run(&words("3", "job"));
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
-    let told = |line: &str| Some(line.split_once("job ")?.1.to_owned());
-    let jobs: Vec<_> = outcome.lines().into_iter().filter_map(told).collect();
+    let job = |line: &str| Some(line.split_once("job ")?.1.to_owned());
+    let jobs: Vec<_> = outcome.lines().into_iter().filter_map(job).collect();
     assert_eq!(jobs.len(), 3);
     assert!(jobs.iter().all(|job| *job == jobs[0]), "{jobs:?}");
     assert!(jobs[0].starts_with("[0, 1, 2] Some(0) 4321 "), "{jobs:?}");
@@ -88,8 +88,8 @@ fn a_killed_rank_below_a_running_shell_is_noticed() {
         assert_ne!(outcome.code, Some(0), "{then}");
         let pid = format!("process {victim} on ");
         // Old kernels do not report the exit of a process that is not a child.
-        let told = if outcome.stderr.contains("SIGKILL") { &*pid } else { "rank 2" };
-        expect_one_line(&outcome, &["rank 2", told]);
+        let named = if outcome.stderr.contains("SIGKILL") { &*pid } else { "rank 2" };
+        expect_one_line(&outcome, &["rank 2", named]);
     }
 }
 

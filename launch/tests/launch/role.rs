@@ -102,8 +102,8 @@ fn describe(environment: &Environment, client: &mut Client) {
     let len = segment.metadata().unwrap().len();
     let secret: String = job.secret.unwrap().iter().map(|byte| format!("{byte:02x}")).collect();
     println!("job {:?} {:?} {len} {secret}", job.local_ranks, job.app_number);
-    let told = |text: &str| text.contains(&secret);
-    assert!(!env::vars().any(|(_, value)| told(&value)));
+    let has_secret = |text: &str| text.contains(&secret);
+    assert!(!env::vars().any(|(_, value)| has_secret(&value)));
 }
 
 /// Violates the protocol, and expects the launcher to close the connection.

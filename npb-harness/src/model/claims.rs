@@ -40,7 +40,7 @@ impl Claim {
         match self.holds {
             Some(true) => "holds",
             Some(false) => "does not hold",
-            None => "cannot be told",
+            None => "unknown",
         }
     }
 }

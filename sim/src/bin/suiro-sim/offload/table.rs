@@ -15,7 +15,7 @@ pub(super) fn command() -> Command {
                 .value_name("R")
                 .default_value("0")
                 .value_parser(value_parser!(u32))
-                .help("whose"),
+                .help("the rank whose work is printed"),
         )
         .arg(scheme_argument())
 }
