@@ -21,6 +21,7 @@ pub(crate) mod memory_kinds;
 pub mod objects;
 pub mod op;
 pub mod point_to_point;
+mod progress;
 pub mod request;
 pub(crate) mod session;
 pub(crate) mod tool;
@@ -106,11 +107,6 @@ impl<D: Device> Mpi<D> {
             schedules: ScheduleCache::default(),
             bsend_buffer: BsendBuffer::default(),
         }
-    }
-
-    /// Whether all messages to other processes have been sent, including those without a request.
-    pub fn is_drained(&self) -> bool {
-        self.engine.is_drained() && !self.shared_collectives.has_freed_calls()
     }
 
     /// The communicator whose error handler is called for errors of a request.

@@ -103,13 +103,19 @@ impl SharedCollectives {
 
     /// A number that grows when a running call advances. It may shrink when a call completes, which is
     /// an event of the engine.
-    fn position(&self) -> u64 {
+    pub(in crate::mpi) fn position(&self) -> u64 {
         self.running.iter().map(|id| self.all[*id].collective.position()).sum()
     }
 
     /// Bytes of the call that must be equal on all ranks.
     pub(in crate::mpi) fn bytes(&self, id: SharedCollectiveId) -> usize {
         self.all[id].collective.bytes()
+    }
+
+    /// Whether no call is running.
+    #[inline]
+    pub(in crate::mpi) fn is_idle(&self) -> bool {
+        self.running.is_empty()
     }
 
     /// Whether a call is running whose request was freed.
@@ -146,25 +152,8 @@ impl Call {
 }
 
 impl<D: Device> Mpi<D> {
-    /// Advances all communication; the number of events, 0 if nothing advanced.
-    #[inline]
-    pub fn poll(&mut self) -> usize {
-        let arrived = self.engine.poll();
-        if self.shared_collectives.running.is_empty() {
-            arrived
-        } else {
-            arrived + self.advance_shared()
-        }
-    }
-
-    /// A number that changes with every event on which an operation in progress depends, except the
-    /// events that the device counts ([`Device::quiescence`]).
-    pub fn position(&self) -> u64 {
-        self.engine.events().wrapping_add(self.shared_collectives.position())
-    }
-
     /// Advances the running calls; the number of calls that advanced.
-    fn advance_shared(&mut self) -> usize {
+    pub(in crate::mpi) fn advance_shared(&mut self) -> usize {
         let mut advanced = 0;
         let mut freed = Vec::new();
         let SharedCollectives { all, running } = &mut self.shared_collectives;
