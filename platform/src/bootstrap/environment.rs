@@ -99,7 +99,7 @@ pub struct Environment {
     /// `SUIRO_JOB_FD`.
     pub(crate) job_fd: Option<i32>,
     /// `SUIRO_STATUS_FD`.
-    pub(crate) status_fd: Option<i32>,
+    pub status_fd: Option<i32>,
     /// `SUIRO_BOUND`.
     pub bound: Option<CpuBinding>,
     /// `SUIRO_SINGLETON` is 1.

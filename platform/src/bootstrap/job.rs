@@ -48,6 +48,11 @@ impl JobView {
         }
     }
 
+    /// The index of this rank in `local_ranks`.
+    pub fn local_index(&self) -> usize {
+        self.local_ranks.iter().position(|rank| *rank == self.rank).unwrap_or(0)
+    }
+
     /// Asks the launcher, and if it must the peers: then all ranks must call this.
     ///
     /// # Errors

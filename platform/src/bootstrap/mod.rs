@@ -17,6 +17,7 @@ mod ancestor;
 mod channel;
 mod client;
 mod environment;
+mod host_file;
 mod job;
 mod mapping;
 mod pmi1;
@@ -29,6 +30,7 @@ pub use client::{Client, JobAttributes, KvsLimits, RequiredRanks};
 pub use environment::{
     BOUND, CpuBinding, Environment, INTERFACE_FD, JOB_FD, PRIVATE_VARIABLES, SEGMENT_FD, STATUS_FD,
 };
+pub use host_file::HostFile;
 pub use job::JobView;
 pub use mapping::{local_ranks, single_host_mapping};
 pub use server::{JoinState, Server, ServerEvent};
