@@ -78,9 +78,9 @@ const UNSAFE: &[&str] = &[
     "src/devices/tofu/",
     "src/mpi/op/kernels.rs",
     "src/mpi/op/pairs.rs",
-    "src/process/lock.rs",
+    "src/process/lock/mod.rs",
     // Calls of threads that wait are ended by the one that polls.
-    "src/process/waiting.rs",
+    "src/process/waiting/mod.rs",
     "platform/src/sys/",
     "platform/src/diagnosis/status_table.rs",
     "tests/datatypes.rs",

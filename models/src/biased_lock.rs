@@ -1,11 +1,11 @@
 //! The biased lock of the process: one thread holds it at a time and sees the writes of the holders
 //! before it, whichever thread the lock is biased to, and every thread gets it. `source` is the
-//! library's; around it is what `src/process/lock.rs` does.
+//! library's; around it is what `src/process/lock/mod.rs` does.
 //!
 //! The fences of both sides are full fences here. That membarrier(2) makes the other side's compiler
 //! fence a full one is the kernel's guarantee.
 
-#[path = "../../src/process/biased_lock.rs"]
+#[path = "../../src/process/lock/biased_lock.rs"]
 mod source;
 
 mod biased_lock_primitive {

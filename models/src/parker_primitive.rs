@@ -1,4 +1,4 @@
-//! `src/process/primitive.rs` for the model checker: a futex is a word, a mutex and a condition.
+//! `src/process/waiting/primitive.rs` for the model checker: a futex is a word, a mutex and a condition.
 
 use loom::sync::{Condvar, Mutex};
 

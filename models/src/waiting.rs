@@ -1,16 +1,16 @@
 //! Waiting calls of several threads: no wake-up is lost. `waiters`, `parker` and `wait_state` are
-//! the library's; the loop around them is that of `src/process/waiting.rs` on a device of one word.
+//! the library's; the loop around them is that of `src/process/waiting/mod.rs` on a device of one word.
 //! Loom reports a thread that never wakes.
 //!
 //! The progress thread is in the model too. No time passes here: the thread parks until it is
 //! notified, and sleeps on the device until a packet arrives while the device is armed, or another
 //! thread wakes it.
 
-#[path = "../../src/process/parker.rs"]
+#[path = "../../src/process/waiting/parker.rs"]
 mod parker;
-#[path = "../../src/process/wait_state.rs"]
+#[path = "../../src/process/waiting/wait_state.rs"]
 mod wait_state;
-#[path = "../../src/process/waiters.rs"]
+#[path = "../../src/process/waiting/waiters.rs"]
 mod waiters;
 
 use crate::parker_primitive as primitive;

@@ -19,7 +19,7 @@ use crate::abi::arguments::pointer::out;
 use crate::abi::arguments::text::put_text;
 use crate::mpi::communicator::hardware::{Resource, ResourceLocation, ResourceLocations};
 use crate::mpi::info::Info;
-use crate::process::{self, description};
+use crate::process::{self, hardware};
 use platform::base::{ErrorClass, Result};
 use platform::sys::clock;
 
@@ -48,7 +48,7 @@ pub unsafe extern "C" fn PMPI_Free_mem(base: *mut c_void) -> c_int {
 /// An info object that names the hardware resources of the process.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Get_hw_resource_info(hw_info: *mut MPI_Info) -> c_int {
-    let places = description::places();
+    let places = hardware::resource_locations();
     // SAFETY: the caller gives a valid result pointer.
     unsafe { store("MPI_Get_hw_resource_info", (hw_info, "hw_info"), |_| restrictions(&places)) }
 }

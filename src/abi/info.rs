@@ -12,7 +12,7 @@ use crate::abi::arguments::pointer::{InOut, Out, in_out, out, out_list};
 use crate::abi::arguments::text::{copy_bytes, store_bytes};
 use crate::mpi::info::Info;
 use crate::mpi::objects::Infos;
-use crate::process::description;
+use crate::process::info_env;
 use platform::base::{ErrorClass, Result};
 
 /// A new, empty info object.
@@ -32,8 +32,8 @@ pub unsafe extern "C" fn PMPI_Info_create_env(
         Ok(count @ 1..) if !argv.is_null() => Some(unsafe { strings(argv, count) }),
         _ => None,
     };
-    let own = description::of_process(arguments);
-    let described = |infos: &Infos| description::overlay(&infos.environment, &own);
+    let own = info_env::of_process(arguments);
+    let described = |infos: &Infos| info_env::overlay(&infos.environment, &own);
     // SAFETY: the caller gives a valid result pointer.
     unsafe { store("MPI_Info_create_env", (info, "info"), described) }
 }

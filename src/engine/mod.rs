@@ -85,6 +85,11 @@ impl<D: Device> Engine<D> {
         self.messages.is_drained() && !self.runs.has_released() && !self.offloads.has_released()
     }
 
+    /// The device, for questions that are not part of the contract.
+    pub(crate) fn device(&self) -> &D {
+        &self.messages.device
+    }
+
     /// Whether nothing can happen here until a packet arrives or the application acts.
     pub fn is_quiescent(&self) -> bool {
         !self.needs_poll() && !self.has_work() && self.device_quiescence().is_some()

@@ -9,9 +9,10 @@ use std::os::fd::OwnedFd;
 use crate::device::rma::Rma;
 use crate::device::trigger::Trigger;
 use crate::device::{Bulk, Busy, Caps, Device, Header, PacketSink, SharedMemory, WakeSource};
-use crate::devices::shm::{CopyMethod, SettingsMismatch, Shm, WaitTable};
+use crate::devices::shm::{CopyMethod, SettingsMismatch, Shm};
 use crate::devices::tofu::{self, Tofu};
 use platform::base::{Peer, Result};
+use platform::diagnosis::status_table::StatusTable;
 
 /// The devices of this process.
 pub(crate) struct Devices {
@@ -82,9 +83,17 @@ impl Devices {
         }
     }
 
-    /// What the ranks tell each other about calls that wait for long.
-    pub(crate) fn wait_table(&self) -> WaitTable {
-        self.node.wait_table()
+    /// As [`Shm::status_table`].
+    pub(crate) fn status_table(&self) -> StatusTable {
+        self.node.status_table()
+    }
+
+    /// As [`Shm::has_ended`].
+    ///
+    /// # Panics
+    /// As [`Shm::has_ended`].
+    pub(crate) fn has_ended(&self, rank: Peer) -> bool {
+        self.node.has_ended(rank)
     }
 }
 

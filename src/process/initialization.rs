@@ -1,34 +1,55 @@
-//! Who uses MPI in this process: the world model, at most once, and any number of sessions, before
-//! it, beside it and after it (MPI 5.0 §11.2, §11.3).
+//! Initialization: `MPI_Init` and `MPI_Session_init` (MPI 5.0 §11.2, §11.3).
 //!
-//! The first user wires up and the last one lets everything rest: no thread runs, and the launcher
-//! knows that this process may end. The next one goes on from there. Only our own launcher is told
-//! when a process comes back; others let a process join once, so under them it comes back
-//! unnoticed.
+//! ```text
+//!   initialize, open_session ──> join ── first user ──> start:
+//!     connect   find the launcher, learn this rank's place in the job
+//!     attach    map the memory that the ranks of this host share
+//!     agree     compare settings with all ranks, choose how to wait; attach the network interface
+//!     build     the MPI of this process
+//! ```
+//!
+//! *Users* are the world model, at most once, and sessions. Only the first user starts MPI; the last
+//! one leaves ([`finalization`](super::finalization)), and a later user joins the job again. Only
+//! `mpirun` of this library learns that a process joins again: with other launchers a process joins
+//! once, and later users do so unnoticed.
 
-use super::config::{Config, ProgressMode};
-use super::world::assemble;
-use super::{Process, ProcessMpi, ProcessState, RunningMpi, ThreadLevel, WorldStage, running};
+use std::sync::atomic::Ordering;
+
+use super::devices::Devices;
+use super::info_env;
+use super::settings::explain::Decisions;
+use super::settings::{Config, DeviceKind, ProgressMode, log};
+use super::waiting::CallWaiters;
+use super::waiting::wait_policy::{SpinHistory, WaitPolicy};
+use super::waiting::wait_state::WaitState;
+use super::world::{ThreadLevel, WorldModel, WorldStage};
+use super::{Process, ProcessMpi, ProcessState, RunningMpi, first_objects, running_mpi};
+use crate::devices::shm::SettingsMismatch;
+use crate::mpi::WorldAttributes;
+use crate::mpi::collective::selection::machine_model;
+use crate::mpi::collective::selection::machine_model::MachineModel;
 use crate::mpi::communicator::hints::MEMORY_KINDS;
 use crate::mpi::errhandler::Handler;
 use crate::mpi::handle::Handle;
 use crate::mpi::info::Info;
 use crate::mpi::memory_kinds;
-use platform::base::{ErrorClass, Result};
-use platform::bootstrap::{Client, RequiredRanks};
+use platform::base::{ErrorClass, MpiError, Result, settings};
+use platform::bootstrap::{Client, Environment, HostFile, JobView, RequiredRanks};
+use platform::diagnosis::rank_status::RankStatus;
+use platform::diagnosis::status_table::StatusTable;
+use platform::diagnosis::wait_monitor::{MonitorSettings, WaitMonitor};
 use platform::diagnosis::wait_report::WaitReport;
+use platform::sys::{clock, cma, cpu, host, process as system};
 
-/// Who comes.
+/// A kind of user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProcessModel {
-    /// The world model.
     World,
-    /// A session.
     Session,
 }
 
 impl ProcessModel {
-    /// Whom it counts on to use MPI too: in the world model nobody may be missing (§11.2.1).
+    /// The ranks that must use MPI too: in the world model all ranks (§11.2.1).
     fn required_ranks(self) -> RequiredRanks {
         match self {
             Self::World => RequiredRanks::All,
@@ -38,139 +59,305 @@ impl ProcessModel {
 }
 
 impl Process {
-    /// Begins a session with a level of thread support, and the kinds of memory if any were asked
-    /// for. It waits for nobody, but for what wiring up needs under other launchers.
+    /// Starts the world model with a level of thread support.
+    ///
+    /// # Errors
+    /// `Other` if the world model was started before; as [`Process::join`].
+    pub(crate) fn initialize(&'static self, level: ThreadLevel) -> Result {
+        self.join(ProcessModel::World, level, |running| {
+            running.mpi.begin_world()?;
+            running.world = WorldModel::Running { level, main: std::thread::current().id() };
+            let size = running.mpi.comms.processes();
+            running.mpi.objects.infos.environment = info_env::of_rank(size, &running.memory_kinds);
+            self.stage.store(WorldStage::Running as u8, Ordering::Release);
+            Ok(())
+        })
+    }
+
+    /// Opens a session with a level of thread support, and the kinds of memory if the application
+    /// requests any. This call waits for other ranks only if the launcher's protocol does.
     ///
     /// # Errors
     /// `NoMem` without a free handle; as [`Process::join`].
     pub(crate) fn open_session(
         &'static self, handler: Handler, level: ThreadLevel, kinds: Option<&str>,
     ) -> Result<Handle> {
-        self.join(ProcessModel::Session, level, |now| {
-            let infos = &mut now.mpi.objects.infos;
+        self.join(ProcessModel::Session, level, |running| {
+            let infos = &mut running.mpi.objects.infos;
             if infos.environment == Info::default() {
-                let size = now.mpi.comms.processes();
-                infos.environment = super::description::of_rank(size, &now.memory_kinds);
+                let size = running.mpi.comms.processes();
+                infos.environment = info_env::of_rank(size, &running.memory_kinds);
             }
-            let kinds = memory_kinds::provided(kinds.unwrap_or(&now.memory_kinds));
+            let kinds = memory_kinds::provided(kinds.unwrap_or(&running.memory_kinds));
             let mut hints = Info::default();
             hints.set(b"thread_level", level.name().as_bytes())?;
             hints.set(MEMORY_KINDS.as_bytes(), kinds.as_bytes())?;
-            now.mpi.sessions.insert(handler, hints)
+            running.mpi.sessions.insert(handler, hints)
         })
     }
 
-    /// Ends a session once its buffered messages have left. What the application should have freed
-    /// goes with it.
+    /// Adds a user. `enter` registers it.
     ///
     /// # Errors
-    /// `Session` if there is no such session, `Other` if the launcher is gone.
-    pub(crate) fn close_session(&self, session: Handle) -> Result {
-        let end = |mpi: &mut ProcessMpi| match mpi.may_end_session(session)? {
-            true => mpi.end_session(session).map(Some),
-            false => Ok(None),
-        };
-        // Any thread may come here at any time, as long as it need not wait.
-        if self.visit_running(end)?.is_none() {
-            self.until(
-                |_| Ok(()),
-                |mpi, ()| end(mpi),
-                |_, ()| WaitReport::new("MPI_Session_finalize"),
-            )?;
-        }
-        self.leave()
-    }
-
-    /// Lets a user in, whom `enter` makes one.
-    ///
-    /// # Errors
-    /// `Other` for a world model that is not the first, for bad settings, for a launcher or peers
-    /// that cannot be reached; `NoMem` without shared memory or a thread; what `enter` says.
-    pub(super) fn join<T>(
+    /// `Other` for a second world model, for a bad setting, for a launcher or ranks that cannot be
+    /// reached; `NoMem` without shared memory or a thread; the errors of `enter`.
+    fn join<T>(
         &'static self, user: ProcessModel, level: ThreadLevel,
         enter: impl FnOnce(&mut RunningMpi) -> Result<T>,
     ) -> Result<T> {
         let mut state = self.state.visit();
         let is_first = !matches!(*state, ProcessState::Running(_));
-        let now = ensure_running(&mut state, user, level)?;
-        let entered = enter(now);
-        now.has_thread_multiple |= level == ThreadLevel::Multiple;
-        let wants_thread =
-            matches!(now.progress_mode, ProgressMode::Thread | ProgressMode::Delegate);
-        now.may_overlap = !is_first && now.may_overlap || level == ThreadLevel::Multiple;
-        let met = now.may_overlap;
-        state.set_overlapping(met);
+        let running = ensure_running(&mut state, user, level)?;
+        let entered = enter(running);
+        running.has_thread_multiple |= level == ThreadLevel::Multiple;
+        let needs_thread =
+            matches!(running.progress_mode, ProgressMode::Thread | ProgressMode::Delegate);
+        running.may_overlap = !is_first && running.may_overlap || level == ThreadLevel::Multiple;
+        let may_overlap = running.may_overlap;
+        state.set_overlapping(may_overlap);
         drop(state);
         if entered.is_err() {
             self.leave()?;
-        } else if wants_thread {
-            self.start_progress()?;
+        } else if needs_thread {
+            self.start_progress_thread()?;
         }
         entered
-    }
-
-    /// A user has left: if it was the last, everything comes to rest.
-    ///
-    /// # Errors
-    /// `Other` if the launcher is gone.
-    pub(super) fn leave(&self) -> Result {
-        let thread = match &mut *self.state.visit() {
-            ProcessState::Running(now) if !now.is_used() => now.stop_thread(),
-            _ => return Ok(()),
-        };
-        // It may be on its way through the lock, in which it must find MPI running.
-        if let Some(thread) = thread {
-            thread.join();
-        }
-        let mut state = self.state.visit();
-        *state = match std::mem::replace(&mut *state, ProcessState::Uninitialized) {
-            ProcessState::Running(now) if !now.is_used() => ProcessState::Dormant(now),
-            // Somebody came meanwhile.
-            other => other,
-        };
-        let ProcessState::Dormant(now) = &mut *state else { return Ok(()) };
-        let rings = now.cancel_waits();
-        let left = now.launcher.as_mut().map_or(Ok(()), Client::finalize);
-        state.set_overlapping(true);
-        drop(state);
-        rings.notify_all();
-        left
     }
 }
 
 impl RunningMpi {
-    fn is_used(&self) -> bool {
+    /// Whether the world model or a session uses MPI.
+    pub(super) fn is_used(&self) -> bool {
         self.world.stage() == WorldStage::Running || !self.mpi.sessions.is_empty()
     }
 }
 
-/// Makes MPI run for this user, who is not one yet. With an error nothing has changed.
+/// Starts MPI, or joins the job again, for a user that is not registered yet. An error leaves the
+/// state unchanged.
 ///
 /// # Errors
 /// As [`Process::join`].
 fn ensure_running(
     state: &mut ProcessState, user: ProcessModel, level: ThreadLevel,
 ) -> Result<&mut RunningMpi> {
-    if let ProcessState::Running(now) | ProcessState::Dormant(now) = state {
-        if user == ProcessModel::World && now.world.stage() != WorldStage::Before {
+    let required = user.required_ranks();
+    if let ProcessState::Running(running) | ProcessState::Dormant(running) = state {
+        if user == ProcessModel::World && running.world.stage() != WorldStage::Before {
             let why = "MPI has been initialized already, which it can be only once";
             return Err(ErrorClass::Other.error(why));
         }
-        if let Some(launcher) = now.launcher.as_mut().filter(|it| it.attributes().is_own_launcher) {
-            launcher.rejoin(user.required_ranks())?;
+        let launcher = running.launcher.as_mut();
+        if let Some(launcher) = launcher.filter(|it| it.attributes().is_own_launcher) {
+            launcher.rejoin(required)?;
         }
     } else {
         let config = Config::read()?;
-        super::log::start(&config)?;
-        let mut now = Box::new(assemble(&config, user.required_ranks(), level)?);
+        log::start(&config)?;
+        let mut dormant = Box::new(start(&config, required, level)?);
         if let ProcessState::Early(objects) = state {
-            now.mpi.objects = std::mem::take(&mut **objects);
+            dormant.mpi.objects = std::mem::take(&mut **objects);
         }
-        *state = ProcessState::Dormant(now);
+        *state = ProcessState::Dormant(dormant);
     }
     *state = match std::mem::replace(state, ProcessState::Uninitialized) {
-        ProcessState::Dormant(now) => ProcessState::Running(now),
+        ProcessState::Dormant(dormant) => ProcessState::Running(dormant),
         other => other,
     };
-    running(state)
+    running_mpi(state)
+}
+
+/// Starts MPI in this process, without a user.
+///
+/// # Errors
+/// `Other` for a launcher or ranks that cannot be reached; `NoMem` without shared memory.
+fn start(config: &Config, required: RequiredRanks, level: ThreadLevel) -> Result<RunningMpi> {
+    let mut connection = connect(required)?;
+    let mut devices = attach(config, &mut connection)?;
+    let agreement = agree(config, &mut connection, &mut devices)?;
+    if config.explain && connection.job.rank == 0 {
+        explain(config, level, &connection, &agreement);
+    }
+    Ok(build(config, connection, devices, agreement))
+}
+
+/// This process in its job.
+struct Connection {
+    environment: Environment,
+    launcher: Option<Client>,
+    job: JobView,
+    /// The status table that the launcher reads.
+    status_table: Option<StatusTable>,
+    /// Threads that the launcher's library has started. They never call MPI.
+    helper_threads: usize,
+}
+
+/// What follows from the settings and the hardware, the same on all ranks.
+struct Agreement {
+    processors: usize,
+    wait_policy: WaitPolicy,
+    progress_mode: ProgressMode,
+    machine: MachineModel,
+}
+
+/// Step 1: joins the job of the launcher, if there is one.
+///
+/// # Errors
+/// `Other` for a launcher that cannot be reached, or ranks on other hosts.
+fn connect(required: RequiredRanks) -> Result<Connection> {
+    let environment = Environment::read();
+    let threads_before = environment.pmix_rank.map(|_| system::threads());
+    let mut launcher = Client::connect(&environment, required)?;
+    let helper_threads =
+        threads_before.map_or(0, |before| system::threads().saturating_sub(before));
+    let status_table = launcher_table(&environment, launcher.as_ref());
+    let job = JobView::assemble(&environment, launcher.as_mut())?;
+    if job.local_ranks.len() != job.size as usize {
+        return Err(ErrorClass::Other.error(format!(
+            "only {} of the {} ranks run on this host; several hosts are not supported yet",
+            job.local_ranks.len(),
+            job.size
+        )));
+    }
+    Ok(Connection { environment, launcher, job, status_table, helper_threads })
+}
+
+/// The status table that the launcher reads, with the entry of this rank. Without it the launcher
+/// reports less.
+fn launcher_table(environment: &Environment, launcher: Option<&Client>) -> Option<StatusTable> {
+    let attributes = launcher?.attributes();
+    let number = environment.status_fd.filter(|_| attributes.is_own_launcher)?;
+    let table = StatusTable::inherit(number).ok()?;
+    let (since_ns, report) = (clock::monotonic_ns(), WaitReport::new("MPI_Init"));
+    table.write(attributes.rank, &RankStatus { since_ns, report, steady: None });
+    Some(table)
+}
+
+/// Step 2: maps the segment that the ranks of this host share.
+///
+/// # Errors
+/// `NoMem` without shared memory; as [`Devices::attach`].
+fn attach(config: &Config, connection: &mut Connection) -> Result<Devices> {
+    let Connection { launcher, job, .. } = connection;
+    let segment = job.open_host_file(HostFile::Segment, launcher.as_mut())?;
+    Devices::attach(segment, job.local_index(), &job.local_ranks, config.copy)
+}
+
+/// Step 3: makes sure that all ranks have equal settings, and derives from them how this job runs.
+///
+/// # Errors
+/// `Other` if a setting differs; as [`Devices::attach_interface`].
+fn agree(config: &Config, connection: &mut Connection, devices: &mut Devices) -> Result<Agreement> {
+    let Connection { environment, launcher, job, .. } = connection;
+    let ranks = job.local_ranks.len();
+    let processors = processors(environment);
+    let is_oversubscribed = devices
+        .agree(job.rank, &config.agreed, ranks > processors)
+        .map_err(|first| settings_mismatch(job.rank, &config.agreed, &first))?;
+    // Ranks wait for each other here, so only after all ranks are known to want an interface.
+    if config.device == DeviceKind::Tofu {
+        let file = job.open_host_file(HostFile::Interface, launcher.as_mut())?;
+        devices.attach_interface(file, job.local_index(), &job.local_ranks, &config.tofu)?;
+    }
+    let machine = if is_oversubscribed {
+        devices.share_processors();
+        machine_model::OVERSUBSCRIBED
+    } else {
+        devices.have_processors();
+        machine_model::SHARED
+    };
+    Ok(Agreement {
+        processors,
+        wait_policy: WaitPolicy::new(config.waiting, ranks, processors),
+        progress_mode: config.progress.resolve(ranks, processors),
+        machine,
+    })
+}
+
+/// Step 4: puts everything together.
+fn build(
+    config: &Config, connection: Connection, devices: Devices, agreement: Agreement,
+) -> RunningMpi {
+    let Connection { launcher, job, status_table, helper_threads, .. } = connection;
+    let Agreement { processors, wait_policy, progress_mode, machine } = agreement;
+    let JobView { rank, size, .. } = job;
+    tracing::info!(rank, size, processors, "initialized");
+    let number = |value: Option<u32>| value.and_then(|value| i32::try_from(value).ok());
+    let attributes = WorldAttributes {
+        app_number: number(job.app_number),
+        universe_size: number(job.universe_size),
+    };
+    if let Some(table) = &status_table {
+        table.clear(rank);
+    }
+    let settings = MonitorSettings { deadlock: config.deadlock, hang_report: config.hang_report };
+    let wait_monitor =
+        WaitMonitor::new(settings, rank, size, status_table, || devices.status_table());
+    let mut mpi = ProcessMpi::without_world(devices, rank, size, first_objects(), attributes);
+    mpi.selection = config.selection.clone().with_machine(machine);
+    mpi.offload = config.offload.0.filter(|_| config.device == DeviceKind::Tofu);
+    mpi.rdma_schedule = config.rdma_schedule;
+    mpi.checked_mode.set(config.check);
+    mpi.engine.set_eager_max(config.eager_max.0);
+    RunningMpi {
+        mpi,
+        world: WorldModel::Before,
+        launcher,
+        wait_monitor,
+        helper_threads,
+        waiters: CallWaiters::new(),
+        served_events: 0,
+        wait_policy,
+        spin_history: SpinHistory::new(wait_policy),
+        may_overlap: true,
+        has_thread_multiple: false,
+        memory_kinds: config.memory_kinds.clone(),
+        progress_mode,
+        progress_thread: None,
+        wait_state: WaitState::Away,
+    }
+}
+
+/// The settings of this rank differ from those of the first rank that attached.
+#[cold]
+fn settings_mismatch(rank: u32, ours: &str, first: &SettingsMismatch) -> Box<MpiError> {
+    let what = match settings::difference(ours, &first.text) {
+        Some((name, ours, theirs)) => {
+            format!("{name} is {ours} in rank {rank} but {theirs} in rank {}", first.rank)
+        }
+        None => format!("settings of rank {rank} are not those of rank {}", first.rank),
+    };
+    ErrorClass::Other.error(format!("{what}; it must be the same in all ranks of a job"))
+}
+
+/// The number of processors that the ranks of this host have together. If the launcher bound each
+/// rank to its own processors, it published the sum, which holds unless the affinity of this process
+/// has changed since.
+fn processors(environment: &Environment) -> usize {
+    match (&environment.bound, cpu::affinity()) {
+        (Some(bound), Ok(own)) if bound.own == own => cpu::within_quota(bound.host_total),
+        _ => cpu::allowed(),
+    }
+}
+
+/// Prints the decisions and their reasons.
+fn explain(config: &Config, level: ThreadLevel, connection: &Connection, agreement: &Agreement) {
+    let launcher = match &connection.launcher {
+        None => "nobody: a job of one",
+        Some(launcher) if launcher.prints_aborts() => "the mpirun of this library",
+        Some(_) => "another launcher, by PMI",
+    };
+    let decisions = Decisions {
+        config,
+        level,
+        ranks: connection.job.size,
+        launcher,
+        host: &host::name(),
+        processors: agreement.processors,
+        policy: agreement.wait_policy,
+        machine: agreement.machine,
+        reads_memory: cma::is_allowed(),
+    };
+    for line in decisions.lines() {
+        eprintln!("Suiro: {line}");
+    }
 }

@@ -13,44 +13,37 @@
 //! [`Process::until`] for what waits (`waiting`). Functions of the application never run with the
 //! lock held.
 
-mod biased_lock;
-mod biased_lock_primitive;
-pub mod config;
-mod deadlock_detector;
-pub(crate) mod description;
+mod abort;
 mod devices;
-mod explain;
+mod finalization;
+pub(crate) mod hardware;
+pub(crate) mod info_env;
 mod initialization;
-mod interface_settings;
 mod lock;
-mod log;
-mod parker;
-mod primitive;
-mod progress;
-mod wait_policy;
-mod wait_state;
-mod waiters;
+mod progress_thread;
+pub mod settings;
 mod waiting;
 mod world;
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::AtomicU8;
 
 use crate::mpi::objects::Objects;
 use platform::base::{ErrorClass, MpiError, Result};
 use platform::bootstrap::Client;
-use platform::diagnosis::status::StatusWriter;
+use platform::diagnosis::wait_monitor::WaitMonitor;
 use platform::diagnosis::wait_report::WaitReport;
 
-use config::{Config, ProgressMode};
-use deadlock_detector::DeadlockDetector;
 pub(crate) use devices::Devices;
+pub(crate) use hardware::{host_name, locality_id};
 use lock::{Guard, ProcessLock};
-use progress::CallCounters;
-pub(crate) use progress::ProgressThread;
-use wait_policy::{SpinHistory, WaitPolicy};
-use wait_state::WaitState;
+use progress_thread::{CallCounters, ProgressThread};
+use settings::{Config, ProgressMode};
 use waiting::CallWaiters;
-pub use world::{ThreadLevel, host_name, locality_id};
+use waiting::wait_policy::{SpinHistory, WaitPolicy};
+use waiting::wait_state::WaitState;
+pub use world::ThreadLevel;
+use world::WorldModel;
+pub(crate) use world::WorldStage;
 
 /// MPI over the devices in use.
 pub(crate) type ProcessMpi = crate::mpi::Mpi<Devices>;
@@ -76,11 +69,10 @@ struct RunningMpi {
     mpi: ProcessMpi,
     world: WorldModel,
     launcher: Option<Client>,
-    /// Where the launcher reads what a call waits for, and which one it was told of.
-    status: Option<StatusWriter>,
-    reported_wait: Option<waiting::WaitId>,
-    /// Watches over calls that wait for long.
-    deadlock_detector: DeadlockDetector,
+    /// Publishes and reports calls that wait for long.
+    wait_monitor: WaitMonitor,
+    /// Threads of this process that never call MPI: those of the launcher's library.
+    helper_threads: usize,
     /// Calls that wait while others have the lock.
     waiters: CallWaiters,
     /// [`Engine::events`](crate::engine::Engine::events) when they were last looked after.
@@ -99,36 +91,6 @@ struct RunningMpi {
     wait_state: WaitState,
 }
 
-/// The world model in this process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum WorldModel {
-    Before,
-    Running { level: ThreadLevel, main: std::thread::ThreadId },
-    After,
-}
-
-impl WorldModel {
-    fn stage(self) -> WorldStage {
-        match self {
-            Self::Before => WorldStage::Before,
-            Self::Running { .. } => WorldStage::Running,
-            Self::After => WorldStage::After,
-        }
-    }
-}
-
-/// What `MPI_Initialized` and `MPI_Finalized` tell: how far the world model is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum WorldStage {
-    /// Before `MPI_Init`.
-    Before,
-    /// It runs.
-    Running,
-    /// After `MPI_Finalize`.
-    After,
-}
-
 impl Process {
     /// A process that has not called MPI.
     pub(crate) const fn new() -> Self {
@@ -136,16 +98,6 @@ impl Process {
             state: ProcessLock::new(ProcessState::Uninitialized),
             stage: AtomicU8::new(WorldStage::Before as u8),
             call_counters: CallCounters::new(),
-        }
-    }
-
-    /// How far the world model is, whatever sessions there are. Any thread may ask at any time,
-    /// also while another initializes.
-    pub(crate) fn stage(&self) -> WorldStage {
-        match self.stage.load(Ordering::Acquire) {
-            stage if stage == WorldStage::Before as u8 => WorldStage::Before,
-            stage if stage == WorldStage::Running as u8 => WorldStage::Running,
-            _ => WorldStage::After,
         }
     }
 
@@ -166,7 +118,7 @@ impl Process {
     pub(crate) fn visit_running<T>(
         &self, body: impl FnOnce(&mut ProcessMpi) -> Result<T>,
     ) -> Result<T> {
-        body(&mut running(&mut self.state.visit())?.mpi)
+        body(&mut running_mpi(&mut self.state.visit())?.mpi)
     }
 
     /// Does what works at any time, also before initialization and after finalization.
@@ -185,7 +137,7 @@ impl Process {
         &'static self, body: impl FnOnce(&mut ProcessMpi) -> Result<T>,
     ) -> Result<T> {
         let mut state = self.state.lock();
-        let now = running(&mut state)?;
+        let now = running_mpi(&mut state)?;
         let long_starts = now.mpi.engine.long_starts();
         let result = body(&mut now.mpi);
         let begun = now.has_started_work(long_starts);
@@ -194,7 +146,7 @@ impl Process {
             self.finish_call(state, begun);
             if starts {
                 // Without the thread, messages move by calls, as they do anyway.
-                drop(self.start_progress());
+                drop(self.start_progress_thread());
             }
         }
         result
@@ -232,7 +184,7 @@ impl Process {
         &self, body: impl FnOnce(&mut ProcessMpi) -> Result<T>, found: impl FnOnce(&T) -> bool,
     ) -> Result<T> {
         let mut state = self.state.lock();
-        let now = running(&mut state)?;
+        let now = running_mpi(&mut state)?;
         self.call_counters.note_call();
         now.take_over_polling();
         let arrived = if now.waiters.is_delegated() { 0 } else { now.mpi.poll() };
@@ -263,7 +215,7 @@ impl Process {
         blocked: impl Fn(&ProcessMpi, &S) -> WaitReport,
     ) -> Result<T> {
         let mut state = self.state.lock();
-        let now = running(&mut state)?;
+        let now = running_mpi(&mut state)?;
         let quick = match start(&mut now.mpi) {
             Ok(mut started) => match poll_briefly(now, &mut started, &mut done) {
                 Ok(None) => return self.wait(state, &mut started, done, blocked),
@@ -326,7 +278,7 @@ fn with_objects<T>(state: &mut ProcessState, body: impl FnOnce(&mut Objects) -> 
 /// # Errors
 /// `Other` unless MPI runs.
 #[inline(always)]
-fn running(state: &mut ProcessState) -> Result<&mut RunningMpi> {
+fn running_mpi(state: &mut ProcessState) -> Result<&mut RunningMpi> {
     match state {
         ProcessState::Running(running) => Ok(running),
         ProcessState::Uninitialized | ProcessState::Early(_) => {

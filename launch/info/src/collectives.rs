@@ -12,7 +12,7 @@ use mpi_abi::mpi::collective::selection::registry::{
     AlgorithmFamily, CollectiveOperation, Visitor,
 };
 use mpi_abi::mpi::collective::selection::{AlgorithmChoice, Selection};
-use mpi_abi::process::config::Config;
+use mpi_abi::process::settings::Config;
 use platform::base::Result;
 
 /// Default sizes of communicators in a table.

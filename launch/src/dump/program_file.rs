@@ -13,7 +13,7 @@ use object::{Object, ObjectSection, ObjectSegment};
 
 use platform::sys::trace::{FileView, MemoryMapping};
 
-use super::stack::StackFrame;
+use platform::diagnosis::job_report::StackFrame;
 
 /// One program or library.
 pub(super) struct ProgramFile {
@@ -117,15 +117,15 @@ impl ProgramFile {
             while let Ok(Some(frame)) = frames.next() {
                 let name = frame.function.as_ref();
                 let name = name.and_then(|name| Some(name.demangle().ok()?.into_owned()));
-                let place = frame.location.and_then(|at| {
+                let location = frame.location.and_then(|at| {
                     Some(format!("{}:{}", at.file?, at.line.filter(|line| *line > 0)?))
                 });
                 let Some(function) = name.or_else(symbol) else { continue };
-                calls.push(StackFrame { function, place: place.unwrap_or_default() });
+                calls.push(StackFrame { function, location: location.unwrap_or_default() });
             }
         }
         if calls.is_empty() {
-            calls.extend(symbol().map(|function| StackFrame { function, place: String::new() }));
+            calls.extend(symbol().map(|function| StackFrame { function, location: String::new() }));
         }
         calls
     }
@@ -159,7 +159,7 @@ mod tests {
         let file = ProgramFile::read(view, Some(path)).unwrap();
         let calls = file.calls(address - file.bias(mapping).unwrap() + 1);
         assert!(calls.last().unwrap().function.ends_with("landmark"), "{calls:?}");
-        assert!(calls.last().unwrap().place.contains("program_file.rs:"), "{calls:?}");
+        assert!(calls.last().unwrap().location.contains("program_file.rs:"), "{calls:?}");
         assert!(!file.tables().eh_frame.unwrap().is_empty());
     }
 

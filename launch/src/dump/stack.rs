@@ -20,6 +20,7 @@ use framehop::{
 };
 
 use super::program_file::{ProgramFile, SectionBytes};
+use platform::diagnosis::job_report::{CallStack, StackFrame};
 use platform::sys::trace;
 use platform::sys::trace::{FileView, MemoryMapping, Registers, Snapshot, Untraceable};
 
@@ -29,24 +30,6 @@ const STOP_TIMEOUT: Duration = Duration::from_millis(100);
 /// Limits of the threads of a rank and of the calls of each.
 const THREADS_MAX: usize = 16;
 const CALLS_MAX: usize = 40;
-
-/// One call on a stack.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct StackFrame {
-    /// The function, or an address within `place` if the name is unknown.
-    pub function: String,
-    /// The file and the line if they are known, otherwise the program or library.
-    pub place: String,
-}
-
-/// A stack that some threads of a rank have in common.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Stack {
-    /// The number of threads with this stack.
-    pub threads: usize,
-    /// The calls, innermost first.
-    pub calls: Vec<StackFrame>,
-}
 
 /// The programs and libraries of all ranks; each is read once.
 #[derive(Default)]
@@ -83,13 +66,13 @@ impl ThreadSnapshots {
     }
 
     /// The stacks, first that of the first thread. After `deadline`, names are left out.
-    pub(crate) fn stacks(&self, files: &mut ProgramFiles, deadline: Instant) -> Vec<Stack> {
+    pub(crate) fn stacks(&self, files: &mut ProgramFiles, deadline: Instant) -> Vec<CallStack> {
         let mut unwinder = StackUnwinder::new(self.pid, &self.mappings, files, deadline);
-        let mut stacks: Vec<Stack> = Vec::new();
+        let mut stacks: Vec<CallStack> = Vec::new();
         for calls in self.snapshots.iter().map(|snapshot| unwinder.calls(snapshot)) {
             match stacks.iter_mut().find(|stack| stack.calls == calls) {
                 Some(stack) => stack.threads += 1,
-                None => stacks.push(Stack { threads: 1, calls }),
+                None => stacks.push(CallStack { threads: 1, calls }),
             }
         }
         stacks
@@ -147,10 +130,13 @@ impl<'a> StackUnwinder<'a> {
         let name = Path::new(&mapping.name).file_name().unwrap_or(mapping.name.as_ref());
         let name = name.to_string_lossy();
         if named.is_empty() {
-            return vec![StackFrame { function: format!("{inside:#x}"), place: name.into_owned() }];
+            return vec![StackFrame {
+                function: format!("{inside:#x}"),
+                location: name.into_owned(),
+            }];
         }
-        let placed = |call: StackFrame| match call.place.is_empty() {
-            true => StackFrame { place: name.clone().into_owned(), ..call },
+        let placed = |call: StackFrame| match call.location.is_empty() {
+            true => StackFrame { location: name.clone().into_owned(), ..call },
             false => call,
         };
         named.into_iter().map(placed).collect()
@@ -233,7 +219,7 @@ mod tests {
     use std::process::Command;
 
     fn call(function: &str) -> StackFrame {
-        StackFrame { function: function.to_owned(), place: String::new() }
+        StackFrame { function: function.to_owned(), location: String::new() }
     }
 
     #[test]
@@ -243,7 +229,7 @@ mod tests {
         let found = loop {
             let copies = ThreadSnapshots::take(child.id(), limit);
             let stacks = copies.map(|copies| copies.stacks(&mut ProgramFiles::default(), limit));
-            let in_libc = |call: &StackFrame| call.place.starts_with("libc");
+            let in_libc = |call: &StackFrame| call.location.starts_with("libc");
             match stacks {
                 Ok(stacks) if stacks[0].calls.iter().any(in_libc) => break true,
                 _ if Instant::now() > limit => break false,

@@ -2,7 +2,8 @@
 
 use std::time::Instant;
 
-use platform::diagnosis::status::RankActivity;
+use platform::diagnosis::job_report;
+use platform::diagnosis::rank_status::RankActivity;
 use platform::sys::clock;
 use platform::sys::host;
 use platform::sys::process;
@@ -56,7 +57,7 @@ impl JobLoop {
         let (mut files, end) = (ProgramFiles::default(), Instant::now() + dump::SYMBOL_TIMEOUT);
         let reports = snapshots.into_iter().map(|snapshot| snapshot.report(&mut files, end));
         let reports: Vec<_> = reports.collect();
-        for line in dump::text(&host::name(), now_ns, &reports).lines() {
+        for line in job_report::text(&host::name(), now_ns, &reports).lines() {
             self.streams.print_line(line, Instant::now());
         }
     }

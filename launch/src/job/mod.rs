@@ -24,7 +24,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::Instant;
 
 use platform::bootstrap::Server;
-use platform::diagnosis::status::StatusReader;
+use platform::diagnosis::status_table::StatusTable;
 use platform::sys::host;
 use platform::sys::process;
 use platform::sys::signals;
@@ -44,7 +44,7 @@ struct JobLoop {
     job: JobState,
     server: Server,
     /// The call that each rank waits in. A job also runs without the table.
-    status_table: Option<StatusReader>,
+    status_table: Option<StatusTable>,
     ranks: Vec<RunningRank>,
     pids: Vec<u32>,
     signals: Signals,
@@ -77,7 +77,7 @@ pub(crate) fn run(
     let size = apps.len() as u32;
     let host = host::name();
     let name = job_name(&host);
-    let (status_table, status_fd) = StatusReader::create(size).ok().unzip();
+    let (status_table, status_fd) = StatusTable::create(size as usize).ok().unzip();
     let context = LaunchContext::new(plan, environments, &apps, placement, status_fd, file_limit)?;
     let mut job_loop = JobLoop {
         job: JobState::new(&host, size).forwarding(&plan.forwarded).limited(plan.timeout, now),

@@ -6,7 +6,7 @@
 use std::time::Instant;
 
 use platform::bootstrap::JoinState;
-use platform::diagnosis::status::RankActivity;
+use platform::diagnosis::rank_status::RankActivity;
 use platform::sys::process;
 use platform::sys::process::{Exit, Reap};
 
@@ -52,7 +52,8 @@ impl JobLoop {
     /// Passes the call that `rank` waited in to the state of the job, for its message.
     fn record_call(&mut self, rank: usize) {
         let activity = self.status_table.as_ref().map(|table| table.read(rank as u32));
-        if let Some(RankActivity::Waiting(_, call)) = activity {
+        if let Some(RankActivity::Waiting(status)) = activity {
+            let call = status.report;
             self.job.waiting_in(rank as u32, format!("{}{}", call.function, call.details));
         }
     }

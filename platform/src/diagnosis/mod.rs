@@ -1,7 +1,22 @@
-//! Why a job does not go on: reports of waiting calls, the graph of waits between ranks, and the table in
-//! shared memory through which ranks and launcher exchange reports.
+//! Diagnosis: why a job does not continue.
+//!
+//! ```text
+//!   a rank that waits                                     the launcher, at a time limit or signal
+//!     wait_report    one call and what it waits for ─┐      job_report   the text about all ranks
+//!     wait_monitor   when to publish and to report   │        ▲     ▲
+//!       ├─ hang_report   the line about a long wait  │        │     └── call stacks
+//!       └─ deadlock      decides; its text           ▼        │
+//!                └────────────────────── status_table (rank_status): one record per rank
+//!     wait_graph     which ranks wait for which, in sentences, for both texts
+//! ```
+//!
+//! Nothing here prints, knows a communicator, or reads a clock.
 
-pub mod status;
+pub mod deadlock;
+pub mod hang_report;
+pub mod job_report;
+pub mod rank_status;
 pub mod status_table;
 pub mod wait_graph;
+pub mod wait_monitor;
 pub mod wait_report;

@@ -1,16 +1,16 @@
-//! What a call of MPI that waits is waiting for: plain data, and text that crosses processes.
+//! A call of MPI that waits, and what it waits for: plain data, and text that crosses processes.
 //!
-//! The rank says it, the launcher reads it. Nobody needs to understand the words; who must act
-//! before the call can return is said by numbers:
+//! The rank writes a report; other ranks and the launcher read it. They pass the words on to people
+//! and use only the numbers: which ranks must act before the call can return.
 //!
 //! ```text
-//!   line 1   since when, in nanoseconds of the host's clock, and the lengths of three queues:
-//!            posted receives, messages that nobody asked for, packets that wait for room
+//!   line 1   lengths of three queues: posted receives, unexpected messages, packets that wait for
+//!            space in the device
 //!   line 2   the function
-//!   line 3   its arguments and what else people should know
-//!   line 4   "all" or "any" of the needs, then one word for each need:
-//!            +1,3-5        every one of these peers must act
-//!            ?0-7          one of these peers must act
+//!   line 3   its arguments, and further details for people
+//!   line 4   "all" or "any" of the conditions, then one word for each condition:
+//!            +1,3-5        every one of these ranks must act
+//!            ?0-7          one of these ranks must act
 //!            +3@40.17      ... in collective call 17 of the communicator with context 0x40
 //! ```
 
@@ -18,43 +18,43 @@ use std::fmt::Write;
 
 use crate::base::Peer;
 
-/// The longest text, in bytes; what does not fit is left out, the least important things first.
-const TEXT_MAX_BYTES: usize = 960;
+/// The longest text, in bytes. What does not fit is left out, the least important parts first.
+const TEXT_MAX_BYTES: usize = 940;
 
 /// A call that waits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WaitReport {
     /// The function, such as `MPI_Recv`.
     pub function: String,
-    /// Its arguments in parentheses, and whatever else people should know.
+    /// Its arguments in parentheses, and further details for people.
     pub details: String,
-    /// What must happen.
+    /// What must happen before the call returns.
     pub conditions: Vec<WaitCondition>,
-    /// Whether one of the needs is enough.
+    /// Whether one of the conditions is enough.
     pub any: bool,
     /// The queues of the rank.
     pub queues: QueueLengths,
 }
 
-/// What lies in the queues of a rank, in numbers.
+/// The lengths of a rank's queues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueLengths {
     /// Receives that no message has matched.
     pub posted: usize,
-    /// Messages that came and that nobody has asked for.
+    /// Messages that no receive has matched.
     pub unexpected: usize,
-    /// Packets that wait for room on their way out.
+    /// Packets that wait for space in the device.
     pub outgoing: usize,
 }
 
 /// One thing that must happen before a call returns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WaitCondition {
-    /// The peers that must act, ascending; empty if nobody knows.
+    /// The ranks that must act, ascending; empty if that is not known.
     pub peers: Vec<Peer>,
-    /// Whether one of them is enough.
+    /// Whether one of `peers` is enough.
     pub any: bool,
-    /// The collective call that the peers must take part in.
+    /// The collective call in which `peers` must take part.
     pub collective: Option<CollectiveId>,
 }
 
@@ -68,69 +68,67 @@ pub struct CollectiveId {
 }
 
 impl WaitReport {
-    /// A call of which only the name is known.
+    /// A report with the name of the function only.
     pub fn new(function: &str) -> Self {
         Self { function: function.to_owned(), ..Self::default() }
     }
 
-    /// The text of a call that has waited since `since_ns`.
-    pub fn emit(&self, since_ns: u64) -> String {
+    /// The report as text.
+    pub(super) fn emit(&self) -> String {
         let QueueLengths { posted, unexpected, outgoing } = self.queues;
-        let function = plain(&self.function);
-        let mut text = format!("{since_ns} {posted} {unexpected} {outgoing}\n{function}\n");
-        let mut needs = String::from(if self.any { "any" } else { "all" });
-        for need in &self.conditions {
-            let word = need.emit();
-            if text.len() + needs.len() + word.len() >= TEXT_MAX_BYTES / 2 {
-                // Not to be taken for a full list: a need of which nothing is known.
-                needs.push_str(" ?");
+        let function = printable(&self.function);
+        let mut text = format!("{posted} {unexpected} {outgoing}\n{function}\n");
+        let mut conditions = String::from(if self.any { "any" } else { "all" });
+        for condition in &self.conditions {
+            let word = condition.emit();
+            if text.len() + conditions.len() + word.len() >= TEXT_MAX_BYTES / 2 {
+                // A condition without ranks, so that the reader does not take the list for complete.
+                conditions.push_str(" ?");
                 break;
             }
-            needs.push(' ');
-            needs.push_str(&word);
+            conditions.push(' ');
+            conditions.push_str(&word);
         }
-        let room = TEXT_MAX_BYTES.saturating_sub(text.len() + needs.len() + 1);
-        let mut words = plain(&self.details);
-        words.truncate(words.floor_char_boundary(room));
-        text.push_str(&words);
+        let space = TEXT_MAX_BYTES.saturating_sub(text.len() + conditions.len() + 1);
+        let mut details = printable(&self.details);
+        details.truncate(details.floor_char_boundary(space));
+        text.push_str(&details);
         text.push('\n');
-        text.push_str(&needs);
+        text.push_str(&conditions);
         text
     }
 
-    /// Reads what [`WaitReport::emit`] wrote, and since when the call waits.
-    pub fn parse(text: &str) -> Option<(u64, Self)> {
+    /// Reads the text of [`WaitReport::emit`].
+    pub(super) fn parse(text: &str) -> Option<Self> {
         let mut lines = text.split('\n');
-        let (since_ns, queues) = lines.next()?.split_once(' ')?;
-        let since_ns = since_ns.parse().ok()?;
-        let mut lengths = queues.split(' ').map(str::parse::<usize>);
+        let mut lengths = lines.next()?.split(' ').map(str::parse::<usize>);
         let mut length = || lengths.next()?.ok();
         let queues = QueueLengths { posted: length()?, unexpected: length()?, outgoing: length()? };
-        let (function, words) = (lines.next()?.to_owned(), lines.next()?.to_owned());
-        let mut needs = lines.next()?.split(' ');
-        let any = needs.next()? == "any";
-        let needs = needs.map(WaitCondition::parse).collect::<Option<_>>()?;
-        Some((since_ns, Self { function, details: words, conditions: needs, any, queues }))
+        let (function, details) = (lines.next()?.to_owned(), lines.next()?.to_owned());
+        let mut words = lines.next()?.split(' ');
+        let any = words.next()? == "any";
+        let conditions = words.map(WaitCondition::parse).collect::<Option<_>>()?;
+        Some(Self { function, details, conditions, any, queues })
     }
 }
 
 impl QueueLengths {
-    /// `2 receives posted, 0 to 1 messages not asked for`: what some ranks have in their queues;
-    /// what is empty on all of them is left out.
+    /// The queues of some ranks, such as `2 receives posted, 0 to 1 messages not asked for`. A queue
+    /// that is empty on all of them is left out.
     pub fn describe(ranks: &[Self]) -> String {
-        let one = |length: fn(&Self) -> usize, what: &str, how: &str| {
+        let one = |length: fn(&Self) -> usize, noun: &str, state: &str| {
             let least = ranks.iter().map(length).min()?;
             let most = ranks.iter().map(length).max().filter(|most| *most > 0)?;
-            let many = if most == 1 && least == most { "" } else { "s" };
+            let plural = if most == 1 && least == most { "" } else { "s" };
             let from = if least == most { String::new() } else { format!("{least} to ") };
-            Some(format!("{from}{most} {what}{many} {how}"))
+            Some(format!("{from}{most} {noun}{plural} {state}"))
         };
-        let words = [
+        let queues = [
             one(|queues| queues.posted, "receive", "posted"),
             one(|queues| queues.unexpected, "message", "not asked for"),
             one(|queues| queues.outgoing, "packet", "waiting for room"),
         ];
-        words.into_iter().flatten().collect::<Vec<_>>().join(", ")
+        queues.into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -179,7 +177,7 @@ pub fn ranges(numbers: &[u32]) -> String {
     text
 }
 
-/// The numbers of `0,2-7`; `None` for anything else, or for more than any job has.
+/// The numbers of `0,2-7`; `None` for other texts, and for more numbers than a job has ranks.
 fn parse_ranges(text: &str) -> Option<Vec<u32>> {
     const NUMBERS_MAX: usize = 1 << 20;
     let mut numbers = Vec::new();
@@ -194,8 +192,9 @@ fn parse_ranges(text: &str) -> Option<Vec<u32>> {
     Some(numbers)
 }
 
-/// Names that applications choose may hold anything; a terminal must not obey them.
-fn plain(text: &str) -> String {
+/// `text` without control characters: names that applications choose may have any, and a terminal
+/// must not obey them.
+fn printable(text: &str) -> String {
     text.replace(char::is_control, " ")
 }
 
@@ -219,54 +218,54 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
-        let text = blocked().emit(123);
-        assert_eq!(text, "123 2 1 0\nMPI_Waitall\n(3 requests)\nall +1,3-5@40.17 ?0,1 ?");
-        assert_eq!(WaitReport::parse(&text), Some((123, blocked())));
+    fn a_report_reads_back() {
+        let text = blocked().emit();
+        assert_eq!(text, "2 1 0\nMPI_Waitall\n(3 requests)\nall +1,3-5@40.17 ?0,1 ?");
+        assert_eq!(WaitReport::parse(&text), Some(blocked()));
         let bare = WaitReport::new("MPI_Finalize");
-        assert_eq!(WaitReport::parse(&bare.emit(0)), Some((0, bare)));
+        assert_eq!(WaitReport::parse(&bare.emit()), Some(bare));
     }
 
     #[test]
-    fn too_much_is_cut_and_stays_readable() {
-        let need = WaitCondition {
+    fn a_long_report_is_cut_and_stays_readable() {
+        let condition = WaitCondition {
             peers: (0..500).map(|peer| peer * 2).collect(),
             any: false,
             collective: None,
         };
         let mut long = blocked();
         long.details = "\u{20ac}\x1b\n".repeat(1000);
-        long.conditions = vec![need; 3];
-        let text = long.emit(u64::MAX);
+        long.conditions = vec![condition; 3];
+        let text = long.emit();
         assert!(text.len() <= TEXT_MAX_BYTES);
-        let (_, read) = WaitReport::parse(&text).unwrap();
+        let read = WaitReport::parse(&text).unwrap();
         assert_eq!(read.conditions, [WaitCondition { any: true, ..WaitCondition::default() }]);
         assert!(!read.details.contains(char::is_control) && read.details.len() > 500);
     }
 
     #[test]
-    fn numbers_in_a_row_are_ranges() {
+    fn consecutive_numbers_are_ranges() {
         assert_eq!(ranges(&[]), "");
         assert_eq!(ranges(&[0, 2, 3, 4, 6, 7]), "0,2-4,6,7");
     }
 
     #[test]
-    fn queues_are_told_unless_they_are_empty() {
+    fn queues_that_are_not_empty_are_described() {
         assert_eq!(QueueLengths::describe(&[QueueLengths::default()]), "");
         let queues = blocked().queues;
         assert_eq!(QueueLengths::describe(&[queues]), "2 receives posted, 1 message not asked for");
         let other = QueueLengths { posted: 2, unexpected: 0, outgoing: 7 };
-        let words =
+        let text =
             "2 receives posted, 0 to 1 messages not asked for, 0 to 7 packets waiting for room";
-        assert_eq!(QueueLengths::describe(&[queues, other]), words);
+        assert_eq!(QueueLengths::describe(&[queues, other]), text);
     }
 
     #[test]
-    fn nonsense_is_nothing() {
+    fn damaged_reports_are_refused() {
         for text in ["all 3", "all +3-x", "all +1@2", "all +0-4294967295"] {
-            assert_eq!(WaitReport::parse(&format!("1 0 0 0\nf\nw\n{text}")), None, "{text:?}");
+            assert_eq!(WaitReport::parse(&format!("0 0 0\nf\nw\n{text}")), None, "{text:?}");
         }
-        for text in ["", "x\n\n\n", "1 2\nf\nw\nall +1", "1 2 3 x\nf\nw\nall +1"] {
+        for text in ["", "x\n\n\n", "2\nf\nw\nall +1", "2 3 x\nf\nw\nall +1"] {
             assert_eq!(WaitReport::parse(text), None, "{text:?}");
         }
     }

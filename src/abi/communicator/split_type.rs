@@ -16,7 +16,7 @@ use crate::mpi::handle::Handle;
 use crate::mpi::info::Info;
 use crate::mpi::objects::INFO_ENV;
 use crate::mpi::session::ProcessSet;
-use crate::process::description;
+use crate::process::hardware;
 use platform::base::{ErrorClass, Result};
 
 const NAME: &str = "MPI_Comm_split_type";
@@ -96,7 +96,7 @@ fn split_criterion(split_type: c_int, given: Option<&Info>) -> Result<SplitCrite
 /// Exchanges the criteria of all ranks, and returns the assignment of this rank.
 fn resolve_split(comm: Handle, by: SplitCriterion) -> Result<SplitAssignment> {
     let places = match by {
-        SplitCriterion::Resource(_) | SplitCriterion::Unguided => description::places(),
+        SplitCriterion::Resource(_) | SplitCriterion::Unguided => hardware::resource_locations(),
         SplitCriterion::Undefined
         | SplitCriterion::World
         | SplitCriterion::Alone

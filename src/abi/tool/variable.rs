@@ -19,7 +19,7 @@ use crate::abi::types::*;
 use crate::mpi::handle::Handle;
 use crate::mpi::objects::Objects;
 use crate::mpi::tool::{VARIABLES, VariableClass};
-use crate::process::config;
+use crate::process::settings;
 use platform::base::Result;
 use platform::base::settings::SETTINGS;
 
@@ -86,7 +86,7 @@ pub unsafe extern "C" fn PMPI_T_cvar_handle_alloc(
         let (handle, count) = unsafe { (out(handle, "handle")?, out(count, "count")?) };
         let index = checked_index(cvar_index, SETTINGS.len())?;
         handle.put_handle(objects.tools.controls.insert(index)?);
-        count.put(config::current_value(&SETTINGS[index]).len() as c_int + 1);
+        count.put(settings::current_value(&SETTINGS[index]).len() as c_int + 1);
         Ok(())
     })
 }
@@ -112,7 +112,7 @@ pub unsafe extern "C" fn PMPI_T_cvar_read(handle: MPI_T_cvar_handle, buf: *mut c
         let value: Out<c_char> = unsafe { out(buf.cast(), "buf")? };
         let index = objects.tools.controls.get(number(handle));
         let index = *index.ok_or_else(|| no_handle(number(handle)))?;
-        let text = config::current_value(&SETTINGS[index]);
+        let text = settings::current_value(&SETTINGS[index]);
         // SAFETY: it has as many characters as the handle's allocation returned, because the
         // settings are constant while the program runs (§15.3.6).
         unsafe { store_text(&text, value.as_ptr(), text.len() as c_int + 1) };

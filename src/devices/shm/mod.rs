@@ -12,7 +12,6 @@ mod direct_read;
 mod segment;
 mod settings_agreement;
 mod split_copy;
-mod wait_table;
 
 use std::os::fd::OwnedFd;
 
@@ -25,12 +24,12 @@ use crate::shared_memory::primitive;
 use crate::shared_memory::segment::{SegmentPool, SharedSegment};
 use direct_read::DirectRead;
 use platform::base::{Peer, Result, Span};
+use platform::diagnosis::status_table::StatusTable;
 use platform::sys::cma;
 use segment::{NodeSegment, RankArea};
 use settings_agreement::SettingsAgreement;
 pub(crate) use settings_agreement::SettingsMismatch;
 use split_copy::SplitCopy;
-pub(crate) use wait_table::{PeerState, WaitTable};
 
 pub use direct_read::CopyMethod;
 
@@ -49,7 +48,6 @@ pub struct Shm {
     segment: NodeSegment,
     segments: SegmentPool,
     settings: Mapped<SettingsAgreement>,
-    alarm: Mapped<primitive::AtomicU32>,
 }
 
 impl Shm {
@@ -73,18 +71,8 @@ impl Shm {
         let queues = areas.iter().map(|area| area.part(|area| &area.receive_queues)).collect();
         // SAFETY: the only value: this process owns the slot (`DirectRead::new`), and calls this once.
         let packets = unsafe { Packets::attach(me, ranks, queues) };
-        let (segments, settings, alarm) =
-            (segment.segment_pool(), segment.settings(), segment.alarm());
-        Ok(Self {
-            packets,
-            areas,
-            direct_read,
-            can_split: false,
-            segment,
-            segments,
-            settings,
-            alarm,
-        })
+        let (segments, settings) = (segment.segment_pool(), segment.settings());
+        Ok(Self { packets, areas, direct_read, can_split: false, segment, segments, settings })
     }
 
     /// Enables split copies: each rank has a processor of its own.
@@ -112,10 +100,19 @@ impl Shm {
         self.settings.agree(rank, text, proposal)
     }
 
-    /// The table of calls that wait for a long time.
-    pub(crate) fn wait_table(&self) -> WaitTable {
-        let (me, ranks) = (self.packets.own_slot(), self.packets.node_ranks().ranks().to_vec());
-        WaitTable::new(me, ranks, self.areas.clone(), self.alarm.clone())
+    /// The status table of this node. The entry of a rank has the number of its slot.
+    pub(crate) fn status_table(&self) -> StatusTable {
+        self.segment.status_table()
+    }
+
+    /// Whether the process of `rank` has attached and has ended, as far as this process can tell.
+    ///
+    /// # Panics
+    /// If the rank is not on this node.
+    pub(crate) fn has_ended(&self, rank: Peer) -> bool {
+        let address = |slot: usize| &self.areas[slot].address;
+        let slot = self.packets.node_ranks().slot_of(rank);
+        address(slot).has_ended(address(self.packets.own_slot()))
     }
 }
 

@@ -1,10 +1,11 @@
 //! Layout of the segment of a node.
 //!
 //! ```text
-//! | preamble | area of slot 0 | area of slot 1 | ... | shared segments    slot: index of a rank
-//!                                                                         on its node
+//! | preamble | area of slot 0 | area of slot 1 | ... | status table | shared segments
+//!
+//!   slot                             index of a rank on its node
 //!   receive queues, split copies     written by peers, read by the owner
-//!   address, wait entry              written by the owner, read by peers
+//!   address                          written by the owner, read by peers
 //! ```
 //!
 //! All zero is the initial state, so a rank may write to the area of a peer that has not attached yet,
@@ -15,7 +16,7 @@
 use std::mem::offset_of;
 use std::os::fd::OwnedFd;
 
-use super::primitive::{AtomicU32, AtomicU64};
+use super::primitive::AtomicU64;
 use super::settings_agreement::SettingsAgreement;
 use super::split_copy::SplitCopy;
 use crate::devices::rings::memory::{Mapped, SegmentMemory, Shareable, digest};
@@ -24,22 +25,20 @@ use crate::devices::rings::{self, ReceiveQueues};
 use crate::shared_memory::segment;
 use crate::shared_memory::segment::SegmentPool;
 use platform::base::Result;
-use platform::diagnosis::status_table::StatusEntry;
+use platform::diagnosis::status_table::StatusTable;
 
 /// Split copies to one rank at a time. The receiver copies one of them; the others wait for the last
 /// piece of the sender.
 pub(crate) const SPLIT_COPIES: usize = 4;
 
 /// Incremented with each change of meaning (not of sizes) in the segment.
-const REVISION: u64 = 7;
+const REVISION: u64 = 8;
 
 #[repr(C, align(4096))]
 struct NodePreamble {
     /// The [`layout`] of the first process; 0 before.
     layout: AtomicU64,
     settings: SettingsAgreement,
-    /// State of the alarm (`wait_table`).
-    alarm: AtomicU32,
 }
 
 /// The area of one rank.
@@ -49,8 +48,6 @@ pub(crate) struct RankArea {
     pub(crate) address: PeerAddress,
     /// Copies of messages to this rank.
     pub(crate) split_copies: [SplitCopy; SPLIT_COPIES],
-    /// The call of this rank that waits for a long time (`wait_table`).
-    pub(crate) wait_entry: StatusEntry,
 }
 
 // SAFETY: atomics, and parts that are themselves shareable.
@@ -75,6 +72,7 @@ impl NodeSegment {
         let bytes = ranks
             .checked_mul(size_of::<RankArea>())
             .and_then(|areas| areas.checked_add(size_of::<NodePreamble>()))
+            .and_then(|bytes| bytes.checked_add(status_table_bytes(ranks)?))
             .and_then(|bytes| bytes.checked_add(SegmentPool::bytes(ranks)?));
         Ok(Self { memory: SegmentMemory::open(file, bytes, ranks, layout(ranks))?, ranks })
     }
@@ -93,12 +91,7 @@ impl NodeSegment {
         self.memory.part(offset_of!(NodePreamble, settings))
     }
 
-    /// State of the alarm (`wait_table`).
-    pub(crate) fn alarm(&self) -> Mapped<AtomicU32> {
-        self.memory.part(offset_of!(NodePreamble, alarm))
-    }
-
-    /// The shared segments of communicators, after the areas.
+    /// The shared segments of communicators, after the status table.
     pub(crate) fn segment_pool(&self) -> SegmentPool {
         let bytes = SegmentPool::bytes(self.ranks).unwrap_or(usize::MAX);
         let (start, memory) = self.memory.bytes(self.pool_offset(), bytes);
@@ -114,9 +107,27 @@ impl NodeSegment {
         self.memory.prefault(offset + buffers.start..offset + buffers.end);
     }
 
-    fn pool_offset(&self) -> usize {
+    /// The status table, after the areas.
+    pub(crate) fn status_table(&self) -> StatusTable {
+        let bytes = status_table_bytes(self.ranks).unwrap_or(usize::MAX);
+        let (_, memory) = self.memory.bytes(self.table_offset(), bytes);
+        // SAFETY: inside the mapping (`bytes`), at the beginning of a page. The memory begins as
+        // zero and is used for nothing else; all processes have the same layout (`SegmentMemory::open`).
+        unsafe { StatusTable::within(memory, self.table_offset(), self.ranks) }
+    }
+
+    fn table_offset(&self) -> usize {
         size_of::<NodePreamble>() + self.ranks * size_of::<RankArea>()
     }
+
+    fn pool_offset(&self) -> usize {
+        self.table_offset() + status_table_bytes(self.ranks).unwrap_or(usize::MAX)
+    }
+}
+
+/// The size of the status table in whole pages.
+fn status_table_bytes(ranks: usize) -> Option<usize> {
+    StatusTable::bytes(ranks)?.checked_next_multiple_of(align_of::<RankArea>())
 }
 
 /// A number that depends on the layout of the segment and the meaning of its contents.
@@ -126,7 +137,7 @@ fn layout(ranks: usize) -> u64 {
         size_of::<RankArea>(),
         offset_of!(RankArea, address),
         offset_of!(RankArea, split_copies),
-        offset_of!(RankArea, wait_entry),
+        status_table_bytes(ranks).unwrap_or(0),
         SegmentPool::bytes(ranks).unwrap_or(0),
         segment::RING_ENTRIES,
     ];

@@ -8,6 +8,8 @@ use super::*;
 use crate::device::conformance;
 use crate::devices::rings::{PACKET_MAX, QUEUE_FIRST, RING_COUNT};
 use platform::base::{ErrorClass, Random};
+use platform::diagnosis::rank_status::{RankActivity, RankStatus};
+use platform::diagnosis::wait_report::WaitReport;
 use platform::sys::{futex, shm};
 
 fn network_of(peers: &[Peer], copy: CopyMethod) -> Vec<Shm> {
@@ -403,30 +405,29 @@ fn the_size_of_dev_shm_does_not_matter() {
 }
 
 #[test]
-fn ranks_read_the_wait_table_and_raise_an_alarm_once() {
+fn ranks_share_one_status_table() {
     let ranks = network_of(&[7, 3], CopyMethod::Auto);
-    let tables: Vec<_> = ranks.iter().map(Shm::wait_table).collect();
-    assert_eq!((tables[1].ranks(), tables[1].own_slot()), (&[7, 3][..], 1));
-    assert_eq!(tables[1].read(0), PeerState::NotWaiting);
-    tables[0].write(b"waits");
-    assert_eq!(tables[1].read(0), PeerState::Waiting(b"waits".to_vec()));
-    tables[0].write(b"");
-    assert_eq!(tables[1].read(0), PeerState::NotWaiting);
-    assert!(!tables[0].withdraw_alarm());
+    let tables: Vec<_> = ranks.iter().map(Shm::status_table).collect();
+    assert_eq!((tables[1].ranks(), tables[1].read(0)), (2, RankActivity::Unknown));
+    let status = RankStatus { since_ns: 3, report: WaitReport::new("MPI_Recv"), steady: None };
+    tables[0].write(0, &status);
+    assert_eq!(tables[1].read(0), RankActivity::Waiting(status));
+    tables[0].clear(0);
+    assert_eq!(tables[1].read(0), RankActivity::Busy);
     assert!(tables[0].raise_alarm() && !tables[1].raise_alarm());
-    assert!(tables[1].withdraw_alarm() && !tables[0].withdraw_alarm() && !tables[0].raise_alarm());
 }
 
 #[test]
 fn a_process_that_has_ended_is_seen() {
     let ranks = network(2);
+    assert!(!ranks[0].has_ended(1));
     let mut child = Command::new("true").spawn().unwrap();
     child.wait().unwrap();
     let address = &ranks[0].areas[1].address;
     address.pid.store(child.id(), std::sync::atomic::Ordering::Relaxed);
-    assert_eq!(ranks[0].wait_table().read(1), PeerState::Ended);
+    assert!(ranks[0].has_ended(1));
     address.namespace.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    assert_eq!(ranks[0].wait_table().read(1), PeerState::NotWaiting, "of another namespace");
+    assert!(!ranks[0].has_ended(1), "of another namespace");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The settings of the simulated network interface: `SUIRO_TOFU_*`.
 
-use super::config::parse;
+use super::parse;
 use crate::devices::tofu::TofuSettings;
 use crate::devices::torus::Generation;
 use platform::base::Result;

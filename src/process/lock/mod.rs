@@ -17,6 +17,9 @@
 //! Who holds the lock for long asks [`Guard::is_contended`] and lets others in ([`Guard::hand_off`]).
 #![allow(unsafe_code)]
 
+mod biased_lock;
+mod biased_lock_primitive;
+
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
@@ -24,7 +27,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use parking_lot::RawMutex;
 use parking_lot::lock_api::{RawMutex as _, RawMutexFair as _};
 
-use super::biased_lock::{BiasedLock, LockEntry, UNBIASED};
+use biased_lock::{BiasedLock, LockEntry, UNBIASED};
 
 /// How often to look whether who wanted the lock has it, about 1 µs. A spinning thread needs no
 /// more; one that sleeps got the lock from the fair unlock.
@@ -203,7 +206,7 @@ impl<T> Drop for Guard<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::biased_lock_primitive::REBIAS_CALLS;
+    use super::biased_lock_primitive::REBIAS_CALLS;
     use super::*;
     use platform::sys::membarrier;
 

@@ -1,12 +1,12 @@
 //! What was decided for a job, and why, in sentences for people: `SUIRO_EXPLAIN=1`, which
 //! `mpirun --explain` sets. Rank 0 prints them when it initializes.
 
-use super::config::{Config, DeviceKind, ProgressMode, WaitMode};
-use super::wait_policy::WaitPolicy;
-use super::world::ThreadLevel;
+use super::{Config, DeviceKind, ProgressMode, WaitMode};
 use crate::devices::shm::CopyMethod;
 use crate::mpi::collective::selection::machine_model::MachineModel;
 use crate::offload::Scheme;
+use crate::process::waiting::wait_policy::WaitPolicy;
+use crate::process::world::ThreadLevel;
 
 /// What the sentences are about.
 #[derive(Clone, Copy, Debug)]

@@ -6,7 +6,7 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use super::config::Config;
+use super::Config;
 use platform::base::{ErrorClass, Result};
 
 /// Starts the log as `SUIRO_LOG` says. An application that has a subscriber of its own keeps it.

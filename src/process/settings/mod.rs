@@ -3,10 +3,13 @@
 //!
 //! What there is and what it may be stands in [`platform::base::settings`].
 
+pub(crate) mod explain;
+mod interface;
+pub(crate) mod log;
+
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::interface_settings;
 use crate::devices::shm::CopyMethod;
 use crate::devices::tofu;
 use crate::engine::point_to_point::EAGER_MAX;
@@ -18,6 +21,7 @@ use crate::offload::packing::PackingPolicy;
 use platform::base::settings;
 use platform::base::settings::{COLLECTIVE_PREFIX, SETTINGS, Setting};
 use platform::base::{ErrorClass, Result};
+use platform::diagnosis::deadlock::DeadlockAction;
 
 /// Who makes progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,18 +48,6 @@ impl ProgressMode {
             chosen => chosen,
         }
     }
-}
-
-/// What happens when all ranks wait for each other.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Deadlock {
-    /// One of them says so.
-    #[default]
-    Report,
-    /// It says so and ends the job.
-    Abort,
-    /// Nobody looks.
-    Off,
 }
 
 /// How a call waits.
@@ -128,7 +120,7 @@ pub struct Config {
     /// `SUIRO_HANG_REPORT`.
     pub(crate) hang_report: Option<Duration>,
     /// `SUIRO_DEADLOCK`.
-    pub(crate) deadlock: Deadlock,
+    pub(crate) deadlock: DeadlockAction,
     /// `SUIRO_EXPLAIN`.
     pub(crate) explain: bool,
     /// `SUIRO_INITIAL_ERRHANDLER`.
@@ -174,11 +166,11 @@ impl FromStr for WaitMode {
     }
 }
 
-fn parse_deadlock(text: &str) -> Option<Deadlock> {
+fn parse_deadlock(text: &str) -> Option<DeadlockAction> {
     match text {
-        "report" => Some(Deadlock::Report),
-        "abort" => Some(Deadlock::Abort),
-        "off" => Some(Deadlock::Off),
+        "report" => Some(DeadlockAction::Report),
+        "abort" => Some(DeadlockAction::Abort),
+        "off" => Some(DeadlockAction::Off),
         _ => None,
     }
 }
@@ -276,7 +268,7 @@ impl Config {
             device: parse("SUIRO_DEVICE", one, parse_device)?,
             offload: parse("SUIRO_OFFLOAD", one, parse_offload)?,
             rdma_schedule: parse("SUIRO_RDMA_SCHEDULE", one, parse_rdma_schedule)?,
-            tofu: interface_settings::settings(one)?,
+            tofu: interface::settings(one)?,
             copy: parse("SUIRO_SHM_COPY", one, parse_copy)?,
             eager_max: parse("SUIRO_EAGER_MAX", one, |text| Some(EagerMax(text.parse().ok()?)))?,
             check: parse("SUIRO_CHECK", one, parse_flag)?,

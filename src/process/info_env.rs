@@ -4,16 +4,13 @@ use std::env;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-use super::config::Config;
-use super::world::host_name;
-use crate::mpi::communicator::hardware::{Resource, ResourceLocation, ResourceLocations};
+use super::hardware::host_name;
+use super::settings::Config;
 use crate::mpi::communicator::hints::MEMORY_KINDS;
 use crate::mpi::info::{Info, VALUE_MAX};
 use crate::mpi::memory_kinds;
 use platform::base::Result;
 use platform::bootstrap::Environment;
-use platform::sys::topology;
-use platform::sys::topology::{HardwareLevel as Part, Residence};
 
 /// What `MPI_INFO_ENV` says of this process with these arguments or its own: the same before, while
 /// and after MPI runs, as far as the launcher tells it in variables.
@@ -58,28 +55,6 @@ pub(crate) fn overlay(environment: &Info, own: &Info) -> Result<Info> {
     let mut all = environment.clone();
     own.iter().try_for_each(|(key, value)| all.set(key, value))?;
     Ok(all)
-}
-
-/// Which hardware the calling thread is bound to, now.
-pub fn places() -> ResourceLocations {
-    let residences = topology::own_residences().ok();
-    ResourceLocations::new(|resource| {
-        let part = match resource {
-            Resource::Machine => return ResourceLocation::One(0),
-            Resource::Package => Part::Package,
-            Resource::Numa => Part::Numa,
-            Resource::L3 => Part::L3,
-            Resource::L2 => Part::L2,
-            Resource::L1 => Part::L1,
-            Resource::Core => Part::Core,
-            Resource::Thread => Part::Thread,
-        };
-        match residences.map(|residences| residences[part as usize]) {
-            None | Some(Residence::Unknown) => ResourceLocation::Unknown,
-            Some(Residence::Spread) => ResourceLocation::Several,
-            Some(Residence::In(first)) => ResourceLocation::One(first as u32),
-        }
-    })
 }
 
 /// Sets a key; a value that is too long for an info object is left out.

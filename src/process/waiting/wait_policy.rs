@@ -28,7 +28,7 @@
 //! spin. Where each rank has a processor nothing is learned: there a yield may cost a whole slice
 //! of some other program, so it comes late in any case.
 
-use super::config::WaitMode;
+use crate::process::settings::WaitMode;
 
 /// Polls that spin before the first yield, about 20 µs of them.
 const SPINS: u32 = 1000;

@@ -31,14 +31,14 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::config::ProgressMode;
 use super::lock::Guard;
-use super::parker::{ParkOutcome, Parker};
-use super::wait_policy::{SpinHistory, WaitBackoff, WaitStep};
-use super::wait_state::WaitState;
-use super::waiters::Wakeups;
-use super::waiting::{notify_unlocked, sleep};
-use super::{Process, ProcessState, RunningMpi, running};
+use super::settings::ProgressMode;
+use super::waiting::parker::{ParkOutcome, Parker};
+use super::waiting::wait_policy::{SpinHistory, WaitBackoff, WaitStep};
+use super::waiting::wait_state::WaitState;
+use super::waiting::waiters::Wakeups;
+use super::waiting::{notify_unlocked, print_and_abort, sleep};
+use super::{Process, ProcessState, RunningMpi, running_mpi};
 use platform::base::{ErrorClass, Result};
 use platform::sys::process::THREAD_NAME;
 use platform::sys::{clock, signals};
@@ -194,9 +194,9 @@ impl Process {
     ///
     /// # Errors
     /// `NoMem` if the system gives no thread.
-    pub(super) fn start_progress(&'static self) -> Result {
+    pub(super) fn start_progress_thread(&'static self) -> Result {
         let mut state = self.state.visit();
-        let now = running(&mut state)?;
+        let now = running_mpi(&mut state)?;
         if now.progress_thread.is_none() {
             let delegated = now.progress_mode == ProgressMode::Delegate;
             now.progress_thread = Some(ProgressThread::start(self, delegated)?);
@@ -251,13 +251,13 @@ impl Process {
     fn drive_progress(
         &self, state: &mut Guard<'_, ProcessState>, shared: &ProgressControl,
     ) -> Result {
-        let mut habit = SpinHistory::new(running(state)?.wait_policy.for_progress_thread());
+        let mut habit = SpinHistory::new(running_mpi(state)?.wait_policy.for_progress_thread());
         let mut patience = WaitBackoff::new(&mut habit);
         loop {
             if state.is_contended() {
                 state.hand_off();
             }
-            let now = running(state)?;
+            let now = running_mpi(state)?;
             let arrived = now.mpi.poll();
             let rings = now.serve_waiters();
             notify_unlocked(state, rings);
@@ -276,10 +276,10 @@ impl Process {
                 WaitStep::Yield => state.unlocked(std::thread::yield_now),
                 WaitStep::Sleep => {
                     // Nobody else does: those who wait listen to bells.
-                    let now = running(state)?;
-                    let words = shared.delegated.then(|| now.report_other_waits()).flatten();
-                    match words {
-                        Some(words) => words.print_and_abort(state),
+                    let now = running_mpi(state)?;
+                    let diagnostic = shared.delegated.then(|| now.check_other_waits()).flatten();
+                    match diagnostic {
+                        Some(diagnostic) => print_and_abort(&diagnostic, state),
                         None => drop(sleep(state, None)?),
                     }
                 }

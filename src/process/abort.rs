@@ -1,0 +1,44 @@
+//! Abort: ends the job with an exit code (MPI 5.0 §9.7).
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use super::lock::Guard;
+use super::{Process, ProcessState};
+use platform::sys::descriptor;
+
+/// How long a launcher has to read the output of this process before it is asked to end the process.
+const LAUNCHER_READ_TIMEOUT: Duration = Duration::from_millis(200);
+
+impl Process {
+    /// Prints the reason, ends the job with this exit code, and never returns. The lock is free while
+    /// functions run that the application registered with atexit(3).
+    pub(crate) fn abort(&self, code: i32, why: &str) -> ! {
+        abort(&mut self.state.lock(), code, why)
+    }
+}
+
+/// [`Process::abort`] by a thread that holds the lock.
+pub(super) fn abort(state: &mut Guard<'_, ProcessState>, code: i32, why: &str) -> ! {
+    let print = || eprintln!("Suiro: {why}");
+    let mut is_printed = false;
+    if let ProcessState::Running(running) | ProcessState::Dormant(running) = &mut **state
+        && let Some(launcher) = &mut running.launcher
+    {
+        if !launcher.prints_aborts() {
+            print();
+            is_printed = true;
+            // Some launchers drop unread output of a job that they end.
+            descriptor::wait_until_read(std::io::stderr(), LAUNCHER_READ_TIMEOUT);
+        }
+        // If the launcher has gone, this process prints the reason.
+        is_printed |= launcher.abort(code, why).is_ok();
+    }
+    match state.unlocked(|| -> Infallible {
+        if !is_printed {
+            print();
+        }
+        // An exit status has 8 bits, and an abort must not look like success.
+        std::process::exit(if code & 0xff == 0 { 255 } else { code })
+    }) {}
+}

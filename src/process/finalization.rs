@@ -1,0 +1,118 @@
+//! Finalization: `MPI_Finalize` and `MPI_Session_finalize` (MPI 5.0 §11.2.2, §11.3.1).
+//!
+//! ```text
+//!   finalize   drain: every send has left ──> barrier of all ranks ──> end the world model ─┐
+//!   close_session   buffered messages of the session have left ──> end the session ─────────┴─> leave
+//! ```
+//!
+//! The last user *leaves*: the progress thread ends, and the launcher learns that this process may
+//! exit.
+
+use std::sync::atomic::Ordering;
+
+use super::world::{WorldModel, WorldStage, no_world};
+use super::{Process, ProcessMpi, ProcessState, running_mpi};
+use crate::mpi::communicator::COMM_WORLD;
+use crate::mpi::handle::Handle;
+use crate::mpi::point_to_point::buffer::BufferOwner;
+use platform::base::Result;
+use platform::bootstrap::Client;
+use platform::diagnosis::wait_report::WaitReport;
+
+impl Process {
+    /// Ends the world model: waits until every send has left, buffered and freed sends included, and
+    /// until all ranks have called this; then leaves. The attributes of `MPI_COMM_SELF` were deleted
+    /// before. Messages of other sessions may remain.
+    ///
+    /// # Errors
+    /// `Other` outside the world model, or if the launcher has gone.
+    pub(crate) fn finalize(&self) -> Result {
+        self.drain()?;
+        self.wait_for_all_ranks()?;
+        self.end_world()?;
+        self.leave()
+    }
+
+    /// Waits until every send of the world model has left.
+    fn drain(&self) -> Result {
+        self.until(
+            |mpi| if mpi.comms.has_world() { Ok(()) } else { Err(no_world()) },
+            |mpi, ()| Ok(is_drained(mpi).then_some(())),
+            |_, ()| WaitReport::new("MPI_Finalize"),
+        )
+    }
+
+    /// Waits until all ranks have drained. No rank sends anything new then, so a rank that has passed
+    /// the barrier may exit.
+    fn wait_for_all_ranks(&self) -> Result {
+        self.until(
+            |mpi| mpi.start_barrier(COMM_WORLD),
+            |mpi, activity| Ok((mpi.is_complete(activity) && is_drained(mpi)).then_some(())),
+            |mpi, activity| mpi.blocked("MPI_Finalize", [activity]),
+        )
+    }
+
+    fn end_world(&self) -> Result {
+        let mut state = self.state.lock();
+        let running = running_mpi(&mut state)?;
+        running.mpi.end_world();
+        running.world = WorldModel::After;
+        self.stage.store(WorldStage::After as u8, Ordering::Release);
+        Ok(())
+    }
+
+    /// Ends a session once its buffered messages have left. Objects of the session that the
+    /// application did not free are freed.
+    ///
+    /// # Errors
+    /// `Session` if there is no such session, `Other` if the launcher has gone.
+    pub(crate) fn close_session(&self, session: Handle) -> Result {
+        let end = |mpi: &mut ProcessMpi| match mpi.may_end_session(session)? {
+            true => mpi.end_session(session).map(Some),
+            false => Ok(None),
+        };
+        // Any thread may call this at any time, as long as it need not wait.
+        if self.visit_running(end)?.is_none() {
+            self.until(
+                |_| Ok(()),
+                |mpi, ()| end(mpi),
+                |_, ()| WaitReport::new("MPI_Session_finalize"),
+            )?;
+        }
+        self.leave()
+    }
+
+    /// Makes MPI dormant if no world model and no session uses it any more.
+    ///
+    /// # Errors
+    /// `Other` if the launcher has gone.
+    pub(super) fn leave(&self) -> Result {
+        let thread = match &mut *self.state.visit() {
+            ProcessState::Running(running) if !running.is_used() => running.stop_thread(),
+            _ => return Ok(()),
+        };
+        // The thread may be about to enter the lock, and must find MPI running then.
+        if let Some(thread) = thread {
+            thread.join();
+        }
+        let mut state = self.state.visit();
+        *state = match std::mem::replace(&mut *state, ProcessState::Uninitialized) {
+            ProcessState::Running(running) if !running.is_used() => ProcessState::Dormant(running),
+            // Another thread has opened a session meanwhile.
+            other => other,
+        };
+        let ProcessState::Dormant(dormant) = &mut *state else { return Ok(()) };
+        let wakeups = dormant.cancel_waits();
+        let left = dormant.launcher.as_mut().map_or(Ok(()), Client::finalize);
+        state.set_overlapping(true);
+        drop(state);
+        wakeups.notify_all();
+        left
+    }
+}
+
+/// Whether the messages of the world model have left.
+fn is_drained(mpi: &ProcessMpi) -> bool {
+    let is_alone = mpi.sessions.is_empty();
+    if is_alone { mpi.is_drained() } else { mpi.has_flushed(BufferOwner::Process) }
+}

@@ -1,0 +1,423 @@
+//! Waiting calls: poll, execute reductions of the application, yield, and sleep with the lock free.
+//!
+//! All calls wait by one function. If several threads wait, one polls and the others park. A thread
+//! that finds the wait of another thread complete, in a poll or in any call, ends that wait on behalf
+//! of its owner and wakes the owner (`waiters` has the protocol). Calls that never overlap use the
+//! same function and meet no other thread.
+//!
+//! The progress thread (`progress_thread`) polls and sleeps by the same functions. In the mode
+//! `delegate` only that thread polls, and every call parks.
+//!
+//! ```text
+//!   waiters   who polls, who is parked, who is woken      parker       one thread sleeps on a word
+//!   wait_policy   spin, yield or sleep                    wait_state   the progress thread's sleep
+//!   report        long waits, for the monitor of waits (`platform::diagnosis::wait_monitor`)
+//! ```
+#![allow(unsafe_code)]
+
+pub(super) mod parker;
+mod primitive;
+mod report;
+pub(super) mod wait_policy;
+pub(super) mod wait_state;
+pub(super) mod waiters;
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::lock::Guard;
+use super::progress_thread::SLEEP_SLICE;
+use super::{Process, ProcessMpi, ProcessState, RunningMpi, running_mpi};
+use crate::device::WakeSource;
+use parker::Parker;
+use platform::base::{ErrorClass, Result};
+use platform::diagnosis::wait_monitor::WaitId;
+use platform::diagnosis::wait_report::WaitReport;
+use platform::sys::{clock, futex};
+pub(super) use report::print_and_abort;
+use wait_policy::{SpinHistory, WaitBackoff, WaitPolicy, WaitStep};
+use wait_state::WaitState;
+use waiters::Wakeups;
+
+/// The longest sleep on the device. After it a thread polls although it was not woken.
+const SLEEP_MAX: Duration = Duration::from_millis(100);
+/// The slices of such a sleep of the progress thread, which checks after each whether it is needed.
+const SLICES: u32 = (SLEEP_MAX.as_millis() / SLEEP_SLICE.as_millis()) as u32;
+/// [`SLEEP_MAX`] while packets wait for space in the device, which wakes no thread.
+const CONGESTED_SLEEP_MAX: Duration = Duration::from_millis(1);
+/// The same for the progress thread, while no other thread polls.
+const CONGESTED_SLICE: Duration = Duration::from_micros(50);
+
+/// Threads that wait with the lock free.
+pub(crate) type CallWaiters = waiters::Waiters<ParkedCall>;
+
+/// A waiting call, as the thread that holds the lock sees it.
+trait WaitingCall {
+    /// Whether the wait is complete. The call stores the result; it must not be called again.
+    fn try_complete(&mut self, mpi: &mut ProcessMpi) -> bool;
+
+    /// What the call waits for.
+    fn report(&self, mpi: &ProcessMpi) -> WaitReport;
+
+    /// The identity of the wait. The first caller sets the time at which the wait began.
+    fn wait_id(&mut self) -> WaitId;
+}
+
+/// A waiting call of the current thread.
+struct OwnCall<'a, S, T, D, R> {
+    started: &'a mut S,
+    done: D,
+    report: R,
+    since_ns: Option<u64>,
+    result: Option<Result<T>>,
+}
+
+/// The call of a thread that has freed the lock, in [`CallWaiters`].
+pub(crate) struct ParkedCall(*mut dyn WaitingCall);
+
+// SAFETY: only the thread that holds the lock uses a call, so one thread at a time. The call refers to
+// memory of the application, and to values of the library that are otherwise behind the lock.
+unsafe impl Send for ParkedCall {}
+
+impl ParkedCall {
+    /// # Safety
+    /// The call does not move and is not used until it has left the waiters, which happens with the
+    /// lock held: another thread completed it, or `remove` took it out.
+    unsafe fn new(call: &mut (dyn WaitingCall + '_)) -> Self {
+        let call: *mut (dyn WaitingCall + '_) = call;
+        // SAFETY: only the lifetime changes; the caller promises that it is long enough.
+        Self(unsafe {
+            std::mem::transmute::<*mut (dyn WaitingCall + '_), *mut dyn WaitingCall>(call)
+        })
+    }
+
+    fn call(&mut self) -> &mut dyn WaitingCall {
+        // SAFETY: the call is among the waiters and the lock is held (`new`), so the call is alive and
+        // no other thread uses it.
+        unsafe { &mut *self.0 }
+    }
+}
+
+impl<S, T, D, R> WaitingCall for OwnCall<'_, S, T, D, R>
+where
+    D: FnMut(&mut ProcessMpi, &mut S) -> Result<Option<T>>,
+    R: Fn(&ProcessMpi, &S) -> WaitReport,
+{
+    #[inline]
+    fn try_complete(&mut self, mpi: &mut ProcessMpi) -> bool {
+        self.result = (self.done)(mpi, self.started).transpose();
+        self.result.is_some()
+    }
+
+    fn report(&self, mpi: &ProcessMpi) -> WaitReport {
+        (self.report)(mpi, self.started)
+    }
+
+    fn wait_id(&mut self) -> WaitId {
+        let since_ns = *self.since_ns.get_or_insert_with(clock::monotonic_ns);
+        WaitId { since_ns, address: (&raw const *self).addr() }
+    }
+}
+
+impl RunningMpi {
+    /// Ends the waits of other threads that are complete; the threads to wake.
+    pub(super) fn serve_waiters(&mut self) -> Wakeups {
+        let events = self.mpi.engine.events();
+        let mut wakeups = Wakeups::default();
+        if self.waiters.is_empty() {
+            return wakeups;
+        }
+        if self.served_events != events {
+            self.served_events = events;
+            wakeups = self.complete_waits();
+        }
+        // A thread that sleeps does not know of packets to send or reductions to execute.
+        let has_news = self.mpi.engine.is_congested() || self.mpi.engine.has_work();
+        if wakeups.wake_device_sleeper || has_news && self.waiters.claim_device_wake() {
+            self.mpi.engine.wake_self();
+        }
+        if self.waiters.is_delegated()
+            && (self.mpi.engine.has_work() || self.mpi.engine.has_fault())
+        {
+            self.waiters.wake_one(&mut wakeups);
+        }
+        wakeups
+    }
+
+    /// Ends all waits with an error: MPI has been finalized while threads wait.
+    pub(super) fn cancel_waits(&mut self) -> Wakeups {
+        let wakeups = self.waiters.take_all();
+        if wakeups.wake_device_sleeper {
+            self.mpi.engine.wake_self();
+        }
+        wakeups
+    }
+
+    fn complete_waits(&mut self) -> Wakeups {
+        self.waiters.take_completed(|parked| parked.call().try_complete(&mut self.mpi))
+    }
+
+    /// The caller stops polling; the threads to wake, so that one of them polls.
+    fn stop_polling(&mut self) -> Wakeups {
+        let mut wakeups = self.serve_waiters();
+        self.waiters.hand_over_polling(&mut wakeups);
+        wakeups
+    }
+}
+
+impl Process {
+    /// The slow half of `until`.
+    #[inline(never)]
+    pub(super) fn wait<'a, S, T>(
+        &'a self, mut state: Guard<'a, ProcessState>, started: &mut S,
+        done: impl FnMut(&mut ProcessMpi, &mut S) -> Result<Option<T>>,
+        report: impl Fn(&ProcessMpi, &S) -> WaitReport,
+    ) -> Result<T> {
+        self.call_counters.begin_wait();
+        let mut call = OwnCall { started, done, report, since_ns: None, result: None };
+        let waited = self.wait_until_complete(&mut state, &mut call);
+        self.call_counters.end_wait();
+        let wait_id = call.since_ns.is_some().then(|| call.wait_id());
+        // Short messages skip this: no other thread waits, and nothing was published.
+        if let ProcessState::Running(running) = &mut *state
+            && (wait_id.is_some() || !running.waiters.is_empty())
+        {
+            let wakeups = running.stop_polling();
+            let diagnostic = running.wait_monitor.wait_ended(wait_id);
+            drop(state);
+            wakeups.notify_all();
+            diagnostic.iter().for_each(report::print);
+        }
+        waited?;
+        call.result
+            .unwrap_or_else(|| Err(ErrorClass::Intern.error("a wait ended without a result")))
+    }
+
+    /// Waits until the call is complete, or the wait fails.
+    fn wait_until_complete(
+        &self, state: &mut Guard<'_, ProcessState>, call: &mut impl WaitingCall,
+    ) -> Result {
+        let running = running_mpi(state)?;
+        running.take_over_polling();
+        let mut backoff = WaitBackoff::new(&mut running.spin_history);
+        loop {
+            let running = running_mpi(state)?;
+            if running.waiters.is_delegated() {
+                if delegate(state, call)? {
+                    return Ok(());
+                }
+                continue;
+            }
+            if running.waiters.has_poller() {
+                if park(state, call)? {
+                    return Ok(());
+                }
+                backoff.reset();
+                continue;
+            }
+            let arrived = running.mpi.poll();
+            if running.mpi.engine.has_work() {
+                execute_work(state)?;
+                backoff.reset();
+                continue;
+            }
+            if call.try_complete(&mut running.mpi) {
+                backoff.end(&mut running.spin_history, clock::monotonic_ns);
+                return Ok(());
+            }
+            if !running.waiters.is_empty() {
+                let wakeups = running.serve_waiters();
+                if !wakeups.is_empty() {
+                    between_polls(state, |state| notify_unlocked(state, wakeups))?;
+                }
+            }
+            if arrived > 0 {
+                backoff.reset();
+            } else if pause(state, call, &mut backoff)? {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Pauses after a poll that found nothing. True if the call has completed meanwhile.
+#[inline]
+fn pause(
+    state: &mut Guard<'_, ProcessState>, call: &mut impl WaitingCall, backoff: &mut WaitBackoff,
+) -> Result<bool> {
+    let is_contended = state.is_contended();
+    let running = running_mpi(state)?;
+    let step = match backoff.next(&mut running.spin_history, clock::monotonic_ns) {
+        WaitStep::Spin if !running.waiters.is_empty() && running.wait_policy.is_crowded() => {
+            WaitStep::Yield
+        }
+        step => step,
+    };
+    if (step == WaitStep::Sleep || backoff.is_report_due())
+        && let Some(diagnostic) = running.check_waits(Some(call))
+    {
+        between_polls(state, |state| print_and_abort(&diagnostic, state))?;
+        return Ok(false);
+    }
+    match step {
+        WaitStep::Spin if is_contended => between_polls(state, Guard::hand_off)?,
+        WaitStep::Spin => std::hint::spin_loop(),
+        WaitStep::Yield => {
+            running.mpi.engine.fault()?;
+            between_polls(state, |state| state.unlocked(std::thread::yield_now))?;
+        }
+        WaitStep::Sleep if running.waiters.has_device_sleeper() => return park(state, call),
+        WaitStep::Sleep => {
+            call.wait_id();
+            // SAFETY: `sleep` takes the call out of the waiters, and the call is not used before.
+            let parked = unsafe { ParkedCall::new(call) };
+            return sleep(state, Some(parked));
+        }
+    }
+    Ok(false)
+}
+
+/// Frees the lock for `body`, while this thread remains the one that polls.
+fn between_polls<'a>(
+    state: &mut Guard<'a, ProcessState>, body: impl FnOnce(&mut Guard<'a, ProcessState>),
+) -> Result {
+    running_mpi(state)?.waiters.set_polling(true);
+    body(state);
+    running_mpi(state)?.waiters.set_polling(false);
+    Ok(())
+}
+
+/// Executes a reduction of the application with the lock free; another thread polls meanwhile.
+#[cold]
+fn execute_work(state: &mut Guard<'_, ProcessState>) -> Result {
+    let running = running_mpi(state)?;
+    let Some(work) = running.mpi.engine.take_work() else { return Ok(()) };
+    let wakeups = running.stop_polling();
+    state.unlocked(|| {
+        wakeups.notify_all();
+        work.execute();
+    });
+    running_mpi(state)?.mpi.engine.work_done(&work);
+    Ok(())
+}
+
+/// Leaves polling to the progress thread; reductions of the application are executed here. True if
+/// the call has completed.
+#[cold]
+fn delegate(state: &mut Guard<'_, ProcessState>, call: &mut impl WaitingCall) -> Result<bool> {
+    let running = running_mpi(state)?;
+    if running.mpi.engine.has_work() {
+        execute_work(state)?;
+        return Ok(false);
+    }
+    running.mpi.engine.fault()?;
+    if call.try_complete(&mut running.mpi) {
+        return Ok(true);
+    }
+    // This call may have completed waits of other threads, or may have started what one poll ends.
+    let wakeups = running.serve_waiters();
+    if !wakeups.is_empty() {
+        notify_unlocked(state, wakeups);
+        return Ok(false);
+    }
+    if running.mpi.engine.needs_poll() {
+        running.wake_thread_on_device();
+    }
+    park(state, call)
+}
+
+/// Wakes threads with the lock free, if there are any to wake.
+#[inline]
+pub(super) fn notify_unlocked(state: &mut Guard<'_, ProcessState>, wakeups: Wakeups) {
+    if !wakeups.is_empty() {
+        state.unlocked(|| wakeups.notify_all());
+    }
+}
+
+/// Parks until another thread has completed this call, or no thread polls. True if the call has
+/// completed.
+#[cold]
+fn park(state: &mut Guard<'_, ProcessState>, call: &mut impl WaitingCall) -> Result<bool> {
+    let running = running_mpi(state)?;
+    let delegated = running.waiters.is_delegated();
+    let policy = if delegated {
+        running.wait_policy.sleep_at_once()
+    } else {
+        running.wait_policy.for_parked_thread()
+    };
+    call.wait_id();
+    // SAFETY: the call is not used before it has left the waiters: `remove` below, or the thread that
+    // completed it, takes it out.
+    let parked = unsafe { ParkedCall::new(call) };
+    let (id, parker) = running.waiters.park(parked);
+    state.unlocked(|| wait_parked(&parker, policy));
+    Ok(!running_mpi(state)?.waiters.remove(id))
+}
+
+/// Yields for about as long as a wake-up costs, then sleeps, until notified.
+fn wait_parked(parker: &Parker, policy: WaitPolicy) {
+    let mut history = SpinHistory::new(policy);
+    let mut backoff = WaitBackoff::new(&mut history);
+    while !parker.is_notified() {
+        match backoff.next(&mut history, clock::monotonic_ns) {
+            WaitStep::Spin => std::hint::spin_loop(),
+            WaitStep::Yield => std::thread::yield_now(),
+            WaitStep::Sleep => parker.park(),
+        }
+    }
+}
+
+/// Arms the device, polls and checks once more, and sleeps with the lock free if nothing arrived. True
+/// if the call has completed meanwhile. Without a call the caller is the progress thread.
+pub(super) fn sleep(
+    state: &mut Guard<'_, ProcessState>, mut call: Option<ParkedCall>,
+) -> Result<bool> {
+    let running = running_mpi(state)?;
+    let wake = running.mpi.engine.arm();
+    let is_quiet = running.mpi.poll() == 0 && !(call.is_some() && running.mpi.engine.has_work());
+    // A poll does not find what a peer writes into memory that it shares with this process, so
+    // waiting calls check that memory, after `arm`.
+    let mut is_complete =
+        is_quiet && call.as_mut().is_some_and(|call| call.call().try_complete(&mut running.mpi));
+    let wakeups = if is_quiet { running.complete_waits() } else { Wakeups::default() };
+    if wakeups.wake_device_sleeper {
+        running.mpi.engine.wake_self();
+    }
+    if !wakeups.is_empty() {
+        state.unlocked(|| wakeups.notify_all());
+    } else if is_quiet && !is_complete {
+        let congested = running.mpi.engine.is_congested();
+        let Some(call) = call else {
+            running.wait_state = WaitState::Armed;
+            let (slice, slices) =
+                if congested { (CONGESTED_SLICE, 1) } else { (SLEEP_SLICE, SLICES) };
+            state.unlocked(|| sleep_on_wake(&wake, slice, slices));
+            let running = running_mpi(state)?;
+            running.wait_state = WaitState::Away;
+            running.disarm();
+            return Ok(false);
+        };
+        let id = running.waiters.sleep_on_device(call);
+        let longest = if congested { CONGESTED_SLEEP_MAX } else { SLEEP_MAX };
+        state.unlocked(|| sleep_on_wake(&wake, longest, 1));
+        is_complete = running_mpi(state).is_ok_and(|running| !running.waiters.remove(id));
+    }
+    running_mpi(state)?.disarm();
+    Ok(is_complete)
+}
+
+/// Sleeps until woken, or for `slices` slices; for one slice once the device no longer wakes.
+fn sleep_on_wake(wake: &WakeSource, slice: Duration, slices: u32) {
+    match wake {
+        WakeSource::Never => std::thread::yield_now(),
+        WakeSource::Word { word, expected } => {
+            let word = AsRef::as_ref(&**word);
+            for _ in 0..slices {
+                futex::wait(word, *expected, Some(slice));
+                if word.load(Ordering::Relaxed) != *expected {
+                    return;
+                }
+            }
+        }
+    }
+}
