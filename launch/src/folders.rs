@@ -16,10 +16,10 @@ const LIBRARY: &str = "libmpi_abi.so";
 pub const SONAME: &str = "libmpi_abi.so.1";
 
 /// The Fortran library's file name for the linker.
-pub const FORTRAN_LIBRARY: &str = "libmpifort_abi.so";
+pub(crate) const FORTRAN_LIBRARY: &str = "libmpifort_abi.so";
 
 /// The Fortran library's name for the loader.
-pub const FORTRAN_SONAME: &str = "libmpifort_abi.so.1";
+pub(crate) const FORTRAN_SONAME: &str = "libmpifort_abi.so.1";
 
 /// The directories of an installation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,9 +31,9 @@ pub struct Folders {
     /// `libmpi_abi.so`.
     pub library: PathBuf,
     /// A directory for each Fortran compiler that modules have been built for.
-    pub modules: PathBuf,
+    pub(crate) modules: PathBuf,
     /// Whether this is cargo's target directory and not an installation.
-    pub is_build: bool,
+    pub(crate) is_build: bool,
 }
 
 impl Folders {

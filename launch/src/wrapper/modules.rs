@@ -26,7 +26,7 @@ use super::SourceLanguage;
 use crate::folders::Folders;
 
 /// The sources, in the order of compilation.
-pub const SOURCES: &[&str] = &["mpi_types.f90", "mpi.f90", "mpi_f08.f90"];
+const SOURCES: &[&str] = &["mpi_types.f90", "mpi.f90", "mpi_f08.f90"];
 
 /// The compiled modules that programs use.
 const MODULES: &[&str] = &["mpi.mod", "mpi_f08.mod"];
@@ -111,7 +111,7 @@ impl Modules {
     ///
     /// # Errors
     /// Names the source that cannot be read.
-    pub fn of(
+    pub(crate) fn of(
         compiler: Compiler, folders: &Folders, variable: impl Fn(&str) -> Option<OsString>,
     ) -> Result<Self, String> {
         let read = |name: &&str| {
