@@ -7,12 +7,13 @@ use super::lock::Guard;
 use super::{Process, ProcessState};
 use platform::sys::descriptor;
 
-/// How long a launcher has to read the output of this process before it is asked to end the process.
+/// How long a launcher has to read the output of this process before it is asked to end the
+/// process.
 const LAUNCHER_READ_TIMEOUT: Duration = Duration::from_millis(200);
 
 impl Process {
-    /// Prints the reason, ends the job with this exit code, and never returns. The lock is free while
-    /// functions run that the application registered with atexit(3).
+    /// Prints the reason, ends the job with this exit code, and never returns. The lock is free
+    /// while functions run that the application registered with atexit(3).
     pub(crate) fn abort(&self, code: i32, why: &str) -> ! {
         abort(&mut self.state.lock(), code, why)
     }

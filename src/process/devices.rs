@@ -1,6 +1,6 @@
 //! The devices in use, as one device.
 //!
-//! What ranks of a node share beside messages (the terms of the job, the board of calls that wait)
+//! What ranks of a node share beside messages (the settings of the job, the status table)
 //! is always in the segment of [`Shm`]. Messages travel there too, or by the network interface that
 //! `SUIRO_DEVICE` names. It knows no more of a device than its contract.
 

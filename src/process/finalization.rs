@@ -20,9 +20,9 @@ use platform::bootstrap::Client;
 use platform::diagnosis::wait_report::WaitReport;
 
 impl Process {
-    /// Ends the world model: waits until every send has left, buffered and freed sends included, and
-    /// until all ranks have called this; then leaves. The attributes of `MPI_COMM_SELF` were deleted
-    /// before. Messages of other sessions may remain.
+    /// Ends the world model: waits until every send has left, buffered and freed sends included,
+    /// and until all ranks have called this; then leaves. The attributes of `MPI_COMM_SELF` were
+    /// deleted before. Messages of other sessions may remain.
     ///
     /// # Errors
     /// `Other` outside the world model, or if the launcher has gone.
@@ -42,8 +42,8 @@ impl Process {
         )
     }
 
-    /// Waits until all ranks have drained. No rank sends anything new then, so a rank that has passed
-    /// the barrier may exit.
+    /// Waits until all ranks have drained. No rank sends anything new then, so a rank that has
+    /// passed the barrier may exit.
     fn wait_for_all_ranks(&self) -> Result {
         self.until(
             |mpi| mpi.start_barrier(COMM_WORLD),

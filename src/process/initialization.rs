@@ -330,8 +330,8 @@ fn settings_mismatch(rank: u32, ours: &str, first: &SettingsMismatch) -> Box<Mpi
 }
 
 /// The number of processors that the ranks of this host have together. If the launcher bound each
-/// rank to its own processors, it published the sum, which holds unless the affinity of this process
-/// has changed since.
+/// rank to its own processors, it published the sum, which holds unless the affinity of this
+/// process has changed since.
 fn processors(environment: &Environment) -> usize {
     match (&environment.bound, cpu::affinity()) {
         (Some(bound), Ok(own)) if bound.own == own => cpu::within_quota(bound.host_total),

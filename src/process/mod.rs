@@ -1,17 +1,30 @@
-//! Assembly: settings, wire-up and devices become a running [`ProcessMpi`], and calls wait here.
+//! The process: MPI as a value, with settings, launcher, devices, a lock and waiting calls around
+//! it.
 //!
 //! ```text
-//!   Untouched ──> Early ──first user──> Running ──last user leaves──> Dormant
-//!                objects                objects,                        the same, at
-//!                only                   engine, launcher <──next user── rest
+//!   Uninitialized ──> Early ── first user ──> Running ── last user leaves ──> Dormant
+//!                     objects                 objects, engine,                the same, without
+//!                     only                    launcher       <── next user ── threads
 //! ```
 //!
-//! Users are the world model, at most once, and sessions (`initialization`).
+//! Users are the world model, at most once, and sessions.
 //!
-//! A call enters through one of these doors: [`Process::visit`] for what any thread may call at any
-//! time, [`Process::early`] for what works at any time, [`Process::with_mpi`] for what needs MPI to run,
-//! [`Process::until`] for what waits (`waiting`). Functions of the application never run with the
-//! lock held.
+//! | module | content |
+//! |---|---|
+//! | `initialization` | `MPI_Init`: connect, attach, agree, build |
+//! | `finalization`, `abort` | `MPI_Finalize`; the end of a job by an error |
+//! | `world` | stage and thread level of the world model |
+//! | `lock` | one thread at a time in MPI |
+//! | `waiting` | what a call does until it completes: poll, yield, park, sleep |
+//! | `progress_thread` | moves messages while the application computes |
+//! | `settings` | `SUIRO_*`, the log, explanations of decisions |
+//! | `devices` | the devices in use, as one device |
+//! | `hardware`, `info_env` | facts about the host and this process |
+//!
+//! Every call enters by one of these functions: [`Process::visit`] for what any thread may call at
+//! any time, [`Process::early`] for what also works before initialization, [`Process::with_mpi`]
+//! for what needs MPI, [`Process::until`] for what waits. No function of the application runs while
+//! the lock is held.
 
 mod abort;
 mod devices;
@@ -48,10 +61,10 @@ pub(crate) use world::WorldStage;
 /// MPI over the devices in use.
 pub(crate) type ProcessMpi = crate::mpi::Mpi<Devices>;
 
-/// This process, as far as MPI goes.
+/// MPI in this process.
 pub(crate) struct Process {
     state: ProcessLock<ProcessState>,
-    /// A [`WorldStage`], to be read at any time.
+    /// A [`WorldStage`]. Any thread may read it at any time, without the lock.
     stage: AtomicU8,
     call_counters: CallCounters,
 }
@@ -63,8 +76,8 @@ enum ProcessState {
     Dormant(Box<RunningMpi>),
 }
 
-/// What there is since the first user came. It stays until the process ends: a launcher lets a
-/// process join once, and peers know this one by what it shares with them.
+/// MPI after the first user has joined. It exists until the process exits: most launchers let a
+/// process join once, and other ranks keep pointers into the memory that they share with this one.
 struct RunningMpi {
     mpi: ProcessMpi,
     world: WorldModel,
@@ -73,20 +86,20 @@ struct RunningMpi {
     wait_monitor: WaitMonitor,
     /// Threads of this process that never call MPI: those of the launcher's library.
     helper_threads: usize,
-    /// Calls that wait while others have the lock.
+    /// Calls that wait while other threads hold the lock.
     waiters: CallWaiters,
     /// [`Engine::events`](crate::engine::Engine::events) when they were last looked after.
     served_events: u64,
     wait_policy: WaitPolicy,
     spin_history: SpinHistory,
-    /// The kinds of memory that were asked for.
+    /// The requested kinds of memory (`SUIRO_MEMORY_KINDS`).
     memory_kinds: String,
-    /// Whether calls may overlap.
+    /// Whether calls of several threads may overlap.
     may_overlap: bool,
-    /// Whether any user has asked for `MPI_THREAD_MULTIPLE`.
+    /// Whether a user has requested `MPI_THREAD_MULTIPLE`.
     has_thread_multiple: bool,
-    /// How messages move, the progress thread if one runs, and what it does.
     progress_mode: ProgressMode,
+    /// `None` while no progress thread runs.
     progress_thread: Option<ProgressThread>,
     wait_state: WaitState,
 }
@@ -106,145 +119,146 @@ impl Process {
         matches!(*self.state.visit(), ProcessState::Running(_))
     }
 
-    /// Does what any thread may do at any time, whatever the level of thread support (§11.4.1).
+    /// Uses objects that any thread may use at any time, whatever the level of thread support
+    /// (§11.4.1).
     pub(crate) fn visit<T>(&self, body: impl FnOnce(&mut Objects) -> T) -> T {
         with_objects(&mut self.state.visit(), body)
     }
 
-    /// Looks at a running MPI from any thread at any time.
+    /// Uses a running MPI from any thread at any time.
     ///
     /// # Errors
-    /// `Other` unless MPI runs; what `body` says.
+    /// `Other` unless MPI runs; the errors of `body`.
     pub(crate) fn visit_running<T>(
         &self, body: impl FnOnce(&mut ProcessMpi) -> Result<T>,
     ) -> Result<T> {
         body(&mut running_mpi(&mut self.state.visit())?.mpi)
     }
 
-    /// Does what works at any time, also before initialization and after finalization.
+    /// Uses objects that exist before initialization and after finalization too.
     pub(crate) fn early<T>(&self, body: impl FnOnce(&mut Objects) -> T) -> T {
         with_objects(&mut self.state.lock(), body)
     }
 
-    /// Looks at or changes MPI, here and now. Reductions that the application must do are done
-    /// afterwards, as it may only ever test what they belong to. What goes on without this call,
-    /// the progress thread hears of.
+    /// Uses MPI without waiting. Pending reductions of the application are executed afterwards, as
+    /// the application may never wait for the operations that they belong to. The progress thread
+    /// is woken if an operation has started that continues without this call.
     ///
     /// # Errors
-    /// `Other` unless MPI runs; what `body` says.
+    /// `Other` unless MPI runs; the errors of `body`.
     #[inline]
     pub(crate) fn with_mpi<T>(
         &'static self, body: impl FnOnce(&mut ProcessMpi) -> Result<T>,
     ) -> Result<T> {
         let mut state = self.state.lock();
-        let now = running_mpi(&mut state)?;
-        let long_starts = now.mpi.engine.long_starts();
-        let result = body(&mut now.mpi);
-        let begun = now.has_started_work(long_starts);
-        if now.mpi.engine.has_work() || !now.waiters.is_empty() || begun {
-            let starts = begun && now.progress_thread.is_none();
-            self.finish_call(state, begun);
-            if starts {
-                // Without the thread, messages move by calls, as they do anyway.
+        let running = running_mpi(&mut state)?;
+        let long_starts = running.mpi.engine.long_starts();
+        let result = body(&mut running.mpi);
+        let has_started = running.has_started_work(long_starts);
+        if running.mpi.engine.has_work() || !running.waiters.is_empty() || has_started {
+            let needs_thread = has_started && running.progress_thread.is_none();
+            self.finish_call(state, has_started);
+            if needs_thread {
+                // Without the thread, messages move inside calls only.
                 drop(self.start_progress_thread());
             }
         }
         result
     }
 
-    /// Does all reductions that wait for the application, and rings those whose wait is over, and
-    /// the progress thread if something has begun.
+    /// Executes all pending reductions of the application; then wakes threads whose waits are
+    /// complete, and the progress thread if an operation has started.
     #[cold]
-    fn finish_call<'a>(&'a self, mut state: Guard<'a, ProcessState>, begun: bool) {
-        while let ProcessState::Running(now) = &mut *state {
-            if let Some(work) = now.mpi.engine.take_work() {
+    fn finish_call<'a>(&'a self, mut state: Guard<'a, ProcessState>, has_started: bool) {
+        while let ProcessState::Running(running) = &mut *state {
+            if let Some(work) = running.mpi.engine.take_work() {
                 state.unlocked(|| work.execute());
-                if let ProcessState::Running(now) = &mut *state {
-                    now.mpi.engine.work_done(&work);
+                if let ProcessState::Running(running) = &mut *state {
+                    running.mpi.engine.work_done(&work);
                 }
                 continue;
             }
-            let mut rings = now.serve_waiters();
-            if begun {
-                now.wake_progress_thread(&mut rings);
+            let mut wakeups = running.serve_waiters();
+            if has_started {
+                running.wake_progress_thread(&mut wakeups);
             }
             drop(state);
-            return rings.notify_all();
+            return wakeups.notify_all();
         }
     }
 
-    /// Polls once, then looks: for calls that test and come back at once. Where ranks share
-    /// processors, one that polled and looked in vain lets others run, who may be those that it
-    /// asks for.
+    /// Polls once, then tests. If ranks share processors, an unsuccessful test yields: the rank
+    /// that the test depends on may need this processor.
     ///
     /// # Errors
-    /// `Other` unless MPI runs; what `body` says.
+    /// `Other` unless MPI runs; the errors of `body`.
     #[inline]
     pub(crate) fn test<T>(
         &self, body: impl FnOnce(&mut ProcessMpi) -> Result<T>, found: impl FnOnce(&T) -> bool,
     ) -> Result<T> {
         let mut state = self.state.lock();
-        let now = running_mpi(&mut state)?;
+        let running = running_mpi(&mut state)?;
         self.call_counters.note_call();
-        now.take_over_polling();
-        let arrived = if now.waiters.is_delegated() { 0 } else { now.mpi.poll() };
-        let result = body(&mut now.mpi);
-        let waits = arrived == 0
-            && now.wait_policy.is_shared()
+        running.take_over_polling();
+        let arrived = if running.waiters.is_delegated() { 0 } else { running.mpi.poll() };
+        let result = body(&mut running.mpi);
+        let yields = arrived == 0
+            && running.wait_policy.is_shared()
             && result.as_ref().is_ok_and(|result| !found(result));
-        if now.mpi.engine.has_work() || !now.waiters.is_empty() {
+        if running.mpi.engine.has_work() || !running.waiters.is_empty() {
             self.finish_call(state, false);
         } else {
             drop(state);
         }
-        if waits {
+        if yields {
             std::thread::yield_now();
         }
         result
     }
 
-    /// Starts something and waits until `done` gives a result. `done` is called after each poll,
-    /// always with the lock held. What the call waits for, `wait_report` says if that takes long.
+    /// Starts an operation and waits until `done` returns a result. `done` is called after each
+    /// poll with the lock held. `report` describes the operation if the wait takes long.
     ///
     /// # Errors
-    /// `Other` unless MPI runs; what `start` and `done` say; a peer that broke the protocol.
+    /// `Other` unless MPI runs; the errors of `start` and `done`; a violation of the protocol by
+    /// another rank.
     #[inline]
     pub(crate) fn until<S, T>(
         &self, start: impl FnOnce(&mut ProcessMpi) -> Result<S>,
         mut done: impl FnMut(&mut ProcessMpi, &mut S) -> Result<Option<T>>,
-        blocked: impl Fn(&ProcessMpi, &S) -> WaitReport,
+        report: impl Fn(&ProcessMpi, &S) -> WaitReport,
     ) -> Result<T> {
         let mut state = self.state.lock();
-        let now = running_mpi(&mut state)?;
-        let quick = match start(&mut now.mpi) {
-            Ok(mut started) => match poll_briefly(now, &mut started, &mut done) {
-                Ok(None) => return self.wait(state, &mut started, done, blocked),
+        let running = running_mpi(&mut state)?;
+        let quick = match start(&mut running.mpi) {
+            Ok(mut started) => match poll_briefly(running, &mut started, &mut done) {
+                Ok(None) => return self.wait(state, &mut started, done, report),
                 Ok(Some(result)) => Ok(result),
                 Err(error) => Err(error),
             },
             Err(error) => Err(error),
         };
-        if !now.waiters.is_empty() {
+        if !running.waiters.is_empty() {
             self.finish_call(state, false);
         }
         quick
     }
 }
 
-/// Polls a few times for what is over at once; where ranks share processors, once.
+/// Polls a few times for an operation that completes at once; one time if ranks share processors.
 #[inline(always)]
 fn poll_briefly<S, T>(
-    now: &mut RunningMpi, started: &mut S,
+    running: &mut RunningMpi, started: &mut S,
     mut done: impl FnMut(&mut ProcessMpi, &mut S) -> Result<Option<T>>,
 ) -> Result<Option<T>> {
     for look in 0..4 {
-        if let Some(result) = done(&mut now.mpi, started)? {
+        if let Some(result) = done(&mut running.mpi, started)? {
             return Ok(Some(result));
         }
-        if now.waiters.is_delegated() || look == 1 && now.wait_policy.is_shared() {
+        if running.waiters.is_delegated() || look == 1 && running.wait_policy.is_shared() {
             break;
         }
-        now.mpi.poll();
+        running.mpi.poll();
     }
     Ok(None)
 }
@@ -255,8 +269,7 @@ impl Default for Process {
     }
 }
 
-/// The objects of a process that calls MPI for the first time. What is wrong with its settings,
-/// initialization says.
+/// The objects of a process that calls MPI for the first time. Initialization reports bad settings.
 fn first_objects() -> Objects {
     let initial_handler = Config::read().map(|config| config.initial_errhandler);
     Objects { initial_handler: initial_handler.unwrap_or_default(), ..Objects::default() }
@@ -265,11 +278,13 @@ fn first_objects() -> Objects {
 fn with_objects<T>(state: &mut ProcessState, body: impl FnOnce(&mut Objects) -> T) -> T {
     match state {
         ProcessState::Early(objects) => body(objects),
-        ProcessState::Running(now) | ProcessState::Dormant(now) => body(&mut now.mpi.objects),
-        untouched @ ProcessState::Uninitialized => {
+        ProcessState::Running(running) | ProcessState::Dormant(running) => {
+            body(&mut running.mpi.objects)
+        }
+        uninitialized @ ProcessState::Uninitialized => {
             let mut objects = Box::new(first_objects());
             let result = body(&mut objects);
-            *untouched = ProcessState::Early(objects);
+            *uninitialized = ProcessState::Early(objects);
             result
         }
     }

@@ -1,30 +1,30 @@
 //! The progress thread: moves messages while the application computes, by the same functions as
-//! calls that wait.
+//! waiting calls.
 //!
 //! ```text
-//!           nobody has called for a while              nothing comes
-//!   away ────────────────────────────────────> polls ─────────────────> armed: asleep on the device
-//!    ▲ ▲                                        │ ▲                           │        │
-//!    │ └──────────── somebody waits ────────────┘ └──────── a packet, roused ─┘        │
-//!    └── at the end of a slice, or roused ── relieved <── a call polls, and disarms ───┘
+//!           no call for a while               no arrival
+//!   away ──────────────────────────> polls ──────────────> armed: asleep on the device
+//!    ▲ ▲                              │ ▲                          │        │
+//!    │ └────── a call waits ──────────┘ └──── a packet, woken ─────┘        │
+//!    └── end of a slice, or woken ── disarmed <── a call polls ─────────────┘
 //! ```
 //!
-//! **Whoever waits polls**, so the thread keeps away from calls that wait, and that costs them
-//! nothing: to begin and to end a wait is no system call, and peers need not wake a rank of which
-//! only this thread sleeps, for a call that polls *relieves* it: the device is disarmed, and the
-//! thread finds out at the end of its slice ([`SLEEP_SLICE`]).
+//! **A waiting call polls**, so the thread stays away from it, and costs it nothing: a wait begins and
+//! ends without a system call, and other ranks need not wake a rank in which only this thread
+//! sleeps. A call that polls *disarms* the device; the thread notices at the end of its slice
+//! ([`SLEEP_SLICE`]).
 //!
-//! **Away**, it looks now and then whether somebody has called since, at first soon, then more and
-//! more seldom. A call that begins what goes on without it (a long message, a collective of
-//! several rounds) rings the thread, by a system call only if it would not look anyway within
-//! [`UNNOTIFIED_PAUSE_MAX`]; so a program that begins such a thing and waits at once pays for it once in a while.
+//! **While away**, the thread checks whether calls were made since its last check, at growing
+//! intervals. A call that starts an operation that continues without it (a long message, a
+//! collective of several rounds) notifies the thread. That takes a system call only if the thread's
+//! next check is more than [`UNNOTIFIED_PAUSE_MAX`] away, so a program that starts such operations
+//! and waits at once rarely pays for one.
 //!
-//! It enters the lock as a visitor (`lock`), for which calls pay only when they meet it, never
-//! runs a function of the application, and handles no signals of it.
+//! The thread enters the lock as a visitor (`lock`), which costs calls something only when they
+//! meet it. It runs no function of the application and handles no signal of the process.
 //!
-//! **Delegated**, all of that is the thread's: it is never away, and calls that wait sleep until
-//! it rings them, as in the thread mode of GridMPI (one thread per transport blocks in it, and the
-//! application's sleeps until there is progress). It is there for experiments.
+//! **In the mode `delegate`** only the thread polls: it is never away, and waiting calls sleep until it
+//! wakes them, as in the thread mode of GridMPI. This mode is for experiments.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -43,30 +43,30 @@ use platform::base::{ErrorClass, Result};
 use platform::sys::process::THREAD_NAME;
 use platform::sys::{clock, signals};
 
-/// The first look of a thread that is away.
+/// The first pause of a thread that is away.
 const FIRST_PAUSE: Duration = Duration::from_micros(100);
-/// So long the thread is away without listening, at most.
+/// The longest pause in which the thread cannot be notified.
 const UNNOTIFIED_PAUSE_MAX: Duration = Duration::from_micros(800);
-/// The longest that it is away, for a ten-thousandth of a processor.
+/// The longest pause: a thread that is away uses a ten-thousandth of a processor.
 const PAUSE_MAX: Duration = Duration::from_millis(10);
-/// How long the thread sleeps on the device before it looks whether it has been relieved.
+/// How long the thread sleeps on the device before it checks whether the device was disarmed.
 pub(super) const SLEEP_SLICE: Duration = PAUSE_MAX;
 
-/// A progress thread that runs.
+/// A running progress thread.
 pub(crate) struct ProgressThread {
     thread: JoinHandle<()>,
     shared: Arc<ProgressControl>,
 }
 
-/// What the thread and calls know of each other.
+/// State that the thread shares with calls.
 struct ProgressControl {
     parker: Arc<Parker>,
     stopping: AtomicBool,
-    /// Whether all transport is the thread's.
+    /// Whether only the thread polls.
     delegated: bool,
 }
 
-/// Who is inside MPI: written with the lock held, and read by the thread without.
+/// Counters of calls: written with the lock held, read by the thread without the lock.
 #[derive(Debug, Default)]
 pub(crate) struct CallCounters {
     /// Threads that wait.
@@ -76,25 +76,24 @@ pub(crate) struct CallCounters {
 }
 
 impl CallCounters {
-    /// Nobody, ever.
     pub(crate) const fn new() -> Self {
         Self { waiting: AtomicU32::new(0), calls: AtomicU32::new(0) }
     }
 
-    /// A call polls. The lock is held.
+    /// Records a call that polls. The lock is held.
     #[inline]
     pub(crate) fn note_call(&self) {
         add_unshared(&self.calls, 1);
     }
 
-    /// A thread begins to wait. The lock is held.
+    /// Records that a thread begins to wait. The lock is held.
     #[inline]
     pub(crate) fn begin_wait(&self) {
         self.note_call();
         add_unshared(&self.waiting, 1);
     }
 
-    /// It has ended to. The lock is held.
+    /// Records that a thread has stopped waiting. The lock is held.
     #[inline]
     pub(crate) fn end_wait(&self) {
         add_unshared(&self.waiting, u32::MAX);
@@ -105,20 +104,18 @@ impl CallCounters {
     }
 }
 
-/// Adds to a number that is only written with the lock held.
+/// Adds to a number that is written only with the lock held.
 #[inline]
 fn add_unshared(number: &AtomicU32, more: u32) {
     number.store(number.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
 }
 
 impl ProgressThread {
-    /// Starts the thread.
-    ///
     /// # Errors
-    /// `NoMem` if the system gives no thread.
+    /// `NoMem` if the system cannot start a thread.
     fn start(process: &'static Process, delegated: bool) -> Result<Self> {
-        let (bell, stopping) = (Arc::new(Parker::new()), AtomicBool::new(false));
-        let shared = Arc::new(ProgressControl { parker: bell, stopping, delegated });
+        let (parker, stopping) = (Arc::new(Parker::new()), AtomicBool::new(false));
+        let shared = Arc::new(ProgressControl { parker, stopping, delegated });
         let own = Arc::clone(&shared);
         let thread = std::thread::Builder::new().name(format!("{THREAD_NAME}progress"));
         let thread = signals::without(|| thread.spawn(move || process.run_progress_thread(&own)));
@@ -128,16 +125,16 @@ impl ProgressThread {
         Ok(Self { thread, shared })
     }
 
-    /// Ends the thread, which has been told to. Nothing may be locked.
+    /// Waits for the end of a thread that was asked to stop. The caller holds no lock.
     pub(crate) fn join(self) {
-        // A panic of the thread has been printed by itself.
+        // The thread has printed its own panic.
         drop(self.thread.join());
     }
 }
 
 impl RunningMpi {
-    /// Whether something began that a progress thread should hear of: `before` is
-    /// [`Engine::long_starts`](crate::engine::Engine::long_starts) of before.
+    /// Whether an operation was started that continues without the call. `before` is the earlier
+    /// value of [`Engine::long_starts`](crate::engine::Engine::long_starts).
     #[inline]
     pub(super) fn has_started_work(&self, before: u32) -> bool {
         self.progress_mode != ProgressMode::Polling
@@ -145,12 +142,12 @@ impl RunningMpi {
                 || self.wait_state.is_armed() && self.mpi.engine.needs_poll())
     }
 
-    /// Calls the progress thread, if there is one: something goes on without this call.
-    pub(super) fn wake_progress_thread(&mut self, rings: &mut Wakeups) {
+    /// Wakes the progress thread, if there is one: an operation continues without this call.
+    pub(super) fn wake_progress_thread(&mut self, wakeups: &mut Wakeups) {
         let Some(thread) = &self.progress_thread else { return };
         match self.wait_state {
-            WaitState::Away => rings.add(Arc::clone(&thread.shared.parker)),
-            // What arrives wakes it.
+            WaitState::Away => wakeups.add(Arc::clone(&thread.shared.parker)),
+            // An arrival wakes the thread.
             WaitState::Armed if !self.mpi.engine.needs_poll() => {}
             WaitState::Armed | WaitState::Disarmed => self.wake_thread_on_device(),
         }
@@ -163,7 +160,7 @@ impl RunningMpi {
         }
     }
 
-    /// The caller polls from here on: peers need not wake the progress thread.
+    /// The caller polls from now on: other ranks need not wake the progress thread.
     #[inline]
     pub(super) fn take_over_polling(&mut self) {
         if !self.waiters.is_delegated() && self.wait_state.disarm() {
@@ -171,14 +168,14 @@ impl RunningMpi {
         }
     }
 
-    /// Disarms the device, unless somebody sleeps on it.
+    /// Disarms the device, unless a thread sleeps on it.
     pub(super) fn disarm(&mut self) {
         if !self.wait_state.is_armed() && !self.waiters.has_device_sleeper() {
             self.mpi.engine.disarm();
         }
     }
 
-    /// Tells the thread to end, if there is one; it is to be joined without the lock.
+    /// Asks the thread to stop, if there is one. The caller joins it without the lock.
     pub(super) fn stop_thread(&mut self) -> Option<ProgressThread> {
         let thread = self.progress_thread.take()?;
         thread.shared.stopping.store(true, Ordering::SeqCst);
@@ -193,19 +190,18 @@ impl Process {
     /// Starts the progress thread, unless there is one.
     ///
     /// # Errors
-    /// `NoMem` if the system gives no thread.
+    /// `NoMem` if the system cannot start a thread.
     pub(super) fn start_progress_thread(&'static self) -> Result {
         let mut state = self.state.visit();
-        let now = running_mpi(&mut state)?;
-        if now.progress_thread.is_none() {
-            let delegated = now.progress_mode == ProgressMode::Delegate;
-            now.progress_thread = Some(ProgressThread::start(self, delegated)?);
-            now.waiters.set_delegated(delegated);
+        let running = running_mpi(&mut state)?;
+        if running.progress_thread.is_none() {
+            let delegated = running.progress_mode == ProgressMode::Delegate;
+            running.progress_thread = Some(ProgressThread::start(self, delegated)?);
+            running.waiters.set_delegated(delegated);
         }
         Ok(())
     }
 
-    /// The thread's whole life.
     fn run_progress_thread(&self, shared: &ProgressControl) {
         while self.wait_until_quiet(shared) {
             let mut state = self.state.visit();
@@ -215,7 +211,7 @@ impl Process {
         }
     }
 
-    /// Keeps away from calls until there have been none for a while; false if the thread is to end.
+    /// Pauses until there were no calls for a while; false if the thread must stop.
     fn wait_until_quiet(&self, shared: &ProgressControl) -> bool {
         if shared.delegated {
             return !shared.stopping.load(Ordering::SeqCst);
@@ -244,40 +240,41 @@ impl Process {
         }
     }
 
-    /// Polls, and sleeps on the device, until a call waits or the thread is to end.
+    /// Polls, and sleeps on the device, until a call waits or the thread must stop.
     ///
     /// # Errors
-    /// `Other` once MPI does not run any more.
+    /// `Other` once MPI no longer runs.
     fn drive_progress(
         &self, state: &mut Guard<'_, ProcessState>, shared: &ProgressControl,
     ) -> Result {
-        let mut habit = SpinHistory::new(running_mpi(state)?.wait_policy.for_progress_thread());
-        let mut patience = WaitBackoff::new(&mut habit);
+        let mut history = SpinHistory::new(running_mpi(state)?.wait_policy.for_progress_thread());
+        let mut backoff = WaitBackoff::new(&mut history);
         loop {
             if state.is_contended() {
                 state.hand_off();
             }
-            let now = running_mpi(state)?;
-            let arrived = now.mpi.poll();
-            let rings = now.serve_waiters();
-            notify_unlocked(state, rings);
-            // Who stops the thread has the lock then, and so has who begins to wait: the lock stays
-            // held from here on until the thread sleeps.
+            let running = running_mpi(state)?;
+            let arrived = running.mpi.poll();
+            let wakeups = running.serve_waiters();
+            notify_unlocked(state, wakeups);
+            // A caller that stops the thread, or begins to wait, holds the lock. So the lock
+            // remains held from here until the thread sleeps.
             let stops = shared.stopping.load(Ordering::SeqCst);
             if stops || !shared.delegated && self.call_counters.has_waiting() {
                 return Ok(());
             }
             if arrived > 0 {
-                patience.reset();
+                backoff.reset();
                 continue;
             }
-            match patience.next(&mut habit, clock::monotonic_ns) {
+            match backoff.next(&mut history, clock::monotonic_ns) {
                 WaitStep::Spin => std::hint::spin_loop(),
                 WaitStep::Yield => state.unlocked(std::thread::yield_now),
                 WaitStep::Sleep => {
-                    // Nobody else does: those who wait listen to bells.
-                    let now = running_mpi(state)?;
-                    let diagnostic = shared.delegated.then(|| now.check_other_waits()).flatten();
+                    // No other thread sleeps on the device: waiting calls are parked.
+                    let running = running_mpi(state)?;
+                    let diagnostic =
+                        shared.delegated.then(|| running.check_other_waits()).flatten();
                     match diagnostic {
                         Some(diagnostic) => print_and_abort(&diagnostic, state),
                         None => drop(sleep(state, None)?),

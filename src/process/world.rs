@@ -1,4 +1,5 @@
-//! The world model of this process: its stage and its level of thread support (MPI 5.0 §11.2, §11.6).
+//! The world model of this process: its stage and its level of thread support (MPI 5.0 §11.2,
+//! §11.6).
 
 use std::sync::atomic::Ordering;
 

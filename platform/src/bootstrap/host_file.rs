@@ -8,8 +8,8 @@
 //!   other local ranks                     barrier, get key, open ── barrier ── map
 //! ```
 //!
-//! The second barrier keeps the first rank from closing its descriptor before the others have opened
-//! the file.
+//! The second barrier keeps the first rank from closing its descriptor before the others have
+//! opened the file.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 

@@ -10,12 +10,12 @@
 //!   until   the last check but one, which found the same state
 //! ```
 //!
-//! The *state* ([`WaitSnapshot::state`]) is a digest of the calls that wait, of the number of packets
-//! that have arrived, and of the number of events in the engine and in shared segments. A rank
-//! publishes an interval only while all of its threads that could call MPI wait, its engine is
-//! quiescent (no packet waits for space, nothing is left to pull, reduce or answer), and only ranks of
-//! this job can end the wait ([`WaitSnapshot::is_conclusive`]). Otherwise, and when a wait ends, the
-//! rank withdraws the interval.
+//! The *state* ([`WaitSnapshot::state`]) is a digest of the calls that wait, of the number of
+//! packets that have arrived, and of the number of events in the engine and in shared segments. A
+//! rank publishes an interval only while all of its threads that could call MPI wait, its engine is
+//! quiescent (no packet waits for space, nothing is left to pull, reduce or answer), and only ranks
+//! of this job can end the wait ([`WaitSnapshot::is_conclusive`]). Otherwise, and when a wait ends,
+//! the rank withdraws the interval.
 //!
 //! The running rank with the lowest number reads all entries. The job is deadlocked if
 //!
@@ -24,19 +24,19 @@
 //! ```
 //!
 //! *Proof.* Let T be the latest `from`, and t a time between T and the earliest `until`. At t each
-//! rank is in the state of its own `from`: the counts in the digest only grow, and they were equal at
-//! a check before t and at a check after t. In that time the rank has sent nothing: a rank that waits
-//! and is quiescent sends only in answer to a packet or to an entry of a shared segment, which changes
-//! its state; its threads wait, and call nothing. So everything that was ever sent was sent before T.
-//! Each rank has polled after its `until`, which is at least MARGIN after T; MARGIN is longer than a
-//! store takes to become visible. So each rank has received everything that was ever sent to it, and
-//! its state is unchanged. No message is in transit and no rank sends, so no message will ever
-//! arrive. These are two equal snapshots of the counts of sent and received packets, combined with the
-//! wait during which the counts do not change (Mattern, "Algorithms for distributed termination
-//! detection", Distributed Computing 2, 1987).
+//! rank is in the state of its own `from`: the counts in the digest only grow, and they were equal
+//! at a check before t and at a check after t. In that time the rank has sent nothing: a rank that
+//! waits and is quiescent sends only in answer to a packet or to an entry of a shared segment,
+//! which changes its state; its threads wait, and call nothing. So everything that was ever sent
+//! was sent before T. Each rank has polled after its `until`, which is at least MARGIN after T;
+//! MARGIN is longer than a store takes to become visible. So each rank has received everything that
+//! was ever sent to it, and its state is unchanged. No message is in transit and no rank sends, so
+//! no message will ever arrive. These are two equal snapshots of the counts of sent and received
+//! packets, combined with the wait during which the counts do not change (Mattern, "Algorithms for
+//! distributed termination detection", Distributed Computing 2, 1987).
 //!
-//! A process that has ended sends nothing. Its `from` is the time at which its end was observed plus
-//! [`EXIT_GRACE`], as the launcher may react to the end of a process.
+//! A process that has ended sends nothing. Its `from` is the time at which its end was observed
+//! plus [`EXIT_GRACE`], as the launcher may react to the end of a process.
 //!
 //! A rank that is stopped, computes, sleeps in a system call or runs a function of the application
 //! does not check, so its `until` does not advance. A rank that loops over `MPI_Test` does not wait
@@ -153,9 +153,9 @@ impl DeadlockDetector {
         self.steady = None;
     }
 
-    /// Decides whether the job is deadlocked, after this rank has published its interval. The report
-    /// is for this rank to print; other ranks get `None`. `has_ended` finds out whether the process of
-    /// a rank has ended.
+    /// Decides whether the job is deadlocked, after this rank has published its interval. The
+    /// report is for this rank to print; other ranks get `None`. `has_ended` finds out whether the
+    /// process of a rank has ended.
     pub fn detect(
         &mut self, now_ns: u64, table: &StatusTable, has_ended: impl Fn(Peer) -> bool,
     ) -> Option<WaitDiagnostic> {

@@ -24,8 +24,8 @@ use crate::sys::process::{Exit, TaskStat, TaskState};
 use crate::sys::signals;
 use crate::sys::trace::Untraceable;
 
-/// A rank that has waited for less still counts as able to act: the message that it waits for may be
-/// in transit.
+/// A rank that has waited for less still counts as able to act: the message that it waits for may
+/// be in transit.
 const BLOCKED_MIN: Duration = Duration::from_millis(500);
 
 /// The most groups of ranks in a report.

@@ -6,9 +6,10 @@
 //!   alarm   0 ── raise: a rank reports a deadlock ──> 1 ── withdraw: a rank continued ──> 2
 //! ```
 //!
-//! A job has one table. `mpirun` creates it and reads it for its own reports; below another launcher
-//! the table is a part of the segment that the ranks of a node share. Either way each rank writes its
-//! own entry and all ranks read all entries ([`super::deadlock`]). Memory of zeros is an empty table.
+//! A job has one table. `mpirun` creates it and reads it for its own reports; below another
+//! launcher the table is a part of the segment that the ranks of a node share. Either way each rank
+//! writes its own entry and all ranks read all entries ([`super::deadlock`]). Memory of zeros is an
+//! empty table.
 //!
 //! A write never waits for a reader. A read never waits for a writer: if the writer was stopped or
 //! killed during a write, the read gives up. Source: sequence locks, as in Boehm, "Can Seqlocks Get
@@ -159,9 +160,10 @@ impl StatusTable {
     }
 
     fn header(&self) -> &TableHeader {
-        // SAFETY: the header is inside the mapping and aligned (`within`; elsewhere `offset` is 0 and
-        // a mapping begins at a page). The file is sealed against shrinking (`shm::map`). The fields
-        // are atomics: every value is valid, and other processes may change them at any time.
+        // SAFETY: the header is inside the mapping and aligned (`within`; elsewhere `offset` is 0
+        // and a mapping begins at a page). The file is sealed against shrinking (`shm::map`). The
+        // fields are atomics: every value is valid, and other processes may change them at any
+        // time.
         unsafe { &*self.memory.as_ptr().add(self.offset).cast::<TableHeader>() }
     }
 
@@ -178,7 +180,8 @@ impl StatusTable {
 }
 
 impl TableEntry {
-    /// Replaces the text, cut to [`ENTRY_MAX_BYTES`]. Of two writes at the same time one is dropped.
+    /// Replaces the text, cut to [`ENTRY_MAX_BYTES`]. Of two writes at the same time one is
+    /// dropped.
     fn write(&self, text: &[u8]) {
         let sequence = self.sequence.load(Ordering::Relaxed);
         let claim = || {

@@ -8,9 +8,9 @@
 //!
 //! A rank that does not wait can act; a rank that has ended cannot. Ranks that cannot act by these
 //! rules, whatever the others do, are deadlocked: the AND-OR model of Knapp, "Deadlock detection in
-//! distributed databases", ACM Computing Surveys 19(4), 1987. A rank counts as one that can act if it
-//! is not known for which ranks it waits, so every reported deadlock is one. If other means have shown
-//! that no rank can act, only a cycle is searched for ([`diagnose_deadlock`]).
+//! distributed databases", ACM Computing Surveys 19(4), 1987. A rank counts as one that can act if
+//! it is not known for which ranks it waits, so every reported deadlock is one. If other means have
+//! shown that no rank can act, only a cycle is searched for ([`diagnose_deadlock`]).
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -11,8 +11,9 @@
 //!                                   hang_report <┘    └> deadlock
 //! ```
 //!
-//! Costs: a wait shorter than [`FIRST_CHECK_AGE`] reads the clock once per sleep, and writes its entry
-//! if the launcher reads the table. A check takes some microseconds, about ten times a second.
+//! Costs: a wait shorter than [`FIRST_CHECK_AGE`] reads the clock once per sleep, and writes its
+//! entry if the launcher reads the table. A check takes some microseconds, about ten times a
+//! second.
 
 use std::time::Duration;
 

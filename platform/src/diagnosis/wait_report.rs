@@ -82,7 +82,8 @@ impl WaitReport {
         for condition in &self.conditions {
             let word = condition.emit();
             if text.len() + conditions.len() + word.len() >= TEXT_MAX_BYTES / 2 {
-                // A condition without ranks, so that the reader does not take the list for complete.
+                // A condition without ranks, so that the reader does not take the list for
+                // complete.
                 conditions.push_str(" ?");
                 break;
             }
@@ -113,8 +114,8 @@ impl WaitReport {
 }
 
 impl QueueLengths {
-    /// The queues of some ranks, such as `2 receives posted, 0 to 1 messages not asked for`. A queue
-    /// that is empty on all of them is left out.
+    /// The queues of some ranks, such as `2 receives posted, 0 to 1 messages not asked for`. A
+    /// queue that is empty on all of them is left out.
     pub fn describe(ranks: &[Self]) -> String {
         let one = |length: fn(&Self) -> usize, noun: &str, state: &str| {
             let least = ranks.iter().map(length).min()?;

@@ -1,75 +1,77 @@
-//! Who passes into the process lock without locking its mutex, and what that costs the others.
+//! Which thread enters the process lock without locking its mutex, and what that costs the others.
 //!
 //! ```text
-//!             the flag is for   lock                            visit
-//!   anyone    every call        held = true; still so? inside   stop, inside, start again
-//!   owner     the owner's       the same                        the same
-//!             other calls       stop, inside ──> met
-//!   met       nobody            mutex                           mutex
-//!                               many in a row by the owner ──> owner
+//!   word      biased to     lock                            visit
+//!   all       every call    held = true; word unchanged?    revoke, inside, restore
+//!   owner     the owner     the same                        the same
+//!             other calls   revoke, inside ──> unbiased
+//!   unbiased  no thread     mutex                           mutex
+//!                           many consecutive calls by the owner ──> owner
 //!
-//!   stop      with the mutex: word = visited, membarrier(2), wait for held = false
+//!   revoke    with the mutex: word = revoked, membarrier(2), wait for held = false
 //! ```
 //!
-//! Who has the flag pays for no atomic read-modify-write: a store, a load, and where the flag is
-//! a thread's, the question which thread this is. The other side pays for both fences. So the
-//! flag is only worth it where others come seldom: the calls of a second thread take it away, and
-//! the owner gets it back when its calls have had the mutex to themselves for a while ([`REBIAS_CALLS`]), as
-//! those of a main thread whose helper came once. Visits leave it where it is.
+//! A thread with the bias executes no atomic read-modify-write: only a store and a load, and, if
+//! the bias belongs to one thread, a comparison with the current thread. The other side pays for
+//! both fences. So the bias is worth it only if other threads enter rarely: a call of a second
+//! thread removes it, and the owner gets it back after [`REBIAS_CALLS`] calls alone with the mutex,
+//! such as those of a main thread after one call of a helper thread. Visits do not change the bias.
 //!
-//! There is one owner for ever, or none where calls never overlapped first. For a thread may have
-//! seen that the flag is its own, and not have said yet that it is inside: were the flag another
-//! thread's when it does so, it would clear what that one said.
+//! The owner never changes, and there is none if calls could not overlap at first. The reason: a
+//! thread may have read that the bias is its own without having set `held` yet. If the bias
+//! belonged to another thread by the time it sets `held`, it would clear the `held` of that thread.
 //!
-//! Guaranteed, in all interleavings (`models/src/biased_lock.rs`): one thread at a time is inside; it sees what
-//! those before it wrote; who waits for `held` with the mutex locked gets in as soon as whoever has
-//! the flag leaves, which it is told of ([`BiasedLock::is_revoked`]). A thread that waits for the mutex
-//! waits as that mutex lets it. Numbers of threads that have ended may be used again; the new
-//! thread is the owner then, and the old one cannot be inside.
+//! Guaranteed in all interleavings (`models/src/biased_lock.rs`): one thread at a time is inside,
+//! and it sees what earlier threads have written. A thread that holds the mutex and waits for
+//! `held` enters as soon as the thread inside leaves, which learns of it by
+//! [`BiasedLock::is_revoked`]. A thread that waits for the mutex waits as long as the mutex makes
+//! it. The number of a thread that has ended may be used again: then the new thread is the owner,
+//! and the old one cannot be inside.
 //!
-//! It does not know the mutex, nor what is behind it.
+//! Not known here: the mutex, and the value that the lock protects.
 
 use super::biased_lock_primitive::{
     AtomicBool, AtomicU32, AtomicUsize, Ordering, REBIAS_CALLS, has_heavy_fence, heavy_fence,
     light_fence, this_thread, yield_now,
 };
 
-/// Nobody has the flag.
+/// No thread has the bias.
 pub(crate) const UNBIASED: usize = 0;
-/// Every call has it: they never overlap.
+/// Every call has the bias: calls never overlap.
 pub(crate) const BIASED_TO_ALL: usize = 1;
-/// It is stopped: somebody with the mutex is inside or about to be.
+/// The bias is revoked: a thread with the mutex is inside or about to enter.
 const REVOKED: usize = 2;
 // Every other value of the word is the owner, a thread (`this_thread` gives no small number).
 
-/// No thread has that number: there will be no owner.
+/// There will be no owner: no thread has this number.
 pub(crate) const NO_OWNER: usize = usize::MAX;
 
-/// The flag and whose it is.
+/// The bias and its owner.
 pub(crate) struct BiasedLock {
     /// `UNBIASED`, `BIASED_TO_ALL`, `REVOKED` or the owner. Changes with the mutex locked.
     pub(crate) word: AtomicUsize,
-    /// Whether somebody is inside by the flag.
+    /// Whether a thread is inside by the bias.
     pub(crate) held: AtomicBool,
-    /// The thread that may have the flag alone; 0 until that is decided. Used with the mutex locked.
+    /// The thread that may have the bias alone; 0 until that is decided. Used with the mutex
+    /// locked.
     pub(crate) owner: AtomicUsize,
-    /// Its calls in a row that had the mutex to themselves. Used with the mutex locked.
+    /// Its consecutive calls while no other thread waited. Used with the mutex locked.
     pub(crate) owner_streak: AtomicU32,
 }
 
-/// How a thread came in.
+/// How a thread entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LockEntry {
-    /// By the flag.
+    /// By the bias.
     Flag,
     /// By the mutex.
     Mutex,
-    /// By the mutex, and the flag is stopped, which is `flag`'s otherwise.
+    /// By the mutex, with the bias revoked; `flag` is the word to restore.
     Visit { flag: usize },
 }
 
 impl BiasedLock {
-    /// Enters by the flag, without the mutex. False if that is not possible now, or not for this
+    /// Enters by the bias, without the mutex. False if that is not possible now, or not for this
     /// thread.
     ///
     /// # Panics
@@ -77,14 +79,14 @@ impl BiasedLock {
     #[inline]
     pub(crate) fn try_enter(&self) -> bool {
         let word = self.word.load(Ordering::Relaxed);
-        // Below MPI_THREAD_MULTIPLE it is enough to look.
+        // Below MPI_THREAD_MULTIPLE the first comparison is enough.
         if word != BIASED_TO_ALL && (word == UNBIASED || word == REVOKED || word != this_thread()) {
             return false;
         }
         self.assert_free();
         self.held.store(true, Ordering::Relaxed);
-        // Whoever stops the flag has the other half: it sees `held`, or we see the word. Acquire:
-        // what those wrote who stopped it before.
+        // The thread that revokes the bias executes the other fence: it sees `held`, or this thread
+        // sees the word. Acquire: what earlier holders of the mutex wrote.
         light_fence();
         if self.word.load(Ordering::Acquire) == word {
             return true;
@@ -99,7 +101,7 @@ impl BiasedLock {
         self.held.store(false, Ordering::Release);
     }
 
-    /// Whether somebody waits for whoever is inside by the flag.
+    /// Whether a thread waits for the thread that is inside by the bias.
     #[inline]
     pub(crate) fn is_revoked(&self) -> bool {
         self.word.load(Ordering::Relaxed) == REVOKED
@@ -117,7 +119,7 @@ impl BiasedLock {
             return LockEntry::Mutex;
         }
         if !visits && (word == BIASED_TO_ALL || word == this_thread()) {
-            // It was stopped when this call came, and is not any more.
+            // The bias was revoked when this call began, and has been restored.
             self.assert_free();
             self.held.store(true, Ordering::Relaxed);
             return LockEntry::Flag;
@@ -142,9 +144,9 @@ impl BiasedLock {
         }
     }
 
-    /// Says from inside, with the mutex locked, whether calls may overlap from now on. If so, the
-    /// flag is this thread's for now, if it is the owner or the first to ask. Nobody has it where
-    /// there is no membarrier(2).
+    /// Sets from inside, with the mutex locked, whether calls may overlap from now on. If they may,
+    /// this thread gets the bias if it is the owner or the first caller. Without membarrier(2) no
+    /// thread has the bias.
     pub(crate) fn set_overlapping(&self, met: bool) {
         let thread = this_thread();
         if self.owner.load(Ordering::Relaxed) == 0 {
@@ -165,7 +167,7 @@ impl BiasedLock {
         );
     }
 
-    /// Nobody is inside by the flag when this returns, nor comes in before the word changes.
+    /// Revokes the bias: no thread is inside by it afterwards, or enters before the word changes.
     fn revoke(&self) {
         self.word.store(REVOKED, Ordering::SeqCst);
         heavy_fence();
@@ -174,7 +176,7 @@ impl BiasedLock {
         }
     }
 
-    /// A thread has entered by the mutex, which is the lock.
+    /// Counts a call that has entered by the mutex.
     fn count_owner_calls(&self, is_contended: bool) {
         let owner = self.owner.load(Ordering::Relaxed);
         let is_alone = !is_contended && owner != 0 && owner == this_thread();

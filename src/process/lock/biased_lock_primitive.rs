@@ -1,4 +1,5 @@
-//! What [`super::biased_lock`] is made of. For the model checker: `models/src/biased_lock.rs`.
+//! Atomics and fences of [`super::biased_lock`]. The model checker has its own:
+//! `models/src/biased_lock.rs`.
 
 pub use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
@@ -7,8 +8,8 @@ pub use std::thread::yield_now;
 
 use platform::sys::membarrier;
 
-/// The bias returns after so many calls of the owner in a row while no other thread waits. To
-/// revoke it costs some microseconds; so many calls with the mutex cost more than with the bias.
+/// The consecutive calls of the owner without a waiting thread after which the bias returns. To
+/// revoke it costs some microseconds; this many calls with the mutex cost more.
 pub const REBIAS_CALLS: u32 = 1000;
 
 /// Whether [`heavy_fence`] works from now on.

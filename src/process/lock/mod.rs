@@ -1,20 +1,20 @@
-//! The process lock: one thread at a time inside MPI, for nothing where calls never overlap.
+//! The process lock: one thread at a time inside MPI, without cost if calls never overlap.
 //!
 //! ```text
-//!   lock ── the flag is ours? ── yes ──> inside (no atomic read-modify-write)
-//!                             \─ no ─> mutex, stop the flag if somebody has it ──> inside
-//!   visit ───────────────────────────> the same, and the flag stays whose it is
+//!   lock ── biased to this thread? ── yes ──> inside (no atomic read-modify-write)
+//!                                  \─ no ──> mutex, revoke the bias ──> inside
+//!   visit ──────────────────────────────────> the same; the bias is restored afterwards
 //! ```
 //!
-//! Below `MPI_THREAD_MULTIPLE` the application has promised that calls never overlap, so a plain
-//! flag is enough, which also finds broken promises. Only what the standard wants to be safe at any
-//! time from any thread (MPI 5.0 §11.4.1: information, error codes) and threads of the library may
-//! come in between: such a visitor announces itself. At `MPI_THREAD_MULTIPLE` the flag is that of
-//! the thread that initialized until the call of another one needs the lock, and again when its
-//! calls have been alone for a while. Otherwise the lock is a mutex. `bias` is the protocol, and has the
-//! guarantees.
+//! Below `MPI_THREAD_MULTIPLE` the application has promised that calls never overlap, so a flag is
+//! enough; it also detects broken promises. Only calls that the standard allows at any time from
+//! any thread (MPI 5.0 §11.4.1: information, error codes) and threads of the library may come in
+//! between; they *visit*. At `MPI_THREAD_MULTIPLE` the lock is biased to the thread that
+//! initialized, until another thread needs the lock, and again after that thread has called alone
+//! for a while. Otherwise the lock is a mutex. `biased_lock` has the protocol and its guarantees.
 //!
-//! Who holds the lock for long asks [`Guard::is_contended`] and lets others in ([`Guard::hand_off`]).
+//! A thread that holds the lock for long checks [`Guard::is_contended`] and hands the lock over
+//! ([`Guard::hand_off`]).
 #![allow(unsafe_code)]
 
 mod biased_lock;
@@ -29,8 +29,8 @@ use parking_lot::lock_api::{RawMutex as _, RawMutexFair as _};
 
 use biased_lock::{BiasedLock, LockEntry, UNBIASED};
 
-/// How often to look whether who wanted the lock has it, about 1 µs. A spinning thread needs no
-/// more; one that sleeps got the lock from the fair unlock.
+/// How often to check whether the waiting thread has taken the lock, about 1 µs. A spinning thread
+/// needs no longer; a sleeping thread gets the lock by the fair unlock.
 const HANDOFF_SPINS: u32 = 50;
 
 /// A value that one thread at a time may use.
@@ -42,20 +42,21 @@ pub(crate) struct ProcessLock<T> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: `Guard` is the only way to the value, and there is one at a time (see `ProcessLock::lock`).
+// SAFETY: only a `Guard` gives access to the value, and there is one at a time
+// (`ProcessLock::lock`).
 unsafe impl<T: Send> Sync for ProcessLock<T> {}
 
 /// The lock, held.
 pub(crate) struct Guard<'a, T> {
     lock: &'a ProcessLock<T>,
-    /// How it came in; `None`: it has left again.
+    /// How the thread entered; `None` while it has left.
     entry: Option<LockEntry>,
-    /// Whether this is a visit: then it comes back as one, too.
+    /// Whether this is a visit; then the thread re-enters as a visitor.
     visits: bool,
 }
 
 impl<T> ProcessLock<T> {
-    /// A lock for threads that may meet.
+    /// An unbiased lock.
     pub(crate) const fn new(value: T) -> Self {
         let bias = BiasedLock {
             word: AtomicUsize::new(UNBIASED),
@@ -71,17 +72,17 @@ impl<T> ProcessLock<T> {
         }
     }
 
-    /// Enters.
+    /// Locks.
     ///
     /// # Panics
-    /// If another thread is inside although the application promised that none would be.
+    /// If calls overlap although the application has promised that they do not.
     #[inline]
     pub(crate) fn lock(&self) -> Guard<'_, T> {
         Guard { lock: self, entry: Some(self.enter()), visits: false }
     }
 
-    /// Enters from any thread at any time, at the price of a system call where others enter by the
-    /// flag, which they still do afterwards.
+    /// Locks from any thread at any time. If the lock is biased this takes a system call; the bias
+    /// stays.
     pub(crate) fn visit(&self) -> Guard<'_, T> {
         Guard { lock: self, entry: Some(self.enter_mutex(true)), visits: true }
     }
@@ -101,7 +102,7 @@ impl<T> ProcessLock<T> {
         let entry =
             self.bias.enter_locked(visits, self.waiting_threads.load(Ordering::Relaxed) > 0);
         if entry == LockEntry::Flag {
-            // SAFETY: this thread has locked it, above.
+            // SAFETY: this thread has locked the mutex, above.
             unsafe { self.mutex.unlock() };
         }
         entry
@@ -109,12 +110,13 @@ impl<T> ProcessLock<T> {
 }
 
 impl<T> Guard<'_, T> {
-    /// Says whether calls may overlap from now on. They may wherever membarrier(2) is missing.
+    /// Sets whether calls may overlap from now on. Without membarrier(2) the lock allows it in any
+    /// case.
     ///
     /// # Panics
     /// If this is not the guard of a visit.
     pub(crate) fn set_overlapping(&mut self, met: bool) {
-        assert!(self.visits, "only a visitor may decide");
+        assert!(self.visits, "only a visitor may decide whether calls overlap");
         self.lock.bias.set_overlapping(met);
         self.entry = Some(LockEntry::Mutex);
     }
@@ -128,7 +130,7 @@ impl<T> Guard<'_, T> {
         }
     }
 
-    /// Does something with the lock free.
+    /// Runs `body` with the lock free.
     #[inline]
     pub(crate) fn unlocked<R>(&mut self, body: impl FnOnce() -> R) -> R {
         self.leave(false);
@@ -137,7 +139,7 @@ impl<T> Guard<'_, T> {
         result
     }
 
-    /// Lets a thread in that wants the lock, before this one goes on.
+    /// Lets a waiting thread take the lock first.
     #[cold]
     pub(crate) fn hand_off(&mut self) {
         self.leave(true);
@@ -167,7 +169,7 @@ impl<T> Guard<'_, T> {
 
     fn leave_mutex(&self, entry: LockEntry, fairly: bool) {
         self.lock.bias.leave_locked(entry);
-        // SAFETY: this guard's thread locked the mutex when it entered, and leaves once.
+        // SAFETY: the thread of this guard locked the mutex when it entered, and leaves once.
         unsafe {
             if fairly {
                 self.lock.mutex.unlock_fair();
@@ -183,8 +185,8 @@ impl<T> Deref for Guard<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: this guard is the only one that has not left (see `ProcessLock`), and one that has
-        // left is borrowed by the function that made it leave.
+        // SAFETY: of all guards only this one has not left (`ProcessLock`); a guard that has left
+        // is borrowed by the function that made it leave.
         unsafe { &*self.lock.value.get() }
     }
 }
@@ -211,7 +213,7 @@ mod tests {
     use platform::sys::membarrier;
 
     #[test]
-    fn threads_that_meet_take_turns() {
+    fn threads_whose_calls_overlap_take_turns() {
         let lock = ProcessLock::new(0);
         std::thread::scope(|scope| {
             for _ in 0..4 {
@@ -222,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn visitors_come_between_calls() {
+    fn visitors_enter_between_calls() {
         let lock = ProcessLock::new(0);
         lock.visit().set_overlapping(false);
         std::thread::scope(|scope| {
@@ -234,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_visitor_comes_back_as_one() {
+    fn a_visitor_re_enters_as_a_visitor() {
         let lock = ProcessLock::new(0);
         lock.visit().set_overlapping(false);
         std::thread::scope(|scope| {
@@ -253,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn the_flag_goes_from_thread_to_thread() {
+    fn the_bias_is_revoked_and_restored_by_several_threads() {
         let lock = ProcessLock::new(0);
         lock.visit().set_overlapping(true);
         let calls = 10 * REBIAS_CALLS;
@@ -273,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn the_flag_is_whose_calls_are_alone() {
+    fn the_bias_is_that_of_the_owner_while_its_calls_are_alone() {
         if !membarrier::register_threads() {
             return;
         }
@@ -297,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn who_holds_the_lock_lets_others_in() {
+    fn a_holder_hands_the_lock_over() {
         for met in [true, false] {
             let lock = ProcessLock::new(0);
             lock.visit().set_overlapping(met);
@@ -314,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kind_changes_while_others_call() {
+    fn the_bias_may_be_set_while_other_threads_call() {
         let lock = ProcessLock::new(0);
         std::thread::scope(|scope| {
             for _ in 0..2 {

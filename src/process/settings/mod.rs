@@ -40,8 +40,8 @@ pub(crate) enum ProgressMode {
 
 impl ProgressMode {
     /// What that comes to for `ranks` local ranks on `processors` processors. A rank alone has
-    /// nothing that goes on without calls, and where ranks share processors, the thread of one would
-    /// run in the time of another one that computes.
+    /// nothing that goes on without calls, and where ranks share processors, the thread of one
+    /// would run in the time of another one that computes.
     pub(crate) fn resolve(self, ranks: usize, processors: usize) -> Self {
         match self {
             Self::Auto if ranks == 1 || ranks > processors => Self::Polling,

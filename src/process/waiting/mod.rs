@@ -1,9 +1,9 @@
 //! Waiting calls: poll, execute reductions of the application, yield, and sleep with the lock free.
 //!
 //! All calls wait by one function. If several threads wait, one polls and the others park. A thread
-//! that finds the wait of another thread complete, in a poll or in any call, ends that wait on behalf
-//! of its owner and wakes the owner (`waiters` has the protocol). Calls that never overlap use the
-//! same function and meet no other thread.
+//! that finds the wait of another thread complete, in a poll or in any call, ends that wait on
+//! behalf of its owner and wakes the owner (`waiters` has the protocol). Calls that never overlap
+//! use the same function and meet no other thread.
 //!
 //! The progress thread (`progress_thread`) polls and sleeps by the same functions. In the mode
 //! `delegate` only that thread polls, and every call parks.
@@ -75,8 +75,8 @@ struct OwnCall<'a, S, T, D, R> {
 /// The call of a thread that has freed the lock, in [`CallWaiters`].
 pub(crate) struct ParkedCall(*mut dyn WaitingCall);
 
-// SAFETY: only the thread that holds the lock uses a call, so one thread at a time. The call refers to
-// memory of the application, and to values of the library that are otherwise behind the lock.
+// SAFETY: only the thread that holds the lock uses a call, so one thread at a time. The call refers
+// to memory of the application, and to values of the library that are otherwise behind the lock.
 unsafe impl Send for ParkedCall {}
 
 impl ParkedCall {
@@ -92,8 +92,8 @@ impl ParkedCall {
     }
 
     fn call(&mut self) -> &mut dyn WaitingCall {
-        // SAFETY: the call is among the waiters and the lock is held (`new`), so the call is alive and
-        // no other thread uses it.
+        // SAFETY: the call is among the waiters and the lock is held (`new`), so the call is alive
+        // and no other thread uses it.
         unsafe { &mut *self.0 }
     }
 }
@@ -346,8 +346,8 @@ fn park(state: &mut Guard<'_, ProcessState>, call: &mut impl WaitingCall) -> Res
         running.wait_policy.for_parked_thread()
     };
     call.wait_id();
-    // SAFETY: the call is not used before it has left the waiters: `remove` below, or the thread that
-    // completed it, takes it out.
+    // SAFETY: the call is not used before it has left the waiters: `remove` below, or the thread
+    // that completed it, takes it out.
     let parked = unsafe { ParkedCall::new(call) };
     let (id, parker) = running.waiters.park(parked);
     state.unlocked(|| wait_parked(&parker, policy));
@@ -367,8 +367,8 @@ fn wait_parked(parker: &Parker, policy: WaitPolicy) {
     }
 }
 
-/// Arms the device, polls and checks once more, and sleeps with the lock free if nothing arrived. True
-/// if the call has completed meanwhile. Without a call the caller is the progress thread.
+/// Arms the device, polls and checks once more, and sleeps with the lock free if nothing arrived.
+/// True if the call has completed meanwhile. Without a call the caller is the progress thread.
 pub(super) fn sleep(
     state: &mut Guard<'_, ProcessState>, mut call: Option<ParkedCall>,
 ) -> Result<bool> {

@@ -1,9 +1,9 @@
-//! What a thread that waits for another one of its process listens to.
+//! Where one thread sleeps until another thread of its process wakes it.
 //!
 //! ```text
-//!   Quiet ── sleep (the listener) ──> Asleep ── ring ──> Rung, one futex wake
-//!    ▲└──────────────────────────────────────── ring ──> Rung, no system call
-//!    └─────────────── answer (the listener) ───────────────┘
+//!   Empty ── park ──> Parked ── notify ──> Notified, one futex wake
+//!    ▲└──────────────────────── notify ──> Notified, no system call
+//!    └────────────── reset ───────────────────┘
 //! ```
 
 use std::time::Duration;
@@ -17,48 +17,46 @@ const NOTIFIED: u32 = 2;
 /// How a sleep for a limited time ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ParkOutcome {
-    /// It did not begin: the bell had been rung.
+    /// The thread did not sleep: it was notified before.
     AlreadyNotified,
-    /// The bell rang.
+    /// The thread was notified while it slept.
     Notified,
-    /// By its length.
+    /// The time ended.
     TimedOut,
 }
 
-/// A bell for one listener.
+/// A place for one thread to sleep.
 pub(crate) struct Parker {
     word: AtomicU32,
 }
 
 impl Parker {
-    /// A bell that nobody has rung.
     pub(crate) fn new() -> Self {
         Self { word: AtomicU32::new(EMPTY) }
     }
 
-    /// Wakes the listener. What was written before, it sees.
+    /// Wakes the thread, which sees everything that the caller has written.
     pub(crate) fn notify(&self) {
         if self.word.swap(NOTIFIED, Ordering::SeqCst) == PARKED {
             wake(&self.word);
         }
     }
 
-    /// Whether it has been rung.
     pub(crate) fn is_notified(&self) -> bool {
         self.word.load(Ordering::Acquire) == NOTIFIED
     }
 
-    /// Sleeps until it is rung.
+    /// Sleeps until notified.
     pub(crate) fn park(&self) {
         let (order, failed) = (Ordering::SeqCst, Ordering::Acquire);
-        // It fails if the bell was rung, and nobody sleeps then.
+        // The exchange fails if the thread was notified; then it does not sleep.
         let _ = self.word.compare_exchange(EMPTY, PARKED, order, failed);
         while !self.is_notified() {
             wait(&self.word, PARKED, None);
         }
     }
 
-    /// Sleeps until it is rung, or about so long, unless it has been rung already, and answers it.
+    /// Sleeps until notified, for about `longest` at most, and resets the notification.
     pub(crate) fn park_timeout(&self, longest: Duration) -> ParkOutcome {
         let (order, failed) = (Ordering::SeqCst, Ordering::Acquire);
         if self.word.compare_exchange(EMPTY, PARKED, order, failed).is_ok() {
@@ -69,7 +67,7 @@ impl Parker {
         ParkOutcome::AlreadyNotified
     }
 
-    /// Makes it quiet; whether it had been rung. What the ringer wrote before, the listener sees.
+    /// Resets the notification; whether there was one. The caller sees what its sender has written.
     fn reset(&self) -> bool {
         self.word.swap(EMPTY, Ordering::SeqCst) == NOTIFIED
     }

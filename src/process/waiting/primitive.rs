@@ -1,4 +1,5 @@
-//! What [`super::parker`] is made of. For the model checker: `models/src/parker_primitive.rs`.
+//! Atomics and futex calls of [`super::parker`]. The model checker has its own:
+//! `models/src/parker_primitive.rs`.
 
 pub(crate) use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -6,12 +7,12 @@ use std::time::Duration;
 
 use platform::sys::futex;
 
-/// Sleeps while the word is `expected`, or shorter, but not much longer than `longest`.
+/// Sleeps while the word is `expected`, not much longer than `longest`. May return early.
 pub fn wait(word: &AtomicU32, expected: u32, longest: Option<Duration>) {
     futex::wait(word, expected, longest);
 }
 
-/// Wakes who sleeps on the word.
+/// Wakes all threads that sleep on the word.
 pub fn wake(word: &AtomicU32) {
     futex::wake(word);
 }

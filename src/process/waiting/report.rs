@@ -25,8 +25,8 @@ struct LongestWait<'a> {
 }
 
 impl RunningMpi {
-    /// Passes all waits, that of the caller included, to the monitor; the text to print, if there is
-    /// any.
+    /// Passes all waits, that of the caller included, to the monitor; the text to print, if there
+    /// is any.
     #[cold]
     pub(super) fn check_waits<'a>(
         &'a mut self, own: Option<&'a mut (dyn WaitingCall + 'a)>,
@@ -62,8 +62,8 @@ impl RunningMpi {
 }
 
 impl LongestWait<'_> {
-    /// Whether every thread that may call MPI waits. Below `MPI_THREAD_MULTIPLE` no thread calls MPI
-    /// while another one waits in MPI.
+    /// Whether every thread that may call MPI waits. Below `MPI_THREAD_MULTIPLE` no thread calls
+    /// MPI while another one waits in MPI.
     fn all_threads_wait(&self) -> bool {
         let application_threads = || process::threads().saturating_sub(self.helper_threads);
         !self.has_thread_multiple || application_threads() <= self.waits

@@ -1,44 +1,45 @@
-//! What the progress thread sleeps on, as everybody sees it who holds the lock.
+//! How the progress thread sleeps, as every holder of the lock sees it.
 //!
 //! ```text
 //!          it sleeps on the device
-//!   Away ───────────────────────────> Armed ── a call polls: relieve, and disarm ──> Relieved
-//!    ▲  <───────── it wakes ────────────┘                                               │
-//!    └──────────── it wakes, or somebody rouses it ─────────────────────────────────────┘
+//!   Away ───────────────────────────> Armed ──── a call polls, and disarms the device ────> Disarmed
+//!    ▲  <───────── it wakes ────────────┘                                                      │
+//!    └──────────── it wakes, or is woken ──────────────────────────────────────────────────────┘
 //! ```
 //!
-//! A relieved thread sleeps on, and no packet wakes it: who needs it rouses it.
+//! In `Disarmed` the thread still sleeps and no packet wakes it; a caller that needs the thread
+//! wakes it.
 
-/// What the progress thread sleeps on, if there is one.
+/// How the progress thread sleeps, if there is one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum WaitState {
-    /// Not on the device.
+    /// It does not sleep on the device.
     #[default]
     Away,
-    /// On the device, which is armed for it.
+    /// It sleeps on the device, which is armed.
     Armed,
-    /// On the device, which is not armed for it any more.
+    /// It sleeps on the device, which has been disarmed.
     Disarmed,
 }
 
 impl WaitState {
-    /// Whether the device must stay armed for the thread.
+    /// Whether the device must remain armed for the thread.
     #[inline]
     pub(crate) fn is_armed(self) -> bool {
         self == Self::Armed
     }
 
-    /// A call polls instead. Whether the device need not be armed for the thread any more.
+    /// A call polls from now on; whether the device must be disarmed.
     #[inline]
     pub(crate) fn disarm(&mut self) -> bool {
-        let relieves = self.is_armed();
-        if relieves {
+        let was_armed = self.is_armed();
+        if was_armed {
             *self = Self::Disarmed;
         }
-        relieves
+        was_armed
     }
 
-    /// The thread is to wake up. Whether the device must be roused for that.
+    /// The thread must wake up; whether the device must wake it.
     pub(crate) fn wake(&mut self) -> bool {
         std::mem::take(self) != Self::Away
     }
