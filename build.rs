@@ -1,6 +1,6 @@
-//! The generated part of the library (`generator/mod.rs`). Link arguments of the shared library
-//! (`src/abi/mod.rs` says why each is there), and beside the library a link with the name that
-//! programs ask the loader for, so that they run from the build folder without an installation.
+//! Writes the generated part of the library (`generator/mod.rs`) and sets the link arguments of the
+//! shared library (`src/abi/mod.rs` has the reasons). Creates a link to the library with its loader
+//! name, so that programs run from the build folder without an installation.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -23,6 +23,6 @@ fn main() {
     }
     // OUT_DIR is <profile>/build/<package>/out; the library will be in <profile>.
     let profile = Path::new(&out).ancestors().nth(3).expect("three folders up");
-    // It may be there from the last time.
+    // The link may exist from an earlier build.
     drop(symlink("libmpi_abi.so", profile.join(SONAME)));
 }

@@ -1,20 +1,20 @@
-//! The functions of MPI 5.0: `functions.tsv` as values.
+//! Table of the functions of MPI 5.0: `functions.tsv` as values.
 //!
-//! One function a line. The columns that are read: `name`, `mpi5_chapter`, `c_prototype`, and
-//! `body`, which says where `PMPI_x` comes from:
+//! Each line has one function. Columns in use: `name`, `mpi5_chapter`, `c_prototype`, and `body`,
+//! the origin of `PMPI_x`:
 //!
 //! | `body` | |
 //! |---|---|
 //! | `hand` | a file of `src/abi` |
-//! | `int` | generated: widens its arguments and calls the `_c` form, which is there by hand |
-//! | `unsupported:win` | generated: reports an error to the handler of the argument `win` |
-//! | `unsupported:MPI_FILE_NULL` | the same, to the handler of files to be opened |
-//! | `unsupported:none` | the same, to the handler that is for no object |
-//! | `unsupported:tool` | the same, to none: the tool interface only returns its code |
-//! | `-` | nowhere: the standard ABI does not have this function |
+//! | `int` | generated: widens its arguments and calls the hand-written `_c` form |
+//! | `unsupported:win` | generated: raises an error on the object of the argument `win` |
+//! | `unsupported:MPI_FILE_NULL` | the same, with the default error handler of files |
+//! | `unsupported:none` | the same, with the error handler of calls without an object |
+//! | `unsupported:tool` | the same, without a handler: the tool interface only returns the code |
+//! | `-` | none: the function is not in the standard ABI |
 //!
-//! What is rendered from them is not known here. Who implements a function writes its body and says
-//! `hand` here, and `int` in the line of its `int` form; a line without a body does not compile.
+//! This module does not depend on the generated text. A new hand-written function has `hand` in its
+//! line, and `int` in the line of its `int` form; a line without a body does not compile.
 
 #![allow(dead_code, reason = "each includer takes what it needs")]
 
@@ -23,49 +23,49 @@ const TABLE: &str = include_str!("functions.tsv");
 /// A line of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Function {
-    /// As the standard writes it: `MPI_Send`.
+    /// Name in the standard, such as `MPI_Send`.
     pub name: &'static str,
-    /// The chapter of the standard that defines it.
+    /// Chapter of the standard.
     pub chapter: u32,
-    /// Its declaration in C, without a semicolon.
+    /// Declaration in C, without a semicolon.
     pub prototype: &'static str,
-    /// Where its body is.
+    /// Origin of the body.
     pub body: Body,
 }
 
-/// Where the body of a function is.
+/// Origin of the body of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// In a file of `src/abi`.
+    /// A file of `src/abi`.
     Hand,
-    /// It widens its arguments and calls the `_c` form.
+    /// Generated: widens the arguments and calls the `_c` form.
     IntForm,
-    /// It reports that the function is not supported.
+    /// Generated: reports an unsupported function.
     Unsupported(ErrorScope),
-    /// The standard ABI does not have the function.
+    /// None: the function is not in the standard ABI.
     Absent,
 }
 
-/// Which error handler a function that is not supported calls.
+/// Error handler for an unsupported function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorScope {
-    /// That of the object which this argument is a handle of.
+    /// The handler of the object in this argument.
     Argument(&'static str),
-    /// That of files to be opened.
+    /// The default handler of files.
     NewFile,
-    /// That for no object.
+    /// The handler of calls without an object.
     None,
-    /// None at all.
+    /// No handler.
     Tool,
 }
 
 impl Function {
-    /// Whether the standard ABI has it.
+    /// Whether the function is in the standard ABI.
     pub fn is_exported(&self) -> bool {
         self.body != Body::Absent
     }
 
-    /// Whether it does what the standard says.
+    /// Whether the library implements the function.
     pub fn is_supported(&self) -> bool {
         matches!(self.body, Body::Hand | Body::IntForm)
     }
@@ -74,7 +74,7 @@ impl Function {
 /// All functions of the table, in its order.
 ///
 /// # Panics
-/// If the table does not have the form that is described above.
+/// If the table does not have the format above.
 pub fn functions() -> Vec<Function> {
     let mut lines = TABLE.lines().map(|line| line.split('\t').collect::<Vec<_>>());
     let head = lines.next().expect("a head");

@@ -1,38 +1,38 @@
-//! `PMPI_x` with `int` counts, where it does nothing but widen its arguments for `PMPI_x_c`.
+//! `PMPI_x` with `int` counts that only widens its arguments for `PMPI_x_c`.
 //!
-//! How an argument is handed on follows from its types in both forms; where there is no rule, such
-//! as for an array of counts, the form is written by hand.
+//! The types of an argument in both forms select its conversion. Forms with other arguments, such
+//! as arrays of counts, are written by hand.
 //!
 //! | `int` form | `_c` form | |
 //! |---|---|---|
-//! | the same | | as it is |
+//! | the same | | unchanged |
 //! | `c_int` | `MPI_Count` | `.into()` |
-//! | `c_int` | `MPI_Aint` | `as`, which widens |
-//! | `MPI_Aint` | `MPI_Count` | `as`, which widens or changes nothing |
+//! | `c_int` | `MPI_Aint` | `as`, widening |
+//! | `MPI_Aint` | `MPI_Count` | `as`, widening or no change |
 //! | `*mut MPI_Aint` | `*mut MPI_Count` | a cast: equal widths (`src/abi/width.rs`) |
-//! | `*mut c_int` | `*mut MPI_Count` | a variable of this width in between, by `width::narrowed` |
+//! | `*mut c_int` | `*mut MPI_Count` | a temporary of the other width, by `width::narrowed` |
 //!
-//! There is one narrowed argument at most.
+//! A function has at most one narrowed argument.
 
 use super::functions::{Body, Function};
 use super::layout;
 use super::prototype::Prototype;
 
-/// Narrowed arguments that are read before they are written; C's types do not tell.
+/// Narrowed arguments that are read before they are written; C types do not show it.
 const IN_PLACE: &str = "position";
 
-/// What becomes of an argument.
+/// Conversion of an argument.
 enum Passing {
-    /// The expression that the `_c` form gets.
+    /// Expression for the `_c` form.
     Value(String),
-    /// The pointer of this name is to a variable of the other width.
+    /// Name of a pointer to a variable of the other width.
     Narrowed(String),
 }
 
-/// All of them.
+/// All `int` forms.
 ///
 /// # Panics
-/// If one has no `_c` form by hand, or an argument without a rule.
+/// If a function has no hand-written `_c` form, or an argument without a conversion.
 pub fn render(functions: &[Function]) -> String {
     functions
         .iter()

@@ -1,12 +1,12 @@
-//! Functions and calls in the layout of rustfmt with the settings of `rustfmt.toml`: what fits on a
-//! line is on one; parameters fill lines, arguments have one each.
+//! Functions and calls in the layout of rustfmt with the settings of `rustfmt.toml`: one line if it
+//! fits; otherwise parameters fill lines and arguments have one line each.
 
 use super::prototype::Prototype;
 
-/// Columns of a line.
+/// Maximum columns of a line.
 const WIDTH: usize = 100;
 
-/// An exported function `PMPI_x` with this documentation; each line of `body` is indented already.
+/// An exported function `PMPI_x` with this documentation; each line of `body` is already indented.
 pub fn function(name: &str, prototype: &Prototype, documentation: &str, body: &str) -> String {
     let head = format!("pub unsafe extern \"C\" fn P{name}(");
     let end = format!(") -> {} {{\n", prototype.result);
@@ -59,13 +59,13 @@ fn indent(level: usize) -> String {
     " ".repeat(4 * level)
 }
 
-/// Parameters in as few lines as they need.
+/// Parameters on as few lines as possible.
 fn filled(parameters: &[String]) -> String {
     let mut lines = vec![indent(1)];
     for (index, parameter) in parameters.iter().enumerate() {
         let line = lines.last_mut().expect("one at least");
         let is_first = line.trim().is_empty();
-        // rustfmt leaves a column for the blank before the next one.
+        // rustfmt reserves a column for the space before the next parameter.
         let room = WIDTH - usize::from(index + 1 < parameters.len());
         if !is_first && line.len() + format!(" {parameter},").len() > room {
             lines.push(format!("{}{parameter},", indent(1)));

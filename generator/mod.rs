@@ -1,5 +1,5 @@
-//! What is made from the table of functions, `functions.tsv`: bodies that have no thought of their
-//! own, and the profiling interface. `build.rs` includes this; tests and `fortran/generator` take
+//! Code generated from the table of functions, `functions.tsv`: bodies without logic of their own,
+//! and the profiling interface. `build.rs` includes this module; tests and `fortran/generator` use
 //! the table and the prototypes.
 //!
 //! ```text
@@ -8,9 +8,9 @@
 //!                  unsupported.rs
 //! ```
 //!
-//! The result is plain Rust in the layout of rustfmt, one function after the other in the order of
-//! the table: a debugger steps through it in `target/*/build/suiro-*/out`. The modules of `src/abi`
-//! with the same names include it, and bring the names that it uses.
+//! The result is plain Rust in the layout of rustfmt, in the order of the table; a debugger can
+//! step through it in `target/*/build/suiro-*/out`. Modules of `src/abi` with the same names
+//! include it and import the names that it uses.
 
 pub mod functions;
 pub mod int_form;
@@ -21,7 +21,7 @@ pub mod unsupported;
 
 use functions::Function;
 
-/// The name and the text of each file.
+/// Name and text of each file.
 pub fn files(functions: &[Function]) -> [(&'static str, String); 3] {
     let files = [
         ("int_form.rs", int_form::render(functions)),

@@ -2,7 +2,7 @@
 
 use super::functions::Function;
 
-/// The list.
+/// The list as text.
 pub fn render(functions: &[Function]) -> String {
     let exported = functions.iter().filter(|function| function.is_exported());
     let pairs: String =

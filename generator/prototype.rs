@@ -1,18 +1,18 @@
-//! Declarations of C in Rust: what a function gives, and names and types of its arguments.
+//! C declarations in Rust: result type, names and types of the arguments.
 //!
-//! Types of MPI keep their names; those who render say where these are. The subset of C is what the
-//! standard uses: a type of one word, stars, `[]` and `[][3]`.
+//! MPI types keep their names; the including crate brings them into scope. The subset of C is that
+//! of the standard: a type of one word, stars, `[]` and `[][3]`.
 
 #![allow(dead_code, reason = "each includer takes what it needs")]
 
 /// A C function.
 #[derive(Clone, Debug)]
 pub struct Prototype {
-    /// Its result in Rust.
+    /// Result type in Rust.
     pub result: String,
-    /// Names and types in Rust of its arguments; a pointer to a function has the type's name alone.
+    /// Names and Rust types of the arguments; a function pointer has the type's name alone.
     pub arguments: Vec<(String, String)>,
-    /// Whether more may follow.
+    /// Whether the argument list is variadic.
     pub is_variadic: bool,
 }
 
@@ -36,12 +36,12 @@ impl Prototype {
     }
 }
 
-/// Whether a type is that of a pointer to a function.
+/// Whether a type is a function pointer.
 pub fn is_function(of: &str) -> bool {
     of.ends_with("_function") || of.ends_with("_function_c")
 }
 
-/// The Rust type and the name of `const int *name[]`.
+/// Rust type and name of a declaration such as `const int *name[]`.
 fn typed(declaration: &str) -> (String, String) {
     let (declaration, tail) = match declaration.find('[') {
         Some(at) => declaration.split_at(at),

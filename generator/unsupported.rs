@@ -1,14 +1,14 @@
-//! `PMPI_x` of functions that the library does not have yet: each reports its name through the
-//! error handler that the table says.
+//! `PMPI_x` of functions that the library does not support yet: each raises an error with its name
+//! on the error handler of the table.
 
 use super::functions::{Body, ErrorScope, Function};
 use super::layout;
 use super::prototype::Prototype;
 
-/// All of them.
+/// All unsupported functions.
 ///
 /// # Panics
-/// If one has no argument of the name in the table.
+/// If a function has no argument with the name in the table.
 pub fn render(functions: &[Function]) -> String {
     let rendered = functions.iter().filter_map(|function| match function.body {
         Body::Unsupported(scope) => Some(one(function, scope)),

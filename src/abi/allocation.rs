@@ -1,5 +1,5 @@
-//! Memory of `MPI_Alloc_mem` and of windows (MPI 5.0 §9.2, §12.2.2): from the heap, and known by
-//! address, so that `MPI_Free_mem` finds out what is none of its own.
+//! Memory of `MPI_Alloc_mem` and of windows (MPI 5.0 §9.2, §12.2.2), from the heap. A table of
+//! addresses lets `MPI_Free_mem` refuse memory that it does not own.
 #![allow(unsafe_code)]
 
 use std::alloc::{Layout, alloc, dealloc};
@@ -8,32 +8,32 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use platform::base::{ErrorClass, MpiError, Result};
 
-/// Alignment in bytes where the application asks for none: a cache line.
+/// Default alignment in bytes: a cache line.
 pub const ALIGNMENT: usize = 64;
 
-/// Who frees memory.
+/// Owner, which frees the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AllocationOwner {
     /// The application, by `MPI_Free_mem`.
     Application,
-    /// The window that it is of.
+    /// The window of the memory.
     Window,
 }
 
-/// What is allocated, by address.
+/// Layout of each allocation, by owner and address.
 type Allocated = BTreeMap<(AllocationOwner, usize), Layout>;
 
 static ALLOCATED: Mutex<Allocated> = Mutex::new(BTreeMap::new());
 
 fn allocated() -> MutexGuard<'static, Allocated> {
-    // Nothing between lock and unlock leaves the map half changed.
+    // No panic between lock and unlock leaves the map inconsistent.
     ALLOCATED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// `len` bytes at a multiple of `alignment`; never null, also for no bytes.
+/// Allocates `len` bytes at a multiple of `alignment`; never null, even if `len` is 0.
 ///
 /// # Errors
-/// `Arg` for an alignment that is no power of two, `NoMem` without memory.
+/// `Arg` for an alignment that is not a power of two, `NoMem` without memory.
 pub fn allocate(owner: AllocationOwner, len: usize, alignment: usize) -> Result<*mut u8> {
     if !alignment.is_power_of_two() {
         let why = format!("an alignment of {alignment} bytes is no power of two");
@@ -50,7 +50,7 @@ pub fn allocate(owner: AllocationOwner, len: usize, alignment: usize) -> Result<
     Ok(memory)
 }
 
-/// Frees what [`allocate`] gave to this owner.
+/// Frees memory that [`allocate`] returned for this owner.
 ///
 /// # Errors
 /// `Base` for any other address.
@@ -59,7 +59,8 @@ pub fn free(owner: AllocationOwner, address: usize) -> Result {
         let why = format!("{address:#x} is not memory of MPI_Alloc_mem");
         ErrorClass::Base.error(why)
     })?;
-    // SAFETY: `allocate` noted this address with this layout, and nobody has freed it since.
+    // SAFETY: `allocate` recorded this address with this layout, and the removal from the map makes
+    // this the only deallocation.
     unsafe { dealloc(std::ptr::with_exposed_provenance_mut(address), layout) };
     Ok(())
 }

@@ -23,7 +23,7 @@ use crate::process::{self, hardware};
 use platform::base::{ErrorClass, Result};
 use platform::sys::clock;
 
-/// Memory that suits communication.
+/// Allocates memory that suits communication.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Alloc_mem(
     size: MPI_Aint, info: MPI_Info, baseptr: *mut c_void,
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn PMPI_Free_mem(base: *mut c_void) -> c_int {
     finish(Scope::None, "MPI_Free_mem", allocation::free(AllocationOwner::Application, base.addr()))
 }
 
-/// An info object that names the hardware resources of the process.
+/// Creates an info object with the hardware resources of the process.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Get_hw_resource_info(hw_info: *mut MPI_Info) -> c_int {
     let places = hardware::resource_locations();
@@ -53,7 +53,7 @@ pub unsafe extern "C" fn PMPI_Get_hw_resource_info(hw_info: *mut MPI_Info) -> c_
     unsafe { store("MPI_Get_hw_resource_info", (hw_info, "hw_info"), |_| restrictions(&places)) }
 }
 
-/// The library's own name and version in a line, and which ABI it has in another.
+/// Name and version of the library on the first line, version of the ABI on the second.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Get_library_version(
     version: *mut c_char, resultlen: *mut c_int,
@@ -88,7 +88,7 @@ pub unsafe extern "C" fn PMPI_Get_version(version: *mut c_int, subversion: *mut 
     })
 }
 
-/// Control of a profiling tool; without a tool it does nothing.
+/// Controls a profiling tool; no effect without a tool.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Pcontrol(level: c_int) -> c_int {
     let _no_tool_listens = level;
@@ -107,13 +107,13 @@ pub unsafe extern "C" fn PMPI_Wtime() -> c_double {
     clock::monotonic_ns() as f64 * 1e-9
 }
 
-/// What `MPI_Get_library_version` gives. Bindings tell libraries apart by it: the first line is
-/// nobody else's, and the second has the name that the standard gives the library.
+/// Result of `MPI_Get_library_version`. Bindings identify a library by this text: the first line is
+/// unique to Suiro, the second has the name that the standard gives the library.
 const LIBRARY_VERSION: &str =
     concat!("Suiro ", env!("CARGO_PKG_VERSION"), " (MPI 5.0)\nmpi_abi 1.0 (standard ABI)");
 
-/// Each type of hardware resource that the machine shows, with whether the process may use only
-/// one of them (§9.1.2).
+/// Each type of hardware resource of the machine, with a flag: the process is restricted to one of
+/// them (§9.1.2).
 fn restrictions(places: &ResourceLocations) -> Result<Info> {
     let mut known = Info::default();
     for resource in Resource::ALL {
@@ -127,10 +127,10 @@ fn restrictions(places: &ResourceLocations) -> Result<Info> {
     Ok(known)
 }
 
-/// The alignment that hints ask for in bytes, at least that of a cache line (§9.2).
+/// Alignment in bytes from the hints, at least a cache line (§9.2).
 ///
 /// # Errors
-/// `InfoValue` for what is no number.
+/// `InfoValue` for a value that is not a number.
 pub(crate) fn alignment(hints: Option<&Info>) -> Result<usize> {
     let Some(hints) = hints else { return Ok(allocation::ALIGNMENT) };
     let Some(value) = hints.get(b"mpi_minimum_memory_alignment")? else {

@@ -28,7 +28,7 @@ pub unsafe extern "C" fn PMPI_Comm_get_name(
 /// Sets the name of a communicator.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_set_name(comm: MPI_Comm, comm_name: *const c_char) -> c_int {
-    // SAFETY: the caller gives a string that ends with a zero, or none.
+    // SAFETY: the caller gives a string that ends with a zero, or null.
     let name = unsafe { copy_text((comm_name, "comm_name"), MPI_MAX_OBJECT_NAME) };
     local("MPI_Comm_set_name", comm, |mpi| {
         mpi.comms.get_mut(number(comm))?.name = name?;
@@ -57,7 +57,7 @@ pub unsafe extern "C" fn PMPI_Type_get_name(
 pub unsafe extern "C" fn PMPI_Type_set_name(
     datatype: MPI_Datatype, type_name: *const c_char,
 ) -> c_int {
-    // SAFETY: the caller gives a string that ends with a zero, or none.
+    // SAFETY: the caller gives a string that ends with a zero, or null.
     let name = unsafe { copy_text((type_name, "type_name"), MPI_MAX_OBJECT_NAME) };
     early("MPI_Type_set_name", Scope::None, |objects| {
         objects.datatypes.get_mut(number(datatype))?.name = name?;
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn PMPI_Win_get_name(
 /// Sets the name of a window.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_set_name(win: MPI_Win, win_name: *const c_char) -> c_int {
-    // SAFETY: the caller gives a string that ends with a zero, or none.
+    // SAFETY: the caller gives a string that ends with a zero, or null.
     let name = unsafe { copy_text((win_name, "win_name"), MPI_MAX_OBJECT_NAME) };
     local("MPI_Win_set_name", win, |mpi| {
         mpi.windows.get_mut(number(win))?.name = name?;

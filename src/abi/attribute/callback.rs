@@ -1,8 +1,8 @@
-//! Calls of the copy and delete functions of attributes (MPI 5.0, §7.7), with the lock free.
+//! Calls of the copy and delete functions of attributes (MPI 5.0, §7.7), without the lock.
 //!
-//! The functions for communicators, datatypes and windows differ only in the name of the handle's
-//! type, so one signature serves all three. Those in Fortran get everything by reference, handles as
-//! integers and values in the width of their interface (§19.3.7).
+//! The functions for communicators, datatypes and windows differ only in the type name of the
+//! handle, so one signature serves all three. Fortran functions get all arguments by reference,
+//! handles as integers and values in the width of their interface (§19.3.7).
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -15,9 +15,10 @@ use crate::mpi::attribute::{
 use crate::mpi::handle::Handle;
 use platform::base::{ErrorCode, MpiError, Result};
 
-/// `MPI_COMM_NULL_COPY_FN` and `MPI_COMM_NULL_DELETE_FN`, and those of the other kinds.
+/// `MPI_COMM_NULL_COPY_FN`, `MPI_COMM_NULL_DELETE_FN` and the same constants of datatypes and
+/// windows.
 const NULL_FN: usize = 0;
-/// `MPI_COMM_DUP_FN`, and those of the other kinds.
+/// `MPI_COMM_DUP_FN` and the same constants of datatypes and windows.
 const DUP_FN: usize = 1;
 
 type CopyCallback = unsafe extern "C" fn(
@@ -35,7 +36,7 @@ type DeleteCallback = unsafe extern "C" fn(
     extra_state: *mut c_void,
 ) -> c_int;
 
-/// The copy and delete functions in Fortran, with values of type `V`.
+/// Copy function in Fortran with values of type `V`.
 type FortranCopyCallback<V> = unsafe extern "C" fn(
     object: *const c_int,
     keyval: *const c_int,
@@ -56,7 +57,7 @@ type FortranDeleteCallback<V> = unsafe extern "C" fn(
 /// Calls the delete function of an attribute of `object`.
 ///
 /// # Errors
-/// The code that the function returned.
+/// The error code of the function.
 pub(crate) fn delete(object: Handle, attribute: &Attribute) -> Result {
     let Attribute { keyval, value } = attribute;
     let KeyvalFunctions { language, delete, extra_state, .. } = keyval.functions;
@@ -64,8 +65,8 @@ pub(crate) fn delete(object: Handle, attribute: &Attribute) -> Result {
         return Ok(());
     }
     let address = delete as *const c_void;
-    // SAFETY: the address came as a delete function of this language to `MPI_*_create_keyval`
-    // (§7.7.2), and is called as the standard says.
+    // SAFETY: the address was registered as a delete function of this language with
+    // `MPI_*_create_keyval` (§7.7.2), and the arguments are those of the standard.
     let code = unsafe {
         match language {
             AttributeLanguage::C => {
@@ -92,11 +93,11 @@ pub(crate) fn delete(object: Handle, attribute: &Attribute) -> Result {
     succeeded(code, "delete", keyval.number)
 }
 
-/// Calls the copy functions of all attributes of `object`, which is being duplicated, oldest
-/// first, and puts what the new object gets into `copies`.
+/// Calls the copy functions of all attributes of `object` for a duplicate, oldest first, and adds
+/// the values of the new object to `copies`.
 ///
 /// # Errors
-/// The code that a function returned; those after it are not called.
+/// The error code of a function; later functions are not called.
 pub(crate) fn copy_all(object: Handle, attributes: &Attributes, copies: &mut Attributes) -> Result {
     for attribute in attributes.iter() {
         if let Some(value) = copy(object, attribute)? {
@@ -106,7 +107,7 @@ pub(crate) fn copy_all(object: Handle, attributes: &Attributes, copies: &mut Att
     Ok(())
 }
 
-/// The value that the new object gets, if any.
+/// Value for the new object, if any.
 fn copy(object: Handle, attribute: &Attribute) -> Result<Option<AttributeValue>> {
     let Attribute { keyval, value } = attribute;
     match (keyval.functions.copy, keyval.functions.language) {
@@ -146,7 +147,7 @@ fn copy_in_c(object: Handle, attribute: &Attribute) -> Result<Option<AttributeVa
     Ok((flag != 0).then(|| value.copied_in_c(copied)))
 }
 
-/// Calls a copy function whose values are of type `V`.
+/// Calls a copy function with values of type `V`.
 fn copy_in_fortran<V: std::marker::Copy>(
     object: Handle, attribute: &Attribute, mut extra: V, value: V,
 ) -> Result<Option<V>> {
@@ -159,7 +160,7 @@ fn copy_in_fortran<V: std::marker::Copy>(
         call(&object, &keyval.number, &mut extra, &value, &mut copied, &mut flag, &mut code);
     }
     succeeded(code, "copy", keyval.number)?;
-    // A LOGICAL: compilers have in common that the lowest bit tells.
+    // A LOGICAL: in all compilers the lowest bit decides.
     Ok((flag & 1 != 0).then_some(copied))
 }
 

@@ -1,5 +1,6 @@
-//! What libmpifort_abi needs of attributes beyond the standard's functions: values and functions of a
-//! key are marked as Fortran's (MPI 5.0 §19.3.7). The only exported symbols that are not MPI's.
+//! Functions for attributes that libmpifort_abi needs in addition to the standard: they mark values
+//! and functions of a key as Fortran's (MPI 5.0 §19.3.7). No other exported symbols are outside
+//! MPI.
 
 #![allow(unsafe_code)]
 
@@ -12,12 +13,13 @@ use crate::abi::types::MPI_Aint;
 use crate::mpi::attribute::{AttributeLanguage, AttributeValue, KeyvalFunctions, KeyvalKind};
 use platform::base::Result;
 
-/// Kinds of objects with attributes, as the Fortran library numbers them; any other is a window.
+/// Kinds of objects with attributes, numbered as in the Fortran library; any other is a window.
 const COMM: c_int = 0;
 const DATATYPE: c_int = 1;
 
-/// Makes a key for objects of kind `of` whose functions are in Fortran, with values of type INTEGER
-/// or, if `is_wide`, of kind `MPI_ADDRESS_KIND`. Null and `MPI_COMM_DUP_FN` mean what they do in C.
+/// Creates a key for objects of kind `of`. Its functions are in Fortran, with values of type
+/// INTEGER or, if `is_wide`, of kind `MPI_ADDRESS_KIND`. Null and `MPI_COMM_DUP_FN` mean the same
+/// as in C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn suiro_fortran_create_keyval(
     of: c_int, is_wide: c_int, copy: *const c_void, delete: *const c_void, keyval: *mut c_int,
@@ -38,7 +40,7 @@ pub unsafe extern "C" fn suiro_fortran_create_keyval(
     unsafe { create(name, of, functions, (keyval, "keyval")) }
 }
 
-/// An attribute of an object of kind `of`, if set, as Fortran sees it.
+/// Value of an attribute of an object of kind `of`, if set, in Fortran's representation.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn suiro_fortran_get_attr(
     of: c_int, object: *mut c_void, keyval: c_int, value: *mut MPI_Aint, flag: *mut c_int,
@@ -80,7 +82,7 @@ fn holder(of: c_int, object: *mut c_void) -> Holder {
     }
 }
 
-/// A value in Fortran. Predefined ones are integers there, not addresses of integers.
+/// Value in Fortran's representation: predefined values are integers, not addresses of integers.
 fn known(holder: Holder, keyval: c_int) -> Result<Option<MPI_Aint>> {
     let predefined = match holder {
         Holder::Comm(comm) => predefined(comm, keyval),
@@ -90,10 +92,11 @@ fn known(holder: Holder, keyval: c_int) -> Result<Option<MPI_Aint>> {
     let Some(address) = predefined else { return holder.get(keyval, AttributeValue::in_fortran) };
     Ok(address?.map(|address| match keyval {
         MPI_WIN_BASE => address as MPI_Aint,
-        // SAFETY: the address of an integer of this size, which is there as long as the window, and
-        // that of `MPI_WIN_SIZE` has the other one.
+        // SAFETY: the address of an integer of this size, valid as long as the window;
+        // `MPI_WIN_SIZE` has an `MPI_Aint`.
         MPI_WIN_SIZE => unsafe { *(address as *const MPI_Aint) },
-        // SAFETY: as above; those of communicators are there for ever.
+        // SAFETY: the address of a `c_int`, valid as long as the window; those of communicators are
+        // static.
         _ => unsafe { *(address as *const c_int) as MPI_Aint },
     }))
 }

@@ -141,7 +141,7 @@ pub unsafe extern "C" fn PMPI_Alltoallw_c(
     wait("MPI_Alltoallw", comm, body)
 }
 
-/// Returns when all processes of the communicator have called it.
+/// Returns after all processes of the communicator have entered the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Barrier(comm: MPI_Comm) -> c_int {
     let body = |_: &mut ProcessMpi| Ok(Call::barrier(number(comm)));
@@ -225,7 +225,7 @@ pub unsafe extern "C" fn PMPI_Reduce_c(
     wait("MPI_Reduce", comm, body)
 }
 
-/// Reduces, and gives each process a block of its own length.
+/// Reduces and scatters; each process has its own block length.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Reduce_scatter(
     sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: *const c_int, datatype: MPI_Datatype,
@@ -251,7 +251,7 @@ pub unsafe extern "C" fn PMPI_Reduce_scatter_c(
     wait("MPI_Reduce_scatter", comm, body)
 }
 
-/// Reduces, and gives each process a block of the same length.
+/// Reduces and scatters in blocks of equal length.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Reduce_scatter_block_c(
     sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: MPI_Count, datatype: MPI_Datatype,

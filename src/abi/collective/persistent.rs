@@ -1,4 +1,5 @@
-//! Persistent collective communication (MPI 5.0, §6.13): making the requests; `request` starts them.
+//! Persistent collective communication (MPI 5.0, §6.13): creation of requests. `request` starts
+//! them.
 
 #![allow(unsafe_code)]
 
@@ -16,7 +17,7 @@ use crate::abi::types::*;
 use crate::mpi::collective::calls::Call;
 use crate::process::ProcessMpi;
 
-/// Makes a persistent request for `MPI_Allgather`.
+/// Creates a persistent request for `MPI_Allgather`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Allgather_init_c(
     sendbuf: *const c_void, sendcount: MPI_Count, sendtype: MPI_Datatype, recvbuf: *mut c_void,
@@ -31,7 +32,7 @@ pub unsafe extern "C" fn PMPI_Allgather_init_c(
     unsafe { init("MPI_Allgather_init", (comm, info), request, body) }
 }
 
-/// Makes a persistent request for `MPI_Allgatherv`.
+/// Creates a persistent request for `MPI_Allgatherv`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Allgatherv_init(
     sendbuf: *const c_void, sendcount: c_int, sendtype: MPI_Datatype, recvbuf: *mut c_void,
@@ -62,7 +63,7 @@ pub unsafe extern "C" fn PMPI_Allgatherv_init_c(
     unsafe { init("MPI_Allgatherv_init", (comm, info), request, body) }
 }
 
-/// Makes a persistent request for `MPI_Allreduce`.
+/// Creates a persistent request for `MPI_Allreduce`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Allreduce_init_c(
     sendbuf: *const c_void, recvbuf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
@@ -75,7 +76,7 @@ pub unsafe extern "C" fn PMPI_Allreduce_init_c(
     unsafe { init("MPI_Allreduce_init", (comm, info), request, body) }
 }
 
-/// Makes a persistent request for `MPI_Alltoall`.
+/// Creates a persistent request for `MPI_Alltoall`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Alltoall_init_c(
     sendbuf: *const c_void, sendcount: MPI_Count, sendtype: MPI_Datatype, recvbuf: *mut c_void,
@@ -90,7 +91,7 @@ pub unsafe extern "C" fn PMPI_Alltoall_init_c(
     unsafe { init("MPI_Alltoall_init", (comm, info), request, body) }
 }
 
-/// Makes a persistent request for `MPI_Alltoallv`.
+/// Creates a persistent request for `MPI_Alltoallv`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Alltoallv_init(
     sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int,
@@ -123,7 +124,7 @@ pub unsafe extern "C" fn PMPI_Alltoallv_init_c(
     unsafe { init("MPI_Alltoallv_init", (comm, info), request, body) }
 }
 
-/// Makes a persistent request for `MPI_Alltoallw`.
+/// Creates a persistent request for `MPI_Alltoallw`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Alltoallw_init(
     sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int,
@@ -157,7 +158,7 @@ pub unsafe extern "C" fn PMPI_Alltoallw_init_c(
     unsafe { init("MPI_Alltoallw_init", (comm, info), request, body) }
 }
 
-/// Makes a persistent request for `MPI_Barrier`.
+/// Creates a persistent request for `MPI_Barrier`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Barrier_init(
     comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request,
@@ -167,7 +168,7 @@ pub unsafe extern "C" fn PMPI_Barrier_init(
     unsafe { init("MPI_Barrier_init", (comm, info), request, body) }
 }
 
-/// Makes a persistent request for `MPI_Bcast`.
+/// Creates a persistent request for `MPI_Bcast`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Bcast_init_c(
     buffer: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, root: c_int, comm: MPI_Comm,
@@ -180,7 +181,7 @@ pub unsafe extern "C" fn PMPI_Bcast_init_c(
     unsafe { init("MPI_Bcast_init", (comm, info), request, body) }
 }
 
-/// Makes a persistent request for `MPI_Exscan`.
+/// Creates a persistent request for `MPI_Exscan`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Exscan_init_c(
     sendbuf: *const c_void, recvbuf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
@@ -193,7 +194,7 @@ pub unsafe extern "C" fn PMPI_Exscan_init_c(
     unsafe { init("MPI_Exscan_init", (comm, info), request, body) }
 }
 
-/// Makes a persistent request for `MPI_Gather`.
+/// Creates a persistent request for `MPI_Gather`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Gather_init_c(
     sendbuf: *const c_void, sendcount: MPI_Count, sendtype: MPI_Datatype, recvbuf: *mut c_void,
@@ -208,7 +209,7 @@ pub unsafe extern "C" fn PMPI_Gather_init_c(
     unsafe { init("MPI_Gather_init", (comm, info), request, body) }
 }
 
-/// Makes a persistent request for `MPI_Gatherv`.
+/// Creates a persistent request for `MPI_Gatherv`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Gatherv_init(
     sendbuf: *const c_void, sendcount: c_int, sendtype: MPI_Datatype, recvbuf: *mut c_void,
@@ -239,7 +240,7 @@ pub unsafe extern "C" fn PMPI_Gatherv_init_c(
     unsafe { init("MPI_Gatherv_init", (comm, info), request, body) }
 }
 
-/// Makes a persistent request for `MPI_Reduce`.
+/// Creates a persistent request for `MPI_Reduce`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Reduce_init_c(
     sendbuf: *const c_void, recvbuf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
@@ -252,7 +253,7 @@ pub unsafe extern "C" fn PMPI_Reduce_init_c(
     unsafe { init("MPI_Reduce_init", (comm, info), request, body) }
 }
 
-/// Makes a persistent request for `MPI_Reduce_scatter_block`.
+/// Creates a persistent request for `MPI_Reduce_scatter_block`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Reduce_scatter_block_init_c(
     sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: MPI_Count, datatype: MPI_Datatype,
@@ -265,7 +266,7 @@ pub unsafe extern "C" fn PMPI_Reduce_scatter_block_init_c(
     unsafe { init("MPI_Reduce_scatter_block_init", (comm, info), request, body) }
 }
 
-/// Makes a persistent request for `MPI_Reduce_scatter`.
+/// Creates a persistent request for `MPI_Reduce_scatter`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Reduce_scatter_init(
     sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: *const c_int, datatype: MPI_Datatype,
@@ -293,7 +294,7 @@ pub unsafe extern "C" fn PMPI_Reduce_scatter_init_c(
     unsafe { init("MPI_Reduce_scatter_init", (comm, info), request, body) }
 }
 
-/// Makes a persistent request for `MPI_Scan`.
+/// Creates a persistent request for `MPI_Scan`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Scan_init_c(
     sendbuf: *const c_void, recvbuf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
@@ -306,7 +307,7 @@ pub unsafe extern "C" fn PMPI_Scan_init_c(
     unsafe { init("MPI_Scan_init", (comm, info), request, body) }
 }
 
-/// Makes a persistent request for `MPI_Scatter`.
+/// Creates a persistent request for `MPI_Scatter`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Scatter_init_c(
     sendbuf: *const c_void, sendcount: MPI_Count, sendtype: MPI_Datatype, recvbuf: *mut c_void,
@@ -321,7 +322,7 @@ pub unsafe extern "C" fn PMPI_Scatter_init_c(
     unsafe { init("MPI_Scatter_init", (comm, info), request, body) }
 }
 
-/// Makes a persistent request for `MPI_Scatterv`.
+/// Creates a persistent request for `MPI_Scatterv`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Scatterv_init(
     sendbuf: *const c_void, sendcounts: *const c_int, displs: *const c_int, sendtype: MPI_Datatype,

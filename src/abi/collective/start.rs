@@ -1,7 +1,7 @@
-//! What the forms of a collective operation have in common: from the arguments of C to an operation
-//! that is ready to start (MPI 5.0, chapter 6).
+//! Common part of all forms of a collective operation: from the arguments in C to an operation that
+//! is ready to start (MPI 5.0, chapter 6).
 //!
-//! Arguments that are not significant on a rank are not looked at.
+//! Arguments that are not significant on a rank are not read.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -22,7 +22,7 @@ use crate::mpi::op::Op;
 use crate::process::ProcessMpi;
 use platform::base::{ErrorClass, MpiError, Result};
 
-/// A buffer as C passes it: `count` elements of `datatype` at `buf`, for each rank or in all.
+/// A buffer in C: `count` elements of `datatype` at `buf`, for each rank or in all.
 #[derive(Clone, Copy)]
 pub(crate) struct Elements {
     pub(crate) buf: *const c_void,
@@ -30,7 +30,6 @@ pub(crate) struct Elements {
     datatype: MPI_Datatype,
 }
 
-/// Names the arguments of a buffer.
 #[inline]
 pub(crate) fn elements(
     buf: *const c_void, count: impl Into<MPI_Count>, datatype: MPI_Datatype,
@@ -38,21 +37,21 @@ pub(crate) fn elements(
     Elements { buf, count: count.into(), datatype }
 }
 
-/// A buffer with a block for each rank, as C passes it.
+/// A buffer in C with a block for each rank.
 #[derive(Clone, Copy)]
 pub(crate) struct BlockArguments {
-    /// From where displacements count.
+    /// Origin of displacements.
     pub(crate) buf: *const c_void,
-    /// Elements of each block.
+    /// Number of elements of each block.
     counts: Integers,
-    /// Where each block begins: in extents of the datatype or, if each has its own, in bytes.
+    /// Displacement of each block: in extents of the datatype or, if each block has its own, in
+    /// bytes.
     displacements: Integers,
-    /// What the blocks consist of.
+    /// Datatypes of the blocks.
     types: BlockTypes,
 }
 
 impl BlockArguments {
-    /// Names the arguments.
     pub(crate) fn new(
         buf: *const c_void, counts: Integers, displacements: Integers, types: BlockTypes,
     ) -> Self {
@@ -60,12 +59,11 @@ impl BlockArguments {
     }
 }
 
-/// The datatypes of blocks.
 #[derive(Clone, Copy)]
 pub(crate) enum BlockTypes {
-    /// All have this one.
+    /// One datatype for all blocks.
     One(MPI_Datatype),
-    /// Each has its own, in this array.
+    /// Array with a datatype for each block.
     Each(*const MPI_Datatype),
 }
 
@@ -77,7 +75,6 @@ pub(crate) struct ReductionArguments {
     op: MPI_Op,
 }
 
-/// Names the arguments of a reduction.
 #[inline]
 pub(crate) fn reduction(
     sendbuf: *const c_void, recvbuf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
@@ -118,7 +115,7 @@ pub(crate) unsafe fn begin(
 }
 
 /// Creates a persistent request for a collective call on `comm` and stores it. All processes of the
-/// communicator create these requests in the same order; they start in any order.
+/// communicator create these requests in the same order; the requests may start in any order.
 ///
 /// # Safety
 /// `request` is null or may be written.
@@ -146,10 +143,10 @@ pub(crate) unsafe fn init(
     finish(comm, name, created.map(|request| result.put_handle(request)))
 }
 
-/// How `op` combines elements of `datatype`.
+/// The function that combines elements of `datatype` with `op`.
 ///
 /// # Errors
-/// `Op`, `Type`; `Op` too if the operation is not for this datatype.
+/// `Op`, `Type`; also `Op` if the operation is not defined for this datatype.
 pub(crate) fn combining(
     objects: &Objects, op: MPI_Op, datatype: MPI_Datatype,
 ) -> Result<ReductionOperator> {
@@ -169,7 +166,7 @@ pub(crate) fn combining(
 /// `MPI_Bcast`.
 ///
 /// # Safety
-/// The standard's promise of the buffer.
+/// The standard's requirements for the buffer.
 #[inline]
 pub(crate) unsafe fn bcast(
     mpi: &mut ProcessMpi, buffer: Elements, root: c_int, comm: MPI_Comm,
@@ -186,7 +183,7 @@ pub(crate) unsafe fn bcast(
 /// `MPI_Gather`.
 ///
 /// # Safety
-/// The standard's promise of both buffers.
+/// The standard's requirements for both buffers.
 pub(crate) unsafe fn gather(
     mpi: &mut ProcessMpi, send: Elements, receive: Elements, root: c_int, comm: MPI_Comm,
 ) -> Result<Call> {
@@ -210,7 +207,7 @@ pub(crate) unsafe fn gather(
 /// `MPI_Gatherv`.
 ///
 /// # Safety
-/// The standard's promise of both buffers and of the arrays.
+/// The standard's requirements for both buffers and the arrays.
 pub(crate) unsafe fn gatherv(
     mpi: &mut ProcessMpi, send: Elements, receive: BlockArguments, root: c_int, comm: MPI_Comm,
 ) -> Result<Call> {
@@ -233,7 +230,7 @@ pub(crate) unsafe fn gatherv(
 /// `MPI_Scatter`.
 ///
 /// # Safety
-/// The standard's promise of both buffers.
+/// The standard's requirements for both buffers.
 pub(crate) unsafe fn scatter(
     mpi: &mut ProcessMpi, send: Elements, receive: Elements, root: c_int, comm: MPI_Comm,
 ) -> Result<Call> {
@@ -257,7 +254,7 @@ pub(crate) unsafe fn scatter(
 /// `MPI_Scatterv`.
 ///
 /// # Safety
-/// The standard's promise of both buffers and of the arrays.
+/// The standard's requirements for both buffers and the arrays.
 pub(crate) unsafe fn scatterv(
     mpi: &mut ProcessMpi, send: BlockArguments, receive: Elements, root: c_int, comm: MPI_Comm,
 ) -> Result<Call> {
@@ -280,7 +277,7 @@ pub(crate) unsafe fn scatterv(
 /// `MPI_Allgather`.
 ///
 /// # Safety
-/// The standard's promise of both buffers.
+/// The standard's requirements for both buffers.
 pub(crate) unsafe fn allgather(
     mpi: &mut ProcessMpi, send: Elements, receive: Elements, comm: MPI_Comm,
 ) -> Result<Call> {
@@ -295,7 +292,7 @@ pub(crate) unsafe fn allgather(
 /// `MPI_Allgatherv`.
 ///
 /// # Safety
-/// The standard's promise of both buffers and of the arrays.
+/// The standard's requirements for both buffers and the arrays.
 pub(crate) unsafe fn allgatherv(
     mpi: &mut ProcessMpi, send: Elements, receive: BlockArguments, comm: MPI_Comm,
 ) -> Result<Call> {
@@ -310,7 +307,7 @@ pub(crate) unsafe fn allgatherv(
 /// `MPI_Alltoall`.
 ///
 /// # Safety
-/// The standard's promise of both buffers.
+/// The standard's requirements for both buffers.
 pub(crate) unsafe fn alltoall(
     mpi: &mut ProcessMpi, send: Elements, receive: Elements, comm: MPI_Comm,
 ) -> Result<Call> {
@@ -326,7 +323,7 @@ pub(crate) unsafe fn alltoall(
 /// `MPI_Alltoallv` and `MPI_Ialltoallw`.
 ///
 /// # Safety
-/// The standard's promise of both buffers and of the arrays.
+/// The standard's requirements for both buffers and the arrays.
 pub(crate) unsafe fn alltoallv(
     mpi: &mut ProcessMpi, send: BlockArguments, receive: BlockArguments, comm: MPI_Comm,
 ) -> Result<Call> {
@@ -348,7 +345,7 @@ pub(crate) unsafe fn alltoallv(
 /// `MPI_Reduce`.
 ///
 /// # Safety
-/// The standard's promise of both buffers.
+/// The standard's requirements for both buffers.
 pub(crate) unsafe fn reduce(
     mpi: &mut ProcessMpi, ReductionArguments { send, receive, op }: ReductionArguments,
     root: c_int, comm: MPI_Comm,
@@ -373,7 +370,7 @@ pub(crate) unsafe fn reduce(
 /// `MPI_Allreduce`.
 ///
 /// # Safety
-/// The standard's promise of both buffers.
+/// The standard's requirements for both buffers.
 #[inline]
 pub(crate) unsafe fn allreduce(
     mpi: &mut ProcessMpi, ReductionArguments { send, receive, op }: ReductionArguments,
@@ -391,7 +388,7 @@ pub(crate) unsafe fn allreduce(
 /// `MPI_Reduce_scatter_block`: the count is that of one rank's block.
 ///
 /// # Safety
-/// The standard's promise of both buffers.
+/// The standard's requirements for both buffers.
 pub(crate) unsafe fn reduce_scatter_block(
     mpi: &mut ProcessMpi, ReductionArguments { send, receive, op }: ReductionArguments,
     comm: MPI_Comm,
@@ -408,11 +405,11 @@ pub(crate) unsafe fn reduce_scatter_block(
     mpi.reduce_scatter_block(number(comm), from, to, combining)
 }
 
-/// `MPI_Reduce_scatter`: `counts` has the elements of each rank's block, and stands for the count
-/// of the reduction.
+/// `MPI_Reduce_scatter`: `counts` has the number of elements of each rank's block and replaces the
+/// count of the reduction.
 ///
 /// # Safety
-/// The standard's promise of both buffers and of the array.
+/// The standard's requirements for both buffers and the array.
 pub(crate) unsafe fn reduce_scatter(
     mpi: &mut ProcessMpi, ReductionArguments { send, receive, op }: ReductionArguments,
     counts: Integers, comm: MPI_Comm,
@@ -441,7 +438,7 @@ pub(crate) unsafe fn reduce_scatter(
 /// `MPI_Scan`.
 ///
 /// # Safety
-/// The standard's promise of both buffers.
+/// The standard's requirements for both buffers.
 pub(crate) unsafe fn scan(
     mpi: &mut ProcessMpi, ReductionArguments { send, receive, op }: ReductionArguments,
     comm: MPI_Comm,
@@ -458,7 +455,7 @@ pub(crate) unsafe fn scan(
 /// `MPI_Exscan`.
 ///
 /// # Safety
-/// The standard's promise of both buffers.
+/// The standard's requirements for both buffers.
 pub(crate) unsafe fn exscan(
     mpi: &mut ProcessMpi, ReductionArguments { send, receive, op }: ReductionArguments,
     comm: MPI_Comm,
@@ -468,7 +465,7 @@ pub(crate) unsafe fn exscan(
     let is_first = on.rank == 0;
     // SAFETY: the caller's promise.
     let from = unsafe { memory_unless_in_place(mpi, send, 1)? };
-    // The first rank has no result: its receive buffer is not significant.
+    // The first rank has no result, so its receive buffer is not significant.
     let received = !is_first || from.is_none();
     // SAFETY: the caller's promise.
     let to = unsafe { received.then(|| elements_memory(mpi, receive, 1)).transpose()? };
@@ -478,7 +475,7 @@ pub(crate) unsafe fn exscan(
 }
 
 /// # Errors
-/// `Buffer` if what one buffer of an operation has is in the other too (§6.1: no aliasing).
+/// `Buffer` if two buffers of an operation overlap (§6.1: no aliasing).
 #[inline]
 pub(crate) fn check_disjoint<'a, 'b>(
     one: impl IntoIterator<Item = &'a Memory>, other: impl IntoIterator<Item = &'b Memory> + Clone,
@@ -498,12 +495,12 @@ fn aliased() -> Box<MpiError> {
     )
 }
 
-/// The root of an operation, as this rank sees it.
+/// Root of an operation from the view of this rank.
 struct Root {
     role: RootRole,
-    /// The member that it is.
+    /// Index of the root in the group.
     member: u32,
-    /// How many ranks have a block at the root.
+    /// Number of ranks with a block at the root.
     ranks: usize,
 }
 
@@ -514,8 +511,8 @@ fn resolve_root(mpi: &ProcessMpi, root: c_int, comm: MPI_Comm) -> Result<Root> {
     Ok(Root { role: seat, member, ranks: comm.targets().size() as usize })
 }
 
-/// How many ranks this one exchanges blocks with. `MPI_IN_PLACE` is refused where it has no
-/// meaning.
+/// Number of ranks that exchange blocks with this rank. `MPI_IN_PLACE` is rejected on
+/// intercommunicators.
 #[inline]
 fn partner_count(mpi: &ProcessMpi, sendbuf: *const c_void, comm: MPI_Comm) -> Result<usize> {
     let comm = mpi.comms.get(number(comm))?;
@@ -525,10 +522,10 @@ fn partner_count(mpi: &ProcessMpi, sendbuf: *const c_void, comm: MPI_Comm) -> Re
     Ok(comm.targets().size() as usize)
 }
 
-/// The memory of the elements for `ranks` ranks.
+/// Memory of the elements for `ranks` ranks.
 ///
 /// # Safety
-/// The standard's promise of the buffer.
+/// The standard's requirements for the buffer.
 #[inline]
 pub(crate) unsafe fn elements_memory(
     mpi: &ProcessMpi, of: Elements, ranks: usize,
@@ -542,10 +539,10 @@ pub(crate) unsafe fn elements_memory(
     unsafe { memory(mpi, of.buf, count, of.datatype) }
 }
 
-/// The memory of the elements for `ranks` ranks; `None` for `MPI_IN_PLACE`.
+/// Memory of the elements for `ranks` ranks; `None` for `MPI_IN_PLACE`.
 ///
 /// # Safety
-/// The standard's promise of the buffer.
+/// The standard's requirements for the buffer.
 #[inline]
 unsafe fn memory_unless_in_place(
     mpi: &ProcessMpi, of: Elements, ranks: usize,
@@ -557,7 +554,7 @@ unsafe fn memory_unless_in_place(
     unsafe { elements_memory(mpi, of, ranks).map(Some) }
 }
 
-/// The count of each rank's block, none of them negative.
+/// Count of each rank's block; negative counts are errors.
 ///
 /// # Safety
 /// The array is null or has `ranks` elements.
@@ -575,10 +572,10 @@ fn null_array_error() -> Box<MpiError> {
     ErrorClass::Arg.error("an array of counts or displacements is a null pointer")
 }
 
-/// The memory of each rank's block.
+/// Memory of each rank's block.
 ///
 /// # Safety
-/// The standard's promise of the buffer; the arrays are null or have `ranks` elements.
+/// The standard's requirements for the buffer; the arrays are null or have `ranks` elements.
 pub(crate) unsafe fn block_memories(
     mpi: &ProcessMpi, of: BlockArguments, ranks: usize,
 ) -> Result<Vec<Memory>> {

@@ -1,4 +1,4 @@
-//! Packing and unpacking (MPI 5.0, chapter 5), in our representation and in "external32".
+//! Packing and unpacking (MPI 5.0, chapter 5), in the native representation and in "external32".
 
 #![allow(unsafe_code)]
 
@@ -15,7 +15,7 @@ use crate::mpi::Memory;
 use crate::mpi::datatype::{Datatype, external};
 use platform::base::{ErrorClass, Result};
 
-/// Packs items into a buffer at `position`, and moves `position` on.
+/// Packs items into a buffer at `position` and advances `position`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Pack_c(
     inbuf: *const c_void, incount: MPI_Count, datatype: MPI_Datatype, outbuf: *mut c_void,
@@ -50,7 +50,7 @@ pub unsafe extern "C" fn PMPI_Pack_external_c(
     finish(Scope::None, "MPI_Pack_external", result)
 }
 
-/// The room that `MPI_Pack_external` needs for these items.
+/// Size in bytes of these items for `MPI_Pack_external`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Pack_external_size_c(
     datarep: *const c_char, incount: MPI_Count, datatype: MPI_Datatype, size: *mut MPI_Count,
@@ -66,7 +66,7 @@ pub unsafe extern "C" fn PMPI_Pack_external_size_c(
     })
 }
 
-/// An upper bound of the room that `MPI_Pack` needs for these items.
+/// Upper bound of the size in bytes of these items for `MPI_Pack`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Pack_size_c(
     incount: MPI_Count, datatype: MPI_Datatype, comm: MPI_Comm, size: *mut MPI_Count,
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn PMPI_Pack_size_c(
     })
 }
 
-/// Unpacks items from a buffer at `position`, and moves `position` on.
+/// Unpacks items from a buffer at `position` and advances `position`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Unpack_c(
     inbuf: *const c_void, insize: MPI_Count, position: *mut MPI_Count, outbuf: *mut c_void,
@@ -116,14 +116,14 @@ pub unsafe extern "C" fn PMPI_Unpack_external_c(
     finish(Scope::None, "MPI_Unpack_external", result)
 }
 
-/// The items to convert, the place for them in a pack buffer with its size, and their position.
+/// The items to convert, their place in a pack buffer with its size, and the position.
 ///
 /// # Errors
-/// `Comm`, `Arg` without a position, and those of [`memory`] and [`packed_at`].
+/// `Comm`, `Arg` for a null position, and those of [`memory`] and [`packed_at`].
 ///
 /// # Safety
-/// `position` is null, or may be read and written as long as it is used, and the promise of
-/// [`memory`] for the items and for the pack buffer.
+/// `position` is null, or may be read and written during its use; and the promise of [`memory`] for
+/// the items and for the pack buffer.
 unsafe fn pack_arguments(
     comm: MPI_Comm, (items, count, datatype): (*const c_void, MPI_Count, MPI_Datatype),
     (packed, size): (*const c_void, MPI_Count), position: *mut MPI_Count,
@@ -141,7 +141,7 @@ unsafe fn pack_arguments(
     })
 }
 
-/// The buffer of a portable representation.
+/// Pack buffer in a portable representation.
 struct Portable {
     datarep: *const c_char,
     buf: *const c_void,
@@ -150,14 +150,14 @@ struct Portable {
 }
 
 impl Portable {
-    /// The datatype and the items to convert, and the place for them in this buffer.
+    /// The datatype and the items to convert, and their place in this buffer.
     ///
     /// # Errors
     /// `UnsupportedDatarep`, and those of [`memory_of`] and [`packed_at`].
     ///
     /// # Safety
-    /// `datarep` and `position` are null or valid, and the promise of [`memory_of`] for
-    /// the items and for this buffer.
+    /// `datarep` and `position` are null or valid; and the promise of [`memory_of`] for the items
+    /// and for this buffer.
     unsafe fn find(
         &self, items: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
     ) -> Result<(Datatype, Memory, Memory, InOut<MPI_Count>)> {
@@ -180,8 +180,8 @@ impl Portable {
 }
 
 /// # Errors
-/// `UnsupportedDatarep` for any other representation than "external32", which is the only one
-/// that §5.3 knows, `Arg` for none.
+/// `UnsupportedDatarep` for any representation other than "external32", the only one of §5.3; `Arg`
+/// for null.
 ///
 /// # Safety
 /// `datarep` is null or ends with a zero.
@@ -195,10 +195,10 @@ unsafe fn external32(datarep: *const c_char) -> Result {
     Err(ErrorClass::UnsupportedDatarep.error(why))
 }
 
-/// How many bytes `count` items of `item` bytes are.
+/// Size in bytes of `count` items of `item` bytes.
 ///
 /// # Errors
-/// `Count` if that is no number of bytes.
+/// `Count` if that is negative or overflows.
 fn packed_len(count: MPI_Count, item: usize) -> Result<MPI_Count> {
     let bytes = checked_count(count)?.checked_mul(item);
     bytes.and_then(|bytes| MPI_Count::try_from(bytes).ok()).ok_or_else(|| {
@@ -207,10 +207,10 @@ fn packed_len(count: MPI_Count, item: usize) -> Result<MPI_Count> {
     })
 }
 
-/// Where `len` packed bytes begin in a buffer of `size` bytes; a null pointer stays one.
+/// Address of `len` packed bytes in a buffer of `size` bytes; a null pointer stays null.
 ///
 /// # Errors
-/// `Arg` if they do not fit behind `position`.
+/// `Arg` if they do not fit after `position`.
 fn packed_at(
     buf: *const c_void, position: MPI_Count, len: usize, size: MPI_Count,
 ) -> Result<*const c_void> {

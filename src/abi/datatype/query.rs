@@ -1,4 +1,4 @@
-//! Datatypes: committing, freeing, and what a datatype is made of (MPI 5.0, chapter 5).
+//! Datatypes: commit, free, envelope, contents and extent (MPI 5.0, chapter 5).
 
 #![allow(unsafe_code)]
 
@@ -15,7 +15,7 @@ use crate::mpi::handle::Handle;
 use crate::mpi::objects::Datatypes;
 use platform::base::{ErrorClass, Result};
 
-/// Makes a datatype ready for communication.
+/// Commits a datatype for communication.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_commit(datatype: *mut MPI_Datatype) -> c_int {
     early("MPI_Type_commit", Scope::None, |objects| {
@@ -26,7 +26,7 @@ pub unsafe extern "C" fn PMPI_Type_commit(datatype: *mut MPI_Datatype) -> c_int 
     })
 }
 
-/// A second handle to an equal datatype, attributes copied.
+/// Creates a handle to an equal datatype, with copies of its attributes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_dup(oldtype: MPI_Datatype, newtype: *mut MPI_Datatype) -> c_int {
     unlocked("MPI_Type_dup", || {
@@ -37,7 +37,7 @@ pub unsafe extern "C" fn PMPI_Type_dup(oldtype: MPI_Datatype, newtype: *mut MPI_
     })
 }
 
-/// Frees a datatype; pending operations keep theirs.
+/// Frees a datatype; pending operations keep it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_free(datatype: *mut MPI_Datatype) -> c_int {
     unlocked("MPI_Type_free", || {
@@ -49,7 +49,7 @@ pub unsafe extern "C" fn PMPI_Type_free(datatype: *mut MPI_Datatype) -> c_int {
     })
 }
 
-/// The arguments that a datatype was made from.
+/// Arguments of the constructor of a datatype.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_get_contents(
     datatype: MPI_Datatype, max_integers: c_int, max_addresses: c_int, max_datatypes: c_int,
@@ -84,7 +84,7 @@ pub unsafe extern "C" fn PMPI_Type_get_contents_c(
     unsafe { show_contents("MPI_Type_get_contents_c", datatype, &room) }
 }
 
-/// Which constructor made a datatype, and how many arguments it had.
+/// Constructor of a datatype and the number of its arguments.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_get_envelope(
     datatype: MPI_Datatype, num_integers: *mut c_int, num_addresses: *mut c_int,
@@ -161,7 +161,7 @@ pub unsafe extern "C" fn PMPI_Type_get_extent_x(
     unsafe { PMPI_Type_get_extent_c(datatype, lb, extent) }
 }
 
-/// The lower bound and extent of the data alone, in bytes.
+/// The lower bound and the extent of the data without gaps at the ends, in bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Type_get_true_extent_c(
     datatype: MPI_Datatype, true_lb: *mut MPI_Count, true_extent: *mut MPI_Count,
@@ -219,7 +219,7 @@ pub unsafe extern "C" fn PMPI_Type_size_x(datatype: MPI_Datatype, size: *mut MPI
     unsafe { PMPI_Type_size_c(datatype, size) }
 }
 
-/// A new datatype that equals another: committed like it, with copies of its attributes, without
+/// Creates an equal datatype: committed like the old one, with copies of its attributes, without
 /// its name.
 fn duplicate(old: Handle) -> Result<Handle> {
     let insert = |attributes| {
@@ -247,23 +247,23 @@ fn duplicate(old: Handle) -> Result<Handle> {
 fn free(freed: Handle) -> Result {
     PROCESS.early(|objects| objects.datatypes.derived(freed).map(drop))?;
     Holder::Type(freed).delete_all()?;
-    // What is dropped may be large: not under the lock.
+    // A dropped datatype may be large: it is dropped without the lock.
     PROCESS.early(|objects| objects.datatypes.remove(freed)).map(drop)
 }
 
-/// The arrays of the caller for the arguments of a constructor, each with its room.
+/// The caller's arrays for constructor arguments, each with its length.
 struct ContentsArrays {
     integers: (MPI_Count, *mut c_int),
     addresses: (MPI_Count, *mut MPI_Aint),
-    /// None in the form that cannot show them.
+    /// `None` in the form without large counts.
     counts: Option<(MPI_Count, *mut MPI_Count)>,
     types: (MPI_Count, *mut MPI_Datatype),
 }
 
-/// Stores the arguments that a datatype was made from. Derived parts get new handles.
+/// Stores the arguments of a datatype's constructor. Derived parts get new handles.
 ///
 /// # Safety
-/// Each array is null or may be written for as many elements as its room says.
+/// Each array is null or may be written for as many elements as its length.
 unsafe fn show_contents(name: &str, datatype: MPI_Datatype, room: &ContentsArrays) -> c_int {
     early(name, Scope::None, |objects| {
         let made = objects.datatypes.get(number(datatype))?.datatype.clone();
@@ -297,7 +297,8 @@ unsafe fn show_contents(name: &str, datatype: MPI_Datatype, room: &ContentsArray
     })
 }
 
-/// The predefined handles, and new ones of derived types. Without a free handle none stays.
+/// Predefined handles, and new handles for derived types. If handles run out, the new ones are
+/// freed.
 fn part_handles(datatypes: &mut Datatypes, parts: &[Datatype]) -> Result<Vec<Handle>> {
     let mut handles = Vec::with_capacity(parts.len());
     for part in parts {

@@ -1,7 +1,7 @@
-//! Sections of Fortran's arrays as buffers (MPI 5.0 §19.1.12), for the Fortran library.
+//! Sections of Fortran arrays as buffers (MPI 5.0 §19.1.12), for the Fortran library.
 //!
-//! C has no way to say that a buffer is contiguous only virtually; this says it of buffers of the
-//! next call, in a datatype for that call alone.
+//! C has no notation for a virtually contiguous buffer. These functions describe the buffers of the
+//! next call as sections, with a datatype for that call only.
 
 #![allow(unsafe_code)]
 
@@ -15,23 +15,24 @@ use crate::abi::types::{MPI_Count, MPI_Datatype};
 use crate::mpi::datatype::ArraySection;
 use platform::base::Result;
 
-/// A buffer that is a section of an array.
+/// Buffer that is a section of an array.
 #[repr(C)]
 #[allow(non_camel_case_types, reason = "as in C")]
 pub struct suiro_Section {
-    /// The address of its first element, which the call has as its buffer.
+    /// Address of the first element, which the call has as its buffer.
     base: *const c_void,
     /// Bytes of an element.
     element: MPI_Count,
-    /// How many dimensions it has.
+    /// Number of dimensions.
     dimensions: c_int,
-    /// For each dimension its extent and, in bytes, its stride.
+    /// Extent and stride in bytes of each dimension.
     extents: *const [MPI_Count; 2],
 }
 
-/// A committed datatype with elements like those of `datatype`, for a call with these buffers.
+/// Creates a committed datatype with elements like those of `datatype`, for a call with these
+/// buffers.
 ///
-/// An error is returned but not raised: whether the call looks at the datatype, only it knows.
+/// An error is returned but not raised: only the call knows whether it uses the datatype.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn suiro_Type_create_sections(
     datatype: MPI_Datatype, count: c_int, sections: *const suiro_Section,
@@ -54,7 +55,7 @@ pub unsafe extern "C" fn suiro_Type_create_sections(
 
 impl suiro_Section {
     /// # Safety
-    /// There are as many extents as dimensions.
+    /// `extents` has as many elements as there are dimensions.
     unsafe fn parsed(&self) -> Result<ArraySection> {
         // SAFETY: the caller's promise.
         let dimensions = unsafe { list((self.dimensions, self.extents), "extents")? };

@@ -1,4 +1,4 @@
-//! Processes that come later (MPI 5.0, chapter 11): the parent, and disconnecting from others.
+//! Process creation (MPI 5.0, chapter 11): the parent, and disconnecting.
 
 #![allow(unsafe_code)]
 
@@ -25,13 +25,13 @@ pub unsafe extern "C" fn PMPI_Comm_disconnect(comm: *mut MPI_Comm) -> c_int {
     unsafe { free_handle("MPI_Comm_disconnect", (comm, "comm"), MPI_COMM_NULL, leave) }
 }
 
-/// The intercommunicator to the processes that spawned this one.
+/// The intercommunicator with the processes that spawned this one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_get_parent(parent: *mut MPI_Comm) -> c_int {
     local("MPI_Comm_get_parent", Scope::None, |_| {
         // SAFETY: the caller's promise of the result.
         let parent = unsafe { out(parent, "parent")? };
-        // Nothing is spawned yet.
+        // Spawning is not supported yet.
         parent.put(MPI_COMM_NULL);
         Ok(())
     })

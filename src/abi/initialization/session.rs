@@ -29,7 +29,7 @@ pub unsafe extern "C" fn PMPI_Session_finalize(session: *mut MPI_Session) -> c_i
     unsafe { free_handle("MPI_Session_finalize", place, MPI_SESSION_NULL, end) }
 }
 
-/// The hints of a session that are in use.
+/// The hints of a session in use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Session_get_info(
     session: MPI_Session, info_used: *mut MPI_Info,
@@ -60,14 +60,14 @@ pub unsafe extern "C" fn PMPI_Session_get_nth_pset(
             // SAFETY: as above.
             unsafe { store_text(name, pset_name, pset_len.get()) };
         }
-        // What it takes is told, with the final zero.
+        // The length of the name, with the final zero.
         pset_len.put(name.len() as c_int + 1);
         Ok(())
     });
     finish(session, "MPI_Session_get_nth_pset", result)
 }
 
-/// How many process sets the session knows.
+/// Number of process sets of a session.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Session_get_num_psets(
     session: MPI_Session, info: MPI_Info, npset_names: *mut c_int,
@@ -82,7 +82,7 @@ pub unsafe extern "C" fn PMPI_Session_get_num_psets(
     finish(session, "MPI_Session_get_num_psets", result)
 }
 
-/// What is known of a process set: its size.
+/// Info about a process set: its size.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Session_get_pset_info(
     session: MPI_Session, pset_name: *const c_char, info: *mut MPI_Info,
@@ -123,10 +123,10 @@ pub unsafe extern "C" fn PMPI_Session_init(
     finish_by(handler, SESSION_NULL, "MPI_Session_init", result)
 }
 
-/// Looks at or changes something of a session, here and now.
+/// Runs `body` on a session.
 ///
 /// # Errors
-/// `Session` if there is no such session, also where MPI does not run; what `body` says.
+/// `Session` if the session does not exist or MPI is not initialized; errors of `body`.
 pub(crate) fn look_at<T>(
     session: MPI_Session, body: impl FnOnce(&mut ProcessMpi) -> Result<T>,
 ) -> Result<T> {
@@ -140,10 +140,10 @@ pub(crate) fn look_at<T>(
     })
 }
 
-/// The process set of a name.
+/// The process set with this name.
 ///
 /// # Errors
-/// `Arg` for a null pointer, or if there is none.
+/// `Arg` for a null pointer or an unknown name.
 ///
 /// # Safety
 /// `name` is null or ends with a zero.
@@ -152,11 +152,11 @@ pub(crate) unsafe fn set_named(name: *const c_char) -> Result<ProcessSet> {
     ProcessSet::named(&unsafe { string_at((name, "pset_name"), MPI_MAX_PSET_NAME_LEN)? })
 }
 
-/// The level of thread support that hints ask for, as far as there is one. Without a wish it is
-/// that of calls that do not overlap, which costs nothing.
+/// The level of thread support in the hints. The default is the level of calls that do not overlap,
+/// which has no cost.
 ///
 /// # Errors
-/// `InfoValue` for what is no level.
+/// `InfoValue` for an unknown level.
 fn level_in(hints: Option<&Info>) -> Result<ThreadLevel> {
     let wish = match hints {
         Some(hints) => hints.get(b"thread_level")?,
@@ -175,10 +175,10 @@ fn level_in(hints: Option<&Info>) -> Result<ThreadLevel> {
     }
 }
 
-/// The kinds of memory that hints ask for (§11.4.3).
+/// Memory kinds in the hints (§11.4.3).
 ///
 /// # Errors
-/// None that the constant key could give.
+/// None with the constant key.
 fn kinds_in(hints: Option<&Info>) -> Result<Option<String>> {
     let wish = match hints {
         Some(hints) => hints.get(MEMORY_KINDS.as_bytes())?,

@@ -13,7 +13,7 @@ use crate::mpi::communicator::COMM_SELF;
 use crate::process::{ThreadLevel, WorldStage};
 use platform::base::{ErrorClass, Result};
 
-/// Ends all processes of the communicator, here the whole job.
+/// Aborts all processes of the communicator; here the whole job.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Abort(comm: MPI_Comm, errorcode: c_int) -> c_int {
     let of = PROCESS.with_mpi(|mpi| {
@@ -27,7 +27,7 @@ pub unsafe extern "C" fn PMPI_Abort(comm: MPI_Comm, errorcode: c_int) -> c_int {
 /// Ends the world model in this process.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Finalize() -> c_int {
-    // The attributes of MPI_COMM_SELF go first, while MPI still works (§11.2.4).
+    // The attributes of MPI_COMM_SELF are deleted first, while MPI calls still work (§11.2.4).
     let deleted = match PROCESS.stage() {
         WorldStage::Running => Holder::Comm(COMM_SELF).delete_all(),
         WorldStage::Before | WorldStage::After => Ok(()),
@@ -52,7 +52,7 @@ pub unsafe extern "C" fn PMPI_Init(argc: *mut c_int, argv: *mut *mut *mut c_char
     finish(Scope::None, "MPI_Init", PROCESS.initialize(ThreadLevel::Single))
 }
 
-/// `MPI_Init` that asks for a level of thread support.
+/// `MPI_Init` with a required level of thread support.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Init_thread(
     argc: *mut c_int, argv: *mut *mut *mut c_char, required: c_int, provided: *mut c_int,
@@ -100,7 +100,7 @@ pub unsafe extern "C" fn PMPI_Query_thread(provided: *mut c_int) -> c_int {
     })
 }
 
-/// The level that the library provides: the one asked for (§11.6.2).
+/// The provided level: the required one (§11.6.2).
 pub fn level_for(required: c_int) -> Result<ThreadLevel> {
     match required {
         MPI_THREAD_SINGLE => Ok(ThreadLevel::Single),

@@ -1,4 +1,4 @@
-//! Persistent neighborhood collectives (MPI 5.0, chapter 8): making the requests.
+//! Persistent neighborhood collectives (MPI 5.0, chapter 8): creation of requests.
 
 #![allow(unsafe_code)]
 
@@ -13,7 +13,7 @@ use crate::abi::neighborhood::start::{
 use crate::abi::types::*;
 use crate::process::ProcessMpi;
 
-/// Makes a persistent request for `MPI_Neighbor_allgather`.
+/// Creates a persistent request for `MPI_Neighbor_allgather`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Neighbor_allgather_init_c(
     sendbuf: *const c_void, sendcount: MPI_Count, sendtype: MPI_Datatype, recvbuf: *mut c_void,
@@ -28,7 +28,7 @@ pub unsafe extern "C" fn PMPI_Neighbor_allgather_init_c(
     unsafe { init("MPI_Neighbor_allgather_init", (comm, info), request, body) }
 }
 
-/// Makes a persistent request for `MPI_Neighbor_allgatherv`.
+/// Creates a persistent request for `MPI_Neighbor_allgatherv`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Neighbor_allgatherv_init(
     sendbuf: *const c_void, sendcount: c_int, sendtype: MPI_Datatype, recvbuf: *mut c_void,
@@ -59,7 +59,7 @@ pub unsafe extern "C" fn PMPI_Neighbor_allgatherv_init_c(
     unsafe { init("MPI_Neighbor_allgatherv_init", (comm, info), request, body) }
 }
 
-/// Makes a persistent request for `MPI_Neighbor_alltoall`.
+/// Creates a persistent request for `MPI_Neighbor_alltoall`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Neighbor_alltoall_init_c(
     sendbuf: *const c_void, sendcount: MPI_Count, sendtype: MPI_Datatype, recvbuf: *mut c_void,
@@ -74,7 +74,7 @@ pub unsafe extern "C" fn PMPI_Neighbor_alltoall_init_c(
     unsafe { init("MPI_Neighbor_alltoall_init", (comm, info), request, body) }
 }
 
-/// Makes a persistent request for `MPI_Neighbor_alltoallv`.
+/// Creates a persistent request for `MPI_Neighbor_alltoallv`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Neighbor_alltoallv_init(
     sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int,
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn PMPI_Neighbor_alltoallv_init_c(
     unsafe { init("MPI_Neighbor_alltoallv_init", (comm, info), request, body) }
 }
 
-/// Makes a persistent request for `MPI_Neighbor_alltoallw`.
+/// Creates a persistent request for `MPI_Neighbor_alltoallw`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Neighbor_alltoallw_init(
     sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const MPI_Aint,

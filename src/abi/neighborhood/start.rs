@@ -1,5 +1,5 @@
-//! What the forms of a neighborhood collective have in common: from the arguments of C to an
-//! operation that may start (MPI 5.0 §8.6).
+//! Common part of all forms of a neighborhood collective: from the arguments in C to an operation
+//! that is ready to start (MPI 5.0 §8.6).
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
@@ -17,7 +17,7 @@ use platform::base::{ErrorClass, Result};
 /// `MPI_Neighbor_allgather`.
 ///
 /// # Safety
-/// The standard's promise of both buffers.
+/// The standard's requirements for both buffers.
 pub(crate) unsafe fn neighbor_allgather(
     mpi: &mut ProcessMpi, send: Elements, receive: Elements, comm: MPI_Comm,
 ) -> Result<Call> {
@@ -33,7 +33,7 @@ pub(crate) unsafe fn neighbor_allgather(
 /// `MPI_Neighbor_allgatherv`.
 ///
 /// # Safety
-/// The standard's promise of both buffers and of the arrays.
+/// The standard's requirements for both buffers and the arrays.
 pub(crate) unsafe fn neighbor_allgatherv(
     mpi: &mut ProcessMpi, send: Elements, receive: BlockArguments, comm: MPI_Comm,
 ) -> Result<Call> {
@@ -49,7 +49,7 @@ pub(crate) unsafe fn neighbor_allgatherv(
 /// `MPI_Neighbor_alltoall`.
 ///
 /// # Safety
-/// The standard's promise of both buffers.
+/// The standard's requirements for both buffers.
 pub(crate) unsafe fn neighbor_alltoall(
     mpi: &mut ProcessMpi, send: Elements, receive: Elements, comm: MPI_Comm,
 ) -> Result<Call> {
@@ -65,11 +65,11 @@ pub(crate) unsafe fn neighbor_alltoall(
 
 /// `MPI_Neighbor_alltoallv` and `MPI_Neighbor_alltoallw`.
 ///
-/// Whether blocks overlap is not looked at: parts of one array, its inside to send and its border
-/// to receive, are what these functions are for.
+/// Overlap of blocks is not checked: these functions serve parts of one array, with the inside as
+/// send buffer and the border as receive buffer.
 ///
 /// # Safety
-/// The standard's promise of both buffers and of the arrays.
+/// The standard's requirements for both buffers and the arrays.
 pub(crate) unsafe fn neighbor_alltoallv(
     mpi: &mut ProcessMpi, send: BlockArguments, receive: BlockArguments, comm: MPI_Comm,
 ) -> Result<Call> {
@@ -82,7 +82,7 @@ pub(crate) unsafe fn neighbor_alltoallv(
     Ok(Call::neighbor_alltoallv(number(comm), send, receive))
 }
 
-/// How many places this rank has to send to and to receive from.
+/// Numbers of destinations and sources of this rank.
 fn degrees(mpi: &mut ProcessMpi, comm: MPI_Comm) -> Result<[usize; 2]> {
     let neighborhood = mpi.comms.get_mut(number(comm))?.neighborhood()?;
     Ok([neighborhood.outdegree(), neighborhood.indegree()])

@@ -14,7 +14,7 @@ use crate::mpi::request::Activity;
 use crate::process::ProcessMpi;
 use platform::base::Result;
 
-/// Buffered send: returns at once, the message waits in the attached buffer.
+/// Buffered send: returns at once; the message is kept in the attached buffer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Bsend_c(
     buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, dest: c_int, tag: c_int,
@@ -24,7 +24,7 @@ pub unsafe extern "C" fn PMPI_Bsend_c(
     unsafe { send("MPI_Bsend", SendMode::Buffered, buf, count, datatype, dest, tag, comm) }
 }
 
-/// Receives one message; returns when it is in the buffer.
+/// Receives one message; returns when the message is in the buffer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Recv_c(
     buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, source: c_int, tag: c_int,
@@ -105,7 +105,7 @@ pub unsafe extern "C" fn PMPI_Ssend_c(
 /// A blocking send in any mode.
 ///
 /// # Safety
-/// What the standard demands of the buffer.
+/// The standard's requirements for the buffer.
 #[inline]
 unsafe fn send(
     name: &str, mode: SendMode, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
@@ -116,18 +116,18 @@ unsafe fn send(
         let memory = unsafe { memory(mpi, buf, count, datatype)? };
         mpi.send(mode, memory, dest, tag, number(comm))
     };
-    // SAFETY: there is no status.
+    // SAFETY: the status is null.
     unsafe { blocking(name, comm, std::ptr::null_mut(), body) }
 }
 
-/// The packed bytes of a buffer that is about to be overwritten.
+/// Packed copy of a buffer that will be overwritten.
 pub(crate) fn copy_of(memory: &Memory) -> Memory {
     let mut copy = vec![0; memory.len()];
     memory.pack(0, &mut copy);
     Memory::owned(copy)
 }
 
-/// Starts a receive and a send of an exchange; each place is a rank and a tag.
+/// Starts the receive and the send of an exchange; each place is a rank and a tag.
 pub(crate) fn exchange(
     mpi: &mut ProcessMpi, from: Memory, (dest, sendtag): (c_int, c_int), to: Memory,
     (source, recvtag): (c_int, c_int), comm: MPI_Comm,
@@ -137,8 +137,8 @@ pub(crate) fn exchange(
     // All arguments are checked before anything starts.
     let receive = mpi.receive_arguments(to, source, recvtag, comm)?;
     let send = mpi.send_arguments(SendMode::Standard, from, dest, sendtag, comm)?;
-    // The receive may begin with copying a long message that is here already. A long one of ours is
-    // announced before that, so that its receiver copies at the same time.
+    // The receive may copy a long message that has already arrived. Sending the RTS of a long
+    // message before it lets the receiver copy at the same time.
     if is_long {
         let send = mpi.start_operation(send, comm)?;
         return Ok([mpi.start_operation(receive, comm)?, send]);
@@ -146,7 +146,7 @@ pub(crate) fn exchange(
     Ok([mpi.start_operation(receive, comm)?, mpi.start_operation(send, comm)?])
 }
 
-/// Waits for both halves of an exchange; the status is the receive's.
+/// Waits for both halves of an exchange; the status is that of the receive.
 ///
 /// # Safety
 /// `status` is null or may be written.

@@ -1,4 +1,4 @@
-//! Memory for buffered sends (MPI 5.0, §3.6), of the process, a communicator or a session.
+//! Memory for buffered sends (MPI 5.0, §3.6) of the process, a communicator or a session.
 
 #![allow(unsafe_code)]
 
@@ -17,13 +17,13 @@ use platform::base::{ErrorClass, Result};
 /// The value of `MPI_BUFFER_AUTOMATIC`.
 const AUTOMATIC: usize = 2;
 
-/// Gives the process memory for buffered sends.
+/// Attaches memory for buffered sends to the process.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Buffer_attach_c(buffer: *mut c_void, size: MPI_Count) -> c_int {
     attach("MPI_Buffer_attach", Scope::None, BufferOwner::Process, buffer, size)
 }
 
-/// Takes that memory back, once its messages are delivered.
+/// Detaches that memory after its messages have been delivered.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Buffer_detach_c(
     buffer_addr: *mut c_void, size: *mut MPI_Count,
@@ -32,7 +32,7 @@ pub unsafe extern "C" fn PMPI_Buffer_detach_c(
     unsafe { detach("MPI_Buffer_detach", Scope::None, BufferOwner::Process, buffer_addr, size) }
 }
 
-/// Waits until all messages in the process's buffer are delivered.
+/// Waits for delivery of all messages in the process's buffer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Buffer_flush() -> c_int {
     finish(Scope::None, "MPI_Buffer_flush", flush("MPI_Buffer_flush", BufferOwner::Process))
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn PMPI_Buffer_iflush(request: *mut MPI_Request) -> c_int 
     unsafe { start_flush("MPI_Buffer_iflush", MPI_COMM_SELF, BufferOwner::Process, request) }
 }
 
-/// Gives a communicator memory for its buffered sends.
+/// Attaches memory for buffered sends to a communicator.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_attach_buffer_c(
     comm: MPI_Comm, buffer: *mut c_void, size: MPI_Count,
@@ -53,7 +53,7 @@ pub unsafe extern "C" fn PMPI_Comm_attach_buffer_c(
     attach("MPI_Comm_attach_buffer", comm.into(), of_comm(comm), buffer, size)
 }
 
-/// Takes that memory back, once its messages are delivered.
+/// Detaches that memory after its messages have been delivered.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_detach_buffer_c(
     comm: MPI_Comm, buffer_addr: *mut c_void, size: *mut MPI_Count,
@@ -62,7 +62,7 @@ pub unsafe extern "C" fn PMPI_Comm_detach_buffer_c(
     unsafe { detach("MPI_Comm_detach_buffer", comm.into(), of_comm(comm), buffer_addr, size) }
 }
 
-/// Waits until all messages in the communicator's buffer are delivered.
+/// Waits for delivery of all messages in the communicator's buffer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_flush_buffer(comm: MPI_Comm) -> c_int {
     finish(comm, "MPI_Comm_flush_buffer", flush("MPI_Comm_flush_buffer", of_comm(comm)))
@@ -77,7 +77,7 @@ pub unsafe extern "C" fn PMPI_Comm_iflush_buffer(
     unsafe { start_flush("MPI_Comm_iflush_buffer", comm, of_comm(comm), request) }
 }
 
-/// Gives a session memory for its buffered sends.
+/// Attaches memory for buffered sends to a session.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Session_attach_buffer_c(
     session: MPI_Session, buffer: *mut c_void, size: MPI_Count,
@@ -85,7 +85,7 @@ pub unsafe extern "C" fn PMPI_Session_attach_buffer_c(
     attach("MPI_Session_attach_buffer", session.into(), of_session(session), buffer, size)
 }
 
-/// Takes that memory back, once its messages are delivered.
+/// Detaches that memory after its messages have been delivered.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Session_detach_buffer_c(
     session: MPI_Session, buffer_addr: *mut c_void, size: *mut MPI_Count,
@@ -95,7 +95,7 @@ pub unsafe extern "C" fn PMPI_Session_detach_buffer_c(
     unsafe { detach(name, session.into(), place, buffer_addr, size) }
 }
 
-/// Waits until all messages in the session's buffer are delivered.
+/// Waits for delivery of all messages in the session's buffer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Session_flush_buffer(session: MPI_Session) -> c_int {
     let flushed = flush("MPI_Session_flush_buffer", of_session(session));
@@ -119,7 +119,6 @@ fn of_session(session: MPI_Session) -> BufferOwner {
     BufferOwner::Session(number(session))
 }
 
-/// Attaches a buffer.
 fn attach(
     name: &str, scope: Scope, place: BufferOwner, buffer: *mut c_void, size: MPI_Count,
 ) -> c_int {
@@ -136,10 +135,10 @@ fn attach(
     })
 }
 
-/// Detaches a buffer once its messages have left.
+/// Detaches a buffer after its messages have been sent.
 ///
 /// # Safety
-/// `buffer` is null or the address of a pointer, which and `size`, unless null, may be written.
+/// `buffer` is null or the address of a pointer; `buffer` and `size`, unless null, may be written.
 unsafe fn detach(
     name: &str, scope: Scope, place: BufferOwner, buffer: *mut c_void, size: *mut MPI_Count,
 ) -> c_int {
@@ -160,7 +159,7 @@ unsafe fn detach(
     finish(scope, name, detach())
 }
 
-/// Starts to wait until the messages of a buffer have left.
+/// Starts to wait until the messages of a buffer have been sent.
 ///
 /// # Safety
 /// `request` is null or may be written.
@@ -173,7 +172,7 @@ unsafe fn start_flush(
         mpi.bsend_buffer(place)?;
         let comm = match place {
             BufferOwner::Comm(comm) => comm,
-            // Nothing can go wrong on the way, so it does not matter whose handler would hear.
+            // This operation cannot fail, so the choice of the error handler is irrelevant.
             BufferOwner::Process | BufferOwner::Session(_) => COMM_SELF,
         };
         request.put_handle(mpi.request(comm, Activity::Flush(place))?);
@@ -181,7 +180,7 @@ unsafe fn start_flush(
     })
 }
 
-/// Waits in the function `name` until the messages of a buffer have left.
+/// Waits in the function `name` until the messages of a buffer have been sent.
 fn flush(name: &str, place: BufferOwner) -> Result {
     PROCESS.until(
         |_| Ok(()),

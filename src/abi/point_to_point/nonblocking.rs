@@ -110,7 +110,7 @@ pub unsafe extern "C" fn PMPI_Issend_c(
 /// Starts a send in any mode.
 ///
 /// # Safety
-/// What the standard demands of the buffer; `request` is null or may be written.
+/// The standard's requirements for the buffer; `request` is null or may be written.
 #[inline]
 unsafe fn isend(
     name: &str, mode: SendMode, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,

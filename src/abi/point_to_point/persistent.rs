@@ -1,4 +1,4 @@
-//! Persistent point-to-point communication (MPI 5.0, §3.9): making the requests; `request` starts
+//! Persistent point-to-point communication (MPI 5.0, §3.9): creation of requests. `request` starts
 //! them.
 
 #![allow(unsafe_code)]
@@ -13,7 +13,7 @@ use crate::mpi::point_to_point::{SendMode, StartArguments};
 use crate::process::ProcessMpi;
 use platform::base::Result;
 
-/// Makes a persistent request for `MPI_Bsend`.
+/// Creates a persistent request for `MPI_Bsend`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Bsend_init_c(
     buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, dest: c_int, tag: c_int,
@@ -24,7 +24,7 @@ pub unsafe extern "C" fn PMPI_Bsend_init_c(
     unsafe { send_init(name, SendMode::Buffered, buf, count, datatype, dest, tag, comm, request) }
 }
 
-/// Makes a persistent request to receive.
+/// Creates a persistent request for a receive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Recv_init_c(
     buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, source: c_int, tag: c_int,
@@ -39,7 +39,7 @@ pub unsafe extern "C" fn PMPI_Recv_init_c(
     unsafe { init("MPI_Recv_init", comm, request, body) }
 }
 
-/// Makes a persistent request for `MPI_Rsend`.
+/// Creates a persistent request for `MPI_Rsend`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Rsend_init_c(
     buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, dest: c_int, tag: c_int,
@@ -50,7 +50,7 @@ pub unsafe extern "C" fn PMPI_Rsend_init_c(
     unsafe { send_init(name, SendMode::Ready, buf, count, datatype, dest, tag, comm, request) }
 }
 
-/// Makes a persistent request for `MPI_Send`.
+/// Creates a persistent request for `MPI_Send`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Send_init_c(
     buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, dest: c_int, tag: c_int,
@@ -61,7 +61,7 @@ pub unsafe extern "C" fn PMPI_Send_init_c(
     unsafe { send_init(name, SendMode::Standard, buf, count, datatype, dest, tag, comm, request) }
 }
 
-/// Makes a persistent request for `MPI_Ssend`.
+/// Creates a persistent request for `MPI_Ssend`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Ssend_init_c(
     buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, dest: c_int, tag: c_int,
@@ -74,10 +74,10 @@ pub unsafe extern "C" fn PMPI_Ssend_init_c(
     }
 }
 
-/// Makes a persistent request for a send in any mode.
+/// Creates a persistent request for a send in any mode.
 ///
 /// # Safety
-/// What the standard demands of the buffer; `request` is null or may be written.
+/// The standard's requirements for the buffer; `request` is null or may be written.
 unsafe fn send_init(
     name: &str, mode: SendMode, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
     dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request,
@@ -91,7 +91,7 @@ unsafe fn send_init(
     unsafe { init(name, comm, request, body) }
 }
 
-/// Makes a persistent request for a recipe.
+/// Creates a persistent request from start arguments.
 ///
 /// # Safety
 /// `request` is null or may be written.

@@ -16,7 +16,7 @@ use crate::mpi::request::Activity;
 use crate::process::ProcessMpi;
 use platform::base::Result;
 
-/// `MPI_Iprobe` that takes the message out of matching.
+/// `MPI_Iprobe` that removes the message from matching.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Improbe(
     source: c_int, tag: c_int, comm: MPI_Comm, flag: *mut c_int, message: *mut MPI_Message,
@@ -35,7 +35,7 @@ pub unsafe extern "C" fn PMPI_Improbe(
     })
 }
 
-/// Starts to receive a message that a matched probe took.
+/// Starts to receive a message from a matched probe.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Imrecv_c(
     buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, message: *mut MPI_Message,
@@ -52,7 +52,7 @@ pub unsafe extern "C" fn PMPI_Imrecv_c(
     })
 }
 
-/// Asks whether a matching message is there to be received.
+/// Tests for a matching message.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Iprobe(
     source: c_int, tag: c_int, comm: MPI_Comm, flag: *mut c_int, status: *mut MPI_Status,
@@ -69,7 +69,7 @@ pub unsafe extern "C" fn PMPI_Iprobe(
     })
 }
 
-/// `MPI_Probe` that takes the message out of matching.
+/// `MPI_Probe` that removes the message from matching.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Mprobe(
     source: c_int, tag: c_int, comm: MPI_Comm, message: *mut MPI_Message, status: *mut MPI_Status,
@@ -88,7 +88,7 @@ pub unsafe extern "C" fn PMPI_Mprobe(
     finish(comm, "MPI_Mprobe", result)
 }
 
-/// Receives a message that a matched probe took.
+/// Receives a message from a matched probe.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Mrecv_c(
     buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, message: *mut MPI_Message,
@@ -105,7 +105,7 @@ pub unsafe extern "C" fn PMPI_Mrecv_c(
     finish(scope, "MPI_Mrecv", result)
 }
 
-/// Waits until a matching message is there to be received.
+/// Waits for a matching message.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Probe(
     source: c_int, tag: c_int, comm: MPI_Comm, status: *mut MPI_Status,
@@ -118,10 +118,10 @@ pub unsafe extern "C" fn PMPI_Probe(
     finish(comm, "MPI_Probe", found.map(|found| unsafe { put_status(status, &found) }))
 }
 
-/// Starts to receive a message and takes its handle away.
+/// Starts to receive a message and frees its handle.
 ///
 /// # Safety
-/// What the standard demands of the buffer.
+/// The standard's requirements for the buffer.
 unsafe fn receive(
     mpi: &mut ProcessMpi, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
     message: InOut<MPI_Message>,
@@ -133,7 +133,7 @@ unsafe fn receive(
     Ok(started)
 }
 
-/// The error handler that hears of a message: that of its communicator.
+/// Scope of the error handler for a message: its communicator.
 fn scope_of(message: &Result<InOut<MPI_Message>>) -> Scope {
     let Ok(message) = message else { return Scope::None };
     match PROCESS.with_mpi(|mpi| Ok(mpi.comm_of_message(number(message.get())))) {

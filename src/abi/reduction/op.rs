@@ -1,5 +1,4 @@
-//! Reduction operations of the application, and reductions without communication (MPI 5.0,
-//! chapter 6).
+//! User-defined reduction operations, and reductions without communication (MPI 5.0, chapter 6).
 
 #![allow(unsafe_code)]
 
@@ -75,12 +74,12 @@ pub unsafe extern "C" fn PMPI_Reduce_local_c(
         check_disjoint([&from], [&into])?;
         Ok((combining, from, into))
     });
-    // The lock is free here: this may call the application.
+    // The lock is not held here: a user function may be called.
     let result = prepared.map(|(combining, from, into)| combining.combine(from, into));
     finish(Scope::None, "MPI_Reduce_local", result)
 }
 
-/// Stores a handle for an operation of the application.
+/// Stores a handle for a user-defined operation.
 ///
 /// # Safety
 /// `op` is null or may be written.

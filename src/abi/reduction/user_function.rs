@@ -1,12 +1,12 @@
-//! Calls of the application's reduction functions (MPI 5.0, §6.9.5), with the lock free.
+//! Calls of user-defined reduction functions (MPI 5.0, §6.9.5), without the lock.
 //!
 //! ```text
 //!  packed operands ── dense datatype ───────────────────────────────> function
 //!         └────────── any other: unpack ──> elements with gaps ─────> function ──> pack
 //! ```
 //!
-//! The function sees elements of the datatype that the caller of MPI gave. Elements made here begin
-//! at a multiple of 16 bytes, where every basic type may lie.
+//! The function gets elements of the datatype in the MPI call. Unpacked elements begin at a
+//! multiple of 16 bytes, which aligns every basic type.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -23,10 +23,10 @@ use crate::mpi::handle::Handle;
 use crate::mpi::op::UserFunction;
 use platform::base::Span;
 
-/// Where elements made here begin, in bytes.
+/// Alignment of unpacked elements in bytes.
 const ALIGNMENT: usize = 16;
 
-/// The reduction by `function` on elements of `datatype`, which has this handle.
+/// The reduction by `function` on elements of `datatype` with this handle.
 pub(crate) fn combining(
     function: UserFunction, datatype: &Datatype, type_handle: Handle,
 ) -> ReductionOperator {
@@ -48,7 +48,7 @@ pub(crate) fn combining(
     ReductionOperator::application(function.commutative, datatype, Arc::new(kernel))
 }
 
-/// Calls the function for `elements` elements, as often as their number takes.
+/// Calls the function for `elements` elements, in several calls if its count is too narrow.
 fn call(
     function: UserFunction, mut from: *mut u8, mut into: *mut u8, elements: usize, extent: isize,
     type_handle: Handle,
@@ -57,8 +57,8 @@ fn call(
     let address = function.address as *const c_void;
     if function.large {
         let mut len = elements as MPI_Count;
-        // SAFETY: the address came with this type to `MPI_Op_create_c`; both arrays have `len`
-        // elements of the datatype, which the standard promises the function.
+        // SAFETY: the address was registered with this type by `MPI_Op_create_c`; both arrays have
+        // `len` elements of the datatype, as the standard requires.
         unsafe {
             if let Some(call) = transmute::<*const c_void, MPI_User_function_c>(address) {
                 call(from.cast(), into.cast(), &mut len, &mut datatype);
@@ -83,11 +83,11 @@ fn call(
     }
 }
 
-/// A copy of packed elements that lies as their datatype says.
+/// Copy of packed elements in the layout of their datatype.
 struct UnpackedElements {
-    /// Holds every byte that the elements cover.
+    /// Every byte in the range of the elements.
     bytes: Vec<u8>,
-    /// Where the first element begins, from `bytes` on: outside, if it has a gap there.
+    /// Address of the first element relative to `bytes`; outside if the element begins with a gap.
     offset: isize,
     /// The elements in `bytes`.
     memory: Memory,
@@ -95,30 +95,30 @@ struct UnpackedElements {
 }
 
 impl UnpackedElements {
-    /// Unpacks `packed`, which has so many elements.
+    /// Unpacks `elements` elements from `packed`.
     fn new(layout: &Arc<Layout>, elements: usize, packed: Span) -> Self {
         let last = layout.extent().wrapping_mul(elements.saturating_sub(1) as isize);
         let low = layout.true_lb() + last.min(0);
         let high = layout.true_lb() + layout.true_extent() + last.max(0);
         let mut bytes = vec![0; (high - low) as usize + ALIGNMENT];
-        // The element's beginning is aligned, as that of the application's buffer is.
+        // The beginning of the element is aligned, as in the application's buffer.
         let begin = (bytes.as_ptr().addr() as isize).wrapping_sub(low);
         let padding = (-begin).rem_euclid(ALIGNMENT as isize);
         let offset = padding - low;
-        // SAFETY: `bytes` has room from `low` to `high` around `offset`, stays where it is, and is
-        // used through this memory and by the application only, as long as `UnpackedElements` lives.
+        // SAFETY: `bytes` covers `low` to `high` around `offset` and is not moved. Only this memory
+        // and the application access `bytes` during the life of `UnpackedElements`.
         let mut memory =
             unsafe { Memory::new(bytes.as_mut_ptr().wrapping_offset(offset), elements, layout) };
         Memory::Span(packed).copy(0, &mut memory, 0, packed.len());
         Self { bytes, offset, memory, packed }
     }
 
-    /// Where the first element begins.
+    /// Address of the first element.
     fn base(&mut self) -> *mut u8 {
         self.bytes.as_mut_ptr().wrapping_offset(self.offset)
     }
 
-    /// Packs the elements into where they came from.
+    /// Packs the elements back into the packed operand.
     fn pack(&self) {
         self.memory.copy(0, &mut Memory::Span(self.packed), 0, self.packed.len());
     }

@@ -1,5 +1,5 @@
-//! Generalized requests (MPI 5.0 §13.2): operations that the application carries out itself, and the
-//! calls of its functions, with the lock free.
+//! Generalized requests (MPI 5.0 §13.2): operations of the application, and calls of their
+//! functions without the lock.
 
 #![allow(unsafe_code)]
 
@@ -13,15 +13,15 @@ use crate::mpi::request::generalized::GrequestFunctions;
 use crate::mpi::request::status::Status;
 use platform::base::{ErrorClass, ErrorCode, MpiError, Result};
 
-/// A generalized request that is complete, and where its status goes.
+/// A completed generalized request and the address of its status.
 pub struct GeneralizedCompletion {
-    /// Its functions.
+    /// Functions of the request.
     pub functions: GrequestFunctions,
-    /// Null if nobody wants it.
+    /// Null if the status is ignored.
     pub status: *mut MPI_Status,
 }
 
-/// Says that the operation of a generalized request is complete.
+/// Completes a generalized request.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Grequest_complete(request: MPI_Request) -> c_int {
     let result = PROCESS.with_mpi(|mpi| mpi.complete_generalized(number(request)));
@@ -29,7 +29,7 @@ pub unsafe extern "C" fn PMPI_Grequest_complete(request: MPI_Request) -> c_int {
     finish(Scope::None, "MPI_Grequest_complete", result)
 }
 
-/// Makes a request whose operation the application carries out.
+/// Creates a request for an operation of the application.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Grequest_start(
     query_fn: MPI_Grequest_query_function, free_fn: MPI_Grequest_free_function,
@@ -53,18 +53,18 @@ pub unsafe extern "C" fn PMPI_Grequest_start(
 }
 
 impl GeneralizedCompletion {
-    /// Lets the application fill the status, all but its error.
+    /// Calls the query function, which fills the status except its error.
     ///
     /// # Errors
-    /// The code that the function returned.
+    /// The error code of the function.
     pub fn query(self) -> Result {
         // SAFETY: a status is plain data, for which zero is a value.
         let mut ignored: MPI_Status = unsafe { zeroed() };
         let status = if self.status.is_null() { &raw mut ignored } else { self.status };
         let extra = self.functions.extra_state as *mut c_void;
         let address = self.functions.query as *const c_void;
-        // SAFETY: the address came with this type to `MPI_Grequest_start`; the status is ours, or
-        // the caller's who promised that it may be written.
+        // SAFETY: the address was registered with this type by `MPI_Grequest_start`; the status is
+        // a local or the caller's, writable by the caller's promise.
         unsafe {
             put_status(status, &Status::EMPTY);
             let error = (*status).MPI_ERROR;
@@ -75,11 +75,10 @@ impl GeneralizedCompletion {
         }
     }
 
-    /// Lets the application fill the status and free what belongs to the request, which has been
-    /// completed.
+    /// Calls the query function and the free function of a completed request.
     ///
     /// # Errors
-    /// The code of the free function, called last, or else that of the query function.
+    /// The code of the free function, which is called last, or else that of the query function.
     pub fn conclude(self) -> Result {
         let functions = self.functions;
         let queried = self.query();
@@ -87,13 +86,13 @@ impl GeneralizedCompletion {
     }
 }
 
-/// Lets the application free what belongs to a request.
+/// Calls the free function of a request.
 ///
 /// # Errors
-/// The code that the function returned.
+/// The error code of the function.
 pub fn free(functions: GrequestFunctions) -> Result {
     let extra = functions.extra_state as *mut c_void;
-    // SAFETY: the address came with this type to `MPI_Grequest_start`.
+    // SAFETY: the address was registered with this type by `MPI_Grequest_start`.
     let code = unsafe {
         let address = functions.free as *const c_void;
         transmute::<*const c_void, MPI_Grequest_free_function>(address)
@@ -102,13 +101,13 @@ pub fn free(functions: GrequestFunctions) -> Result {
     succeeded(code, "free")
 }
 
-/// Asks the application to cancel the operation of a request, which may be complete already.
+/// Calls the cancel function of a request; `complete` tells it whether the operation has completed.
 ///
 /// # Errors
-/// The code that the function returned.
+/// The error code of the function.
 pub fn cancel(functions: GrequestFunctions, complete: bool) -> Result {
     let extra = functions.extra_state as *mut c_void;
-    // SAFETY: the address came with this type to `MPI_Grequest_start`.
+    // SAFETY: the address was registered with this type by `MPI_Grequest_start`.
     let code = unsafe {
         let address = functions.cancel as *const c_void;
         let call = transmute::<*const c_void, MPI_Grequest_cancel_function>(address);

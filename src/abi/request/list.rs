@@ -1,4 +1,4 @@
-//! Lists of requests in the application's memory, and how calls that complete them end.
+//! Lists of requests in the application's memory, and the end of calls that complete them.
 
 #![allow(unsafe_code)]
 
@@ -23,29 +23,30 @@ use platform::diagnosis::wait_report::WaitReport;
 
 /// An array of requests, and an array of statuses of the same length or null.
 pub(crate) struct RequestArray {
-    /// How many requests.
+    /// Number of requests.
     pub len: usize,
     requests: *mut MPI_Request,
     statuses: *mut MPI_Status,
-    /// All requests before this one were not pending when looked at last; they stay so.
+    /// No request before this index was pending at the last check; a completed request stays
+    /// complete.
     complete_before: Cell<usize>,
-    /// What has been completed by a call that waits for all.
+    /// Requests that a call for all of them has completed.
     batch: Batch,
 }
 
-/// What there is among several requests.
+/// State of several requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AnyRequest {
-    /// None is active.
+    /// No request is active.
     Idle,
-    /// Some are active, none is over.
+    /// Some requests are active, none is complete.
     Pending,
-    /// This one is over.
+    /// Index of a complete request.
     Ready(usize),
 }
 
 impl AnyRequest {
-    /// The index as the application gets it.
+    /// The index for the application.
     pub(crate) fn index(self) -> c_int {
         match self {
             Self::Ready(index) => index as c_int,
@@ -54,7 +55,7 @@ impl AnyRequest {
     }
 }
 
-/// Where the application wants to know which requests are over.
+/// The application's results: number and indices of the completed requests.
 #[derive(Clone, Copy)]
 pub(crate) struct Indices {
     count: Out<c_int>,
@@ -62,13 +63,13 @@ pub(crate) struct Indices {
 }
 
 impl Indices {
-    /// The application's number of requests that are over, and their indices, of at most `len`.
+    /// Places for the number of completed requests and for at most `len` indices.
     ///
     /// # Errors
     /// `Arg` for a null pointer.
     ///
     /// # Safety
-    /// Both are null or may be written as long as this is used, `indices` for `len` elements.
+    /// Both are null or may be written during the life of the result, `indices` for `len` elements.
     pub(crate) unsafe fn new(len: c_int, count: *mut c_int, indices: *mut c_int) -> Result<Self> {
         // SAFETY: the caller's promise.
         let (count, indices) =
@@ -76,7 +77,7 @@ impl Indices {
         Ok(Self { count, indices })
     }
 
-    /// Stores which requests they are; `None`: no request was active.
+    /// Stores the indices; `None` if no request was active.
     pub(crate) fn put(self, indices: Option<&[usize]>) {
         self.count.put(indices.map_or(MPI_UNDEFINED, |indices| indices.len() as c_int));
         self.indices.put(indices.unwrap_or_default().iter().map(|index| *index as c_int));
@@ -86,11 +87,11 @@ impl Indices {
 /// Requests that one call has completed.
 #[derive(Default)]
 pub(crate) struct Batch {
-    /// Which ones, if the call did not say.
+    /// Their indices, unless the call implies them.
     pub indices: Vec<usize>,
-    /// Generalized requests among them, whose functions are to be called with the lock free.
+    /// Generalized requests of the batch; their functions are called without the lock.
     generalized: Vec<GeneralizedCompletion>,
-    /// The first error, and the communicator it belongs to.
+    /// The first error and its communicator.
     error: Option<(Handle, Box<MpiError>)>,
 }
 
@@ -98,11 +99,11 @@ impl RequestArray {
     /// The application's arrays.
     ///
     /// # Errors
-    /// `Count` for a negative length, `Arg` without an array.
+    /// `Count` for a negative length, `Arg` for a null array.
     ///
     /// # Safety
-    /// `requests` is null or has that many elements, and so has `statuses` unless it is null; both
-    /// may be read and written as long as the list is used.
+    /// `requests` is null or has `len` elements, and so has `statuses` unless it is null; both may
+    /// be read and written during the life of the list.
     #[inline]
     pub(crate) unsafe fn new(
         len: c_int, requests: *mut MPI_Request, statuses: *mut MPI_Status,
@@ -120,25 +121,24 @@ impl RequestArray {
     /// `Arg` for a null pointer.
     ///
     /// # Safety
-    /// `request` is null, or may be read and written as long as the list is used.
+    /// `request` is null, or may be read and written during the life of the list.
     #[inline]
     pub(crate) unsafe fn one(request: *mut MPI_Request) -> Result<Self> {
         // SAFETY: the caller's promise.
         unsafe { Self::new(1, out(request, "request")?.as_ptr(), null_mut()) }
     }
 
-    /// The request at `index`.
     #[inline]
     pub(crate) fn get(&self, index: usize) -> Handle {
         debug_assert!(index < self.len);
-        // SAFETY: `new` was promised that many elements.
+        // SAFETY: `index` is below the length that the caller of `new` promised.
         number(unsafe { *self.requests.add(index) })
     }
 
     /// Whether no request is pending.
     ///
     /// # Errors
-    /// `Request` for an element that is none.
+    /// `Request` for an element that is not a request.
     #[inline]
     pub(crate) fn is_complete(&self, mpi: &ProcessMpi) -> Result<bool> {
         while self.complete_before.get() < self.len {
@@ -150,16 +150,16 @@ impl RequestArray {
         Ok(true)
     }
 
-    /// The call `function`, which waits for all or any of the requests.
+    /// Description of the call `function`, which waits for all or any of the requests.
     pub(crate) fn blocked(&self, mpi: &ProcessMpi, function: &str, any: bool) -> WaitReport {
         let handles = (self.complete_before.get()..self.len).map(|index| self.get(index));
         mpi.blocked_requests(function, any, handles)
     }
 
-    /// The first request that is over.
+    /// Finds the first complete request.
     ///
     /// # Errors
-    /// `Request` for an element that is none.
+    /// `Request` for an element that is not a request.
     pub(crate) fn any(&self, mpi: &ProcessMpi) -> Result<AnyRequest> {
         let mut found = AnyRequest::Idle;
         for index in 0..self.len {
@@ -172,10 +172,10 @@ impl RequestArray {
         Ok(found)
     }
 
-    /// All requests that are over; `None` if none is active.
+    /// Indices of all complete requests; `None` if no request is active.
     ///
     /// # Errors
-    /// `Request` for an element that is none.
+    /// `Request` for an element that is not a request.
     pub(crate) fn ready(&self, mpi: &ProcessMpi) -> Result<Option<Vec<usize>>> {
         let mut ready = Vec::new();
         let mut active = false;
@@ -189,8 +189,8 @@ impl RequestArray {
         Ok(active.then_some(ready))
     }
 
-    /// Stores the status of a request that is over without completing it, as number `place`; that
-    /// of a generalized request its function will fill.
+    /// Stores the status of a complete request at index `place` without completing the request. The
+    /// status of a generalized request is filled later, by its query function.
     pub(crate) fn peek_status(
         &self, mpi: &ProcessMpi, index: usize, place: usize,
     ) -> Option<GeneralizedCompletion> {
@@ -199,25 +199,24 @@ impl RequestArray {
         Some(GeneralizedCompletion { functions, status: self.status(place) })
     }
 
-    /// Completes the request at `index`, unless it is pending.
+    /// Completes the request at `index` if it is not pending.
     ///
     /// # Errors
-    /// `Request` if it is none.
+    /// `Request` if the element is not a request.
     #[inline(always)]
     pub(crate) fn complete(&self, mpi: &mut ProcessMpi, index: usize) -> Result<Option<Completed>> {
         let completed = mpi.complete(self.get(index))?;
         if completed.as_ref().is_some_and(|completed| completed.handle_freed) {
-            // SAFETY: `new` was promised that many elements.
+            // SAFETY: `index` is below the length that the caller of `new` promised.
             unsafe { *self.requests.add(index) = MPI_REQUEST_NULL };
         }
         Ok(completed)
     }
 
-    /// Completes these requests, none of which is pending, and stores their statuses, one after
-    /// another.
+    /// Completes these requests, none of which is pending, and stores their statuses in order.
     ///
     /// # Errors
-    /// `Request` for an element that is none.
+    /// `Request` for an element that is not a request.
     pub(crate) fn complete_each(
         &self, mpi: &mut ProcessMpi, indices: impl IntoIterator<Item = usize>,
     ) -> Result<Batch> {
@@ -230,11 +229,11 @@ impl RequestArray {
         Ok(some)
     }
 
-    /// Completes one request after the other until one is pending, and stores their statuses; all
-    /// of them once none is.
+    /// Completes requests in order up to the first pending one, and stores their statuses. Returns
+    /// all of them if none is pending.
     ///
     /// # Errors
-    /// `Request` for an element that is none; those before it are complete.
+    /// `Request` for an element that is not a request; the requests before it are complete.
     pub(crate) fn complete_in_turn(&mut self, mpi: &mut ProcessMpi) -> Result<Option<Batch>> {
         let mut batch = std::mem::take(&mut self.batch);
         for index in self.complete_before.get()..self.len {
@@ -248,7 +247,8 @@ impl RequestArray {
         Ok(Some(batch))
     }
 
-    /// Stores the status of a request, as number `place`, and keeps what is to be done about it.
+    /// Stores the status of a request at index `place`, and records its error or its query
+    /// function.
     #[inline(always)]
     fn store_status(&self, place: usize, completed: Completed, batch: &mut Batch) {
         let Completed { outcome, comm, functions, .. } = completed;
@@ -261,10 +261,11 @@ impl RequestArray {
         }
     }
 
-    /// Completes the first request that is over and stores its index; nothing if none is active.
+    /// Completes the first complete request and stores its index; no effect if no request is
+    /// active.
     ///
     /// # Errors
-    /// `Request` for an element that is none.
+    /// `Request` for an element that is not a request.
     pub(crate) fn complete_any(
         &self, mpi: &mut ProcessMpi, result: Out<c_int>,
     ) -> Result<Option<Completed>> {
@@ -277,10 +278,10 @@ impl RequestArray {
         })
     }
 
-    /// Completes all requests that are over and stores which they are; `None` if none is active.
+    /// Completes all complete requests and stores their indices; `None` if no request is active.
     ///
     /// # Errors
-    /// `Request` for an element that is none.
+    /// `Request` for an element that is not a request.
     pub(crate) fn complete_some(
         &self, mpi: &mut ProcessMpi, found: Indices,
     ) -> Result<Option<Batch>> {
@@ -291,7 +292,7 @@ impl RequestArray {
         Ok(Some(Batch { indices, ..batch }))
     }
 
-    /// Where status number `place` is; null if nobody wants it.
+    /// Address of the status at index `place`; null if statuses are ignored.
     fn status(&self, place: usize) -> *mut MPI_Status {
         if self.statuses.is_null() {
             return self.statuses;
@@ -312,7 +313,7 @@ impl RequestArray {
     }
 }
 
-/// The end of a call that completes one request.
+/// Ends a call that completes one request.
 ///
 /// # Safety
 /// `status` is null or may be written.
@@ -337,7 +338,7 @@ pub(crate) unsafe fn end_one(
     }
 }
 
-/// The end of a call that completes one request if it can; `None` if it could not.
+/// Ends a call that tests one request; `None` if it is pending.
 ///
 /// # Safety
 /// `status` is null or may be written.
@@ -352,7 +353,7 @@ pub(crate) unsafe fn end_test(
     }
 }
 
-/// The end of a call that completes several requests.
+/// Ends a call that completes several requests.
 pub(crate) fn end_many(name: &str, completed: Result<Batch>) -> c_int {
     let completed = completed.map(|mut batch| {
         let failed = store_errors(batch.generalized.drain(..), GeneralizedCompletion::conclude);
@@ -370,8 +371,8 @@ pub(crate) fn end_many(name: &str, completed: Result<Batch>) -> c_int {
     finish(scope, name, result)
 }
 
-/// The end of a call that looked at several requests: the functions of generalized ones tell their
-/// statuses.
+/// Ends a call that inspects several requests; query functions fill the statuses of generalized
+/// requests.
 pub(crate) fn end_peek(name: &str, shown: Result<Vec<GeneralizedCompletion>>) -> c_int {
     end_many(
         name,
@@ -382,8 +383,8 @@ pub(crate) fn end_peek(name: &str, shown: Result<Vec<GeneralizedCompletion>>) ->
     )
 }
 
-/// Calls functions of generalized requests; their errors go to the statuses. The first error, and
-/// the communicator it belongs to.
+/// Calls functions of generalized requests and stores their errors in the statuses. Returns the
+/// first error and its communicator.
 fn store_errors(
     found: impl IntoIterator<Item = GeneralizedCompletion>,
     call: impl Fn(GeneralizedCompletion) -> Result,
@@ -401,7 +402,7 @@ fn store_errors(
     first
 }
 
-/// Stores the empty status, whose error is set, unlike that of a single completion (§3.7.3).
+/// Stores the empty status. Its error field is set, unlike after a single completion (§3.7.3).
 ///
 /// # Safety
 /// `status` is null or may be written.

@@ -1,4 +1,4 @@
-//! What a status says, and how an application fills one (MPI 5.0, chapters 3 and 13).
+//! Fields of a status, and setting them (MPI 5.0, chapters 3 and 13).
 
 #![allow(unsafe_code)]
 
@@ -12,7 +12,7 @@ use crate::abi::types::*;
 use crate::mpi::datatype::Datatype;
 use platform::base::ErrorClass;
 
-/// How many whole items of a datatype were received; `MPI_UNDEFINED` if a part is left.
+/// Number of whole items received; `MPI_UNDEFINED` if a part of an item remains.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Get_count_c(
     status: *const MPI_Status, datatype: MPI_Datatype, count: *mut MPI_Count,
@@ -21,7 +21,7 @@ pub unsafe extern "C" fn PMPI_Get_count_c(
     unsafe { counted("MPI_Get_count", status, datatype, count, Datatype::count) }
 }
 
-/// How many basic elements were received.
+/// Number of basic elements received.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Get_elements_c(
     status: *const MPI_Status, datatype: MPI_Datatype, count: *mut MPI_Count,
@@ -66,14 +66,14 @@ pub unsafe extern "C" fn PMPI_Status_get_tag(status: *const MPI_Status, tag: *mu
     unsafe { shown("MPI_Status_get_tag", status, (tag, "tag"), |status| status.MPI_TAG) }
 }
 
-/// Sets what `MPI_Test_cancelled` says of this status.
+/// Sets the result of `MPI_Test_cancelled` for this status.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Status_set_cancelled(status: *mut MPI_Status, flag: c_int) -> c_int {
     // SAFETY: the caller's promise of the status.
     unsafe { changed("MPI_Status_set_cancelled", status, |status| status.set_cancelled(flag != 0)) }
 }
 
-/// Sets what `MPI_Get_elements` says of this status.
+/// Sets the result of `MPI_Get_elements` for this status.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Status_set_elements_c(
     status: *mut MPI_Status, datatype: MPI_Datatype, count: MPI_Count,
@@ -130,7 +130,7 @@ pub unsafe extern "C" fn PMPI_Test_cancelled(status: *const MPI_Status, flag: *m
     unsafe { shown("MPI_Test_cancelled", status, (flag, "flag"), cancelled) }
 }
 
-/// Stores what a status says.
+/// Stores a field of a status.
 ///
 /// # Safety
 /// `status` is null or may be read, `result` is null or may be written.
@@ -146,7 +146,7 @@ unsafe fn shown(
     })
 }
 
-/// Changes what a status says.
+/// Changes a field of a status.
 ///
 /// # Safety
 /// `status` is null or may be read and written.
@@ -158,7 +158,7 @@ unsafe fn changed(name: &str, status: *mut MPI_Status, how: impl FnOnce(&mut MPI
     })
 }
 
-/// Stores how many of something the bytes of a status are.
+/// Stores the number of items in the bytes of a status.
 ///
 /// # Safety
 /// `status` is null or may be read, `count` is null or may be written.

@@ -1,17 +1,17 @@
 //! The predefined datatypes of the standard ABI, with their C representation on x86-64.
 //!
-//! The numbers are the handle values of MPI 5.0 §20 (`mpi.h` has the same). Fortran types are
-//! those of a compiler with 4-byte INTEGER, REAL and LOGICAL; fixed-size ones need no assumption.
-//! Every type of the table is supported, as far as moving data goes; `mpi::op` knows which
-//! operations take which [`DatatypeClass`].
+//! The numbers are the handle values of MPI 5.0 §20, as in `mpi.h`. Fortran types are those of a
+//! compiler with 4-byte INTEGER, REAL and LOGICAL; fixed-size ones need no assumption. Every type
+//! of the table is supported for data movement; `mpi::op` has the operations of each
+//! [`DatatypeClass`].
 
 use std::fmt;
 
-/// The handle values of datatypes are from here on, and below the end.
+/// Handle values of datatypes are in the range from `FIRST` to below `END`.
 const FIRST: u32 = 0x200;
 const END: u32 = 0x300;
 
-/// What the standard's table of reductions (§6.9.2) sorts datatypes into.
+/// Class of a datatype in the standard's table of reductions (§6.9.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DatatypeClass {
     /// C integers, by their C name or their width.
@@ -26,11 +26,11 @@ pub enum DatatypeClass {
     Complex,
     /// `MPI_BYTE`.
     Byte,
-    /// Addresses, counts and offsets: known to both languages.
+    /// Addresses, counts and offsets, in both languages.
     MultiLanguage,
     /// A value and its index, for `MPI_MINLOC` and `MPI_MAXLOC`.
     Pair,
-    /// Characters to print: no reduction takes them.
+    /// Printable characters, without reductions.
     Character,
     /// `MPI_PACKED`.
     Packed,
@@ -38,16 +38,16 @@ pub enum DatatypeClass {
 
 macro_rules! units {
     ($($name:ident, $size:literal, $alignment:literal, $text:literal;)*) => {
-        /// How one element is represented in memory.
+        /// Representation of one element in memory.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Unit {
             $(#[doc = $text] $name,)*
-            /// A value and its index that no named datatype has; the size leaves out the padding.
+            /// A value and its index without a named datatype; the size excludes padding.
             ValueIndex(&'static [Self; 2]),
         }
 
         impl Unit {
-            /// Bytes of data of one element.
+            /// Size of one element's data in bytes.
             pub const fn size(self) -> usize {
                 match self {
                     $(Self::$name => $size,)*
@@ -55,7 +55,7 @@ macro_rules! units {
                 }
             }
 
-            /// What its address is expected to be a multiple of.
+            /// Alignment in bytes.
             pub const fn alignment(self) -> usize {
                 match self {
                     $(Self::$name => $alignment,)*
@@ -116,21 +116,20 @@ impl Unit {
         })
     }
 
-    /// A value of the one representation and an index of the other; `None` unless they are numbers
-    /// and the index is an integer.
+    /// A pair of these representations; `None` unless both are numbers and the index is an integer.
     pub(crate) fn value_index(members: [Self; 2]) -> Option<Self> {
         VALUE_INDEX.iter().find(|pair| **pair == members).map(Self::ValueIndex)
     }
 }
 
-/// Numbers that a pair may have: as its index the first of them, as its value all.
+/// Numbers in pairs: all are values, the first `INDICES` are indices.
 const NUMBERS: [Unit; 14] = {
     use Unit::*;
     [I8, U8, I16, U16, I32, U32, I64, U64, I128, F16, F32, F64, F80, F128]
 };
 const INDICES: usize = 8;
 
-/// All values with all indices.
+/// All pairs of a value and an index.
 const VALUE_INDEX: &[[Unit; 2]] = &{
     let mut pairs = [[Unit::I8; 2]; NUMBERS.len() * INDICES];
     let mut place = 0;
@@ -144,15 +143,15 @@ const VALUE_INDEX: &[[Unit; 2]] = &{
 /// One predefined datatype.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Predefined {
-    /// The value of its handle.
+    /// Handle value.
     pub handle: u32,
-    /// Its name in `mpi.h`.
+    /// Name in `mpi.h`.
     pub name: &'static str,
-    /// Which operations take it.
+    /// Class, which selects the legal operations.
     pub(crate) class: DatatypeClass,
-    /// Its representation.
+    /// Representation of one element.
     pub unit: Unit,
-    /// The handle values of its value and its index, if it is a pair.
+    /// Handle values of the value and the index of a pair.
     pub(crate) pair: Option<[u32; 2]>,
 }
 
@@ -169,18 +168,18 @@ impl Predefined {
         Some(&TABLE[index])
     }
 
-    /// The datatypes of its value and its index, if it is a pair.
+    /// The datatypes of the value and the index of a pair.
     pub fn members(&self) -> Option<[&'static Self; 2]> {
         self.pair.map(|pair| pair.map(|part| Self::find(part).expect("the parts have names")))
     }
 
-    /// All of them in the order of their handle values.
+    /// All predefined datatypes in the order of their handle values.
     pub fn all() -> &'static [Self] {
         TABLE
     }
 }
 
-/// Something for each predefined datatype, found by the handle's value with one index.
+/// One entry for each predefined datatype, indexed by the handle value.
 #[derive(Debug)]
 pub struct ByHandle<T>(Box<[Option<T>]>);
 
@@ -196,7 +195,6 @@ impl<T> ByHandle<T> {
         self.0.get(handle.wrapping_sub(FIRST) as usize)?.as_ref()
     }
 
-    /// The same, to change it.
     pub(crate) fn find_mut(&mut self, handle: u32) -> Option<&mut T> {
         self.0.get_mut(handle.wrapping_sub(FIRST) as usize)?.as_mut()
     }
@@ -291,8 +289,8 @@ const TABLE: &[Predefined] = {
 mod tests {
     use super::*;
 
-    /// Handle values and sizes as the ABI's table has them; the size is coded in another
-    /// implementation's handles, beside.
+    /// Handle values and sizes of the ABI's table; the table also has the handles of another
+    /// implementation, which encode the size.
     #[test]
     fn handles_and_sizes_are_those_of_the_abi() {
         let constants = include_str!("../../../tests/data/abi_constants.tsv");

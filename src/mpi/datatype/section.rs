@@ -2,8 +2,8 @@
 //! contiguous only virtually.
 //!
 //! Fortran passes `a(1:9:2, :)` as an address, the size of an element, and for each dimension an
-//! extent and a stride. MPI's buffer is that section's elements one after another, as if they had
-//! been copied to adjacent memory: counts and displacements mean places there.
+//! extent and a stride. MPI's buffer is the elements of that section one after another, as in a
+//! copy to contiguous memory: counts and displacements are places in that copy.
 //!
 //! ```text
 //! memory     a1 .. a3 .. a5 .. a7 .. a9 ..      stride 8, INTEGERs of 4 bytes
@@ -11,9 +11,9 @@
 //! elements   [two  ][two  ]                     of a datatype with a size of two INTEGERs
 //! ```
 //!
-//! A datatype with sections is the one whose elements a call is about, and knows besides which
-//! buffers of that call lie so: those whose address is the section's. A call with two buffers and
-//! one datatype, a reduction, can so have a section for either.
+//! A datatype with sections is the element datatype of one call with a list of the sections among
+//! the buffers of that call, found by address. A call with two buffers and one datatype, such as a
+//! reduction, can thus have a section for either buffer.
 
 use std::sync::Arc;
 
@@ -22,33 +22,34 @@ use super::{Contents, Datatype, DatatypeInner};
 use crate::engine::memory::layout::{Block, Layout};
 use platform::base::{ErrorClass, Result};
 
-/// An array of which some elements are a buffer.
+/// Section of an array: its selected elements are a buffer.
 #[derive(Clone, Debug)]
 pub(crate) struct ArraySection {
     /// The address of the first element.
     base: usize,
-    /// What a section of the first so many dimensions is: at first adjacent bytes.
+    /// Section of the first dimensions, one level for each number of dimensions; level 0 is
+    /// contiguous bytes.
     levels: Vec<SectionLevel>,
 }
 
-/// A section of some dimensions.
+/// Section of some of the dimensions.
 #[derive(Clone, Debug)]
 struct SectionLevel {
-    /// Where its bytes are.
+    /// Layout of its bytes.
     layout: Arc<Layout>,
-    /// From one section of a dimension less to the next, in bytes.
+    /// Distance in bytes between two sections of one dimension less.
     stride: isize,
 }
 
-/// A datatype with the sections that are buffers of it.
+/// A datatype with the sections among its buffers.
 #[derive(Debug)]
 pub(crate) struct ArraySections {
-    /// The handle of the datatype itself.
+    /// Handle of the element datatype.
     element: u32,
     all: Box<[ArraySection]>,
 }
 
-/// Part of a virtually contiguous buffer: bytes that are adjacent there, as pieces of memory.
+/// Part of a virtually contiguous buffer: contiguous bytes there, as pieces of memory.
 struct SectionPiece {
     displacement: isize,
     count: usize,
@@ -57,8 +58,8 @@ struct SectionPiece {
 }
 
 impl ArraySection {
-    /// Elements of `element` bytes, the first at `base`, with extent and stride in bytes of each
-    /// dimension.
+    /// A section of elements of `element` bytes; the first is at `base`, each dimension has an
+    /// extent and a stride in bytes.
     ///
     /// # Errors
     /// `Arg` if the section does not fit the address space.
@@ -74,11 +75,11 @@ impl ArraySection {
         Ok(Self { base, levels })
     }
 
-    /// Where `count` elements of `datatype` are, of which the first is `displacement` bytes behind
-    /// the beginning of the virtually contiguous buffer.
+    /// Layout of `count` elements of `datatype`; the first is `displacement` bytes after the
+    /// beginning of the virtually contiguous buffer.
     ///
     /// # Errors
-    /// `Buffer` if the section has not so many.
+    /// `Buffer` if the section is too short.
     pub(crate) fn layout(
         &self, datatype: &Datatype, count: usize, displacement: isize,
     ) -> Result<Layout> {
@@ -106,7 +107,7 @@ impl ArraySection {
         Layout::join(blocks).ok_or_else(too_large)
     }
 
-    /// The pieces of an element with gaps.
+    /// Selects the pieces of an element with gaps.
     fn select_element(
         &self, element: &Layout, begin: isize, pieces: &mut Vec<SectionPiece>,
     ) -> Result {
@@ -123,7 +124,7 @@ impl ArraySection {
         Ok(())
     }
 
-    /// The pieces of `len` virtually adjacent bytes from `begin` on.
+    /// Selects the pieces of `len` virtually contiguous bytes from `begin` on.
     fn select(&self, begin: isize, len: usize, pieces: &mut Vec<SectionPiece>) -> Result {
         let has = self.levels.last().map_or(0, |level| level.layout.size());
         let end = usize::try_from(begin).ok().and_then(|begin| begin.checked_add(len));
@@ -140,7 +141,7 @@ impl ArraySection {
         Ok(())
     }
 
-    /// The pieces of the packed bytes `of` the section of `level` dimensions at `place`.
+    /// Selects the pieces of the packed bytes `of` in the section of `level` dimensions at `place`.
     fn select_level(
         &self, level: usize, place: isize, of: std::ops::Range<usize>,
         pieces: &mut Vec<SectionPiece>,
@@ -175,7 +176,7 @@ impl ArraySection {
 }
 
 impl Datatype {
-    /// This datatype, of handle `element`, for a call of which some buffers are sections.
+    /// This datatype, of handle `element`, for a call with sections as buffers.
     pub(crate) fn with_sections(&self, element: u32, sections: Vec<ArraySection>) -> Self {
         let inner = &self.0;
         let all = sections.into_boxed_slice();
@@ -192,19 +193,19 @@ impl Datatype {
         }))
     }
 
-    /// Whether some buffers of it are sections.
+    /// Whether the datatype has sections.
     #[inline]
     pub(crate) fn has_sections(&self) -> bool {
         self.0.sections.is_some()
     }
 
-    /// The section at this address.
+    /// The section at address `base`.
     pub(crate) fn section(&self, base: usize) -> Option<&ArraySection> {
         let sections = self.0.sections.as_ref()?;
         sections.all.iter().find(|section| section.base == base)
     }
 
-    /// The handle of the datatype that this one is with sections; `None` if it has none.
+    /// Handle of the same datatype without sections; `None` if it has no sections.
     pub(crate) fn without_sections(&self) -> Option<u32> {
         self.0.sections.as_ref().map(|sections| sections.element)
     }
@@ -219,12 +220,12 @@ mod tests {
     const INT: u32 = 0x209;
     const SHORT: u32 = 0x208;
 
-    /// The packed bytes of elements of a section of `bytes`, which count up from 0.
+    /// Packed bytes of elements of a section; byte `i` of memory has the value `i`.
     #[allow(unsafe_code, reason = "the section lies in the array, as the test sees")]
     fn packed(section: &ArraySection, datatype: &Datatype, count: usize, at: isize) -> Vec<u8> {
         let memory: Vec<u8> = (0..=255).collect();
         let layout = Arc::new(section.layout(datatype, count, at).unwrap());
-        // SAFETY: every section in these tests is within 256 bytes from its base on.
+        // SAFETY: every section in these tests is within 256 bytes from its base.
         let section =
             unsafe { Memory::new(memory.as_ptr().wrapping_add(section.base), 1, &layout) };
         let mut bytes = vec![0; section.len()];
@@ -232,7 +233,7 @@ mod tests {
         bytes
     }
 
-    /// Those of a copy of the section to adjacent memory, made element by element.
+    /// Packed bytes of a copy of the section to contiguous memory, made element by element.
     fn copied(section: (usize, usize, &[(usize, isize)])) -> Vec<u8> {
         let (base, element, dimensions) = section;
         let mut places = vec![base as isize];
@@ -273,7 +274,7 @@ mod tests {
         let dimensions = &[(3, 4), (4, 20), (2, 100)];
         let section = ArraySection::new(1, 2, dimensions).unwrap();
         let copy = copied((1, 2, dimensions));
-        // Virtually, shorts 1, 2 and 4 of six.
+        // Virtual bytes of shorts 1, 2 and 4 of six.
         let short = predefined(SHORT).unwrap();
         let sparse = Datatype::indexed(ConstructorForm::Int, &[2, 1], &[1, 4], &short).unwrap();
         let sparse = Datatype::resized(ConstructorForm::Int, &sparse, 0, 12).unwrap();

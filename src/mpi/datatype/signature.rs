@@ -2,26 +2,25 @@
 
 use super::{Combiner, Datatype, Predefined};
 
-/// Goes through the predefined types of some elements in packed order; each item is one of them
-/// and how often it follows itself. Neighbours may be equal.
+/// Iterates over the predefined types of some elements in packed order; each item is a type and its
+/// number of repetitions. Adjacent items may have equal types.
 ///
-/// It keeps its place in a list and not on the stack: datatypes may be nested as deep as memory
-/// allows.
+/// The position is in a list, not on the stack: the nesting depth of datatypes is limited only by
+/// memory.
 pub(crate) struct Signature<'a> {
     levels: Vec<SignatureLevel<'a>>,
 }
 
-/// Elements of a datatype that are still to come.
+/// Remaining elements of a datatype.
 struct SignatureLevel<'a> {
     datatype: &'a Datatype,
-    /// How many, the current one included.
+    /// Number of elements, including the current one.
     left: usize,
-    /// The next part of the current one, if it is a structure.
+    /// Next part of the current element, if it is a structure.
     part: usize,
 }
 
 impl<'a> Signature<'a> {
-    /// The signature of `count` elements of `datatype`.
     pub(crate) fn new(datatype: &'a Datatype, count: usize) -> Self {
         Self { levels: vec![SignatureLevel { datatype, left: count, part: 0 }] }
     }

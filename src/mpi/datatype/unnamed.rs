@@ -1,26 +1,26 @@
-//! Predefined datatypes without a name of their own: the numbers of Fortran that a program chooses
-//! by digits and range (MPI 5.0 §19.1.5), and pairs for `MPI_MINLOC` and `MPI_MAXLOC` that it
-//! chooses by their parts (§6.9.4).
+//! Predefined datatypes without a name: numbers of Fortran, selected by digits and range (MPI 5.0
+//! §19.1.5), and pairs for `MPI_MINLOC` and `MPI_MAXLOC`, selected by their parts (§6.9.4).
 //!
-//! A pair may have any integer or real number as its value, and any integer of up to 64 bits as its
-//! index. It lies in memory as C's structure of the two.
+//! A pair has any integer or real number as its value, and any integer of up to 64 bits as its
+//! index. Its layout is that of the C structure of the two.
 //!
-//! Fortran's are numbers that this library has under a name as well, so reductions take them. The
+//! Numbers of Fortran also have a named datatype in this library, so reductions accept them. The
 //! kinds are those of Fortran compilers on x86-64: integers of 1, 2, 4, 8 and 16 bytes; reals of 4,
-//! 8 and 16 bytes, the last with 64 (the x87's) or 113 bits of significand, as gfortran and flang have.
+//! 8 and 16 bytes, the last with 64 (the x87's) or 113 bits of significand, as in gfortran and
+//! flang.
 
 use super::{
     Combiner, ConstructorForm, Contents, Datatype, DatatypeClass, DatatypeInner, Predefined, Unit,
 };
 use platform::base::{ErrorClass, Result};
 
-/// `MPI_UNDEFINED`: no demand on the digits, or on the range.
+/// `MPI_UNDEFINED`: no requirement for the digits or the range.
 const UNDEFINED: i32 = -32766;
 
-/// What an unnamed predefined datatype was asked for by. Equal requests are one datatype.
+/// Request for an unnamed predefined datatype. Equal requests give one datatype.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unnamed {
-    /// An INTEGER with all numbers of `range` decimal digits.
+    /// An INTEGER that holds all numbers of `range` decimal digits.
     Integer {
         /// `r` of `selected_int_kind`.
         range: i32,
@@ -33,7 +33,7 @@ pub enum Unnamed {
     Pair(ValueIndex),
 }
 
-/// The handle values of a value and its index, of which there is a pair without a name.
+/// Handle values of the value and the index of an unnamed pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ValueIndex([u32; 2]);
 
@@ -67,7 +67,7 @@ impl Unnamed {
     /// The named datatype with the same representation, or a pair.
     ///
     /// # Errors
-    /// `Arg` if there is no such kind, or nothing was asked for.
+    /// `Arg` if no such kind exists, or both requirements are undefined.
     fn equal(self) -> Result<Predefined> {
         let name = match self {
             Self::Pair(pair) => return Ok(pair.entry()),
@@ -79,7 +79,7 @@ impl Unnamed {
         Ok(*found.expect("the names above are in the table"))
     }
 
-    /// The arguments that it was asked for by.
+    /// Arguments of the request.
     fn contents(self) -> Contents {
         let contents = |combiner| Contents::new(combiner, ConstructorForm::Int);
         match self {
@@ -97,7 +97,7 @@ impl Unnamed {
 }
 
 impl ValueIndex {
-    /// The pair of two datatypes; `None` if there is no pair of them, or one with a name.
+    /// The pair of two datatypes; `None` if the pair does not exist or has a name.
     pub fn new(value: u32, index: u32) -> Option<Self> {
         use DatatypeClass::{CInteger, Float, FortranInteger, MultiLanguage};
         let [one, other] = [Predefined::find(value)?, Predefined::find(index)?];
@@ -143,7 +143,7 @@ impl Datatype {
     /// The datatype of a request (`MPI_Type_create_f90_*`, `MPI_Type_get_value_index`).
     ///
     /// # Errors
-    /// `Arg` if no kind satisfies it.
+    /// `Arg` if no kind satisfies the request.
     pub fn unnamed(asked: Unnamed) -> Result<Self> {
         let named = Self::predefined(&asked.equal()?);
         Ok(Self(std::sync::Arc::new(DatatypeInner {

@@ -1,8 +1,8 @@
-//! Floating-point formats that Rust has no type for, computed with integers: IEEE binary16 and
+//! Floating-point formats without a type in Rust, computed with integers: IEEE binary16 and
 //! binary128 (Fortran's REAL*2 and REAL*16), and the order of the x87's 80-bit numbers.
 //!
-//! Results are rounded to nearest, ties to even, like those of the compilers (IEEE 754-2019
-//! §4.3.1). No flags and no signalling NaNs.
+//! Results are rounded to nearest, ties to even, as compilers do (IEEE 754-2019 §4.3.1). Flags and
+//! signalling NaNs are not supported.
 
 use std::cmp::Ordering;
 
@@ -35,8 +35,8 @@ impl F16 {
         f32::from_bits(sign | magnitude)
     }
 
-    /// The nearest value. A sum or product of two `F16`s is right even though it was rounded to
-    /// `f32` before: that has more than twice as many bits.
+    /// The nearest value. A sum or product of two `F16`s is correct despite an earlier rounding to
+    /// `f32`, which has more than twice as many bits.
     pub(crate) fn nearest(value: f32) -> Self {
         let sign = (value.to_bits() >> 31 << 15) as u16;
         let magnitude = value.abs();
@@ -46,8 +46,8 @@ impl F16 {
         } else if magnitude >= 65536.0 {
             0x7c00
         } else if magnitude < 1.0 / 16384.0 {
-            // The unit in the last place of 0.5 is that of the subnormal numbers here, so the
-            // addition rounds, and leaves the result in the lowest bits.
+            // The unit in the last place of 0.5 equals that of the subnormal numbers here, so the
+            // addition rounds and leaves the result in the lowest bits.
             (magnitude + 0.5).to_bits() - 0.5f32.to_bits()
         } else {
             let odd = bits >> 13 & 1;
@@ -56,17 +56,17 @@ impl F16 {
         Self(sign | narrow as u16)
     }
 
-    /// The sum, rounded.
+    /// Rounded sum.
     pub(crate) fn sum(self, other: Self) -> Self {
         Self::nearest(self.wide() + other.wide())
     }
 
-    /// The difference, rounded.
+    /// Rounded difference.
     pub(crate) fn difference(self, other: Self) -> Self {
         Self::nearest(self.wide() - other.wide())
     }
 
-    /// The product, rounded.
+    /// Rounded product.
     pub(crate) fn product(self, other: Self) -> Self {
         Self::nearest(self.wide() * other.wide())
     }
@@ -85,7 +85,7 @@ impl PartialOrd for F16 {
 }
 
 impl F80 {
-    /// The lowest 10 bytes as a number.
+    /// The lowest 10 bytes as an integer.
     fn bits(self) -> u128 {
         u128::from_le_bytes(self.0) & ((1 << 80) - 1)
     }
@@ -105,7 +105,7 @@ impl PartialOrd for F80 {
     }
 }
 
-/// Compares sign and magnitude.
+/// Orders two numbers by sign and magnitude.
 fn ordered(
     one: u128, other: u128, is_nan: impl Fn(u128) -> bool, parts: impl Fn(u128) -> (bool, u128),
 ) -> Option<Ordering> {
@@ -119,31 +119,31 @@ fn ordered(
     Some(key(one).cmp(&key(other)))
 }
 
-/// Bits of a fraction.
+/// Number of fraction bits.
 const FRACTION: u32 = 112;
-/// What is added to an exponent.
+/// Bias of the exponent.
 const BIAS: i32 = 16383;
-/// The exponent of infinities and NaNs.
+/// Exponent field of infinities and NaNs.
 const TOP: i32 = 0x7fff;
-/// The bit before the fraction's first: a normal number has it set.
+/// Bit above the fraction, set in a normal number.
 const LEADING: u128 = 1 << FRACTION;
 const SIGN: u128 = 1 << 127;
 const INFINITY: u128 = (TOP as u128) << FRACTION;
 const QUIET_NAN: u128 = INFINITY | 1 << (FRACTION - 1);
-/// Bits below the fraction while computing: two of the exact result, and one that says whether
-/// anything is below those.
+/// Bits below the fraction during computation: two bits of the exact result, and a sticky bit for
+/// all bits below them.
 const EXTRA: u32 = 3;
 
-/// A finite number that is not 0: `significand` × 2^(`exponent` − BIAS − FRACTION).
+/// A finite number other than 0: `significand` × 2^(`exponent` − BIAS − FRACTION).
 #[derive(Clone, Copy)]
 struct FloatParts {
     exponent: i32,
-    /// From `LEADING` to twice that.
+    /// From `LEADING` to below twice `LEADING`.
     significand: u128,
 }
 
 impl F128 {
-    /// The sum, rounded.
+    /// Rounded sum.
     pub(crate) fn sum(self, other: Self) -> Self {
         let (one, other) = (self.0, other.0);
         if is_nan(one) || is_nan(other) {
@@ -163,12 +163,12 @@ impl F128 {
         }
     }
 
-    /// The difference, rounded.
+    /// Rounded difference.
     pub(crate) fn difference(self, other: Self) -> Self {
         self.sum(Self(other.0 ^ SIGN))
     }
 
-    /// The product, rounded.
+    /// Rounded product.
     pub(crate) fn product(self, other: Self) -> Self {
         let sign = (self.0 ^ other.0) & SIGN;
         if is_nan(self.0) || is_nan(other.0) {
@@ -181,7 +181,8 @@ impl F128 {
             (None, _) | (_, None) => sign,
             (Some(a), Some(b)) => {
                 let (high, low) = wide_product(a.significand, b.significand);
-                // 2^224 and more: 113 bits above bit 111, so 3 extra bits are above bit 108.
+                // At least 2^224, which is 113 bits above bit 111, so 3 extra bits are above bit
+                // 108.
                 let kept = FRACTION - EXTRA;
                 let lost = low & ((1 << kept) - 1) != 0;
                 let significand = high << (128 - kept) | low >> kept | u128::from(lost);
@@ -211,7 +212,7 @@ fn is_infinite(bits: u128) -> bool {
     bits & !SIGN == INFINITY
 }
 
-/// Takes a finite number apart; `None` if it is 0.
+/// Splits a finite number into its parts; `None` for 0.
 fn parts(bits: u128) -> Option<FloatParts> {
     let exponent = (bits >> FRACTION) as i32 & TOP;
     let fraction = bits & (LEADING - 1);
@@ -240,7 +241,7 @@ fn sum_of_parts(sign_a: u128, a: FloatParts, sign_b: u128, b: FloatParts) -> u12
     }
 }
 
-/// The 256 bits of a product of two numbers of less than 120 bits.
+/// 256-bit product of two numbers of less than 120 bits, as high and low half.
 fn wide_product(a: u128, b: u128) -> (u128, u128) {
     let halves = |number: u128| (number >> 64, number & u128::from(u64::MAX));
     let ((a_high, a_low), (b_high, b_low)) = (halves(a), halves(b));
@@ -249,7 +250,7 @@ fn wide_product(a: u128, b: u128) -> (u128, u128) {
     (a_high * b_high + (middle >> 64) + u128::from(carry), low)
 }
 
-/// `bits >> by`; the lowest bit is set if any that fell off was.
+/// `bits >> by`; the lowest bit is sticky: it is set if any lost bit was set.
 fn shifted(bits: u128, by: u32) -> u128 {
     match by {
         0 => bits,
@@ -276,8 +277,8 @@ fn rounded(sign: u128, exponent: i32, significand: u128) -> u128 {
     let half = 1 << (EXTRA - 1);
     significand >>= EXTRA;
     significand += u128::from(lost > half || (lost == half && significand & 1 == 1));
-    // Adding, not joining: the leading bit of a normal number, and a carry out of the fraction,
-    // go to the exponent.
+    // Addition, not OR: the leading bit of a normal number and a carry out of the fraction increase
+    // the exponent.
     let base = (exponent.max(1) as u128 - 1) << FRACTION;
     match base + significand {
         magnitude if magnitude >= INFINITY => sign | INFINITY,
@@ -287,7 +288,7 @@ fn rounded(sign: u128, exponent: i32, significand: u128) -> u128 {
 
 #[cfg(test)]
 impl F128 {
-    /// A normal number, 0 or infinity.
+    /// Converts a normal number, 0 or infinity.
     pub(crate) fn of(value: f64) -> Self {
         let bits = value.to_bits();
         let sign = u128::from(bits >> 63) << 127;
@@ -302,7 +303,7 @@ impl F128 {
 
 #[cfg(test)]
 impl F80 {
-    /// A normal number, 0 or infinity; the padding is not zero.
+    /// Converts a normal number, 0 or infinity; the padding is not zero.
     pub(crate) fn of(value: f64) -> Self {
         let quad = F128::of(value).0;
         let integer = u128::from(value != 0.0) << 63;

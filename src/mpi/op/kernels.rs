@@ -1,10 +1,9 @@
 //! Loops of the predefined operations over arrays of one type (MPI 5.0 §6.9.2).
 //!
-//! A [`OpKernel`] computes `into[i] = from[i] op into[i]` on packed elements, which may lie at any
-//! address: a pair is its value and then its index, without the padding that the C structure has.
-//! It knows nothing of handles and of which operations are legal; `mpi::op` asks for the loop that
-//! fits, in the form for this processor's registers. Integers wrap around, `MPI_MIN` and `MPI_MAX`
-//! compare as C does, logical results are 0 and 1.
+//! A [`OpKernel`] computes `into[i] = from[i] op into[i]` on packed elements at any address: a pair
+//! is its value and then its index, without the padding of the C structure. Handles and the
+//! legality of operations are in `mpi::op`, which selects the loop for the processor's registers.
+//! Integers wrap around, `MPI_MIN` and `MPI_MAX` compare as in C, logical results are 0 and 1.
 #![allow(unsafe_code)]
 
 use std::arch::asm;
@@ -21,10 +20,10 @@ use platform::base::Span;
 /// Computes `into[i] = from[i] op into[i]` for `elements` elements.
 ///
 /// # Safety
-/// Both arrays are readable and `into` is writable, and nobody else touches them meanwhile.
+/// Both arrays are readable, `into` is writable, and no other thread accesses them during the call.
 pub(crate) type Loop = unsafe fn(from: *const u8, into: *mut u8, elements: usize);
 
-/// The loop `$run` for the unit and the width that `$unit` is, out of the types listed.
+/// Selects the loop `$run` for the unit and the width in `$unit`, from the listed types.
 macro_rules! loop_for {
     ($unit:expr, $run:ident, $($name:ident: $type:ty,)*) => {
         match $unit.0 {
@@ -70,21 +69,22 @@ macro_rules! pairs {
     };
 }
 
-/// A loop for one operation on one type.
+/// Loop for one operation on one type.
 #[derive(Clone, Copy, Debug)]
 pub struct OpKernel {
     run: Loop,
-    /// Packed bytes of an element.
+    /// Size of a packed element in bytes.
     unit: usize,
 }
 
 impl OpKernel {
-    /// The loop of `operator` on elements of this representation, if it makes sense for them.
+    /// The loop of `operator` on elements of this representation, if the operation is defined for
+    /// them.
     pub(crate) fn find(operator: Operator, unit: Unit) -> Option<Self> {
         Self::of_width(operator, unit, Width::detect())
     }
 
-    /// The same for a processor with registers of this width.
+    /// [`OpKernel::find`] for a processor with registers of this width.
     pub(crate) fn of_width(operator: Operator, unit: Unit, width: Width) -> Option<Self> {
         let elements = (unit, width);
         let run = match operator {
@@ -109,33 +109,33 @@ impl OpKernel {
     /// Computes `into = from op into`, element by element.
     ///
     /// # Panics
-    /// If the two have not the same length, or that is not a whole number of elements.
+    /// If the lengths differ or are not a whole number of elements.
     #[inline]
     pub fn reduce(self, from: Span, into: Span) {
         assert_eq!(from.len(), into.len());
-        // One element is the most frequent number, and a division takes long beside it.
+        // One element is the most frequent number, and this avoids a slow division.
         let elements = if from.len() == self.unit { 1 } else { from.len() / self.unit };
         assert_eq!(elements * self.unit, from.len());
         // SAFETY: both spans were made by `Span::new`, `into` for writing, and `find` pairs the
-        // loop with the size of its elements, so it stays inside them.
+        // loop with the size of its elements, so the loop stays inside the spans.
         unsafe { (self.run)(from.address() as *const u8, into.address() as *mut u8, elements) }
     }
 
-    /// The form in which the engine runs it.
+    /// The same kernel as a function for the engine.
     pub(crate) fn shared(self) -> reduction::ReductionKernel {
         Arc::new(move |from, into| self.reduce(from, into))
     }
 }
 
-/// `f` on every element.
+/// Applies `f` to every pair of elements.
 ///
 /// # Safety
-/// That of [`Loop`] for elements of `T`, which has no invalid values.
+/// The requirements of [`Loop`] for elements of `T`, which has no invalid values.
 #[inline(always)]
 unsafe fn each<T: Copy>(from: *const u8, into: *mut u8, elements: usize, f: impl Fn(T, T) -> T) {
     let (from, into) = (from.cast::<T>(), into.cast::<T>());
     for index in 0..elements {
-        // SAFETY: `index` is one of the elements that the caller promises.
+        // SAFETY: `index` is below the number of elements that the caller promises.
         unsafe {
             let result = f(from.add(index).read_unaligned(), into.add(index).read_unaligned());
             into.add(index).write_unaligned(result);
@@ -143,8 +143,8 @@ unsafe fn each<T: Copy>(from: *const u8, into: *mut u8, elements: usize, f: impl
     }
 }
 
-/// Defines the loop `$name` for each `T: $bound`, as a module: `of` gives that for
-/// registers of a width, which the processor must have. All compute the same to the last bit.
+/// Defines the loop `$name` for each `T: $bound`, as a module: `of` returns the loop for registers
+/// of a width, which the processor must have. All loops give bitwise equal results.
 macro_rules! loops {
     ($($name:ident, $bound:path, $apply:expr;)*) => {$(
         mod $name {
@@ -178,19 +178,19 @@ macro_rules! loops {
     )*};
 }
 
-/// The width of the registers that loops may use.
+/// Register width of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 pub(crate) enum Width {
-    /// Those of every x86-64.
+    /// SSE2, part of every x86-64 processor.
     Bits128,
     /// AVX2.
     Bits256,
-    /// The parts of AVX-512 that all processors with 512-bit integer arithmetic have.
+    /// AVX-512 F, BW, DQ and VL: common to all processors with 512-bit integer arithmetic.
     Bits512,
 }
 
 impl Width {
-    /// The widest of this processor; the standard library asks it once.
+    /// The widest of this processor; the standard library caches the detection.
     pub(crate) fn detect() -> Self {
         let wide = is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
@@ -246,18 +246,18 @@ fn replace_of(unit: Unit, width: Width) -> Option<Loop> {
     })
 }
 
-/// What can be added and multiplied.
+/// Types with addition and multiplication.
 trait Number: Copy {
     fn sum(self, other: Self) -> Self;
     fn product(self, other: Self) -> Self;
 }
 
-/// Numbers that complex numbers are made of.
+/// Types of the parts of complex numbers.
 trait Real: Number {
     fn difference(self, other: Self) -> Self;
 }
 
-/// What has bits, and is true unless it is 0.
+/// Types with bit operations; any value except 0 is true.
 trait Integer: BitAnd<Output = Self> + BitOr<Output = Self> + BitXor<Output = Self> + Sized {
     fn truth(self) -> bool;
     fn of(truth: bool) -> Self;
@@ -293,7 +293,7 @@ macro_rules! primitive_integers {
 
 primitive_integers!(i8 u8 i16 u16 i32 u32 i64 u64 i128);
 
-/// Implements the arithmetic of real numbers by three functions.
+/// Implements the arithmetic of real numbers with three functions.
 macro_rules! real_numbers {
     ($($type:ty, $sum:expr, $product:expr, $difference:expr;)*) => {$(
         impl Number for $type {
@@ -325,7 +325,7 @@ real_numbers! {
     F128, F128::sum, F128::product, F128::difference;
 }
 
-/// Defines a function that computes with the x87, the only unit that has these numbers.
+/// Defines a function that computes on the x87, the only unit with 80-bit numbers.
 macro_rules! x87 {
     ($($name:ident, $instruction:literal;)*) => {$(
         fn $name(one: F80, mut other: F80) -> F80 {
@@ -356,7 +356,7 @@ x87! {
     x87_difference, "fsubp st(1), st";
 }
 
-/// A complex number as C and Fortran store it.
+/// A complex number in the layout of C and Fortran.
 #[derive(Clone, Copy)]
 #[repr(C, packed)]
 struct Complex<T> {
@@ -393,7 +393,7 @@ struct Pair<V, I> {
 trait Located: Copy {
     type Value: Copy + PartialOrd;
 
-    /// The one whose value goes `before` the other's; of equal values, the lower index.
+    /// The element whose value is `before` the other's; of equal values, the lower index.
     fn nearer(self, other: Self, before: impl Fn(Self::Value, Self::Value) -> bool) -> Self;
 }
 

@@ -1,7 +1,7 @@
-//! Logical operations on Fortran's LOGICALs where `.TRUE.` and `.FALSE.` are not 1 and 0.
+//! Logical operations on Fortran's LOGICALs if `.TRUE.` and `.FALSE.` are not 1 and 0.
 //!
-//! What is not `.FALSE.` counts as true: compilers differ in what they make of other values, and
-//! the standard does not define them.
+//! Any value except `.FALSE.` counts as true: the standard does not define other values, and
+//! compilers differ.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use crate::mpi::datatype::Predefined;
 use crate::mpi::fortran::Booleans;
 use platform::base::Span;
 
-/// Bytes of each operand that are worked on at a time.
+/// Bytes of each operand in one step.
 const WINDOW_BYTES: usize = 1024;
 
-/// The loop of `operator` on a LOGICAL; `None` if it is no logical operation or `entry` is none of
-/// Fortran's types.
+/// The loop of `operator` on a LOGICAL; `None` if the operation is not logical or `entry` is not a
+/// Fortran type.
 pub(crate) fn kernel(
     operator: Operator, entry: &Predefined, booleans: Booleans,
 ) -> Option<ReductionKernel> {
@@ -43,7 +43,7 @@ fn of_size(
     })
 }
 
-/// `f` on every LOGICAL of `N` bytes, which divide the length of both.
+/// Applies `f` to every LOGICAL of `N` bytes; `N` divides both lengths.
 fn each<const N: usize>(
     booleans: Booleans, f: impl Fn(bool, bool) -> bool, from: Span, into: Span,
 ) {

@@ -1,8 +1,8 @@
-//! Reduction operations (MPI 5.0 §6.9): which there are, what they apply to, and their loops.
+//! Reduction operations (MPI 5.0 §6.9): operations, their datatypes, and their loops.
 //!
 //! A predefined operation on a predefined datatype is a [`OpKernel`], which the engine runs. A
-//! user-defined operation is the address of a function of the application, which only `abi` can
-//! call, outside the engine; here it is a number.
+//! user-defined operation is the address of a function of the application. Only `abi` can call it,
+//! outside the engine; here the address is a number.
 
 mod float;
 mod kernels;
@@ -22,22 +22,22 @@ use platform::base::{ErrorClass, Result, Span};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Op {
-    /// One of the standard's.
+    /// Predefined by the standard.
     Predefined(Operator),
-    /// One of the application's.
+    /// Defined by the application.
     User(UserFunction),
 }
 
-/// How packed elements that lie adjacent are combined.
+/// Combination of contiguous packed elements.
 #[derive(Clone)]
 pub enum Combination {
-    /// By a loop of this library.
+    /// A loop of this library.
     Plain(OpKernel),
-    /// By anything else.
+    /// Any other function.
     Shared(reduction::ReductionKernel),
 }
 
-/// A function that the application registered.
+/// Reduction function of the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UserFunction {
     pub(crate) address: usize,
@@ -86,7 +86,7 @@ operators! {
 }
 
 impl Op {
-    /// The predefined operation with this handle value; `None` for `MPI_OP_NULL` and others.
+    /// The predefined operation with this handle value; `None` for `MPI_OP_NULL` and other values.
     pub(crate) fn predefined(handle: u32) -> Option<Self> {
         let operator = Operator::ALL.iter().find(|operator| **operator as u32 == handle)?;
         Some(Self::Predefined(*operator))
@@ -105,7 +105,7 @@ impl Combination {
     /// Computes `into = from op into`.
     ///
     /// # Panics
-    /// If the two have not the same length, or that is not a whole number of elements.
+    /// If the lengths differ or are not a whole number of elements.
     #[inline]
     pub(crate) fn apply(&self, from: Span, into: Span) {
         match self {
@@ -114,7 +114,7 @@ impl Combination {
         }
     }
 
-    /// Computes `into = from op with`; `into` may be one of the two, or overlap `with`.
+    /// Computes `into = from op with`; `into` may equal `from` or `with`, or overlap `with`.
     ///
     /// # Panics
     /// As [`Combination::apply`].
@@ -126,7 +126,7 @@ impl Combination {
         self.apply(from, into);
     }
 
-    /// The form in which the engine runs it.
+    /// The same combination as a function for the engine.
     pub(crate) fn shared(self) -> reduction::ReductionKernel {
         match self {
             Self::Plain(kernel) => kernel.shared(),
@@ -148,16 +148,16 @@ impl Operator {
     /// The loop of this operation in a reduction of elements of `datatype`.
     ///
     /// # Errors
-    /// `Op` if the standard does not have this pair: §6.9.2 for predefined datatypes; derived ones
-    /// take user-defined operations only, and `MPI_REPLACE` and `MPI_NO_OP` are for one-sided
-    /// communication.
+    /// `Op` if the standard does not define this operation for the datatype: §6.9.2 for predefined
+    /// datatypes. Derived datatypes take user-defined operations only, and `MPI_REPLACE` and
+    /// `MPI_NO_OP` are for one-sided communication.
     pub(crate) fn reduction(self, datatype: &Datatype) -> Result<OpKernel> {
         let for_reductions = !matches!(self, Self::Replace | Self::NoOp);
         let entry = datatype.as_predefined().filter(|_| for_reductions);
         entry.and_then(|entry| self.kernel(entry)).ok_or_else(|| self.not_for(datatype))
     }
 
-    /// The same in the form for the engine, with Fortran's truth values if they are known.
+    /// The same as a function for the engine, with Fortran's truth values if they are known.
     ///
     /// # Errors
     /// As [`Operator::reduction`].
@@ -171,17 +171,17 @@ impl Operator {
         Ok(logical.map_or(Combination::Plain(kernel), Combination::Shared))
     }
 
-    /// The loop of this operation in one-sided communication, for data of `datatype`, which may
-    /// be derived from one predefined datatype.
+    /// The loop of this operation in one-sided communication, for data of `datatype`, which may be
+    /// derived from one predefined datatype.
     ///
     /// # Errors
-    /// `Op` if the standard does not have this pair.
+    /// `Op` if the standard does not define this operation for the datatype.
     #[cfg(test)]
     pub(crate) fn accumulation(self, datatype: &Datatype) -> Result<OpKernel> {
         datatype.unit().and_then(|entry| self.kernel(entry)).ok_or_else(|| self.not_for(datatype))
     }
 
-    /// What an interface would call this operation on elements of `datatype`: integers of 8 bytes.
+    /// Equivalent operation of a network interface on elements of `datatype`: integers of 8 bytes.
     pub(crate) fn arithmetic(self, datatype: &Datatype) -> Option<Arithmetic> {
         let entry = datatype.as_predefined().filter(|entry| self.takes(entry.class))?;
         match (self, entry.unit) {
@@ -197,7 +197,8 @@ impl Operator {
         }
     }
 
-    /// The loop on elements of a predefined datatype, if the standard has this pair.
+    /// The loop on elements of a predefined datatype, if the standard defines this operation for
+    /// it.
     pub fn kernel(self, entry: &Predefined) -> Option<OpKernel> {
         if self.takes(entry.class) { OpKernel::find(self, entry.unit) } else { None }
     }

@@ -1,8 +1,8 @@
 //! `MPI_MINLOC` and `MPI_MAXLOC` on all pairs of a value and an index (MPI 5.0 §6.9.4): packed, and
-//! as C's structures have them, with the padding that alignment asks for.
+//! in the layout of C structures with padding.
 //!
-//! A [`PaddedKernel`] loop works on the application's arrays where they lie, so that nothing is packed
-//! and unpacked around it; padding is not touched.
+//! A [`PaddedKernel`] loop works in place on the application's arrays, without packing and
+//! unpacking; it does not change padding.
 #![allow(unsafe_code)]
 
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use crate::engine::memory::Memory;
 use crate::engine::memory::layout::Layout;
 use crate::mpi::datatype::{Datatype, Unit};
 
-/// Pairs that are looked at before any of them is written.
+/// Number of pairs that are compared before any of them is written.
 const BLOCK: usize = 8;
 
-/// A loop over arrays of one type of pairs.
+/// Loop over arrays of one type of pairs.
 #[derive(Debug)]
 pub(crate) struct PaddedKernel {
     run: Loop,
@@ -33,20 +33,20 @@ impl PaddedKernel {
         Some(Self { run, layout: datatype.layout().clone() })
     }
 
-    /// Computes `into = from op into` where both are arrays of the datatype, of the same length.
-    /// Tells whether they are; otherwise nothing is done.
+    /// Computes `into = from op into` if both are arrays of the datatype with the same length.
+    /// Returns whether they are; otherwise there is no effect.
     pub(crate) fn reduce(&self, from: &Memory, into: &Memory) -> bool {
         let (Memory::Typed(from), Memory::Typed(into)) = (from, into) else { return false };
         let counts = from.count_of(&self.layout).zip(into.count_of(&self.layout));
         let Some((elements, _)) = counts.filter(|(one, other)| one == other) else { return false };
-        // SAFETY: both are so many elements of `layout` that `Memory::new` was promised, `into` for
-        // writing; `find` took it from the datatype of the pairs that the loop is for.
+        // SAFETY: both have `elements` elements of `layout` by the promise to `Memory::new`, `into`
+        // for writing; `find` took `layout` from the datatype of the pairs of the loop.
         unsafe { (self.run)(from.address() as *const u8, into.address() as *mut u8, elements) };
         true
     }
 }
 
-/// What a pair has, with the alignment that C gives it.
+/// Types of values and indices, with their alignment in C.
 trait Member: Copy + PartialOrd {
     const ALIGNMENT: usize = align_of::<Self>();
 }
@@ -61,7 +61,7 @@ impl Member for F80 {
     const ALIGNMENT: usize = 16;
 }
 
-/// The loop on C structures, of the pairs that have a name and padding.
+/// The loop on C structures, for the named pairs with padding.
 fn padded(operator: Operator, [value, index]: [Unit; 2]) -> Option<Loop> {
     match (value, index) {
         (Unit::I16, Unit::I32) => of::<i16, i32, true>(operator),
@@ -116,22 +116,22 @@ fn of<V: Member, I: Member, const PADDED: bool>(operator: Operator) -> Option<Lo
     }
 }
 
-/// Leaves in each pair of `into` the one with the lower (`MAX`: higher) value, of equal values that
-/// with the lower index.
+/// Stores in each pair of `into` the one with the lower (`MAX`: higher) value, of equal values the
+/// one with the lower index.
 ///
-/// Blocks of which nothing is taken are only read: late in a long reduction that is most of them.
-/// In others there is no branch for each pair, which a processor could not foretell.
+/// Blocks without a change are only read: these are most blocks late in a long reduction. Other
+/// blocks have no branch for each pair, which the processor could not predict.
 ///
 /// # Safety
 /// Both are arrays of `elements` C structures of `V` and `I`, or such pairs packed; `into` may be
-/// written, and nobody else touches them meanwhile.
+/// written, and no other thread accesses them during the call.
 unsafe fn each<V: Member, I: Member, const MAX: bool, const PADDED: bool>(
     from: *const u8, into: *mut u8, elements: usize,
 ) {
     let stride = LoadedPair::<V, I>::offsets::<PADDED>().1;
-    // There are many kinds of packed pairs, all but a few rare: their loops are kept short.
+    // There are many kinds of packed pairs, most of them rare, so their loops are kept short.
     let blocks = if PADDED { elements / BLOCK } else { 0 };
-    // SAFETY: these are the elements that the caller promises.
+    // SAFETY: these elements are within the arrays that the caller promises.
     unsafe {
         for block in 0..blocks {
             let at = block * BLOCK * stride;
@@ -147,7 +147,7 @@ unsafe fn each<V: Member, I: Member, const MAX: bool, const PADDED: bool>(
 /// [`each`] of `N` elements.
 ///
 /// # Safety
-/// That of [`each`].
+/// The requirements of [`each`].
 #[inline(always)]
 unsafe fn each_block<V: Member, I: Member, const MAX: bool, const PADDED: bool, const N: usize>(
     from: *const u8, into: *mut u8,
@@ -155,7 +155,7 @@ unsafe fn each_block<V: Member, I: Member, const MAX: bool, const PADDED: bool, 
     let stride = LoadedPair::<V, I>::offsets::<PADDED>().1;
     let (mut taken, mut any) = ([false; N], false);
     for (element, taken) in taken.iter_mut().enumerate() {
-        // SAFETY: the element is one that the caller promises.
+        // SAFETY: the element is within the arrays that the caller promises.
         let (one, other) = unsafe {
             let at = element * stride;
             (
@@ -182,7 +182,7 @@ unsafe fn each_block<V: Member, I: Member, const MAX: bool, const PADDED: bool, 
     }
 }
 
-/// A pair out of its place in memory.
+/// A pair in registers.
 #[derive(Clone, Copy)]
 struct LoadedPair<V, I> {
     value: V,
@@ -190,7 +190,7 @@ struct LoadedPair<V, I> {
 }
 
 impl<V: Member, I: Member> LoadedPair<V, I> {
-    /// Where the index is, and where the next pair.
+    /// Offsets of the index and of the next pair.
     const fn offsets<const PADDED: bool>() -> (usize, usize) {
         if !PADDED {
             return (size_of::<V>(), size_of::<V>() + size_of::<I>());
@@ -201,10 +201,10 @@ impl<V: Member, I: Member> LoadedPair<V, I> {
     }
 
     /// # Safety
-    /// There is one at `place`, to be read.
+    /// A readable pair is at `place`.
     #[inline(always)]
     unsafe fn read<const PADDED: bool>(place: *const u8) -> Self {
-        // SAFETY: the caller's promise; any bytes are numbers.
+        // SAFETY: the caller's promise; any bytes are valid numbers.
         unsafe {
             let second = place.add(Self::offsets::<PADDED>().0);
             Self {
@@ -214,10 +214,10 @@ impl<V: Member, I: Member> LoadedPair<V, I> {
         }
     }
 
-    /// Leaves padding as it is.
+    /// Does not write padding.
     ///
     /// # Safety
-    /// There is one at `place`, to be written.
+    /// A writable pair is at `place`.
     #[inline(always)]
     unsafe fn write<const PADDED: bool>(self, place: *mut u8) {
         // SAFETY: the caller's promise.
@@ -243,14 +243,14 @@ mod tests {
 
     const COUNT: usize = 67;
 
-    /// Elements of the datatype in these bytes.
+    /// Elements of the datatype in `bytes`.
     fn elements(datatype: &Datatype, bytes: &OwnedBytes, count: usize) -> Memory {
         let address = bytes.span().address() as *const u8;
-        // SAFETY: the bytes are good for so many elements, and outlive the memory in the tests.
+        // SAFETY: the bytes have room for `count` elements and outlive the memory in the tests.
         unsafe { Memory::new(address, count, datatype.layout()) }
     }
 
-    /// Bytes of which few differ, so that values and indices are often equal.
+    /// Random bytes with few distinct values, so that values and indices are often equal.
     fn drawn(random: &mut Random, len: usize) -> OwnedBytes {
         let mut bytes = OwnedBytes::zeroed(len);
         bytes.as_mut_slice().fill_with(|| (random.below(40) == 0).into());

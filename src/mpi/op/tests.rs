@@ -22,8 +22,8 @@ fn kernel(operator: Operator, handle: u32) -> OpKernel {
     operator.kernel(Predefined::find(handle).unwrap()).unwrap()
 }
 
-/// The element that stands for these integers: one for a number, two for a complex number or a
-/// value and its index.
+/// Encoded element of these integers: one for a number, two for a complex number or a value and its
+/// index.
 fn encoded(unit: Unit, numbers: [i64; 2]) -> Vec<u8> {
     use Unit::*;
     let [number, second] = numbers;
@@ -46,7 +46,7 @@ fn encoded(unit: Unit, numbers: [i64; 2]) -> Vec<u8> {
     }
 }
 
-/// What the standard says of two elements given as integers.
+/// Result by the standard of two elements, given as integers.
 fn expected(operator: Operator, class: DatatypeClass, from: [i64; 2], into: [i64; 2]) -> [i64; 2] {
     let ([a, b], [c, d]) = (from, into);
     let truth = |value: bool| [i64::from(value), 0];
@@ -71,8 +71,8 @@ fn expected(operator: Operator, class: DatatypeClass, from: [i64; 2], into: [i64
     }
 }
 
-/// A small number that both the type and the result of any operation hold exactly; 0 only for
-/// integers, since products of 0 have a sign elsewhere.
+/// A small number that is exact in the type, as is the result of any operation; 0 only for
+/// integers, because products of 0 have a sign in other types.
 fn small(random: &mut Random, class: DatatypeClass, unit: Unit) -> i64 {
     let number = random.below(9) as i64;
     match class {
@@ -84,7 +84,7 @@ fn small(random: &mut Random, class: DatatypeClass, unit: Unit) -> i64 {
     }
 }
 
-/// Every form of the loop that this processor can run.
+/// Every form of the loop for this processor.
 fn kernels(operator: Operator, entry: &Predefined) -> Vec<OpKernel> {
     let widths = [Width::Bits128, Width::Bits256, Width::Bits512];
     let usable = widths.into_iter().filter(|width| *width <= Width::detect());
@@ -147,8 +147,8 @@ fn locations_are_found_in_pairs_of_any_numbers() {
     assert_eq!(pairs, 36 * 26 - 7, "pairs without a name");
 }
 
-/// The table of §6.9.2, written out by name; `MPI_REPLACE` and `MPI_NO_OP` are for one-sided
-/// communication (§12.3.4), where they take every type.
+/// The table of §6.9.2 by name; `MPI_REPLACE` and `MPI_NO_OP` are for one-sided communication
+/// (§12.3.4), with every type.
 #[test]
 fn exactly_the_pairs_of_the_standard_are_reductions() {
     let table = include_str!("../../../tests/data/reductions.tsv");
@@ -203,7 +203,7 @@ fn integers_wrap_around_and_compare_by_their_sign() {
     }
 }
 
-/// Sums and products that a C compiler computed: `a`, `b`, `a + b`, `a * b` as hexadecimal bits.
+/// Sums and products from a C compiler: `a`, `b`, `a + b`, `a * b` as hexadecimal bits.
 #[test]
 fn floating_point_is_rounded_like_the_compiler_does() {
     let table = include_str!("../../../tests/data/float_arithmetic.tsv");
