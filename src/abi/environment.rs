@@ -59,7 +59,7 @@ pub unsafe extern "C" fn PMPI_Get_library_version(
     version: *mut c_char, resultlen: *mut c_int,
 ) -> c_int {
     const ROOM: c_int = MPI_MAX_LIBRARY_VERSION_STRING;
-    // SAFETY: the caller's promise of the results; `version` has that room.
+    // SAFETY: the caller's promise of the results; `version` has that length.
     let told = || unsafe { put_text(LIBRARY_VERSION, (version, "version", ROOM), resultlen) };
     unlocked("MPI_Get_library_version", told)
 }
@@ -70,7 +70,7 @@ pub unsafe extern "C" fn PMPI_Get_processor_name(
     name: *mut c_char, resultlen: *mut c_int,
 ) -> c_int {
     let host = process::host_name();
-    // SAFETY: the caller's promise of the results; `name` has that room.
+    // SAFETY: the caller's promise of the results; `name` has that length.
     let told = || unsafe { put_text(&host, (name, "name", MPI_MAX_PROCESSOR_NAME), resultlen) };
     unlocked("MPI_Get_processor_name", told)
 }

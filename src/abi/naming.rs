@@ -20,7 +20,7 @@ pub unsafe extern "C" fn PMPI_Comm_get_name(
             MPI_COMM_NULL => "MPI_COMM_NULL",
             _ => &mpi.comms.get(number(comm))?.name,
         };
-        // SAFETY: the caller's promise of the results; the array has that room (§7.8).
+        // SAFETY: the caller's promise of the results; the array has that length (§7.8).
         unsafe { put_text(name, (comm_name, "comm_name", MPI_MAX_OBJECT_NAME), resultlen) }
     })
 }
@@ -47,7 +47,7 @@ pub unsafe extern "C" fn PMPI_Type_get_name(
         } else {
             &objects.datatypes.get(number(datatype))?.name
         };
-        // SAFETY: the caller's promise of the results; the array has that room (§7.8).
+        // SAFETY: the caller's promise of the results; the array has that length (§7.8).
         unsafe { put_text(name, (type_name, "type_name", MPI_MAX_OBJECT_NAME), resultlen) }
     })
 }
@@ -75,7 +75,7 @@ pub unsafe extern "C" fn PMPI_Win_get_name(
             MPI_WIN_NULL => "MPI_WIN_NULL",
             _ => &mpi.windows.get(number(win))?.name,
         };
-        // SAFETY: the caller's promise of the results; the array has that room (§7.8).
+        // SAFETY: the caller's promise of the results; the array has that length (§7.8).
         unsafe { put_text(name, (win_name, "win_name", MPI_MAX_OBJECT_NAME), resultlen) }
     })
 }

@@ -16,7 +16,7 @@ use crate::abi::types::*;
 use crate::mpi::collective::calls::Call;
 use crate::process::ProcessMpi;
 
-/// Every process gets one block from every process.
+/// Every process receives one block from every process.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Allgather_c(
     sendbuf: *const c_void, sendcount: MPI_Count, sendtype: MPI_Datatype, recvbuf: *mut c_void,
@@ -56,7 +56,7 @@ pub unsafe extern "C" fn PMPI_Allgatherv_c(
     wait("MPI_Allgatherv", comm, body)
 }
 
-/// Every process gets the reduction over all processes.
+/// Every process receives the reduction over all processes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Allreduce_c(
     sendbuf: *const c_void, recvbuf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
@@ -68,7 +68,7 @@ pub unsafe extern "C" fn PMPI_Allreduce_c(
     wait("MPI_Allreduce", comm, body)
 }
 
-/// Every process sends a block of its own to every process.
+/// Every process sends a different block to every process.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Alltoall_c(
     sendbuf: *const c_void, sendcount: MPI_Count, sendtype: MPI_Datatype, recvbuf: *mut c_void,
@@ -171,7 +171,7 @@ pub unsafe extern "C" fn PMPI_Exscan_c(
     wait("MPI_Exscan", comm, body)
 }
 
-/// The root gets one block from every process.
+/// The root receives one block from every process.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Gather_c(
     sendbuf: *const c_void, sendcount: MPI_Count, sendtype: MPI_Datatype, recvbuf: *mut c_void,
@@ -213,7 +213,7 @@ pub unsafe extern "C" fn PMPI_Gatherv_c(
     wait("MPI_Gatherv", comm, body)
 }
 
-/// The root gets the reduction over all processes.
+/// The root receives the reduction over all processes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Reduce_c(
     sendbuf: *const c_void, recvbuf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,

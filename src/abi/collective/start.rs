@@ -44,8 +44,8 @@ pub(crate) struct BlockArguments {
     pub(crate) buf: *const c_void,
     /// Number of elements of each block.
     counts: Integers,
-    /// Displacement of each block: in extents of the datatype or, if each block has its own, in
-    /// bytes.
+    /// Displacement of each block: in extents of the datatype or, with a datatype for each block,
+    /// in bytes.
     displacements: Integers,
     /// Datatypes of the blocks.
     types: BlockTypes,

@@ -14,7 +14,7 @@ use crate::abi::types::*;
 use crate::abi::arguments::width::Integers::{Int, Large};
 use crate::process::ProcessMpi;
 
-/// Every process gets one block from each of its neighbors.
+/// Every process receives one block from each of its neighbors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Neighbor_allgather_c(
     sendbuf: *const c_void, sendcount: MPI_Count, sendtype: MPI_Datatype, recvbuf: *mut c_void,
@@ -54,7 +54,7 @@ pub unsafe extern "C" fn PMPI_Neighbor_allgatherv_c(
     wait("MPI_Neighbor_allgatherv", comm, body)
 }
 
-/// Every process sends a block of its own to each of its neighbors.
+/// Every process sends a different block to each of its neighbors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Neighbor_alltoall_c(
     sendbuf: *const c_void, sendcount: MPI_Count, sendtype: MPI_Datatype, recvbuf: *mut c_void,

@@ -25,7 +25,7 @@ pub unsafe extern "C" fn PMPI_Op_commutative(op: MPI_Op, commute: *mut c_int) ->
     })
 }
 
-/// Makes a reduction operation from a user function.
+/// Creates a reduction operation from a user function.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Op_create(
     user_fn: MPI_User_function, commute: c_int, op: *mut MPI_Op,
