@@ -56,60 +56,74 @@ impl<D: Device> PointToPoint<D> {
     pub(crate) fn send(
         &mut self, to: Peer, envelope: Envelope, memory: Memory, mode: Mode,
     ) -> Option<OperationId> {
-        let path = self.send_path(to, memory.len(), mode);
-        if let (SendPath::Inline, Memory::Span(span)) = (path, &memory)
-            && self.send_inline(to, envelope, *span).is_ok()
+        if mode == Mode::Standard
+            && let Memory::Span(span) = memory
+            && self.is_inline(to, span.len())
+            && self.send_inline(to, envelope, span).is_ok()
         {
             return None;
         }
-        self.send_by(path, to, envelope, MemoryRange::all(memory), OperationOwner::Caller)
+        self.send_range(to, envelope, MemoryRange::all(memory), mode, OperationOwner::Caller)
     }
 
-    /// Starts a standard send for `owner`. `None` means that it has completed.
+    /// Starts a send for `owner`. `None` means that it has completed.
     pub(crate) fn send_range(
-        &mut self, to: Peer, envelope: Envelope, message: MemoryRange, owner: OperationOwner,
+        &mut self, to: Peer, envelope: Envelope, message: MemoryRange, mode: Mode,
+        owner: OperationOwner,
     ) -> Option<OperationId> {
-        let path = self.send_path(to, message.len, Mode::Standard);
-        self.send_by(path, to, envelope, message, owner)
-    }
-
-    /// Decides the path of a message of `len` bytes. Takes its credit if the path is eager.
-    #[inline(always)]
-    fn send_path(&mut self, to: Peer, len: usize, mode: Mode) -> SendPath {
-        let peer = &mut self.protocol.peers[to as usize];
-        let (is_self, is_short) = (to == self.protocol.me, len <= self.caps.short_max);
-        let must_queue = !peer.envelopes.is_empty();
-        if mode == Mode::Synchronous {
-            SendPath::Rendezvous
-        } else if is_short && !is_self && !must_queue {
-            SendPath::Inline
-        } else if len > self.eager_max {
-            SendPath::Rendezvous
-        } else if is_self {
-            SendPath::Local
-        } else if !is_short && !peer.credit.spend(len) {
-            SendPath::Rendezvous
-        } else if must_queue {
-            SendPath::QueuedEager
-        } else {
-            SendPath::Eager
+        let path = self.send_path(to, message.len, mode);
+        match self.send_now(path, to, envelope, &message) {
+            Ok(()) => None,
+            Err(Busy) => {
+                let is_rendezvous = path == SendPath::Rendezvous;
+                Some(self.queue_send(to, envelope, message, is_rendezvous, owner))
+            }
         }
     }
 
-    /// The path of most messages: adjacent bytes, copied into the packet without a call.
+    /// Decides the path of a message of `len` bytes. Takes its credit if the path is eager.
+    #[inline]
+    fn send_path(&mut self, to: Peer, len: usize, mode: Mode) -> SendPath {
+        if mode == Mode::Synchronous {
+            return SendPath::Rendezvous;
+        }
+        if self.is_inline(to, len) {
+            return SendPath::Inline;
+        }
+        if len > self.eager_max {
+            return SendPath::Rendezvous;
+        }
+        if to == self.protocol.me {
+            return SendPath::Local;
+        }
+        let peer = &mut self.protocol.peers[to as usize];
+        if len > self.caps.short_max && !peer.credit.spend(len) {
+            return SendPath::Rendezvous;
+        }
+        if peer.envelopes.is_empty() { SendPath::Eager } else { SendPath::QueuedEager }
+    }
+
+    /// The first decision of [`PointToPoint::send_path`], and the only one for most messages.
+    #[inline(always)]
+    fn is_inline(&self, to: Peer, len: usize) -> bool {
+        let must_queue = !self.protocol.peers[to as usize].envelopes.is_empty();
+        len <= self.caps.short_max && to != self.protocol.me && !must_queue
+    }
+
+    /// Sends adjacent bytes inline; they are copied into the packet without a call.
     #[inline(always)]
     fn send_inline(&mut self, to: Peer, envelope: Envelope, span: Span) -> Result<(), Busy> {
         let header = envelope.header(PacketKind::Eager);
         self.device.send(to, &header, span.len(), |packet| span.read(0, packet))
     }
 
-    /// Sends or queues a message on its path.
-    fn send_by(
-        &mut self, path: SendPath, to: Peer, envelope: Envelope, message: MemoryRange,
-        owner: OperationOwner,
-    ) -> Option<OperationId> {
+    /// Sends a message on its path, unless it has to be queued.
+    #[inline]
+    fn send_now(
+        &mut self, path: SendPath, to: Peer, envelope: Envelope, message: &MemoryRange,
+    ) -> Result<(), Busy> {
         let header = envelope.header(PacketKind::Eager);
-        let sent = match path {
+        match path {
             SendPath::Inline => {
                 let mut bytes = [0; INLINE_MAX];
                 let bytes = &mut bytes[..message.len];
@@ -117,20 +131,13 @@ impl<D: Device> PointToPoint<D> {
                 self.device.send_short(to, &header, bytes)
             }
             SendPath::Local => {
-                self.protocol.message_to_self(envelope, &message);
+                self.protocol.message_to_self(envelope, message);
                 Ok(())
             }
             SendPath::Eager => {
                 self.device.send(to, &header, message.len, |packet| message.pack(0, packet))
             }
             SendPath::QueuedEager | SendPath::Rendezvous => Err(Busy),
-        };
-        match sent {
-            Ok(()) => None,
-            Err(Busy) => {
-                let is_rendezvous = path == SendPath::Rendezvous;
-                Some(self.queue_send(to, envelope, message, is_rendezvous, owner))
-            }
         }
     }
 

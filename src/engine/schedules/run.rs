@@ -32,6 +32,7 @@ use crate::engine::point_to_point::PointToPoint;
 use crate::engine::point_to_point::matching::MatchPattern;
 use crate::engine::point_to_point::operation::{CompletedStep, MemoryRange, OperationOwner};
 use crate::engine::point_to_point::pending::PendingOperation;
+use crate::engine::point_to_point::send::Mode;
 use crate::engine::point_to_point::wire::Envelope;
 use crate::engine::schedules::continuation::Continuation;
 use crate::engine::schedules::plan::{Launch, PendingRun, RunEnd, RunId};
@@ -299,7 +300,7 @@ impl Runs {
             StepAction::Send { peer, region, label } => {
                 let envelope = run.envelope(run.launch.rank, label);
                 let (range, to) = (run.memory_range(region), run.launch.members.peer(peer));
-                messages.send_range(to, envelope, range, owner).is_none()
+                messages.send_range(to, envelope, range, Mode::Standard, owner).is_none()
             }
             StepAction::Receive { peer, region, label } => {
                 let Envelope { context, source, tag } = run.envelope(peer, label);
