@@ -1,5 +1,5 @@
-//! Proofs that programs of deferred work do what their schedules say, on any network: by all runs
-//! of small systems, and by many of large ones.
+//! Proofs that programs of deferred work do the same as their schedules on any network: all runs of
+//! small systems and many runs of large ones.
 
 mod offload {
     pub mod collectives;
@@ -14,7 +14,7 @@ mod offload {
     pub mod system;
     pub mod truth;
 
-    /// Whether to try what takes long (`SUIRO_TEST_LONG=1`).
+    /// Whether to run long cases (`SUIRO_TEST_LONG=1`).
     pub fn is_long() -> bool {
         std::env::var_os("SUIRO_TEST_LONG").is_some_and(|value| value == "1")
     }

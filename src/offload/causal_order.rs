@@ -1,34 +1,34 @@
-//! What is certainly over when something arrives, for the programs of all ranks together: whether
-//! instances that follow one another can disturb each other.
+//! Causal order of the programs of all ranks: whether successive instances can disturb each other.
 //!
-//! A level that work waits for names the arrivals that must be there: those without which the counter
-//! stays below, whatever else arrives. So the past of work is the past of what made these. Nothing
-//! else of the compiler is believed here, and no weight.
+//! A level that work waits for determines the arrivals that must have happened: those without which
+//! the counter stays below the level, whatever else arrives. So the causal past of work is the past
+//! of the work that made these arrivals. Nothing else of the compiler is assumed, not even weights.
 //!
-//! **Two tanks** are safe if each arrival at a rank comes after that rank's start of the same
-//! instance, or of the one before as some rank saw it end ([`CausalOrder::two_tanks`]; condition C).
-//! **One tank** is if each arrival comes after all arrivals there of the instance before; or if no
-//! data moves, and no rank is through before all have begun: whoever is ahead has then seen that
-//! nothing of the instance before can go wrong any more ([`CausalOrder::one_tank`]).
+//! **Two tanks** are safe if each arrival at a rank is after that rank's start of the same instance,
+//! or of the previous one: a rank in the past of the arrival saw the previous instance end, and that
+//! end is after the start ([`CausalOrder::two_tanks`]; condition C). **One tank** is safe if each
+//! arrival is after all arrivals of the previous instance there; or if no data moves and no rank
+//! completes before all have started: a rank that is ahead has then seen that nothing of the previous
+//! instance can go wrong any more ([`CausalOrder::one_tank`]).
 //!
-//! Both say what is safe; there may be more that is.
+//! Both conditions are sufficient, not necessary.
 
 use std::collections::HashSet;
 
-use super::{CounterAdd, CounterId, DeferredWork, Program, ProgramOp};
+use crate::offload::program::{CounterAdd, CounterId, DeferredWork, Program, ProgramOp};
 
 /// An arrival at a counter.
 #[derive(Clone, Copy, Debug)]
 struct GlobalArrival {
-    /// What makes it: a rank and its work.
+    /// The rank and the index of the work that makes it.
     from: (u32, u32),
     to: u32,
     add: CounterAdd,
-    /// It only tells that a put has left.
+    /// Whether it is the local end of a put.
     is_end_of_put: bool,
 }
 
-/// Sets of small numbers, all below one bound.
+/// A set of small numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct BitSet(Vec<u64>);
 
@@ -54,30 +54,30 @@ impl BitSet {
     }
 }
 
-/// What is over when work starts.
+/// What has happened when work starts.
 #[derive(Clone, Debug, Default)]
 struct CausalPast {
-    /// Ranks that have begun.
-    begun: BitSet,
-    /// Arrivals that are there.
+    /// Ranks that have started.
+    started: BitSet,
+    /// Arrivals that have happened.
     arrived: BitSet,
 }
 
 impl CausalPast {
     fn extend(&mut self, other: &Self) {
-        self.begun.extend(&other.begun);
+        self.started.extend(&other.started);
         self.arrived.extend(&other.arrived);
     }
 }
 
-/// The order of everything in one instance of the programs of all ranks.
+/// The causal order of one instance of the programs of all ranks.
 #[derive(Debug)]
 pub struct CausalOrder<'a> {
     programs: &'a [Program],
     arrivals: Vec<GlobalArrival>,
-    /// For each rank and counter, the arrivals, the heaviest first.
+    /// For each rank and counter the arrivals, by descending weight.
     at: Vec<Vec<Vec<u32>>>,
-    /// For each rank the past of its work; `None` while that is sought.
+    /// For each rank the past of its work; `None` until it is computed.
     past: Vec<Vec<Option<CausalPast>>>,
     /// For each rank, the past of its end.
     ends: Vec<CausalPast>,
@@ -87,7 +87,7 @@ impl<'a> CausalOrder<'a> {
     /// The order of the programs of ranks `0..programs.len()`.
     ///
     /// # Errors
-    /// A sentence if some work waits for itself, for ever.
+    /// A sentence if some work waits for itself.
     pub fn of(programs: &'a [Program]) -> Result<Self, String> {
         let arrivals = arrivals(programs);
         let counters = |program: &Program| vec![Vec::new(); program.counters().into()];
@@ -109,12 +109,12 @@ impl<'a> CausalOrder<'a> {
             let end = program.work().iter().position(is_end);
             let end = end.ok_or(format!("the program of rank {rank} has no end"))?;
             let past = order.past[rank as usize][end].clone();
-            order.ends.push(past.expect("it was sought"));
+            order.ends.push(past.expect("computed above"));
         }
         Ok(order)
     }
 
-    /// The arrivals that must be there for a level of a counter.
+    /// The arrivals without which a counter does not reach a level.
     fn needed(&self, rank: u32, counter: CounterId, level: u64) -> &[u32] {
         let at = &self.at[rank as usize][usize::from(counter)];
         let value = |&arrival: &u32| u128::from(self.arrivals[arrival as usize].add.value);
@@ -123,7 +123,7 @@ impl<'a> CausalOrder<'a> {
         &at[..count]
     }
 
-    /// Finds the past of some work, after that of what it waits for.
+    /// Computes the past of some work, after the pasts of the work that it waits for.
     fn compute_past(&mut self, work: (u32, u32)) -> Result<(), String> {
         let mut path = vec![work];
         let mut on_path = HashSet::from([work]);
@@ -147,11 +147,13 @@ impl<'a> CausalOrder<'a> {
                 continue;
             }
             let mut past = CausalPast::default();
-            past.begun.insert(rank as usize);
+            past.started.insert(rank as usize);
             for arrival in needed {
                 past.arrived.insert(arrival as usize);
                 let (rank, work) = self.arrivals[arrival as usize].from;
-                past.extend(self.past[rank as usize][work as usize].as_ref().expect("not open"));
+                past.extend(
+                    self.past[rank as usize][work as usize].as_ref().expect("computed before"),
+                );
             }
             self.past[rank as usize][index as usize] = Some(past);
         }
@@ -160,58 +162,58 @@ impl<'a> CausalOrder<'a> {
 
     fn past(&self, arrival: &GlobalArrival) -> &CausalPast {
         let (rank, work) = arrival.from;
-        self.past[rank as usize][work as usize].as_ref().expect("all were sought")
+        self.past[rank as usize][work as usize].as_ref().expect("all are computed")
     }
 
-    /// What ranks tell each other.
+    /// Arrivals from other ranks.
     fn messages(&self) -> impl Iterator<Item = &GlobalArrival> {
         self.arrivals.iter().filter(|arrival| arrival.from.0 != arrival.to)
     }
 
-    /// Whether two tanks by parity are enough.
+    /// Checks that two tanks by parity are safe.
     ///
     /// # Errors
-    /// A sentence that names a message which they are not enough for.
+    /// A message for which they are not.
     pub fn two_tanks(&self) -> Result<(), String> {
         for message in self.messages() {
             let to = message.to as usize;
-            let begun = &self.past(message).begun;
-            let saw = |rank: usize| self.ends[rank].begun.contains(to);
-            if !begun.contains(to) && !begun.iter().any(saw) {
+            let started = &self.past(message).started;
+            let saw = |rank: usize| self.ends[rank].started.contains(to);
+            if !started.contains(to) && !started.iter().any(saw) {
                 return Err(self.fault(message, "two instances ahead of it"));
             }
-            if self.is_put(message) && !begun.contains(to) {
+            if self.is_put(message) && !started.contains(to) {
                 return Err(self.fault(message, "while its memory is in use"));
             }
         }
         Ok(())
     }
 
-    /// Whether one tank is enough.
+    /// Checks that one tank is safe.
     ///
     /// # Errors
-    /// A sentence that names a message which it is not enough for.
+    /// A message for which it is not.
     pub fn one_tank(&self) -> Result<(), String> {
-        let mut all_begun = self.ends.iter().map(|end| end.begun.iter().count());
+        let mut all_started = self.ends.iter().map(|end| end.started.iter().count());
         let moves_data = self.messages().any(|message| self.is_put(message));
-        if !moves_data && all_begun.all(|begun| begun == self.programs.len()) {
+        if !moves_data && all_started.all(|started| started == self.programs.len()) {
             return Ok(());
         }
         self.two_tanks()?;
         for message in self.messages() {
-            let begun = &self.past(message).begun;
-            if begun.contains(message.to as usize) {
+            let started = &self.past(message).started;
+            if started.contains(message.to as usize) {
                 continue;
             }
-            let mut over = BitSet::default();
-            begun.iter().for_each(|rank| over.extend(&self.ends[rank].arrived));
+            let mut arrived = BitSet::default();
+            started.iter().for_each(|rank| arrived.extend(&self.ends[rank].arrived));
             let mut at = self.at[message.to as usize].iter().flatten();
-            // Whoever has the data of a put knows that it has left, with its end counted or not: the
-            // arrival of the data is listed before that of the end.
+            // The arrival of the data of a put implies its local end, counted or not. The arrival
+            // of the data is listed before that of the end.
             let is_late = |&arrival: &u32| {
                 let arrival = arrival as usize;
                 let is_end = self.arrivals[arrival].is_end_of_put;
-                !(over.contains(arrival) || is_end && over.contains(arrival - 1))
+                !(arrived.contains(arrival) || is_end && arrived.contains(arrival - 1))
             };
             if at.any(is_late) {
                 return Err(self.fault(message, "before all of the last instance"));
@@ -232,7 +234,7 @@ impl<'a> CausalOrder<'a> {
     }
 }
 
-/// Everything that adds to a counter, but for resets.
+/// All additions to counters, except resets.
 fn arrivals(programs: &[Program]) -> Vec<GlobalArrival> {
     let mut arrivals = Vec::new();
     for (rank, program) in (0..).zip(programs) {

@@ -3,25 +3,25 @@
 //! A collective operation whose schedules pass cannot deadlock, and its result does not depend on
 //! the order in which messages arrive or steps run:
 //!
-//! * every send has exactly one receive, of the same length, and the other way round;
-//! * rounds level the global graph (`offload::schedule` says how), so it has no cycle, even where
-//!   a send is not complete before its receive has started;
-//! * two steps of a rank that touch the same byte, one of them writing, are ordered by what they
-//!   wait on. Waiting for any one of several steps is being after what all of them are after;
-//! * what is read from the first of several copies has been written to scratch memory by each of
-//!   them, and steps that may be late use only scratch memory.
+//! * every send has exactly one receive of the same length, and every receive one send;
+//! * rounds are levels of the global graph (`offload::schedule`), so the graph has no cycle, even if
+//!   a send completes only after its receive has started;
+//! * if two steps of a rank access the same byte and one of them writes it, their waits order them. A
+//!   step that waits for any one of several steps is after the common predecessors of all of them;
+//! * each of several copies has written to scratch memory all bytes that are read from the first one,
+//!   and detached steps use only scratch memory.
 //!
-//! It knows no algorithm: that the result is the right one is shown by running the schedules. That
-//! all copies are alike is not seen here either: whoever uses them tries every order of arrival.
+//! This module knows no algorithm: tests run the schedules to check the results. It does not check
+//! that all copies are equal either: tests try every order of arrival.
 
 use std::collections::HashMap;
 
-use super::{Buffer, Region, Schedule, StepAction, StepId, Wait};
+use crate::offload::schedule::{Buffer, Region, Schedule, StepAction, StepId, Wait};
 
 /// Checks the schedules of ranks `0..schedules.len()` of one operation.
 ///
 /// # Errors
-/// A sentence that names the rank and the step of the first fault found.
+/// The rank and the step of the first fault.
 pub fn check(schedules: &[Schedule]) -> Result<(), String> {
     for (rank, schedule) in schedules.iter().enumerate() {
         rounds(schedule)
@@ -33,7 +33,8 @@ pub fn check(schedules: &[Schedule]) -> Result<(), String> {
     messages(schedules)
 }
 
-/// A message is later than all it waits on; a local step is as late as that.
+/// A message has a later round than its predecessors; a local step has the round of its
+/// predecessors.
 fn rounds(schedule: &Schedule) -> Result<(), String> {
     for (id, step) in schedule.steps().iter().enumerate() {
         let after = schedule.predecessors(id as StepId);
@@ -47,7 +48,8 @@ fn rounds(schedule: &Schedule) -> Result<(), String> {
     Ok(())
 }
 
-/// Regions are inside their scratch buffers, and the two of a local step are apart and alike.
+/// Regions are inside their scratch buffers. The two regions of a local step have equal lengths and
+/// do not overlap.
 fn regions(schedule: &Schedule) -> Result<(), String> {
     for (id, step) in schedule.steps().iter().enumerate() {
         let (read, written) = step.action.regions();
@@ -56,7 +58,7 @@ fn regions(schedule: &Schedule) -> Result<(), String> {
                 Buffer::None => 0,
                 Buffer::User(_) => usize::MAX,
                 Buffer::Scratch(index) => schedule.scratch()[index as usize],
-                // As long as what was written, which `copies` looks at.
+                // `copies` checks the length.
                 Buffer::First => usize::MAX,
             };
             if region.start > len || region.len > len - region.start {
@@ -72,29 +74,32 @@ fn regions(schedule: &Schedule) -> Result<(), String> {
     Ok(())
 }
 
-/// Who reads what came first waits for any one of steps that have all written it, and late steps
-/// keep to memory of the run.
+/// A step that reads the first copy waits for any one of steps that all write it. Detached steps use
+/// only memory of the run.
 fn copies(schedule: &Schedule) -> Result<(), String> {
     for (id, step) in schedule.steps().iter().enumerate() {
         let (read, written) = step.action.regions();
         if written.is_some_and(|region| region.buffer == Buffer::First) {
-            return Err(format!("step {id} writes to what came first"));
+            return Err(format!("step {id} writes to the first copy"));
         }
         if let Some(read) = read.filter(|region| region.buffer == Buffer::First) {
             let after = schedule.predecessors(id as StepId);
-            let chooses = step.wait == Wait::Any || after.len() == 1;
-            let is_there = |region: Region| {
+            let waits_for_one = step.wait == Wait::Any || after.len() == 1;
+            let is_written = |region: Region| {
                 matches!(region.buffer, Buffer::Scratch(_)) && region.len >= read.end()
             };
-            let are_there = after.iter().all(|&step| is_there(written_by(schedule, step)));
-            if !chooses || after.is_empty() || !are_there {
-                return Err(format!("step {id} reads {} bytes that need not be there", read.end()));
+            let are_written = after.iter().all(|&step| is_written(written_by(schedule, step)));
+            if !waits_for_one || after.is_empty() || !are_written {
+                return Err(format!(
+                    "step {id} reads {} bytes that may not have been written",
+                    read.end()
+                ));
             }
         }
         let mut regions = [read, written].into_iter().flatten();
         let is_user = |region: Region| matches!(region.buffer, Buffer::User(_));
         if step.detached && regions.any(is_user) {
-            return Err(format!("step {id} may be late but uses memory of the caller"));
+            return Err(format!("step {id} is detached but uses memory of the caller"));
         }
     }
     Ok(())
@@ -109,19 +114,19 @@ struct StepAccess {
     region: Region,
     writes: bool,
     step: usize,
-    /// The step whose copy is read, if it is the first of several.
+    /// The step whose copy is read, if the access reads the first of several.
     copy: Option<usize>,
 }
 
 impl StepAccess {
-    /// Whether the access is certainly later than step `id`.
+    /// Whether the access is always after step `id`.
     fn is_after(&self, id: usize, before: &[StepSet]) -> bool {
         let copied = |copy: usize| copy == id || copy > id && before[copy].contains(id);
         before[self.step].contains(id) || self.copy.is_some_and(copied)
     }
 }
 
-/// Steps that touch the same byte are ordered when one of them writes it.
+/// Steps that access the same byte are ordered if one of them writes it.
 fn races(schedule: &Schedule) -> Result<(), String> {
     let before = order(schedule);
     let mut accesses = accesses(schedule);
@@ -163,7 +168,7 @@ fn accesses(schedule: &Schedule) -> Vec<StepAccess> {
     accesses
 }
 
-/// For each step, the steps that are certainly complete when it starts.
+/// For each step, the steps that have always completed when it starts.
 fn order(schedule: &Schedule) -> Vec<StepSet> {
     let mut before: Vec<StepSet> = Vec::with_capacity(schedule.steps().len());
     for (id, step) in schedule.steps().iter().enumerate() {
@@ -201,7 +206,7 @@ impl StepSet {
         }
     }
 
-    /// Drops what is not in `other`, which may be a set of fewer numbers.
+    /// Removes the numbers that are not in `other`, which may have fewer words.
     fn intersect(&mut self, other: &Self) {
         for (word, kept) in self.0.iter_mut().zip(other.0.iter().chain(std::iter::repeat(&0))) {
             *word &= kept;
@@ -209,10 +214,10 @@ impl StepSet {
     }
 }
 
-/// Source, destination and label: what identifies a message of one operation.
+/// Source, destination and label of a message of one operation.
 type MessageId = (usize, usize, u16);
 
-/// Sends and receives pair up one to one, with one length and one round.
+/// Each send has one receive of the same length and round, and each receive one send.
 fn messages(schedules: &[Schedule]) -> Result<(), String> {
     let mut sends: HashMap<MessageId, (usize, u32)> = HashMap::new();
     let mut receives = sends.clone();
@@ -228,7 +233,9 @@ fn messages(schedules: &[Schedule]) -> Result<(), String> {
                 StepAction::Copy { .. } | StepAction::Reduce { .. } => continue,
             };
             if name.0 == name.1 || name.0.max(name.1) >= schedules.len() {
-                return Err(format!("rank {rank} has a message to or from nobody: {name:?}"));
+                return Err(format!(
+                    "rank {rank} has a message to or from no other rank: {name:?}"
+                ));
             }
             if side.insert(name, (region.len, step.round)).is_some() {
                 return Err(format!("rank {rank} has two messages {name:?}"));
@@ -257,8 +264,8 @@ fn pair(
 
 #[cfg(test)]
 mod tests {
-    use super::super::ScheduleBuilder;
     use super::*;
+    use crate::offload::schedule::ScheduleBuilder;
 
     const BUFFER: Buffer = Buffer::User(0);
 
@@ -272,7 +279,7 @@ mod tests {
     }
 
     fn fault(schedules: &[Schedule]) -> String {
-        check(schedules).expect_err("the fault goes unnoticed")
+        check(schedules).expect_err("the fault is not found")
     }
 
     #[test]
@@ -285,7 +292,7 @@ mod tests {
         let idle = Schedule::default();
         assert!(fault(&[sender.clone(), idle.clone()]).contains("None received"));
         assert!(fault(&[idle, receiver]).contains("but not sent"));
-        assert!(fault(&[sender]).contains("nobody"));
+        assert!(fault(&[sender]).contains("no other rank"));
     }
 
     #[test]
@@ -328,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn any_of_several_is_after_what_all_are_after() {
+    fn any_of_several_is_after_the_common_predecessors() {
         let mut plan = ScheduleBuilder::new();
         let shared = plan.receive(1, BUFFER.region(0, 8), 1, &[]);
         let one = plan.send(1, Region::EMPTY, 2, &[shared]);
@@ -338,7 +345,7 @@ mod tests {
         assert_eq!(races(&plan.finish()), Ok(()));
     }
 
-    /// A copy of what came first of two receives, changed by `spoil`, which gets both and the copy.
+    /// A copy of the first of two receives, changed by `spoil`, which gets the three steps.
     fn first_of_two(
         spoil: impl FnOnce(&mut ScheduleBuilder, Buffer, [StepId; 3]),
     ) -> Result<(), String> {
@@ -357,7 +364,7 @@ mod tests {
     #[test]
     fn either_copy_may_come_first() {
         assert_eq!(first_of_two(|_, _, _| ()), Ok(()));
-        // A copy is read by who has only waited for the other.
+        // A step reads one copy but has waited for the other.
         let late = |plan: &mut ScheduleBuilder, scratch: Buffer, [one, _, copy]: [StepId; 3]| {
             plan.copy(BUFFER.region(8, 8), scratch.region(8, 8), &[one, copy]);
         };
@@ -370,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_first_is_there_whichever_it_is() {
+    fn every_copy_has_the_bytes_that_are_read() {
         let push = |region: Region, wait, after: fn([StepId; 3]) -> Vec<StepId>| {
             first_of_two(|plan, _, steps| {
                 let action = StepAction::Send { peer: 3, region, label: 2 };

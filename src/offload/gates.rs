@@ -1,23 +1,24 @@
-//! Arithmetic of programs by the interface: what barrier gates do for small reductions.
+//! Reductions by the interface, as barrier gates compute them for few numbers.
 //!
-//! A program leaves arithmetic to the host ([`ProgramOp::Host`]), as it knows neither operations nor
-//! datatypes. Who knows that a reduction is one of numbers of 8 bytes lets an interface do those
-//! that are short enough for it.
+//! The compiler leaves reductions to the host ([`ProgramOp::Host`]), because it knows no operations
+//! and no datatypes. If a reduction is one of numbers of 8 bytes, an interface can compute the ones
+//! that are short enough.
 
-use super::{Arithmetic, DeferredWork, Program, ProgramOp, Schedule, StepAction};
+use crate::offload::program::{Arithmetic, DeferredWork, Program, ProgramOp};
+use crate::offload::schedule::{Schedule, StepAction};
 
-/// The program of `schedule`, with its arithmetic, which is `with`, done by an interface that takes
-/// up to `numbers` numbers at a time. What is longer is left to the host.
+/// The program of `schedule` with its reductions, all of the operation `with`, computed by an
+/// interface that takes up to `numbers` numbers. The host computes longer ones.
 ///
 /// # Panics
-/// If `schedule` is not what the program was made from.
+/// If the program was not compiled from `schedule`.
 pub(crate) fn with_gates(
     program: &Program, schedule: &Schedule, with: Arithmetic, numbers: usize,
 ) -> Program {
     let gate = |work: &DeferredWork| {
         let ProgramOp::Host { step, done } = work.op else { return *work };
         let StepAction::Reduce { from, into } = schedule.steps()[step as usize].action else {
-            panic!("step {step} is not arithmetic");
+            panic!("step {step} is not a reduction");
         };
         let short = from.len.is_multiple_of(8) && from.len <= 8 * numbers;
         let op = if short { ProgramOp::Combine { from, into, with, done } } else { work.op };
@@ -30,10 +31,11 @@ pub(crate) fn with_gates(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::offload::{Buffer, CounterAdd, ScheduleBuilder, Scheme};
+    use crate::offload::program::{CounterAdd, Scheme};
+    use crate::offload::schedule::{Buffer, ScheduleBuilder};
 
     #[test]
-    fn short_arithmetic_goes_to_the_interface() {
+    fn the_interface_computes_short_reductions() {
         let mut builder = ScheduleBuilder::new();
         let scratch = builder.scratch(100);
         let regions = |len| (scratch.region(0, len), Buffer::User(1).region(0, len));

@@ -1,4 +1,4 @@
-//! Programs: one rank's part of a collective operation as an interface with counters runs it.
+//! Programs: one rank's part of a collective operation, for an interface with counters.
 //!
 //! ```text
 //!   arrival ──add──> counter ──level reached──> work: put, signal, copy, add, ... ──> other ranks
@@ -6,52 +6,52 @@
 //!                       └────────────────────────┘
 //! ```
 //!
-//! **Counters** hold a level of 64 bits that is only ever added to, with wrapping: the "tanks" whose
-//! water opens valves. **Work** is deferred until its counter has at least its level, and is done
-//! once per instance. What libfabric calls `fi_deferred_work`, plus the addition to a counter of
-//! another rank.
+//! **Counters** hold a level of 64 bits that additions change, with wrapping: the "tanks" of the
+//! paper (`compile`), whose water opens valves. **Work** is deferred until its counter has at least
+//! its level, and is done once in each instance. libfabric has `fi_deferred_work` for this, except
+//! for additions to a counter of another rank.
 //!
-//! **Tanks.** Each counter of a program exists [`Program::tanks`] times; instance `j` of a persistent
-//! operation uses copy `j % tanks`, on all ranks alike.
+//! **Tanks.** Each counter of a program exists [`Program::tanks`] times. Instance `j` of a persistent
+//! operation uses copy `j % tanks` on all ranks.
 //!
-//! **Places.** How much an arrival adds to which counter, and where its bytes go, is the business of
-//! the receiver; it told the sender, and a program is *linked*: it names counters and buffers of the
-//! receiver's program. Which counter of an interface, and which memory, these are is not known
-//! here: that is bound when the program is loaded (`device::trigger`).
+//! **Arrival targets.** The receiver decides which counter an arrival adds to, how much, and where
+//! its bytes go. The sender learns this during compilation, so a program is *linked*: it names
+//! counters and buffers of the receiver's program. The counters of an interface and the memory
+//! behind these names are bound when the program is loaded (`device::trigger`).
 //!
-//! Whoever runs a program, an interface, the host or a model checker, keeps an [`Instance`] and asks
-//! it what may be done next. Nothing here moves a byte.
+//! An executor (an interface, the host or a model checker) keeps an [`Instance`], which returns the
+//! work that may start next. Nothing here moves a byte.
 
-use super::{Region, StepId};
+use crate::offload::schedule::{Region, StepId};
 
 /// A counter of a program, from 0.
 pub type CounterId = u16;
 
-/// How a schedule was turned into a program.
+/// How a schedule is compiled to a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Scheme {
-    /// Mixed-radix weights, two tanks by parity of the instance: safe for every schedule.
+    /// Mixed-radix weights and two tanks by the parity of the instance: safe for every schedule.
     #[default]
     Tank,
-    /// One tank, as the paper prints it; runs where it is proved safe.
+    /// One tank, as in the paper; used where it is proved safe.
     Tank1,
-    /// Three counters for each round of messages, as in pre-matched send and receive.
+    /// Three counters for each round of messages, as in pre-matched sends and receives.
     Prematched,
 }
 
-/// An addition to a counter; wrapping, so that it can also take away.
+/// An addition to a counter. It wraps, so it can subtract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterAdd {
-    /// Which counter; whose, the user of this says.
+    /// The counter, of the rank that the context names.
     pub counter: CounterId,
-    /// How much.
+    /// The added value.
     pub value: u64,
 }
 
-/// Arithmetic on numbers of 8 bytes, which some interfaces have. Sums wrap.
+/// Arithmetic on numbers of 8 bytes, as some interfaces have it. Sums wrap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Arithmetic {
-    /// The sum, of signed and unsigned numbers alike.
+    /// The sum of signed or unsigned numbers.
     Sum,
     /// The larger of two signed numbers.
     Max,
@@ -86,23 +86,23 @@ impl Arithmetic {
     }
 }
 
-/// What is to be done once a level is reached.
+/// An operation that starts at a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProgramOp {
-    /// Copies bytes into a buffer of rank `to`, then adds to its counter: one operation, whose
-    /// addition is never seen before its bytes.
+    /// Copies bytes into a buffer of rank `to`, then adds to a counter there. The addition is never
+    /// visible before the bytes.
     Put {
         /// The receiving rank of the communicator.
         to: u32,
-        /// What is read, in this rank's buffers.
+        /// The source, in the buffers of this rank.
         from: Region,
-        /// What is written, in the buffers of `to`; as long as `from`.
+        /// The destination, in the buffers of `to`; as long as `from`.
         into: Region,
         /// Added to the counter of `to`.
         signal: CounterAdd,
-        /// Added to this rank's counter once `from` may be overwritten.
+        /// Added to a counter of this rank when `from` may be overwritten.
         done: Option<CounterAdd>,
-        /// Which engine of the interface to use, modulo how many it has; any if `None`.
+        /// The engine of the interface, modulo their number; any engine if `None`.
         engine: Option<u8>,
     },
     /// Adds to a counter of rank `to`.
@@ -112,72 +112,72 @@ pub enum ProgramOp {
         /// Added to the counter of `to`.
         signal: CounterAdd,
     },
-    /// Copies bytes within this rank: a put to oneself.
+    /// Copies bytes within this rank.
     Copy {
-        /// What is read.
+        /// The source.
         from: Region,
-        /// What is written, as long as `from`.
+        /// The destination, as long as `from`.
         into: Region,
-        /// Added once that is done.
+        /// Added when that is done.
         done: Option<CounterAdd>,
     },
-    /// A step of the schedule that the host must run: arithmetic.
+    /// A reduction that the host computes.
     Host {
         /// A [`Reduce`](super::StepAction::Reduce) of the schedule.
         step: StepId,
-        /// Added once that is done.
+        /// Added when that is done.
         done: Option<CounterAdd>,
     },
-    /// The same where the interface has the arithmetic: `into = from with into`, number by number.
+    /// A reduction that the interface computes: `into = from with into`, number by number.
     Combine {
         /// The left operands.
         from: Region,
-        /// The right operands and the results, as many.
+        /// The right operands and the results, as many as in `from`.
         into: Region,
-        /// What is computed.
+        /// The operation.
         with: Arithmetic,
-        /// Added once that is done.
+        /// Added when that is done.
         done: Option<CounterAdd>,
     },
     /// Adds to a counter of this rank: a carry between tanks, or a reset.
     Add(CounterAdd),
-    /// The instance is over.
+    /// Completes the instance.
     Complete,
 }
 
-/// Something to be done once `counter` has at least `level`. What has one level starts together,
-/// also when the first of it lowers the counter.
+/// An operation that starts when `counter` has at least `level`. Work with the same level starts
+/// together, even if the first of it lowers the counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeferredWork {
     /// A counter of this rank.
     pub counter: CounterId,
-    /// The level that lets it start.
+    /// The level that starts the work.
     pub level: u64,
-    /// What is done.
+    /// The operation.
     pub op: ProgramOp,
-    /// The round of the schedule that it belongs to, for who prints it.
+    /// The round of the schedule, for printed tables.
     pub round: u32,
 }
 
-/// One rank's part of a collective operation; never changes once made.
+/// One rank's part of a collective operation. A program never changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
-    /// How it was made.
+    /// How it was compiled.
     pub scheme: Scheme,
-    /// How often each counter exists: 1, or 2 for instances of either parity.
+    /// Copies of each counter: 1, or 2 by the parity of the instance.
     pub tanks: u8,
-    /// The work of counter 0, of counter 1, ...; by level, and what has one level in the order in
-    /// which it is done.
+    /// The work of counter 0, of counter 1, ...; by level. Work with the same level is in the order of
+    /// execution.
     work: Box<[DeferredWork]>,
-    /// Where the work of each counter ends.
+    /// For each counter, the index after its last work.
     ends: Box<[u32]>,
 }
 
 impl Program {
-    /// A program of so many counters. Work of one counter with one level is done in the order given.
+    /// A program with `counters` counters. Work with the same counter and level keeps its order.
     ///
     /// # Panics
-    /// If work waits for a counter that is not there.
+    /// If work waits for a counter that does not exist.
     pub fn new(
         scheme: Scheme, tanks: u8, counters: CounterId, mut work: Vec<DeferredWork>,
     ) -> Self {
@@ -188,7 +188,7 @@ impl Program {
         Self { scheme, tanks, work: work.into(), ends }
     }
 
-    /// How many counters it has, each of which exists [`Program::tanks`] times.
+    /// The number of counters, without their copies ([`Program::tanks`]).
     pub fn counters(&self) -> CounterId {
         self.ends.len() as CounterId
     }
@@ -203,35 +203,35 @@ impl Program {
         (number % u64::from(self.tanks.max(1))) as usize
     }
 
-    /// Whether work waits for the level of the work before it.
+    /// Whether the work at this index has the level of the work before.
     fn is_level_of_last(&self, at: u32) -> bool {
         self.work[at as usize].level == self.work[at as usize - 1].level
     }
 }
 
-/// One instance of a program under way: which work has been done.
+/// One instance of a program: the work that has started.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Instance {
-    /// For each counter, the first work that has not started.
+    /// For each counter, the index of the first work that has not started.
     next: Box<[u32]>,
 }
 
 impl Instance {
-    /// An instance of which nothing has started.
+    /// An instance that has not started.
     pub fn new(program: &Program) -> Self {
         let mut instance = Self { next: vec![0; program.ends.len()].into() };
         instance.restart(program);
         instance
     }
 
-    /// The next instance of the same program, in the same memory.
+    /// Begins the next instance of the same program.
     pub(crate) fn restart(&mut self, program: &Program) {
         let starts = std::iter::once(0).chain(program.ends.iter().copied());
         self.next.iter_mut().zip(starts).for_each(|(next, start)| *next = start);
     }
 
-    /// The index of work that may start now, given the levels of the tank's counters; it counts as
-    /// started from here on. `None` until a level rises.
+    /// The index of work that may start at these levels of the tank's counters. It counts as started
+    /// from now on. `None` until a level rises.
     pub fn next(
         &mut self, program: &Program, mut level: impl FnMut(CounterId) -> u64,
     ) -> Option<usize> {
@@ -248,7 +248,7 @@ impl Instance {
         None
     }
 
-    /// The lowest level of `counter` that lets more work start; `None` if there is no more.
+    /// The lowest level of `counter` that starts more work; `None` if there is no more.
     pub fn awaited(&self, program: &Program, counter: CounterId) -> Option<u64> {
         let next = self.next[counter as usize];
         let more = next < program.ends[counter as usize];
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reset_does_not_hold_back_what_has_its_level() {
+    fn a_reset_does_not_delay_work_of_its_level() {
         let reset = ProgramOp::Add(CounterAdd { counter: 0, value: 3u64.wrapping_neg() });
         let given =
             vec![DeferredWork { op: reset, ..work(0, 3) }, work(0, 3), work(0, 4), work(1, 4)];
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_without_work_is_a_counter() {
+    fn a_counter_may_have_no_work() {
         let program = Program::new(Scheme::Tank, 1, 3, vec![work(1, 1)]);
         let mut instance = Instance::new(&program);
         assert_eq!(program.counters(), 3);

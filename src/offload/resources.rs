@@ -1,31 +1,31 @@
-//! What programs take of an interface: counters, places for deferred work, bits of a counter.
+//! Resources of an interface that programs use: counters, slots for deferred work, bits of a counter.
 //!
-//! The paper that the tanks are from counts in its table 6 what a butterfly takes: a set of three
-//! counters for each round of messages where sends and receives are matched beforehand, for pre- and
-//! post-rounds too; with a tank one counter, on which work waits twice in a round. [`MessageRounds`] is that;
-//! [`Resources`] is what a compiled program really has.
+//! Table 6 of Morie et al. (`compile`) counts the resources of a butterfly: three counters for each
+//! round of messages with pre-matched sends and receives, pre- and post-rounds included; one counter
+//! with a tank, on which work waits twice in each round. [`MessageRounds`] computes these numbers;
+//! [`Resources`] are those of a compiled program.
 
-use super::{Program, ProgramOp};
+use crate::offload::program::{Program, ProgramOp};
 
-/// What a program takes; or the most that any of several takes.
+/// The resources of a program, or the maximum over several programs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Resources {
-    /// Counters of an instance.
+    /// Counters of one instance.
     pub counters: u32,
-    /// How many instances have counters of their own.
+    /// Copies of the counters.
     pub tanks: u32,
-    /// Deferred work of an instance.
+    /// Deferred work of one instance.
     pub slots: u32,
-    /// Bits of the highest level that one instance makes a counter reach.
+    /// Bits of the highest level of a counter in one instance.
     pub bits: u32,
-    /// Levels that work waits for, the start and the end among them.
+    /// Levels that work waits for, start and end included.
     pub levels: u32,
-    /// Additions to other ranks, with data or without.
+    /// Additions to counters of other ranks, with or without data.
     pub(crate) messages: u32,
 }
 
 impl Resources {
-    /// Of one program.
+    /// The resources of one program.
     pub fn of(program: &Program) -> Self {
         let work = program.work();
         let differ = work.chunk_by(|one, two| (one.counter, one.level) == (two.counter, two.level));
@@ -42,7 +42,7 @@ impl Resources {
         }
     }
 
-    /// The larger of each.
+    /// The maximum of each.
     pub fn max(self, other: Self) -> Self {
         Self {
             counters: self.counters.max(other.counters),
@@ -55,17 +55,17 @@ impl Resources {
     }
 }
 
-/// The rounds of messages of an operation on all ranks, which the paper's table 6 counts by.
+/// The message rounds of an operation on all ranks, for table 6 of the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageRounds(pub u32);
 
 impl MessageRounds {
-    /// Counters where sends and receives are matched beforehand: two for a receive, one for a send.
+    /// Counters with pre-matched sends and receives: two for a receive, one for a send.
     pub fn prematched(self) -> u32 {
         3 * self.0
     }
 
-    /// The rounds of a tank ("R"): in each, one waits to be ready, and one for the data.
+    /// The rounds of a tank ("R"): two for each message round, ready-to-receive and data.
     pub fn of_tank(self) -> u32 {
         2 * self.0
     }
@@ -73,11 +73,11 @@ impl MessageRounds {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{CounterAdd, DeferredWork, Scheme};
     use super::*;
+    use crate::offload::program::{CounterAdd, DeferredWork, Scheme};
 
     #[test]
-    fn a_program_takes_what_it_has() {
+    fn the_resources_of_a_program() {
         let work = |level, op| DeferredWork { counter: 0, level, op, round: 1 };
         let signal = ProgramOp::Signal { to: 1, signal: CounterAdd { counter: 0, value: 1 } };
         let given = vec![work(0, signal), work(4, signal), work(4, ProgramOp::Complete)];

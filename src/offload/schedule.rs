@@ -7,63 +7,62 @@
 //!   [1] reduce scratch 0 into receive buffer
 //! ```
 //!
-//! **Steps.** A step may start once the steps that it waits on are complete: all of them, or any
-//! one ([`Wait`]). A send is complete when its bytes may be overwritten, a receive when they have
-//! arrived. A step only waits on steps before it, and of several that may start the earlier is
-//! started first, so algorithms list their receives before their sends. A run is complete when all
-//! steps are that are not *detached*; those use only buffers that the run owns, and whoever runs
-//! the schedule keeps these until the last step is done.
+//! **Steps.** A step may start when the steps that it waits on have completed: all of them, or any
+//! one ([`Wait`]). A send completes when its bytes may be overwritten, a receive when they have
+//! arrived. A step waits only on earlier steps. If several steps may start, the earliest starts
+//! first, so algorithms list their receives before their sends. A run completes when all *attached*
+//! steps have completed. *Detached* steps use only buffers of the run, which keeps them until the
+//! last step has completed.
 //!
-//! **Copies.** The same bytes may come by several ways, each to scratch memory of its own, and what
-//! goes on with them takes the copy that is there first:
+//! **Copies.** The same bytes may arrive on several paths, each in its own scratch memory. The next
+//! step takes the copy that arrives first:
 //!
 //! ```text
 //!   [0] receive from 1 into scratch 0 ──┐ any
-//!                                       ├─────► [2] copy what came first to the receive buffer
+//!                                       ├─────► [2] copy the first one to the receive buffer
 //!   [1] receive from 2 into scratch 1 ──┘
 //! ```
 //!
-//! Step 2 reads [`Buffer::First`]: what the step that let it start has written, the one whose
-//! completion was the first among those that it waits on. Receives of copies are detached, so the
-//! run is complete without those that are late. They still take place, into memory that nobody
-//! reads any more, and the run keeps that memory until they have: a message of this call is never
-//! left over for another. Whoever starts the same schedule again meanwhile needs a run of its own.
+//! Step 2 reads [`Buffer::First`]: the bytes written by the step whose completion made it ready, the
+//! first one among those that it waits on. The receives of copies are detached, so the run completes
+//! without the late ones. These still receive their message, into memory that is not read any more,
+//! and the run keeps that memory until then: no message of a call is left for another call. A second
+//! start of the same schedule in the meantime needs another run.
 //!
-//! **Regions** are ranges of bytes in the *packed* stream of a buffer, never addresses. Where the
-//! bytes of the stream lie in memory is the business of whoever supplies the buffer.
+//! **Regions** are ranges of bytes in the *packed* stream of a buffer, never addresses. The supplier
+//! of the buffer knows the memory of these bytes.
 //!
-//! **Reductions** compute `into = from op into`, element by element, `from` being the left operand
-//! (MPI 5.0 §6.9.5: `inoutvec = invec op inoutvec`). An operation that does not commute therefore
-//! wants the part of the lower ranks in `from`. Both regions begin and end between elements.
+//! **Reductions** compute `into = from op into`, element by element, with `from` as the left operand
+//! (MPI 5.0 §6.9.5: `inoutvec = invec op inoutvec`). For an operation that does not commute, `from`
+//! therefore has the part of the lower ranks. Both regions begin and end between elements.
 //!
-//! **Messages** are matched by (context, sequence of the call, source, label). A label is used for
-//! one message at most between two ranks in one direction of one schedule. A message of no bytes
-//! is a message; algorithms that leave it out do so on both sides.
+//! **Messages** are matched by (context, sequence of the call, source, label). In one schedule, a
+//! label names at most one message from one rank to another. A message of no bytes is a message;
+//! algorithms that omit it do so on both sides.
 //!
-//! **Rounds** level the *global* graph: a message has the same round on both sides, and it is later
-//! than the round of everything that its send or its receive waits on, directly or through others.
-//! Rounds count from 1; a copy or a reduction has the round of what it waits on, 0 if nothing.
-//! Whoever counts arrivals instead of matching them relies on it.
+//! **Rounds** are levels of the *global* graph: a message has the same round on both sides, and its
+//! round is later than those of all steps that its send or its receive waits on, directly or
+//! through others. Rounds count from 1; a copy or a reduction has the round of the steps that it
+//! waits on, or 0. The compiler relies on rounds, because it counts arrivals instead of matching
+//! them.
 //!
 //! Units: bytes, ranks of the communicator, indices of steps.
 
 /// The index of a step in its schedule.
 pub type StepId = u32;
 
-/// Where the bytes of a [`Region`] are.
+/// The buffer of a [`Region`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Buffer {
-    /// No memory: the buffer of messages without bytes.
+    /// No memory, for messages without bytes.
     None,
-    /// An entry of the table of buffers that the caller of a run supplies.
-    ///
-    /// The algorithm's module says which entry is what (`mpi::coll`).
+    /// An entry of the table of buffers that the caller of a run supplies. The module of the
+    /// algorithm defines the entries (`mpi::collective`).
     User(u32),
-    /// A buffer that the run owns, [`Schedule::scratch`] bytes long and aligned for any element.
+    /// A buffer of the run, [`Schedule::scratch`] bytes long and aligned for any element.
     Scratch(u32),
-    /// What the step that let this one start has written: for a step that waits for any one.
-    ///
-    /// Only read, and byte 0 is the first that was written.
+    /// The bytes written by the step whose completion made this one ready, for a step that waits for
+    /// any one. Read only; byte 0 is the first written byte.
     First,
 }
 
@@ -74,12 +73,12 @@ pub struct Region {
     pub buffer: Buffer,
     /// The first byte.
     pub start: usize,
-    /// How many bytes.
+    /// The number of bytes.
     pub len: usize,
 }
 
 impl Region {
-    /// No bytes at all.
+    /// No bytes.
     pub const EMPTY: Self = Self { buffer: Buffer::None, start: 0, len: 0 };
 
     /// The byte after the last.
@@ -87,7 +86,7 @@ impl Region {
         self.start + self.len
     }
 
-    /// Whether a byte belongs to both.
+    /// Whether some byte is in both regions.
     pub fn overlaps(self, other: Self) -> bool {
         self.buffer == other.buffer && self.start.max(other.start) < self.end().min(other.end())
     }
@@ -100,35 +99,35 @@ impl Buffer {
     }
 }
 
-/// What a step does.
+/// The action of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepAction {
-    /// Send `region` to the rank `peer` of the communicator, which is another rank.
+    /// Send `region` to another rank of the communicator.
     Send {
         /// The receiving rank.
         peer: u32,
-        /// What to send.
+        /// The bytes to send.
         region: Region,
-        /// Tells this message from others between the two ranks.
+        /// Distinguishes the messages between the two ranks.
         label: u16,
     },
-    /// Receive a message of exactly that length from the rank `peer`, which is another rank.
+    /// Receive a message of exactly this length from another rank.
     Receive {
         /// The sending rank.
         peer: u32,
-        /// Where to put it.
+        /// The destination of the bytes.
         region: Region,
-        /// Tells this message from others between the two ranks.
+        /// Distinguishes the messages between the two ranks.
         label: u16,
     },
-    /// Copy bytes; the two regions have one length and do not overlap.
+    /// Copy bytes between two regions of equal length that do not overlap.
     Copy {
-        /// What is read.
+        /// The source.
         from: Region,
-        /// What is written.
+        /// The destination.
         to: Region,
     },
-    /// `into = from op into`; the two regions have one length and do not overlap.
+    /// `into = from op into` for two regions of equal length that do not overlap.
     Reduce {
         /// The left operand.
         from: Region,
@@ -138,7 +137,7 @@ pub enum StepAction {
 }
 
 impl StepAction {
-    /// The region that is read, and the one that is written.
+    /// The region that the action reads, and the region that it writes.
     pub fn regions(&self) -> (Option<Region>, Option<Region>) {
         match *self {
             Self::Send { region, .. } => (Some(region), None),
@@ -148,38 +147,40 @@ impl StepAction {
         }
     }
 
-    /// The same with what it reads changed by `place`.
-    fn reading(self, place: impl Fn(Region) -> Region) -> Self {
+    /// The action with the region that it reads replaced.
+    fn reading(self, replace: impl Fn(Region) -> Region) -> Self {
         match self {
-            Self::Send { peer, region, label } => Self::Send { peer, region: place(region), label },
+            Self::Send { peer, region, label } => {
+                Self::Send { peer, region: replace(region), label }
+            }
             Self::Receive { .. } => self,
-            Self::Copy { from, to } => Self::Copy { from: place(from), to },
-            Self::Reduce { from, into } => Self::Reduce { from: place(from), into },
+            Self::Copy { from, to } => Self::Copy { from: replace(from), to },
+            Self::Reduce { from, into } => Self::Reduce { from: replace(from), into },
         }
     }
 }
 
-/// How many of the earlier steps that a step names must be complete.
+/// How many of its predecessors must complete before a step may start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wait {
-    /// Every one.
+    /// All.
     #[default]
     All,
-    /// At least one. The step runs once; completions after the first change nothing. Which one that
-    /// was tells it what [`Buffer::First`] is.
+    /// One. The step runs once; later completions change nothing. [`Buffer::First`] is the buffer of
+    /// the first one.
     Any,
 }
 
-/// One step; what it waits on is [`Schedule::predecessors`].
+/// A step. [`Schedule::predecessors`] has the steps that it waits on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// What it does.
+    /// The action.
     pub action: StepAction,
-    /// The level of the step in the global graph (see the module's text).
+    /// The level of the step in the global graph (see the module documentation).
     pub round: u32,
-    /// How much of what it waits on must be complete.
+    /// How many predecessors must have completed.
     pub wait: Wait,
-    /// Whether the run is complete without it.
+    /// Whether the run completes without the step.
     pub detached: bool,
     predecessors: LinkRange,
     successors: LinkRange,
@@ -192,7 +193,7 @@ struct LinkRange {
     end: u32,
 }
 
-/// One rank's part of a collective operation; never changes once built, and many runs share it.
+/// One rank's part of a collective operation. A schedule never changes, and many runs share it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schedule {
     steps: Box<[Step]>,
@@ -205,22 +206,22 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The steps; a step waits only on steps before it.
+    /// The steps. A step waits only on earlier ones.
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }
 
-    /// What step `id` does when the completion of `first`, which it waits on, lets it start; that is
-    /// not read unless the step reads [`Buffer::First`].
+    /// The action of step `id` when the completion of its predecessor `first` has made it ready.
+    /// `first` matters only if the step reads [`Buffer::First`].
     ///
     /// # Panics
-    /// If there are no such steps, or `first` writes nothing and is read.
+    /// If there are no such steps, or the step reads [`Buffer::First`] and `first` writes nothing.
     #[inline]
     pub fn action(&self, id: StepId, first: StepId) -> StepAction {
         self.steps[id as usize].action.reading(|region| match region.buffer {
             Buffer::First => {
                 let (_, written) = self.steps[first as usize].action.regions();
-                let written = written.expect("what is read has been written");
+                let written = written.expect("the predecessor writes");
                 written.buffer.region(written.start + region.start, region.len)
             }
             _ => region,
@@ -243,20 +244,21 @@ impl Schedule {
         self.linked(self.steps[id as usize].successors)
     }
 
-    /// For each step, how many completions among [`Schedule::predecessors`] start it.
+    /// For each step, the number of completed [`Schedule::predecessors`] that starts it.
     ///
-    /// A run begins with a copy of this, starts the steps that have 0, and takes 1 off each of
-    /// [`Schedule::successors`] at a completion, stopping at 0 (a step that waits for any has 1 here).
+    /// A run begins with a copy of these numbers and starts the steps with 0. Each completion
+    /// decrements the numbers of its [`Schedule::successors`], down to 0. A step that waits for any
+    /// one has 1.
     pub fn waits(&self) -> &[u32] {
         &self.waits
     }
 
-    /// The bytes of each scratch buffer.
+    /// The length of each scratch buffer, in bytes.
     pub fn scratch(&self) -> &[usize] {
         &self.scratch
     }
 
-    /// How many steps must be complete before the run is: those that are not detached.
+    /// The number of steps that are not detached.
     pub(crate) fn attached(&self) -> usize {
         self.attached
     }
@@ -271,7 +273,7 @@ impl Schedule {
     }
 }
 
-/// Writes a schedule, step after step.
+/// Builds a schedule step by step.
 #[derive(Debug, Default)]
 pub struct ScheduleBuilder {
     steps: Vec<Step>,
@@ -285,13 +287,13 @@ impl ScheduleBuilder {
         Self::default()
     }
 
-    /// One more buffer that the run owns, of `bytes` bytes.
+    /// Adds a scratch buffer of `bytes` bytes.
     pub(crate) fn scratch(&mut self, bytes: usize) -> Buffer {
         self.scratch.push(bytes);
         Buffer::Scratch(index(self.scratch.len() - 1))
     }
 
-    /// A send in `round`, labelled with the round, once all of `predecessors` is complete.
+    /// Adds a send in `round`, labelled with the round, after all of `after`.
     ///
     /// # Panics
     /// If the round does not fit in a label.
@@ -301,7 +303,7 @@ impl ScheduleBuilder {
         self.push(StepAction::Send { peer, region, label: label(round) }, round, Wait::All, after)
     }
 
-    /// A receive in `round`, labelled with the round, once all of `predecessors` is complete.
+    /// Adds a receive in `round`, labelled with the round, after all of `after`.
     ///
     /// # Panics
     /// If the round does not fit in a label.
@@ -316,7 +318,7 @@ impl ScheduleBuilder {
         )
     }
 
-    /// A copy once all of `predecessors` is complete.
+    /// Adds a copy after all of `after`.
     ///
     /// # Panics
     /// If the lengths differ.
@@ -325,7 +327,7 @@ impl ScheduleBuilder {
         self.push(StepAction::Copy { from, to }, self.round_of(after), Wait::All, after)
     }
 
-    /// `into = from op into` once all of `predecessors` is complete.
+    /// Adds `into = from op into` after all of `after`.
     ///
     /// # Panics
     /// If the lengths differ.
@@ -334,14 +336,14 @@ impl ScheduleBuilder {
         self.push(StepAction::Reduce { from, into }, self.round_of(after), Wait::All, after)
     }
 
-    /// A copy of what the first complete step of `predecessors` has written, which is as long as `to`.
+    /// Adds a copy of the bytes that the first completed step of `after` has written, to `to`.
     pub(crate) fn copy_first(&mut self, to: Region, after: &[StepId]) -> StepId {
         let from = Buffer::First.region(0, to.len);
         self.push(StepAction::Copy { from, to }, self.round_of(after), Wait::Any, after)
     }
 
-    /// A send in `round`, labelled with the round, of the first `len` bytes of what the first complete
-    /// step of `predecessors` has written.
+    /// Adds a send in `round`, labelled with the round, of the first `len` bytes that the first
+    /// completed step of `after` has written.
     ///
     /// # Panics
     /// If the round does not fit in a label.
@@ -352,10 +354,10 @@ impl ScheduleBuilder {
         self.push(StepAction::Send { peer, region, label: label(round) }, round, Wait::Any, after)
     }
 
-    /// Any step at all; the other methods are short for this one.
+    /// Adds a step.
     ///
     /// # Panics
-    /// If it waits on a step that is not there yet.
+    /// If `after` names a later step.
     pub fn push(&mut self, action: StepAction, round: u32, wait: Wait, after: &[StepId]) -> StepId {
         let id = index(self.steps.len());
         assert!(after.iter().all(|&before| before < id));
@@ -374,7 +376,7 @@ impl ScheduleBuilder {
         id
     }
 
-    /// Lets the run be complete without step `id`.
+    /// Detaches step `id`: the run completes without it.
     ///
     /// # Panics
     /// If there is no such step.
@@ -382,7 +384,7 @@ impl ScheduleBuilder {
         self.steps[id as usize].detached = true;
     }
 
-    /// The highest round among `predecessors`: that of a copy or a reduction which waits on these.
+    /// The highest round among `after`, which is the round of a copy or a reduction after them.
     pub(crate) fn round_of(&self, after: &[StepId]) -> u32 {
         after.iter().map(|&id| self.steps[id as usize].round).max().unwrap_or(0)
     }
@@ -425,7 +427,7 @@ impl ScheduleBuilder {
     }
 }
 
-/// How many completions start `step`.
+/// The number of completions that starts `step`.
 fn waits(step: &Step) -> u32 {
     let named = step.predecessors.end - step.predecessors.start;
     match step.wait {
@@ -483,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_copy_is_where_its_step_wrote_it() {
+    fn the_first_copy_is_read_from_the_buffer_of_its_step() {
         let mut plan = ScheduleBuilder::new();
         let scratch = plan.scratch(16);
         let one = plan.receive(1, scratch.region(0, 8), 1, &[]);

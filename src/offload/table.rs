@@ -1,34 +1,34 @@
 //! A program as the rows of a table, as in Morie et al. (`compile`), tables 2, 4 and 5.
 //!
-//! An interface whose writes add 1 to a counter at the target and no other number needs a separate
-//! addition for anything else; so there, and there only, a put is two rows: the data (*DAT*), and
-//! the word that it is there (*RTE*, ready to exit).
+//! If the writes of an interface always add 1 to a counter at the target, any other number needs a
+//! separate addition. Only then a put is two rows: the data (*DAT*) and its arrival (*RTE*, ready to
+//! exit).
 //!
-//! It knows no text but the names of operations; whoever prints a table draws its lines.
+//! This module knows no text except the names of operations; `suiro-sim` draws the tables.
 
-use super::{CounterAdd, CounterId, Program, ProgramOp, Scheme};
+use crate::offload::program::{CounterAdd, CounterId, Program, ProgramOp, Scheme};
 
-/// What a row does.
+/// The operation of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowOperation {
-    /// Writes to memory of the peer, then adds the increment to its counter.
+    /// Writes to memory of the peer, then adds to its counter.
     Write,
-    /// Adds to a counter of the peer, which may be the rank itself.
+    /// Adds to a counter of the peer, which may be this rank.
     RemoteAdd,
     /// Adds to a counter of this rank.
     Add,
     /// Copies within this rank.
     Copy,
-    /// Has the host compute.
+    /// Requests a reduction from the host.
     Host,
-    /// Computes.
+    /// Computes a reduction.
     Combine,
-    /// The instance is over.
+    /// Completes the instance.
     Complete,
 }
 
 impl RowOperation {
-    /// What libfabric calls it, with the addition that the paper asks for; `None` if it has none.
+    /// The name in libfabric, extended as the paper proposes; `None` if there is none.
     pub fn libfabric(self) -> Option<&'static str> {
         match self {
             Self::Write | Self::Copy => Some("FI_OP_WRITE"),
@@ -40,58 +40,58 @@ impl RowOperation {
     }
 }
 
-/// What a row is for.
+/// The purpose of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Ready to receive, or nothing but an arrival: a message of no bytes.
+    /// Ready-to-receive, or a message of no bytes.
     Signal,
     /// The data of a message.
     Data,
-    /// All data is there.
+    /// The arrival of all data.
     Exit,
-    /// Nobody else sees it.
+    /// Visible to this rank only.
     Local,
-    /// The end.
+    /// The end of the instance.
     Finish,
 }
 
-/// A row: something to be done once a counter has a level.
+/// A row: an operation that starts at a level of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableRow {
-    /// What it is for.
+    /// The purpose.
     pub purpose: Purpose,
-    /// The round of the schedule; of the end, one more than the last.
+    /// The round of the schedule; for the end, one more than the last.
     pub round: u32,
-    /// The place of its level among those that this rank waits for, from 1: the paper's "R".
+    /// The index of its level among the levels that this rank waits for, from 1: "R" in the paper.
     pub step: u32,
-    /// The counter of this rank that it waits for.
+    /// The counter of this rank that the row waits for.
     pub(crate) waits: CounterId,
-    /// The level that it waits for.
+    /// The level that the row waits for.
     pub threshold: u64,
-    /// What it does.
+    /// The operation.
     pub operation: RowOperation,
-    /// What that adds to a counter, 0 for nothing; below 0 what takes away.
+    /// The addition to a counter; 0 for none.
     pub increment: i64,
-    /// Whose counter, or memory.
+    /// The rank of the counter or memory.
     pub peer: u32,
-    /// Which counter of the peer.
+    /// The counter of the peer.
     pub counter: CounterId,
-    /// How many bytes are moved.
+    /// The number of moved bytes.
     pub bytes: usize,
 }
 
-/// What a put is.
+/// The form of a put.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PutForm {
     /// Data and an addition of any number.
     Together,
-    /// Data and an addition of 1, and no other number is added anywhere.
+    /// Data and an addition of 1; nothing adds another number.
     Ones,
-    /// Data, and an addition by itself.
+    /// Data and a separate addition.
     Apart,
 }
 
-/// The rows of the program of `rank`, in the order in which they start if nothing is early.
+/// The rows of the program of `rank`, in the order in which they start without early arrivals.
 pub fn rows(program: &Program, rank: u32) -> Vec<TableRow> {
     let is_one = |op: &ProgramOp| match op {
         ProgramOp::Put { signal, .. } | ProgramOp::Signal { signal, .. } => signal.value == 1,
@@ -125,7 +125,7 @@ pub fn rows(program: &Program, rank: u32) -> Vec<TableRow> {
     rows
 }
 
-/// The row, or the two, of an operation.
+/// Adds the one or two rows of an operation.
 fn push(rows: &mut Vec<TableRow>, row: TableRow, op: &ProgramOp, form: PutForm) {
     let added = |row: TableRow, add: CounterAdd| TableRow {
         increment: add.value as i64,
@@ -147,7 +147,7 @@ fn push(rows: &mut Vec<TableRow>, row: TableRow, op: &ProgramOp, form: PutForm) 
             }
         }
         ProgramOp::Signal { to, signal } => {
-            // A write of no bytes adds 1 as well.
+            // A write of no bytes adds 1, too.
             let operation =
                 if form == PutForm::Ones { RowOperation::Write } else { RowOperation::RemoteAdd };
             added(TableRow { purpose: Purpose::Signal, operation, peer: to, ..row }, signal)
@@ -161,7 +161,7 @@ fn push(rows: &mut Vec<TableRow>, row: TableRow, op: &ProgramOp, form: PutForm) 
         ProgramOp::Combine { from, done: add, .. } => {
             done(TableRow { operation: RowOperation::Combine, bytes: from.len, ..row }, add)
         }
-        // The paper lowers a counter as it adds to that of another rank.
+        // The paper lowers a counter by a remote addition.
         ProgramOp::Add(add) if (add.value as i64) < 0 => {
             let row =
                 TableRow { purpose: Purpose::Finish, operation: RowOperation::RemoteAdd, ..row };

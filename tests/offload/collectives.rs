@@ -1,4 +1,4 @@
-//! Collective operations to try: the schedules of all ranks, with one byte for each block.
+//! Collective operations under test: the schedules of all ranks, with blocks of one byte.
 
 use mpi_abi::mpi::collective::algorithms::algorithm::Arguments;
 use mpi_abi::mpi::collective::algorithms::{
@@ -8,12 +8,12 @@ use mpi_abi::mpi::collective::selection::registry;
 use mpi_abi::mpi::collective::selection::registry::AlgorithmFamily;
 use mpi_abi::offload::{Buffer, Schedule, ScheduleBuilder};
 
-/// Collective operations on so many ranks, as schedules of all of them.
+/// Collective operations, as the schedules of all ranks.
 #[derive(Clone, Copy, Debug)]
 pub enum Collective {
     /// A barrier by this algorithm.
     Barrier(&'static str),
-    /// A broadcast from rank 0 by this algorithm, in so many segments.
+    /// A broadcast from rank 0 by this algorithm, in this number of segments.
     Bcast(&'static str, usize),
     /// A gather to rank 0.
     Gather(&'static str),
@@ -23,15 +23,15 @@ pub enum Collective {
     Allgather(&'static str),
     /// An allgather in place.
     AllgatherInPlace(&'static str),
-    /// An exchange of all with all.
+    /// An all-to-all exchange.
     Alltoall(&'static str),
-    /// A reduction to all.
+    /// An allreduce.
     Allreduce(&'static str),
     /// Each rank sends a byte to both neighbors on a ring.
     Halo,
 }
 
-/// One of each kind, by most algorithms.
+/// Each kind, by most algorithms.
 pub const EVERY: [Collective; 30] = [
     Collective::Barrier("dissemination"),
     Collective::Barrier("tree"),
@@ -66,15 +66,15 @@ pub const EVERY: [Collective; 30] = [
 ];
 
 impl Collective {
-    /// The part of each rank.
+    /// The schedule of each rank.
     ///
     /// # Panics
-    /// If the algorithm is not for so many ranks.
+    /// If the algorithm does not support this number of ranks.
     pub fn schedules(self, ranks: u32) -> Vec<Schedule> {
-        self.fitting(ranks).unwrap_or_else(|| panic!("{self:?} does not fit {ranks} ranks"))
+        self.fitting(ranks).unwrap_or_else(|| panic!("{self:?} does not support {ranks} ranks"))
     }
 
-    /// The part of each rank, if the algorithm is for so many.
+    /// The schedule of each rank, if the algorithm supports this number of ranks.
     pub fn fitting(self, ranks: u32) -> Option<Vec<Schedule>> {
         let rooted = Rooted { block: 1, root: 0, in_place: false };
         let exchange = UniformBlocks { block: 1, in_place: false };
@@ -98,14 +98,14 @@ impl Collective {
                 let args = Allreduce { operands, in_place: true };
                 parts(&registry::ALLREDUCE, name, ranks, 0, args)
             }
-            // On a ring of one the neighbors are the rank itself, which schedules copy to.
+            // On a ring of one rank, both neighbors are that rank, and schedules copy.
             Self::Halo if ranks == 1 => None,
             Self::Halo => Some((0..ranks).map(|rank| halo(ranks, rank)).collect()),
         }
     }
 }
 
-/// The part of each rank by the algorithm `name`, with segments of so many bytes if not 0.
+/// The schedule of each rank by the algorithm `name`, with segments of this many bytes unless 0.
 fn parts<A: Arguments>(
     family: &AlgorithmFamily<A>, name: &str, ranks: u32, segment: usize, args: A::Borrowed<'_>,
 ) -> Option<Vec<Schedule>> {
@@ -119,7 +119,7 @@ fn parts<A: Arguments>(
     (algorithm.fits)(shape, args).then(|| (0..ranks).map(part).collect())
 }
 
-/// On a ring of 2 both neighbors are one rank, told apart by the label.
+/// On a ring of 2 ranks both neighbors are the same rank; labels distinguish the messages.
 fn halo(ranks: u32, rank: u32) -> Schedule {
     use mpi_abi::offload::{StepAction, Wait};
     let (send, receive) = (Buffer::User(0), Buffer::User(1));
@@ -127,7 +127,7 @@ fn halo(ranks: u32, rank: u32) -> Schedule {
     let sides = [(rank + ranks - 1) % ranks, (rank + 1) % ranks];
     for (side, peer) in sides.into_iter().enumerate() {
         let region = receive.region(side, 1);
-        // What comes from the left was sent to the right.
+        // A message from the left was sent to the right.
         plan.push(StepAction::Receive { peer, region, label: 1 - side as u16 }, 1, Wait::All, &[]);
     }
     for (side, peer) in sides.into_iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What each rule of the compiler is for: without it a run goes wrong, with it none does.
+//! The purpose of each rule of the compiler: without it some run fails, with it no run fails.
 
 use mpi_abi::offload::check::check;
 use mpi_abi::offload::compile::{Rules, link_all};
@@ -28,7 +28,7 @@ fn compiled(schedules: Vec<Schedule>, instances: u8, rules: &Rules) -> System {
 }
 
 #[test]
-fn without_ready_to_receive_bytes_land_in_memory_that_is_not_given() {
+fn without_ready_to_receive_bytes_arrive_before_the_memory_is_given() {
     let land = "land in the memory of the application";
     let blind = Rules { ready: false, ..SAFE };
     for what in
@@ -40,11 +40,11 @@ fn without_ready_to_receive_bytes_land_in_memory_that_is_not_given() {
 }
 
 #[test]
-fn one_tank_is_for_barriers() {
+fn one_tank_is_enough_for_barriers() {
     let one = Rules { parity: false, ..SAFE };
     let loose =
         |what, ranks, rules: &Rules| System { exact: false, ..system(what, ranks, 3, rules) };
-    // Whoever has a put to wait for may take the next ready-to-receive for its end.
+    // A rank that waits for its put may mistake the next ready-to-receive for the end of the put.
     for (what, ranks) in [
         (Collective::AllgatherInPlace("doubling"), 2),
         (Collective::AllgatherInPlace("ring"), 3),
@@ -55,7 +55,7 @@ fn one_tank_is_for_barriers() {
         expect_fault(&format!("{what:?}, one tank"), &loose(what, ranks, &one), "ends instance");
         expect_safe(&format!("{what:?}, two tanks"), &system(what, ranks, 3, &SAFE), STATES_MAX);
     }
-    // If the end of a put always counts first, it is along a line that all goes right.
+    // If the end of a put always counts first, all runs along a line of ranks are right.
     let ends_first = |what| System { ends: Ends::First, ..loose(what, 3, &one) };
     for what in [Collective::Gather("linear"), Collective::Bcast("chain", 3)] {
         let name = format!("{what:?}, one tank, ends first");
@@ -70,10 +70,10 @@ fn one_tank_is_for_barriers() {
     }
 }
 
-/// An interface that ends no instance whose puts it has not all done makes up for that, unless a
-/// rank serves others in different rounds: one of them may be an instance ahead.
+/// An interface that completes an instance only after all of its puts compensates for that, unless a
+/// rank sends to others in different rounds: one of them may be an instance ahead.
 #[test]
-fn an_interface_that_waits_for_its_puts_makes_up_for_one_tank_in_some_trees() {
+fn an_interface_that_waits_for_its_puts_compensates_for_one_tank_in_some_trees() {
     let one = Rules { parity: false, ..SAFE };
     let held = |what, ranks| System { exact: false, holds: true, ..system(what, ranks, 3, &one) };
     for what in [
@@ -92,7 +92,7 @@ fn an_interface_that_waits_for_its_puts_makes_up_for_one_tank_in_some_trees() {
 
 #[test]
 fn without_a_carry_the_next_counter_runs_ahead() {
-    // Rank 0 passes on two bytes: one that it is sent first, and has answered, and a later one.
+    // Rank 0 forwards two bytes: one that it receives first and answers, and a later one.
     let message = |from, to, len, round, after: &[usize]| Message {
         from,
         to,
@@ -119,7 +119,7 @@ fn without_a_carry_the_next_counter_runs_ahead() {
 }
 
 #[test]
-fn an_end_before_the_reset_lets_the_next_instance_start_on_what_is_left() {
+fn an_end_before_the_reset_starts_the_next_instance_on_remaining_levels() {
     let what = Collective::AllgatherInPlace("doubling");
     let early = system(what, 2, 3, &Rules { reset_first: false, ..SAFE });
     let early = System { adds: Adds::Ungated, ..early };
@@ -129,7 +129,7 @@ fn an_end_before_the_reset_lets_the_next_instance_start_on_what_is_left() {
 }
 
 #[test]
-fn a_unary_digit_wants_order() {
+fn a_unary_digit_needs_order() {
     let what = Collective::Bcast("chain", 3);
     let counted = Rules { ordered: true, ..SAFE };
     expect_fault("pipeline, counted out of order", &system(what, 3, 1, &counted), "rank");
@@ -139,8 +139,8 @@ fn a_unary_digit_wants_order() {
 }
 
 #[test]
-fn rounds_of_each_rank_for_itself_deadlock() {
-    // Two questions with answers; each rank lists what it gets in the opposite order.
+fn rounds_counted_by_each_rank_alone_deadlock() {
+    // Two requests with replies; the ranks list their receives in opposite orders.
     let part = |me: u32| {
         let (peer, own, others) = (1 - me, me as u16, 1 - me as u16);
         let [questions, answers, thanks] = [0, 2, 4];
@@ -168,7 +168,7 @@ fn rounds_of_each_rank_for_itself_deadlock() {
 }
 
 #[test]
-fn an_end_before_that_of_the_puts_gives_their_memory_away() {
+fn an_end_before_the_ends_of_the_puts_releases_their_memory() {
     let what = Collective::Bcast("chain", 1);
     let early = system(what, 2, 1, &Rules { local: false, ..SAFE });
     expect_fault("broadcast, own puts not waited for", &early, "is not over");
@@ -176,7 +176,7 @@ fn an_end_before_that_of_the_puts_gives_their_memory_away() {
 }
 
 #[test]
-fn signals_go_without_ready_to_receive_where_all_wait_for_all() {
+fn signals_need_no_ready_to_receive_if_all_wait_for_all() {
     let trusting = Rules { synchronizes: true, ..SAFE };
     let barrier = system(Collective::Barrier("dissemination"), 3, 3, &trusting);
     expect_safe("barrier, not ready", &barrier, STATES_MAX);
@@ -186,21 +186,21 @@ fn signals_go_without_ready_to_receive_where_all_wait_for_all() {
     expect_safe("gather of signals, ready", &compiled(gather, 3, &SAFE), STATES_MAX);
 }
 
-/// The program of a rank whose host takes over, but not in the way of the interface.
+/// The program of a rank whose host runs it, but not like the interface.
 fn alone(program: &Program, change: impl Fn(DeferredWork) -> DeferredWork) -> Program {
     let work = program.work().iter().map(|&work| change(work)).collect();
     Program::new(Scheme::Tank, program.tanks, program.counters(), work)
 }
 
 #[test]
-fn one_rank_alone_must_do_on_the_wire_what_the_others_expect() {
+fn one_rank_alone_must_behave_on_the_wire_as_the_others_expect() {
     let what = Collective::Bcast("chain", 1);
     let with = |change: &dyn Fn(DeferredWork) -> DeferredWork| {
         let mut system = system(what, 3, 2, &SAFE);
         system.programs[1] = alone(&system.programs[1], change);
         system
     };
-    // Its messages are packets, which count nowhere.
+    // Its messages are packets, which no counter counts.
     let packets = with(&|work| {
         let op = match work.op {
             ProgramOp::Put { to, from, into, mut signal, done, engine } => {
@@ -216,14 +216,14 @@ fn one_rank_alone_must_do_on_the_wire_what_the_others_expect() {
         DeferredWork { op, ..work }
     });
     expect_fault("broadcast, rank 1 sends packets", &packets, "nothing more happens");
-    // It sends what it has, as for a receiver that finds its messages by itself.
+    // It sends at once, as to a receiver that matches messages.
     let mut eager = system(what, 3, 2, &SAFE);
     eager.programs[0] = alone(&eager.programs[0], |work| match work.op {
         ProgramOp::Put { .. } => DeferredWork { level: 0, ..work },
         _ => work,
     });
     expect_fault("broadcast, rank 0 sends at once", &eager, "land in the memory");
-    // It looks at its counters when it comes to it, and does what the interface would.
+    // It polls its counters and does what the interface would do.
     let host = System { counters_lag: true, ..system(what, 3, 2, &SAFE) };
     expect_safe("broadcast, hosts that look now and then", &host, STATES_MAX);
 }

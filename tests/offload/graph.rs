@@ -5,17 +5,17 @@ use mpi_abi::offload::{Buffer, Region, Schedule, ScheduleBuilder, StepAction, St
 /// A message; each rank has one buffer.
 #[derive(Clone, Debug)]
 pub struct Message {
-    /// Who sends it, from which byte on.
+    /// The sending rank, and the first byte there.
     pub from: (u32, usize),
-    /// Who gets it, from which byte on.
+    /// The receiving rank, and the first byte there.
     pub to: (u32, usize),
-    /// How many bytes.
+    /// The number of bytes.
     pub len: usize,
-    /// Its round, at least one more than those of the messages that it waits for.
+    /// The round, later than the rounds of all messages that it waits for.
     pub round: u32,
-    /// The messages to the sender that it is sent after.
+    /// The messages to the sender that have arrived before it is sent.
     pub after: Vec<usize>,
-    /// The messages from or to the receiver that must be over there before it may arrive.
+    /// The messages from or to the receiver that have completed there before it may arrive.
     pub ready: Vec<usize>,
 }
 
@@ -23,10 +23,10 @@ fn region(start: usize, len: usize) -> Region {
     if len > 0 { Buffer::User(0).region(start, len) } else { Region::EMPTY }
 }
 
-/// The part of each rank, which lists what it receives and sends in the order of `messages`.
+/// The schedule of each rank, which lists its messages in the order of `messages`.
 pub fn schedules(ranks: u32, messages: &[Message]) -> Vec<Schedule> {
     let mut plans: Vec<ScheduleBuilder> = (0..ranks).map(|_| ScheduleBuilder::new()).collect();
-    // The steps of each message: those of its sender and of its receiver.
+    // The steps of each message at its sender and its receiver.
     let mut steps: Vec<[(u32, StepId); 2]> = Vec::new();
     for (label, message) in (0..).zip(messages) {
         let &Message { from: (from, read), to: (to, written), len, round, .. } = message;

@@ -1,16 +1,15 @@
-//! Ranks that run programs over a network, for a model checker: every order in which ranks start,
-//! messages arrive and copies end.
+//! Ranks that run programs over a network, for a model checker: every order of starts, arrivals and
+//! ends of copies.
 //!
 //! ```text
-//!   start ──┐        ┌─> message ──lands──> bytes at the peer, then its counter
-//!           ├─> work ┼─> put or copy over ──> own counter
+//!   start ──┐        ┌─> message ──arrives──> bytes at the peer, then its counter
+//!           ├─> work ┼─> end of a put or copy ──> own counter
 //!   level ──┘        └─> own counter, complete
 //! ```
 //!
-//! Work starts at once when its level is reached: that it starts later is the same as that what it
-//! does takes longer. A put has read its bytes when it starts, and whoever writes to them before it
-//! is over commits a fault. What a byte means is its [`Truth`]: so this knows programs, but not what
-//! they are for.
+//! Work starts as soon as its level is reached: a later start is the same as a longer operation. A
+//! put reads its bytes when it starts, and a write to them before its end is a fault. [`Truth`] has
+//! the expected bytes, so this module knows programs but not their purpose.
 
 use mpi_abi::offload::{
     Buffer, CounterAdd, DeferredWork, Instance, Program, ProgramOp, Region, Schedule,
@@ -20,93 +19,93 @@ use stateright::{Model, Property};
 
 use super::truth::Truth;
 
-/// In which order messages arrive.
+/// The order in which messages arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Network {
-    /// In any.
+    /// Any order.
     Unordered,
-    /// Those of one rank to another in the order in which they were sent.
+    /// Messages from one rank to another in the order of their sends.
     InOrder,
-    /// Only those that are put through one engine in the order in which they were sent.
+    /// Only puts through one engine in the order of their sends.
     InOrderByEngine,
 }
 
-/// How a rank's additions to its own counters take place.
+/// When additions of a rank to its own counters take effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Adds {
     /// At once.
     AtOnce,
-    /// Later, and the next instance may start when all are done.
+    /// Later; the next instance may start after all of them.
     Gated,
-    /// Later, and the next instance may start when all of its own tank are done.
+    /// Later; the next instance may start after all additions to its own tank.
     GatedByTank,
-    /// Later, and the next instance may start before.
+    /// Later; the next instance may start before.
     Ungated,
 }
 
-/// When a rank's own counter hears of the end of a put.
+/// When the end of a put reaches the counter of its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ends {
-    /// Before or after the receiver's counter does, and maybe much later.
+    /// At any time, before or after the arrival at the receiver.
     Apart,
-    /// Before the receiver's counter does.
+    /// Before the arrival at the receiver.
     First,
-    /// At the same time: that is fewer states.
+    /// With the arrival at the receiver: fewer states.
     Together,
 }
 
-/// How the levels of an instance are taken off.
+/// How a reset lowers a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reset {
-    /// By what was counted.
+    /// By the counted levels.
     Subtract,
-    /// To nothing, whatever is there.
+    /// To 0.
     ToZero,
 }
 
-/// What runs, and how.
+/// A system: programs and the behavior of the network.
 #[derive(Clone, Debug)]
 pub struct System {
-    /// What each rank runs.
+    /// The program of each rank.
     pub programs: Vec<Program>,
-    /// What that should do.
+    /// The expected results.
     pub truth: Vec<Truth>,
     /// The host steps of each rank.
     pub schedules: Vec<Schedule>,
-    /// How often each rank starts.
+    /// The number of instances.
     pub instances: u8,
-    /// How messages arrive.
+    /// The order of messages.
     pub network: Network,
-    /// How own counters are added to.
+    /// Additions to own counters.
     pub adds: Adds,
-    /// How levels are taken off.
+    /// Resets.
     pub reset: Reset,
-    /// When puts are over.
+    /// Ends of puts.
     pub ends: Ends,
-    /// Whether an instance that ends waits for its own puts and copies, counted or not.
+    /// Whether the end of an instance waits for its own puts and copies, counted or not.
     pub holds: bool,
-    /// Whether each counter starts its work at a time of its own.
+    /// Whether each counter starts its work at a separate time.
     pub counters_lag: bool,
-    /// Whether an instance may only end when all that is sent to it has arrived: so it is, unless
-    /// messages of two instances may stand for one another.
+    /// Whether an instance may end only after all messages to it have arrived. That is so unless
+    /// messages of two instances may be exchanged.
     pub exact: bool,
 }
 
-/// What happens next.
+/// An event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A rank starts its next instance.
     Start(u8),
-    /// Something that is under way arrives.
+    /// An item in flight arrives.
     Land(Item),
-    /// The work of a counter starts that may.
+    /// The due work of a counter starts.
     Fire(u8, u16),
 }
 
-/// What a piece of work has set off.
+/// The kind of an item in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
-    /// Bytes and a number, or a number, for another rank.
+    /// An addition at another rank, with or without bytes.
     Message,
     /// The bytes of a put may be overwritten.
     Done,
@@ -116,20 +115,20 @@ pub enum Kind {
     Add,
 }
 
-/// Something under way.
+/// An item in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Item {
-    /// What it is.
+    /// The kind.
     pub kind: Kind,
-    /// Whose.
+    /// The rank.
     pub rank: u8,
-    /// Which work of that rank.
+    /// The index of its work.
     pub work: u16,
-    /// Of which instance.
+    /// The instance.
     pub instance: u8,
 }
 
-/// Something under way, with its bytes.
+/// An item in flight with its bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Flight {
     item: Item,
@@ -140,37 +139,37 @@ struct Flight {
 struct Rank {
     started: u8,
     is_active: bool,
-    /// The work that ends the instance, which waits for its own puts and copies.
+    /// The work that ends the instance and waits for its puts and copies.
     ending: Option<u16>,
     instance: Instance,
     levels: Box<[u64]>,
     memory: Box<[u64]>,
-    /// How many messages of each instance have arrived.
+    /// The number of arrived messages of each instance.
     arrived: Box<[u8]>,
 }
 
-/// All ranks and what is under way between them.
+/// All ranks and the items in flight.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct State {
     ranks: Box<[Rank]>,
     flying: Vec<Flight>,
-    /// What went wrong first.
+    /// The first fault.
     pub fault: Option<String>,
 }
 
-/// What arrives in order: from one rank to another, through one engine.
+/// A sequence of ordered messages: from one rank to another, through one engine.
 type Line = (u8, usize, u8);
 
-/// The lines of a trace, where one is wanted.
+/// The lines of a trace, if requested.
 pub type Log<'a> = Option<&'a mut Vec<String>>;
 
-/// A byte of the caller of `rank` before an instance; sums of such numbers are as good as unique.
+/// A byte of the caller of `rank` before an instance. Sums of such numbers are almost surely unique.
 fn byte(rank: usize, at: usize, instance: u8) -> u64 {
     let number = 1 + instance as u64 + 8 * (at as u64 + 1024 * rank as u64);
     platform::base::Random::new(number).bits()
 }
 
-/// A region, to be read.
+/// A region as text.
 fn bytes(region: Region) -> String {
     match region.len {
         0 => "no bytes".to_string(),
@@ -178,7 +177,7 @@ fn bytes(region: Region) -> String {
     }
 }
 
-/// Work, to be read.
+/// Work as text.
 fn name(op: ProgramOp) -> String {
     let plus = |add: CounterAdd| format!("+{} on counter {}", add.value as i64, add.counter);
     match op {
@@ -222,7 +221,7 @@ impl System {
         &self.programs[item.rank as usize].work()[item.work as usize]
     }
 
-    /// What a copy or a step of the host reads and writes.
+    /// The regions that a copy or a host step reads and writes.
     fn local(&self, item: Item) -> (Region, Region) {
         match self.work(item).op {
             ProgramOp::Copy { from, into, .. } | ProgramOp::Combine { from, into, .. } => {
@@ -231,14 +230,14 @@ impl System {
             ProgramOp::Host { step, .. } => {
                 match self.schedules[item.rank as usize].steps()[step as usize].action {
                     Step::Reduce { from, into } => (from, into),
-                    other => panic!("the host is asked for {other:?}"),
+                    other => panic!("no step of the host: {other:?}"),
                 }
             }
             other => panic!("{other:?} is not local"),
         }
     }
 
-    /// What something under way still reads of its own rank.
+    /// The regions that an item in flight still reads at its own rank.
     fn reads(&self, item: Item) -> Region {
         match (item.kind, self.work(item).op) {
             (Kind::Done, ProgramOp::Put { from, .. }) => from,
@@ -249,7 +248,7 @@ impl System {
         }
     }
 
-    /// Where a message goes: the rank, its bytes there, what is added.
+    /// The target of a message: rank, region, addition.
     fn target(&self, item: Item) -> (usize, Region, CounterAdd) {
         match self.work(item).op {
             ProgramOp::Put { to, into, signal, .. } => (to as usize, into, signal),
@@ -258,7 +257,7 @@ impl System {
         }
     }
 
-    /// How many messages an instance of `rank` gets.
+    /// The number of messages to one instance of `rank`.
     fn expected(&self, rank: usize) -> usize {
         let work = self.programs.iter().flat_map(|program| program.work());
         work.filter(|work| match work.op {
@@ -268,7 +267,7 @@ impl System {
         .count()
     }
 
-    /// The state after `event`; what happened goes to `log`.
+    /// The state after `event`. Adds a line to `log`.
     pub fn after(&self, state: &State, event: Event, log: Log) -> State {
         let mut run = Run { system: self, state: state.clone(), log };
         match event {
@@ -279,7 +278,7 @@ impl System {
         run.state
     }
 
-    /// Whether nothing is left to happen that should.
+    /// Whether all instances have completed.
     fn is_over(&self, state: &State) -> bool {
         let is_over = |rank: &Rank| {
             let is_idle = !rank.is_active && rank.started == self.instances;
@@ -302,7 +301,7 @@ impl System {
         !is_active && started < self.instances && !is_gated
     }
 
-    /// The line of what arrives in order.
+    /// The sequence of an ordered message.
     fn line(&self, item: Item) -> Option<Line> {
         if item.kind != Kind::Message {
             return None;
@@ -318,7 +317,7 @@ impl System {
         Some((item.rank, self.target(item).0, engine))
     }
 
-    /// Whether something else is to arrive first.
+    /// Whether another item must arrive first.
     fn is_behind(&self, state: &State, at: usize) -> bool {
         let item = state.flying[at].item;
         let line = self.line(item);
@@ -329,8 +328,8 @@ impl System {
             || is_held && state.flying.iter().any(|flight| flight.item == end)
     }
 
-    /// What is under way is kept in this order, so that equal states look alike; what must arrive
-    /// in order stays as it was sent.
+    /// The order of items in flight, so that equal states compare equal. Ordered messages keep the
+    /// order of their sends.
     fn place(&self, item: Item) -> (Option<Line>, Kind, u8, u16, u8) {
         let Item { kind, rank, work, instance } = item;
         match self.line(item) {
@@ -401,7 +400,7 @@ impl Model for System {
 }
 
 impl System {
-    /// Who waits for what for ever.
+    /// The waits of a deadlock.
     fn stuck(&self, state: &State) -> String {
         let mut why = "nothing more happens:".to_string();
         for (rank, it) in state.ranks.iter().enumerate() {
@@ -425,7 +424,7 @@ impl Rank {
     }
 }
 
-/// One event taking place.
+/// The execution of one event.
 struct Run<'a> {
     system: &'a System,
     state: State,
@@ -457,7 +456,7 @@ impl Run<'_> {
         self.fire(me, None);
     }
 
-    /// Starts all work of `rank` that may start, or that of one counter (and what has level 0).
+    /// Starts all due work of `rank`, or that of one counter (and work with level 0).
     fn fire(&mut self, rank: usize, only: Option<u16>) {
         let program = &self.system.programs[rank];
         let is_one_at_a_time = self.system.counters_lag;
@@ -479,7 +478,7 @@ impl Run<'_> {
         }
     }
 
-    /// Starts one piece of work; the kind of `item` is not looked at.
+    /// Starts the work of `item`, whatever its kind.
     fn work(&mut self, item: Item) {
         let rank = item.rank as usize;
         let work = *self.system.work(item);
@@ -515,7 +514,7 @@ impl Run<'_> {
         self.state.flying.insert(at, Flight { item, bytes });
     }
 
-    /// Adds to a counter of `rank`. What is negative takes levels of an instance off.
+    /// Adds to a counter of `rank`. A negative addition is a reset.
     fn add(&mut self, rank: usize, instance: u8, add: CounterAdd) {
         let program = &self.system.programs[rank];
         let it = &mut self.state.ranks[rank];
@@ -532,7 +531,7 @@ impl Run<'_> {
 
     fn land(&mut self, item: Item) {
         let mut flying = self.state.flying.iter();
-        let at = flying.position(|it| it.item == item).expect("it is under way");
+        let at = flying.position(|it| it.item == item).expect("in flight");
         let flight = self.state.flying.remove(at);
         let Item { kind, rank, instance, .. } = item;
         let work = *self.system.work(item);
@@ -543,7 +542,7 @@ impl Run<'_> {
                 self.add(rank as usize, instance, add);
             }
             (Kind::Done, ProgramOp::Put { to, done: Some(add), .. }) => {
-                self.say(|| format!("the put of rank {rank} to {to} is over ({instance})"));
+                self.say(|| format!("the put of rank {rank} to {to} has ended ({instance})"));
                 self.add(rank as usize, instance, add);
             }
             (
@@ -556,7 +555,7 @@ impl Run<'_> {
                 self.compute(item, !matches!(work.op, ProgramOp::Copy { .. }));
                 done.into_iter().for_each(|add| self.add(rank as usize, instance, add));
             }
-            (kind, op) => panic!("{op:?} has set off {kind:?}"),
+            (kind, op) => panic!("{op:?} has started {kind:?}"),
         }
         self.heard(rank as usize);
     }
@@ -606,7 +605,7 @@ impl Run<'_> {
         }
     }
 
-    /// Nothing under way needs the bytes of `region` that are there, but `but`.
+    /// Checks that no item in flight except `but` reads bytes of `region`.
     fn may_write(&mut self, rank: usize, region: Region, but: Option<Item>) {
         let flying = self.state.flying.iter().map(|flight| flight.item);
         for item in flying.filter(|item| item.rank as usize == rank && Some(*item) != but) {
@@ -624,7 +623,7 @@ impl Run<'_> {
         }
     }
 
-    /// A copy or a step of the host takes place.
+    /// A copy or a host step is executed.
     fn compute(&mut self, item: Item, is_sum: bool) {
         let rank = item.rank as usize;
         let (from, into) = self.system.local(item);
@@ -676,7 +675,7 @@ impl Run<'_> {
         fault.into_iter().for_each(|fault| self.fault(fault));
     }
 
-    /// What still uses the memory of the application that the instance of `item` was given.
+    /// The items in flight that still use memory that the application gave to the instance of `item`.
     fn late(&self, item: Item) -> Option<ProgramOp> {
         let is_user = |region: Region| matches!(region.buffer, Buffer::User(_));
         let own = |other: &Item| (other.rank, other.instance) == (item.rank, item.instance);

@@ -1,7 +1,6 @@
-//! Programs with one tank, by the formulas of the paper that has the idea, and what is right and
-//! wrong with them (Morie, Hatanaka, Takagi, Hori and Ishikawa, "Design and evaluation of MPI
-//! persistent collective communication with the offload API of Open Fabrics Interfaces", in
-//! Japanese; its "2^n scheme").
+//! Programs with one tank by the formulas of the paper ("2^n scheme"), and their correct and wrong
+//! runs: Morie, Hatanaka, Takagi, Hori and Ishikawa, "Design and evaluation of MPI persistent
+//! collective communication with the offload API of Open Fabrics Interfaces" (in Japanese).
 
 use mpi_abi::mpi::collective::algorithms::allgather;
 use mpi_abi::mpi::collective::algorithms::barrier;
@@ -25,7 +24,7 @@ fn signal(level: u64, to: u32, value: u64) -> DeferredWork {
     work(level, ProgramOp::Signal { to, signal: add(value) })
 }
 
-/// At level `top`: takes it off, and is over.
+/// At level `top`: the reset, then the end.
 fn end(top: u64) -> [DeferredWork; 2] {
     [work(top, ProgramOp::Add(add(top.wrapping_neg()))), work(top, ProgramOp::Complete)]
 }
@@ -34,13 +33,13 @@ fn program(tanks: u8, work: Vec<DeferredWork>) -> Program {
     Program::new(Scheme::Tank1, tanks, 1, work)
 }
 
-/// Barrier of 2^n ranks: in round r rank p adds 2^(n-r) at p xor 2^(r-1).
+/// Barrier of 2^n ranks: in round r, rank p adds 2^(n-r) at p xor 2^(r-1).
 fn butterfly(n: u32, rank: u32, tanks: u8) -> Program {
     let round = |r: u32| signal((1 << n) - (1 << (n - r + 1)), rank ^ 1 << (r - 1), 1 << (n - r));
     program(tanks, (1..=n).map(round).chain(end((1 << n) - 1)).collect())
 }
 
-/// The same weights for any number of ranks: in round r rank p adds at p + 2^(r-1).
+/// The same weights for any number of ranks: in round r, rank p adds at p + 2^(r-1).
 fn dissemination(ranks: u32, rank: u32) -> Program {
     let n = ranks.next_power_of_two().ilog2();
     let peer = |r: u32| (rank + (1 << (r - 1))) % ranks;
@@ -48,7 +47,7 @@ fn dissemination(ranks: u32, rank: u32) -> Program {
     program(1, (1..=n).map(round).chain(end((1 << n) - 1)).collect())
 }
 
-/// Ranks beyond a power of two hand in and get their part from one that stands for them.
+/// Each rank beyond a power of two sends its part to a proxy and receives the result from it.
 fn folded(ranks: u32, rank: u32) -> Program {
     let n = ranks.ilog2();
     let (places, all) = (1 << n, (1 << n) - 1);
@@ -64,8 +63,8 @@ fn folded(ranks: u32, rank: u32) -> Program {
     program(1, rounds.chain(answer).chain(end(base + all)).collect())
 }
 
-/// Allgather of 2^n ranks, a byte each, in place: ready-to-receive and data in each round. The ends
-/// of the rank's own puts share the last digit, which the paper leaves out.
+/// Allgather of 2^n ranks with a byte each, in place: ready-to-receive and data in each round. The
+/// ends of own puts share the last digit, which the paper omits.
 fn allgather(n: u32, rank: u32, tanks: u8) -> Program {
     let (all, ends) = (1 << (2 * n), u64::from(n) + 1);
     let level = |half_round: u32| (all - (1 << (2 * n - half_round))) * ends;
@@ -88,7 +87,7 @@ fn barriers(ranks: u32, instances: u8, program: impl Fn(u32) -> Program) -> Syst
     let part = |rank| barrier::dissemination::schedule(Shape { ranks }, rank);
     let schedules: Vec<Schedule> = (0..ranks).map(part).collect();
     let system = System::new((0..ranks).map(program).collect(), schedules, instances);
-    // Messages of one instance stand for those of another: it is the entering that counts.
+    // Messages of two instances are exchangeable: only the starts of the ranks matter.
     System { exact: false, ..system }
 }
 
@@ -115,7 +114,7 @@ fn a_barrier_is_safe_with_one_tank() {
 }
 
 #[test]
-fn an_allgather_with_one_tank_ends_before_its_data_is_there() {
+fn an_allgather_with_one_tank_ends_before_its_data_arrives() {
     expect_fault("allgather, one tank, 2 ranks", &allgathers(2, 2, 1), "rank 0 ends instance 0");
     let in_order = System { network: Network::InOrder, ..allgathers(4, 2, 1) };
     expect_fault("allgather, one tank, 4 ranks, in order", &in_order, "ends instance 0 and byte");
@@ -123,14 +122,14 @@ fn an_allgather_with_one_tank_ends_before_its_data_is_there() {
 }
 
 #[test]
-fn arming_before_the_reset_has_landed_fires_at_once() {
+fn work_armed_before_the_reset_starts_at_once() {
     let system = |adds| System { adds, ..barriers(4, 2, |rank| butterfly(2, rank, 1)) };
     expect_fault("barrier, start before the reset", &system(Adds::Ungated), "has not entered");
     expect_safe("barrier, start after the reset", &system(Adds::Gated), STATES_MAX);
 }
 
 #[test]
-fn a_reset_to_nothing_loses_what_came_early() {
+fn a_reset_to_zero_loses_early_arrivals() {
     let one = System { reset: Reset::ToZero, ..barriers(4, 2, |rank| butterfly(2, rank, 1)) };
     expect_fault("barrier, one tank, reset to 0", &one, "nothing more happens");
     let two = System { reset: Reset::ToZero, ..barriers(4, 3, |rank| butterfly(2, rank, 2)) };
@@ -138,7 +137,7 @@ fn a_reset_to_nothing_loses_what_came_early() {
 }
 
 #[test]
-fn a_late_reset_to_nothing_wants_every_start_to_wait_for_it() {
+fn a_late_reset_to_zero_needs_every_start_to_wait_for_it() {
     let system = |reset, adds| System { reset, adds, ..allgathers(2, 5, 2) };
     let late = system(Reset::ToZero, Adds::GatedByTank);
     expect_fault("allgather, late reset to 0, other tank", &late, "nothing more happens");

@@ -1,9 +1,9 @@
-//! Schedules drawn at random: what is compiled with all countermeasures goes right in all runs; what
-//! is compiled without ready-to-receive does where *condition C* holds.
+//! Random schedules: compiled with all countermeasures, all runs are right; compiled without
+//! ready-to-receive, all runs are right if *condition C* holds.
 //!
 //! **Condition C**, for messages without bytes and two tanks: the receiver's start is in the past of
-//! each message, or in the past of the end of some rank that is in the message's past. Then nobody
-//! is ahead of a receiver by more than the instance that its other tank is for.
+//! each message, or in the past of the end of some rank in the past of the message. Then no rank is
+//! ahead of a receiver by more than one instance, for which the receiver has the other tank.
 
 use mpi_abi::offload::Schedule;
 use mpi_abi::offload::check::check;
@@ -17,9 +17,9 @@ use super::search::{Found, search};
 
 const STATES_MAX: usize = 60_000;
 
-/// Up to `most` messages between 2 or 3 ranks, each after some that its sender got before. With
-/// `bytes`, each has a byte that it got with one of those, or one of its sender; and a receive
-/// may have to wait for something at its rank, and take the place of that.
+/// Up to `most` messages between 2 or 3 ranks, each after some earlier messages to its sender. With
+/// `bytes`, each message has a byte of one of those or a byte of its sender, and a receive may wait
+/// for another message of its rank and use the same memory.
 pub fn draw(random: &mut Random, most: u64, bytes: bool) -> (u32, Vec<Message>) {
     let ranks = [2, 3, 3][random.below(3) as usize];
     let mut messages: Vec<Message> = Vec::new();
@@ -49,16 +49,16 @@ pub fn draw(random: &mut Random, most: u64, bytes: bool) -> (u32, Vec<Message>) 
             let all: Vec<Message> = messages.iter().chain([message]).cloned().collect();
             check(&schedules(ranks, &all)).is_ok()
         };
-        // Bytes of its own are in nobody's way.
+        // A new byte conflicts with no other.
         let places = [(read, written), (read, index), (index, index)];
         let message = places.map(|(read, written)| message(read, written)).into_iter().find(fits);
-        let message = message.expect("it fits with bytes of its own");
+        let message = message.expect("a new byte conflicts with no other");
         messages.push(message);
     }
     (ranks, messages)
 }
 
-/// The first message for which condition C does not hold.
+/// The first message that violates condition C.
 fn uncovered(ranks: u32, messages: &[Message]) -> Option<usize> {
     let mut past: Vec<u32> = Vec::new();
     for message in messages {
@@ -82,7 +82,7 @@ fn compiled(schedules: Vec<Schedule>, instances: u8, rules: &Rules) -> System {
     System::new(link_all(&schedules, rules).unwrap(), schedules, instances)
 }
 
-/// Whether all runs are right; `None` if they are too many.
+/// Whether all runs are right; `None` if there are too many.
 fn is_safe(system: &System) -> Option<bool> {
     match search(system, STATES_MAX) {
         Found::Safe(_) => Some(true),

@@ -1,8 +1,8 @@
-//! All runs of what is compiled with all countermeasures are right: each operation on 2 to 4 ranks
-//! as far as its states can all be looked at, which the tests print.
+//! All runs of programs with all countermeasures are right: each operation on 2 to 4 ranks, if its
+//! states can all be visited. The tests print their numbers.
 //!
-//! Puts whose ends count at any time ([`Ends::Apart`]) have the most runs. Where those are too many,
-//! ends count when the bytes arrive.
+//! Puts whose ends count at any time ([`Ends::Apart`]) have the most runs. If those are too many, ends
+//! count when the bytes arrive.
 
 use mpi_abi::offload::check::check;
 use mpi_abi::offload::compile::{Rules, link_all};
@@ -12,7 +12,7 @@ use super::is_long;
 use super::model::{Adds, Ends, Network, System};
 use super::search::{expect_right, expect_safe};
 
-/// Of one system; debug builds look at about 10,000 in a second.
+/// States of one system; debug builds visit about 10,000 per second.
 const STATES_MAX: usize = 400_000;
 const STATES_MAX_LONG: usize = 10_000_000;
 
@@ -45,14 +45,14 @@ const WIDE: [Collective; 9] = [
     Collective::Alltoall("spread"),
 ];
 
-/// So many instances of an operation.
+/// Instances of an operation.
 pub fn system(what: Collective, ranks: u32, instances: u8, rules: &Rules) -> System {
     let schedules = what.schedules(ranks);
     check(&schedules).unwrap();
     System::new(link_all(&schedules, rules).unwrap(), schedules, instances)
 }
 
-/// Looks at all runs of three instances of each.
+/// Checks all runs of three instances of each operation.
 fn exhaust(all: &[Collective], ranks: u32, ends: Ends) {
     exhaust_of(all, ranks, 3, ends);
 }
@@ -89,7 +89,7 @@ fn four_ranks() {
     exhaust_of(&WIDE[2..4], 4, 1, Ends::Together);
 }
 
-/// Pipelines: unary digits where the network keeps order, a digit for each segment where not.
+/// Pipelines: unary digits if the network keeps order, else a digit for each segment.
 #[test]
 fn pipelines() {
     for ranks in [2, 3] {
@@ -103,8 +103,8 @@ fn pipelines() {
     }
 }
 
-/// Counters that are chained by carries, each of which starts its work when it comes to it, and
-/// additions to own counters that take their time.
+/// Counters chained by carries, which start their work at separate times, and late additions to own
+/// counters.
 #[test]
 fn slow_counters() {
     for what in [Collective::AllgatherInPlace("doubling"), Collective::Allreduce("doubling")] {
@@ -115,7 +115,7 @@ fn slow_counters() {
     }
 }
 
-/// What needs an optimized build: `scripts/proofs`.
+/// Cases for an optimized build (`scripts/proofs`).
 #[test]
 fn more_states() {
     if !is_long() {

@@ -1,9 +1,7 @@
-//! What the compiler says of its programs is so: where it finds one tank or two to be enough, all
-//! runs are right, for every scheme, every collective operation and random schedules by random
-//! rules.
+//! The compiler's proofs hold: if it finds that one tank or two are safe, all runs are right, for
+//! every scheme, every collective operation, and random schedules with random rules.
 //!
-//! Here an instance that ends waits for its own puts, as that of an interface does
-//! (`device::trigger`).
+//! Here the end of an instance waits for its own puts, as on an interface (`device::trigger`).
 
 use mpi_abi::offload::causal_order::CausalOrder;
 use mpi_abi::offload::compile::{Rules, link_all};
@@ -17,17 +15,17 @@ use super::model::{Ends, System};
 use super::random::draw;
 use super::search::{Found, search};
 
-/// Of one system, before others are looked at.
+/// States of one system.
 const STATES_MAX: usize = 40_000;
 
-/// Whether the compiler finds these programs safe with the tanks that they have.
+/// Whether the compiler proves these programs safe with their tanks.
 fn verdict(programs: &[Program]) -> Result<(), String> {
     let order = CausalOrder::of(programs)?;
     if programs[0].tanks == 1 { order.one_tank() } else { order.two_tanks() }
 }
 
 fn system(schedules: Vec<Schedule>, programs: Vec<Program>, instances: u8) -> System {
-    // With one tank messages of two instances may stand for one another.
+    // With one tank, messages of two instances may be exchanged.
     let exact = programs[0].tanks > 1;
     let counters_lag = programs.iter().any(|program| program.counters() > 1);
     let system = System::new(programs, schedules, instances);
@@ -107,8 +105,8 @@ fn random_schedules_by_random_rules() {
         }
     }
     println!(
-        "said to be safe: {safe} safe; not said: {unsafe_ones} unsafe, {lucky} safe; \
-         {large} not looked at to the end"
+        "proved safe: {safe} safe; not proved: {unsafe_ones} unsafe, {lucky} safe; \
+         {large} with too many states"
     );
     assert!(safe > unsafe_ones && unsafe_ones > 0);
 }

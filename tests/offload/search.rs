@@ -1,21 +1,21 @@
-//! All runs of a system, or the shortest that goes wrong, to be read.
+//! All runs of a system, or the shortest wrong run as text.
 
 use stateright::{Checker, Model};
 
 use super::model::System;
 
-/// What a search has found.
+/// The result of a search.
 #[derive(Debug)]
 pub enum Found {
-    /// All runs go right; that was so many states.
+    /// All runs are right; the number of states.
     Safe(usize),
-    /// Not all runs were looked at; those that were, go right.
+    /// Too many states; the visited ones are right.
     Limit(usize),
-    /// What goes wrong, and how it comes to that.
+    /// The fault, and the events that lead to it.
     Fault(String, Vec<String>),
 }
 
-/// Looks at all runs of `system`, of at most about `states` states.
+/// Visits the runs of `system`, up to about `states` states.
 pub fn search(system: &System, states: usize) -> Found {
     let checker = system.clone().checker().target_state_count(states).spawn_bfs().join();
     let Some(path) = checker.discovery("nothing goes wrong") else {
@@ -35,20 +35,20 @@ pub fn search(system: &System, states: usize) -> Found {
     Found::Fault(why, trace)
 }
 
-/// Looks at all runs and prints how many states that was.
+/// Visits all runs and prints the number of states.
 ///
 /// # Panics
-/// If one goes wrong, or they are more than `states`.
+/// If a run is wrong, or there are more than `states` states.
 pub fn expect_safe(name: &str, system: &System, states: usize) {
     if let Found::Limit(states) = expect_right(name, system, states) {
         panic!("{name}: more than {states} states");
     }
 }
 
-/// Looks at runs and prints how many states that was, which may be a part of them.
+/// Visits some or all runs and prints the number of states.
 ///
 /// # Panics
-/// If one goes wrong.
+/// If a run is wrong.
 pub fn expect_right(name: &str, system: &System, states: usize) -> Found {
     let found = search(system, states);
     match &found {
@@ -59,10 +59,10 @@ pub fn expect_right(name: &str, system: &System, states: usize) -> Found {
     found
 }
 
-/// Prints the shortest run that goes wrong.
+/// Prints the shortest wrong run.
 ///
 /// # Panics
-/// If all are right, or it does not go wrong with the words `why`.
+/// If all runs are right, or the fault does not contain `why`.
 pub fn expect_fault(name: &str, system: &System, why: &str) {
     match search(system, 1_000_000) {
         Found::Fault(fault, trace) => {

@@ -1,5 +1,5 @@
 //! Compiled programs on the interfaces of loopback, whose network keeps no order: each rank starts
-//! them again and again, early or late as a seed decides, and some have counters for nothing.
+//! its program many times, early or late as a seed decides, and some ranks lack resources.
 
 use std::sync::Arc;
 
@@ -19,10 +19,10 @@ use super::collectives::{Collective, EVERY};
 use super::is_long;
 use super::truth::{Layout, Truth, truth};
 
-/// What is in memory that the application uses between two instances.
+/// The content of memory that the application uses between two instances.
 const BUSY: u8 = 0xee;
 
-/// So many turns without the end of an instance are a hang.
+/// Turns without the end of an instance that count as a hang.
 const QUIET_TURNS_MAX: u64 = 200_000;
 
 struct Nothing;
@@ -36,7 +36,7 @@ fn byte(rank: usize, at: usize, instance: u64) -> u8 {
     (Random::new((instance << 20) + (rank << 12) as u64 + at as u64).bits() >> 8) as u8
 }
 
-/// The memory of a rank: it stays where it is while programs use it.
+/// The memory of a rank. It does not move while programs use it.
 struct Memory {
     bytes: Box<[u8]>,
     layout: Layout,
@@ -45,8 +45,8 @@ struct Memory {
 impl Memory {
     #[allow(unsafe_code)]
     fn span(&mut self) -> Span {
-        // SAFETY: a box does not move, and lives until the network is gone; the test looks at it
-        // through spans only.
+        // SAFETY: a box does not move, and outlives the network; the test accesses it through
+        // spans only.
         unsafe { Span::of(&mut self.bytes) }
     }
 
@@ -85,7 +85,7 @@ impl Seat {
         self.is_under_way = true;
     }
 
-    /// Looks how far it is; whether the instance is over.
+    /// Polls the program; true if the instance has completed.
     fn look(&mut self, rank: usize, trigger: &mut dyn Trigger) -> bool {
         match trigger.poll_program(self.program) {
             InstanceState::Waiting => return false,
@@ -110,7 +110,7 @@ impl Seat {
 
     fn reduce(&mut self, step: u32) {
         let StepAction::Reduce { from, into } = self.schedule.steps()[step as usize].action else {
-            panic!("step {step} is nothing for the host");
+            panic!("step {step} is no step of the host");
         };
         let (from, into) = (self.memory.layout.place(from), self.memory.layout.place(into));
         let (mut one, mut two) = (vec![0; from.len()], vec![0; into.len()]);
@@ -180,15 +180,15 @@ impl System {
         Self { devices, seats }
     }
 
-    /// Runs so many instances, in an order that the seed decides; how many ranks had to run their
-    /// programs themselves.
+    /// Runs instances in an order that the seed decides. Returns the number of programs that the host
+    /// had to run.
     fn run(mut self, instances: u64, seed: u64) -> u64 {
         let mut random = Random::new(seed);
         let ranks = self.seats.len() as u64;
         let mut quiet = 0;
         let mut late = 0;
         while self.seats.iter().any(|seat| seat.over < instances) {
-            // Now and then a rank is not there for a while.
+            // Sometimes a rank pauses.
             if random.one_in(100) {
                 late = random.below(ranks + 1) as usize;
             }
@@ -202,7 +202,7 @@ impl System {
             if rank != late && random.one_in(2) {
                 device.poll(&mut Nothing);
             }
-            assert!(quiet < QUIET_TURNS_MAX, "all wait for ever");
+            assert!(quiet < QUIET_TURNS_MAX, "all ranks wait");
         }
         let fallbacks = self.devices.iter_mut().map(|device| trigger(device).fallbacks());
         fallbacks.sum()
@@ -213,7 +213,7 @@ fn trigger(device: &mut Loopback) -> &mut dyn Trigger {
     device.trigger().expect("loopback runs programs")
 }
 
-/// What one rank alone may lack.
+/// A resource that one rank may lack.
 fn poor(limits: InterfaceLimits, seed: u64) -> InterfaceLimits {
     match seed % 3 {
         0 => InterfaceLimits { counters: 1, ..limits },
@@ -222,7 +222,7 @@ fn poor(limits: InterfaceLimits, seed: u64) -> InterfaceLimits {
     }
 }
 
-/// The rules to compile by, and what they want of the network.
+/// Rules for the compiler, with the limits of an interface for them.
 fn all_rules() -> [(Rules, InterfaceLimits); 5] {
     let ordered = InterfaceLimits { ordered: true, ..LIMITS };
     [
@@ -234,9 +234,8 @@ fn all_rules() -> [(Rules, InterfaceLimits); 5] {
     ]
 }
 
-/// Restarts of an operation by every set of rules.
-///
-/// Gives how many ranks ran their programs themselves.
+/// Restarts of an operation by every set of rules. Returns the number of programs that the host had
+/// to run.
 fn restart(what: Collective, schedules: &[Schedule], instances: u64) -> u64 {
     let ranks = schedules.len() as u32;
     check(schedules).unwrap();
@@ -248,10 +247,10 @@ fn restart(what: Collective, schedules: &[Schedule], instances: u64) -> u64 {
         {
             continue;
         }
-        // A failing case shows what it was and the seed of its order.
+        // A failing case prints itself and the seed of its order.
         eprintln!("{what:?} on {ranks} ranks, seed {seed}, {rules:?}");
         let rich = System::new(schedules, programs.clone(), seed, |_| limits);
-        assert_eq!(rich.run(instances, seed), 0, "all counters are there");
+        assert_eq!(rich.run(instances, seed), 0, "all counters are available");
         let alone = |rank: Peer| {
             let is_poor = rank == (seed >> 3) as Peer % ranks;
             if is_poor { poor(limits, seed) } else { limits }
@@ -265,7 +264,7 @@ fn restart(what: Collective, schedules: &[Schedule], instances: u64) -> u64 {
 }
 
 #[test]
-fn programs_start_again_and_again_on_up_to_nine_ranks() {
+fn programs_restart_on_up_to_nine_ranks() {
     let instances = if is_long() { 1000 } else { 7 };
     let mut fallbacks = 0;
     for ranks in 1..=9 {
@@ -280,7 +279,7 @@ fn programs_start_again_and_again_on_up_to_nine_ranks() {
 
 #[test]
 #[should_panic(expected = "after instance")]
-fn what_is_not_safe_is_seen() {
+fn unsafe_programs_are_detected() {
     let schedules = Collective::AllgatherInPlace("doubling").schedules(4);
     let one_tank = Rules { parity: false, ..Rules::SAFE };
     for seed in 0..20 {

@@ -1,18 +1,18 @@
-//! What a collective operation means, whoever runs it: each rank's bytes after it, and which ranks
-//! must have entered before a rank may leave. Found by running the schedules one message at a time.
+//! The expected result of a collective operation: the bytes of each rank, and the ranks that must
+//! have entered before a rank may leave. Computed by running the schedules one message at a time.
 
 use std::collections::HashMap;
 
 use mpi_abi::offload::{Buffer, Region, Schedule, StepAction};
 
-/// Where the bytes of a rank's buffers are in its memory.
+/// The positions of a rank's buffers in its memory.
 #[derive(Clone, Debug, Default)]
 pub struct Layout {
     buffers: Vec<(Buffer, usize)>,
 }
 
 impl Layout {
-    /// All buffers that the steps of `schedule` touch; what the caller supplies comes first.
+    /// All buffers that the steps of `schedule` use; those of the caller come first.
     fn new(schedule: &Schedule) -> Self {
         let mut ends: HashMap<Buffer, usize> = HashMap::new();
         for step in schedule.steps() {
@@ -36,12 +36,12 @@ impl Layout {
         })
     }
 
-    /// How many bytes there are.
+    /// The number of bytes.
     pub fn len(&self) -> usize {
         self.buffers.iter().map(|(_, len)| len).sum()
     }
 
-    /// How many of them the caller supplies.
+    /// The number of bytes of the caller.
     pub fn user_len(&self) -> usize {
         let is_user = |buffer: &Buffer| matches!(buffer, Buffer::User(_));
         self.buffers.iter().filter(|(buffer, _)| is_user(buffer)).map(|(_, len)| len).sum()
@@ -67,35 +67,35 @@ impl Layout {
     }
 }
 
-/// A byte: all bytes that were added to make it, by rank and place.
+/// A byte: the initial bytes that were added to make it, by rank and position.
 pub type Origins = Vec<(usize, usize)>;
 
-/// What has to be so at the end of an operation on one rank.
+/// The expected state of one rank at the end of an operation.
 #[derive(Clone, Debug, Default)]
 pub struct Truth {
-    /// Its memory.
+    /// The memory.
     pub layout: Layout,
-    /// What is in the caller's part of it.
+    /// The content of the caller's part of the memory.
     pub result: Vec<Origins>,
-    /// The ranks that have entered, one a bit.
+    /// The ranks that have entered, one bit each.
     pub entered: u32,
 }
 
-/// What the schedules of ranks `0..schedules.len()` do.
+/// The results of the schedules of ranks `0..schedules.len()`.
 ///
 /// # Panics
-/// If they never end.
+/// If they deadlock.
 pub fn truth(schedules: &[Schedule]) -> Vec<Truth> {
     let mut ranks: Vec<Rank> = (0..).zip(schedules).map(Rank::new).collect();
     let mut mail = HashMap::new();
     while ranks.iter().any(|rank| !rank.is_over()) {
         let moved = ranks.iter_mut().map(|rank| rank.run(&mut mail)).max();
-        assert!(moved == Some(true), "the schedules never end");
+        assert!(moved == Some(true), "the schedules deadlock");
     }
     ranks.into_iter().map(Rank::end).collect()
 }
 
-/// Messages under way, by sender, receiver and label: bytes, and who was entered.
+/// Messages in flight, by sender, receiver and label: bytes, and the ranks that had entered.
 type Mail = HashMap<(usize, usize, u16), (Vec<Origins>, u32)>;
 
 struct Rank<'a> {
@@ -103,7 +103,7 @@ struct Rank<'a> {
     schedule: &'a Schedule,
     layout: Layout,
     memory: Vec<Origins>,
-    /// Who has entered before the end of each step that is over.
+    /// For each completed step, the ranks that had entered before its end.
     past: Vec<Option<u32>>,
 }
 
@@ -118,7 +118,7 @@ impl<'a> Rank<'a> {
         self.past.iter().all(Option::is_some)
     }
 
-    /// Runs what can be run; whether there was something.
+    /// Runs the steps that may run; true if there were any.
     fn run(&mut self, mail: &mut Mail) -> bool {
         let mut moved = false;
         for id in 0..self.past.len() {
@@ -133,7 +133,8 @@ impl<'a> Rank<'a> {
         moved
     }
 
-    /// Runs a step after `past`, if its message is there; who has entered before its end.
+    /// Runs a step after `past`, if its message has arrived; returns the ranks that had entered before
+    /// its end.
     fn step(&mut self, id: usize, past: u32, mail: &mut Mail) -> Option<u32> {
         match self.schedule.steps()[id].action {
             StepAction::Send { peer, region, label } => {

@@ -1,21 +1,22 @@
-//! What a rank tells another about its arrivals.
+//! Arrival targets: what a receiver sends to a sender about the messages between them.
 
-use super::super::{Buffer, CounterAdd, Region};
+use crate::offload::program::CounterAdd;
+use crate::offload::schedule::{Buffer, Region};
 
-/// Where an arrival counts, and where its bytes go: both are the receiver's.
+/// The counter and the memory of the receiver for an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ArrivalTarget {
-    /// What it adds to which counter of the receiver.
+    /// The addition to a counter of the receiver.
     pub(crate) signal: CounterAdd,
-    /// Where its bytes go; [`Region::EMPTY`] if it has none.
+    /// The destination of its bytes; [`Region::EMPTY`] if it has none.
     pub(crate) into: Region,
 }
 
 impl ArrivalTarget {
-    /// How many numbers a place is in a message.
+    /// Words of a target in a message.
     pub(crate) const WORDS: usize = 4;
 
-    /// As numbers, for a message.
+    /// The words for a message.
     pub(crate) fn to_words(self) -> [u64; Self::WORDS] {
         let (kind, index) = match self.into.buffer {
             Buffer::None | Buffer::First => (0, 0),
@@ -26,10 +27,10 @@ impl ArrivalTarget {
         [names, self.signal.value, self.into.start as u64, self.into.len as u64]
     }
 
-    /// The place of these numbers.
+    /// Parses words of a message.
     ///
     /// # Errors
-    /// A sentence if they are none.
+    /// A sentence if they are no target.
     pub(crate) fn from_words(
         [names, value, start, len]: [u64; Self::WORDS],
     ) -> Result<Self, String> {
@@ -38,7 +39,9 @@ impl ArrivalTarget {
             0 => Buffer::None,
             1 => Buffer::User(index),
             2 => Buffer::Scratch(index),
-            kind => return Err(format!("a place in a buffer of kind {kind}, which there is not")),
+            kind => {
+                return Err(format!("an arrival target in a buffer of the unknown kind {kind}"));
+            }
         };
         let into = buffer.region(start as usize, len as usize);
         Ok(Self { signal: CounterAdd { counter: names as u16, value }, into })
@@ -50,11 +53,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_some_numbers() {
+    fn targets_read_back() {
         for buffer in [Buffer::None, Buffer::User(7), Buffer::Scratch(u32::MAX)] {
             let signal = CounterAdd { counter: 513, value: 1 << 61 };
-            let place = ArrivalTarget { signal, into: buffer.region(5, 1 << 40) };
-            assert_eq!(ArrivalTarget::from_words(place.to_words()), Ok(place));
+            let target = ArrivalTarget { signal, into: buffer.region(5, 1 << 40) };
+            assert_eq!(ArrivalTarget::from_words(target.to_words()), Ok(target));
         }
         assert!(ArrivalTarget::from_words([3 << 16, 0, 0, 0]).unwrap_err().contains("kind 3"));
     }

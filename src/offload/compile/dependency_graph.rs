@@ -1,28 +1,29 @@
-//! What arrives at a rank, what its work waits for, and when: its part of the global graph.
+//! One rank's part of the global graph: the arrivals at the rank and the work that waits for them.
 //!
 //! ```text
 //!   level   2r-1              2r                          2r, deeper
-//!           ready-to-receive  data, end of the send       copies, arithmetic
+//!           ready-to-receive  data, end of the send       copies, reductions
 //! ```
 //!
-//! **Levels** order all arrivals and work of all ranks, without communication, as messages have one
-//! round on both sides: whatever makes something of one level arrive waits for lower ones only. So
-//! who waits for everything up to a level waits for nobody who waits for him.
+//! **Levels** order all arrivals and work of all ranks without communication, because a message has
+//! the same round on both sides. The work that makes an arrival of a level waits for lower levels
+//! only. So waiting for everything up to a level makes no circular wait.
 
 use std::collections::HashMap;
 
-use super::super::{Buffer, Region, Schedule, Scheme, StepAction, StepId, Wait};
-use super::Rules;
+use super::rules::Rules;
+use crate::offload::program::Scheme;
+use crate::offload::schedule::{Buffer, Region, Schedule, StepAction, StepId, Wait};
 
 /// The index of an arrival at a rank.
 pub(super) type ArrivalId = u32;
 
-/// A place in the order of all arrivals; 0 is the start.
+/// A position in the order of all arrivals; 0 is the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct ArrivalLevel(u64);
 
 impl ArrivalLevel {
-    /// After everything.
+    /// After all arrivals.
     pub(crate) const MAX: Self = Self(u64::MAX);
 
     fn ready(round: u32) -> Self {
@@ -37,7 +38,7 @@ impl ArrivalLevel {
         Self(Self::message(round).0 + u64::from(depth))
     }
 
-    /// For ranks that count their own steps.
+    /// For ranks that count their steps in the order of their list.
     fn listed(step: StepId, is_ready: bool) -> Self {
         Self(2 * u64::from(step) + 2 - u64::from(is_ready))
     }
@@ -47,51 +48,51 @@ impl ArrivalLevel {
     }
 }
 
-/// Something that adds to a counter.
+/// An addition to a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Arrival {
     pub(crate) kind: ArrivalKind,
     pub(crate) level: ArrivalLevel,
-    /// Where it comes from if it carries bytes of another rank.
+    /// The source, if it carries bytes of another rank.
     pub(crate) source: Option<u32>,
-    /// The place among what comes from there: round and label of the message.
+    /// The order among arrivals from the source: round and label of the message.
     pub(crate) sequence: (u32, u16),
 }
 
-/// What it is that arrives.
+/// The kind of an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ArrivalKind {
     /// A message.
     Message,
-    /// The word of a rank that it is ready.
+    /// A ready-to-receive.
     Ready,
-    /// The end of a step of this rank's own, or of a counter.
+    /// The completion of a step of this rank, or of a counter.
     Done,
 }
 
-/// What starts once some arrivals are there.
+/// Work that starts after some arrivals.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CounterTask {
     pub(crate) kind: TaskKind,
-    /// The arrivals that it waits for.
+    /// The arrivals that the task waits for.
     pub(crate) needs: Vec<ArrivalId>,
-    /// It also waits for all others up to this level, which is that of the latest at least.
+    /// The task also waits for all other arrivals up to this level, at least the latest of `needs`.
     pub(crate) level: ArrivalLevel,
     pub(crate) round: u32,
 }
 
-/// What a task does.
+/// The action of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TaskKind {
-    /// Tells a rank that this one is ready for a group of its messages.
+    /// Sends the ready-to-receive for a group of messages.
     Ready { to: u32, group: u16 },
-    /// Tells the source of everything that this rank is ready.
+    /// Sends the ready-to-receive to the single source.
     Join { to: u32 },
-    /// Runs a step of the schedule, and tells itself by an arrival when that is done.
+    /// Runs a step of the schedule; `done` is the arrival of its completion.
     Step { step: StepId, done: Option<ArrivalId> },
 }
 
-/// Messages from one rank for which this one is ready at the same time.
+/// Messages from one rank with one ready-to-receive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct ReadyGroup {
     level: ArrivalLevel,
@@ -101,7 +102,7 @@ struct ReadyGroup {
     index: u16,
 }
 
-/// In a list of groups: the message needs no ready-to-receive.
+/// In a list of grants: the message needs no ready-to-receive.
 pub(super) const NO_GROUP: u16 = u16::MAX;
 
 /// Messages between this rank and another in one direction, by label.
@@ -110,29 +111,29 @@ pub(super) type EdgeSteps = Vec<StepId>;
 /// A rank's part of the global graph.
 #[derive(Clone, Debug)]
 pub(super) struct DependencyGraph {
-    /// Each step with what it reads.
+    /// The action of each step.
     pub(crate) actions: Vec<StepAction>,
     rounds: Vec<u32>,
     after: Vec<Box<[StepId]>>,
     pub(crate) arrivals: Vec<Arrival>,
-    /// The arrival of the message of a receive, and of the end of any other step that has one.
+    /// For each step its arrival: the message of a receive, the completion of another step.
     pub(crate) own: Vec<Option<ArrivalId>>,
-    /// For each step the arrivals that are there when it is complete.
+    /// For each step the arrivals that show its completion.
     complete: Vec<Vec<ArrivalId>>,
-    /// For each receive, its group, which has an index among those of its source.
+    /// For each receive the index of its group.
     group: Vec<Option<u32>>,
     groups: Vec<ReadyGroup>,
-    /// For each send, the arrival of its ready-to-receive.
+    /// For each send the arrival of its ready-to-receive.
     ready: Vec<Option<ArrivalId>>,
-    /// At the source of everything, the arrivals of the others' word that they are ready.
+    /// At the single source, the ready-to-receive arrivals of all other ranks.
     pub(crate) joins: Vec<ArrivalId>,
 }
 
 impl DependencyGraph {
-    /// The part of the graph that the schedule alone says.
+    /// The part of the graph that follows from the schedule alone.
     pub(crate) fn new(schedule: &Schedule, rules: &Rules) -> Result<Self, String> {
         let steps = schedule.steps().len();
-        let mut flow = Self {
+        let mut graph = Self {
             actions: Vec::with_capacity(steps),
             rounds: schedule.steps().iter().map(|step| step.round).collect(),
             after: (0..steps).map(|step| schedule.predecessors(step as StepId).into()).collect(),
@@ -145,12 +146,12 @@ impl DependencyGraph {
             joins: Vec::new(),
         };
         for step in 0..steps as StepId {
-            flow.actions.push(countable(schedule, step)?);
-            flow.complete_step(step, rules);
+            graph.actions.push(countable(schedule, step)?);
+            graph.complete_step(step, rules);
         }
-        flow.join_groups(rules);
-        flow.check_single_source(rules)?;
-        Ok(flow)
+        graph.join_groups(rules);
+        graph.check_single_source(rules)?;
+        Ok(graph)
     }
 
     /// The highest round of any step.
@@ -158,7 +159,7 @@ impl DependencyGraph {
         self.rounds.iter().copied().max().unwrap_or(0)
     }
 
-    /// Sees that everything stems from one rank, if it is to.
+    /// Checks that all sent data stems from the single source, if there is one.
     fn check_single_source(&mut self, rules: &Rules) -> Result<(), String> {
         let Some(single) = rules.single else { return Ok(()) };
         let mut stems = Vec::with_capacity(self.actions.len());
@@ -168,7 +169,9 @@ impl DependencyGraph {
             let is_send = matches!(action, StepAction::Send { .. });
             if is_send && !rules.is_source() && !stems[step] {
                 let source = single.source;
-                return Err(format!("step {step} sends what does not stem from rank {source}"));
+                return Err(format!(
+                    "step {step} sends data that does not stem from rank {source}"
+                ));
             }
         }
         if rules.is_source() && self.actions.iter().any(|it| matches!(it, StepAction::Send { .. }))
@@ -187,13 +190,13 @@ impl DependencyGraph {
         Ok(())
     }
 
-    /// Whether this rank tells the source of everything that it is ready.
+    /// Whether this rank sends a ready-to-receive to the single source.
     pub(crate) fn joins(&self, rules: &Rules) -> bool {
         let receives = || self.actions.iter().any(|it| matches!(it, StepAction::Receive { .. }));
         rules.single.is_some() && !rules.is_source() && receives()
     }
 
-    /// Notes what is there when a step is complete.
+    /// Adds the arrivals that show the completion of a step.
     fn complete_step(&mut self, step: StepId, rules: &Rules) {
         let before = self.before(step);
         let (action, round) = (self.actions[step as usize], self.rounds[step as usize]);
@@ -202,7 +205,7 @@ impl DependencyGraph {
         } else {
             ArrivalLevel::listed(step, false)
         };
-        let (source, turn) = match action {
+        let (source, sequence) = match action {
             StepAction::Receive { peer, region, label } => {
                 (Some(peer).filter(|_| region.len > 0), (round, label))
             }
@@ -218,10 +221,11 @@ impl DependencyGraph {
         };
         if counts {
             self.own[step as usize] =
-                Some(self.add_arrival(Arrival { kind, level, source, sequence: turn }));
+                Some(self.add_arrival(Arrival { kind, level, source, sequence }));
         }
         let mut complete = Vec::from_iter(self.own[step as usize]);
-        // The bytes of who said that it was ready come after what that waited for.
+        // Bytes that needed a ready-to-receive arrive after everything that the ready-to-receive
+        // waited for.
         if complete.is_empty() || is_receive && !needs_ready(action, rules) {
             complete.extend(before);
         }
@@ -242,7 +246,7 @@ impl DependencyGraph {
         self.arrivals.len() as ArrivalId - 1
     }
 
-    /// The arrivals that are there when all that a step waits on is complete.
+    /// The arrivals that show the completion of all predecessors of a step.
     fn before(&self, step: StepId) -> Vec<ArrivalId> {
         let after = self.after[step as usize].iter();
         let mut before: Vec<ArrivalId> =
@@ -257,7 +261,7 @@ impl DependencyGraph {
         levels.max().unwrap_or_default()
     }
 
-    /// Puts the receives from one rank that are due at the same time into one group.
+    /// Groups the receives from one rank that are due at the same time.
     fn join_groups(&mut self, rules: &Rules) {
         let mut known: HashMap<(u32, ArrivalLevel), u32> = HashMap::new();
         let mut counts: HashMap<u32, u16> = HashMap::new();
@@ -288,16 +292,16 @@ impl DependencyGraph {
         }
     }
 
-    /// The group of a receive among those from its source, [`NO_GROUP`] if it has none.
+    /// The index of the group of a receive among the groups of its source; [`NO_GROUP`] without one.
     pub(crate) fn group(&self, receive: StepId) -> u16 {
         let group = self.group[receive as usize];
         group.map_or(NO_GROUP, |at| self.groups[at as usize].index)
     }
 
-    /// The messages from each rank, or to each, by label.
+    /// The messages from each rank, or to each rank, by label.
     ///
     /// # Errors
-    /// A sentence if there are two of one label.
+    /// A sentence if two messages have the same label.
     pub(crate) fn edges(&self, incoming: bool) -> Result<Vec<(u32, EdgeSteps)>, String> {
         let mut messages: Vec<(u32, u16, StepId)> = Vec::new();
         for (step, action) in (0..).zip(&self.actions) {
@@ -322,8 +326,8 @@ impl DependencyGraph {
         Ok(by_peer.map(|messages| (messages[0].0, edge(messages))).collect())
     }
 
-    /// Notes the groups that a receiver made of the messages that go to it, and returns the arrival
-    /// of each group's ready-to-receive.
+    /// Takes the groups that a receiver made of its messages, and returns the arrival of the
+    /// ready-to-receive of each group.
     pub(crate) fn grant(
         &mut self, sends: &[StepId], groups: &[u16], rules: &Rules,
     ) -> Vec<ArrivalId> {
@@ -349,8 +353,8 @@ impl DependencyGraph {
         ids
     }
 
-    /// All tasks, in the order in which those of one level start: steps as listed, and a
-    /// ready-to-receive in the place of its first receive.
+    /// All tasks. Tasks of one level start in this order: steps as listed, and a ready-to-receive at
+    /// the position of its first receive.
     pub(crate) fn tasks(&self, rules: &Rules) -> Vec<CounterTask> {
         let mut tasks = Vec::new();
         if let Some(single) = rules.single.filter(|_| self.joins(rules)) {
@@ -399,7 +403,7 @@ impl DependencyGraph {
         if let Some(first) = first.min_by_key(|task| task.level) {
             first.needs.extend(&self.joins[1..]);
         }
-        // Counters that tell messages apart need no order.
+        // Pre-matched messages have their own counters and need no order.
         if rules.ordered && rules.scheme != Scheme::Prematched {
             self.order_puts(&mut tasks);
         }
@@ -412,20 +416,20 @@ impl DependencyGraph {
         arrivals.filter(|(_, arrival)| arrival.level < level).map(|(id, _)| id).collect()
     }
 
-    /// Makes puts to one rank start in the order of their rounds and labels.
+    /// Makes the puts to each rank start in the order of their rounds and labels.
     fn order_puts(&self, tasks: &mut [CounterTask]) {
-        let mut turns: Vec<((u32, u32, u16), usize)> = Vec::new();
+        let mut puts: Vec<((u32, u32, u16), usize)> = Vec::new();
         for (index, task) in tasks.iter().enumerate() {
             if let TaskKind::Step { step, .. } = task.kind
                 && let StepAction::Send { peer, label, region } = self.actions[step as usize]
                 && region.len > 0
             {
-                turns.push(((peer, task.round, label), index));
+                puts.push(((peer, task.round, label), index));
             }
         }
-        turns.sort_unstable();
-        for pair in turns.windows(2).filter(|pair| pair[0].0.0 == pair[1].0.0) {
-            // What an earlier one waits for last, a later one waits for too.
+        puts.sort_unstable();
+        for pair in puts.windows(2).filter(|pair| pair[0].0.0 == pair[1].0.0) {
+            // A later put waits for the last arrival that an earlier one waits for.
             let earlier = &tasks[pair[0].1];
             let level = earlier.level;
             let latest = |&&it: &&ArrivalId| self.arrivals[it as usize].level == level;
@@ -434,9 +438,9 @@ impl DependencyGraph {
             later.needs.extend(latest.filter(|it| !later.needs.contains(it)));
             later.level = level.max(later.level);
         }
-        // Those of one level start in the order of the list.
+        // Tasks of one level start in the order of the list.
         let mut order: Vec<usize> = (0..tasks.len()).collect();
-        for messages in turns.chunk_by(|one, two| one.0.0 == two.0.0) {
+        for messages in puts.chunk_by(|one, two| one.0.0 == two.0.0) {
             let mut slots: Vec<usize> = messages.iter().map(|it| it.1).collect();
             slots.sort_unstable();
             for (slot, message) in slots.into_iter().zip(messages) {
@@ -449,29 +453,36 @@ impl DependencyGraph {
     }
 }
 
-/// Whether the receiver says when it is ready for a message.
+/// Whether a message needs a ready-to-receive.
 fn needs_ready(receive: StepAction, rules: &Rules) -> bool {
     let StepAction::Receive { region, .. } = receive else { return false };
     let matches = rules.scheme == Scheme::Prematched;
     rules.ready && (matches || !(rules.synchronizes && region.len == 0))
 }
 
-/// What a step does, if counters can tell when it may.
+/// The action of a step.
+///
+/// # Errors
+/// A sentence if counters cannot decide when the step may start.
 fn countable(schedule: &Schedule, step: StepId) -> Result<StepAction, String> {
     let it = &schedule.steps()[step as usize];
     let after = schedule.predecessors(step);
     if it.detached {
-        return Err(format!("step {step} may be late, but counters wait for everything"));
+        return Err(format!("step {step} is detached, but counters wait for every step"));
     }
     if it.wait == Wait::Any && after.len() > 1 {
         let several = after.len();
-        return Err(format!("step {step} waits for any of {several} steps, counters for all"));
+        return Err(format!(
+            "step {step} waits for any one of {several} steps, but counters wait for all"
+        ));
     }
     let action = schedule.action(step, after.first().copied().unwrap_or(0));
     let first = |region: Option<Region>| region.is_some_and(|it| it.buffer == Buffer::First);
     let (read, written) = action.regions();
     if first(read) || first(written) {
-        return Err(format!("step {step} uses what came first, which counters do not tell"));
+        return Err(format!(
+            "step {step} reads the first of several copies, which counters do not identify"
+        ));
     }
     Ok(action)
 }

@@ -1,54 +1,55 @@
-//! Weights and thresholds: one number tells how much of what work waits for has arrived.
+//! Weights and thresholds: one number shows which of the arrivals that work waits for have happened.
 //!
 //! ```text
 //!   digit          0             1            last
-//!   arrivals       c0            c1           c2: nobody but the end waits for these
+//!   arrivals       c0            c1           c2: only the end waits for these
 //!   weight         (1+c1)(1+c2)  1+c2         1
-//!   threshold      c0 w0         c0 w0+c1 w1  c0 w0+c1 w1+c2: over
+//!   threshold      c0 w0         c0 w0+c1 w1  c0 w0+c1 w1+c2: complete
 //! ```
 //!
 //! **Weights** are those of a number with mixed radices. While an arrival of a digit up to `d` is
-//! missing, the level is below the threshold of `d`: what the later digits may add at most, and one,
-//! is the weight of `d`. So arrivals of a digit may come in any order, and those of later ones before
-//! them. With one arrival for each digit, weights are powers of two.
+//! missing, the level is below the threshold of `d`: the weight of `d` is one more than all later
+//! digits can add. So the arrivals of a digit may happen in any order, and arrivals of later digits
+//! before them. With one arrival in each digit, weights are powers of two.
 //!
-//! **Cuts** divide arrivals into digits: the levels (`dependency_graph`) that work waits for. An arrival counts in
-//! the digit of the first cut that needs it; all that nobody needs share the last digit.
+//! **Cuts** divide arrivals into digits: they are the levels (`dependency_graph`) that work waits
+//! for. An arrival counts in the digit of the first cut that needs it; arrivals that no work needs
+//! share the last digit.
 //!
-//! **Unary digits.** Where the arrivals of successive digits come from one rank in order, counting
-//! them is enough: they share one digit, of which each cut is a number. A pipeline takes as many bits
-//! as the number of its segments has, not a bit for each.
+//! **Unary digits.** If the arrivals of successive digits come from one rank in order, they share one
+//! digit that counts them, and each cut is a number in it. A pipeline takes the logarithm of its
+//! number of segments in bits, instead of a bit for each.
 //!
-//! **Carry.** What does not fit into the bits of a counter goes on in the next one. The end of a
-//! counter adds the first digit of the next, so that what waits there waits for both.
+//! **Carry.** Digits that do not fit in the bits of a counter continue in the next one. A full counter
+//! adds to the first digit of the next, so that work there waits for both.
 //!
-//! **Streams.** Pipelines that do not wait for each other have counters of their own, if they are few;
-//! the end of each adds to the last digit of the last counter.
+//! **Streams.** Pipelines that do not wait for each other have their own counters, if they are few.
+//! The end of each adds to the last digit of the last counter.
 //!
-//! Water tanks that count in powers of two are from: Morie et al., "Design and evaluation of
+//! Water tanks that count in powers of two are from Morie et al., "Design and evaluation of
 //! persistent collective communication with the offload API of Open Fabrics Interfaces", RIKEN (in
 //! Japanese).
 
 use std::collections::HashMap;
 
-use super::super::{CounterAdd, CounterId};
-use super::Rules;
 use super::dependency_graph::{Arrival, ArrivalId, ArrivalKind, ArrivalLevel, CounterTask};
+use super::rules::Rules;
+use crate::offload::program::{CounterAdd, CounterId};
 
-/// Where everything counts.
+/// Counters, weights and thresholds of a rank.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Digits {
-    /// What each arrival adds.
+    /// The addition of each arrival.
     pub(crate) adds: Vec<CounterAdd>,
-    /// For each task, the counter and the level that let it start.
+    /// For each task, the counter and the level that start it.
     pub(crate) due: Vec<(CounterId, u64)>,
-    /// The level of each counter when all has arrived.
+    /// The level of each counter after all arrivals.
     pub(crate) full: Vec<u64>,
-    /// Additions to counters of this rank, each with the counter and the level that let it start.
+    /// Additions to counters of this rank, each with the counter and the level that start it.
     pub(crate) chained: Vec<(CounterId, u64, CounterAdd)>,
 }
 
-/// What is counted together.
+/// Tasks and arrivals that are counted together.
 #[derive(Debug, Default)]
 struct CountingGroup {
     tasks: Vec<usize>,
@@ -58,7 +59,7 @@ struct CountingGroup {
 /// Successive cuts that share a digit.
 #[derive(Debug, Default)]
 struct Digit {
-    /// The arrivals of each cut; more than one cut only if they are counted in order.
+    /// The arrivals of each cut. Several cuts are counted in order.
     cuts: Vec<Vec<ArrivalId>>,
 }
 
@@ -72,7 +73,7 @@ impl Digit {
 #[derive(Debug, Default)]
 struct Column {
     digits: Vec<Digit>,
-    /// Whether the end of another counter is its first digit.
+    /// Whether its first digit is the end of another counter.
     carried: bool,
 }
 
@@ -85,7 +86,7 @@ impl Digits {
         arrivals: &[Arrival], tasks: &[CounterTask], rules: &Rules,
     ) -> Result<Self, String> {
         let mut parts = parts(arrivals, tasks, rules);
-        // The ends of all parts but the last arrive there.
+        // The ends of all parts except the last arrive in the last one.
         let mut all = arrivals.to_vec();
         let end = Arrival {
             kind: ArrivalKind::Done,
@@ -113,7 +114,7 @@ impl Digits {
         Ok(plan)
     }
 
-    /// Gives a part its counters.
+    /// Assigns counters to a part.
     fn count(
         &mut self, part: &CountingGroup, arrivals: &[Arrival], tasks: &[CounterTask], rules: &Rules,
     ) -> Result<(), String> {
@@ -124,9 +125,11 @@ impl Digits {
         let columns = columns(digits(by_cut(part, tasks, &cuts), arrivals, rules), rules);
         let counters = self.full.len() + columns.len();
         if counters > CounterId::MAX.into() {
-            return Err(format!("{counters} counters are needed, too many to name"));
+            return Err(format!(
+                "the program needs {counters} counters, more than their numbers can name"
+            ));
         }
-        // The counter and the level at which all of a cut and of those before is there.
+        // The counter and the level at which all arrivals of a cut and of earlier cuts have happened.
         let mut reached = Vec::with_capacity(cuts.len() + 1);
         for column in &columns {
             self.fill(column, rules, &mut reached);
@@ -137,7 +140,7 @@ impl Digits {
         Ok(())
     }
 
-    /// Weighs the digits of one more counter.
+    /// Adds a counter with the weights of its digits.
     fn fill(&mut self, column: &Column, rules: &Rules, reached: &mut Vec<(CounterId, u64)>) {
         let counter = self.full.len() as CounterId;
         let radix = |digit: &Digit| 1 + digit.count();
@@ -163,7 +166,7 @@ impl Digits {
     }
 }
 
-/// What is counted together: all, or the pipelines that do not wait for each other, and the rest.
+/// The groups that are counted together: everything, or each independent pipeline and the rest.
 fn parts(arrivals: &[Arrival], tasks: &[CounterTask], rules: &Rules) -> Vec<CountingGroup> {
     let mut sets = DisjointSets((0..arrivals.len()).collect());
     for task in tasks {
@@ -171,7 +174,7 @@ fn parts(arrivals: &[Arrival], tasks: &[CounterTask], rules: &Rules) -> Vec<Coun
             sets.join(pair[0] as usize, pair[1] as usize);
         }
     }
-    // The level of the first work of each set, and whether there is work of another one.
+    // The level of the first work of each set, and whether work of another level exists.
     let mut works: HashMap<usize, (ArrivalLevel, bool)> = HashMap::new();
     for task in tasks {
         if let Some(&arrival) = task.needs.first() {
@@ -185,7 +188,7 @@ fn parts(arrivals: &[Arrival], tasks: &[CounterTask], rules: &Rules) -> Vec<Coun
     if streams.len() > rules.streams.into() || streams.len() < 2 {
         streams.clear();
     }
-    // What is no stream comes last, if there is anything to wait for.
+    // The rest is the last part, if any work waits there.
     let rest = usize::from(works.len() > streams.len() || streams.is_empty());
     let mut parts: Vec<CountingGroup> =
         (0..streams.len() + rest).map(|_| CountingGroup::default()).collect();
@@ -204,7 +207,7 @@ fn parts(arrivals: &[Arrival], tasks: &[CounterTask], rules: &Rules) -> Vec<Coun
     parts
 }
 
-/// Sets of numbers that are joined: union and find, with paths cut short on the way.
+/// Union and find on sets of numbers, with path halving.
 struct DisjointSets(Vec<usize>);
 
 impl DisjointSets {
@@ -222,7 +225,7 @@ impl DisjointSets {
     }
 }
 
-/// The arrivals of each cut, and those that nobody needs.
+/// The arrivals of each cut, and those that no work needs.
 fn by_cut(
     part: &CountingGroup, tasks: &[CounterTask], cuts: &[ArrivalLevel],
 ) -> Vec<Vec<ArrivalId>> {
@@ -241,29 +244,28 @@ fn by_cut(
     members
 }
 
-/// One digit for each cut, or for several of which the arrivals come in order.
+/// One digit for each cut, or for several cuts whose arrivals happen in order.
 fn digits(cuts: Vec<Vec<ArrivalId>>, arrivals: &[Arrival], rules: &Rules) -> Vec<Digit> {
     let mut digits: Vec<Digit> = Vec::new();
     let mut last: Option<ArrivalSequence> = None;
     for cut in cuts {
-        let line = if rules.ordered { ArrivalSequence::of(&cut, arrivals) } else { None };
-        let follows = last
-            .as_ref()
-            .zip(line.as_ref())
-            .is_some_and(|(last, line)| last.source == line.source && last.end < line.start);
-        // A cut without arrivals divides nothing, and a digit goes on behind it.
+        let sequence = if rules.ordered { ArrivalSequence::of(&cut, arrivals) } else { None };
+        let follows = last.as_ref().zip(sequence.as_ref()).is_some_and(|(last, sequence)| {
+            last.source == sequence.source && last.end < sequence.start
+        });
+        // A cut without arrivals does not end a digit.
         if follows || cut.is_empty() && !digits.is_empty() {
-            digits.last_mut().expect("one is there").cuts.push(cut);
+            digits.last_mut().expect("there is one").cuts.push(cut);
         } else {
             digits.push(Digit { cuts: vec![cut] });
             last = None;
         }
-        last = line.or(last);
+        last = sequence.or(last);
     }
     digits
 }
 
-/// Arrivals of one rank, from the first turn among them to the last.
+/// Arrivals from one rank, with their first and last sequence.
 struct ArrivalSequence {
     source: u32,
     start: (u32, u16),
@@ -271,37 +273,38 @@ struct ArrivalSequence {
 }
 
 impl ArrivalSequence {
-    /// The line of all arrivals of a cut, if they come from one rank in order.
+    /// The arrivals of a cut, if they come from one rank in order.
     fn of(cut: &[ArrivalId], arrivals: &[Arrival]) -> Option<Self> {
         let mut cut = cut.iter().map(|&arrival| &arrivals[arrival as usize]);
         let first = cut.next()?;
-        let mut line = Self { source: first.source?, start: first.sequence, end: first.sequence };
+        let mut sequence =
+            Self { source: first.source?, start: first.sequence, end: first.sequence };
         for arrival in cut {
-            if arrival.source != Some(line.source) {
+            if arrival.source != Some(sequence.source) {
                 return None;
             }
-            line.start = line.start.min(arrival.sequence);
-            line.end = line.end.max(arrival.sequence);
+            sequence.start = sequence.start.min(arrival.sequence);
+            sequence.end = sequence.end.max(arrival.sequence);
         }
-        Some(line)
+        Some(sequence)
     }
 }
 
-/// Deals digits to counters that have bits for them.
+/// Distributes digits to counters with enough bits.
 fn columns(digits: Vec<Digit>, rules: &Rules) -> Vec<Column> {
     let limit = 1u64 << rules.bits;
     let mut columns = vec![Column::default()];
-    let mut room = limit;
+    let mut capacity = limit;
     for digit in digits {
         let radix = 1 + digit.count();
         let column = columns.last_mut().expect("there is one");
-        if radix > room && !column.digits.is_empty() {
-            // One bit is for what is carried.
+        if radix > capacity && !column.digits.is_empty() {
+            // One bit is for the carry.
             columns.push(Column { digits: vec![digit], carried: true });
-            room = limit / 2 / radix;
+            capacity = limit / 2 / radix;
         } else {
             column.digits.push(digit);
-            room /= radix;
+            capacity /= radix;
         }
     }
     columns

@@ -1,14 +1,16 @@
-//! Programs of several ranks at once, for tests and tools: the exchanges take place in memory.
+//! Compiles the programs of several ranks in one process, for tests and tools.
 
 use std::collections::BTreeMap;
 
-use super::super::{Program, Schedule};
-use super::{Draft, Rules, SingleSource};
+use super::draft::Draft;
+use super::rules::{Rules, SingleSource};
+use crate::offload::program::Program;
+use crate::offload::schedule::Schedule;
 
 /// The programs of ranks `0..schedules.len()`.
 ///
 /// # Errors
-/// A sentence that names the rank whose schedule counters cannot run.
+/// The rank whose schedule counters cannot run, and the reason.
 pub fn link_all(schedules: &[Schedule], rules: &Rules) -> Result<Vec<Program>, String> {
     let ranks = 0..schedules.len() as u32;
     let mut drafts = BTreeMap::new();
@@ -20,8 +22,8 @@ pub fn link_all(schedules: &[Schedule], rules: &Rules) -> Result<Vec<Program>, S
     drafts.into_values().map(Draft::finish).collect()
 }
 
-/// The programs of some ranks, each named once, in that order: from the schedules of these, of their
-/// peers, and of theirs.
+/// The programs of some ranks, each named once, in that order. Needs the schedules of these ranks, of
+/// their peers, and of the peers of those.
 ///
 /// # Errors
 /// As [`link_all`].
@@ -29,7 +31,7 @@ pub fn link_some(
     schedule: impl Fn(u32) -> Schedule, ranks: &[u32], rules: &Rules,
 ) -> Result<Vec<Program>, String> {
     let mut drafts = BTreeMap::new();
-    // Peers can tell their places once they have the grants of all that they send to.
+    // Peers know their targets when they have the grants of all their destinations.
     let mut near = ranks.to_vec();
     for distance in 0..3 {
         let mut next = Vec::new();
@@ -47,15 +49,15 @@ pub fn link_some(
     near.iter().try_for_each(|&rank| exchange_grants(&mut drafts, rank))?;
     for &rank in ranks {
         for peer in drafts[&rank].peers() {
-            let places = drafts[&peer].targets_to(rank);
-            draft_of(&mut drafts, rank)?.take_targets(peer, places)?;
+            let targets = drafts[&peer].targets_to(rank);
+            draft_of(&mut drafts, rank)?.take_targets(peer, targets)?;
         }
     }
     let take = |rank| drafts.remove(rank).ok_or_else(|| format!("rank {rank} is named twice"));
     ranks.iter().map(take).map(|draft| draft?.finish()).collect()
 }
 
-/// The program of one rank, from the schedules of it, of its peers, and of theirs.
+/// The program of one rank, like [`link_some`].
 ///
 /// # Errors
 /// As [`link_all`].
@@ -71,7 +73,7 @@ fn draft(schedule: &Schedule, rank: u32, rules: &Rules) -> Result<Draft, String>
     Draft::new(schedule, &Rules { single, ..*rules }).map_err(|why| format!("rank {rank}: {why}"))
 }
 
-/// Gives the grants of a rank to those that send to it, as far as they are there.
+/// Passes the grants of a rank to its sources that are in `drafts`.
 fn exchange_grants(drafts: &mut BTreeMap<u32, Draft>, rank: u32) -> Result<(), String> {
     let own = &drafts[&rank];
     let grants: Vec<_> = own.sources().map(|peer| (peer, own.grants_to(peer))).collect();
@@ -83,17 +85,18 @@ fn exchange_grants(drafts: &mut BTreeMap<u32, Draft>, rank: u32) -> Result<(), S
     Ok(())
 }
 
-/// Tells the places of a rank to its peers.
+/// Passes the targets of a rank to its peers.
 fn exchange_targets(drafts: &mut BTreeMap<u32, Draft>, rank: u32) -> Result<(), String> {
     let own = &drafts[&rank];
-    let places: Vec<_> = own.peers().into_iter().map(|peer| (peer, own.targets_to(peer))).collect();
-    for (peer, places) in places {
-        draft_of(drafts, peer)?.take_targets(rank, places)?;
+    let targets: Vec<_> =
+        own.peers().into_iter().map(|peer| (peer, own.targets_to(peer))).collect();
+    for (peer, targets) in targets {
+        draft_of(drafts, peer)?.take_targets(rank, targets)?;
     }
     Ok(())
 }
 
 fn draft_of(drafts: &mut BTreeMap<u32, Draft>, rank: u32) -> Result<&mut Draft, String> {
     let ranks = drafts.len();
-    drafts.get_mut(&rank).ok_or(format!("rank {rank} is none of {ranks}"))
+    drafts.get_mut(&rank).ok_or(format!("rank {rank} is none of the {ranks} ranks"))
 }

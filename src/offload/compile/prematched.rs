@@ -1,23 +1,24 @@
-//! Three counters for a send and a receive, as in pre-matched send and receive: for comparison.
+//! Three counters for a send and a receive, as in pre-matched sends and receives, for comparison.
 //!
 //! ```text
-//!   receive   posted: all it waits on is done ──> ready-to-receive
-//!             arrived: the message is there   ──> adds to each step that waits on it
-//!   send      all it waits on is done, and the receiver is ready ──> put
-//!             and then: the end of the put    ──> adds to each step that waits on it
+//!   receive   all that it waits on has completed ──> ready-to-receive
+//!             the message has arrived            ──> adds to each step that waits on it
+//!   send      all that it waits on has completed, and the receiver is ready ──> put
+//!             the put has completed              ──> adds to each step that waits on it
 //! ```
 //!
-//! Copies and arithmetic have one counter each, like sends. The end has none of its own: it is the
-//! lowest digit of the last counter.
+//! Copies and reductions have one counter each, like sends. The end of the instance has no counter:
+//! it is the lowest digit of the last one.
 //!
 //! Schneider, Hoefler, Grant, Barrett and Brightwell, "Protocols for fully offloaded collective
 //! operations on accelerated network adaptors", ICPP 2013, as counted by Morie et al. (`digits`).
 
-use super::super::{CounterAdd, CounterId};
 use super::dependency_graph::{Arrival, ArrivalKind, CounterTask, TaskKind};
 use super::digits::Digits;
+use crate::offload::program::{CounterAdd, CounterId};
 
-/// The digits of a counter, from the highest: what its work needs, what arrives then, the end.
+/// The digits of a counter, from the highest: arrivals that its work needs, the completion of the
+/// work, the end of the instance.
 #[derive(Clone, Copy, Default)]
 struct Counter {
     needs: u64,
@@ -34,12 +35,12 @@ impl Counter {
         1 + self.ends
     }
 
-    /// Its work starts.
+    /// The level that starts its work.
     fn due(self) -> u64 {
         self.needs * self.weight_of_needs()
     }
 
-    /// What its work does is done, or its message is there.
+    /// The level at which its work has completed or its message has arrived.
     fn done(self) -> u64 {
         self.due() + self.own * self.weight_of_own()
     }
@@ -79,23 +80,26 @@ pub(super) fn count(arrivals: &[Arrival], tasks: &[CounterTask]) -> Result<Digit
         counters.push(Counter::default());
     }
     if counters.len() > CounterId::MAX.into() {
-        return Err(format!("{} counters are needed, too many to name", counters.len()));
+        return Err(format!(
+            "the program needs {} counters, more than their numbers can name",
+            counters.len()
+        ));
     }
-    // Of what somebody waits for, the end need not know; but of messages without bytes, as nothing
-    // tells that they are sent.
+    // The end counts what no other step waits for, and messages without bytes, which have no local
+    // completion.
     let is_last = |arrival: &usize| dependents[*arrival].is_empty();
-    let is_untold = |task: &usize| matches!(tasks[*task].kind, TaskKind::Step { done: None, .. });
+    let is_silent = |task: &usize| matches!(tasks[*task].kind, TaskKind::Step { done: None, .. });
     let last = counters.len() - 1;
-    let untold = (0..tasks.len()).filter(is_untold);
+    let silent = (0..tasks.len()).filter(is_silent);
     counters[last].ends =
-        ((0..arrivals.len()).filter(is_last).count() + untold.clone().count()) as u64;
+        ((0..arrivals.len()).filter(is_last).count() + silent.clone().count()) as u64;
     let mut plan = Digits {
         due: (0..tasks.len()).map(|task| (task as CounterId, counters[task].due())).collect(),
         full: counters.iter().map(|counter| counter.done() + counter.ends).collect(),
         ..Digits::default()
     };
     let end = CounterAdd { counter: last as CounterId, value: 1 };
-    plan.chained.extend(untold.map(|task| (task as CounterId, counters[task].due(), end)));
+    plan.chained.extend(silent.map(|task| (task as CounterId, counters[task].due(), end)));
     for (index, arrival) in arrivals.iter().enumerate() {
         let counter = counters[at[index]];
         let name = at[index] as CounterId;
@@ -104,13 +108,13 @@ pub(super) fn count(arrivals: &[Arrival], tasks: &[CounterTask]) -> Result<Digit
             continue;
         }
         plan.adds.push(CounterAdd { counter: name, value: counter.weight_of_own() });
-        let mut then = |add| plan.chained.push((name, counter.done(), add));
+        let mut chain = |add| plan.chained.push((name, counter.done(), add));
         for &task in &dependents[index] {
             let value = counters[task].weight_of_needs();
-            then(CounterAdd { counter: task as CounterId, value });
+            chain(CounterAdd { counter: task as CounterId, value });
         }
         if dependents[index].is_empty() {
-            then(end);
+            chain(end);
         }
     }
     Ok(plan)

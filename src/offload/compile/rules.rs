@@ -1,56 +1,55 @@
-//! What makes a program safe, each countermeasure by itself, so that tests can leave one out and
-//! see what it is for.
+//! The countermeasures that make a program safe. Tests leave out one at a time to show its purpose.
 
-use super::super::Scheme;
+use crate::offload::program::Scheme;
 
-/// How a schedule becomes a program. All ranks of an operation use equal rules, apart from
-/// [`Rules::ordered`] if the interface of none but the one rank differs in it.
+/// How a schedule becomes a program. All ranks of an operation use equal rules, except
+/// [`Rules::ordered`] if the interface of only one rank differs in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
     /// The scheme.
     pub scheme: Scheme,
-    /// Digits count the rounds of the schedules, which level the global graph; else each rank counts
-    /// its own steps in the order in which it lists them.
+    /// Digits follow the rounds of the schedules, which are levels of the global graph; else each rank
+    /// counts its steps in the order of its list.
     pub rounds: bool,
-    /// A message leaves only once its receiver has said that it is ready for it.
+    /// A message leaves after the ready-to-receive of its receiver.
     pub ready: bool,
-    /// No rank's part of the operation is over before all ranks have begun theirs, as in a barrier:
-    /// then messages of no bytes need no ready-to-receive.
+    /// No rank completes before all ranks have started, as in a barrier: messages of no bytes need no
+    /// ready-to-receive.
     pub synchronizes: bool,
-    /// The ready-to-receive of several messages to one rank that are due at the same time are one.
+    /// Messages from one rank that are due at the same time share one ready-to-receive.
     pub merges: bool,
-    /// Instances take turns between two tanks.
+    /// Instances alternate between two tanks.
     pub parity: bool,
-    /// A counter that is full adds to the next one.
+    /// A full counter adds to the next one.
     pub carry: bool,
-    /// An instance is over when its counters have been lowered, not before.
+    /// An instance completes after its counters have been lowered.
     pub reset_first: bool,
-    /// An instance is over when its sends are: their bytes may be overwritten.
+    /// An instance completes after its sends, whose bytes may then be overwritten.
     pub local: bool,
-    /// What one rank puts to another through one engine arrives in order, as the interfaces of all
-    /// ranks promise: then such arrivals share a digit.
+    /// Puts from one rank to another through one engine arrive in order, as the interfaces of all
+    /// ranks guarantee: such arrivals share a digit.
     pub ordered: bool,
-    /// How many bits of a counter are used.
+    /// The number of bits of a counter that are used.
     pub bits: u32,
-    /// How many pipelines that do not wait for each other may have counters of their own.
+    /// The number of independent pipelines that may have their own counters.
     pub streams: u8,
-    /// A rank is ready for a message once all of earlier rounds has arrived, not before: what comes
-    /// before it in the paper's tables.
+    /// A rank sends its ready-to-receive after all arrivals of earlier rounds, as in the paper's
+    /// tables.
     pub in_turn: bool,
-    /// Everything that is sent stems from one rank: the others tell that one that they are ready for
-    /// all that they receive into untouched memory, instead of telling each sender.
+    /// All sent data stems from one rank: the other ranks send that rank one ready-to-receive for all
+    /// that they receive into unused memory, instead of one to each sender.
     pub single: Option<SingleSource>,
-    /// A counter is raised by the number of puts that a rank passes a message on with, before these
-    /// start, as in the paper's table 2: what interfaces need that consume what they count.
+    /// A counter is raised by the number of puts that forward a message, before these start, as in the
+    /// paper's table 2. Interfaces whose work consumes the count need this.
     pub branches: bool,
 }
 
-/// An operation in which all messages stem from one rank.
+/// An operation in which all data stems from one rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SingleSource {
     /// That rank.
     pub source: u32,
-    /// How many ranks there are, each of which but the source receives something.
+    /// The number of ranks. Each except the source receives something.
     pub ranks: u32,
     /// This rank.
     pub rank: u32,
@@ -76,8 +75,8 @@ impl Rules {
         branches: false,
     };
 
-    /// The single tank of Morie et al., as their tables print it: ends of sends do not count. It runs
-    /// safely where `offload::order` proves that.
+    /// The single tank of Morie et al., as in their tables: ends of sends do not count. It is safe
+    /// where `offload::causal_order` proves it.
     pub const PAPER: Self = Self {
         scheme: Scheme::Tank1,
         merges: false,
@@ -88,7 +87,7 @@ impl Rules {
         ..Self::SAFE
     };
 
-    /// Rules for a scheme, such that an instance is over when its memory may be used.
+    /// The rules of a scheme under which an instance completes when its memory may be used.
     pub fn of(scheme: Scheme) -> Self {
         match scheme {
             Scheme::Tank | Scheme::Prematched => Self { scheme, ..Self::SAFE },
@@ -96,18 +95,18 @@ impl Rules {
         }
     }
 
-    /// Whether this rank is the one that everything stems from.
+    /// Whether this rank is the single source.
     pub(super) fn is_source(&self) -> bool {
         self.single.is_some_and(|single| single.rank == single.source)
     }
 
-    /// How often each counter exists.
+    /// Copies of each counter.
     pub(crate) fn tanks(&self) -> u8 {
         1 + u8::from(self.parity)
     }
 }
 
-/// With one bit more to spare than levels of two instances can need, and none of the sign.
+/// One bit more than the levels of two instances need, without the sign bit.
 const BITS: u32 = 62;
 
 impl Default for Rules {

@@ -1,26 +1,27 @@
-//! Transfers as flows: how fast each one is where several share links, and when each is over.
+//! Transfers as flows that share links: their rates and their ends.
 //!
 //! ```text
 //!   start ──> [ flows ] ──rates: progressive filling──> next_end ──> advance ──> ended
 //! ```
 //!
-//! Every *resource* (a link, the way from memory to the network, a receiving engine) passes so many
-//! bytes a nanosecond; a flow takes the same rate of each resource that it lists, as often as it
-//! lists it. Rates are max-min fair: all flows rise together until one is as fast as a flow can be
-//! or meets a resource that has no more (Bertsekas and Gallager, "Data Networks", §6.5.2). Between
-//! the start or the end of a flow and the next, rates are constant.
+//! Each *resource* (a link, the path from memory to the network, a receiving engine) has a capacity
+//! in bytes per nanosecond. A flow uses the same rate of each resource in its list, as often as it is
+//! listed. Rates are max-min fair: all flows rise together until one reaches the limit of a flow or a
+//! resource without spare capacity (Bertsekas and Gallager, "Data Networks", §6.5.2). Rates are
+//! constant between one start or end of a flow and the next.
 //!
-//! It knows no packets, routes, engines or ranks, and has no clock. Units: nanoseconds, bytes.
+//! This module knows no packets, routes, engines or ranks, and has no clock. Units: nanoseconds,
+//! bytes.
 
-/// So many bytes are less than anybody waits for: what rounding leaves of a flow.
+/// Bytes that count as none: the rounding error of a flow.
 const NEGLIGIBLE_BYTES: f64 = 1e-3;
-/// A resource or a flow that has so little of its rate left has none.
+/// A spare rate that counts as none.
 const RATE_EPSILON: f64 = 1e-9;
 
-/// Names a flow until it is over.
+/// The key of a flow until its end.
 pub(crate) type FlowId = usize;
 
-/// Flows under way, as a value: the time is an argument and never runs backwards.
+/// Flows in progress, as a value. Time is an argument and never decreases.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fluid {
     capacity: Vec<f64>,
@@ -39,15 +40,15 @@ struct FluidFlow {
 }
 
 impl Fluid {
-    /// No flows over resources of these capacities, in bytes a nanosecond.
+    /// No flows, over resources of these capacities in bytes per nanosecond.
     pub(crate) fn new(capacity: Vec<f64>) -> Self {
         Self { capacity, ..Self::default() }
     }
 
-    /// Starts a flow over the resources `over`, at most `fastest` bytes a nanosecond.
+    /// Starts a flow over the resources `over`, of at most `fastest` bytes per nanosecond.
     ///
     /// # Panics
-    /// If a resource is not there.
+    /// If a resource does not exist.
     pub(crate) fn start(
         &mut self, now_ns: f64, bytes: f64, fastest: f64, over: Vec<u32>,
     ) -> FlowId {
@@ -67,14 +68,14 @@ impl Fluid {
         }
     }
 
-    /// When the next flow will be over, if none is started before.
+    /// The end of the next flow, if none starts before.
     pub(crate) fn next_end(&mut self) -> Option<f64> {
         self.rate();
         let left = self.flows.iter().flatten().map(|flow| flow.left_bytes.max(0.0) / flow.rate);
         left.reduce(f64::min).map(|left_ns| self.now_ns + left_ns)
     }
 
-    /// Lets time pass; `ended` gets the flows that are over.
+    /// Advances the time; adds the completed flows to `ended`.
     pub(crate) fn advance(&mut self, now_ns: f64, ended: &mut Vec<FlowId>) {
         self.elapse(now_ns);
         for (id, slot) in self.flows.iter_mut().enumerate() {
@@ -88,7 +89,7 @@ impl Fluid {
     }
 
     fn elapse(&mut self, now_ns: f64) {
-        // Rates are worked out once for all that starts at one time.
+        // Rates are computed once for all flows that start at one time.
         if now_ns <= self.now_ns {
             return;
         }
@@ -100,7 +101,7 @@ impl Fluid {
         self.now_ns = now_ns;
     }
 
-    /// Gives each flow its rate.
+    /// Computes the rate of each flow.
     fn rate(&mut self) {
         if self.is_rated {
             return;
@@ -135,35 +136,36 @@ impl Fluid {
     }
 }
 
-/// One after another what an engine is to transfer.
+/// The transfers of an engine, one after another.
 #[derive(Clone, Debug, Default)]
 pub struct TransferQueue {
-    /// When the engine has its commands.
+    /// The time at which the engine has its commands.
     pub ready_ns: f64,
-    /// Bytes, and the resources that they pass.
+    /// Bytes, and the resources that they use.
     pub flows: Vec<(f64, Vec<u32>)>,
 }
 
-/// When a transfer began and was over.
+/// Start and end of a transfer.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TransferTime {
-    /// From here on bytes move.
+    /// The first byte leaves.
     pub start_ns: f64,
-    /// All of them are there.
+    /// The last byte has arrived.
     pub end_ns: f64,
 }
 
-/// Runs all queues from time 0 on; for each queue the times of its transfers.
+/// Runs all queues from time 0 on and returns the times of the transfers of each queue.
 ///
-/// Each engine begins with its next transfer `gap_ns` after it took the one before off its queue or
-/// ended it; none is faster than `fastest` bytes a nanosecond.
+/// Each engine starts its first transfer `gap_ns` after it has its commands, and each other one
+/// `gap_ns` after the end of the one before. No transfer is faster than `fastest` bytes per
+/// nanosecond.
 pub fn run(
     queues: &[TransferQueue], capacity: Vec<f64>, fastest: f64, gap_ns: f64,
 ) -> Vec<Vec<TransferTime>> {
     let mut fluid = Fluid::new(capacity);
-    let mut spans: Vec<Vec<TransferTime>> =
+    let mut times: Vec<Vec<TransferTime>> =
         queues.iter().map(|queue| Vec::with_capacity(queue.flows.len())).collect();
-    // When each engine starts its next transfer: none while one is under way.
+    // The next start of each engine; `None` during a transfer.
     let mut starts: Vec<Option<f64>> = queues
         .iter()
         .map(|queue| (!queue.flows.is_empty()).then_some(queue.ready_ns + gap_ns))
@@ -173,23 +175,23 @@ pub fn run(
     loop {
         let start = starts.iter().flatten().copied().reduce(f64::min);
         let next = start.into_iter().chain(fluid.next_end()).reduce(f64::min);
-        let Some(now_ns) = next else { return spans };
+        let Some(now_ns) = next else { return times };
         fluid.advance(now_ns, &mut ended);
         for flow in ended.drain(..) {
             let engine = engine_of[flow];
-            if let Some(span) = spans[engine].last_mut() {
-                span.end_ns = now_ns;
+            if let Some(time) = times[engine].last_mut() {
+                time.end_ns = now_ns;
             }
-            let more = spans[engine].len() < queues[engine].flows.len();
+            let more = times[engine].len() < queues[engine].flows.len();
             starts[engine] = more.then_some(now_ns + gap_ns);
         }
         for (engine, queue) in queues.iter().enumerate() {
             if starts[engine].is_some_and(|start| start <= now_ns) {
-                let (bytes, over) = &queue.flows[spans[engine].len()];
+                let (bytes, over) = &queue.flows[times[engine].len()];
                 let flow = fluid.start(now_ns, *bytes, fastest, over.clone());
                 engine_of.resize(engine_of.len().max(flow + 1), 0);
                 engine_of[flow] = engine;
-                spans[engine].push(TransferTime { start_ns: now_ns, end_ns: now_ns });
+                times[engine].push(TransferTime { start_ns: now_ns, end_ns: now_ns });
                 starts[engine] = None;
             }
         }
@@ -208,12 +210,12 @@ mod tests {
     }
 
     fn ends(queues: &[TransferQueue], capacity: &[f64], fastest: f64) -> Vec<f64> {
-        let spans = run(queues, capacity.to_vec(), fastest, 0.0);
-        spans.iter().map(|spans| spans.last().map_or(0.0, |span| span.end_ns.round())).collect()
+        let times = run(queues, capacity.to_vec(), fastest, 0.0);
+        times.iter().map(|times| times.last().map_or(0.0, |time| time.end_ns.round())).collect()
     }
 
     #[test]
-    fn flows_share_what_they_meet() {
+    fn flows_share_resources() {
         // Alone a flow is as fast as a flow can be, two share a link, and the rest is for others.
         assert_eq!(ends(&[queue(&[(400.0, &[0])])], &[5.0], 4.0), [100.0]);
         let two = [queue(&[(400.0, &[0])]), queue(&[(400.0, &[0])])];
@@ -228,12 +230,12 @@ mod tests {
     #[test]
     fn an_engine_transfers_one_after_another() {
         let queues = [queue(&[(40.0, &[0]), (80.0, &[0])]), TransferQueue::default()];
-        let spans = run(&queues, vec![10.0], 4.0, 2.0);
+        let times = run(&queues, vec![10.0], 4.0, 2.0);
         let wanted = [
             TransferTime { start_ns: 2.0, end_ns: 12.0 },
             TransferTime { start_ns: 14.0, end_ns: 34.0 },
         ];
-        assert_eq!(spans, [wanted.to_vec(), Vec::new()]);
+        assert_eq!(times, [wanted.to_vec(), Vec::new()]);
     }
 
     #[test]
@@ -245,10 +247,9 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(200))]
 
-        /// Nobody is faster than its share allows, nothing is lost, and the busiest resource is a
-        /// bound from below.
+        /// No flow exceeds its share, no byte is lost, and the busiest resource is a lower bound.
         #[test]
-        fn no_resource_passes_more_than_it_can(
+        fn no_resource_exceeds_its_capacity(
             given in prop::collection::vec(
                 prop::collection::vec((1_u32..1000, prop::collection::vec(0_u32..4, 1..3)), 0..5),
                 1..6,
@@ -262,20 +263,20 @@ mod tests {
                     flows: flows.iter().map(|(bytes, over)| (f64::from(*bytes), over.clone())).collect(),
                 })
                 .collect();
-            let spans = run(&queues, capacity.clone(), fastest, 0.0);
-            let end = spans.iter().flatten().map(|span| span.end_ns).fold(0.0, f64::max);
+            let times = run(&queues, capacity.clone(), fastest, 0.0);
+            let end = times.iter().flatten().map(|time| time.end_ns).fold(0.0, f64::max);
             for (resource, capacity) in capacity.iter().enumerate() {
                 let passed = queues.iter().flat_map(|queue| &queue.flows).map(|(bytes, over)| {
                     bytes * over.iter().filter(|&&at| at as usize == resource).count() as f64
                 });
                 prop_assert!(passed.sum::<f64>() <= capacity * end * 1.000_001 + 0.01);
             }
-            for (queue, spans) in queues.iter().zip(&spans) {
-                prop_assert_eq!(queue.flows.len(), spans.len());
-                for ((bytes, _), span) in queue.flows.iter().zip(spans) {
-                    prop_assert!((span.end_ns - span.start_ns) * fastest >= bytes * 0.999_999 - 0.01);
+            for (queue, times) in queues.iter().zip(&times) {
+                prop_assert_eq!(queue.flows.len(), times.len());
+                for ((bytes, _), time) in queue.flows.iter().zip(times) {
+                    prop_assert!((time.end_ns - time.start_ns) * fastest >= bytes * 0.999_999 - 0.01);
                 }
-                prop_assert!(spans.windows(2).all(|two| two[0].end_ns <= two[1].start_ns));
+                prop_assert!(times.windows(2).all(|two| two[0].end_ns <= two[1].start_ns));
             }
         }
     }

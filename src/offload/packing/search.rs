@@ -1,26 +1,27 @@
-//! Packing by search: takes the best of all other policies, then moves and swaps single puts as
-//! long as the model of flows says that this is faster.
+//! Packing by search: starts from the packings of other policies, then moves and swaps single puts
+//! while that is faster in the model of flows.
 //!
-//! Where Bottom-Left forbids puts in one direction at the same time, the model knows what that
-//! costs: two of them together may be faster than one alone, as a link passes more than an engine
-//! sends. It also weighs the engines that are left alone, and so need not be written to.
+//! Bottom-Left forbids simultaneous puts in one direction. The model has their cost: two of them
+//! together may be faster than one after the other, because a link has a higher rate than an engine.
+//! The model also has the gain of unused engines, whose queues are not written.
 
-use super::{InterfaceModel, Packing, PackingPolicy, Put};
+use super::placement::Packing;
+use super::put::{InterfaceModel, Put};
 
-/// So many transfers are looked at, over all attempts: some milliseconds.
+/// Evaluated transfers over all attempts: some milliseconds.
 const TRANSFERS_MAX: usize = 20_000;
-/// What a change has to gain, in nanoseconds, so that rounding is no reason for one.
+/// The least gain of a change, in nanoseconds, above rounding errors.
 const GAIN_NS: f64 = 1.0;
 
-/// What all other policies do, improved.
-pub(crate) fn best(puts: &[Put], machine: &InterfaceModel) -> Packing {
-    let given = PackingPolicy::ALL.into_iter().filter(|policy| *policy != PackingPolicy::Best);
-    let queues = given.map(|policy| Packing::new(policy, puts, machine).queues);
+/// The best packing found from the queues of other packings.
+pub(crate) fn best(
+    puts: &[Put], machine: &InterfaceModel, starts: impl Iterator<Item = Vec<Vec<usize>>>,
+) -> Packing {
     let mut search = PackingSearch { puts, machine, left: TRANSFERS_MAX / puts.len().max(1) };
     let mut tried: Vec<(f64, Vec<Vec<usize>>)> =
-        queues.map(|queues| (search.time_ns(&queues), queues)).collect();
+        starts.map(|queues| (search.time_ns(&queues), queues)).collect();
     tried.sort_by(|one, two| one.0.total_cmp(&two.0));
-    // From unlike beginnings the search ends in unlike places; the most promising come first.
+    // Different starts lead to different local optima; the fastest starts come first.
     let ends = tried.into_iter().map(|start| search.improved(start));
     let best = ends.min_by(|one, two| one.0.total_cmp(&two.0));
     let queues = best.map_or_else(Vec::new, |(_, queues)| queues);
@@ -30,7 +31,7 @@ pub(crate) fn best(puts: &[Put], machine: &InterfaceModel) -> Packing {
 struct PackingSearch<'a> {
     puts: &'a [Put],
     machine: &'a InterfaceModel,
-    /// So many packings may still be looked at.
+    /// Packings that may still be evaluated.
     left: usize,
 }
 
@@ -44,7 +45,7 @@ impl PackingSearch<'_> {
         packing.predicted_ns(self.puts, self.machine)
     }
 
-    /// Changes one put at a time while that helps.
+    /// Changes one put at a time while that is faster.
     fn improved(&mut self, mut best: TimedQueues) -> TimedQueues {
         while self.left > 0 {
             match self.better(&best) {
@@ -55,14 +56,14 @@ impl PackingSearch<'_> {
         best
     }
 
-    /// The first change found that takes less time.
+    /// The first change that is faster.
     fn better(&mut self, best: &TimedQueues) -> Option<TimedQueues> {
         let (time_ns, queues) = best;
         for engine in 0..queues.len() {
             for at in 0..queues[engine].len() {
                 for to in 0..queues.len() {
-                    for place in 0..=queues[to].len() {
-                        for changed in changes(queues, (engine, at), (to, place)) {
+                    for position in 0..=queues[to].len() {
+                        for changed in changes(queues, (engine, at), (to, position)) {
                             if self.left == 0 {
                                 return None;
                             }
@@ -79,7 +80,7 @@ impl PackingSearch<'_> {
     }
 }
 
-/// The put at one place moved to another, and the two swapped.
+/// The queues with the put at one position moved to another, and with both puts swapped.
 fn changes(
     queues: &[Vec<usize>], from: (usize, usize), to: (usize, usize),
 ) -> impl Iterator<Item = Vec<Vec<usize>>> {
