@@ -1,4 +1,4 @@
-//! How fast datatypes are packed and unpacked, beside loops written by hand for each shape.
+//! Rates of packing and unpacking datatypes, beside hand-written loops for each shape.
 //!
 //! Prints, for each shape, gigabytes of packed data per second: the library, the loop, and their
 //! ratio. Both run on the same memory, one after the other, the best of several passes each.

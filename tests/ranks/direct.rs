@@ -1,5 +1,5 @@
-//! Long messages that the ends copy directly: every way in which a copy by both can go, played by
-//! a device that does what a script says.
+//! Long messages that are copied directly: every result of a split copy, on a device with scripted
+//! results.
 
 use std::sync::{Arc, Mutex};
 
@@ -17,10 +17,10 @@ const LEN: usize = 50_000;
 /// Added to the number of a copy.
 const TICKET: u64 = u64::MAX - 6;
 
-/// How a copy goes: what each end is told when its part is over.
+/// The results of a copy at both ends.
 #[derive(Clone, Copy, Debug)]
 struct Script {
-    /// Whether both ends take part at all; else the receiver reads all of it, or fails to.
+    /// Whether the copy is split; else the receiver reads all of it, or fails.
     jointly: bool,
     receiver: SplitEnd,
     sender: SplitEnd,
@@ -29,10 +29,10 @@ struct Script {
 const SCRIPTS: &[Script] = &[
     Script { jointly: false, receiver: SplitEnd::Completed, sender: SplitEnd::PeerPending },
     Script { jointly: false, receiver: SplitEnd::Failed, sender: SplitEnd::PeerPending },
-    // The sender comes too late, or leaves first.
+    // The sender finds nothing left, or ends first.
     Script { jointly: true, receiver: SplitEnd::Completed, sender: SplitEnd::PeerPending },
     Script { jointly: true, receiver: SplitEnd::Failed, sender: SplitEnd::PeerPending },
-    // The sender has the last piece.
+    // The sender copies the last piece.
     Script { jointly: true, receiver: SplitEnd::PeerPending, sender: SplitEnd::Completed },
     Script { jointly: true, receiver: SplitEnd::PeerPending, sender: SplitEnd::Failed },
 ];
@@ -41,11 +41,11 @@ const SCRIPTS: &[Script] = &[
 struct Scripted {
     inner: Loopback,
     script: Script,
-    /// Where the receiver wants the messages, by their tickets.
+    /// The destinations of the messages, by their tickets.
     into: Arc<Mutex<Vec<Span>>>,
 }
 
-/// Copies the first half of the bytes that `into` has room for, or the second.
+/// Copies the first half of the bytes of `into`, or the second.
 fn copy_half(from: Span, into: Span, second: bool) {
     let half = into.len() / 2;
     let (start, len) = if second { (half, into.len() - half) } else { (0, half) };
@@ -56,7 +56,7 @@ fn copy_half(from: Span, into: Span, second: bool) {
 
 #[allow(unsafe_code)]
 fn span_at(address: u64, len: usize) -> Span {
-    // SAFETY: the buffer of a send that has not ended; the test keeps it.
+    // SAFETY: the buffer of a send that has not completed; the test keeps it.
     unsafe { Span::new(address as *const u8, len) }
 }
 
@@ -136,18 +136,18 @@ fn settle(engines: &mut [Engine<Scripted>]) {
         quiet = if moved == 0 { quiet + 1 } else { 0 };
     }
     for engine in engines {
-        engine.fault().expect("nobody breaks the protocol");
+        engine.fault().expect("no fault");
     }
 }
 
 #[test]
-fn a_long_message_arrives_however_its_copy_goes() {
+fn a_long_message_arrives_with_every_result_of_its_copy() {
     for script in SCRIPTS {
         for (posted_first, capacity) in
             [(true, LEN), (false, LEN), (true, LEN - 7), (false, LEN - 7), (true, LEN + 1)]
         {
             let mut engines = engines(*script);
-            // Two at once: what was said of one must not end the other.
+            // Two at the same time: the result of one must not complete the other.
             let mut data: Vec<Vec<u8>> =
                 (0..2).map(|which| (0..LEN).map(|i| (i * 7 + which) as u8).collect()).collect();
             let mut got = vec![vec![0; capacity]; 2];

@@ -43,12 +43,12 @@ fn settle(engines: &mut [Engine<Loopback>]) {
         quiet = if arrived == 0 { quiet + 1 } else { 0 };
     }
     for engine in engines {
-        engine.fault().expect("nobody breaks the protocol");
+        engine.fault().expect("no fault");
     }
 }
 
 #[test]
-fn every_length_arrives_whole_in_every_mode_expected_or_not() {
+fn every_length_arrives_in_every_mode_expected_or_not() {
     for (len, mode) in [0, 1, 39, 40, 41, 255, 256, 257, 5000, 100_000]
         .into_iter()
         .flat_map(|len| [(len, Mode::Standard), (len, Mode::Synchronous)])
@@ -84,7 +84,7 @@ fn every_length_arrives_whole_in_every_mode_expected_or_not() {
 
 #[test]
 fn up_to_the_eager_limit_a_send_is_complete_before_it_is_received() {
-    // Up to 40 bytes fit beside an envelope, more than 256 into no packet of this device.
+    // This device sends up to 40 bytes inline and up to 256 bytes in a packet.
     for (limit, longest) in [(0, 40), (100, 100), (256, 256), (1 << 20, 256)] {
         for len in [longest, longest + 1] {
             let mut engines = engines(2);
@@ -104,7 +104,7 @@ fn up_to_the_eager_limit_a_send_is_complete_before_it_is_received() {
 }
 
 #[test]
-fn a_message_too_long_is_cut_and_said_so() {
+fn a_message_longer_than_the_buffer_is_truncated_with_an_error() {
     for len in [41, 300, 50_000] {
         let mut engines = engines(2);
         let mut got = vec![9; 20];
@@ -124,7 +124,7 @@ fn a_cancelled_receive_matches_nothing() {
     let (mut lost, mut got) = (vec![0; 4], vec![0; 4]);
     let cancelled = engines[1].receive(from(0, 1), room(&mut lost));
     engines[1].cancel(cancelled);
-    assert!(engines[1].take_completion(cancelled).expect("over").cancelled);
+    assert!(engines[1].take_completion(cancelled).expect("completed").cancelled);
     engines[0].send(1, envelope(0, 1), Memory::owned(vec![5; 4]), Mode::Standard);
     let receive = engines[1].receive(from(0, 1), room(&mut got));
     settle(&mut engines);
@@ -133,7 +133,7 @@ fn a_cancelled_receive_matches_nothing() {
 }
 
 #[test]
-fn a_matched_probe_takes_the_message_away() {
+fn a_matched_probe_takes_the_message_out_of_matching() {
     let mut engines = engines(2);
     for (tag, len) in [(1, 10), (1, 2000)] {
         engines[0].send(1, envelope(0, tag), Memory::owned(vec![tag as u8; len]), Mode::Standard);
@@ -154,8 +154,8 @@ fn a_matched_probe_takes_the_message_away() {
     assert_eq!((one, two), (vec![1; 10], vec![1; 2000]));
 }
 
-/// A flood that nobody receives: the payload that the receiver keeps is bounded by the credit,
-/// the rest stays announced, and all of it arrives in order in the end.
+/// Many messages without receives: credit bounds the payload that the receiver keeps, the rest waits
+/// at the sender, and all messages arrive in order.
 #[test]
 fn an_unexpected_flood_is_bounded_and_in_order() {
     let mut engines = engines(2);
@@ -183,8 +183,8 @@ fn an_unexpected_flood_is_bounded_and_in_order() {
     assert!(engines[0].is_drained());
 }
 
-/// Random sends and receives with wildcards between four ranks, in a random order of turns: what
-/// arrives from one source with one tag arrives in order, and everything does.
+/// Random sends and receives with wildcards between four ranks, in a random order of turns: messages
+/// of one source with one tag arrive in order, and all arrive.
 #[test]
 fn random_traffic_keeps_order_and_loses_nothing() {
     for seed in 0..40 {
@@ -224,7 +224,7 @@ fn random_traffic(seed: u64) {
     while received != expected {
         let turn = random.below(RANKS as u64) as usize;
         engines[turn].poll();
-        engines[turn].fault().expect("nobody breaks the protocol");
+        engines[turn].fault().expect("no fault");
         if received[turn] + open[turn].len() < expected[turn] {
             post(&mut engines[turn], &mut open[turn]);
         }

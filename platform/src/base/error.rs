@@ -1,11 +1,11 @@
-//! The one error of all layers: an MPI error class (MPI 5.0 §9.4) and a sentence for people.
+//! The error of all layers: an MPI error class (MPI 5.0 §9.4) with a sentence.
 //!
-//! Whoever first decides which class an error has writes the sentence, with the offending value
-//! in it. The boxed value keeps `Result` one word wide on the paths where nothing goes wrong.
+//! The function that first decides the class writes the sentence, with the offending value. The
+//! error is boxed, so `Result` is one word wide on paths without errors.
 
 use std::fmt;
 
-/// What every fallible function of the library returns.
+/// The result of every fallible function of the library.
 pub type Result<T = (), E = Box<MpiError>> = std::result::Result<T, E>;
 
 /// An error on its way to an error handler.
@@ -13,18 +13,18 @@ pub type Result<T = (), E = Box<MpiError>> = std::result::Result<T, E>;
 pub struct MpiError {
     /// The class, or the user's code that an application callback returned.
     pub code: ErrorCode,
-    /// One sentence without a final stop: what is wrong, with the value that is wrong.
+    /// One sentence without a final stop, with the offending value.
     pub why: String,
 }
 
-/// An error code as C sees it: a class, or a number that the application made up.
+/// An error code of the C interface: a class, or a number of the application.
 ///
-/// Codes of user callbacks pass through unchanged (§7.7.1: "the error code returned").
+/// Codes of user callbacks are passed on unchanged (§7.7.1: "the error code returned").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorCode(pub i32);
 
 impl MpiError {
-    /// Boxes `code` with its explanation.
+    /// An error with `code` and its sentence.
     pub fn new(code: ErrorCode, why: impl Into<String>) -> Box<Self> {
         Box::new(Self { code, why: why.into() })
     }
@@ -56,7 +56,7 @@ macro_rules! classes {
                 match self { $(Self::$name => $c,)* }
             }
 
-            /// What `MPI_Error_string` says of the class itself.
+            /// The text of `MPI_Error_string` for the class.
             pub fn text(self) -> &'static str {
                 match self { $(Self::$name => $text,)* }
             }
@@ -136,7 +136,7 @@ impl ErrorClass {
         Self::ALL.iter().copied().find(|class| *class as i32 == value)
     }
 
-    /// An error of this class, explained by one sentence.
+    /// An error of this class with its sentence.
     pub fn error(self, why: impl Into<String>) -> Box<MpiError> {
         MpiError::new(ErrorCode(self as i32), why)
     }

@@ -1,14 +1,14 @@
 //! Application memory, as an address and never as a Rust reference.
 //!
-//! MPI is handed buffers that C code, other threads or (in one-sided communication) other
-//! processes may touch, so no reference may cover them. [`Span`] is the only thing in the library
-//! that follows such an address. It knows no datatypes: `core::memory` builds those from spans.
+//! C code, other threads or (in one-sided communication) other processes may access the buffers of
+//! MPI calls, so no reference may cover them. [`Span`] is the only type of the library that accesses
+//! memory at such an address. It knows no datatypes; `engine::memory` builds on spans.
 #![allow(unsafe_code)]
 
 use std::ptr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// `len` bytes of memory at an address that the caller of MPI vouched for.
+/// `len` bytes of memory at an address that the caller of MPI guarantees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     address: usize,
@@ -19,12 +19,12 @@ impl Span {
     /// A span of no bytes.
     pub const EMPTY: Self = Self { address: 0, len: 0 };
 
-    /// Takes over the promise that an MPI call makes of its buffer.
+    /// Takes over the guarantee of an MPI call for its buffer.
     ///
     /// # Safety
-    /// Until the operation that it is for has completed, `address .. address + len` must be
-    /// readable, and writable too if the operation receives; and nobody may write it (receive: nor
-    /// read it) at the same time. That is what MPI 5.0 §3.2 and §3.7 demand of a caller.
+    /// Until the operation has completed, `address .. address + len` must be readable, and also
+    /// writable if the operation receives. Nothing else may write it at the same time, and nothing
+    /// else may read it if the operation receives. MPI 5.0 §3.2 and §3.7 require that of a caller.
     #[inline]
     pub unsafe fn new(address: *const u8, len: usize) -> Self {
         Self { address: address as usize, len }
@@ -33,28 +33,28 @@ impl Span {
     /// The span over a slice that the library owns.
     ///
     /// # Safety
-    /// The slice must stay where it is, and unused by others, as long as the span is in use.
+    /// The slice must not move, and nothing else may use it while the span is in use.
     pub unsafe fn of(slice: &mut [u8]) -> Self {
         Self { address: slice.as_mut_ptr() as usize, len: slice.len() }
     }
 
-    /// How many bytes it covers.
+    /// The number of bytes.
     #[inline]
     pub fn len(self) -> usize {
         self.len
     }
 
-    /// Whether it covers nothing.
+    /// Whether there are no bytes.
     pub fn is_empty(self) -> bool {
         self.len == 0
     }
 
-    /// The first byte's address, for a peer or a system call.
+    /// The address of the first byte, for a peer or a system call.
     pub fn address(self) -> usize {
         self.address
     }
 
-    /// Whether some byte is in both.
+    /// Whether some byte is in both spans.
     #[inline]
     pub fn overlaps(self, other: Self) -> bool {
         let gap = other.address.wrapping_sub(self.address);
@@ -62,32 +62,32 @@ impl Span {
         gap < self.len && other.len > 0 || back < other.len && self.len > 0
     }
 
-    /// The part from `start` on, `len` bytes long.
+    /// The `len` bytes from `start` on.
     ///
     /// # Panics
-    /// If that is not inside the span.
+    /// If they are not inside the span.
     #[inline]
     pub fn part(self, start: usize, len: usize) -> Self {
         assert!(start <= self.len && len <= self.len - start);
         Self { address: self.address + start, len }
     }
 
-    /// Copies its bytes from `start` on into `out`, filling it.
+    /// Fills `out` with the bytes from `start` on.
     ///
     /// # Panics
-    /// If the span is shorter than that.
+    /// If the span is shorter.
     #[inline]
     pub fn read(self, start: usize, out: &mut [u8]) {
         let part = self.part(start, out.len());
         // SAFETY: `part` is inside the span, which is readable (`Span::new`); `out` is a Rust
-        // slice that nobody else covers.
+        // slice, borrowed exclusively.
         unsafe { copy(part.address as *const u8, out.as_mut_ptr(), part.len) }
     }
 
-    /// Copies `data` over its bytes from `start` on.
+    /// Copies `data` over the bytes from `start` on.
     ///
     /// # Panics
-    /// If the span is shorter than that.
+    /// If the span is shorter.
     #[inline]
     pub fn write(self, start: usize, data: &[u8]) {
         let part = self.part(start, data.len());
@@ -95,7 +95,7 @@ impl Span {
         unsafe { copy(data.as_ptr(), part.address as *mut u8, part.len) }
     }
 
-    /// Copies its bytes to `to`, of the same length, which has none of them.
+    /// Copies the bytes to `to`, a span of the same length without any of them.
     ///
     /// # Panics
     /// If the lengths differ, or the two overlap.
@@ -106,15 +106,15 @@ impl Span {
         unsafe { copy(self.address as *const u8, to.address as *mut u8, self.len) }
     }
 
-    /// Changes the number of 4 or 8 bytes that it is, atomically, and returns what it was.
+    /// Replaces a number of 4 or 8 bytes atomically, and returns the old number.
     ///
     /// # Panics
-    /// If it has another length or is not aligned.
+    /// If the span has another length or is not aligned.
     pub fn fetch_update(self, new: impl Fn(u64) -> u64) -> u64 {
         assert!(matches!(self.len, 4 | 8) && self.address.is_multiple_of(self.len));
         let order = Ordering::SeqCst;
-        // SAFETY: the span is memory of that size (`Span::new`), aligned as just checked; it is
-        // changed by others, if at all, in the same way.
+        // SAFETY: the span is memory of that size (`Span::new`), aligned as just checked; others
+        // change it only atomically.
         unsafe {
             if self.len == 8 {
                 let number = AtomicU64::from_ptr(self.address as *mut u64);
@@ -127,7 +127,7 @@ impl Span {
         }
     }
 
-    /// Copies its bytes to `to`, of the same length; the two may overlap.
+    /// Copies the bytes to `to`, a span of the same length. The two may overlap.
     ///
     /// # Panics
     /// If the lengths differ.
@@ -138,7 +138,7 @@ impl Span {
     }
 }
 
-/// Copies without a call where the length is that of one number, as it is in small messages.
+/// Copies without a call if the length is that of one number, as in small messages.
 ///
 /// # Safety
 /// As for [`ptr::copy_nonoverlapping`].
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_meet_where_they_share_a_byte() {
+    fn spans_overlap_if_they_share_a_byte() {
         let span = |address, len| Span { address, len };
         for (one, other, expected) in [
             (span(100, 10), span(100, 10), true),

@@ -1,4 +1,4 @@
-//! What every layer may use: errors, peers, spans of memory, the names of settings. Knows nothing of MPI or Linux.
+//! Types for every layer: errors, peers, spans of memory, slabs, settings. Knows no MPI and no Linux.
 
 mod error;
 mod memory;
@@ -11,5 +11,5 @@ pub use memory::Span;
 pub use random::Random;
 pub use slab::Slab;
 
-/// A process of the job, by its rank in the world; devices and the engine know no other name.
+/// A process of the job: its rank in the world. Devices and the engine use no other name.
 pub type Peer = u32;

@@ -1,9 +1,13 @@
-//! A seeded sequence of numbers, for tests, fault injection and simulation: never for secrets.
+//! Seeded pseudorandom numbers for tests, fault injection and simulation; never for secrets.
 //!
 //! SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
 //! OOPSLA 2014. Equal seeds give equal sequences on every machine.
+//!
+//! Not a crate: failing tests print a seed, and recorded results depend on seeds, so the sequence of
+//! a seed must never change. `fastrand` and `rand` do not guarantee the sequences of ranges between
+//! versions. `rand_xoshiro` has this generator, whose five lines are all that it would replace.
 
-/// The state of one sequence.
+/// The state of a sequence.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
@@ -22,8 +26,8 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below `bound`, by multiplication instead of division; the bias is below 2^-32 for
-    /// the bounds of a test.
+    /// A number below `bound`, by multiplication instead of division. The bias is below 2^-32 for
+    /// bounds up to 2^32.
     ///
     /// # Panics
     /// If `bound` is zero.
@@ -32,7 +36,7 @@ impl Random {
         ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// True once in `n` times, on average; never if `n` is zero.
+    /// True once in `n` calls on average; never if `n` is zero.
     pub fn one_in(&mut self, n: u64) -> bool {
         n > 0 && self.below(n) == 0
     }

@@ -1,8 +1,8 @@
-//! Layouts: where the bytes of one element of a datatype lie, flattened for copying.
+//! Layouts: the offsets of the bytes of one element of a datatype, flattened for copying.
 //!
-//! A datatype's type map (MPI 5.0 §5.1) becomes a list of [`StridedRun`]s in packed order. Equal pieces
-//! that lie a fixed stride apart are one run however many they are, and a piece may itself be a
-//! layout, so memory grows with what the constructors were told and never with their counts:
+//! The type map of a datatype (MPI 5.0 §5.1) becomes a list of [`StridedRun`]s in packed order. Any
+//! number of equal pieces at a fixed stride is one run, and a piece may be a layout again. So memory
+//! grows with the number of constructor arguments, not with their values:
 //!
 //! ```text
 //! vector(1000000, 1, 3, DOUBLE)      one run:  1000000 pieces of 8 bytes, stride 24
@@ -10,32 +10,32 @@
 //!                                              of two runs: 4 bytes at 0, 8 bytes at 8
 //! ```
 //!
-//! A layout knows sizes and places. It does not know types, handles or addresses, and it copies
-//! nothing: `core::memory` does. All lengths, offsets and bounds are bytes; "packed" counts only
-//! the bytes of data, in the order of the type map.
+//! A layout knows sizes and offsets. It knows no types, handles or addresses, and it copies nothing
+//! (`engine::memory` does). All lengths, offsets and bounds are in bytes; "packed" counts the bytes
+//! of data, in the order of the type map.
 
 use std::sync::Arc;
 
-/// Child layouts with at most this many runs are copied into the parent instead of referred to:
-/// one level less to walk, at a bounded price in memory.
+/// Child layouts with at most this many runs are copied into the parent instead of referenced: one
+/// level less to walk for a bounded amount of memory.
 const INLINE_RUNS: usize = 4;
 
 /// Deepest nesting by reference of pieces that occur once. Pieces that occur more often at least
-/// double the size, so they add at most 62 further levels; the walk recurses this deep.
+/// double the size, so they add at most 62 levels. The walk recurses to this depth.
 const DEPTH_MAX: u32 = 64;
 
 /// `count` pieces of `len` packed bytes each, `stride` apart, in packed order.
 #[derive(Clone, Debug)]
 pub(crate) struct StridedRun {
-    /// Where the first piece is, counted from the element's address.
+    /// Offset of the first piece from the address of the element.
     pub(crate) offset: isize,
     /// Packed bytes of one piece; never 0.
     pub(crate) len: usize,
-    /// How many pieces; never 0.
+    /// The number of pieces; never 0.
     pub(crate) count: usize,
-    /// From one piece to the next; 0 if there is only one.
+    /// Distance from one piece to the next; 0 for a single piece.
     pub(crate) stride: isize,
-    /// What a piece looks like, if it is not `len` adjacent bytes.
+    /// The layout of a piece; `None` for `len` adjacent bytes.
     pub(crate) nested: Option<Arc<Layout>>,
 }
 
@@ -45,16 +45,16 @@ impl StridedRun {
         self.len * self.count
     }
 
-    /// The run over `count` elements of `layout`, each `extent` after the one before.
+    /// The run of `count` elements of `layout`, `extent` apart.
     ///
-    /// Elements of a single run join it where they can, so that long arrays of simple elements are
-    /// copied by one loop.
+    /// Elements of a single run are merged into it if possible, so that one loop copies long arrays
+    /// of simple elements.
     pub(crate) fn repeated(layout: &Arc<Layout>, count: usize) -> Self {
         let whole = Block { displacement: 0, count, stride: layout.extent, layout };
         whole.as_single_run().unwrap_or_else(|| whole.as_nested_run()).normalized()
     }
 
-    /// Whether the pieces are elements of `layout`, from the address on that offsets count from.
+    /// Whether the pieces are elements of `layout`, the first at offset 0.
     pub(crate) fn repeats(&self, layout: &Arc<Layout>) -> bool {
         let is_piece = match &self.nested {
             Some(inside) => Arc::ptr_eq(inside, layout) && self.offset == 0,
@@ -63,7 +63,7 @@ impl StridedRun {
         is_piece && self.count > 1 && self.stride == layout.extent
     }
 
-    /// Adjacent pieces are one longer piece; a single piece has no stride.
+    /// The normal form: adjacent pieces are one longer piece, and a single piece has no stride.
     fn normalized(mut self) -> Self {
         if self.nested.is_none() && self.count > 1 && self.stride == self.len as isize {
             self.len *= self.count;
@@ -75,13 +75,13 @@ impl StridedRun {
         self
     }
 
-    /// Whether `next` starts where this ends, both being adjacent bytes.
+    /// Whether both runs are one piece of adjacent bytes, and `next` starts at the end of this one.
     fn is_adjacent_to(&self, next: &Self) -> bool {
         let plain = |run: &Self| run.nested.is_none() && run.count == 1;
         plain(self) && plain(next) && self.offset + self.len as isize == next.offset
     }
 
-    /// The two as one run, if `next` goes on with equal pieces at the same stride.
+    /// Both runs as one, if `next` continues with equal pieces at the same stride.
     fn merged(&self, next: &Self) -> Option<Self> {
         let same_inside = match (&self.nested, &next.nested) {
             (None, None) => true,
@@ -99,17 +99,17 @@ impl StridedRun {
     }
 }
 
-/// `count` elements of `layout`, the first at `displacement`, `stride` apart: what every
-/// constructor of datatypes is made of.
+/// `count` elements of `layout`, the first at `displacement`, `stride` apart: the argument of every
+/// datatype constructor.
 #[derive(Clone, Copy, Debug)]
 pub struct Block<'a> {
-    /// Where the first element is.
+    /// Offset of the first element.
     pub displacement: isize,
-    /// How many elements.
+    /// The number of elements.
     pub count: usize,
-    /// From one element to the next.
+    /// Distance from one element to the next.
     pub stride: isize,
-    /// What an element looks like.
+    /// The layout of an element.
     pub layout: &'a Arc<Layout>,
 }
 
@@ -119,14 +119,14 @@ impl<'a> Block<'a> {
         Self { displacement, count, stride: layout.extent, layout }
     }
 
-    /// The lowest and the highest place of an element; none if that is no address.
+    /// The lowest and the highest offset of an element; `None` on overflow.
     fn offset_bounds(&self) -> Option<(isize, isize)> {
         let last = isize::try_from(self.count - 1).ok()?.checked_mul(self.stride)?;
         let far = self.displacement.checked_add(last)?;
         Some((far.min(self.displacement), far.max(self.displacement)))
     }
 
-    /// The block as one run that does not refer to the layout, if its bytes are that regular.
+    /// The block as one run without a reference to the layout, if its bytes are regular enough.
     fn as_single_run(&self) -> Option<StridedRun> {
         let [run] = &*self.layout.runs else { return None };
         let offset = self.displacement.wrapping_add(run.offset);
@@ -146,7 +146,7 @@ impl<'a> Block<'a> {
         })
     }
 
-    /// The block as one run of pieces that are the layout.
+    /// The block as one run of pieces with this layout.
     fn as_nested_run(&self) -> StridedRun {
         StridedRun {
             offset: self.displacement,
@@ -158,7 +158,7 @@ impl<'a> Block<'a> {
     }
 }
 
-/// Where the bytes of one element lie; see the module's description.
+/// The offsets of the bytes of one element.
 #[derive(Clone, Debug)]
 pub struct Layout {
     size: usize,
@@ -166,20 +166,20 @@ pub struct Layout {
     extent: isize,
     true_lb: isize,
     true_extent: isize,
-    /// What the address of an element is expected to be a multiple of.
+    /// Required alignment of the address of an element.
     alignment: usize,
-    /// Whether `lb` and `extent` were given (§5.1.7, markers) and not derived from the data.
+    /// Whether `lb` and `extent` were given (§5.1.7, markers) instead of derived from the data.
     has_markers: bool,
     depth: u32,
     flat: bool,
     dense: bool,
     runs: Box<[StridedRun]>,
-    /// For each run the packed offset at which it begins.
+    /// The packed offset of each run.
     starts: Box<[usize]>,
 }
 
 impl Layout {
-    /// `size` adjacent bytes at offset 0 that may lie anywhere.
+    /// `size` adjacent bytes at offset 0, at any address.
     pub fn dense(size: usize) -> Self {
         Self::aligned(size, 1)
     }
@@ -208,10 +208,11 @@ impl Layout {
         }
     }
 
-    /// The blocks in this order; `None` if a size or a bound does not fit an address.
+    /// The blocks in this order; `None` if a size or a bound overflows.
     ///
-    /// Lower and upper bound follow §5.1.7: markers of the parts win, else the data decides and
-    /// the extent is rounded up to the strictest alignment of the parts.
+    /// Lower and upper bound follow §5.1.7: they are those of the markers of the parts, if there are
+    /// any; else those of the data, with the extent rounded up to the strictest alignment of the
+    /// parts.
     pub fn join<'a>(blocks: impl IntoIterator<Item = Block<'a>>) -> Option<Self> {
         let mut builder = LayoutBuilder::default();
         for block in blocks {
@@ -226,7 +227,7 @@ impl Layout {
         Some(Self { lb, extent, has_markers: true, ..self.clone() }.completed())
     }
 
-    /// Packed bytes.
+    /// The number of packed bytes.
     #[inline]
     pub(crate) fn size(&self) -> usize {
         self.size
@@ -242,7 +243,7 @@ impl Layout {
         self.lb + self.extent
     }
 
-    /// From the lower bound to the upper: the distance between elements of an array.
+    /// Distance from the lower to the upper bound, which is the distance between array elements.
     pub(crate) fn extent(&self) -> isize {
         self.extent
     }
@@ -252,12 +253,12 @@ impl Layout {
         self.true_lb
     }
 
-    /// From the lowest byte of data to the end of the highest.
+    /// Distance from the lowest byte of data to the end of the highest.
     pub fn true_extent(&self) -> isize {
         self.true_extent
     }
 
-    /// What the address of an element is expected to be a multiple of.
+    /// Required alignment of the address of an element.
     pub(crate) fn alignment(&self) -> usize {
         self.alignment
     }
@@ -267,13 +268,13 @@ impl Layout {
         &self.runs
     }
 
-    /// Whether an array of it is one block of adjacent bytes that starts at the array's address.
+    /// Whether an array of elements is adjacent bytes from the address of the array on.
     #[inline]
     pub(crate) fn is_dense(&self) -> bool {
         self.dense
     }
 
-    /// With what follows from the rest.
+    /// Sets the fields that follow from others.
     fn completed(self) -> Self {
         let dense = self.lb == 0
             && self.extent == self.size as isize
@@ -281,7 +282,7 @@ impl Layout {
         Self { dense, ..self }
     }
 
-    /// The offset of its bytes, if they are adjacent (and there are any).
+    /// The offset of the bytes, if they are adjacent and not empty.
     pub(crate) fn contiguous(&self) -> Option<isize> {
         match &*self.runs {
             [run] if run.count == 1 && run.nested.is_none() => Some(run.offset),
@@ -294,12 +295,12 @@ impl Layout {
         self.flat
     }
 
-    /// Whether it is one run of pieces of adjacent bytes, as in a row of a matrix's columns.
+    /// Whether the layout is one run of adjacent bytes, as in a column of a matrix.
     pub(crate) fn is_row(&self) -> bool {
         matches!(&*self.runs, [run] if run.nested.is_none())
     }
 
-    /// The run that has the packed byte `position`, and how far into the run that byte is.
+    /// The index of the run with the packed byte `position`, and the offset of that byte in the run.
     ///
     /// `position` must be less than the size.
     pub(crate) fn seek(&self, position: usize) -> (usize, usize) {
@@ -313,9 +314,9 @@ impl Layout {
 #[derive(Default)]
 struct LayoutBuilder {
     size: usize,
-    /// Lowest and highest bound among the parts that have markers.
+    /// Lowest and highest bound of the parts with markers.
     markers: Option<(isize, isize)>,
-    /// Lowest byte of data and the end of the highest.
+    /// The lowest byte of data and the end of the highest.
     data: Option<(isize, isize)>,
     alignment: usize,
     depth: u32,
@@ -356,9 +357,9 @@ impl LayoutBuilder {
         {
             self.depth = self.depth.max(block.layout.depth);
             for index in 0..block.count as isize {
-                let place = block.displacement + index * block.stride;
+                let start = block.displacement + index * block.stride;
                 for run in runs {
-                    self.push(StridedRun { offset: place + run.offset, ..run.clone() });
+                    self.push(StridedRun { offset: start + run.offset, ..run.clone() });
                 }
             }
         } else {
@@ -408,22 +409,22 @@ impl LayoutBuilder {
     }
 }
 
-/// Makes one run of neighbours with equal pieces at a fixed stride.
+/// Merges successive runs with equal pieces at a fixed stride.
 ///
-/// A pass of its own, after all adjacent bytes have been merged: otherwise the first two of many
-/// equal blocks would be joined before their neighbours made them longer.
+/// This is a separate pass after all adjacent bytes have been merged. Otherwise the first two of
+/// many equal blocks would be merged before adjacent bytes made them longer.
 fn coalesced(runs: Vec<StridedRun>) -> Box<[StridedRun]> {
-    let mut joined: Vec<StridedRun> = Vec::new();
+    let mut merged: Vec<StridedRun> = Vec::new();
     for run in runs {
-        match joined.last_mut() {
+        match merged.last_mut() {
             Some(last) => match last.merged(&run) {
                 Some(both) => *last = both,
-                None => joined.push(run),
+                None => merged.push(run),
             },
-            None => joined.push(run),
+            None => merged.push(run),
         }
     }
-    joined.into()
+    merged.into()
 }
 
 fn widened(bounds: Option<(isize, isize)>, (low, high): (isize, isize)) -> (isize, isize) {

@@ -6,8 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::engine::memory::layout::Block;
 
-/// A datatype as the standard describes it, to be flattened by the code under test and by
-/// `TypeMap::of`.
+/// A datatype as in the standard, which the code under test and `TypeMap::of` flatten.
 #[derive(Clone, Debug)]
 enum Tree {
     Basic { size: usize, alignment: usize },
@@ -96,7 +95,7 @@ fn trees() -> impl Strategy<Value = Tree> {
         let regular = (1..6usize, 0..3usize, -9..9isize, inner.clone());
         prop_oneof![
             prop::collection::vec(block, 0..5).prop_map(Tree::Join),
-            // Blocks of equal shape at regular places, as coalescing likes them.
+            // Equal blocks at regular offsets, which are merged.
             regular.prop_map(|(blocks, count, step, part)| {
                 let extent = layout(&part).extent();
                 let at = |index| index as isize * step * 4;
@@ -112,8 +111,8 @@ fn trees() -> impl Strategy<Value = Tree> {
     })
 }
 
-/// Memory for `count` elements: all bytes that they touch, in packed order, as indices into a
-/// vector, with the vector's length and the index of the address 0.
+/// Memory for `count` elements: the indices of their bytes in a vector, in packed order, with the
+/// length of the vector and the index of offset 0.
 fn places(map: &TypeMap, count: usize) -> (Vec<usize>, usize, isize) {
     let (lb, ub) = map.bounds();
     let mut all = TypeMap::default();
@@ -147,7 +146,7 @@ proptest! {
         let mut user: Vec<u8> = (0..len).map(|index| (index * 7 + index / 256) as u8).collect();
         let expected: Vec<u8> = places.iter().map(|place| user[*place]).collect();
         let base = user.as_mut_ptr().wrapping_offset(zero);
-        // SAFETY: `places` made room for every byte of the elements.
+        // SAFETY: `places` computed a length that has every byte of the elements.
         let memory = unsafe { Memory::new(base, count, &layout(&tree)) };
         prop_assert_eq!(memory.len(), expected.len());
         let mut packed = vec![0; expected.len()];
@@ -171,19 +170,19 @@ proptest! {
         places.iter().for_each(|place| written[*place] += 1);
         let mut user = vec![0; len];
         let base = user.as_mut_ptr().wrapping_offset(zero);
-        // SAFETY: `places` made room for every byte of the elements.
+        // SAFETY: `places` computed a length that has every byte of the elements.
         let mut memory = unsafe { Memory::new(base, count, &layout(&tree)) };
         for (from, to) in parts(&cuts, data.len()) {
             memory.unpack(from, &data[from..to]);
         }
-        // A receive into overlapping entries is an error of the caller (§5.1.11): which one
-        // comes last is nobody's business.
+        // A receive into overlapping entries is an error of the caller (§5.1.11): either may come
+        // last.
         let differs = |index: &usize| written[*index] < 2 && user[*index] != expected[*index];
         prop_assert_eq!((0..len).find(differs), None);
     }
 }
 
-/// `0..len` cut at the given fractions, in order.
+/// `0..len` split at the given fractions, in order.
 fn parts(cuts: &[f64], len: usize) -> Vec<(usize, usize)> {
     let mut points: Vec<usize> = cuts.iter().map(|cut| (cut * len as f64) as usize).collect();
     points.extend([0, len]);

@@ -1,9 +1,9 @@
 //! Long messages without packets: the receiver reads the sender's memory, or both ends copy.
 //!
-//! The receiver decides, because it knows both ends. A split copy begins with a packet that asks
-//! the sender to assist; then the receiver copies from the front as long as anything is left. A
-//! busy sender finds nothing left to copy. Neither waits for the other (`rendezvous` has the
-//! packets). A message that cannot be copied directly travels in packets.
+//! The receiver decides, because it knows both ends. A split copy begins with a request to the
+//! sender; then the receiver copies from the front while any bytes are left. A busy sender finds no
+//! bytes left. Neither waits for the other (`rendezvous` has the packets). A message that cannot be
+//! copied directly travels in packets.
 
 use crate::device::{Device, SplitEnd};
 use crate::engine::point_to_point::PointToPoint;
@@ -85,8 +85,8 @@ impl<D: Device> PointToPoint<D> {
         split.map_or(SplitEnd::Failed, |split| split.read_split(from, ticket, address, into))
     }
 
-    /// Copies what is left of a message into the buffer of its receiver. The send may have
-    /// completed in the meantime.
+    /// Copies the rest of a message into the buffer of its receiver. The send may have completed in
+    /// the meantime.
     fn assist_copy(&mut self, CopyAssist { to, sender, receiver, ticket }: CopyAssist) {
         let operation = self.protocol.operations.get(sender).map(|operation| &operation.state);
         let Some(OperationState::Send(send)) = operation else { return };

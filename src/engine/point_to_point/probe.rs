@@ -1,4 +1,4 @@
-//! Probes: unexpected messages, looked at or taken out of matching (MPI 5.0 §3.8).
+//! Probes: queries for unexpected messages, with or without taking them (MPI 5.0 §3.8).
 
 use crate::device::Device;
 use crate::engine::point_to_point::PointToPoint;

@@ -297,8 +297,8 @@ impl MessageProtocol {
             self.events += 1;
             let Completion { source, tag, bytes, cancelled, error } = completion;
             operation.state = OperationState::Complete(Completion::default());
-            // Field by field: a copy of the whole would read, as one piece, what was just written
-            // in parts, and wait until the parts have left the processor's store buffer.
+            // Field by field. A copy of the whole would load in one piece the bytes that were just
+            // stored in parts, and stall until the parts have left the store buffer.
             if let OperationState::Complete(end) = &mut operation.state {
                 (end.source, end.tag, end.bytes) = (source, tag, bytes);
                 (end.cancelled, end.error) = (cancelled, error);

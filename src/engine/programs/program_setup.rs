@@ -1,15 +1,15 @@
-//! Making programs for the device: what a rank does alone, and what it tells the ranks that its
-//! program names.
+//! The setup of a program: from a schedule to an operation that the device runs (`offloaded`).
 //!
 //! ```text
-//!   draft ──grants──> provide ──places──> load ──> an operation that the device runs (`offloaded`)
+//!   begin ──grant exchange──> reserve ──target exchange──> load
 //! ```
 //!
-//! Grants and places are what `offload` says they are. With each place go the keys of its counter,
-//! one for each tank, and that of its buffer; with 0 for each that this rank could not provide, as
-//! the others wait for as many numbers whatever happens here. What went wrong is told at the end.
+//! `offload::compile` defines grants and arrival targets. Each target is sent with the keys of its
+//! counter, one for each tank, and with the key of its buffer. A key is 0 if this rank could not
+//! reserve it: the peers expect a fixed number of words. The first failure is kept and returned by
+//! `load`.
 //!
-//! All numbers are little-endian; messages have their own labels beside those of the schedule.
+//! All words are little-endian. The exchanges have their own labels, which schedules do not use.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -29,22 +29,21 @@ use crate::offload::{
 };
 use platform::base::{ErrorClass, MpiError, Peer, Result};
 
-/// The labels of the two exchanges, which no algorithm has so many rounds to use.
+/// The labels of the two exchanges. No algorithm has so many rounds.
 const GRANTS_LABEL: u16 = u16::MAX - 1;
 const TARGETS_LABEL: u16 = u16::MAX;
 
-/// What is granted to a message that needs no ready-to-receive.
+/// The grant of a message that needs no ready-to-receive.
 const NO_GROUP: u16 = u16::MAX;
 
-/// Numbers that go with a place: two counters and a buffer.
+/// Keys of a target: two counters and a buffer.
 const KEYS: usize = 3;
-/// Bytes of a place with its keys in a message.
+/// Bytes of a target with its keys in a message.
 const TARGET_BYTES: usize = (ArrivalTarget::WORDS + KEYS) * 8;
 
-/// What was to be made, for a run by messages, and why it was not.
+/// The launch, to be run by messages, and the reason.
 pub(crate) type SetupError<Why> = Box<(Launch, Why)>;
 
-/// An operation whose program is being made.
 pub(crate) struct ProgramSetup {
     launch: Launch,
     draft: Draft,
@@ -52,23 +51,23 @@ pub(crate) struct ProgramSetup {
     packed: Vec<PackedBuffer>,
     scratch: Vec<OwnedBytes>,
     reserved: ReservedResources,
-    /// How many places each peer waits for, in their order.
+    /// The number of targets that each peer expects, in the order of the peers.
     targets_due: Vec<usize>,
-    /// What went wrong first.
+    /// The first failure.
     failed: Option<Box<MpiError>>,
 }
 
 impl std::fmt::Debug for ProgramSetup {
     fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        to.debug_struct("Linking").field("plan", &self.launch.plan).finish_non_exhaustive()
+        to.debug_struct("ProgramSetup").field("plan", &self.launch.plan).finish_non_exhaustive()
     }
 }
 
 impl ProgramSetup {
-    /// What this rank can know by itself.
+    /// The part that needs no communication.
     ///
     /// # Errors
-    /// Why its schedule cannot be a program, with the launch.
+    /// The launch, and why its schedule cannot be a program.
     fn draft(mut launch: Launch, rules: &Rules) -> Result<Self, SetupError<String>> {
         let schedule = Arc::clone(&launch.plan.schedule);
         let draft = match Draft::new(&schedule, rules) {
@@ -87,7 +86,7 @@ impl ProgramSetup {
         })
     }
 
-    /// The exchange of grants.
+    /// The exchange of grants, as a run.
     pub(crate) fn grant_exchange(&self) -> Launch {
         let send = |peer| (peer, encode(self.draft.grants_to(peer), u16::to_le_bytes));
         let receive = |peer| (peer, size_of::<u16>() * self.draft.grants_due(peer));
@@ -96,7 +95,7 @@ impl ProgramSetup {
         self.exchange(GRANTS_LABEL, sends, receives)
     }
 
-    /// Notes what that brought.
+    /// Takes the results of [`ProgramSetup::grant_exchange`].
     pub(crate) fn take_grants(&mut self, received: &[Memory]) {
         let received = received.iter().map(|memory| decode(memory, u16::from_le_bytes));
         let destinations: Vec<u32> = self.draft.destinations().collect();
@@ -111,75 +110,79 @@ impl ProgramSetup {
         }
     }
 
-    /// The exchange of places.
+    /// The exchange of arrival targets, as a run.
     pub(crate) fn target_exchange(&self) -> Launch {
         let peers = self.draft.peers();
         let send = |(peer, due): (&u32, &usize)| {
             if self.failed.is_some() {
                 return (*peer, vec![0; TARGET_BYTES * due]);
             }
-            let places = self.draft.targets_to(*peer).into_iter();
-            (*peer, encode(places.flat_map(|place| self.target_words(place)), u64::to_le_bytes))
+            let targets = self.draft.targets_to(*peer).into_iter();
+            let words = targets.flat_map(|target| self.target_words(target));
+            (*peer, encode(words, u64::to_le_bytes))
         };
         let receive = |peer: &u32| (*peer, TARGET_BYTES * self.draft.targets_due(*peer));
         let sends = peers.iter().zip(&self.targets_due).map(send).collect();
         self.exchange(TARGETS_LABEL, sends, peers.iter().map(receive).collect())
     }
 
-    /// A place and its keys.
-    fn target_words(&self, place: ArrivalTarget) -> Vec<u64> {
+    /// A target and its keys.
+    fn target_words(&self, target: ArrivalTarget) -> Vec<u64> {
         let counters = usize::from(self.draft.counters());
         let counter = |tank: usize| {
-            let index = tank * counters + usize::from(place.signal.counter);
+            let index = tank * counters + usize::from(target.signal.counter);
             let key = self.reserved.counters.get(index).filter(|_| tank < self.tanks);
             key.map_or(0, |key| key.0)
         };
         let mut keys = self.reserved.keys.iter();
-        let key = keys.find(|(buffer, _)| *buffer == place.into.buffer).map_or(0, |(_, key)| key.0);
-        let words = place.to_words().into_iter();
+        let key =
+            keys.find(|(buffer, _)| *buffer == target.into.buffer).map_or(0, |(_, key)| key.0);
+        let words = target.to_words().into_iter();
         words.chain([counter(0), counter(1), key]).collect()
     }
 
-    /// Notes the places at a peer, and what their names stand for.
+    /// Takes the targets of a peer and binds their names to keys.
     fn take_targets(&mut self, rank: u32, words: &[u64]) -> PeerBinding {
         let tanks = self.tanks;
-        let (mut places, mut buffers) = (Vec::new(), Vec::new());
+        let (mut targets, mut buffers) = (Vec::new(), Vec::new());
         let mut counters: [Vec<CounterKey>; 2] = Default::default();
         for record in words.chunks_exact(ArrivalTarget::WORDS + KEYS) {
-            let (place, keys) = record.split_at(ArrivalTarget::WORDS);
-            let place =
-                place.try_into().map_err(|_| String::new()).and_then(ArrivalTarget::from_words);
-            let place = match place {
-                Ok(place) => place,
+            let (target, keys) = record.split_at(ArrivalTarget::WORDS);
+            let target =
+                target.try_into().map_err(|_| String::new()).and_then(ArrivalTarget::from_words);
+            let target = match target {
+                Ok(target) => target,
                 Err(why) => {
                     record_failure(&mut self.failed, Err(why));
                     continue;
                 }
             };
-            let at = usize::from(place.signal.counter);
+            let at = usize::from(target.signal.counter);
             for (tank, key) in counters.iter_mut().zip(keys) {
                 if tank.len() <= at {
                     tank.resize(at + 1, CounterKey(0));
                 }
                 tank[at] = CounterKey(*key);
             }
-            let (buffer, key) = (place.into.buffer, MemoryKey(keys[2]));
-            if keys[..tanks].contains(&0) || place.into.len > 0 && key.0 == 0 {
-                let why = format!("rank {rank} has no memory or counters that peers may use");
+            let (buffer, key) = (target.into.buffer, MemoryKey(keys[2]));
+            if keys[..tanks].contains(&0) || target.into.len > 0 && key.0 == 0 {
+                let why =
+                    format!("rank {rank} has reserved no memory or no counters for its peers");
                 record_failure(&mut self.failed, Err(why));
             }
-            if place.into.len > 0 && !buffers.contains(&(buffer, key)) {
+            if target.into.len > 0 && !buffers.contains(&(buffer, key)) {
                 buffers.push((buffer, key));
             }
-            places.push(place);
+            targets.push(target);
         }
-        let taken = self.draft.take_targets(rank, places);
+        let taken = self.draft.take_targets(rank, targets);
         record_failure(&mut self.failed, taken);
         let counters = counters.into_iter().take(tanks).flatten().collect();
         PeerBinding { rank, peer: self.launch.members.peer(rank), counters, buffers }
     }
 
-    /// Messages to some ranks, and of so many bytes from some: buffers `0..` in that order.
+    /// A run of `sends`, messages to ranks, and of `receives`, lengths of messages from ranks. Its
+    /// buffers are those of the receives, then those of the sends.
     fn exchange(
         &self, label: u16, sends: Vec<(u32, Vec<u8>)>, receives: Vec<(u32, usize)>,
     ) -> Launch {
@@ -344,7 +347,7 @@ fn with_interface_arithmetic(
     }
 }
 
-/// Gives scattered memory a place for its bytes while an operation is under way.
+/// Replaces scattered memory in the table of buffers by adjacent bytes.
 fn pack_all(plan: &mut RunPlan) -> Vec<PackedBuffer> {
     let RunPlan { schedule, buffers, .. } = plan;
     let mut all = Vec::new();
@@ -359,12 +362,12 @@ fn pack_all(plan: &mut RunPlan) -> Vec<PackedBuffer> {
     all
 }
 
-/// The bytes of a buffer that steps read, and those that they write.
+/// The bytes of a buffer that steps read, and the bytes that steps write.
 fn accesses(schedule: &Schedule, buffer: Buffer) -> [Vec<Range<usize>>; 2] {
     let mut accesses = [Vec::new(), Vec::new()];
     for Step { action, .. } in schedule.steps() {
         let (read, written) = action.regions();
-        // What is combined with another operand is read, too.
+        // The result of a reduction is its second operand, too.
         let combined = matches!(action, StepAction::Reduce { .. }).then_some(written).flatten();
         let to = |region: &Region| region.buffer == buffer && region.len > 0;
         let [reads, writes] = &mut accesses;
@@ -381,17 +384,17 @@ fn range(region: Region) -> Range<usize> {
 /// The same bytes in as few ranges as possible, ascending.
 fn merge_ranges(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
     ranges.sort_unstable_by_key(|range| range.start);
-    let mut joined: Vec<Range<usize>> = Vec::new();
+    let mut merged: Vec<Range<usize>> = Vec::new();
     for range in ranges {
-        match joined.last_mut().filter(|last| range.start <= last.end) {
+        match merged.last_mut().filter(|last| range.start <= last.end) {
             Some(last) => last.end = last.end.max(range.end),
-            None => joined.push(range),
+            None => merged.push(range),
         }
     }
-    joined
+    merged
 }
 
-/// How many groups of messages there are in a list of grants.
+/// The number of groups in a list of grants.
 fn groups(grants: &[u16]) -> usize {
     let last = grants.iter().filter(|group| **group != NO_GROUP).max();
     last.map_or(0, |last| usize::from(*last) + 1)
@@ -425,12 +428,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_that_touch_are_one() {
+    fn adjacent_ranges_are_merged() {
         assert_eq!(merge_ranges(vec![4..6, 0..2, 2..3, 5..9, 12..13]), [0..3, 4..9, 12..13]);
     }
 
     #[test]
-    fn an_operand_that_is_combined_is_read_and_written() {
+    fn the_result_of_a_reduction_is_read_and_written() {
         let mut plan = ScheduleBuilder::new();
         let (one, two) = (Buffer::User(0), Buffer::User(1));
         let first = plan.receive(1, one.region(0, 8), 1, &[]);
@@ -442,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_a_message_read_back() {
+    fn decoded_numbers_are_the_encoded_ones() {
         let memory = Memory::owned(encode([1, 0xfffe], u16::to_le_bytes));
         assert_eq!(decode(&memory, u16::from_le_bytes), [1, 0xfffe]);
     }
