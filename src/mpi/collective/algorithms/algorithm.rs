@@ -1,10 +1,10 @@
-//! What an algorithm is to those who choose among several: a name, what it costs, and the schedule
-//! that it makes.
+//! Description of an algorithm for the selection: name, cost and schedule.
 //!
-//! Each file of an algorithm has a constant of type [`Algorithm`], named after its operation if it
-//! serves several; [`registry`](crate::mpi::collective::selection::registry) lists them. The text of the file states the same
-//! cost in words. `tests/schedules/costs.rs` compares what is claimed with the schedules of all
-//! ranks, for every algorithm that is listed.
+//! The file of each algorithm has a constant of type [`Algorithm`], named after its operation if
+//! the file serves several operations. [`registry`](crate::mpi::collective::selection::registry)
+//! lists the constants. The file's documentation states the same cost in words.
+//! `tests/schedules/costs.rs` compares the stated costs with the schedules of all ranks, for every
+//! listed algorithm.
 
 use super::{
     Allreduce, Bcast, BlockPairs, RankBlocks, Reduce, ReduceScatter, Rooted, RootedBlocks, Scan,
@@ -12,83 +12,84 @@ use super::{
 };
 use crate::offload::Schedule;
 
-/// One way to do a collective operation with arguments of type `A`.
+/// An algorithm for a collective operation with arguments of type `A`.
 pub struct Algorithm<A: Arguments> {
-    /// What it is called in settings: lower-case words joined by `_`.
+    /// Name in settings: lower-case words joined by `_`.
     pub name: &'static str,
-    /// What it does, in a few words without a full stop.
+    /// Short description, without a full stop.
     pub about: &'static str,
-    /// Whether it can do this at all.
+    /// Whether the algorithm supports this call.
     pub fits: fn(Shape, A::Borrowed<'_>) -> bool,
-    /// What it costs.
+    /// Cost of a call.
     pub cost: fn(Shape, A::Borrowed<'_>) -> Cost,
-    /// The part of a rank.
+    /// Schedule of a rank.
     pub schedule: fn(Shape, u32, A::Borrowed<'_>) -> Schedule,
-    /// The same with segments of a given length, if it cuts what it moves.
+    /// The segmented form, if the algorithm divides messages into segments.
     pub segmented: Option<Segmented<A>>,
 }
 
-/// An algorithm that cuts what it moves into segments, with their length as last argument: bytes,
-/// whole elements, at least 1.
+/// The segmented form of an algorithm. The last argument is the segment length in bytes: whole
+/// elements, at least 1.
 pub struct Segmented<A: Arguments> {
-    /// What it costs.
+    /// Cost of a call.
     pub cost: fn(Shape, A::Borrowed<'_>, usize) -> Cost,
-    /// The part of a rank.
+    /// Schedule of a rank.
     pub schedule: fn(Shape, u32, A::Borrowed<'_>, usize) -> Schedule,
 }
 
-/// What a call costs on the rank for which that is most, each number on its own.
+/// Cost of a call. Each number is the maximum over the ranks.
 ///
 /// *Bytes* and *reduced* are the larger of two sums: over all steps of the busiest rank, and over
-/// all rounds of the longest step of the round. The first is most where a rank meets many others
-/// (a root that receives from all), the second where bytes travel on through many ranks (a chain).
+/// all rounds of the longest step of the round. The first is larger where one rank communicates
+/// with many (a root that receives from all), the second where bytes pass through many ranks (a
+/// chain).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
     /// Rounds of messages ([`Schedule::rounds`]).
     pub rounds: u64,
-    /// Messages that a rank sends, or that it receives.
+    /// Messages that a rank sends, or messages that it receives.
     pub messages: u64,
-    /// Bytes that a rank sends, or that it receives; or that pass one after the other.
+    /// Bytes that a rank sends or receives, or bytes that pass one after the other.
     pub bytes: u64,
-    /// Bytes that a rank reduces; or that are reduced one after the other.
+    /// Bytes that a rank reduces, or bytes that are reduced one after the other.
     pub reduced: u64,
     /// Bytes that a rank copies.
     pub copied: u64,
 }
 
 impl Cost {
-    /// Of a call in which nobody has anything to do.
+    /// Cost of an empty schedule.
     pub const ZERO: Self = Self { rounds: 0, messages: 0, bytes: 0, reduced: 0, copied: 0 };
 
-    /// Of a call in which each rank copies `bytes` bytes at most.
+    /// Cost of a call in which each rank copies at most `bytes` bytes.
     pub(crate) fn of_copy(bytes: u64) -> Self {
         Self { copied: bytes, ..Self::ZERO }
     }
 }
 
-/// How a message is cut: all segments but the last have one length.
+/// Segments of a message: all segments except the last have one length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Segments {
-    /// How many there are.
+    /// Number of segments.
     pub(crate) count: u64,
     len: u64,
     last: u64,
 }
 
 impl Segments {
-    /// `bytes` bytes in segments of `segment`.
+    /// Segments of length `segment` for `bytes` bytes.
     pub(crate) fn of(bytes: usize, segment: usize) -> Self {
         let count = bytes.div_ceil(segment);
         let last = bytes - count.saturating_sub(1) * segment;
         Self { count: count as u64, len: segment.min(bytes) as u64, last: last as u64 }
     }
 
-    /// The rounds of a pipeline in which each segment makes `hops` hops.
+    /// Rounds of a pipeline in which each segment makes `hops` hops.
     pub(crate) fn rounds(self, hops: u64) -> u64 {
         if self.count == 0 || hops == 0 { 0 } else { self.count - 1 + hops }
     }
 
-    /// The bytes that pass one after the other in that pipeline.
+    /// Bytes that pass one after the other in that pipeline.
     pub(crate) fn bytes(self, hops: u64) -> u64 {
         match self.rounds(hops) {
             0 => 0,
@@ -97,16 +98,16 @@ impl Segments {
     }
 }
 
-/// What a choice may depend on.
+/// Arguments that the selection may depend on.
 pub trait AgreedArguments: Copy {
-    /// These arguments without what may differ between ranks: not in place, where ranks may differ
-    /// in that; no lengths, where one rank alone knows them.
+    /// These arguments without values that may differ between ranks: the in-place flag where ranks
+    /// may differ in it, and lengths that only one rank knows.
     fn agreed(self) -> Self;
 }
 
-/// Arguments of a collective operation, apart from how long what they borrow lives.
+/// Arguments of a collective operation, independent of the lifetime of borrowed data.
 pub trait Arguments {
-    /// These arguments, borrowed for so long.
+    /// These arguments with lifetime `'a`.
     type Borrowed<'a>: AgreedArguments;
 }
 

@@ -5,13 +5,14 @@
 //! nonblocking, persistent and offloaded calls run the same schedules; `tests/schedules` runs them
 //! for many sizes and roots on symbolic bytes.
 //!
-//! **Units.** All arguments are bytes of packed data. Nothing here knows counts, datatypes,
-//! displacements or memory: those may differ between ranks where the bytes may not.
+//! **Units.** All arguments are bytes of packed data. Algorithms do not depend on counts,
+//! datatypes, displacements or memory: those may differ between ranks where the number of bytes may
+//! not.
 //!
-//! **Buffers.** What `Buffer::User(index)` means in the schedules; whoever runs one supplies a
-//! table of that many buffers, each as one packed stream. *Block* `r` of a stream, to or from rank
-//! `r`, begins at byte `r * block`. In the forms with a count per rank each block is a buffer of its
-//! own, since their displacements are not ours to know.
+//! **Buffers.** The table shows the meaning of `Buffer::User(index)` in the schedules. The caller
+//! that runs a schedule supplies a table of that many buffers, each as one packed stream. *Block*
+//! `r` of a stream, to or from rank `r`, begins at byte `r * block`. In the forms with a count per
+//! rank each block is a buffer of its own, since algorithms do not know the displacements.
 //!
 //! | operation | 0 | 1 | more |
 //! |---|---|---|---|
@@ -25,20 +26,22 @@
 //! | alltoallv, alltoallw | send block 0 | send block 1 | `ranks + r`: receive block `r` |
 //! | of neighborhoods | as [`neighbor`] says | | |
 //!
-//! `in_place` says that this rank passed `MPI_IN_PLACE`. The buffer that it stands for is then not
-//! touched: its entry of the table may be anything. In a reduce-scatter in place the receive buffer
-//! holds the blocks for all ranks, and the result is where it begins.
+//! `in_place` means that this rank passed `MPI_IN_PLACE`. The replaced buffer is then not accessed:
+//! its entry of the table may be anything. In a reduce-scatter in place the receive buffer holds
+//! the blocks for all ranks, and the result is at its begin.
 //!
-//! **Association.** How a reduction puts its operands together is up to the algorithm, and with it
-//! the last bits of a floating-point result. Those that [`crate::mpi::collective::selection::registry::CollectiveOperation::reproducible`] names
-//! do it in one way for all elements, whatever their number, the root or the order of arrival: a
-//! balanced tree over the places of `butterfly`, each of which is a rank or a pair of adjacent ones,
-//! in the order of ranks. So the result depends on the operands in the order of ranks only, and it
-//! is the same for reduce, allreduce and reduce-scatter. In a scan, operands are put together as in
-//! `scan::doubling`, which depends on the rank only. `SUIRO_REDUCE=reproducible` admits no others.
+//! **Association.** The association of operands in a reduction depends on the algorithm, and so do
+//! the last bits of a floating-point result. The algorithms in
+//! [`crate::mpi::collective::selection::registry::CollectiveOperation::reproducible`] use one
+//! association for all elements, independent of their number, of the root and of the order of
+//! arrival: a balanced tree over the places of `butterfly`, each of which is a rank or a pair of
+//! adjacent ranks, in rank order. So the result depends only on the operands in rank order, and is
+//! equal for reduce, allreduce and reduce-scatter. In a scan, the association is that of
+//! `scan::doubling`, which depends only on the rank. `SUIRO_REDUCE=reproducible` admits no other
+//! algorithms.
 //!
-//! **Agreement.** Which algorithm runs is decided in [`selection`](super::selection) from what the standard makes equal
-//! on all ranks.
+//! **Agreement.** [`selection`](super::selection) chooses the algorithm from values that the
+//! standard requires to be equal on all ranks.
 
 pub mod algorithm;
 pub mod allgather;
@@ -61,10 +64,10 @@ use hierarchical::{Nodes, costs};
 
 use crate::offload::{Buffer, Region, Schedule};
 
-/// What an algorithm may know of a communicator; the same on all its ranks.
+/// Shape of a communicator, as algorithms may use it; equal on all its ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shape {
-    /// How many ranks it has, at least 1.
+    /// Number of ranks, at least 1.
     pub ranks: u32,
 }
 
@@ -79,19 +82,19 @@ impl Shape {
         self.after(rank, self.ranks - steps)
     }
 
-    /// How many doublings from 1 reach all ranks.
+    /// Number of doublings from 1 that reach all ranks.
     pub(crate) fn doublings(self) -> u32 {
         self.ranks.next_power_of_two().trailing_zeros()
     }
 }
 
-/// What an algorithm may know of an intercommunicator; the same on all its ranks.
+/// Shape of an intercommunicator, as algorithms may use it; equal on all its ranks.
 ///
 /// Its schedules run among the members of both groups: ranks below `sizes[0]` are side 0, in the
-/// order of their group, the others side 1. So the rank tells the side.
+/// order of their group, the other ranks are side 1. So the side follows from the rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct InterShape {
-    /// How many ranks each side has, at least 1.
+    /// Number of ranks on each side, at least 1.
     pub sizes: [u32; 2],
 }
 
@@ -112,7 +115,7 @@ pub(crate) fn block_buffer(rank: u32) -> Buffer {
 pub struct Bcast {
     /// Length of the message.
     pub bytes: usize,
-    /// Who has it.
+    /// The rank that has the message.
     pub root: u32,
 }
 
@@ -121,22 +124,22 @@ pub struct Bcast {
 pub struct Rooted {
     /// Length of one rank's block.
     pub block: usize,
-    /// Who has all of them.
+    /// The rank that has all blocks.
     pub root: u32,
-    /// Whether the root's own block stays where it is; only the root reads this.
+    /// Whether the root's own block stays where it is; used only at the root.
     pub in_place: bool,
 }
 
 /// Arguments of `MPI_Gatherv` and `MPI_Scatterv`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RootedBlocks<'a> {
-    /// Length of this rank's block; not read at the root.
+    /// Length of this rank's block; unused at the root.
     pub own: usize,
-    /// Length of each rank's block, the root's own included; read at the root only.
+    /// Length of each rank's block, including the root's own; used only at the root.
     pub blocks: &'a [usize],
-    /// Who has all of them.
+    /// The rank that has all blocks.
     pub root: u32,
-    /// Whether the root's own block stays where it is; only the root reads this.
+    /// Whether the root's own block stays where it is; used only at the root.
     pub in_place: bool,
 }
 
@@ -145,45 +148,45 @@ pub struct RootedBlocks<'a> {
 pub struct UniformBlocks {
     /// Length of one block.
     pub block: usize,
-    /// Whether the receive buffer holds what is to be sent; the same on all ranks.
+    /// Whether the receive buffer holds the data to send; equal on all ranks.
     pub in_place: bool,
 }
 
 /// Arguments of `MPI_Allgatherv`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RankBlocks<'a> {
-    /// Length of each rank's block; the same on all ranks.
+    /// Length of each rank's block; equal on all ranks.
     pub blocks: &'a [usize],
-    /// Whether the own block is in the receive buffer already.
+    /// Whether the own block is already in the receive buffer.
     pub in_place: bool,
 }
 
 /// Arguments of `MPI_Alltoallv` and `MPI_Alltoallw`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockPairs<'a> {
-    /// Length of the block to each rank; not read if in place.
+    /// Length of the block to each rank; unused if in place.
     pub send: &'a [usize],
     /// Length of the block from each rank.
     pub receive: &'a [usize],
-    /// Whether the receive blocks hold what is to be sent; the same on all ranks.
+    /// Whether the receive blocks hold the data to send; equal on all ranks.
     pub in_place: bool,
 }
 
 /// Arguments of `MPI_Reduce`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Reduce {
-    /// What is combined.
+    /// The operands.
     pub operands: Operands,
-    /// Who gets the result.
+    /// The rank that receives the result.
     pub root: u32,
-    /// Whether the root's operand is in its receive buffer; only the root reads this.
+    /// Whether the root's operand is in its receive buffer; used only at the root.
     pub in_place: bool,
 }
 
 /// Arguments of `MPI_Allreduce`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Allreduce {
-    /// What is combined.
+    /// The operands.
     pub operands: Operands,
     /// Whether this rank's operand is in its receive buffer.
     pub in_place: bool,
@@ -192,14 +195,14 @@ pub struct Allreduce {
 /// Arguments of `MPI_Scan` and `MPI_Exscan`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Scan {
-    /// What is combined.
+    /// The operands.
     pub operands: Operands,
     /// Whether this rank's operand is in its receive buffer.
     pub in_place: bool,
 }
 
 impl Scan {
-    /// Where this rank's operand is.
+    /// Region of this rank's operand.
     fn input(&self) -> Region {
         input_buffer(self.in_place).region(0, self.operands.bytes)
     }
@@ -208,7 +211,7 @@ impl Scan {
 /// Arguments of `MPI_Reduce_scatter_block`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ReduceScatterBlock {
-    /// What is combined for one rank.
+    /// The operands for the block of one rank.
     pub block: Operands,
     /// Whether the operands of this rank are in its receive buffer.
     pub in_place: bool,
@@ -217,27 +220,27 @@ pub struct ReduceScatterBlock {
 /// Arguments of `MPI_Reduce_scatter`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReduceScatter<'a> {
-    /// Length of each rank's block, a multiple of the element; the same on all ranks.
+    /// Length of each rank's block, a multiple of the element; equal on all ranks.
     pub blocks: &'a [usize],
-    /// Whether the operands may be combined in another order than that of their ranks.
+    /// Whether the operation commutes.
     pub commutative: bool,
     /// Whether the operands of this rank are in its receive buffer.
     pub in_place: bool,
 }
 
 impl ReduceScatter<'_> {
-    /// These bytes of this rank's operands.
+    /// The region of these bytes of this rank's operands.
     fn input(&self, start: usize, len: usize) -> Region {
         input_buffer(self.in_place).region(start, len)
     }
 }
 
-/// Where a rank's operand is.
+/// The buffer of a rank's operand.
 fn input_buffer(in_place: bool) -> Buffer {
     if in_place { RECEIVE } else { SEND }
 }
 
-/// Where each block begins if they follow one another.
+/// Offset of each block if the blocks are contiguous.
 fn block_offsets(blocks: &[usize]) -> impl Iterator<Item = usize> {
     blocks.iter().scan(0, |end, len| {
         *end += len;
@@ -250,13 +253,13 @@ fn block_offsets(blocks: &[usize]) -> impl Iterator<Item = usize> {
 pub struct Operands {
     /// Length of one rank's operand, a multiple of `element`.
     pub bytes: usize,
-    /// Length of one element, which the operation never sees in parts; at least 1.
+    /// Length of one element, at least 1; the operation never receives parts of an element.
     pub element: usize,
-    /// Whether the operands may be combined in another order than that of their ranks.
+    /// Whether the operation commutes.
     pub commutative: bool,
 }
 
-/// A collective operation whose schedules may be kept for the next call with the same arguments.
+/// A collective operation whose schedules may be cached for the next call with the same arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Collective {
     /// `MPI_Barrier` (§6.3).
@@ -284,7 +287,7 @@ pub enum Collective {
 }
 
 impl Collective {
-    /// The part of `rank` in this operation, by the algorithm that is chosen.
+    /// Schedule of `rank` in this operation, by the selected algorithm.
     pub fn schedule(self, by: &Selection, shape: Shape, rank: u32) -> Schedule {
         match self {
             Self::Barrier => {
@@ -337,8 +340,8 @@ impl Collective {
         }
     }
 
-    /// [`Collective::schedule`] where the ranks are on several nodes. Operations that have no form
-    /// in two levels are done as on one node.
+    /// [`Collective::schedule`] for ranks on several nodes. Operations without a two-level form run
+    /// as on one node.
     pub fn schedule_on_nodes(self, by: &Selection, nodes: &Nodes, rank: u32) -> Schedule {
         match self {
             Self::Barrier => by.schedule_on_nodes(
@@ -411,28 +414,27 @@ impl Collective {
     }
 }
 
-/// The part of `rank` in an `MPI_Gatherv`, by the algorithm that is chosen.
+/// Schedule of `rank` in an `MPI_Gatherv`, by the selected algorithm.
 pub fn gatherv(by: &Selection, shape: Shape, rank: u32, args: RootedBlocks<'_>) -> Schedule {
     by.schedule(&crate::mpi::collective::selection::registry::GATHERV, shape, rank, args)
 }
 
-/// The part of `rank` in an `MPI_Scatterv`, by the algorithm that is chosen.
+/// Schedule of `rank` in an `MPI_Scatterv`, by the selected algorithm.
 pub fn scatterv(by: &Selection, shape: Shape, rank: u32, args: RootedBlocks<'_>) -> Schedule {
     by.schedule(&crate::mpi::collective::selection::registry::SCATTERV, shape, rank, args)
 }
 
-/// The part of `rank` in an `MPI_Allgatherv`, by the algorithm that is chosen.
+/// Schedule of `rank` in an `MPI_Allgatherv`, by the selected algorithm.
 pub fn allgatherv(by: &Selection, shape: Shape, rank: u32, args: RankBlocks<'_>) -> Schedule {
     by.schedule(&crate::mpi::collective::selection::registry::ALLGATHERV, shape, rank, args)
 }
 
-/// The part of `rank` in an `MPI_Alltoallv` or `MPI_Alltoallw`, by the algorithm that is
-/// chosen.
+/// Schedule of `rank` in an `MPI_Alltoallv` or `MPI_Alltoallw`, by the selected algorithm.
 pub fn alltoallv(by: &Selection, shape: Shape, rank: u32, args: BlockPairs<'_>) -> Schedule {
     by.schedule(&crate::mpi::collective::selection::registry::ALLTOALLV, shape, rank, args)
 }
 
-/// The part of `rank` in an `MPI_Reduce_scatter`, by the algorithm that is chosen.
+/// Schedule of `rank` in an `MPI_Reduce_scatter`, by the selected algorithm.
 pub fn reduce_scatter(
     by: &Selection, shape: Shape, rank: u32, args: ReduceScatter<'_>,
 ) -> Schedule {

@@ -1,34 +1,34 @@
-//! Neighborhood collectives (MPI 5.0 §8.6): one message for each edge of the topology, all of them
-//! under way at once.
+//! Neighborhood collectives (MPI 5.0 §8.6): one message for each edge of the topology, all in one
+//! round.
 //!
-//! Cost: 1 round; a rank sends the blocks of all its destinations but itself. Whoever has edges to
-//! itself copies them. A message of no bytes is sent too, so that ranks which disagree about
-//! amounts hear of it and nobody waits for what never comes.
+//! Cost: 1 round; a rank sends the blocks of all its destinations except itself. A rank with edges
+//! to itself copies their blocks. Empty messages are sent too, so that ranks with mismatched
+//! amounts detect the mismatch, and no rank waits for a message that is never sent.
 //!
-//! **Places.** A rank's sources and its destinations are two lists, whose order is that of the
-//! blocks. A place without a neighbor, where a grid ends, keeps its block, which is neither sent nor
-//! written (§8.6).
+//! **Places.** The sources and the destinations of a rank are two lists, in the order of the
+//! blocks. A place without a neighbor, at the border of a grid, has a block that is neither sent
+//! nor written (§8.6).
 //!
-//! **Buffers.** The send buffers come first in the table, then the receive buffers: one buffer with
-//! a block for each place ([`NeighborBlocks::Contiguous`]), or one for each place ([`NeighborBlocks::Each`]).
+//! **Buffers.** The send buffers are first in the table, then the receive buffers: one buffer with
+//! a block for each place ([`NeighborBlocks::Contiguous`]), or one buffer for each place
+//! ([`NeighborBlocks::Each`]).
 
 use std::collections::HashMap;
 
 use crate::offload::{Buffer, Region, Schedule, ScheduleBuilder, StepAction, Wait};
 
-/// An edge of the topology, as the rank at one of its ends sees it.
+/// An edge of the topology, from the point of view of one of its ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct NeighborEdge {
     /// The rank at the other end.
     pub(crate) peer: u32,
-    /// Tells the edge from others with the same source and the same destination; equal at both
-    /// ends.
+    /// Distinguishes the edge from others with the same source and destination; equal at both ends.
     pub(crate) number: u32,
 }
 
 impl NeighborEdge {
-    /// Beyond 65,536 edges from one rank to another labels come again, and messages of one label
-    /// keep their order.
+    /// With more than 65,536 edges from one rank to another, labels repeat, and messages with the
+    /// same label keep their order.
     fn label(self) -> u16 {
         self.number as u16
     }
@@ -40,7 +40,7 @@ pub struct Neighborhood {
     rank: u32,
     sources: Vec<Option<NeighborEdge>>,
     destinations: Vec<Option<NeighborEdge>>,
-    /// The edges from this rank to itself: their places among destinations and sources.
+    /// The edges from this rank to itself: their indices among destinations and sources.
     loops: Vec<(usize, usize)>,
 }
 
@@ -61,17 +61,17 @@ impl Neighborhood {
         starts.is_empty().then_some(Self { rank, sources, destinations, loops })
     }
 
-    /// How many places there are to receive from.
+    /// Number of places to receive from.
     pub(crate) fn indegree(&self) -> usize {
         self.sources.len()
     }
 
-    /// How many places there are to send to.
+    /// Number of places to send to.
     pub fn outdegree(&self) -> usize {
         self.destinations.len()
     }
 
-    /// The edges from this rank to itself: their places among destinations and sources.
+    /// The edges from this rank to itself: their indices among destinations and sources.
     pub(crate) fn loops(&self) -> &[(usize, usize)] {
         &self.loops
     }
@@ -89,11 +89,11 @@ impl Neighborhood {
 /// Lengths of the blocks of all places, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NeighborBlocks<'a> {
-    /// All get the same block of that length.
+    /// All places use the same block, of this length.
     Same(usize),
-    /// Blocks of one length follow one another.
+    /// Contiguous blocks of one length.
     Contiguous(usize),
-    /// Each has a buffer of its own.
+    /// Each block has its own buffer.
     Each(&'a [usize]),
 }
 
@@ -106,7 +106,7 @@ impl NeighborBlocks<'_> {
         }
     }
 
-    /// How many buffers they are.
+    /// Number of buffers.
     fn buffers(&self) -> usize {
         match self {
             Self::Same(_) | Self::Contiguous(_) => 1,
@@ -114,7 +114,7 @@ impl NeighborBlocks<'_> {
         }
     }
 
-    /// The block at `place`, where `first` is the first of these buffers.
+    /// The block at `place`, where `first` is the index of the first of these buffers.
     fn block(&self, first: usize, place: usize) -> Region {
         let (buffer, start) = match self {
             Self::Same(_) => (first, 0),
@@ -125,8 +125,8 @@ impl NeighborBlocks<'_> {
     }
 }
 
-/// The part of a rank in an operation that sends and receives these blocks. The two blocks of an
-/// edge to itself have one length.
+/// Schedule of a rank in an operation that sends and receives these blocks. The two blocks of an
+/// edge to itself have equal lengths.
 pub fn schedule(
     of: &Neighborhood, send: NeighborBlocks<'_>, receive: NeighborBlocks<'_>,
 ) -> Schedule {

@@ -1,40 +1,40 @@
-//! What moving and reducing bytes takes on a kind of machine.
+//! Time of communication and reduction on a kind of machine.
 //!
 //! The model is that of Hockney, "The communication challenge for MPP: Intel Paragon and Meiko
-//! CS-2", Parallel Computing 20(3), 1994, with a term for the work of each message (the `o` of
-//! LogP) and two for work on bytes in memory. Times are picoseconds in whole numbers, so that all
-//! ranks come to the same result.
+//! CS-2", Parallel Computing 20(3), 1994, with a term for the work per message (the `o` of LogP)
+//! and two terms for work on bytes in memory. Times are integers in picoseconds, so that all ranks
+//! compute equal results.
 
 use crate::mpi::collective::algorithms::algorithm::Cost;
 
 /// A kind of machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MachineModel {
-    /// What it is.
+    /// Name of the kind of machine.
     pub name: &'static str,
-    /// From the start of a send to the end of its receive, without bytes.
+    /// Time from the start of a send to the end of its receive, without bytes.
     pub round_ps: u64,
-    /// The work of one more message that overlaps with others.
+    /// Time of each further message that overlaps with others.
     pub message_ps: u64,
-    /// One more byte of a message.
+    /// Time of each further byte of a message.
     pub byte_ps: u64,
-    /// One byte of a reduction.
+    /// Time of one byte of a reduction.
     pub reduced_ps: u64,
-    /// One byte of a copy inside a rank.
+    /// Time of one byte of a copy inside a rank.
     pub copied_ps: u64,
-    /// From so many bytes for a rank on, a message that is read where it lies is faster than data
-    /// that are copied into shared memory and out again.
+    /// Bytes per rank from which a message that is read in place is faster than two copies through
+    /// shared memory.
     pub long_bytes: usize,
-    /// How often a call in a room that has just begun looks for what it lacks before it waits like
-    /// any other.
+    /// Number of polls of the shared segment at the start of a call, before the call waits like any
+    /// other.
     pub spins_max: u32,
 }
 
-// The figures are those of `scripts/bench-machine` on a virtual machine with 2 processors, the best
-// of many short runs. In a crowd they leave out that ranks share processors, which any algorithm
-// suffers from.
+// The figures are from `scripts/bench-machine` on a virtual machine with 2 processors, the best of
+// many short runs. For oversubscribed ranks they exclude the sharing of processors, which slows all
+// algorithms.
 
-/// Shared memory, and a processor for each rank.
+/// Shared memory, with a processor for each rank.
 pub const SHARED: MachineModel = MachineModel {
     name: "shared memory, a processor for each rank",
     round_ps: 200_000,
@@ -43,12 +43,12 @@ pub const SHARED: MachineModel = MachineModel {
     reduced_ps: 22,
     copied_ps: 18,
     long_bytes: 64 << 10,
-    // Less than half a microsecond. Ranks that come at the same time miss each other by less, and
-    // one that must wait for longer does not notice.
+    // Less than half a microsecond: simultaneous ranks arrive within less, and for a longer wait
+    // the polls do not matter.
     spins_max: 200,
 };
 
-/// Shared memory, and more ranks than processors: who waits must get a processor first.
+/// Shared memory, with more ranks than processors: a waiting rank must first get a processor.
 pub const OVERSUBSCRIBED: MachineModel = MachineModel {
     name: "shared memory, more ranks than processors",
     round_ps: 1_400_000,
@@ -56,21 +56,21 @@ pub const OVERSUBSCRIBED: MachineModel = MachineModel {
     byte_ps: 67,
     reduced_ps: 23,
     copied_ps: 20,
-    // Each message wants a turn of its receiver: rooms, with few turns, stay ahead.
+    // Each message needs a time slice of its receiver. Shared-memory collectives need fewer.
     long_bytes: usize::MAX,
-    // Who is missing has no processor.
+    // A missing rank has no processor.
     spins_max: 0,
 };
 
-/// A network of the usual kind: 2 µs, 10 GB/s. A guess until there is a device for one.
+/// A common network: 2 µs, 10 GB/s. An estimate until there is a device for one.
 pub const NETWORK: MachineModel =
     MachineModel { name: "a network", round_ps: 2_000_000, message_ps: 400_000, ..SHARED };
 
-/// Those of one node.
+/// The models of one node.
 pub const MACHINES: [MachineModel; 2] = [SHARED, OVERSUBSCRIBED];
 
 impl MachineModel {
-    /// How long a call takes that costs so much.
+    /// Estimated time of a call with this cost.
     pub fn time_ps(&self, cost: Cost) -> u64 {
         let terms = [
             (cost.rounds, self.round_ps),

@@ -1,10 +1,10 @@
-//! Which algorithm runs: the cheapest that fits, by costs that algorithms state and what the
-//! machine takes for them; or the one that a setting names.
+//! Selection of the algorithm: the cheapest that fits, by the algorithms' stated costs and the
+//! machine model; or the algorithm in a setting.
 //!
-//! The choice depends on what the standard makes equal on all ranks ([`AgreedArguments::agreed`]) and
-//! nothing else: the packed bytes of a message or block, the shape of the communicator, whether the
-//! operation commutes. Counts and datatypes are not equal, nor is `MPI_IN_PLACE` in rooted
-//! operations. Settings are compared when ranks join.
+//! The selection depends only on values that the standard requires to be equal on all ranks
+//! ([`AgreedArguments::agreed`]): the packed bytes of a message or block, the shape of the
+//! communicator, whether the operation commutes. Counts and datatypes may differ, and so may
+//! `MPI_IN_PLACE` in rooted operations. Settings are compared when ranks connect.
 
 pub mod machine_model;
 pub mod registry;
@@ -19,20 +19,20 @@ use crate::mpi::collective::selection::machine_model::MachineModel;
 use crate::mpi::collective::selection::registry::{AlgorithmFamily, CollectiveOperation};
 use crate::offload::Schedule;
 
-/// What a setting says of an operation.
+/// Setting for an operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AlgorithmChoice {
-    /// The cheapest: through memory that the ranks share, if they do; else by messages.
+    /// The cheapest: through shared memory if the ranks share memory, otherwise by messages.
     #[default]
     Auto,
-    /// Through memory that the ranks share, if they do.
+    /// Through shared memory, if the ranks share memory.
     Shared,
-    /// By messages, with this algorithm where it fits.
+    /// By messages, with this algorithm for calls that it fits.
     Algorithm(&'static str),
 }
 
 impl AlgorithmChoice {
-    /// What `text` says of `operation`.
+    /// Parses the setting `text` for `operation`.
     pub fn from_text(operation: CollectiveOperation, text: &str) -> Option<Self> {
         match text {
             "auto" => Some(Self::Auto),
@@ -44,22 +44,22 @@ impl AlgorithmChoice {
         }
     }
 
-    /// What may be said of `operation`, as settings list it.
+    /// The valid settings for `operation`, as a list.
     pub(crate) fn texts(operation: CollectiveOperation) -> String {
         let names = operation.algorithms();
         ["auto", "shared"].into_iter().chain(names).collect::<Vec<_>>().join("|")
     }
 }
 
-/// What steers the choice; equal on all ranks.
+/// Inputs of the selection; equal on all ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selection {
     machine: MachineModel,
     network: MachineModel,
     choices: [AlgorithmChoice; CollectiveOperation::ALL.len()],
-    /// Whether reductions put operands together in one way only.
+    /// Whether only reductions with one association are admitted.
     reproducible: bool,
-    /// A bit for each operation whose choice did not fit once.
+    /// A bit for each operation with a warning about a setting that did not fit.
     warned: Cell<u32>,
 }
 
@@ -70,57 +70,57 @@ impl Default for Selection {
 }
 
 impl Selection {
-    /// What is cheapest on `machine_model`, and on a network between several of that kind.
+    /// Selects the cheapest on `machine`, and on a network between several nodes of that kind.
     pub(crate) fn new(machine: MachineModel) -> Self {
         let choices = [AlgorithmChoice::Auto; CollectiveOperation::ALL.len()];
         let network = machine_model::NETWORK;
         Self { machine, network, choices, reproducible: false, warned: Cell::new(0) }
     }
 
-    /// The same on another machine.
+    /// This selection for another machine.
     pub fn with_machine(self, machine: MachineModel) -> Self {
         Self { machine, ..self }
     }
 
-    /// Sets what a setting says of `operation`.
+    /// Sets the setting for `operation`.
     pub fn choose_for(&mut self, operation: CollectiveOperation, choice: AlgorithmChoice) {
         self.choices[operation as usize] = choice;
     }
 
-    /// What a setting says of `operation`.
+    /// The setting for `operation`.
     pub fn choice(&self, operation: CollectiveOperation) -> AlgorithmChoice {
         self.choices[operation as usize]
     }
 
-    /// Admits only algorithms that put operands together in one way (`coll`, "Association").
+    /// Admits only algorithms with one association (`algorithms`, "Association").
     pub(crate) fn set_reproducible(&mut self, reproducible: bool) {
         self.reproducible = reproducible;
     }
 
-    /// Whether an algorithm of this name may be used at all.
+    /// Whether the algorithm with this name is admitted.
     pub(in crate::mpi) fn allows(&self, operation: CollectiveOperation, algorithm: &str) -> bool {
         let names = operation.reproducible().filter(|_| self.reproducible);
         names.is_none_or(|names| names.contains(&algorithm))
     }
 
-    /// Whether `operation` goes through memory that all ranks share, if they do.
+    /// Whether `operation` uses shared memory, if all ranks share memory.
     pub(crate) fn is_shared(&self, operation: CollectiveOperation) -> bool {
         !matches!(self.choice(operation), AlgorithmChoice::Algorithm(_))
             && (!self.reproducible || operation.reproducible().is_none())
     }
 
-    /// Whether `operation`, if it only moves `bytes` bytes to each rank, is better off with messages
-    /// although the ranks share memory.
+    /// Whether messages are faster for `operation` although the ranks share memory, if it only
+    /// moves `bytes` bytes to each rank.
     pub(crate) fn prefers_messages(&self, operation: CollectiveOperation, bytes: usize) -> bool {
         bytes >= self.machine.long_bytes && self.choice(operation) == AlgorithmChoice::Auto
     }
 
-    /// Whose costs are compared.
+    /// The machine model for costs inside a node.
     pub(crate) fn machine(&self) -> &MachineModel {
         &self.machine
     }
 
-    /// Whose costs are compared for what crosses between nodes.
+    /// The machine model for costs between nodes.
     pub(crate) fn network(&self) -> &MachineModel {
         &self.network
     }
@@ -128,14 +128,14 @@ impl Selection {
     /// The algorithm for a call on one node.
     ///
     /// # Panics
-    /// If none fits, which no family allows.
+    /// If no algorithm fits; every family has one that fits.
     pub fn choose<A: Arguments>(
         &self, family: &AlgorithmFamily<A>, shape: Shape, args: A::Borrowed<'_>,
     ) -> &'static Algorithm<A> {
         self.choose_by(&self.machine, family, shape, args)
     }
 
-    /// The algorithm for a call of ranks that are on several nodes.
+    /// The algorithm for a call of ranks on several nodes.
     ///
     /// # Panics
     /// As [`Selection::choose`].
@@ -159,7 +159,7 @@ impl Selection {
         if let AlgorithmChoice::Algorithm(name) = self.choice(family.operation) {
             match fitting().find(|algorithm| algorithm.name == name) {
                 Some(algorithm) => return algorithm,
-                // Here is one level of two, or there is only one.
+                // This is one level of two, or the only level.
                 None if name == costs::NAME => {}
                 None => self.warn_once(family.operation, name, shape),
             }
@@ -168,14 +168,14 @@ impl Selection {
         fitting().min_by_key(time).expect("one algorithm of a family fits any call")
     }
 
-    /// The part of `rank` in a call.
+    /// Schedule of `rank` in a call.
     pub fn schedule<A: Arguments>(
         &self, family: &AlgorithmFamily<A>, shape: Shape, rank: u32, args: A::Borrowed<'_>,
     ) -> Schedule {
         (self.choose(family, shape, args).schedule)(shape, rank, args)
     }
 
-    /// Says once that an algorithm does not fit a call.
+    /// Warns once that an algorithm does not fit a call.
     #[cold]
     fn warn_once(&self, operation: CollectiveOperation, algorithm: &str, shape: Shape) {
         let bit = 1 << operation as u32;

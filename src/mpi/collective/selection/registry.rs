@@ -1,6 +1,6 @@
 //! All algorithms, by operation.
 //!
-//! Of those that cost the same, the first in a list is taken.
+//! Among algorithms of equal cost, the first in a list is selected.
 
 use crate::mpi::collective::algorithms::algorithm::{Algorithm, Arguments};
 use crate::mpi::collective::algorithms::hierarchical::costs;
@@ -12,7 +12,8 @@ use crate::mpi::collective::algorithms::{
 
 /// The operations that have algorithms.
 ///
-/// `MPI_Alltoallw` has those of alltoallv, `MPI_Reduce_scatter_block` those of reduce_scatter.
+/// `MPI_Alltoallw` uses the algorithms of alltoallv, `MPI_Reduce_scatter_block` those of
+/// reduce_scatter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CollectiveOperation {
     /// `MPI_Barrier`.
@@ -48,8 +49,8 @@ pub enum CollectiveOperation {
 }
 
 impl CollectiveOperation {
-    /// For a reduction, the names of the algorithms that put operands together in one way, which
-    /// depends on their order and number only (see `coll`, "Association").
+    /// For a reduction, the names of the algorithms with one association, which depends only on the
+    /// order and the number of operands (see `algorithms`, "Association").
     pub fn reproducible(self) -> Option<&'static [&'static str]> {
         match self {
             Self::Reduce => Some(&["in_order", "rabenseifner"]),
@@ -60,7 +61,7 @@ impl CollectiveOperation {
         }
     }
 
-    /// All of them.
+    /// All operations.
     pub const ALL: [Self; 15] = [
         Self::Barrier,
         Self::Bcast,
@@ -79,7 +80,7 @@ impl CollectiveOperation {
         Self::Exscan,
     ];
 
-    /// What it is called in settings.
+    /// Name in settings.
     pub fn name(self) -> &'static str {
         match self {
             Self::Barrier => "BARRIER",
@@ -100,7 +101,7 @@ impl CollectiveOperation {
         }
     }
 
-    /// The operation of that name, in capitals or not.
+    /// The operation with this name; case is ignored.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|operation| operation.name().eq_ignore_ascii_case(name))
     }
@@ -112,8 +113,8 @@ impl CollectiveOperation {
         names
     }
 
-    /// Shows `visitor` the algorithms, and the arguments of a typical call: `bytes` bytes are a
-    /// message, one block or one operand; rank 0 is the root, and the operation commutes.
+    /// Calls `visitor` with the algorithms, and with the arguments of a typical call: `bytes` bytes
+    /// are a message, one block or one operand; rank 0 is the root, and the operation commutes.
     pub fn visit<V: Visitor>(self, shape: Shape, bytes: usize, visitor: V) -> V::Output {
         let (root, in_place, commutative) = (0, false, true);
         let operands = Operands { bytes, element: 1, commutative };
@@ -147,12 +148,12 @@ impl CollectiveOperation {
     }
 }
 
-/// Looks at the algorithms of any operation.
+/// A visitor for the algorithms of any operation.
 pub trait Visitor {
-    /// What it finds.
+    /// Result of a visit.
     type Output;
 
-    /// Looks at a family, with the arguments of a call.
+    /// Visits a family, with the arguments of a call.
     fn visit<A: Arguments>(
         self, family: &AlgorithmFamily<A>, args: A::Borrowed<'_>,
     ) -> Self::Output;
@@ -172,7 +173,7 @@ impl Visitor for AlgorithmNames {
 pub struct AlgorithmFamily<A: Arguments + 'static> {
     /// The operation.
     pub operation: CollectiveOperation,
-    /// Its algorithms; at least one of them fits any call.
+    /// Its algorithms; for any call at least one fits.
     pub algorithms: &'static [Algorithm<A>],
 }
 
@@ -208,7 +209,7 @@ pub const GATHER: AlgorithmFamily<Rooted> = AlgorithmFamily {
     algorithms: &[gather::linear::GATHER, gather::binomial::ALGORITHM],
 };
 
-/// Gather of blocks of unlike lengths.
+/// Gather of blocks with different lengths.
 pub const GATHERV: AlgorithmFamily<RootedBlocks> = AlgorithmFamily {
     operation: CollectiveOperation::Gatherv,
     algorithms: &[gather::linear::GATHERV],
@@ -220,17 +221,18 @@ pub const SCATTER: AlgorithmFamily<Rooted> = AlgorithmFamily {
     algorithms: &[scatter::linear::SCATTER, scatter::binomial::ALGORITHM],
 };
 
-/// Scatter of blocks of unlike lengths.
+/// Scatter of blocks with different lengths.
 pub const SCATTERV: AlgorithmFamily<RootedBlocks> = AlgorithmFamily {
     operation: CollectiveOperation::Scatterv,
     algorithms: &[scatter::linear::SCATTERV],
 };
 
-/// Gather to all.
+/// Allgather.
 pub const ALLGATHER: AlgorithmFamily<UniformBlocks> = AlgorithmFamily {
     operation: CollectiveOperation::Allgather,
     algorithms: &[
-        // Of what costs the same the first is taken: here the own block is copied beside the messages.
+        // Among equal costs the first is selected: in this algorithm the own copy overlaps with
+        // messages.
         allgather::linear::ALLGATHER,
         allgather::doubling::ALGORITHM,
         allgather::bruck::ALLGATHER,
@@ -239,7 +241,7 @@ pub const ALLGATHER: AlgorithmFamily<UniformBlocks> = AlgorithmFamily {
     ],
 };
 
-/// Gather of blocks of unlike lengths to all.
+/// Allgather of blocks with different lengths.
 pub const ALLGATHERV: AlgorithmFamily<RankBlocks> = AlgorithmFamily {
     operation: CollectiveOperation::Allgatherv,
     algorithms: &[
@@ -249,7 +251,7 @@ pub const ALLGATHERV: AlgorithmFamily<RankBlocks> = AlgorithmFamily {
     ],
 };
 
-/// Exchange of all with all.
+/// Alltoall.
 pub const ALLTOALL: AlgorithmFamily<UniformBlocks> = AlgorithmFamily {
     operation: CollectiveOperation::Alltoall,
     algorithms: &[
@@ -259,13 +261,13 @@ pub const ALLTOALL: AlgorithmFamily<UniformBlocks> = AlgorithmFamily {
     ],
 };
 
-/// Exchange of blocks of unlike lengths of all with all.
+/// Alltoall of blocks with different lengths.
 pub const ALLTOALLV: AlgorithmFamily<BlockPairs> = AlgorithmFamily {
     operation: CollectiveOperation::Alltoallv,
     algorithms: &[alltoall::pairwise::ALLTOALLV, alltoall::spread::ALLTOALLV],
 };
 
-/// Reduction to a root.
+/// Reduce.
 pub const REDUCE: AlgorithmFamily<Reduce> = AlgorithmFamily {
     operation: CollectiveOperation::Reduce,
     algorithms: &[
@@ -277,7 +279,7 @@ pub const REDUCE: AlgorithmFamily<Reduce> = AlgorithmFamily {
     ],
 };
 
-/// Reduction to all.
+/// Allreduce.
 pub const ALLREDUCE: AlgorithmFamily<Allreduce> = AlgorithmFamily {
     operation: CollectiveOperation::Allreduce,
     algorithms: &[
@@ -289,7 +291,7 @@ pub const ALLREDUCE: AlgorithmFamily<Allreduce> = AlgorithmFamily {
     ],
 };
 
-/// Reduction of blocks, one to each rank.
+/// Reduce-scatter.
 pub const REDUCE_SCATTER: AlgorithmFamily<ReduceScatter> = AlgorithmFamily {
     operation: CollectiveOperation::ReduceScatter,
     algorithms: &[
@@ -301,13 +303,13 @@ pub const REDUCE_SCATTER: AlgorithmFamily<ReduceScatter> = AlgorithmFamily {
     ],
 };
 
-/// Reduction over the ranks up to oneself.
+/// Scan: the operands of the ranks up to the own.
 pub const SCAN: AlgorithmFamily<Scan> = AlgorithmFamily {
     operation: CollectiveOperation::Scan,
     algorithms: &[scan::doubling::SCAN, scan::chain::SCAN, scan::linear::SCAN],
 };
 
-/// Reduction over the ranks before oneself.
+/// Exscan: the operands of the ranks before the own.
 pub const EXSCAN: AlgorithmFamily<Scan> = AlgorithmFamily {
     operation: CollectiveOperation::Exscan,
     algorithms: &[scan::doubling::EXSCAN, scan::chain::EXSCAN, scan::linear::EXSCAN],

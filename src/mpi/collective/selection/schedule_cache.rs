@@ -1,4 +1,4 @@
-//! Schedules of recent calls, for calls with the same arguments.
+//! Cache of schedules of recent calls, for calls with the same arguments.
 
 use std::sync::Arc;
 
@@ -7,13 +7,13 @@ use crate::mpi::collective::algorithms::{Collective, Shape};
 use crate::mpi::collective::selection::Selection;
 use crate::offload::Schedule;
 
-/// How many schedules are kept; few enough to look at each.
+/// Number of cached schedules, small enough for a linear search.
 const SCHEDULES_MAX: usize = 16;
 
-/// What a schedule depends on; the nodes if there are several.
+/// The inputs of a schedule, with the nodes if there are several.
 type ScheduleKey = (Collective, Shape, u32, Option<Arc<Nodes>>);
 
-/// The schedules of recent calls, the oldest of which makes room for a new one.
+/// The schedules of recent calls; a new one replaces the oldest.
 #[derive(Debug, Default)]
 pub(crate) struct ScheduleCache {
     schedules: Vec<(ScheduleKey, Arc<Schedule>)>,
@@ -21,7 +21,7 @@ pub(crate) struct ScheduleCache {
 }
 
 impl ScheduleCache {
-    /// The part of `rank` in an operation; all calls are to choose alike.
+    /// Schedule of `rank` in an operation; all calls must use the same selection.
     pub(crate) fn schedule(
         &mut self, by: &Selection, collective: Collective, shape: Shape, rank: u32,
         nodes: Option<&Arc<Nodes>>,

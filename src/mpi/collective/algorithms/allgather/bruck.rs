@@ -1,9 +1,8 @@
-//! Allgather and allgatherv by dissemination: the number of blocks that a rank has doubles in each
-//! round.
+//! Allgather and allgatherv by dissemination: the number of blocks on a rank doubles in each round.
 //!
-//! A rank collects the blocks of the ranks from itself onwards in scratch memory, and turns them
-//! into the right order at the end. Bruck et al., "Efficient algorithms for all-to-all
-//! communications in multiport message-passing systems", IEEE TPDS 8(11), 1997, section 4.
+//! A rank collects blocks in scratch memory, beginning with its own, and copies them into rank
+//! order at the end. Bruck et al., "Efficient algorithms for all-to-all communications in multiport
+//! message-passing systems", IEEE TPDS 8(11), 1997, section 4.
 //!
 //! Cost: ceil(log2 n) rounds; a rank sends and receives n - 1 blocks, and copies n + 1.
 
@@ -13,7 +12,6 @@ use crate::mpi::collective::algorithms::{
 };
 use crate::offload::{Buffer, Region, Schedule, ScheduleBuilder, StepId};
 
-/// See the module's text.
 pub(crate) const ALLGATHER: Algorithm<UniformBlocks> = Algorithm {
     name: "bruck",
     about: "the number of blocks that a rank has doubles in each round",
@@ -23,7 +21,6 @@ pub(crate) const ALLGATHER: Algorithm<UniformBlocks> = Algorithm {
     segmented: None,
 };
 
-/// See the module's text.
 pub(crate) const ALLGATHERV: Algorithm<RankBlocks> = Algorithm {
     name: "bruck",
     about: "the number of blocks that a rank has doubles in each round",
@@ -36,7 +33,7 @@ pub(crate) const ALLGATHERV: Algorithm<RankBlocks> = Algorithm {
     segmented: None,
 };
 
-/// The cost for blocks of `all` bytes, where `own` blocks that belong to this rank are copied out.
+/// Cost for blocks of `all` bytes, of which `own` blocks belong to this rank and are copied out.
 fn cost(shape: Shape, longest: usize, all: usize, own: usize) -> Cost {
     if longest == 0 {
         return Cost::ZERO;
@@ -55,7 +52,7 @@ fn cost(shape: Shape, longest: usize, all: usize, own: usize) -> Cost {
     }
 }
 
-/// The part of `rank` in an allgather.
+/// Schedule of `rank` in an allgather.
 pub(crate) fn schedule(shape: Shape, rank: u32, args: UniformBlocks) -> Schedule {
     let mut plan = ScheduleBuilder::new();
     let block = args.block;
@@ -75,7 +72,7 @@ pub(crate) fn schedule(shape: Shape, rank: u32, args: UniformBlocks) -> Schedule
     plan.finish()
 }
 
-/// The part of `rank` in an allgatherv; messages of no bytes are not sent.
+/// Schedule of `rank` in an allgatherv; empty messages are not sent.
 pub(crate) fn allgatherv(shape: Shape, rank: u32, args: RankBlocks<'_>) -> Schedule {
     let mut plan = ScheduleBuilder::new();
     let place = |of: u32| block_buffer(of).region(0, args.blocks[of as usize]);
@@ -96,8 +93,9 @@ pub(crate) fn allgatherv(shape: Shape, rank: u32, args: RankBlocks<'_>) -> Sched
     plan.finish()
 }
 
-/// Collects the blocks of all ranks from `rank`, whose block is `own`, onwards: `bytes` tells how
-/// long so many of them are. Returns where they are, and the steps that complete that.
+/// Collects the blocks of all ranks, beginning with block `own` of `rank`. `bytes` returns the
+/// length of a number of these blocks. Returns their location and the steps that complete the
+/// collection.
 fn collect(
     plan: &mut ScheduleBuilder, shape: Shape, rank: u32, own: Region, bytes: impl Fn(u32) -> usize,
 ) -> (Buffer, Vec<StepId>) {

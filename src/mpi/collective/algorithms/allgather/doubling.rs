@@ -1,11 +1,12 @@
-//! Allgather by recursive doubling: in each round partners exchange all blocks that they have,
-//! which stand in their places from the start.
+//! Allgather by recursive doubling: in each round partners exchange all blocks that they have.
+//! Blocks are in their final location from the start.
 //!
-//! Places stand for adjacent ranks as in `butterfly`, so any number of ranks can take part: those
-//! beyond a power of two hand in their block first, and get all blocks at the end.
+//! A place stands for adjacent ranks as in `butterfly`, so any number of ranks can take part. Ranks
+//! beyond a power of two send their block before the first round, and receive all blocks after the
+//! last.
 //!
-//! Cost: log2 n rounds, n a power of two, and else floor(log2 n) + 2; a rank sends n - 1 blocks,
-//! and n more if it acts for another.
+//! Cost: log2 n rounds if n is a power of two, otherwise floor(log2 n) + 2. A rank sends n - 1
+//! blocks, and n more if it acts for another rank.
 
 use crate::mpi::collective::algorithms::algorithm::{Algorithm, Cost};
 use crate::mpi::collective::algorithms::building_blocks::butterfly::{
@@ -14,7 +15,6 @@ use crate::mpi::collective::algorithms::building_blocks::butterfly::{
 use crate::mpi::collective::algorithms::{RECEIVE, SEND, Shape, UniformBlocks};
 use crate::offload::{Region, Schedule, ScheduleBuilder, StepId};
 
-/// See the module's text.
 pub(crate) const ALGORITHM: Algorithm<UniformBlocks> = Algorithm {
     name: "doubling",
     about: "partners at distance 1, 2, 4, ... exchange all blocks they have",
@@ -31,7 +31,7 @@ fn cost(shape: Shape, args: UniformBlocks) -> Cost {
     }
     let bits = places(shape).ilog2();
     let folding = u64::from(rounds_before(shape));
-    // The first place stands for as many ranks as any.
+    // No place stands for more ranks than the first.
     let exchanged: u64 = (0..bits).map(|bit| u64::from(rank_at(shape, 1 << bit))).sum();
     let blocks = exchanged + folding * (1 + u64::from(shape.ranks));
     Cost {
@@ -43,7 +43,7 @@ fn cost(shape: Shape, args: UniformBlocks) -> Cost {
     }
 }
 
-/// The part of `rank`.
+/// Schedule of `rank`.
 pub fn schedule(shape: Shape, rank: u32, args: UniformBlocks) -> Schedule {
     let UniformBlocks { block, in_place } = args;
     let mut plan = ScheduleBuilder::new();
@@ -60,7 +60,7 @@ pub fn schedule(shape: Shape, rank: u32, args: UniformBlocks) -> Schedule {
         ButterflyRole::Place { place, absorbs } => (place, absorbs),
         ButterflyRole::Absorbed { by } => {
             let sent = plan.send(by, input, 1, &[]);
-            // In place, the own block is overwritten with itself: not before it has gone.
+            // In place, the own block is overwritten with itself, so the send must have completed.
             let after = Some(sent).filter(|_| in_place);
             plan.receive(by, all, last, after.as_slice());
             return plan.finish();
@@ -96,7 +96,7 @@ pub fn schedule(shape: Shape, rank: u32, args: UniformBlocks) -> Schedule {
     plan.finish()
 }
 
-/// The blocks that a place has before the round of a bit.
+/// The blocks of a place before the round of a bit.
 fn blocks_before_round(shape: Shape, place: u32, bit: u32, block: usize) -> Region {
     let first = place >> bit << bit;
     let start = |place: u32| match place < places(shape) {

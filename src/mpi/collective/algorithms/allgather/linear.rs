@@ -1,6 +1,6 @@
-//! Allgather and allgatherv at once: each rank sends its block to every other.
+//! Allgather and allgatherv in one round: each rank sends its block to every other rank.
 //!
-//! Each begins with the rank after it, so that not all send to one rank at a time.
+//! Each rank sends to the next rank first, so that ranks do not all send to one rank at a time.
 //!
 //! Cost: 1 round; a rank sends its block n - 1 times, and receives n - 1 blocks.
 
@@ -10,7 +10,6 @@ use crate::mpi::collective::algorithms::{
 };
 use crate::offload::{Region, Schedule, ScheduleBuilder};
 
-/// See the module's text.
 pub(crate) const ALLGATHER: Algorithm<UniformBlocks> = Algorithm {
     name: "linear",
     about: "each rank sends its block to every other",
@@ -20,7 +19,6 @@ pub(crate) const ALLGATHER: Algorithm<UniformBlocks> = Algorithm {
     segmented: None,
 };
 
-/// See the module's text.
 pub(crate) const ALLGATHERV: Algorithm<RankBlocks> = Algorithm {
     name: "linear",
     about: "each rank sends its block to every other",
@@ -39,13 +37,13 @@ fn cost(shape: Shape, longest_block: usize, in_place: bool) -> Cost {
     Cost { rounds: others.min(1), messages: others, bytes: others * block, copied, ..Cost::ZERO }
 }
 
-/// The part of `rank` in an allgather.
+/// Schedule of `rank` in an allgather.
 pub(crate) fn schedule(shape: Shape, rank: u32, args: UniformBlocks) -> Schedule {
     let block = args.block;
     exchange(shape, rank, args.in_place, |of| RECEIVE.region(of as usize * block, block))
 }
 
-/// The part of `rank` in an allgatherv; blocks of no bytes are not sent.
+/// Schedule of `rank` in an allgatherv; empty blocks are not sent.
 pub(crate) fn allgatherv(shape: Shape, rank: u32, args: RankBlocks<'_>) -> Schedule {
     exchange(shape, rank, args.in_place, |of| block_buffer(of).region(0, args.blocks[of as usize]))
 }

@@ -1,5 +1,5 @@
-//! Allgather by neighbor exchange, for an even number of ranks: each rank exchanges blocks with its
-//! two neighbors in turns, first its own, then the two that it got last.
+//! Allgather by neighbor exchange, for an even number of ranks. Each rank exchanges blocks with its
+//! two neighbors alternately: first its own block, then the two blocks received last.
 //!
 //! ```text
 //!   ranks        0   1   2   3   4   5
@@ -11,17 +11,16 @@
 //! Chen, Zhang, Zhang and Yuan, "Performance evaluation of allgather algorithms on terascale Linux
 //! cluster with fast Ethernet", HPC-Asia 2005.
 //!
-//! Cost: n / 2 rounds, half as many as around the ring; a rank sends and receives n - 1 blocks.
+//! Cost: n / 2 rounds, half as many as a ring; a rank sends and receives n - 1 blocks.
 
 use crate::mpi::collective::algorithms::algorithm::{Algorithm, Cost};
 use crate::mpi::collective::algorithms::{RECEIVE, SEND, Shape, UniformBlocks};
 use crate::offload::{Schedule, ScheduleBuilder, StepId};
 
-/// See the module's text.
 pub(crate) const ALGORITHM: Algorithm<UniformBlocks> = Algorithm {
     name: "neighbor",
     about: "each rank exchanges blocks with its two neighbors in turns",
-    // The number of a round has 16 bits.
+    // A round number has 16 bits.
     fits: |shape, _| shape.ranks.is_multiple_of(2) && shape.ranks <= 1 << 16,
     cost,
     schedule,
@@ -43,7 +42,7 @@ fn cost(shape: Shape, args: UniformBlocks) -> Cost {
     }
 }
 
-/// The part of `rank`.
+/// Schedule of `rank`.
 ///
 /// # Panics
 /// If the number of ranks is odd.
@@ -57,7 +56,7 @@ pub(crate) fn schedule(shape: Shape, rank: u32, args: UniformBlocks) -> Schedule
     let blocks = |first: u32, count: usize| RECEIVE.region(first as usize * block, count * block);
     let is_even = rank.is_multiple_of(2);
     let (before, after) = (shape.before(rank, 1), shape.after(rank, 1));
-    // Even ranks begin with the rank after them, odd ones with the rank before.
+    // Even ranks begin with the next rank, odd ranks with the previous rank.
     let neighbor = |round: u32| if is_even == (round % 2 == 1) { after } else { before };
 
     let partner = neighbor(1);
@@ -77,12 +76,12 @@ pub(crate) fn schedule(shape: Shape, rank: u32, args: UniformBlocks) -> Schedule
     plan.finish()
 }
 
-/// The first of the two ranks whose blocks `rank` has from `round` on: the own pair in round 1,
-/// then by turns those of the pairs before and after, ever farther away.
+/// The first of the two ranks whose blocks `rank` has from `round` on: its own pair in round 1,
+/// then alternately the pairs before and after it, at increasing distance.
 fn pair(shape: Shape, rank: u32, round: u32) -> u32 {
     let own = rank - rank % 2;
     let distance = round / 2 * 2;
-    // Even ranks have heard of the pair before them in round 2, odd ones of the pair after.
+    // In round 2, even ranks have received the pair before them, odd ranks the pair after them.
     if rank.is_multiple_of(2) == round.is_multiple_of(2) {
         shape.before(own, distance)
     } else {

@@ -1,6 +1,6 @@
-//! Allgather and allgatherv around a ring: each rank passes on the block that it got last.
+//! Allgather and allgatherv along a ring: each rank forwards the block that it received last.
 //!
-//! Cost: n - 1 rounds; a rank sends and receives every block but one, once.
+//! Cost: n - 1 rounds; a rank sends and receives every block except one, once.
 
 use crate::mpi::collective::algorithms::algorithm::{Algorithm, Cost};
 use crate::mpi::collective::algorithms::{
@@ -8,7 +8,6 @@ use crate::mpi::collective::algorithms::{
 };
 use crate::offload::{Region, Schedule, ScheduleBuilder};
 
-/// See the module's text.
 pub(crate) const ALLGATHER: Algorithm<UniformBlocks> = Algorithm {
     name: "ring",
     about: "each rank passes on to the next the block that it got last",
@@ -18,7 +17,6 @@ pub(crate) const ALLGATHER: Algorithm<UniformBlocks> = Algorithm {
     segmented: None,
 };
 
-/// See the module's text.
 pub(crate) const ALLGATHERV: Algorithm<RankBlocks> = Algorithm {
     name: "ring",
     about: "each rank passes on to the next the block that it got last",
@@ -28,7 +26,7 @@ pub(crate) const ALLGATHERV: Algorithm<RankBlocks> = Algorithm {
     segmented: None,
 };
 
-/// The number of a round has 16 bits.
+/// A round number has 16 bits.
 fn fits(shape: Shape, _: UniformBlocks) -> bool {
     shape.ranks <= 1 << 16
 }
@@ -47,13 +45,13 @@ fn cost(shape: Shape, longest_block: usize, in_place: bool) -> Cost {
     }
 }
 
-/// The part of `rank` in an allgather.
+/// Schedule of `rank` in an allgather.
 pub(crate) fn schedule(shape: Shape, rank: u32, args: UniformBlocks) -> Schedule {
     let block = args.block;
     ring(shape, rank, args.in_place, |of| RECEIVE.region(of as usize * block, block))
 }
 
-/// The part of `rank` in an allgatherv; blocks of no bytes are not sent.
+/// Schedule of `rank` in an allgatherv; empty blocks are not sent.
 pub(crate) fn allgatherv(shape: Shape, rank: u32, args: RankBlocks<'_>) -> Schedule {
     ring(shape, rank, args.in_place, |of| block_buffer(of).region(0, args.blocks[of as usize]))
 }

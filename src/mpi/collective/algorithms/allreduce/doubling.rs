@@ -1,7 +1,7 @@
-//! Allreduce by recursive doubling: partners exchange all they have and both combine it.
+//! Allreduce by recursive doubling: partners exchange their partial results, and both combine them.
 //!
-//! Ranks combine in order, so any operation will do. Numbers of ranks that are no power of two
-//! cost two rounds more (see `butterfly`). For short operands.
+//! Ranks combine in order, so the operation need not commute. Numbers of ranks that are not a power
+//! of two cost two more rounds (see `butterfly`). For short operands.
 //!
 //! Cost: floor(log2 n) rounds (+ 2); a rank sends, receives and reduces one operand in each.
 
@@ -13,7 +13,6 @@ use crate::mpi::collective::algorithms::building_blocks::butterfly::{
 use crate::mpi::collective::algorithms::{Allreduce, RECEIVE, Shape};
 use crate::offload::{Schedule, ScheduleBuilder};
 
-/// See the module's text.
 pub(crate) const ALGORITHM: Algorithm<Allreduce> = Algorithm {
     name: "doubling",
     about: "partners at distance 1, 2, 4, ... exchange all they have",
@@ -40,7 +39,6 @@ fn cost(shape: Shape, args: Allreduce) -> Cost {
     }
 }
 
-/// The part of `rank`.
 pub(crate) fn schedule(shape: Shape, rank: u32, args: Allreduce) -> Schedule {
     let bytes = args.operands.bytes;
     if bytes == 0 || shape.ranks == 1 {

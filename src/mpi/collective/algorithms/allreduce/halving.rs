@@ -1,13 +1,14 @@
 //! Allreduce by recursive halving and doubling, for long operands.
 //!
-//! Partners first exchange halves of what is left, at distance 1, 2, 4, ..., so that each place
-//! ends with one piece of the result; then the pieces travel back the same way. As the nearest
-//! partners meet first, ranks combine in order and any operation will do. Rabenseifner and Träff,
-//! "More efficient reduction algorithms for non-power-of-two number of processors in
-//! message-passing parallel systems", EuroPVM/MPI 2004, with the folding of `butterfly`.
+//! Partners first exchange halves of the remaining data, at distance 1, 2, 4, ..., so that each
+//! place ends with one piece of the result. Then the pieces are gathered in the opposite order. The
+//! nearest partners exchange first, so ranks combine in order and the operation need not commute.
+//! Rabenseifner and Träff, "More efficient reduction algorithms for non-power-of-two number of
+//! processors in message-passing parallel systems", EuroPVM/MPI 2004, with the folding of
+//! `butterfly`.
 //!
 //! Cost: 2 floor(log2 n) rounds (+ 2); a rank sends and receives less than two operands and reduces
-//! less than one (one more each for folded ranks).
+//! less than one (one more of each for folded ranks).
 
 use std::ops::Range;
 
@@ -19,11 +20,10 @@ use crate::mpi::collective::algorithms::building_blocks::butterfly::{
 use crate::mpi::collective::algorithms::{Allreduce, Operands, RECEIVE, Shape};
 use crate::offload::{Schedule, ScheduleBuilder};
 
-/// See the module's text.
 pub(crate) const ALGORITHM: Algorithm<Allreduce> = Algorithm {
     name: "rabenseifner",
     about: "reduce-scatter by recursive halving, then allgather by doubling",
-    // Pieces would be empty otherwise.
+    // Otherwise some pieces would be empty.
     fits: |shape, args| args.operands.bytes / args.operands.element >= shape.ranks as usize,
     cost,
     schedule,
@@ -49,18 +49,17 @@ fn cost(shape: Shape, args: Allreduce) -> Cost {
     }
 }
 
-/// The bytes that a place gives away in all halvings.
+/// The bytes that a place sends in all halvings.
 pub(crate) fn halves(shape: Shape, operands: Operands) -> u64 {
     (1..=shape.ranks.ilog2()).map(|number| longest(number, operands)).sum()
 }
 
-/// The longest part after so many halvings.
+/// Length of the longest part after this number of halvings.
 pub(crate) fn longest(halvings: u32, operands: Operands) -> u64 {
     let Operands { bytes, element, .. } = operands;
     ((bytes / element).div_ceil(1 << halvings) * element) as u64
 }
 
-/// The part of `rank`.
 pub(crate) fn schedule(shape: Shape, rank: u32, args: Allreduce) -> Schedule {
     let bytes = args.operands.bytes;
     if bytes == 0 || shape.ranks == 1 {
@@ -88,7 +87,7 @@ pub(crate) fn schedule(shape: Shape, rank: u32, args: Allreduce) -> Schedule {
     plan.finish()
 }
 
-/// The meetings in which what is left is halved until it is one piece.
+/// The exchanges that halve the remaining data until it is one piece.
 pub(crate) fn halvings(shape: Shape, place: u32, operands: Operands) -> Vec<PeerExchange> {
     let places = butterfly::places(shape);
     let (mut first, mut count) = (0, places);
@@ -110,7 +109,7 @@ pub(crate) fn halvings(shape: Shape, place: u32, operands: Operands) -> Vec<Peer
     meetings
 }
 
-/// The bytes of `count` of all `places` pieces; a piece is whole elements, and may be empty.
+/// The bytes of `count` of `places` pieces; a piece has whole elements, and may be empty.
 pub(crate) fn pieces(first: u32, count: u32, places: u32, operands: Operands) -> Range<usize> {
     let elements = (operands.bytes / operands.element) as u128;
     let start = |piece: u32| {
@@ -119,7 +118,7 @@ pub(crate) fn pieces(first: u32, count: u32, places: u32, operands: Operands) ->
     start(first)..start(first + count)
 }
 
-/// Gathers the pieces of all places, in the opposite order; returns the steps that complete that.
+/// Gathers the pieces of all places in the opposite order; returns the steps that complete this.
 fn gather_pieces(
     plan: &mut ScheduleBuilder, held: &PartialResult, meetings: &[PeerExchange], folded: usize,
     last: u32,
@@ -132,7 +131,7 @@ fn gather_pieces(
         let round = last - 1 - number as u32;
         let part = |range: &Range<usize>| RECEIVE.region(range.start, range.len());
         let Some(give) = &meeting.give else { continue };
-        // The bytes that arrive were given away in this meeting, and read by reductions before.
+        // The arriving bytes were sent in this exchange, and earlier reductions read them.
         let free: Vec<u32> = reduced.iter().chain(sent).copied().collect();
         let receive = plan.receive(meeting.peer, part(give), round, &free);
         plan.send(meeting.peer, part(&meeting.keep), round, &have);

@@ -1,5 +1,5 @@
-//! Allreduce through rank 0, which combines all operands (`reduce::linear`) and sends every rank the
-//! result.
+//! Allreduce through rank 0, which combines all operands (`reduce::linear`) and sends the result to
+//! every rank.
 //!
 //! Cost: ceil((n - 1) / 7) + 1 rounds; rank 0 receives, reduces and sends n - 1 operands.
 
@@ -10,7 +10,6 @@ use crate::mpi::collective::algorithms::reduce;
 use crate::mpi::collective::algorithms::{Allreduce, RECEIVE, Reduce, Shape, input_buffer};
 use crate::offload::Schedule;
 
-/// See the module's text.
 pub(crate) const ALGORITHM: Algorithm<Allreduce> = Algorithm {
     name: "linear",
     about: "rank 0 combines all operands and sends every rank the result",
@@ -36,7 +35,6 @@ fn cost(shape: Shape, args: Allreduce) -> Cost {
     }
 }
 
-/// The part of `rank`.
 pub(crate) fn schedule(shape: Shape, rank: u32, args: Allreduce) -> Schedule {
     let Allreduce { operands, in_place } = args;
     let bytes = operands.bytes;

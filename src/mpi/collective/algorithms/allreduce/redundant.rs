@@ -1,9 +1,9 @@
 //! Allreduce by recursive doubling with redundant rounds, against jitter: partial results reach a
-//! rank by several ways, and the copy that comes first wins.
+//! rank along several paths, and the first copy to arrive is used.
 //!
-//! Of the `k` rounds of the butterfly, `d = floor(k / 2)` are followed by *middle* extra rounds, and
-//! all of them by *last* ones. In an extra round partners exchange what they have, as in any other,
-//! but it is the same bytes on both sides:
+//! Of the `k` rounds of the butterfly, the first `d = floor(k / 2)` are followed by *middle* extra
+//! rounds, and all `k` by *last* extra rounds. In an extra round partners exchange partial results
+//! as in any other round, but both sides have the same bytes:
 //!
 //! ```text
 //!   rounds          1    │ middle │   2    │ last
@@ -13,23 +13,24 @@
 //!   rank 1      0 op 1 ──┘ first  │        │ first
 //! ```
 //!
-//! After `d` rounds, ranks whose numbers differ in the lowest `d` bits only have the same partial
-//! result, so middle rounds use these distances; last ones use any. Both begin with distance 1
-//! and ascend: to repeat the distance that was last would bring bytes of the same origin, over the
-//! same link. Copies are equal to the last bit because all combine the lower half first
-//! (see `butterfly`).
+//! After `d` rounds, ranks whose numbers differ only in the lowest `d` bits have the same partial
+//! result, so middle rounds use these distances; last rounds use any distance. Both begin with
+//! distance 1 and ascend: repeating the latest distance would bring bytes of the same origin over
+//! the same link. Copies are bitwise equal because all ranks combine the lower half first (see
+//! `butterfly`).
 //!
-//! All but the own operand and the result is in scratch memory, and all steps on it are detached
-//! (`offload::schedule`): a rank that has the result does not wait for what is late, but its run
-//! receives that and sends what others may still wait for.
+//! All data except the own operand and the result is in scratch memory, and all steps on scratch
+//! memory are detached (`offload::schedule`). A rank that has the result does not wait for late
+//! messages, but its execution still receives them and sends the messages that other ranks may
+//! need.
 //!
-//! H. Matsumoto and R. Suda of the University of Tokyo, "A collective communication algorithm that
-//! alleviates jitter by redundant data exchanges in the middle of the butterfly" (in Japanese), and
-//! for the last rounds alone the same, IPSJ SIG HPC 137, 2012. In their simulation jitter is hidden
-//! up to 2^14 ranks by last rounds, and up to 2^18 with two middle ones.
+//! Matsumoto and Suda, "A collective communication algorithm that alleviates jitter by redundant
+//! data exchanges in the middle of the butterfly" (in Japanese; University of Tokyo); for last
+//! rounds alone, the same authors, IPSJ SIG HPC 137, 2012. In their simulation last rounds hide
+//! jitter up to 2^14 ranks, and up to 2^18 with two middle rounds.
 //!
-//! Cost: floor(log2 n) rounds and the extra ones (+ 2); a rank sends and receives one operand in
-//! each, reduces in floor(log2 n) (+ 1) of them, and copies as often and twice more.
+//! Cost: floor(log2 n) rounds and the extra rounds (+ 2); a rank sends and receives one operand in
+//! each, reduces in floor(log2 n) (+ 1) rounds, and copies up to floor(log2 n) + 2 operands.
 
 use crate::mpi::collective::algorithms::algorithm::{Algorithm, Cost};
 use crate::mpi::collective::algorithms::building_blocks::butterfly;
@@ -37,7 +38,6 @@ use crate::mpi::collective::algorithms::building_blocks::butterfly::ButterflyRol
 use crate::mpi::collective::algorithms::{Allreduce, RECEIVE, Shape, input_buffer};
 use crate::offload::{Region, Schedule, ScheduleBuilder, StepId};
 
-/// See the module's text.
 pub(crate) const ALGORITHM: Algorithm<Allreduce> = Algorithm {
     name: "redundant",
     about: "doubling with extra rounds, in which the first of several copies wins",
@@ -47,12 +47,12 @@ pub(crate) const ALGORITHM: Algorithm<Allreduce> = Algorithm {
     segmented: None,
 };
 
-/// How many extra rounds there are.
+/// Numbers of extra rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ExtraRounds {
-    /// In the middle of the butterfly.
+    /// Extra rounds in the middle of the butterfly.
     pub middle: u32,
-    /// After it.
+    /// Extra rounds after the butterfly.
     pub last: u32,
 }
 
@@ -87,7 +87,7 @@ fn butterfly_rounds(bits: u32, extras: ExtraRounds) -> Vec<ButterflyRound> {
         .collect()
 }
 
-/// What it costs with these extra rounds.
+/// Cost with these extra rounds.
 pub(crate) fn cost(shape: Shape, args: Allreduce, extras: ExtraRounds) -> Cost {
     let bytes = args.operands.bytes as u64;
     if bytes == 0 || shape.ranks == 1 {
@@ -106,7 +106,7 @@ pub(crate) fn cost(shape: Shape, args: Allreduce, extras: ExtraRounds) -> Cost {
     }
 }
 
-/// The part of `rank`, with these extra rounds.
+/// Schedule of `rank` with these extra rounds.
 pub fn schedule(shape: Shape, rank: u32, args: Allreduce, extras: ExtraRounds) -> Schedule {
     let bytes = args.operands.bytes;
     if bytes == 0 || shape.ranks == 1 {
@@ -124,7 +124,7 @@ pub fn schedule(shape: Shape, rank: u32, args: Allreduce, extras: ExtraRounds) -
         ButterflyRole::Place { place, absorbs } => (place, absorbs),
     };
     let own = scratch(&mut plan, bytes);
-    // Late steps cannot read what belongs to the caller.
+    // Late steps must not read the caller's memory.
     let saved = plan.copy(input_buffer(args.in_place).region(0, bytes), own, &[]);
     let mut held = ResultCopies(vec![(own, saved)]);
     let absorbed = absorbs.map(|peer| post_receive(&mut plan, peer, bytes, 1, saved));
@@ -155,7 +155,7 @@ pub fn schedule(shape: Shape, rank: u32, args: Allreduce, extras: ExtraRounds) -
     plan.finish()
 }
 
-/// Where some bytes are, and the step that writes them.
+/// A region, and the step that writes it.
 type WrittenRegion = (Region, StepId);
 
 fn scratch(plan: &mut ScheduleBuilder, bytes: usize) -> Region {
@@ -172,7 +172,7 @@ fn post_receive(
     (region, step)
 }
 
-/// The result so far, as often as it comes. Nobody changes a copy.
+/// The copies of the partial result so far. No step changes a copy.
 struct ResultCopies(Vec<WrittenRegion>);
 
 impl ResultCopies {
@@ -185,7 +185,8 @@ impl ResultCopies {
         plan.detach(step);
     }
 
-    /// Combines the first with the part of the ranks above, where that arrived.
+    /// Combines the first copy with the partial result of the ranks above, in the memory of the
+    /// latter.
     fn combine_above(self, plan: &mut ScheduleBuilder, (into, arrived): WrittenRegion) -> Self {
         let (from, ready) = match self.0[..] {
             [only] => only,
@@ -196,7 +197,8 @@ impl ResultCopies {
         Self(vec![(into, step)])
     }
 
-    /// Combines the first with the part of the ranks below. It is copied, as it may not be sent yet.
+    /// Combines the first copy with the partial result of the ranks below. The first copy is itself
+    /// copied, as its send may not have completed.
     fn combine_below(self, plan: &mut ScheduleBuilder, (from, arrived): WrittenRegion) -> Self {
         let (into, ready) = self.copy_first_arrived(plan, from.len);
         let step = plan.reduce(from, into, &[ready, arrived]);

@@ -1,11 +1,11 @@
-//! Allreduce around a ring, for long operands and operations that commute: each rank gets one piece
-//! of the result (`reduce_scatter::ring`), and passes it on (`allgather::ring`).
+//! Allreduce along a ring, for long operands and commutative operations: each rank receives one
+//! piece of the result (`reduce_scatter::ring`), and forwards it (`allgather::ring`).
 //!
 //! Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", JPDC
 //! 69(2), 2009.
 //!
 //! Cost: 2 (n - 1) rounds; a rank sends and receives less than two operands and reduces less than
-//! one, whatever the number of ranks; only neighbours meet.
+//! one, for any number of ranks. Only neighbors communicate.
 
 use std::ops::Range;
 
@@ -20,11 +20,10 @@ use crate::mpi::collective::algorithms::{
 };
 use crate::offload::{Region, Schedule};
 
-/// See the module's text.
 pub(crate) const ALGORITHM: Algorithm<Allreduce> = Algorithm {
     name: "ring",
     about: "reduce-scatter and allgather around a ring",
-    // Pieces would be empty otherwise; the number of a round has 16 bits.
+    // Otherwise some pieces would be empty; a round number has 16 bits.
     fits: |shape, args| {
         let elements = args.operands.bytes / args.operands.element;
         args.operands.commutative && elements >= shape.ranks as usize && shape.ranks <= 1 << 15
@@ -51,7 +50,6 @@ fn cost(shape: Shape, args: Allreduce) -> Cost {
     }
 }
 
-/// The part of `rank`.
 pub(crate) fn schedule(shape: Shape, rank: u32, args: Allreduce) -> Schedule {
     let Allreduce { operands, in_place } = args;
     if operands.bytes == 0 || shape.ranks == 1 {
@@ -66,7 +64,7 @@ pub(crate) fn schedule(shape: Shape, rank: u32, args: Allreduce) -> Schedule {
     };
     let mut phases = Phases::default();
     let rounds = shape.ranks - 1;
-    // A piece cannot arrive where the operand for it is still to be read.
+    // A piece cannot arrive where an operand is still unread.
     let result = if in_place { phases.scratch(place(rank).len) } else { place(rank) };
     let buffers = [input_buffer(in_place).region(0, operands.bytes), result];
     let all = ReduceScatter { blocks: &blocks, commutative: true, in_place: false };

@@ -1,7 +1,7 @@
 //! Alltoall in a logarithmic number of rounds, for short blocks.
 //!
-//! A block that has `d` ranks to go travels in the rounds of the bits of `d`: in round `k` a rank
-//! sends, as one message to the rank `2^k` after it, all blocks whose `d` has bit `k`.
+//! A block that has to move `d` ranks travels in the rounds of the bits of `d`: in round `k` a rank
+//! sends all blocks whose `d` has bit `k`, as one message, to the rank `2^k` after it.
 //!
 //! ```text
 //!   d            1   2   3   4   5   6   7
@@ -11,17 +11,16 @@
 //! ```
 //!
 //! Bruck et al., "Efficient algorithms for all-to-all communications in multiport message-passing
-//! systems", IEEE TPDS 8(11), 1997, section 3, for one port. Blocks are not turned first, and stay
-//! where they arrived until they go on.
+//! systems", IEEE TPDS 8(11), 1997, section 3, for one port. There is no initial rotation of the
+//! blocks, and a block stays where it arrived until it is forwarded.
 //!
-//! Cost: ceil(log2 n) rounds; a rank sends up to n / 2 blocks in each of them, and copies each of
-//! those once, and all blocks at the end.
+//! Cost: ceil(log2 n) rounds; a rank sends up to n / 2 blocks in each round, copies each of those
+//! blocks once, and copies all blocks at the end.
 
 use crate::mpi::collective::algorithms::algorithm::{Algorithm, Cost};
 use crate::mpi::collective::algorithms::{RECEIVE, SEND, Shape, UniformBlocks};
 use crate::offload::{Buffer, Region, Schedule, ScheduleBuilder, StepId};
 
-/// See the module's text.
 pub(crate) const ALGORITHM: Algorithm<UniformBlocks> = Algorithm {
     name: "bruck",
     about: "blocks travel by the bits of how many ranks they have to go",
@@ -48,7 +47,6 @@ fn cost(shape: Shape, args: UniformBlocks) -> Cost {
     }
 }
 
-/// The part of `rank`.
 pub(crate) fn schedule(shape: Shape, rank: u32, args: UniformBlocks) -> Schedule {
     let UniformBlocks { block, in_place } = args;
     let mut plan = ScheduleBuilder::new();
@@ -86,7 +84,7 @@ pub(crate) fn schedule(shape: Shape, rank: u32, args: UniformBlocks) -> Schedule
     }
     for (distance, BlockLocation { block, arrived }) in (0..).zip(here) {
         let from = shape.before(rank, distance);
-        // In place, the block that lies there has to be gone.
+        // In place, the previous block of this location must have been read.
         let gone = taken[from as usize].filter(|_| in_place);
         let after: Vec<StepId> = arrived.into_iter().chain(gone).collect();
         if distance > 0 || !in_place {
@@ -96,10 +94,10 @@ pub(crate) fn schedule(shape: Shape, rank: u32, args: UniformBlocks) -> Schedule
     plan.finish()
 }
 
-/// A block that has made some of its way.
+/// Location of a forwarded block.
 struct BlockLocation {
     block: Region,
-    /// The step that brought it, unless it is the own.
+    /// The receive of the block; `None` for an own block.
     arrived: Option<StepId>,
 }
 
@@ -111,7 +109,7 @@ struct BruckRound {
 }
 
 impl BruckRound {
-    /// Makes room for the blocks of a round, and receives those that come.
+    /// Allocates memory for the blocks of a round, and posts their receive.
     fn new(plan: &mut ScheduleBuilder, shape: Shape, rank: u32, bit: u32, block: usize) -> Self {
         let bytes = blocks_sent(shape, bit) as usize * block;
         let (out, into) = (plan.scratch(bytes), plan.scratch(bytes));
@@ -120,7 +118,7 @@ impl BruckRound {
     }
 }
 
-/// How many distances have this bit.
+/// Number of distances that have this bit.
 fn blocks_sent(shape: Shape, bit: u32) -> u32 {
     let (ranks, run) = (u64::from(shape.ranks), 1u64 << bit);
     (ranks / (2 * run) * run + (ranks % (2 * run)).saturating_sub(run)) as u32

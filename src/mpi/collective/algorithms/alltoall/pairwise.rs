@@ -1,8 +1,8 @@
 //! Alltoall, alltoallv and alltoallw: at distance `k` each rank sends to the rank `k` after it and
-//! receives from the rank `k` before it; at most [`WINDOW`] distances are under way at a time.
+//! receives from the rank `k` before it. At most [`WINDOW`] distances are active at a time.
 //!
-//! Cost: ceil((n - 1) / [`WINDOW`]) rounds; a rank sends n - 1 blocks, and copies all n first if in
-//! place.
+//! Cost: ceil((n - 1) / [`WINDOW`]) rounds; a rank sends n - 1 blocks, and in place first copies
+//! all n.
 
 use crate::mpi::collective::algorithms::algorithm::{Algorithm, Cost};
 use crate::mpi::collective::algorithms::{
@@ -10,11 +10,10 @@ use crate::mpi::collective::algorithms::{
 };
 use crate::offload::{Buffer, Region, Schedule, ScheduleBuilder, StepId};
 
-/// How many sends and as many receives a rank has under way: enough to hide latency, few enough
-/// not to flood a peer that is late.
+/// Number of active sends, and of active receives, on a rank: enough to hide latency, few enough
+/// not to flood a late peer.
 pub(crate) const WINDOW: u32 = 32;
 
-/// See the module's text.
 pub(crate) const ALLTOALL: Algorithm<UniformBlocks> = Algorithm {
     name: "pairwise",
     about: "at distance k each rank sends to the rank k after it",
@@ -24,7 +23,6 @@ pub(crate) const ALLTOALL: Algorithm<UniformBlocks> = Algorithm {
     segmented: None,
 };
 
-/// See the module's text.
 pub(crate) const ALLTOALLV: Algorithm<BlockPairs> = Algorithm {
     name: "pairwise",
     about: "at distance k each rank sends to the rank k after it",
@@ -34,7 +32,7 @@ pub(crate) const ALLTOALLV: Algorithm<BlockPairs> = Algorithm {
     segmented: None,
 };
 
-/// The cost with at most `window` distances under way at a time.
+/// Cost with at most `window` active distances.
 pub(crate) fn cost(shape: Shape, args: UniformBlocks, window: u32) -> Cost {
     let (ranks, block) = (u64::from(shape.ranks), args.block as u64);
     if block == 0 {
@@ -48,23 +46,23 @@ pub(crate) fn cost(shape: Shape, args: UniformBlocks, window: u32) -> Cost {
     Cost { bytes: (ranks - 1) * block, copied, ..windowed_cost(shape, window) }
 }
 
-/// What it costs to meet all others, apart from bytes.
+/// Cost of exchanging with all other ranks, without the bytes.
 pub(crate) fn windowed_cost(shape: Shape, window: u32) -> Cost {
     let others = u64::from(shape.ranks - 1);
     Cost { rounds: others.div_ceil(window.into()), messages: others, ..Cost::ZERO }
 }
 
-/// The part of `rank` in an alltoall.
+/// Schedule of `rank` in an alltoall.
 pub(crate) fn schedule(shape: Shape, rank: u32, args: UniformBlocks) -> Schedule {
     windowed(shape, rank, args, WINDOW)
 }
 
-/// The part of `rank` in an alltoallv or alltoallw; blocks of no bytes are not sent.
+/// Schedule of `rank` in an alltoallv or alltoallw; empty blocks are not sent.
 pub(crate) fn alltoallv(shape: Shape, rank: u32, args: BlockPairs<'_>) -> Schedule {
     windowed_blocks(shape, rank, args, WINDOW)
 }
 
-/// The part of `rank` in an alltoall with at most `window` distances under way at a time.
+/// Schedule of `rank` in an alltoall with at most `window` active distances.
 pub(crate) fn windowed(shape: Shape, rank: u32, args: UniformBlocks, window: u32) -> Schedule {
     let block = args.block;
     let part = |buffer: Buffer, of: u32| buffer.region(of as usize * block, block);
@@ -98,7 +96,7 @@ pub(crate) fn windowed(shape: Shape, rank: u32, args: UniformBlocks, window: u32
     }
 }
 
-/// The same of an alltoallv or alltoallw.
+/// As [`windowed`], for an alltoallv or alltoallw.
 pub(crate) fn windowed_blocks(
     shape: Shape, rank: u32, args: BlockPairs<'_>, window: u32,
 ) -> Schedule {
@@ -121,13 +119,13 @@ pub(crate) fn windowed_blocks(
     }
 }
 
-/// Exchanges all blocks; what is sent to and received from a rank waits on `saved` of it, if any,
-/// in which case the own block is where it belongs. At most `window` distances are under way.
+/// Exchanges all blocks, with at most `window` active distances. The messages of a peer wait on its
+/// step in `saved`, if any; in that case the own block is already in its final location.
 fn exchange(
     mut plan: ScheduleBuilder, shape: Shape, rank: u32, window: u32, send: impl Fn(u32) -> Region,
     receive: impl Fn(u32) -> Region, saved: &dyn Fn(u32) -> Option<StepId>,
 ) -> Schedule {
-    // The steps of each distance, to wait on from the distance a window later.
+    // The steps of each distance; the distance one window later waits on them.
     let mut steps: Vec<Vec<StepId>> = vec![Vec::new()];
     for distance in 1..shape.ranks {
         let round = (distance - 1) / window + 1;

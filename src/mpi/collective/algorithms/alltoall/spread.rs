@@ -1,9 +1,9 @@
-//! Alltoall, alltoallv and alltoallw at once: all receives and all sends are under way together.
+//! Alltoall, alltoallv and alltoallw in one round: all receives and all sends are active together.
 //!
-//! Each rank begins with the rank after it, so that not all send to one rank at a time. It is
-//! `alltoall::pairwise` with a window as wide as the communicator.
+//! Each rank sends to the next rank first, so that ranks do not all send to one rank at a time.
+//! This is `alltoall::pairwise` with a window as wide as the communicator.
 //!
-//! Cost: 1 round; a rank sends n - 1 blocks, and copies all n first if in place.
+//! Cost: 1 round; a rank sends n - 1 blocks, and in place first copies all n.
 
 use crate::mpi::collective::algorithms::algorithm::Algorithm;
 use crate::mpi::collective::algorithms::alltoall::pairwise::{
@@ -12,7 +12,6 @@ use crate::mpi::collective::algorithms::alltoall::pairwise::{
 use crate::mpi::collective::algorithms::{BlockPairs, Shape, UniformBlocks};
 use crate::offload::Schedule;
 
-/// See the module's text.
 pub(crate) const ALLTOALL: Algorithm<UniformBlocks> = Algorithm {
     name: "spread",
     about: "all receives and all sends are under way together",
@@ -22,7 +21,6 @@ pub(crate) const ALLTOALL: Algorithm<UniformBlocks> = Algorithm {
     segmented: None,
 };
 
-/// See the module's text.
 pub(crate) const ALLTOALLV: Algorithm<BlockPairs> = Algorithm {
     name: "spread",
     about: "all receives and all sends are under way together",
@@ -32,12 +30,12 @@ pub(crate) const ALLTOALLV: Algorithm<BlockPairs> = Algorithm {
     segmented: None,
 };
 
-/// The part of `rank` in an alltoall.
+/// Schedule of `rank` in an alltoall.
 pub(crate) fn schedule(shape: Shape, rank: u32, args: UniformBlocks) -> Schedule {
     windowed(shape, rank, args, shape.ranks)
 }
 
-/// The part of `rank` in an alltoallv or alltoallw; blocks of no bytes are not sent.
+/// Schedule of `rank` in an alltoallv or alltoallw; empty blocks are not sent.
 pub(crate) fn alltoallv(shape: Shape, rank: u32, args: BlockPairs<'_>) -> Schedule {
     windowed_blocks(shape, rank, args, shape.ranks)
 }

@@ -1,8 +1,8 @@
 //! Barrier by dissemination.
 //!
-//! In round `r` each rank tells the rank `2^(r-1)` after it that it has heard of everybody it could
-//! have heard of by then. Hensgen, Finkel and Manber, "Two algorithms for barrier synchronization",
-//! International Journal of Parallel Programming 17(1), 1988.
+//! In round `r` each rank sends an empty message to the rank `2^(r-1)` after it, once all its
+//! messages of earlier rounds have arrived. Hensgen, Finkel and Manber, "Two algorithms for barrier
+//! synchronization", International Journal of Parallel Programming 17(1), 1988.
 //!
 //! Cost: ceil(log2 n) rounds; as many empty messages per rank.
 
@@ -10,7 +10,6 @@ use crate::mpi::collective::algorithms::Shape;
 use crate::mpi::collective::algorithms::algorithm::{Algorithm, Cost};
 use crate::offload::{Region, Schedule, ScheduleBuilder, StepId};
 
-/// See the module's text.
 pub(crate) const ALGORITHM: Algorithm<()> = Algorithm {
     name: "dissemination",
     about: "in round r each rank tells the one 2^(r-1) after it",
@@ -25,7 +24,7 @@ fn cost(shape: Shape) -> Cost {
     Cost { rounds, messages: rounds, ..Cost::ZERO }
 }
 
-/// The part of `rank`.
+/// Schedule of `rank`.
 pub fn schedule(shape: Shape, rank: u32) -> Schedule {
     let mut plan = ScheduleBuilder::new();
     let distances = || (0..shape.doublings()).map(|bit| 1 << bit);

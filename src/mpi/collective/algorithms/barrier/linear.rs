@@ -1,4 +1,4 @@
-//! Barrier by asking rank 0: all tell it that they are there, and it tells all.
+//! Barrier through rank 0: every rank sends it an empty message, and it answers every rank.
 //!
 //! Cost: 2 rounds; rank 0 sends and receives n - 1 empty messages.
 
@@ -6,7 +6,6 @@ use crate::mpi::collective::algorithms::Shape;
 use crate::mpi::collective::algorithms::algorithm::{Algorithm, Cost};
 use crate::offload::{Region, Schedule, ScheduleBuilder, StepId};
 
-/// See the module's text.
 pub(crate) const ALGORITHM: Algorithm<()> = Algorithm {
     name: "linear",
     about: "all tell rank 0, and it tells all",
@@ -21,7 +20,6 @@ fn cost(shape: Shape) -> Cost {
     Cost { rounds: 2 * others.min(1), messages: others, ..Cost::ZERO }
 }
 
-/// The part of `rank`.
 pub(crate) fn schedule(shape: Shape, rank: u32) -> Schedule {
     let mut plan = ScheduleBuilder::new();
     if rank > 0 {
@@ -32,7 +30,7 @@ pub(crate) fn schedule(shape: Shape, rank: u32) -> Schedule {
     let others = 1..shape.ranks;
     let heard: Vec<StepId> =
         others.clone().map(|other| plan.receive(other, Region::EMPTY, 1, &[])).collect();
-    // One step to wait on instead of all of them for each.
+    // One step to wait on, instead of all receives.
     let all = plan.copy(Region::EMPTY, Region::EMPTY, &heard);
     for other in others {
         plan.send(other, Region::EMPTY, 2, &[all]);

@@ -1,7 +1,7 @@
-//! Barrier along a binomial tree: rank 0 hears that all others are there, and they hear from it.
+//! Barrier along a binomial tree: fan-in to rank 0, then fan-out from it.
 //!
 //! Cost: ceil(log2 n) + floor(log2 n) rounds, about twice as many as dissemination, with 2 (n - 1)
-//! messages in all instead of n ceil(log2 n): for where all messages share what carries them.
+//! messages in total instead of n ceil(log2 n). For interconnects shared by all messages.
 
 use crate::mpi::collective::algorithms::Shape;
 use crate::mpi::collective::algorithms::algorithm::{Algorithm, Cost};
@@ -9,7 +9,6 @@ use crate::mpi::collective::algorithms::building_blocks::phases::Phases;
 use crate::mpi::collective::algorithms::building_blocks::signal;
 use crate::offload::Schedule;
 
-/// See the module's text.
 pub(crate) const ALGORITHM: Algorithm<()> = Algorithm {
     name: "tree",
     about: "rank 0 hears of all along a binomial tree, and all from it",
@@ -24,7 +23,6 @@ fn cost(shape: Shape) -> Cost {
     Cost { rounds: up + down, messages: up, ..Cost::ZERO }
 }
 
-/// The part of `rank`.
 pub(crate) fn schedule(shape: Shape, rank: u32) -> Schedule {
     let mut phases = Phases::default();
     phases.then_synchronized(&signal::fan_in(shape, rank), shape.doublings(), &|rank| rank);

@@ -1,10 +1,10 @@
-//! Broadcast along a complete binary tree, in segments: each rank passes what it gets on to two.
+//! Broadcast along a complete binary tree, in segments: each rank forwards to two ranks.
 //!
-//! Places count from the root, in the order of their distance from it: those below `p` are `2p + 1`
-//! and `2p + 2`.
+//! Places count from the root, in the order of their distance from it: the children of `p` are `2p
+//! + 1` and `2p + 2`.
 //!
 //! Cost, for `s` segments: floor(log2 n) + s - 1 rounds; a rank receives the message once and sends
-//! it twice. That is for messages too short for a chain of so many ranks.
+//! it twice. For messages too short for a chain of all ranks.
 
 use crate::mpi::collective::algorithms::algorithm::{Algorithm, Cost, Segmented};
 use crate::mpi::collective::algorithms::bcast::knomial::{cost_of_tree, pass_on};
@@ -12,7 +12,6 @@ use crate::mpi::collective::algorithms::building_blocks::pipeline::segment;
 use crate::mpi::collective::algorithms::{Bcast, Shape};
 use crate::offload::Schedule;
 
-/// See the module's text.
 pub(crate) const ALGORITHM: Algorithm<Bcast> = Algorithm {
     name: "binary",
     about: "along a complete binary tree, in segments",
@@ -33,7 +32,7 @@ fn depth_max(shape: Shape) -> u32 {
     shape.ranks.ilog2()
 }
 
-/// The part of `rank`; every segment but the last has `segment` bytes.
+/// Schedule of `rank`; every segment except the last has `segment` bytes.
 pub fn in_segments(shape: Shape, rank: u32, args: Bcast, segment: usize) -> Schedule {
     let place = shape.before(rank, args.root);
     let rank_at = |place| shape.after(args.root, place);

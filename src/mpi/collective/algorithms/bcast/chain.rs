@@ -1,7 +1,7 @@
-//! Broadcast along a chain of all ranks, in segments: each rank passes on what it gets.
+//! Broadcast along a chain of all ranks, in segments: each rank forwards to the next.
 //!
-//! Cost, for `s` segments: n + s - 2 rounds; a rank receives the message once and sends it once.
-//! For long messages that is as few bytes as any algorithm can do with.
+//! Cost, for `s` segments: n + s - 2 rounds; a rank receives the message once and sends it once,
+//! the minimum of bytes for long messages.
 
 use crate::mpi::collective::algorithms::algorithm::{Algorithm, Cost, Segmented};
 use crate::mpi::collective::algorithms::bcast::knomial::{cost_of_tree, pass_on};
@@ -9,11 +9,10 @@ use crate::mpi::collective::algorithms::building_blocks::pipeline::segment;
 use crate::mpi::collective::algorithms::{Bcast, Shape};
 use crate::offload::Schedule;
 
-/// See the module's text.
 pub(crate) const ALGORITHM: Algorithm<Bcast> = Algorithm {
     name: "chain",
     about: "along a chain of all ranks, in segments",
-    // The number of a round has 16 bits.
+    // A round number has 16 bits.
     fits: |shape, _| shape.ranks < RANKS_MAX,
     cost: |shape, args| cost(shape, args, segment(args.bytes, shape.ranks - 1)),
     schedule: |shape, rank, args| {
@@ -22,7 +21,7 @@ pub(crate) const ALGORITHM: Algorithm<Bcast> = Algorithm {
     segmented: Some(Segmented { cost, schedule: in_segments }),
 };
 
-/// With as many segments as there may be, so many ranks take no more rounds than have a number.
+/// With this number of ranks and the maximum of segments, round numbers still fit.
 const RANKS_MAX: u32 = 32 * 1024;
 
 fn cost(shape: Shape, args: Bcast, segment: usize) -> Cost {
@@ -30,7 +29,7 @@ fn cost(shape: Shape, args: Bcast, segment: usize) -> Cost {
     cost_of_tree(args, segment, hops, hops.min(1))
 }
 
-/// The part of `rank`; every segment but the last has `segment` bytes.
+/// Schedule of `rank`; every segment except the last has `segment` bytes.
 pub fn in_segments(shape: Shape, rank: u32, args: Bcast, segment: usize) -> Schedule {
     let place = shape.before(rank, args.root);
     let previous = (place > 0).then(|| shape.before(rank, 1));

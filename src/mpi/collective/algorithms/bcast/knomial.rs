@@ -1,7 +1,7 @@
 //! Broadcast along a k-nomial tree, in segments.
 //!
-//! A rank passes each segment on as soon as it has it, to the child with the most ranks below it
-//! first. With a higher radix than 2 the tree has fewer levels, and a rank more children.
+//! A rank forwards each segment when it arrives, first to the child with the largest subtree. With
+//! a radix above 2 the tree has fewer levels, and a rank has more children.
 //!
 //! Cost, for radix `k` and `s` segments: log_k n + s - 1 rounds (rounded down for `k` = 2); a rank
 //! receives the message once, and the root sends it up to (k - 1) ceil(log_k n) times.
@@ -12,14 +12,14 @@ use crate::mpi::collective::algorithms::building_blocks::tree::Tree;
 use crate::mpi::collective::algorithms::{BUFFER, Bcast, Shape};
 use crate::offload::{Schedule, ScheduleBuilder};
 
-/// With four times as many places in each level.
+/// Radix 4: each level has four times as many places.
 pub(crate) const FOUR: Algorithm<Bcast> = Algorithm {
     name: "knomial_4",
     about: "along a tree whose levels hold four times as many ranks each",
     ..of_radix::<4>()
 };
 
-/// With eight times as many places in each level.
+/// Radix 8: each level has eight times as many places.
 pub(crate) const EIGHT: Algorithm<Bcast> = Algorithm {
     name: "knomial_8",
     about: "along a tree whose levels hold eight times as many ranks each",
@@ -52,7 +52,7 @@ fn cost(shape: Shape, args: Bcast, radix: u32, segment: usize) -> Cost {
     cost_of_tree(args, segment, tree.depth_max(), tree.children(0).count() as u32)
 }
 
-/// The cost of a tree in which nobody has more children than the root.
+/// Cost of a tree in which no rank has more children than the root.
 pub(crate) fn cost_of_tree(args: Bcast, segment: usize, depth: u32, children: u32) -> Cost {
     let segments = Segments::of(args.bytes, segment);
     let (depth, children) = (depth.into(), u64::from(children));
@@ -64,7 +64,7 @@ pub(crate) fn cost_of_tree(args: Bcast, segment: usize, depth: u32, children: u3
     }
 }
 
-/// The part of `rank`; every segment but the last has `segment` bytes.
+/// Schedule of `rank`; every segment except the last has `segment` bytes.
 pub(crate) fn schedule(
     shape: Shape, rank: u32, args: Bcast, radix: u32, segment: usize,
 ) -> Schedule {
@@ -76,8 +76,8 @@ pub(crate) fn schedule(
     pass_on(args.bytes, segment, tree.depth(place), parent, &children)
 }
 
-/// The part in a broadcast of a rank with this parent and these children, `depth` messages from
-/// the root: it passes on each segment as soon as it has it.
+/// Schedule of a rank with this parent and these children, `depth` messages from the root. It
+/// forwards each segment when it arrives.
 pub(crate) fn pass_on(
     bytes: usize, segment: usize, depth: u32, parent: Option<u32>, children: &[u32],
 ) -> Schedule {

@@ -1,4 +1,4 @@
-//! Broadcast by the root alone: it sends the message to each rank.
+//! Broadcast from the root directly to each rank.
 //!
 //! Cost: 1 round; the root sends the message n - 1 times.
 
@@ -7,7 +7,6 @@ use crate::mpi::collective::algorithms::bcast::knomial::{cost_of_tree, pass_on};
 use crate::mpi::collective::algorithms::{Bcast, Shape};
 use crate::offload::Schedule;
 
-/// See the module's text.
 pub(crate) const ALGORITHM: Algorithm<Bcast> = Algorithm {
     name: "linear",
     about: "the root sends to each rank",
@@ -17,12 +16,11 @@ pub(crate) const ALGORITHM: Algorithm<Bcast> = Algorithm {
     segmented: None,
 };
 
-/// All of the message is one segment.
+/// The segment length: the message is one segment.
 fn whole(args: Bcast) -> usize {
     args.bytes.max(1)
 }
 
-/// The part of `rank`.
 pub(crate) fn schedule(shape: Shape, rank: u32, args: Bcast) -> Schedule {
     let segment = whole(args);
     if rank != args.root {

@@ -2,19 +2,18 @@
 //! for messages of medium length among a power of two of ranks.
 //!
 //! As `bcast::scatter_ring`, but the allgather takes fewer rounds: in round `k` places that differ
-//! in bit `k` exchange all pieces that they and their partners so far have. Thakur, Rabenseifner
-//! and Gropp, "Optimization of collective communication operations in MPICH", International Journal
-//! of High Performance Computing Applications 19(1), 2005.
+//! in bit `k` exchange all their pieces. Thakur, Rabenseifner and Gropp, "Optimization of
+//! collective communication operations in MPICH", International Journal of High Performance
+//! Computing Applications 19(1), 2005.
 //!
-//! Cost: 2 log2 n rounds; the root sends less than two messages, another rank less than one, and
-//! receives one.
+//! Cost: 2 log2 n rounds; the root sends less than two messages. Any other rank sends less than one
+//! message and receives one.
 
 use crate::mpi::collective::algorithms::algorithm::{Algorithm, Cost};
 use crate::mpi::collective::algorithms::bcast::scatter_ring::Pieces;
 use crate::mpi::collective::algorithms::{Bcast, Shape};
 use crate::offload::{Schedule, ScheduleBuilder, StepId};
 
-/// See the module's text.
 pub(crate) const ALGORITHM: Algorithm<Bcast> = Algorithm {
     name: "scatter_doubling",
     about: "pieces are scattered, and gathered by all by recursive doubling",
@@ -39,17 +38,17 @@ fn cost(shape: Shape, args: Bcast) -> Cost {
     }
 }
 
-/// The part of `rank`; pieces of no bytes are not sent.
+/// Schedule of `rank`; empty pieces are not sent.
 ///
 /// # Panics
-/// If the number of ranks is no power of two.
+/// If the number of ranks is not a power of two.
 pub(crate) fn schedule(shape: Shape, rank: u32, args: Bcast) -> Schedule {
     assert!(shape.ranks.is_power_of_two());
     let pieces = Pieces::new(shape, args);
     let place = shape.before(rank, args.root);
     let mut plan = ScheduleBuilder::new();
     let bits = shape.doublings();
-    // The pieces that a place has before the round of a bit, and whether it has twice as many.
+    // The pieces of a place before the round of a bit, and whether the scatter gave it more.
     let held = |place: u32, bit: u32| pieces.region(place >> bit << bit, 1 << bit);
     let has_more = |place: u32, bit: u32| pieces.pieces_scattered_to(place).len() > 1 << bit;
 

@@ -1,20 +1,20 @@
-//! Broadcast as a scatter of pieces along a binomial tree and an allgather around the ring, for
-//! long messages.
+//! Broadcast as a scatter of pieces along a binomial tree and an allgather along the ring, for long
+//! messages.
 //!
-//! Places count from the root; piece `p` is for place `p`, which also gets those of the places
-//! below it to hand on. Van de Geijn, "On global combine operations", Journal of Parallel and
-//! Distributed Computing 22(2), 1994. A rank is not sent again what it handed on: Zhou et al., "A
-//! bandwidth-saving optimization for MPI broadcast collective operation", ICPP Workshops 2015.
+//! Places count from the root. Piece `p` belongs to place `p`, which also receives the pieces of
+//! its subtree and forwards them. Van de Geijn, "On global combine operations", Journal of Parallel
+//! and Distributed Computing 22(2), 1994. A rank does not receive again the pieces that it
+//! forwarded: Zhou et al., "A bandwidth-saving optimization for MPI broadcast collective
+//! operation", ICPP Workshops 2015.
 //!
-//! Cost: ceil(log2 n) + n - 1 rounds; the root sends less than two messages (one in the scatter),
-//! another rank sends and receives about one, and half of one if it hands on half.
+//! Cost: ceil(log2 n) + n - 1 rounds; the root sends less than two messages (one in the scatter).
+//! Any other rank sends and receives about one message, or half of one if it forwards half.
 
 use crate::mpi::collective::algorithms::algorithm::{Algorithm, Cost};
 use crate::mpi::collective::algorithms::building_blocks::tree::{Tree, binomial};
 use crate::mpi::collective::algorithms::{BUFFER, Bcast, Shape};
 use crate::offload::{Region, Schedule, ScheduleBuilder, StepId};
 
-/// See the module's text.
 pub(crate) const ALGORITHM: Algorithm<Bcast> = Algorithm {
     name: "scatter_ring",
     about: "pieces are scattered, and gathered by all around the ring",
@@ -24,7 +24,7 @@ pub(crate) const ALGORITHM: Algorithm<Bcast> = Algorithm {
     segmented: None,
 };
 
-/// The number of a round has 16 bits.
+/// A round number has 16 bits.
 const RANKS_MAX: u32 = 32 * 1024;
 
 fn cost(shape: Shape, args: Bcast) -> Cost {
@@ -34,7 +34,7 @@ fn cost(shape: Shape, args: Bcast) -> Cost {
     }
     let (scatter, others) = (pieces.cost_of_scatter(), u64::from(shape.ranks - 1));
     let [first, second] = [0, 1].map(|piece| pieces.region(piece, 1).len as u64);
-    // The root passes on all pieces but the one that the next rank has.
+    // The root sends all pieces except those that the next rank has.
     let passed_on = args.bytes as u64 - second;
     Cost {
         rounds: scatter.rounds + others,
@@ -44,7 +44,7 @@ fn cost(shape: Shape, args: Bcast) -> Cost {
     }
 }
 
-/// The part of `rank`; pieces of no bytes are not sent.
+/// Schedule of `rank`; empty pieces are not sent.
 pub(crate) fn schedule(shape: Shape, rank: u32, args: Bcast) -> Schedule {
     let pieces = Pieces::new(shape, args);
     let place = shape.before(rank, args.root);
@@ -77,11 +77,11 @@ pub(crate) fn schedule(shape: Shape, rank: u32, args: Bcast) -> Schedule {
     plan.finish()
 }
 
-/// The pieces of a message, as a scatter along the binomial tree deals them.
+/// The pieces of a message in a scatter along the binomial tree.
 pub(crate) struct Pieces {
     tree: Tree,
     args: Bcast,
-    /// Length of a piece; the last ones are shorter, or of no bytes.
+    /// Length of a piece; the last pieces are shorter, or empty.
     piece: usize,
 }
 
@@ -90,12 +90,12 @@ impl Pieces {
         Self { tree: binomial(shape), args, piece: args.bytes.div_ceil(shape.ranks as usize) }
     }
 
-    /// How many pieces have bytes.
+    /// Number of pieces that are not empty.
     fn count(&self) -> u64 {
         self.args.bytes.div_ceil(self.piece.max(1)) as u64
     }
 
-    /// What the scatter costs: the root sends all but its own piece.
+    /// Cost of the scatter: the root sends all pieces except its own.
     pub(crate) fn cost_of_scatter(&self) -> Cost {
         let messages = self.count().next_power_of_two().trailing_zeros();
         let bytes = self.args.bytes - self.region(0, 1).len;
@@ -114,12 +114,12 @@ impl Pieces {
         BUFFER.region(start(first), start(first + count) - start(first))
     }
 
-    /// The pieces that the scatter leaves at a place.
+    /// The pieces on a place after the scatter.
     pub(crate) fn pieces_scattered_to(&self, place: u32) -> std::ops::Range<u32> {
         place..place + self.tree.subtree_size(place)
     }
 
-    /// A place receives its part of the scatter, if there is any and it has not all anyway.
+    /// Receives the pieces of a place in the scatter; none on the root, or if they are empty.
     pub(crate) fn receive(&self, plan: &mut ScheduleBuilder, place: u32) -> Option<StepId> {
         let region = self.region(place, self.tree.subtree_size(place));
         (place > 0 && region.len > 0).then(|| {
@@ -127,7 +127,7 @@ impl Pieces {
         })
     }
 
-    /// A place hands on their parts of what it has received to the places below it.
+    /// Forwards the pieces of the children of a place.
     pub(crate) fn forward(&self, plan: &mut ScheduleBuilder, place: u32, received: Option<StepId>) {
         for child in self.tree.children(place) {
             let region = self.region(child, self.tree.subtree_size(child));
@@ -137,7 +137,7 @@ impl Pieces {
         }
     }
 
-    /// The round in which a place gets its part.
+    /// The round in which a place receives its pieces.
     fn round(&self, place: u32) -> u32 {
         self.tree.shape.doublings() - self.tree.height(place)
     }

@@ -1,10 +1,10 @@
-//! Broadcast along three trees at once, each with a third of the segments: Trinaryx3, for long
-//! messages on a three-dimensional torus.
+//! Broadcast along three trees at the same time, each with a third of the segments: Trinaryx3, for
+//! long messages on a three-dimensional torus.
 //!
-//! The ranks are the nodes of a torus with sides as equal as can be. Each node but the root is fed
-//! over its three links from the neighbors below it, one for each tree, so that no two trees share
-//! a link and a rank sends three thirds at most: as many bytes as in a chain, on a shorter way,
-//! over three links at a time.
+//! The ranks are the nodes of a torus with sides as equal as possible. Each node except the root
+//! receives over three links from its lower neighbors, one link for each tree. So no two trees
+//! share a link, and a rank sends at most three thirds: as many bytes as in a chain, along a
+//! shorter path, over three links at a time.
 //!
 //! ```text
 //!   from (x-1, y, z) ──► ┌─────────┐ ──► (x+1, y, z)
@@ -12,12 +12,12 @@
 //!   from (x, y, z-1) ──► └─────────┘ ──► (x, y, z+1)     beyond the last one 0 again
 //! ```
 //!
-//! The MPI of the K computer has an algorithm of this name, with these numbers of trees, links and
-//! copies: Adachi et al., "The design of ultra scalable MPI collective communication on the K
-//! computer", Computer Science: Research and Development 28(2-3), 2013; Morie et al., "Design and
-//! evaluation of persistent collective communication with the offload API of Open Fabrics
-//! Interfaces", RIKEN (in Japanese). Which link feeds which tree, [`FEEDS`], was found by search:
-//! of the rules that make trees of every torus tried, two are that shallow.
+//! The MPI library of the K computer has an algorithm of this name, with these numbers of trees,
+//! links and copies: Adachi et al., "The design of ultra scalable MPI collective communication on
+//! the K computer", Computer Science: Research and Development 28(2-3), 2013; Morie et al., "Design
+//! and evaluation of persistent collective communication with the offload API of Open Fabrics
+//! Interfaces", RIKEN (in Japanese). The link that feeds each tree, [`FEEDS`], was found by search:
+//! of the rules that make trees of every tested torus, two have this depth.
 //!
 //! Cost, for sides `a`, `b`, `c` and `s` segments: a + b + c + ceil(s / 3) - 3 rounds; a rank
 //! receives the message once and sends as many bytes, up to two segments more.
@@ -27,18 +27,17 @@ use crate::mpi::collective::algorithms::building_blocks::pipeline::{segment, seg
 use crate::mpi::collective::algorithms::{BUFFER, Bcast, Shape};
 use crate::offload::{Schedule, ScheduleBuilder, StepId};
 
-/// See the module's text.
 pub(crate) const ALGORITHM: Algorithm<Bcast> = Algorithm {
     name: "trinaryx3",
     about: "along three trees on a torus at once, in segments",
-    // The number of a round has 16 bits.
+    // A round number has 16 bits.
     fits: |shape, _| RankTorus::of(shape).is_some_and(|torus| torus.depth_max() <= DEPTH_MAX),
     cost: |shape, args| cost(shape, args, segment_of(shape, args)),
     schedule: |shape, rank, args| in_segments(shape, rank, args, segment_of(shape, args)),
     segmented: Some(Segmented { cost, schedule: in_segments }),
 };
 
-/// With as many segments as there may be, trees so deep take no more rounds than have a number.
+/// With trees of this depth and the maximum of segments, round numbers still fit.
 const DEPTH_MAX: u32 = 32 * 1024;
 
 fn segment_of(shape: Shape, args: Bcast) -> usize {
@@ -47,12 +46,13 @@ fn segment_of(shape: Shape, args: Bcast) -> usize {
 
 fn cost(shape: Shape, args: Bcast, segment: usize) -> Cost {
     let torus = RankTorus::of_fitting(shape);
-    // The length of the part of each tree; none has a longer one than the first.
+    // The length of the part of each tree; the part of the first tree is the longest.
     let (turns, rest) = (args.bytes / (TREES * segment), args.bytes % (TREES * segment));
     let part = |tree: usize| turns * segment + rest.saturating_sub(tree * segment).min(segment);
     let [first, second] = [0, 1].map(|tree| Segments::of(part(tree), segment));
     let depth = torus.depth_max().into();
-    // A node at an edge may have three children in one tree; one of a cube of 8 two, and another.
+    // A node at an edge may have three children in one tree. In a cube of 8, one node has two
+    // children in one tree and one in another.
     let (thrice, twice) = if torus.sides[0] > 2 { (3, 0) } else { (2, 1) };
     let at_edge = thrice * part(0) + twice * part(1);
     Cost {
@@ -63,11 +63,11 @@ fn cost(shape: Shape, args: Bcast, segment: usize) -> Cost {
     }
 }
 
-/// How many trees there are, and dimensions.
+/// Number of trees, and of dimensions.
 const TREES: usize = 3;
 
-/// The dimension of the link that feeds each tree at a node, by which of its coordinates are 0: x
-/// adds 1 to the index, y adds 2, z adds 4.
+/// The dimension of the link that feeds each tree at a node. The index is the set of its
+/// coordinates that are 0: x adds 1, y adds 2, z adds 4.
 const FEEDS: [[usize; TREES]; 7] =
     [[2, 0, 1], [0, 2, 1], [2, 1, 0], [0, 1, 2], [1, 0, 2], [0, 1, 2], [0, 1, 2]];
 
@@ -81,8 +81,8 @@ struct RankTorus {
 }
 
 impl RankTorus {
-    /// The torus of so many ranks whose sides are as equal as can be, the longest first; `None` if
-    /// none has sides of at least 2.
+    /// The torus of all ranks whose sides are as equal as possible, the longest first; `None` if no
+    /// torus has sides of at least 2.
     fn of(shape: Shape) -> Option<Self> {
         let ranks = shape.ranks;
         let mut best: Option<Self> = None;
@@ -101,12 +101,12 @@ impl RankTorus {
         best
     }
 
-    /// As [`RankTorus::of`] where the algorithm fits.
+    /// As [`RankTorus::of`], for shapes that the algorithm fits.
     fn of_fitting(shape: Shape) -> Self {
         Self::of(shape).expect("the ranks make a torus")
     }
 
-    /// How many messages are between the root and the node that is farthest from it, in each tree.
+    /// The largest distance between the root and a node in any tree, in messages.
     fn depth_max(self) -> u32 {
         self.sides.iter().sum::<u32>() - 2
     }
@@ -121,13 +121,13 @@ impl RankTorus {
         node[0] + a * (node[1] + b * node[2])
     }
 
-    /// The neighbour above in a dimension.
+    /// The upper neighbor in a dimension.
     fn above(self, mut node: NodeCoordinates, dimension: usize) -> NodeCoordinates {
         node[dimension] = (node[dimension] + 1) % self.sides[dimension];
         node
     }
 
-    /// The neighbour below in a dimension.
+    /// The lower neighbor in a dimension.
     fn below(self, mut node: NodeCoordinates, dimension: usize) -> NodeCoordinates {
         let side = self.sides[dimension];
         node[dimension] = (node[dimension] + side - 1) % side;
@@ -148,7 +148,7 @@ impl RankTorus {
         })
     }
 
-    /// How many messages are between the root and a node in a tree.
+    /// The distance between the root and a node in a tree, in messages.
     fn depth(self, node: NodeCoordinates, tree: usize) -> u32 {
         let mut depth = 0;
         let mut node = node;
@@ -160,16 +160,16 @@ impl RankTorus {
     }
 }
 
-/// The dimension of the link that feeds each tree at a node; nothing feeds the root.
+/// The dimension of the link that feeds each tree at a node; `None` at the root.
 fn feeds(node: NodeCoordinates) -> Option<[usize; TREES]> {
     let zeros = node.iter().enumerate().map(|(dimension, at)| usize::from(*at == 0) << dimension);
     FEEDS.get(zeros.sum::<usize>()).copied()
 }
 
-/// The part of `rank`; every segment but the last has `segment` bytes.
+/// Schedule of `rank`; every segment except the last has `segment` bytes.
 ///
 /// # Panics
-/// If the ranks make no torus with sides of at least 2.
+/// If there is no torus of this number of ranks with sides of at least 2.
 pub fn in_segments(shape: Shape, rank: u32, args: Bcast, segment: usize) -> Schedule {
     let torus = RankTorus::of_fitting(shape);
     let mut plan = ScheduleBuilder::new();
@@ -204,7 +204,7 @@ mod tests {
 
     use super::*;
 
-    /// All tori with sides of 2 to 7, whichever side is the longest, and some long ones.
+    /// All tori with sides of 2 to 7, in any order of the sides, and some long ones.
     fn tori() -> impl Iterator<Item = RankTorus> {
         let sides = || 2..=7;
         let small = sides().flat_map(move |a| {

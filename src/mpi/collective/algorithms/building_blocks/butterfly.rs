@@ -1,8 +1,8 @@
-//! What the butterfly reductions share: how any number of ranks takes part, and how a rank
-//! combines what it hears in the order of ranks without copying.
+//! Common parts of butterfly reductions: folding of any number of ranks, and combining in rank
+//! order without copies.
 //!
-//! **Folding.** Of `n` ranks, `p` take part, the largest power of two; the first `2 (n - p)` pair
-//! up, and the even rank of a pair acts for both:
+//! **Folding.** Of `n` ranks, `p` take part, the largest power of two. The first `2 (n - p)` ranks
+//! form pairs, and the even rank of a pair acts for both:
 //!
 //! ```text
 //!   ranks   0   1   2   3   4        n = 5, p = 4
@@ -10,10 +10,11 @@
 //!   places    0     1   2   3        a place stands for adjacent ranks, in order
 //! ```
 //!
-//! **Combining.** In each meeting a rank hears of ranks that are adjacent to those that it stands
-//! for, either all above or all below. A reduction computes `into = from op into`, so with ranks
-//! above the result is where their part arrived, and with ranks below where the own part was.
-//! Both sides of a meeting compute the same expression: results are equal to the last bit.
+//! **Combining.** In each exchange the ranks of the peer's place are adjacent to the own ones,
+//! either all above or all below. A reduction computes `into = from op into`. So with ranks above,
+//! the result is in the memory of the received partial result, and with ranks below, in the memory
+//! of the own one. Both sides of an exchange compute the same expression, so results are bitwise
+//! equal.
 
 use std::ops::Range;
 
@@ -21,17 +22,17 @@ use crate::mpi::collective::algorithms::algorithm::Cost;
 use crate::mpi::collective::algorithms::{Operands, RECEIVE, SEND, Shape};
 use crate::offload::{Buffer, Region, Schedule, ScheduleBuilder, StepId};
 
-/// How a rank takes part in a butterfly.
+/// Role of a rank in a butterfly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ButterflyRole {
-    /// At this place, and for the rank after it if there is one.
+    /// The rank has this place, and acts for the rank after it if there is one.
     Place { place: u32, absorbs: Option<u32> },
-    /// Not at all: the rank before it does.
+    /// The previous rank acts for this rank.
     Absorbed { by: u32 },
 }
 
 impl ButterflyRole {
-    /// The part of `rank` where `root` has a place, so that it acts for its pair if it is in one.
+    /// Role of `rank` if `root` must have a place, so that it acts for its pair if it is in one.
     pub(crate) fn for_root(shape: Shape, rank: u32, root: u32) -> Self {
         match (Self::of(shape, rank), Self::of(shape, root)) {
             (Self::Absorbed { by }, _) if rank == root => {
@@ -56,7 +57,7 @@ impl ButterflyRole {
     }
 }
 
-/// How many places a butterfly has.
+/// Number of places in a butterfly.
 pub(crate) fn places(shape: Shape) -> u32 {
     1 << shape.ranks.ilog2()
 }
@@ -67,7 +68,7 @@ pub(crate) fn place_of(shape: Shape, rank: u32) -> u32 {
     if rank < 2 * pairs { rank / 2 } else { rank - pairs }
 }
 
-/// The rank at a place; [`ButterflyRole::for_root`] says where it differs from [`rank_at`].
+/// The rank at a place. [`ButterflyRole::for_root`] documents the difference from [`rank_at`].
 pub(crate) fn rank_for_root(shape: Shape, place: u32, root: u32) -> u32 {
     if place == place_of(shape, root) { root } else { rank_at(shape, place) }
 }
@@ -78,32 +79,32 @@ pub(crate) fn rank_at(shape: Shape, place: u32) -> u32 {
     if place < pairs { 2 * place } else { place + pairs }
 }
 
-/// How many rounds the butterfly proper starts after: those in which ranks are absorbed.
+/// Number of rounds before the butterfly itself: those in which ranks are absorbed.
 pub(crate) fn rounds_before(shape: Shape) -> u32 {
     u32::from(!shape.ranks.is_power_of_two())
 }
 
-/// One meeting of a rank with a peer.
+/// One exchange of a rank with a peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PeerExchange {
     pub(crate) peer: u32,
-    /// Whether the peer stands for the ranks above; else for those below.
+    /// Whether the peer stands for ranks above, not below.
     pub(crate) above: bool,
     pub(crate) round: u32,
-    /// The bytes of the result so far that the peer gets.
+    /// The bytes of the partial result that the peer receives.
     pub(crate) give: Option<Range<usize>>,
-    /// The bytes that this rank goes on with, and gets from the peer.
+    /// The bytes that this rank continues with, and receives from the peer.
     pub(crate) keep: Range<usize>,
 }
 
 impl PeerExchange {
-    /// The meeting with the rank that this one acts for.
+    /// The exchange with the rank that this rank acts for.
     pub(crate) fn absorbing(peer: u32, operands: Operands) -> Self {
         Self { peer, above: true, round: 1, give: None, keep: 0..operands.bytes }
     }
 }
 
-/// Where a rank's operand is, and whether the receive buffer may be used for what it makes.
+/// Location of a rank's operand, and whether the receive buffer may hold results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ButterflyBuffers {
     pub(crate) input: Buffer,
@@ -111,10 +112,10 @@ pub(crate) struct ButterflyBuffers {
 }
 
 impl ButterflyBuffers {
-    /// Of a rank that passes on what it makes.
+    /// Buffers of a rank that forwards its result.
     pub(crate) const FORWARDING: Self = Self { input: SEND, receives: false };
 
-    /// Of a rank that gets a result.
+    /// Buffers of a rank that receives a result.
     pub(crate) fn of(in_place: bool) -> Self {
         match in_place {
             true => Self { input: RECEIVE, receives: false },
@@ -123,31 +124,31 @@ impl ButterflyBuffers {
     }
 }
 
-/// Where the part of a peer arrives, and by which step.
+/// Location of a peer's partial result, and the step that receives it.
 pub(crate) struct ExchangeReceive {
     pub(crate) region: Region,
     pub(crate) step: StepId,
 }
 
-/// Where a rank has the result so far.
+/// The partial result of a rank.
 #[derive(Clone, Debug)]
 pub(crate) struct PartialResult {
     buffer: Buffer,
-    /// The byte of the operand that is the buffer's first.
+    /// The offset in the operand of the region's first byte.
     offset: usize,
     /// The step that completes it.
     pub(crate) ready: Option<StepId>,
-    /// The send of each meeting.
+    /// The send of each exchange.
     pub(crate) sends: Vec<Option<StepId>>,
 }
 
 impl PartialResult {
-    /// What is in `region`, all of what a rank has, once `ready` is complete.
+    /// The partial result in `region`, which `ready` completes.
     pub(crate) fn at(region: Region, ready: Option<StepId>) -> Self {
         Self { buffer: region.buffer, offset: 0, ready, sends: Vec::new() }
     }
 
-    /// Combines it with what arrives in the meetings, which begin with everything that is held.
+    /// Combines it with the data received in the exchanges. The first exchange covers all bytes.
     pub(crate) fn combine_all(
         mut self, plan: &mut ScheduleBuilder, meetings: &[PeerExchange],
         arrivals: &[ExchangeReceive], receives: bool,
@@ -170,7 +171,7 @@ impl PartialResult {
         self
     }
 
-    /// Combines with the part of the ranks above: the result is where that arrived.
+    /// Combines with the partial result of the ranks above, in the memory of the latter.
     fn combine_above(
         &mut self, plan: &mut ScheduleBuilder, keep: &Range<usize>, arrival: &ExchangeReceive,
     ) {
@@ -179,18 +180,18 @@ impl PartialResult {
         self.relocate(arrival.region, keep);
     }
 
-    /// Combines with the part of the ranks below: the result stays where the own part is.
+    /// Combines with the partial result of the ranks below, in the own memory.
     fn combine_below(
         &mut self, plan: &mut ScheduleBuilder, meeting: &PeerExchange, arrival: &ExchangeReceive,
     ) {
-        // What is being sent must not change yet.
+        // The send of this memory must have completed.
         let sent = self.sends.last().copied().flatten();
         let sent = sent.filter(|_| meeting.give.as_ref() == Some(&meeting.keep));
         let after: Vec<StepId> = self.ready.into_iter().chain([arrival.step]).chain(sent).collect();
         self.ready = Some(plan.reduce(arrival.region, self.part(&meeting.keep), &after));
     }
 
-    /// Moves to memory that may be written: the receive buffer if it stays there to the end.
+    /// Copies to writable memory: to the receive buffer if the data stay there to the end.
     fn copy_to_writable(&mut self, plan: &mut ScheduleBuilder, keep: &Range<usize>, last: bool) {
         let to = match last {
             true => RECEIVE.region(keep.start, keep.len()),
@@ -205,12 +206,12 @@ impl PartialResult {
         self.offset = keep.start - to.start;
     }
 
-    /// These bytes of it.
+    /// The region of these bytes.
     pub(crate) fn part(&self, range: &Range<usize>) -> Region {
         self.buffer.region(range.start - self.offset, range.len())
     }
 
-    /// Copies these bytes to the receive buffer, unless they are there; returns the last step.
+    /// Copies these bytes to the receive buffer unless they are there; returns the last step.
     pub(crate) fn deliver(
         &self, plan: &mut ScheduleBuilder, range: &Range<usize>,
     ) -> Option<StepId> {
@@ -223,7 +224,7 @@ impl PartialResult {
     }
 }
 
-/// The schedule of a rank that has nobody to meet, or nothing to say.
+/// Schedule of a rank that has no exchange, or no bytes.
 pub(crate) fn local_copy(bytes: usize, in_place: bool) -> Schedule {
     let mut plan = ScheduleBuilder::new();
     if bytes > 0 && !in_place {
@@ -232,14 +233,14 @@ pub(crate) fn local_copy(bytes: usize, in_place: bool) -> Schedule {
     plan.finish()
 }
 
-/// What [`local_copy`] costs.
+/// Cost of [`local_copy`].
 pub(crate) fn local_copy_cost(bytes: u64, in_place: bool) -> Cost {
     Cost::of_copy(if in_place { 0 } else { bytes })
 }
 
-/// Combines the operand of this rank with what it hears in `meetings`.
+/// Combines the operand of this rank with the data received in `meetings`.
 ///
-/// If it may use the receive buffer, the result for the bytes of the last meeting ends there.
+/// If the receive buffer may be used, it holds the result for the bytes of the last exchange.
 pub(crate) fn combine(
     plan: &mut ScheduleBuilder, meetings: &[PeerExchange], ends: ButterflyBuffers,
 ) -> PartialResult {
@@ -248,9 +249,9 @@ pub(crate) fn combine(
     held.combine_all(plan, meetings, &arrivals, ends.receives)
 }
 
-/// Posts the receive of each meeting, all at once, each to memory of its own.
+/// Posts the receives of all exchanges at once, each to its own memory.
 ///
-/// If it may use the receive buffer, the last that becomes the result arrives there.
+/// If the receive buffer may be used, the last receive that becomes the result arrives there.
 pub(crate) fn post_receives(
     plan: &mut ScheduleBuilder, meetings: &[PeerExchange], receives: bool,
 ) -> Vec<ExchangeReceive> {
@@ -266,7 +267,7 @@ pub(crate) fn post_receives(
     arrivals
 }
 
-/// The part of a rank that another acts for: its operand goes there, the result comes back.
+/// Schedule of a rank that another rank acts for: it sends its operand and receives the result.
 pub(crate) fn absorbed(
     plan: &mut ScheduleBuilder, by: u32, bytes: usize, in_place: bool, rounds: u32,
 ) {

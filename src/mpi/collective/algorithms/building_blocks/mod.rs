@@ -1,5 +1,5 @@
-//! What several algorithms are made of: trees, butterflies, pipelines, zero-byte messages, and schedules
-//! that consist of other schedules.
+//! Building blocks of algorithms: trees, butterflies, pipelines, empty messages, and schedules
+//! composed of other schedules.
 
 pub(crate) mod butterfly;
 pub(crate) mod phases;

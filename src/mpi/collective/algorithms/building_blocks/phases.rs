@@ -1,8 +1,8 @@
-//! Schedules put together: phases that run one after the other, as far as they must.
+//! Composition of schedules: phases in sequence, with the fewest possible dependencies.
 //!
-//! A phase is an operation among some of the ranks, by any algorithm; [`PhasePlacement`] says who they are
-//! and where its buffers lie. Its steps wait on exactly the earlier steps that touch the same bytes
-//! of a buffer, one of them writing:
+//! A phase is an operation among some of the ranks, by any algorithm. [`PhasePlacement`] maps its
+//! ranks and its buffers. Its steps wait on exactly the earlier steps that access the same bytes of
+//! a buffer, where at least one of the two writes:
 //!
 //! ```text
 //!   first phase      receive 0..4          receive 4..8
@@ -10,42 +10,42 @@
 //!   second phase     send 0..4             send 4..8        each as soon as its bytes are there
 //! ```
 //!
-//! Where messages without bytes tell something, a phase begins when all before it is over.
+//! A phase whose empty messages signal completion begins when all earlier phases have completed.
 //!
-//! **Rounds** of a phase come after all rounds of those before it, so their number must be the same
-//! on all ranks; labels of a phase are no larger than its rounds.
+//! **Rounds** of a phase follow all rounds of earlier phases, so their number must be the same on
+//! all ranks. Labels of a phase are at most its number of rounds.
 
 use std::collections::BTreeMap;
 
 use crate::offload::{Buffer, Region, Schedule, ScheduleBuilder, Step, StepAction, StepId, Wait};
 
-/// The phases so far.
+/// The schedule under construction.
 #[derive(Default)]
 pub(crate) struct Phases {
     plan: ScheduleBuilder,
-    /// For each step, whether another one waits on it, or nobody has to.
+    /// For each step, whether another step waits on it, or no wait is necessary.
     waited: Vec<bool>,
     accesses: AccessHistory,
-    /// The rounds so far, on the rank that has most.
+    /// Number of rounds so far, the maximum over the ranks.
     rounds: u32,
-    /// The highest label that this rank has.
+    /// The highest label of this rank.
     labelled: u32,
 }
 
-/// How a phase for some ranks becomes part of a larger schedule.
+/// Placement of a phase among some ranks in a larger schedule.
 pub(crate) struct PhasePlacement<'a> {
-    /// Which rank of the whole a rank of the phase is.
+    /// Maps a rank of the phase to a rank of the whole.
     pub(crate) member: &'a dyn Fn(u32) -> u32,
-    /// The place of each user buffer of the phase.
+    /// Region of each user buffer of the phase.
     pub(crate) buffer: &'a dyn Fn(u32) -> Region,
 }
 
-/// When the steps of a phase may start.
+/// Condition for the start of a phase's steps.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PhaseStart {
-    /// When what they touch is there.
+    /// The bytes that they access are ready.
     Ready,
-    /// When all phases before it are over on this rank.
+    /// All earlier phases have completed on this rank.
     Completed,
 }
 
@@ -54,9 +54,9 @@ impl Phases {
         self.plan.scratch(bytes).region(0, bytes)
     }
 
-    /// A phase that takes at most `rounds` rounds on any rank; this one's part may be empty.
+    /// Appends a phase of at most `rounds` rounds on any rank; `part` may be empty.
     pub(crate) fn then(&mut self, part: &Schedule, rounds: u32, place: &PhasePlacement<'_>) {
-        // What waits for any of several steps cannot wait on one more.
+        // A step that waits for any of several steps cannot wait on a further step.
         let is_plain = part.steps().iter().all(|step| step.wait == Wait::All);
         self.append(
             part,
@@ -66,7 +66,8 @@ impl Phases {
         );
     }
 
-    /// As [`Phases::then`], for a phase of messages that tell that those before it are over here.
+    /// As [`Phases::then`], for a phase whose messages signal that all earlier phases have
+    /// completed on this rank.
     pub(crate) fn then_synchronized(
         &mut self, part: &Schedule, rounds: u32, member: &dyn Fn(u32) -> u32,
     ) {
@@ -78,7 +79,7 @@ impl Phases {
         );
     }
 
-    /// A round of messages, each with the other side's rank and the place of its bytes.
+    /// Appends a round of messages, each with the peer and the region.
     pub(crate) fn round(&mut self, receives: &[(u32, Region)], sends: &[(u32, Region)]) {
         let mut part = ScheduleBuilder::new();
         for (peer, region) in receives {
@@ -90,7 +91,7 @@ impl Phases {
         self.append_steps(&part.finish(), 1, PhaseStart::Ready, &|action| action);
     }
 
-    /// Copies from one region to another each.
+    /// Appends copies, each from one region to another.
     pub(crate) fn copy(&mut self, pairs: impl IntoIterator<Item = (Region, Region)>) {
         let mut part = ScheduleBuilder::new();
         for (from, to) in pairs.into_iter().filter(|(from, to)| from.len > 0 && from != to) {
@@ -99,14 +100,14 @@ impl Phases {
         self.append_steps(&part.finish(), 0, PhaseStart::Ready, &|action| action);
     }
 
-    /// Combines: `into = from op into`.
+    /// Appends a reduction: `into = from op into`.
     pub(crate) fn reduce(&mut self, from: Region, into: Region) {
         let mut part = ScheduleBuilder::new();
         part.reduce(from, into, &[]);
         self.append_steps(&part.finish(), 0, PhaseStart::Ready, &|action| action);
     }
 
-    /// Rounds that this rank has no part in.
+    /// Skips rounds in which this rank has no steps.
     pub(crate) fn skip_rounds(&mut self, rounds: u32) {
         self.rounds += rounds;
     }
@@ -124,7 +125,7 @@ impl Phases {
         let placed = |region: Region| {
             let base = match region.buffer {
                 Buffer::None => return Region::EMPTY,
-                // Copies are in scratch memory, which only this phase touches.
+                // Copies are in scratch memory, which no other phase accesses.
                 Buffer::First => return region,
                 Buffer::User(entry) => (place.buffer)(entry),
                 Buffer::Scratch(index) => scratch[index as usize],
@@ -147,7 +148,7 @@ impl Phases {
         });
     }
 
-    /// A phase whose steps do here what `append_steps` says.
+    /// Appends a phase whose steps `append_steps` adds.
     fn append_steps(
         &mut self, part: &Schedule, rounds: u32, start: PhaseStart,
         moved: &dyn Fn(StepAction) -> StepAction,
@@ -182,7 +183,7 @@ impl Phases {
         self.rounds += rounds;
     }
 
-    /// Adds a step that does `action`, else as `like`.
+    /// Adds a step with `action`, and with the other fields of `like`.
     fn step(&mut self, action: StepAction, round: u32, like: &Step, after: &[StepId]) -> StepId {
         let new = self.plan.push(action, round, like.wait, after);
         self.waited.push(like.detached);
@@ -195,7 +196,7 @@ impl Phases {
         new
     }
 
-    /// The steps that nothing waits on yet.
+    /// The steps that no step waits on.
     fn pending_ends(&self) -> Vec<StepId> {
         (0..).zip(&self.waited).filter(|(_, waited)| !**waited).map(|(id, _)| id).collect()
     }
@@ -206,24 +207,24 @@ fn relabelled(before: u32, label: u16) -> u16 {
     u16::try_from(label).expect("a schedule has fewer than 65,536 labels")
 }
 
-/// Who touched which bytes last.
+/// The last steps that accessed each range of bytes.
 #[derive(Default)]
 struct AccessHistory {
-    /// By buffer and first byte; pieces of one buffer do not overlap.
+    /// Keyed by buffer and first byte; pieces of one buffer do not overlap.
     pieces: BTreeMap<(Buffer, usize), AccessedRange>,
 }
 
-/// Bytes that the same steps have touched.
+/// A range of bytes, all accessed by the same steps.
 #[derive(Clone, Default)]
 struct AccessedRange {
     end: usize,
     writer: Option<StepId>,
-    /// Who has read it since.
+    /// The steps that have read it since then.
     readers: Vec<StepId>,
 }
 
 impl AccessHistory {
-    /// Adds to `predecessors` the steps that `action` must wait on.
+    /// Adds to `after` the steps that `action` must wait on.
     fn conflicts(&self, action: &StepAction, after: &mut Vec<StepId>) {
         let (read, written) = action.regions();
         for (region, writes) in [(read, false), (written, true)] {
@@ -259,7 +260,7 @@ impl AccessHistory {
         }
     }
 
-    /// Applies `change` to all pieces of a region, which begin and end with it then.
+    /// Applies `change` to all pieces of a region, split at its begin and end.
     fn change(&mut self, region: Region, mut change: impl FnMut(&mut AccessedRange)) {
         self.split(region.buffer, region.start);
         self.split(region.buffer, region.end());
@@ -281,7 +282,7 @@ impl AccessHistory {
         }
     }
 
-    /// Lets a piece begin at byte `at` if one reaches across it.
+    /// Splits a piece at byte `at` if it extends across it.
     fn split(&mut self, buffer: Buffer, at: usize) {
         let before = self.pieces.range_mut((buffer, 0)..(buffer, at)).next_back();
         if let Some((_, piece)) = before.filter(|(_, piece)| piece.end > at) {

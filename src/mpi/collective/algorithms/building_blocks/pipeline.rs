@@ -1,18 +1,18 @@
-//! Long messages in segments, each passed on while the next arrives.
+//! Long messages in segments: each is forwarded while the next arrives.
 
-/// What a message costs beyond its bytes: as much as so many bytes on their way.
+/// Cost of a message beyond its bytes, in bytes of the same transfer time.
 const MESSAGE_BYTES: usize = 8 * 1024;
 
-/// Segments are whole pages, where there are that many bytes.
+/// Segments are whole pages, if the message is that long.
 const SEGMENT_UNIT_BYTES: usize = 4 * 1024;
 
-/// A message is cut into no more segments than this, as the numbers of rounds have 16 bits.
+/// Largest number of segments, as round numbers have 16 bits.
 pub(crate) const SEGMENTS_MAX: usize = 32 * 1024;
 
-/// The best length of a segment where `bytes` bytes pass `hops` ranks one after the other.
+/// The best segment length where `bytes` bytes pass through `hops` ranks.
 ///
-/// With `s` segments that takes `(hops + s - 1) (MESSAGE_BYTES + bytes / s)`, of which this is the
-/// minimum.
+/// With `s` segments the transfer takes `(hops + s - 1) (MESSAGE_BYTES + bytes / s)`; this function
+/// returns the minimum.
 pub(crate) fn segment(bytes: usize, hops: u32) -> usize {
     let more_hops = hops.saturating_sub(1).max(1) as usize;
     let best = (bytes / more_hops).saturating_mul(MESSAGE_BYTES).isqrt();
@@ -21,7 +21,7 @@ pub(crate) fn segment(bytes: usize, hops: u32) -> usize {
         .max(SEGMENT_UNIT_BYTES)
 }
 
-/// Start and length of each segment of `bytes` bytes; every one but the last has `segment` bytes.
+/// Start and length of each segment of `bytes` bytes; all except the last have `segment` bytes.
 pub(crate) fn segments(
     bytes: usize, segment: usize,
 ) -> impl Iterator<Item = (usize, usize)> + Clone {

@@ -1,13 +1,13 @@
-//! Messages without bytes along a binomial tree: the two halves of a barrier.
+//! Empty messages along a binomial tree: the two halves of a barrier.
 //!
-//! The parent of rank `r` is `r` without its lowest bit.
+//! The parent of rank `r` is `r` with its lowest bit cleared.
 //!
-//! Cost: ceil(log2 n) rounds to the first rank, floor(log2 n) from it.
+//! Cost: ceil(log2 n) rounds for the fan-in, floor(log2 n) for the fan-out.
 
 use crate::mpi::collective::algorithms::Shape;
 use crate::offload::{Region, Schedule, ScheduleBuilder, StepId};
 
-/// Rank 0 hears that all others are here.
+/// Fan-in: a message from every subtree to rank 0.
 pub(crate) fn fan_in(shape: Shape, rank: u32) -> Schedule {
     let mut plan = ScheduleBuilder::new();
     let heard: Vec<StepId> = children(shape, rank)
@@ -20,7 +20,7 @@ pub(crate) fn fan_in(shape: Shape, rank: u32) -> Schedule {
     plan.finish()
 }
 
-/// All others hear from rank 0; who has most to tell comes first.
+/// Fan-out from rank 0; the child with the largest subtree is first.
 pub(crate) fn fan_out(shape: Shape, rank: u32) -> Schedule {
     let mut plan = ScheduleBuilder::new();
     let parent = rank & rank.wrapping_sub(1);
@@ -31,7 +31,7 @@ pub(crate) fn fan_out(shape: Shape, rank: u32) -> Schedule {
     plan.finish()
 }
 
-/// The children of a rank, each with the bit that it differs in.
+/// The children of a rank, each with the bit in which it differs.
 fn children(shape: Shape, rank: u32) -> impl Iterator<Item = (u32, u32)> {
     let bits = if rank == 0 { shape.doublings() } else { rank.trailing_zeros() };
     let children = (0..bits).map(move |bit| (rank + (1 << bit), bit));

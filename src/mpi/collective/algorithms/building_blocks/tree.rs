@@ -1,7 +1,7 @@
-//! The k-nomial tree, along which messages spread, and blocks are gathered and scattered.
+//! The k-nomial tree of broadcast, gather and scatter.
 //!
-//! Places count from the root. Written with `radix` as the base, a place's parent is the place
-//! without its lowest digit that is not 0:
+//! Places count from the root. In base `radix`, a place's parent is the place with its lowest
+//! nonzero digit set to 0:
 //!
 //! ```text
 //!   radix 2       0                     radix 4       0
@@ -13,8 +13,8 @@
 //!            7
 //! ```
 //!
-//! So what is below a place are the places that follow it: blocks in the order of places travel
-//! as one message.
+//! So a subtree consists of consecutive places: their blocks, in the order of places, form one
+//! message.
 
 use std::iter::successors;
 
@@ -40,7 +40,7 @@ impl Tree {
         place - (u64::from(place) % weight) as u32
     }
 
-    /// The children of a place, those with the most room below them first.
+    /// The children of a place, the one with the largest subtree first.
     pub(crate) fn children(self, place: u32) -> impl Iterator<Item = u32> {
         let weights = (0..self.height(place)).rev().map(move |digit| self.weight(digit));
         let child = move |weight: u64| {
@@ -49,12 +49,12 @@ impl Tree {
         weights.flat_map(child).filter(move |&child| child < self.ranks()).map(|child| child as u32)
     }
 
-    /// How many places there are from this one down, itself included: those that follow it.
+    /// Number of places in the subtree of a place, itself included; the other places follow it.
     pub(crate) fn subtree_size(self, place: u32) -> u32 {
         self.weight(self.height(place)).min(self.ranks() - u64::from(place)) as u32
     }
 
-    /// How many messages are between a place and the root.
+    /// Distance between a place and the root, in messages.
     pub(crate) fn depth(self, place: u32) -> u32 {
         let mut rest = place;
         let mut depth = 0;
@@ -67,13 +67,13 @@ impl Tree {
 
     /// The depth of the deepest place.
     pub(crate) fn depth_max(self) -> u32 {
-        // The first place of each depth has as many digits, all of them 1.
+        // The first place of each depth has that number of digits, all of them 1.
         let firsts = successors(Some(1), |first| Some(first * u64::from(self.radix) + 1));
         firsts.take_while(|first| *first < self.ranks()).count() as u32
     }
 
-    /// How many digits of the places below a place differ from its own; that of a parent is
-    /// higher than those of its children.
+    /// The number of low digits in which places of the subtree differ from this place. A parent's
+    /// height is above that of its children.
     pub(crate) fn height(self, place: u32) -> u32 {
         let below = |&digit: &u32| {
             let is_zero = u64::from(place).is_multiple_of(self.weight(digit + 1));

@@ -1,9 +1,9 @@
-//! Gather along a binomial tree, for short blocks: each rank sends the blocks of all ranks below it
-//! in one message.
+//! Gather along a binomial tree, for short blocks: each rank sends the blocks of its subtree in one
+//! message.
 //!
-//! Places count from the root. Those below a place follow it, so their blocks arrive one after the
-//! other; at the root they arrive where they belong, but for a message whose ranks continue from
-//! the last one to rank 0.
+//! Places count from the root. The subtree of a place is contiguous, so its blocks are too. At the
+//! root they arrive in their final location, except a message whose ranks wrap around from the last
+//! rank to rank 0.
 //!
 //! Cost: ceil(log2 n) rounds; a rank sends up to n / 2 blocks, the root receives n - 1.
 
@@ -12,7 +12,6 @@ use crate::mpi::collective::algorithms::building_blocks::tree::binomial;
 use crate::mpi::collective::algorithms::{RECEIVE, Rooted, SEND, Shape};
 use crate::offload::{Region, Schedule, ScheduleBuilder, StepId};
 
-/// See the module's text.
 pub(crate) const ALGORITHM: Algorithm<Rooted> = Algorithm {
     name: "binomial",
     about: "each rank passes on the blocks of all below it in a binomial tree",
@@ -22,7 +21,7 @@ pub(crate) const ALGORITHM: Algorithm<Rooted> = Algorithm {
     segmented: None,
 };
 
-/// What it costs to gather or to scatter.
+/// Cost of a gather or a scatter.
 pub(crate) fn cost(shape: Shape, args: Rooted) -> Cost {
     let Rooted { block, root, in_place } = args;
     if block == 0 {
@@ -30,7 +29,7 @@ pub(crate) fn cost(shape: Shape, args: Rooted) -> Cost {
     }
     let rounds = shape.doublings().into();
     let wrapped = (shape.ranks - root) % shape.ranks;
-    // The place below which the ranks continue from the last one to rank 0, if it is one below it.
+    // The child of the root whose subtree wraps around from the last rank to rank 0, if any.
     let above = wrapped.checked_ilog2().map(|bit| 1 << bit).filter(|above| *above < wrapped);
     let copied_at_root =
         u32::from(!in_place) + above.map_or(0, |above| binomial(shape).subtree_size(above));
@@ -44,7 +43,6 @@ pub(crate) fn cost(shape: Shape, args: Rooted) -> Cost {
     }
 }
 
-/// The part of `rank`.
 pub(crate) fn schedule(shape: Shape, rank: u32, args: Rooted) -> Schedule {
     let Rooted { block, root, in_place } = args;
     let mut plan = ScheduleBuilder::new();
@@ -84,13 +82,13 @@ pub(crate) fn schedule(shape: Shape, rank: u32, args: Rooted) -> Schedule {
     plan.finish()
 }
 
-/// The blocks of consecutive ranks, in a buffer for those of all: of the last ranks and, beyond
-/// those, of the first.
+/// The blocks of consecutive ranks, in a buffer for the blocks of all ranks: a range at its end
+/// and, after wrapping around, a range at its begin.
 pub(crate) struct WrappedBlocks {
-    /// Where the first block is, and how many bytes there are before the end of the buffer.
+    /// Offset of the first block, and number of bytes up to the end of the buffer.
     pub(crate) start: usize,
     pub(crate) upper: usize,
-    /// How many bytes are at the begin of the buffer.
+    /// Number of bytes at the begin of the buffer.
     pub(crate) lower: usize,
 }
 
@@ -102,7 +100,7 @@ impl WrappedBlocks {
         Self { start: bytes(first), upper: bytes(upper), lower: bytes(count - upper) }
     }
 
-    /// Receives them in one message.
+    /// Receives the blocks in one message.
     fn receive(self, plan: &mut ScheduleBuilder, from: u32, round: u32) {
         let upper = RECEIVE.region(self.start, self.upper);
         if self.lower == 0 {

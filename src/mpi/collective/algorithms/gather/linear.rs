@@ -1,4 +1,4 @@
-//! Gather and gatherv: every rank sends its block to the root, straight into its place.
+//! Gather and gatherv: every rank sends its block directly to the root.
 //!
 //! Cost: 1 round; the root receives n - 1 blocks.
 
@@ -8,7 +8,6 @@ use crate::mpi::collective::algorithms::{
 };
 use crate::offload::{Region, Schedule, ScheduleBuilder};
 
-/// See the module's text.
 pub(crate) const GATHER: Algorithm<Rooted> = Algorithm {
     name: "linear",
     about: "every rank sends its block to the root",
@@ -18,7 +17,6 @@ pub(crate) const GATHER: Algorithm<Rooted> = Algorithm {
     segmented: None,
 };
 
-/// See the module's text.
 pub(crate) const GATHERV: Algorithm<RootedBlocks> = Algorithm {
     name: "linear",
     about: "every rank sends its block to the root",
@@ -37,13 +35,13 @@ fn cost(shape: Shape, args: Rooted) -> Cost {
     Cost { copied, ..cost_of_all_peers(shape, block * (shape.ranks as usize - 1)) }
 }
 
-/// What it costs that one rank exchanges `bytes` bytes with all others at once.
+/// Cost of the exchange of `bytes` bytes between one rank and all others in one round.
 pub(crate) fn cost_of_all_peers(shape: Shape, bytes: usize) -> Cost {
     let others = u64::from(shape.ranks - 1);
     Cost { rounds: others.min(1), messages: others, bytes: bytes as u64, ..Cost::ZERO }
 }
 
-/// The part of `rank` in a gather.
+/// Schedule of `rank` in a gather.
 pub(crate) fn schedule(shape: Shape, rank: u32, args: Rooted) -> Schedule {
     let Rooted { block, root, in_place } = args;
     if rank == root {
@@ -53,7 +51,7 @@ pub(crate) fn schedule(shape: Shape, rank: u32, args: Rooted) -> Schedule {
     }
 }
 
-/// The part of `rank` in a gatherv; blocks of no bytes are not sent.
+/// Schedule of `rank` in a gatherv; empty blocks are not sent.
 pub(crate) fn gatherv(shape: Shape, rank: u32, args: RootedBlocks<'_>) -> Schedule {
     let RootedBlocks { own, blocks, root, in_place } = args;
     if rank == root {

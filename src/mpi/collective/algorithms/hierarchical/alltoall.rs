@@ -1,4 +1,4 @@
-//! Alltoall on several nodes, for short blocks: a node's blocks for a node cross in one message.
+//! Alltoall on several nodes, for short blocks: one message for each ordered pair of nodes.
 //!
 //! ```text
 //!   members of A ──gather──► leader of A ──one message──► leader of B ──scatter──► members of B
@@ -6,8 +6,8 @@
 //! ```
 //!
 //! The message from node A to node B has the blocks of A's first rank for all of B, then those of
-//! its second rank. Each leader copies what its node sends into that order, and what arrives into
-//! the order of the receivers.
+//! A's second rank, and so on. Each leader copies outgoing blocks into that order, and arriving
+//! blocks into the order of the receivers.
 
 use super::HierarchyView;
 use crate::mpi::collective::algorithms::alltoall;
@@ -18,7 +18,7 @@ use crate::mpi::collective::algorithms::{
 use crate::mpi::collective::selection::registry;
 use crate::offload::{Region, Schedule};
 
-/// The part of a rank.
+/// Schedule of a rank.
 pub fn alltoall(view: HierarchyView<'_>, args: UniformBlocks) -> Schedule {
     let mut phases = Phases::default();
     let UniformBlocks { block, in_place } = args;
@@ -81,8 +81,9 @@ fn messages<'a>(phases: &mut Phases, view: HierarchyView<'a>, block: usize) -> L
 }
 
 impl LeaderMessages<'_> {
-    /// What is copied between the messages and `rows`, of `row` bytes for each rank of this node
-    /// with a block for each rank of all: into the messages, or out of them if those `arrived`.
+    /// The copies between the messages and `rows`. A row has `row` bytes for each local rank, with
+    /// a block for each rank of the communicator. The copies read the messages if those `arrived`,
+    /// and write them otherwise.
     fn packed(&self, rows: Region, row: usize, arrived: bool) -> Vec<(Region, Region)> {
         let (own, block) = (self.view.ranks().len(), self.block);
         let mut pairs = Vec::new();
@@ -90,7 +91,8 @@ impl LeaderMessages<'_> {
             let others = self.view.nodes.ranks(node);
             for (place, rank) in others.iter().enumerate() {
                 for member in 0..own {
-                    // Senders come first: members in what leaves, the others in what arrived.
+                    // Senders are the outer dimension: local ranks in outgoing messages, remote
+                    // ranks in arrived ones.
                     let number =
                         if arrived { place * own + member } else { member * others.len() + place };
                     let part = message.buffer.region(message.start + number * block, block);

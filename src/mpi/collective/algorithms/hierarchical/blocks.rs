@@ -1,7 +1,7 @@
-//! Gather, scatter and allgather on several nodes: the blocks of a node cross in one message.
+//! Gather, scatter and allgather on several nodes: one message for the blocks of a node.
 //!
-//! Where the ranks of a node follow one another their blocks do too, and arrive in their place or
-//! leave from it. Others go through scratch memory:
+//! If the ranks of a node are consecutive, so are their blocks, and the message needs no copy.
+//! Other blocks are reordered in scratch memory:
 //!
 //! ```text
 //!   nodes       0     1           ranks 0 2 │ 1 3
@@ -19,7 +19,7 @@ use crate::mpi::collective::algorithms::{
 use crate::mpi::collective::selection::registry;
 use crate::offload::{Buffer, Region, Schedule};
 
-/// The part of a rank in a gather.
+/// Schedule of a rank in a gather.
 pub fn gather(view: HierarchyView<'_>, args: Rooted) -> Schedule {
     let view = view.rooted(args.root);
     let mut phases = Phases::default();
@@ -30,7 +30,7 @@ pub fn gather(view: HierarchyView<'_>, args: Rooted) -> Schedule {
     let at_root = view.rank == root;
     let homes = NodeBlocks::new(&mut phases, view, RECEIVE, block, at_root);
     let kept = at_root && in_place;
-    // Away from its place, the own block goes along with the others.
+    // Outside its final location, the own block is gathered with the other blocks.
     let stays = kept && homes.is_in_rank_order();
     let own = if kept { homes.rank_block(root) } else { SEND.region(0, block) };
     let gathered = match (at_root, view.is_leader()) {
@@ -62,7 +62,7 @@ pub fn gather(view: HierarchyView<'_>, args: Rooted) -> Schedule {
     phases.finish()
 }
 
-/// The part of a rank in a scatter.
+/// Schedule of a rank in a scatter.
 pub fn scatter(view: HierarchyView<'_>, args: Rooted) -> Schedule {
     let view = view.rooted(args.root);
     let mut phases = Phases::default();
@@ -107,7 +107,7 @@ pub fn scatter(view: HierarchyView<'_>, args: Rooted) -> Schedule {
     phases.finish()
 }
 
-/// The part of a rank in an allgather.
+/// Schedule of a rank in an allgather.
 pub fn allgather(view: HierarchyView<'_>, args: UniformBlocks) -> Schedule {
     let mut phases = Phases::default();
     let UniformBlocks { block, in_place } = args;
@@ -131,7 +131,7 @@ pub fn allgather(view: HierarchyView<'_>, args: UniformBlocks) -> Schedule {
     phases.finish()
 }
 
-/// The leaders tell each other the blocks of their nodes.
+/// The leaders exchange the blocks of their nodes.
 fn exchange(phases: &mut Phases, view: HierarchyView<'_>, homes: &NodeBlocks<'_>, block: usize) {
     let lens = view.node_lengths(block);
     if lens.iter().all(|len| *len == lens[0]) {
@@ -144,19 +144,19 @@ fn exchange(phases: &mut Phases, view: HierarchyView<'_>, homes: &NodeBlocks<'_>
     }
 }
 
-/// Where the blocks of nodes are, on a rank that has those of all: in a buffer, in the order of
-/// ranks, or all in scratch memory, in the order of nodes.
+/// Location of the blocks of nodes, on a rank that has all blocks: in a buffer, in rank order, or
+/// all in scratch memory, in node order.
 struct NodeBlocks<'a> {
     view: HierarchyView<'a>,
     buffer: Buffer,
     block: usize,
     all: Region,
-    /// The first rank of each node in the order of nodes.
+    /// The first rank of each node in node order.
     starts: Vec<u32>,
 }
 
 impl<'a> NodeBlocks<'a> {
-    /// Scratch memory is only for a rank that `has_all`.
+    /// Only a rank that `has_all` uses scratch memory.
     fn new(
         phases: &mut Phases, view: HierarchyView<'a>, buffer: Buffer, block: usize, has_all: bool,
     ) -> Self {
@@ -181,17 +181,17 @@ impl<'a> NodeBlocks<'a> {
         self.all.buffer.region(self.all.start + start * self.block, len * self.block)
     }
 
-    /// Where the block of a rank belongs.
+    /// Final location of the block of a rank.
     fn rank_block(&self, rank: u32) -> Region {
         self.buffer.region(rank as usize * self.block, self.block)
     }
 
-    /// Whether the blocks of nodes are where they belong.
+    /// Whether the blocks of nodes are in their final location.
     fn is_in_rank_order(&self) -> bool {
         self.all.buffer == self.buffer
     }
 
-    /// The blocks that are not where they belong: where they are, and where they belong.
+    /// The blocks outside their final location: current location and final location.
     fn misplaced(&self) -> impl Iterator<Item = (Region, Region)> {
         let nodes = self.view.all().filter(|_| !self.is_in_rank_order());
         nodes.flat_map(move |node| {

@@ -1,7 +1,7 @@
-//! What operations in two levels cost, and whether they are worth it.
+//! Costs of hierarchical operations in two levels, and the choice between one level and two.
 //!
-//! Phases are counted one after the other. What crosses between nodes costs what it does on the
-//! machine between them; of an operation in one level, all messages are taken to cross.
+//! Costs of phases are added. Messages between nodes have the cost of the machine model for the
+//! network; in an operation in one level, all messages count as messages between nodes.
 
 use std::ops::Add;
 
@@ -18,10 +18,10 @@ use crate::mpi::collective::selection::registry::{AlgorithmFamily, CollectiveOpe
 use crate::mpi::collective::selection::{AlgorithmChoice, Selection};
 use crate::offload::Schedule;
 
-/// What this way is called in settings.
+/// Name of two-level operations in settings.
 pub(crate) const NAME: &str = "two_level";
 
-/// The operations that can be done this way.
+/// The operations that have a two-level form.
 pub(crate) const OPERATIONS: [CollectiveOperation; 9] = [
     BARRIER.operation,
     BCAST.operation,
@@ -38,20 +38,20 @@ pub(crate) const OPERATIONS: [CollectiveOperation; 9] = [
 pub struct TwoLevel<A: Arguments> {
     /// The operation.
     pub operation: CollectiveOperation,
-    /// Whether it can be done this way.
+    /// Whether the two-level form supports this call.
     pub fits: fn(&Nodes, A::Borrowed<'_>) -> bool,
-    /// What it costs.
+    /// Cost of a call.
     pub cost: fn(HierarchyView<'_>, A::Borrowed<'_>) -> HierarchicalCost,
-    /// The part of a rank.
+    /// Schedule of a rank.
     pub schedule: fn(HierarchyView<'_>, A::Borrowed<'_>) -> Schedule,
 }
 
-/// A cost with the messages between nodes counted apart.
+/// A cost with the messages between nodes counted separately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HierarchicalCost {
-    /// Inside the nodes, on the one for which that is most.
+    /// Cost inside the nodes, the maximum over the nodes.
     pub intra_node: Cost,
-    /// Between them.
+    /// Cost between the nodes.
     pub inter_node: Cost,
 }
 
@@ -118,7 +118,7 @@ pub const SCATTER: TwoLevel<Rooted> = TwoLevel {
     schedule: super::scatter,
 };
 
-/// Gather to all.
+/// Allgather.
 pub const ALLGATHER: TwoLevel<UniformBlocks> = TwoLevel {
     operation: CollectiveOperation::Allgather,
     fits: |nodes, _| has_local_peers(nodes),
@@ -140,7 +140,7 @@ pub const ALLGATHER: TwoLevel<UniformBlocks> = TwoLevel {
     schedule: super::allgather,
 };
 
-/// Exchange of all with all.
+/// Alltoall.
 pub const ALLTOALL: TwoLevel<UniformBlocks> = TwoLevel {
     operation: CollectiveOperation::Alltoall,
     fits: |nodes, _| has_local_peers(nodes) && nodes.largest() * nodes.size() <= LEADER_COPIES_MAX,
@@ -158,7 +158,7 @@ pub const ALLTOALL: TwoLevel<UniformBlocks> = TwoLevel {
         HierarchicalCost {
             intra_node: intra_node_gather(view, row) + scatter + packed,
             inter_node: Cost {
-                // That of half of the ranks, if a node has so many, is most.
+                // The maximum is at half of the ranks, if a node has that many.
                 bytes: largest.min(size / 2) * (size - largest.min(size / 2)) * args.block as u64,
                 ..meeting
             },
@@ -167,7 +167,7 @@ pub const ALLTOALL: TwoLevel<UniformBlocks> = TwoLevel {
     schedule: super::alltoall,
 };
 
-/// Reduction to a root.
+/// Reduce.
 pub const REDUCE: TwoLevel<Reduce> = TwoLevel {
     operation: CollectiveOperation::Reduce,
     fits: |nodes, args| {
@@ -183,7 +183,7 @@ pub const REDUCE: TwoLevel<Reduce> = TwoLevel {
     schedule: super::reduce,
 };
 
-/// Reduction to all.
+/// Allreduce.
 pub const ALLREDUCE: TwoLevel<Allreduce> = TwoLevel {
     operation: CollectiveOperation::Allreduce,
     fits: |nodes, args| {
@@ -200,7 +200,7 @@ pub const ALLREDUCE: TwoLevel<Allreduce> = TwoLevel {
     schedule: super::allreduce,
 };
 
-/// Reduction over the ranks up to oneself.
+/// Scan.
 pub const SCAN: TwoLevel<Scan> = TwoLevel {
     operation: CollectiveOperation::Scan,
     fits: |nodes, _| has_local_peers(nodes) && nodes.are_in_order(),
@@ -216,10 +216,10 @@ pub const SCAN: TwoLevel<Scan> = TwoLevel {
     schedule: super::scan,
 };
 
-/// A leader copies so many blocks at most, each in a step of its own, twice.
+/// Maximum number of blocks that a leader copies, each in its own step, twice.
 const LEADER_COPIES_MAX: u32 = 16 * 1024;
 
-/// Whether any rank has another one near it; otherwise one level is all there is.
+/// Whether any rank has another rank on its node; otherwise only one level is possible.
 fn has_local_peers(nodes: &Nodes) -> bool {
     nodes.largest() > 1
 }
@@ -238,13 +238,13 @@ fn intra_node_reduce(view: HierarchyView<'_>, args: Reduce) -> Cost {
     view.intra_node_cost(&registry::REDUCE, &to_leader)
 }
 
-/// What it costs to bring blocks from the order of nodes to that of ranks.
+/// Cost of reordering blocks from node order to rank order.
 fn reorder_cost(view: HierarchyView<'_>, block: usize) -> Cost {
     let blocks = if view.nodes.are_in_order() { 0 } else { view.nodes.size() };
     Cost::of_copy(u64::from(blocks) * block as u64)
 }
 
-/// The bytes of each node that cross to or from the root's.
+/// Bytes of each node that are sent to, or received from, the root's node.
 fn inter_node_lengths(view: HierarchyView<'_>, args: Rooted) -> Vec<usize> {
     let mut lens = view.node_lengths(args.block);
     lens[view.nodes.node_of(args.root) as usize] = 0;
@@ -258,7 +258,7 @@ fn inter_node_arguments<'a>(
 }
 
 impl HierarchyView<'_> {
-    /// What a phase inside each node costs on the one for which it is most.
+    /// Cost of a phase inside each node, the maximum over the nodes.
     pub(super) fn intra_node_cost<A: Arguments>(
         self, family: &AlgorithmFamily<A>, args: &dyn Fn(u32) -> A::Borrowed<'static>,
     ) -> Cost {
@@ -269,7 +269,7 @@ impl HierarchyView<'_> {
         self.all().map(cost).fold(Cost::ZERO, Cost::maximum)
     }
 
-    /// What a phase between the leaders costs.
+    /// Cost of a phase between the leaders.
     pub(super) fn inter_node_cost<A: Arguments>(
         self, family: &AlgorithmFamily<A>, args: A::Borrowed<'_>,
     ) -> Cost {
@@ -279,7 +279,7 @@ impl HierarchyView<'_> {
 }
 
 impl Cost {
-    /// The larger of each number.
+    /// The maximum of each number.
     fn maximum(self, other: Self) -> Self {
         Self {
             rounds: self.rounds.max(other.rounds),
@@ -291,7 +291,7 @@ impl Cost {
     }
 }
 
-/// One after the other.
+/// Costs in sequence.
 impl Add for Cost {
     type Output = Self;
 
@@ -307,8 +307,8 @@ impl Add for Cost {
 }
 
 impl Selection {
-    /// The part of a rank on several nodes: in one level or two, whichever is cheaper, or as a
-    /// setting says.
+    /// Schedule of a rank on several nodes: in one level or two, whichever is cheaper or selected
+    /// by a setting.
     pub(crate) fn schedule_on_nodes<A: Arguments>(
         &self, family: &AlgorithmFamily<A>, two: &TwoLevel<A>, nodes: &Nodes, rank: u32,
         args: A::Borrowed<'_>,
@@ -325,7 +325,8 @@ impl Selection {
 }
 
 impl HierarchyView<'_> {
-    /// Whether two levels are cheaper than one, or wanted; one may be wanted too.
+    /// Whether two levels are cheaper than one, or selected by a setting; a setting may also select
+    /// one level.
     fn is_cheaper<A: Arguments>(
         self, one: &Algorithm<A>, two: &TwoLevel<A>, args: A::Borrowed<'_>,
     ) -> bool {

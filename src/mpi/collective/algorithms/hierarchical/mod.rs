@@ -1,4 +1,4 @@
-//! Collective operations on several nodes: inside each node, and between one rank of each.
+//! Hierarchical collectives on several nodes: inside each node, and between one leader per node.
 //!
 //! ```text
 //!   nodes       0        1      2
@@ -8,14 +8,13 @@
 //!            └──►──►    └──►             3: inside the nodes, from their leaders
 //! ```
 //!
-//! The lowest rank of a node leads it, but a root leads its own. Each phase is an operation by the
-//! algorithm that is chosen for so few ranks, so that what is known of fast algorithms holds here
-//! too, and segments go through the phases in a pipeline ([`Phases`]). What crosses between nodes
-//! is as little as can be: a message once to each node but the root's, one operand for each node,
-//! the blocks of a node in one message.
+//! The leader of a node is its lowest rank; on the root's node it is the root. Each phase uses the
+//! algorithm selected for its number of ranks, and segments pass through the phases in a pipeline
+//! ([`Phases`]). The traffic between nodes is minimal: a message once to each node except the
+//! root's, one operand per node, the blocks of a node in one message.
 //!
 //! Karonis et al., "Exploiting hierarchy in parallel computer networks to optimize collective
-//! operation performance", IPDPS 2000; Traff and Rougier, "MPI collectives and datatypes for
+//! operation performance", IPDPS 2000; Träff and Rougier, "MPI collectives and datatypes for
 //! hierarchical all-to-all communication", EuroMPI 2014.
 
 mod alltoall;
@@ -38,7 +37,7 @@ use crate::mpi::collective::selection::registry;
 use crate::mpi::collective::selection::registry::AlgorithmFamily;
 use crate::offload::{Region, Schedule};
 
-/// The nodes as a rank sees them, and by which algorithms the phases go.
+/// The nodes from the point of view of one rank, and the selection for the phases.
 #[derive(Clone, Copy)]
 pub struct HierarchyView<'a> {
     nodes: &'a Nodes,
@@ -47,34 +46,34 @@ pub struct HierarchyView<'a> {
     leader_rule: LeaderRule,
 }
 
-/// Who leads a node.
+/// Choice of the leader of a node.
 #[derive(Clone, Copy)]
 enum LeaderRule {
-    /// Its lowest rank.
+    /// The lowest rank of the node.
     First,
-    /// Its highest rank.
+    /// The highest rank of the node.
     Last,
-    /// Its lowest rank, but of its own node this one.
+    /// This rank on its own node, the lowest rank on other nodes.
     Root(u32),
 }
 
 impl<'a> HierarchyView<'a> {
-    /// What `rank` sees.
+    /// The view of `rank`.
     pub fn new(nodes: &'a Nodes, selection: &'a Selection, rank: u32) -> Self {
         Self { nodes, selection, rank, leader_rule: LeaderRule::First }
     }
 
-    /// Who sees.
+    /// The rank of this view.
     pub fn rank(self) -> u32 {
         self.rank
     }
 
-    /// The same in an operation with a root.
+    /// This view for an operation with a root.
     fn rooted(self, root: u32) -> Self {
         Self { leader_rule: LeaderRule::Root(root), ..self }
     }
 
-    /// The same in an operation that goes from rank to rank.
+    /// This view with the last rank of each node as its leader.
     fn with_last_leader(self) -> Self {
         Self { leader_rule: LeaderRule::Last, ..self }
     }
@@ -89,7 +88,7 @@ impl<'a> HierarchyView<'a> {
         self.nodes.ranks(self.node())
     }
 
-    /// The place of this rank among those of its node.
+    /// The index of this rank on its node.
     fn place(self) -> u32 {
         place(self.ranks(), self.rank)
     }
@@ -103,7 +102,7 @@ impl<'a> HierarchyView<'a> {
         }
     }
 
-    /// The place of the leader among the ranks of its node.
+    /// The index of the leader on its node.
     fn leader_place(self, node: u32) -> u32 {
         place(self.nodes.ranks(node), self.leader(node))
     }
@@ -127,8 +126,8 @@ impl<'a> HierarchyView<'a> {
         0..self.nodes.count()
     }
 
-    /// An operation inside each node, with the arguments of this rank if it were on that node; on
-    /// others than its own only what ranks agree about matters.
+    /// An operation inside each node, with the arguments that this rank would have on that node.
+    /// For other nodes, only arguments that all ranks agree on are used.
     fn intra_node<A: Arguments>(
         self, phases: &mut Phases, family: &AlgorithmFamily<A>,
         args: &dyn Fn(u32) -> A::Borrowed<'static>, buffer: &dyn Fn(u32) -> Region,
@@ -155,12 +154,12 @@ impl<'a> HierarchyView<'a> {
     }
 }
 
-/// The place of `rank` among `ranks`, which are ascending.
+/// The index of `rank` in `ranks`, which ascend.
 fn place(ranks: &[u32], rank: u32) -> u32 {
     ranks.binary_search(&rank).expect("a rank is on its node") as u32
 }
 
-/// The part of a rank in a barrier.
+/// Schedule of a rank in a barrier.
 pub fn barrier(view: HierarchyView<'_>) -> Schedule {
     let member = |place: u32| view.ranks()[place as usize];
     let (shape, place) = (view.shape(view.node()), view.place());
@@ -179,7 +178,7 @@ pub fn barrier(view: HierarchyView<'_>) -> Schedule {
     phases.finish()
 }
 
-/// The part of a rank in a broadcast.
+/// Schedule of a rank in a broadcast.
 pub fn bcast(view: HierarchyView<'_>, args: Bcast) -> Schedule {
     let view = view.rooted(args.root);
     let mut phases = Phases::default();

@@ -1,8 +1,7 @@
-//! Which ranks of a communicator are near each other.
+//! The nodes of a communicator.
 
-/// The nodes of a communicator whose ranks are on more than one; the same on all its ranks.
-///
-/// A node is any set of ranks among which messages are cheap: a host, or a cluster behind a slow
+/// The nodes of a communicator whose ranks are on more than one node; equal on all its ranks.
+/// A node is a set of ranks with low-cost messages between them: a host, or a cluster behind a slow
 /// link. Nodes are numbered in the order of their lowest ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nodes {
@@ -14,8 +13,7 @@ pub struct Nodes {
 }
 
 impl Nodes {
-    /// Ranks are near each other if `places` has the same number for them. `None` if all are:
-    /// then there is nothing to know.
+    /// Ranks with equal numbers in `places` share a node. `None` if all ranks share one node.
     pub fn new(places: impl IntoIterator<Item = u32>) -> Option<Self> {
         let mut numbers = std::collections::HashMap::new();
         let mut ranks: Vec<Vec<u32>> = Vec::new();
@@ -36,12 +34,12 @@ impl Nodes {
         Some(Self { node_of_rank: of.into(), ranks, in_order })
     }
 
-    /// How many there are, at least 2.
+    /// Number of nodes, at least 2.
     pub fn count(&self) -> u32 {
         self.ranks.len() as u32
     }
 
-    /// How many ranks they have together.
+    /// Number of ranks on all nodes.
     pub fn size(&self) -> u32 {
         self.node_of_rank.len() as u32
     }
@@ -49,7 +47,7 @@ impl Nodes {
     /// The node of a rank.
     ///
     /// # Panics
-    /// If there is no such rank.
+    /// If `rank` is out of range.
     pub fn node_of(&self, rank: u32) -> u32 {
         self.node_of_rank[rank as usize]
     }
@@ -57,17 +55,17 @@ impl Nodes {
     /// The ranks of a node, ascending.
     ///
     /// # Panics
-    /// If there is no such node.
+    /// If `node` is out of range.
     pub fn ranks(&self, node: u32) -> &[u32] {
         &self.ranks[node as usize]
     }
 
-    /// Whether all ranks of a node come before all of the next one.
+    /// Whether all ranks of each node precede all ranks of the next node.
     pub fn are_in_order(&self) -> bool {
         self.in_order
     }
 
-    /// The number of ranks of the largest.
+    /// Number of ranks of the largest node.
     pub(crate) fn largest(&self) -> u32 {
         self.ranks.iter().map(|ranks| ranks.len() as u32).max().unwrap_or(1)
     }

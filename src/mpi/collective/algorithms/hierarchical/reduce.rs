@@ -1,6 +1,6 @@
-//! Reductions on several nodes: each node's operands first, then one operand for each node.
+//! Reductions on several nodes: first inside each node, then with one operand per node.
 //!
-//! The operation must commute, or the nodes be in the order of their ranks.
+//! The operation must commute, or the nodes must be in the order of their ranks.
 
 use super::HierarchyView;
 use crate::mpi::collective::algorithms::building_blocks::phases::Phases;
@@ -8,7 +8,7 @@ use crate::mpi::collective::algorithms::{Allreduce, Bcast, RECEIVE, Reduce, Scan
 use crate::mpi::collective::selection::registry;
 use crate::offload::{Region, Schedule};
 
-/// The part of a rank in a reduce.
+/// Schedule of a rank in a reduce.
 pub fn reduce(view: HierarchyView<'_>, args: Reduce) -> Schedule {
     let view = view.rooted(args.root);
     let mut phases = Phases::default();
@@ -25,7 +25,7 @@ pub fn reduce(view: HierarchyView<'_>, args: Reduce) -> Schedule {
     phases.finish()
 }
 
-/// The part of a rank in an allreduce.
+/// Schedule of a rank in an allreduce.
 pub fn allreduce(view: HierarchyView<'_>, args: Allreduce) -> Schedule {
     let mut phases = Phases::default();
     let Allreduce { operands, in_place } = args;
@@ -45,8 +45,9 @@ pub fn allreduce(view: HierarchyView<'_>, args: Allreduce) -> Schedule {
     phases.finish()
 }
 
-/// The leader of each node combines the operands there; says where, on a leader: in the receive
-/// buffer where it `has_result`, else in scratch memory; an operand alone stays where it is.
+/// The leader of each node combines the operands there. Returns the result's location on a leader:
+/// the receive buffer if the leader `has_result`, otherwise scratch memory; a single operand stays
+/// where it is.
 fn to_leader(
     phases: &mut Phases, view: HierarchyView<'_>, args: Reduce, own: Region, has_result: bool,
 ) -> Region {
@@ -69,10 +70,10 @@ fn to_leader(
     sum
 }
 
-/// The part of a rank in a scan; the nodes must be in the order of their ranks.
+/// Schedule of a rank in a scan; the nodes must be in the order of their ranks.
 ///
-/// The last rank of a node has what its operands make, and hears what those of the nodes before
-/// make.
+/// The last rank of a node has the combined operands of the node, and receives those of the
+/// previous nodes.
 pub fn scan(view: HierarchyView<'_>, args: Scan) -> Schedule {
     let view = view.with_last_leader();
     let mut phases = Phases::default();

@@ -1,8 +1,8 @@
-//! Allgather and allgatherv between two groups; the two directions are apart.
+//! Allgather and allgatherv between two groups; the two directions are independent.
 //!
-//! Short blocks of a group go to its leader, cross to the other leader in one message, and are
-//! broadcast there. Others cross one by one, those of consecutive ranks to one rank, and go around
-//! the other group's ring from there:
+//! Short blocks of a group are gathered at its leader, sent to the other leader in one message, and
+//! broadcast there. Long blocks are sent one by one, those of consecutive ranks to one rank, and
+//! then along the ring of the other group:
 //!
 //! ```text
 //!   blocks   0 1 │ 2 3 4      of 5 ranks
@@ -10,8 +10,8 @@
 //!   to        0      1        of 2
 //! ```
 //!
-//! Cost of a direction from m ranks to n: 2 rounds and a broadcast, 1 message crosses; or n rounds
-//! and m messages. Each block crosses once.
+//! Cost of a direction from m ranks to n: 2 rounds and a broadcast, and 1 message between the
+//! groups; or n rounds and m messages. Each block is sent between the groups once.
 
 use std::ops::Range;
 
@@ -24,8 +24,8 @@ use crate::mpi::collective::algorithms::{
 };
 use crate::offload::{Region, Schedule};
 
-/// The part of `rank` in an allgather in which each process of side `s` sends a block of
-/// `blocks[s]` bytes, which go `ways[s]`, and inside a group go `by` this.
+/// Schedule of `rank` in an allgather in which each process of side `s` sends a block of
+/// `blocks[s]` bytes by path `ways[s]`. Inside a group, broadcasts use `by`.
 pub fn allgather(
     shape: InterShape, rank: u32, blocks: [usize; 2], ways: [InterRoute; 2], by: GroupBcast<'_>,
 ) -> Schedule {
@@ -58,7 +58,7 @@ pub fn allgather(
     phases.finish()
 }
 
-/// The part of `rank` in an allgatherv: `local_rank` bytes of this rank, `blocks` of the other group.
+/// Schedule of `rank` in an allgatherv: `own` bytes of this rank, `blocks` of the other group.
 pub fn allgatherv(shape: InterShape, rank: u32, own: usize, blocks: &[usize]) -> Schedule {
     let view = InterView::new(shape, rank);
     let mut phases = Phases::default();
@@ -73,20 +73,21 @@ pub fn allgatherv(shape: InterShape, rank: u32, own: usize, blocks: &[usize]) ->
     phases.finish()
 }
 
-/// The rank of the other group that gets the block of this group's rank `of`.
+/// The rank of the other group that receives the block of this group's rank `of`.
 fn receiver_of(view: InterView, of: u32) -> u32 {
     let (from, to) = (u64::from(view.local().ranks), u64::from(view.remote().ranks));
     (((u64::from(of) + 1) * to - 1) / from) as u32
 }
 
-/// The ranks of the other group whose blocks this group's rank `of` gets.
+/// The ranks of the other group whose blocks this group's rank `of` receives.
 fn blocks_received_by(view: InterView, of: u32) -> Range<u32> {
     let (from, to) = (u64::from(view.remote().ranks), u64::from(view.local().ranks));
     let start = |of: u64| (of * from / to) as u32;
     start(of.into())..start(u64::from(of) + 1)
 }
 
-/// Blocks of the other group arrive in `incoming` one after the other, and go around this group.
+/// Blocks of the other group arrive in `incoming` in sequence, and are sent along this group's
+/// ring.
 fn distribute(
     phases: &mut Phases, view: InterView, out: &[(u32, Region)], incoming: Region, blocks: &[usize],
 ) {

@@ -1,8 +1,8 @@
-//! Alltoall, alltoallv and alltoallw between two groups: as among the members of both, with nothing
-//! for the own group.
+//! Alltoall, alltoallv and alltoallw between two groups: an operation among the members of both,
+//! with empty blocks inside the own group.
 //!
-//! Cost: as `alltoall::pairwise` for all members; a rank sends one message to each rank of the other
-//! group.
+//! Cost: as `alltoall::pairwise` for all members; a rank sends one message to each rank of the
+//! other group.
 
 use super::InterView;
 use crate::mpi::collective::algorithms::alltoall::pairwise::alltoallv as pairwise;
@@ -10,7 +10,7 @@ use crate::mpi::collective::algorithms::building_blocks::phases::{PhasePlacement
 use crate::mpi::collective::algorithms::{BlockPairs, InterShape, RECEIVE, SEND, Shape};
 use crate::offload::{Buffer, Region, Schedule};
 
-/// The part of `rank` in an alltoall in which each process of side `s` sends blocks of `blocks[s]`
+/// Schedule of `rank` in an alltoall in which each process of side `s` sends blocks of `blocks[s]`
 /// bytes.
 pub fn alltoall(shape: InterShape, rank: u32, blocks: [usize; 2]) -> Schedule {
     let view = InterView::new(shape, rank);
@@ -23,7 +23,7 @@ pub fn alltoall(shape: InterShape, rank: u32, blocks: [usize; 2]) -> Schedule {
     })
 }
 
-/// The part of `rank` in an alltoallv or alltoallw, with blocks to and from the other group.
+/// Schedule of `rank` in an alltoallv or alltoallw, with blocks to and from the other group.
 pub fn alltoallv(shape: InterShape, rank: u32, args: BlockPairs<'_>) -> Schedule {
     let view = InterView::new(shape, rank);
     let remote = view.remote().ranks;
@@ -45,7 +45,7 @@ fn exchange(
     let (sent, received) = (among_all(args.send), among_all(args.receive));
     let all = BlockPairs { send: &sent, receive: &received, in_place: false };
     let part = pairwise(Shape { ranks }, view.rank, all);
-    // Only blocks with bytes are looked for, and those are the other group's.
+    // Only blocks with bytes are requested, and those belong to the other group.
     let buffer = |entry: u32| match entry.checked_sub(ranks) {
         None => send(entry - view.remote_member(0)),
         Some(from) => receive(from - view.remote_member(0)),

@@ -1,8 +1,9 @@
-//! Barrier between two groups: a tree to each leader, the leaders tell each other, and back.
+//! Barrier between two groups: fan-in to each leader, an exchange of the leaders, and fan-out.
 //!
 //! A process returns when all processes of the other group have called (MPI 5.0 §6.3).
 //!
-//! Cost, n being the size of the larger group: 2 ceil(log2 n) + 1 rounds; 2 messages cross.
+//! Cost, n being the size of the larger group: 2 ceil(log2 n) + 1 rounds; 2 messages between the
+//! groups.
 
 use super::InterView;
 use crate::mpi::collective::algorithms::barrier;
@@ -11,7 +12,6 @@ use crate::mpi::collective::algorithms::building_blocks::signal;
 use crate::mpi::collective::algorithms::{InterShape, Shape};
 use crate::offload::Schedule;
 
-/// The part of `rank`.
 pub(crate) fn barrier(shape: InterShape, rank: u32) -> Schedule {
     let view = InterView::new(shape, rank);
     let (near, rounds) = (|rank| view.local_member(rank), view.larger().doublings());

@@ -1,8 +1,9 @@
-//! Broadcast from one process to the other group: to its leader, then inside; or as if the root
-//! were of that group.
+//! Broadcast from one process to the other group: through its leader, or directly, as if the root
+//! were a member of that group.
 //!
-//! Cost, n being the size of the group that receives: led, one round more than a broadcast of n
-//! ranks, and the message crosses once; straight, that of a broadcast of n + 1 ranks.
+//! Cost, n being the size of the receiving group: through the leader, one round more than a
+//! broadcast among n ranks, and one message between the groups; directly, that of a broadcast among
+//! n + 1 ranks.
 
 use super::{InterRoute, InterView};
 use crate::mpi::collective::algorithms::building_blocks::phases::{PhasePlacement, Phases};
@@ -12,7 +13,8 @@ use crate::offload::{Region, Schedule};
 /// A broadcast inside a group.
 pub(crate) type GroupBcast<'a> = &'a dyn Fn(Shape, u32, Bcast) -> Schedule;
 
-/// The part of `rank`; `args.root` is a member. Inside the group, or straight, it goes `by` this.
+/// Schedule of `rank`; `args.root` is a member. The broadcast inside the group, or the direct one,
+/// uses `by`.
 pub fn bcast(
     shape: InterShape, rank: u32, args: Bcast, way: InterRoute, by: GroupBcast<'_>,
 ) -> Schedule {
@@ -41,7 +43,7 @@ pub fn bcast(
     phases.finish()
 }
 
-/// The leader of this group sends what it has in `buffer` to the others. No phase follows.
+/// The leader of this group broadcasts `buffer` inside the group. No phase follows.
 pub(super) fn bcast_in_group(
     phases: &mut Phases, view: InterView, buffer: Region, by: GroupBcast<'_>,
 ) {

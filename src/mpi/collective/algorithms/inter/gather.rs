@@ -1,8 +1,8 @@
-//! Gather from one group to a process of the other: short blocks go to the leader first and cross
-//! as one message, others straight to the root.
+//! Gather from one group to a process of the other: short blocks go through the leader in one
+//! message, long blocks directly to the root.
 //!
-//! Cost, n being the size of the group that sends: 2 rounds, 1 message crosses; or 1 round and n
-//! messages.
+//! Cost, n being the size of the sending group: 2 rounds and 1 message between the groups; or 1
+//! round and n messages.
 
 use super::{InterRoute, InterView};
 use crate::mpi::collective::algorithms::building_blocks::phases::{PhasePlacement, Phases};
@@ -13,7 +13,7 @@ use crate::mpi::collective::algorithms::{
 };
 use crate::offload::{Region, Schedule};
 
-/// The part of `rank` in a gather; `args.root` is a member.
+/// Schedule of `rank` in a gather; `args.root` is a member.
 pub fn gather(shape: InterShape, rank: u32, args: Rooted, way: InterRoute) -> Schedule {
     let view = InterView::new(shape, rank);
     let Rooted { block, root, .. } = args;
@@ -39,8 +39,8 @@ pub fn gather(shape: InterShape, rank: u32, args: Rooted, way: InterRoute) -> Sc
     phases.finish()
 }
 
-/// The leader of this group gathers its blocks, in one round; says where, if this is the leader
-/// and there is anything.
+/// The leader of this group gathers its blocks in one round. Returns their location on the leader,
+/// if there are any bytes.
 pub(super) fn to_leader(phases: &mut Phases, view: InterView, block: usize) -> Option<Region> {
     let args = Rooted { block, root: 0, in_place: false };
     let all = if view.is_leader() { block * view.local().ranks as usize } else { 0 };
@@ -56,8 +56,8 @@ pub(super) fn to_leader(phases: &mut Phases, view: InterView, block: usize) -> O
     (all > 0).then_some(gathered)
 }
 
-/// The part of `rank` in a gatherv: `args.blocks` are those of the other group, `args.root` is a
-/// member. Blocks of no bytes are not sent.
+/// Schedule of `rank` in a gatherv: `args.blocks` are those of the other group, `args.root` is a
+/// member. Empty blocks are not sent.
 pub fn gatherv(shape: InterShape, rank: u32, args: RootedBlocks<'_>) -> Schedule {
     let view = InterView::new(shape, rank);
     if rank != args.root && !view.is_remote(args.root) {
@@ -67,12 +67,12 @@ pub fn gatherv(shape: InterShape, rank: u32, args: RootedBlocks<'_>) -> Schedule
     gather_direct(view, args.root, args.own, args.blocks, &place)
 }
 
-/// All blocks go straight to the root, which has `place` for each.
+/// All blocks are sent directly to the root, where `place` is the location of each.
 fn gather_direct(
     view: InterView, root: u32, own: usize, blocks: &[usize], place: &dyn Fn(u32) -> Region,
 ) -> Schedule {
     let straight = view.direct_group(root);
-    // The root is among the ranks of this gather, with nothing to give.
+    // The root is one of the ranks of this gather, with an empty block.
     let blocks = [&[0], blocks].concat();
     let args = RootedBlocks { own, blocks: &blocks, root: 0, in_place: true };
     let part = linear(straight.shape, straight.rank, args);

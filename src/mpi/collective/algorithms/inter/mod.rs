@@ -1,7 +1,7 @@
 //! Collective operations between the two groups of an intercommunicator (MPI 5.0 §6.2.3).
 //!
-//! What one group gives, the other gets. Each is put together from the pieces for one group: a
-//! phase inside the groups, rank 0 of which leads, a round between them, another phase inside.
+//! Each group receives the other group's data. An operation consists of algorithms for one group: a
+//! phase inside the groups, each led by its rank 0, a round between them, and another phase inside.
 //!
 //! ```text
 //!   side 0     0   1   2                 3   4     side 1
@@ -10,10 +10,10 @@
 //!              └───►───►                 └───►     3: broadcast, scatter
 //! ```
 //!
-//! Ranks are those among the members of both groups, as [`InterShape`] numbers them; a root is one
-//! of them too. Processes in the group of a root have no part in its operation. Buffers are those
+//! Ranks are ranks among the members of both groups, as [`InterShape`] numbers them; this includes
+//! roots. The other processes of the root's group take no part in its operation. Buffers are those
 //! of the operations inside a group, with a block for each rank of the *other* group in gather,
-//! scatter, allgather and alltoall. Nothing is ever in place.
+//! scatter, allgather and alltoall. No operation is in place.
 
 mod allgather;
 mod alltoall;
@@ -36,20 +36,20 @@ use crate::mpi::collective::selection::Selection;
 use crate::mpi::collective::selection::registry::BCAST;
 use crate::offload::Schedule;
 
-/// Up to this many bytes cross between two groups in one message; a guess.
+/// Maximum number of bytes sent between two groups in one message; an estimate.
 const VIA_LEADER_MAX_BYTES: usize = 32 * 1024;
 
-/// How bytes get from one group to another.
+/// Path of bytes from one group to the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InterRoute {
-    /// In one message, from leader to leader, or from a root to the leader.
+    /// In one message from leader to leader, or from a root to the leader.
     ViaLeader,
-    /// Without a detour: each block on its own, or as if a root were of the other group.
+    /// Directly: each block in its own message, or as if a root were a member of the other group.
     Direct,
 }
 
 impl InterRoute {
-    /// How `bytes` bytes of all ranks get to the other group.
+    /// The path for `bytes` bytes of all ranks.
     pub(crate) fn of(bytes: usize) -> Self {
         if bytes <= VIA_LEADER_MAX_BYTES { Self::ViaLeader } else { Self::Direct }
     }
@@ -66,9 +66,9 @@ pub enum InterCollective {
     Gather(Rooted),
     /// `MPI_Scatter`.
     Scatter(Rooted),
-    /// `MPI_Allgather`, by the length of the block that each process of a side sends.
+    /// `MPI_Allgather`, with the block length that each process of a side sends.
     Allgather([usize; 2]),
-    /// `MPI_Alltoall`, by the length of the blocks that each process of a side sends.
+    /// `MPI_Alltoall`, with the block length that each process of a side sends.
     Alltoall([usize; 2]),
     /// `MPI_Reduce`.
     Reduce(Reduce),
@@ -77,7 +77,7 @@ pub enum InterCollective {
 }
 
 impl InterCollective {
-    /// The operation with these arguments, if they mean the same between groups.
+    /// The operation with these arguments, if it is defined between groups with the same arguments.
     pub(crate) fn of(collective: Collective) -> Option<Self> {
         Some(match collective {
             Collective::Barrier => Self::Barrier,
@@ -94,7 +94,7 @@ impl InterCollective {
         })
     }
 
-    /// The part of `rank` in this operation, by the algorithms that are chosen.
+    /// Schedule of `rank` in this operation, by the selected algorithms.
     pub fn schedule(self, by: &Selection, shape: InterShape, rank: u32) -> Schedule {
         let view = InterView::new(shape, rank);
         let across = |root| view.direct_group(root).shape;
@@ -125,11 +125,11 @@ impl InterCollective {
     }
 }
 
-/// An intercommunicator as one of its members sees it.
+/// An intercommunicator from the point of view of one member.
 #[derive(Clone, Copy, Debug)]
 struct InterView {
     shape: InterShape,
-    /// This rank among the members.
+    /// This process's rank among the members.
     rank: u32,
 }
 
@@ -160,7 +160,7 @@ impl InterView {
         Shape { ranks: self.shape.sizes[1 - self.side()] }
     }
 
-    /// The rank in its group.
+    /// This process's rank in its group.
     fn local_rank(self) -> u32 {
         self.rank - self.member(self.side(), 0)
     }
@@ -189,8 +189,8 @@ impl InterView {
         if side == 0 { rank } else { self.shape.sizes[0] + rank }
     }
 
-    /// Rank 0 is `root`, the others are the group across from it: the ranks of an operation with a
-    /// root that goes straight.
+    /// Ranks of a direct operation with a root: rank 0 is `root`, the others are the group opposite
+    /// to it.
     fn direct_group(self, root: u32) -> DirectGroup {
         let side = 1 - self.side_of(root);
         let first = self.member(side, 0);
@@ -199,13 +199,13 @@ impl InterView {
     }
 }
 
-/// A root and the group across from it as one group.
+/// A root and the group opposite to it, as one group.
 #[derive(Clone, Copy, Debug)]
 struct DirectGroup {
     root: u32,
     /// The member that is rank 1.
     first: u32,
-    /// This process.
+    /// The rank of this process.
     rank: u32,
     shape: Shape,
 }

@@ -1,8 +1,8 @@
-//! Reductions between two groups: each group reduces to its leader, in the order of its ranks; the
-//! results cross, and are spread inside the other group.
+//! Reductions between two groups: each group reduces to its leader, in rank order; the leaders
+//! exchange the results, and distribute them inside the other group.
 //!
-//! Cost, n being the size of the larger group: reduce, ceil(log2 n) + 2 rounds, 1 operand crosses;
-//! allreduce and reduce-scatter, as many and a broadcast or 1 round more, 2 operands cross.
+//! Cost, n being the size of the larger group: reduce, ceil(log2 n) + 2 rounds, 1 operand between
+//! the groups; allreduce and reduce-scatter, that and a broadcast or 1 round more, 2 operands.
 
 use super::bcast::GroupBcast;
 use super::{InterView, bcast, scatter};
@@ -13,7 +13,7 @@ use crate::mpi::collective::algorithms::{
 };
 use crate::offload::{Region, Schedule};
 
-/// The part of `rank` in a reduce; `args.root` is a member.
+/// Schedule of `rank` in a reduce; `args.root` is a member.
 pub fn reduce(shape: InterShape, rank: u32, args: Reduce) -> Schedule {
     let view = InterView::new(shape, rank);
     let Reduce { operands, root, .. } = args;
@@ -31,7 +31,7 @@ pub fn reduce(shape: InterShape, rank: u32, args: Reduce) -> Schedule {
     phases.finish()
 }
 
-/// The part of `rank` in an allreduce, whose result goes `by` this inside a group.
+/// Schedule of `rank` in an allreduce; inside a group, the broadcast of the result uses `by`.
 pub fn allreduce(shape: InterShape, rank: u32, args: Allreduce, by: GroupBcast<'_>) -> Schedule {
     let view = InterView::new(shape, rank);
     let mut phases = Phases::default();
@@ -43,8 +43,8 @@ pub fn allreduce(shape: InterShape, rank: u32, args: Allreduce, by: GroupBcast<'
     phases.finish()
 }
 
-/// The part of `rank` in a reduce-scatter: `args.blocks` are those of its own group, as many bytes
-/// in all as the other group's. An element has `element` bytes.
+/// Schedule of `rank` in a reduce-scatter. `args.blocks` are those of its own group, with the same
+/// total length as the other group's. An element has `element` bytes.
 pub fn reduce_scatter(
     shape: InterShape, rank: u32, args: ReduceScatter<'_>, element: usize,
 ) -> Schedule {
@@ -60,7 +60,7 @@ pub fn reduce_scatter(
     phases.finish()
 }
 
-/// The leader of this group gets what the other group's operands make, in `result`.
+/// The leader of this group receives the other group's partial result in `result`.
 fn exchange_results(phases: &mut Phases, view: InterView, operands: Operands, result: Region) {
     let sum = to_leader(phases, view, operands);
     match sum {
@@ -71,8 +71,8 @@ fn exchange_results(phases: &mut Phases, view: InterView, operands: Operands, re
     }
 }
 
-/// The leader of this group reduces its operands, of at least one byte; says where, if this is the
-/// leader.
+/// The leader of this group reduces its operands, of at least one byte. Returns the location of the
+/// result on the leader.
 fn to_leader(phases: &mut Phases, view: InterView, operands: Operands) -> Option<Region> {
     let own = SEND.region(0, operands.bytes);
     if view.local().ranks == 1 {
@@ -92,7 +92,7 @@ fn to_leader(phases: &mut Phases, view: InterView, operands: Operands) -> Option
     view.is_leader().then_some(sum)
 }
 
-/// The rounds of a reduction inside either group.
+/// Number of rounds of a reduction inside either group.
 fn rounds(view: InterView) -> u32 {
     view.larger().doublings()
 }

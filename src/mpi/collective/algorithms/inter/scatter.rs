@@ -1,8 +1,8 @@
-//! Scatter from a process to the other group: short blocks cross as one message to the leader, who
-//! deals them; others go straight from the root.
+//! Scatter from a process to the other group: short blocks go in one message to the leader, which
+//! scatters them; long blocks go directly from the root.
 //!
-//! Cost, n being the size of the group that receives: 2 rounds, 1 message crosses; or 1 round and n
-//! messages.
+//! Cost, n being the size of the receiving group: 2 rounds and 1 message between the groups; or 1
+//! round and n messages.
 
 use super::{InterRoute, InterView};
 use crate::mpi::collective::algorithms::building_blocks::phases::{PhasePlacement, Phases};
@@ -12,7 +12,7 @@ use crate::mpi::collective::algorithms::{
 };
 use crate::offload::{Buffer, Region, Schedule};
 
-/// The part of `rank` in a scatter; `args.root` is a member.
+/// Schedule of `rank` in a scatter; `args.root` is a member.
 pub fn scatter(shape: InterShape, rank: u32, args: Rooted, way: InterRoute) -> Schedule {
     let view = InterView::new(shape, rank);
     let Rooted { block, root, .. } = args;
@@ -43,7 +43,7 @@ pub fn scatter(shape: InterShape, rank: u32, args: Rooted, way: InterRoute) -> S
     phases.finish()
 }
 
-/// The leader of this group deals what it has in `from` to the receive buffers, in one round.
+/// The leader of this group scatters `from` to the receive buffers, in one round.
 pub(super) fn from_leader(phases: &mut Phases, view: InterView, from: Region, blocks: &[usize]) {
     let starts: Vec<usize> = block_offsets(blocks).collect();
     let own = RECEIVE.region(0, blocks[view.local_rank() as usize]);
@@ -63,8 +63,8 @@ pub(super) fn from_leader(phases: &mut Phases, view: InterView, from: Region, bl
     );
 }
 
-/// The part of `rank` in a scatterv: `args.blocks` are those for the other group, `args.root` is a
-/// member. Blocks of no bytes are not sent.
+/// Schedule of `rank` in a scatterv: `args.blocks` are those for the other group, `args.root` is a
+/// member. Empty blocks are not sent.
 pub fn scatterv(shape: InterShape, rank: u32, args: RootedBlocks<'_>) -> Schedule {
     let view = InterView::new(shape, rank);
     if rank != args.root && !view.is_remote(args.root) {
@@ -75,12 +75,13 @@ pub fn scatterv(shape: InterShape, rank: u32, args: RootedBlocks<'_>) -> Schedul
     scatter_direct(view, args.root, own, args.blocks, &place)
 }
 
-/// All blocks go straight from the root, which has `place` for each, to `local_rank` of each rank.
+/// All blocks are sent directly from the root, where `place` is the location of each, to `own` of
+/// each rank.
 fn scatter_direct(
     view: InterView, root: u32, own: Region, blocks: &[usize], place: &dyn Fn(u32) -> Region,
 ) -> Schedule {
     let straight = view.direct_group(root);
-    // The root is among the ranks of this scatter, with nothing to get.
+    // The root is one of the ranks of this scatter, with an empty block.
     let blocks = [&[0], blocks].concat();
     let args = RootedBlocks { own: own.len, blocks: &blocks, root: 0, in_place: true };
     let part = linear(straight.shape, straight.rank, args);

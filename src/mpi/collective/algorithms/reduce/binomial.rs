@@ -1,18 +1,18 @@
 //! Reduce along a binomial tree.
 //!
-//! Ranks count from the leader, who ends with the result: the root, or, as a tree that begins at
-//! the root would not combine ranks in order, rank 0 if the operation does not commute. Place
-//! `p` stands for itself when it begins, for `2^k` places from `p` on after `k` children, and the
-//! child at `p + 2^k` for as many above; so `own op child` keeps the order.
+//! Ranks count from the leader, which has the result at the end. The leader is the root if the
+//! operation commutes, otherwise rank 0, since a tree from another rank would not combine ranks in
+//! order. Place `p` first has its own operand. After `k` children it has the partial result of the
+//! `2^k` places from `p` on, and the child at `p + 2^k` that of the next `2^k`; so `own op child`
+//! keeps the order.
 //!
 //! Cost: ceil(log2 n) rounds, one more if the root is not the leader; a rank sends one operand, and
-//! receives and reduces at most ceil(log2 n).
+//! receives and reduces at most ceil(log2 n) operands.
 
 use crate::mpi::collective::algorithms::algorithm::{Algorithm, Cost};
 use crate::mpi::collective::algorithms::{RECEIVE, Reduce, SEND, Shape};
 use crate::offload::{Buffer, Region, Schedule, ScheduleBuilder, StepId};
 
-/// See the module's text.
 pub(crate) const ALGORITHM: Algorithm<Reduce> = Algorithm {
     name: "binomial",
     about: "along a binomial tree",
@@ -41,7 +41,6 @@ fn cost(shape: Shape, args: Reduce) -> Cost {
     }
 }
 
-/// The part of `rank`.
 pub(crate) fn schedule(shape: Shape, rank: u32, args: Reduce) -> Schedule {
     let mut plan = ScheduleBuilder::new();
     let Reduce { operands, root, in_place } = args;
@@ -89,10 +88,11 @@ fn children(shape: Shape, place: u32, leader: u32) -> Vec<(u32, u32)> {
         .collect()
 }
 
-/// Combines `input` with what the children send; returns where the result is and since which step.
+/// Combines `input` with the operands of the children; returns the result's location and the step
+/// that completes it.
 ///
-/// Parts arrive in two buffers by turns: while one is combined, the next arrives in the other. The
-/// last arrives in `at_end`, if that is given.
+/// Partial results arrive in two alternating buffers: while one is combined, the next arrives in
+/// the other. The last arrives in `at_end`, if given.
 fn combine(
     plan: &mut ScheduleBuilder, input: Region, at_end: Option<Region>, children: &[(u32, u32)],
 ) -> (Region, Option<StepId>) {
@@ -104,7 +104,8 @@ fn combine(
         ready = Some(plan.copy(input, held, &[]));
     }
     for (turn, (&(child, round), &arrival)) in children.iter().zip(&turns).enumerate() {
-        // What was there is combined by then; the first two find their buffers free.
+        // The previous content has been combined by then; the first two receives find their buffers
+        // free.
         let free = ready.filter(|_| turn >= 2 || arrival == input);
         let receive = plan.receive(child, arrival, round, free.as_slice());
         let after: Vec<StepId> = ready.into_iter().chain([receive]).collect();
@@ -114,7 +115,7 @@ fn combine(
     (held, ready)
 }
 
-/// Where the part of each of `count` children arrives.
+/// The receive buffer for each of `count` children.
 fn alternating_buffers(
     plan: &mut ScheduleBuilder, input: Region, at_end: Option<Region>, count: usize,
 ) -> Vec<Region> {

@@ -1,17 +1,17 @@
 //! Reduce along chains that end at the root, in segments, for long operands.
 //!
-//! If the operation commutes, there is one chain of all ranks, which begins after the root and goes
-//! around the ring. If not, there are two: of the ranks above the root, and of those below, so that
-//! ranks combine in order, and the root hears of both.
+//! If the operation commutes, there is one chain of all ranks, which begins after the root and
+//! follows the ring. Otherwise there are two chains, of the ranks above the root and of the ranks
+//! below it, so that ranks combine in order and both chains end at the root.
 //!
 //! ```text
 //!   root 2 of 5, commutes        2 <── 3 <── 4 <── 0 <── 1
 //!   does not                     0 ──> 1 ──> 2 <── 3 <── 4
 //! ```
 //!
-//! Cost, for `s` segments: n + s - 2 rounds (two chains: n - 1 is the length of the longer one); a
-//! rank sends, receives and reduces one operand, the root two if there are two chains; ranks below
-//! the root copy theirs then.
+//! Cost, for `s` segments: n + s - 2 rounds (two chains: n - 1 is the length of the longer one). A
+//! rank sends, receives and reduces one operand; with two chains, the root receives and reduces
+//! two, and ranks below the root copy theirs.
 
 use crate::mpi::collective::algorithms::algorithm::{Algorithm, Cost, Segmented, Segments};
 use crate::mpi::collective::algorithms::building_blocks::butterfly;
@@ -20,18 +20,17 @@ use crate::mpi::collective::algorithms::scan::chain::{SEGMENTS_MAX, part, segmen
 use crate::mpi::collective::algorithms::{RECEIVE, Reduce, SEND, Shape, input_buffer};
 use crate::offload::{Buffer, Region, Schedule, ScheduleBuilder, StepId};
 
-/// See the module's text.
 pub(crate) const ALGORITHM: Algorithm<Reduce> = Algorithm {
     name: "chain",
     about: "along chains of ranks that end at the root, in segments",
-    // The number of a round has 16 bits.
+    // A round number has 16 bits.
     fits: |shape, _| (shape.ranks as usize) < SEGMENTS_MAX,
     cost: |shape, args| cost(shape, args, segment(args.operands)),
     schedule: |shape, rank, args| schedule(shape, rank, args, segment(args.operands)),
     segmented: Some(Segmented { cost, schedule }),
 };
 
-/// How many segments may arrive before the first is combined.
+/// Number of segments that may arrive before the first is combined.
 const WINDOW: usize = 4;
 
 fn cost(shape: Shape, args: Reduce, segment: usize) -> Cost {
@@ -58,16 +57,16 @@ fn cost(shape: Shape, args: Reduce, segment: usize) -> Cost {
 /// A chain that ends at the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Chain {
-    /// Of the ranks after the root.
+    /// The ranks after the root.
     After,
-    /// Of the ranks before it.
+    /// The ranks before the root.
     Before,
 }
 
 impl Chain {
     const ALL: [Self; 2] = [Self::After, Self::Before];
 
-    /// How many ranks it has, without the root.
+    /// Number of ranks, without the root.
     fn length(self, shape: Shape, args: Reduce) -> u32 {
         match (self, args.operands.commutative) {
             (Self::After, true) => shape.ranks - 1,
@@ -86,18 +85,18 @@ impl Chain {
     }
 }
 
-/// What arrives from the next rank of a chain.
+/// The receives from the next rank of a chain.
 struct ChainLink {
     chain: Chain,
     from: u32,
     /// The round of the first segment.
     round: u32,
-    /// Where segments arrive by turns, unless each has its place.
+    /// Alternating receive buffers, unless each segment has its own location.
     buffers: Vec<Buffer>,
 }
 
 impl ChainLink {
-    /// The link at this distance from the root, unless the chain ends there.
+    /// The link at this distance from the root; `None` at the end of the chain.
     fn new(shape: Shape, args: Reduce, chain: Chain, distance: u32) -> Option<Self> {
         let length = chain.length(shape, args);
         (distance < length).then(|| Self {
@@ -118,12 +117,12 @@ impl ChainLink {
     }
 }
 
-/// What was `WINDOW` segments ago.
+/// The step `WINDOW` segments earlier.
 fn step_before_window(steps: &[StepId], number: usize) -> Option<StepId> {
     number.checked_sub(WINDOW).map(|number| steps[number])
 }
 
-/// The part of `rank`; every segment but the last has `segment` bytes, whole elements.
+/// Schedule of `rank`; every segment except the last has `segment` bytes, whole elements.
 pub(crate) fn schedule(shape: Shape, rank: u32, args: Reduce, segment: usize) -> Schedule {
     let bytes = args.operands.bytes;
     if bytes == 0 || shape.ranks == 1 {
@@ -152,21 +151,21 @@ pub(crate) fn schedule(shape: Shape, rank: u32, args: Reduce, segment: usize) ->
     plan.finish()
 }
 
-/// Where a rank sends what it has combined, and in which round the first segment.
+/// Destination of a rank's partial result, and the round of the first segment.
 struct ChainSender {
     to: u32,
     round: u32,
 }
 
 impl ChainSender {
-    /// The first rank sends its operand.
+    /// The first rank of a chain sends its operand.
     fn send_own(self, plan: &mut ScheduleBuilder, bytes: usize, segment: usize) {
         for ((start, len), round) in segments(bytes, segment).zip(self.round..) {
             plan.send(self.to, SEND.region(start, len), round, &[]);
         }
     }
 
-    /// Another one combines what arrives with its operand.
+    /// Other ranks combine received segments with their operands.
     fn forward(self, plan: &mut ScheduleBuilder, link: ChainLink, bytes: usize, segment: usize) {
         let link = link.with_buffers(plan, segment);
         let is_after = link.chain == Chain::After;
@@ -192,10 +191,10 @@ impl ChainSender {
     }
 }
 
-/// The part of the root, which combines what arrives along the chains with its operand.
+/// Schedule of the root, which combines the segments received along the chains with its operand.
 fn gather(plan: &mut ScheduleBuilder, shape: Shape, args: Reduce, segment: usize) {
     let Reduce { operands, in_place, .. } = args;
-    // Its operand is the right one where that is all the same.
+    // With a commutative operation, the root's operand may be the right one.
     let turned = in_place && operands.commutative;
     let after = ChainLink::new(shape, args, Chain::After, 0);
     let after = after.map(|link| if in_place { link.with_buffers(plan, segment) } else { link });

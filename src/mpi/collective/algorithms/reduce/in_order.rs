@@ -1,13 +1,13 @@
-//! Reduce along a binomial tree of adjacent ranks that may end at any root.
+//! Reduce along a binomial tree of adjacent ranks that ends at any root.
 //!
-//! The tree is the part of a butterfly that leads to the root's place: in round `k` places that
-//! differ from it in bit `k` send what they have to the place that does not. Partners stand for
-//! adjacent ranks, so ranks combine in order and any operation will do, without a further message
-//! to a root that is not rank 0. How operands are put together is the same for all roots, and as in
-//! an allreduce (`butterfly`, "Association").
+//! The tree is the part of a butterfly that leads to the root's place. In round `k`, places that
+//! differ from the root's place in bit `k` send their partial result to the partner that does not
+//! differ. Partners stand for adjacent ranks, so ranks combine in order and the operation need not
+//! commute, without a further message to a root other than rank 0. The association of operands is
+//! equal for all roots, and equal to that of an allreduce (`butterfly`, "Association").
 //!
-//! Cost: floor(log2 n) rounds (+ 1); a rank sends one operand, and receives and reduces at most one
-//! in each; it copies at most one.
+//! Cost: floor(log2 n) rounds (+ 1); a rank sends one operand, receives and reduces at most one in
+//! each round, and copies at most one.
 
 use crate::mpi::collective::algorithms::algorithm::{Algorithm, Cost};
 use crate::mpi::collective::algorithms::building_blocks::butterfly;
@@ -17,7 +17,6 @@ use crate::mpi::collective::algorithms::building_blocks::butterfly::{
 use crate::mpi::collective::algorithms::{Reduce, SEND, Shape};
 use crate::offload::{Schedule, ScheduleBuilder};
 
-/// See the module's text.
 pub(crate) const ALGORITHM: Algorithm<Reduce> = Algorithm {
     name: "in_order",
     about: "along a binomial tree of adjacent ranks, whose last meeting is at the root",
@@ -37,7 +36,6 @@ fn cost(shape: Shape, args: Reduce) -> Cost {
     Cost { rounds, messages: rounds, bytes: passing, reduced: passing, copied: bytes }
 }
 
-/// The part of `rank`.
 pub(crate) fn schedule(shape: Shape, rank: u32, args: Reduce) -> Schedule {
     let Reduce { operands, root, in_place } = args;
     let bytes = operands.bytes;
@@ -71,9 +69,9 @@ pub(crate) fn schedule(shape: Shape, rank: u32, args: Reduce) -> Schedule {
     plan.finish()
 }
 
-/// The place of `rank` in the butterfly toward the root, and its meeting with the rank that it acts
-/// for, which is below if `rank` is the root; `None` for one that another acts for: it sends its
-/// operand there.
+/// The place of `rank` in the butterfly toward the root, and its exchange with the rank that it
+/// acts for, which is below if `rank` is the root. `None` for a rank that another acts for: it
+/// sends its operand there.
 pub(crate) fn join_butterfly(
     plan: &mut ScheduleBuilder, shape: Shape, rank: u32, args: Reduce,
 ) -> Option<(u32, Option<PeerExchange>)> {

@@ -1,8 +1,8 @@
-//! Reduce in which every rank sends its operand to the root, which combines them in the order of
-//! ranks.
+//! Reduce in which every rank sends its operand to the root, which combines the operands in rank
+//! order.
 //!
-//! As in `reduce_scatter::pairwise`, from whose block of one rank this is: first the ranks from the
-//! root on, then those below it. A root receives a few operands at a time.
+//! This is `reduce_scatter::pairwise` for the block of one rank: first the ranks from the root on,
+//! then those below it. A root receives a few operands at a time.
 //!
 //! Cost: ceil((n - 1) / 7) rounds; the root receives and reduces n - 1 operands.
 
@@ -12,7 +12,6 @@ use crate::mpi::collective::algorithms::reduce_scatter::pairwise::{BlockReductio
 use crate::mpi::collective::algorithms::{RECEIVE, Reduce, SEND, Shape, input_buffer};
 use crate::offload::{Schedule, ScheduleBuilder};
 
-/// See the module's text.
 pub(crate) const ALGORITHM: Algorithm<Reduce> = Algorithm {
     name: "linear",
     about: "every rank sends its operand to the root",
@@ -38,12 +37,11 @@ fn cost(shape: Shape, args: Reduce) -> Cost {
     }
 }
 
-/// The last round.
+/// Number of the last round.
 pub(crate) fn rounds(shape: Shape) -> u32 {
     if shape.ranks == 1 { 0 } else { round_of(shape.ranks - 1) }
 }
 
-/// The part of `rank`.
 pub(crate) fn schedule(shape: Shape, rank: u32, args: Reduce) -> Schedule {
     let Reduce { operands, root, in_place } = args;
     let bytes = operands.bytes;

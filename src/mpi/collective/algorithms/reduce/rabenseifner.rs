@@ -1,13 +1,13 @@
 //! Reduce by recursive halving, for long operands: each place ends with one piece of the result,
 //! and the pieces are gathered along the same tree at the root.
 //!
-//! The halvings are those of the allreduce of this name (`allreduce::halving`); ranks combine in
-//! order, so any operation will do, and at any root the same way. On the way back, the place that
-//! differs from the root's in the highest bit that is left sends all that it has. Rabenseifner,
+//! The halvings are those of `allreduce::halving`. Ranks combine in order, so the operation need
+//! not commute, and the association is equal for any root. In the gather, the place that differs
+//! from the root's place in the highest remaining bit sends all its pieces. Rabenseifner,
 //! "Optimization of collective reduction operations", ICCS 2004.
 //!
 //! Cost: 2 floor(log2 n) rounds (+ 1); a rank sends and receives less than two operands and reduces
-//! less than one (one more each for folded ranks).
+//! less than one (one more of each for folded ranks).
 
 use std::ops::Range;
 
@@ -21,11 +21,10 @@ use crate::mpi::collective::algorithms::reduce::in_order::join_butterfly;
 use crate::mpi::collective::algorithms::{RECEIVE, Reduce, Shape};
 use crate::offload::{Region, Schedule, ScheduleBuilder, StepId};
 
-/// See the module's text.
 pub(crate) const ALGORITHM: Algorithm<Reduce> = Algorithm {
     name: "rabenseifner",
     about: "reduce-scatter by recursive halving, then gather to the root",
-    // Pieces would be empty otherwise.
+    // Otherwise some pieces would be empty.
     fits: |shape, args| args.operands.bytes / args.operands.element >= shape.ranks as usize,
     cost,
     schedule,
@@ -49,8 +48,8 @@ fn cost(shape: Shape, args: Reduce) -> Cost {
     }
 }
 
-/// The bytes that a rank copies: to leave the send buffer, if it first meets ranks below it, and to
-/// put its piece where others come.
+/// The bytes that a rank copies: out of the send buffer, if its first exchange is with ranks below
+/// it, and of its own piece to the memory of the gather.
 fn copied(shape: Shape, args: Reduce) -> u64 {
     let (places, halvings) = (butterfly::places(shape), shape.ranks.ilog2());
     let [half, piece] = [1, halvings].map(|halvings| longest(halvings, args.operands));
@@ -62,7 +61,7 @@ fn copied(shape: Shape, args: Reduce) -> u64 {
         ButterflyRole::Place { .. } => leaves(root),
     };
     let gathers = |place: u32| if (place ^ root).ilog2() + 1 < halvings { piece } else { 0 };
-    // The last of each half leave the send buffer if any do.
+    // If any place copies out of the send buffer, the last place of each half does.
     let others = [1, 3]
         .into_iter()
         .flat_map(|from_end| [places / 2, places].map(|end| end.checked_sub(from_end)));
@@ -75,7 +74,6 @@ fn is_folded(shape: Shape, place: u32) -> bool {
     place < shape.ranks - butterfly::places(shape)
 }
 
-/// The part of `rank`.
 pub(crate) fn schedule(shape: Shape, rank: u32, args: Reduce) -> Schedule {
     let Reduce { operands, root, in_place } = args;
     let bytes = operands.bytes;
@@ -100,8 +98,8 @@ pub(crate) fn schedule(shape: Shape, rank: u32, args: Reduce) -> Schedule {
     plan.finish()
 }
 
-/// Gathers the pieces in the opposite order, as far as a place does that differs from the root's in
-/// the bits `away`.
+/// Gathers the pieces in the opposite order, for a place that differs from the root's place in the
+/// bits `away`.
 fn gather(
     plan: &mut ScheduleBuilder, held: &PartialResult, meetings: &[PeerExchange], folded: usize,
     away: u32,
@@ -125,7 +123,7 @@ fn gather(
     for bit in (sends.map_or(0, |bit| bit + 1)..halvings.len()).rev() {
         let (meeting, sent) = (&halvings[bit], held.sends[folded + bit]);
         let Some(given) = &meeting.give else { continue };
-        // At the root, the bytes that arrive were given away in this meeting from the same place.
+        // At the root, the arriving bytes were sent to the same place in this exchange.
         let free: Vec<StepId> = reduced.into_iter().chain(sent).collect();
         have.push(plan.receive(meeting.peer, gathered.part(given), round(bit), &free));
     }
@@ -135,11 +133,11 @@ fn gather(
     }
 }
 
-/// Where pieces are put together.
+/// The memory in which pieces are gathered.
 struct GatherBuffer(Region);
 
 impl GatherBuffer {
-    /// For these bytes of the operand, or at the root for all.
+    /// Memory for these bytes of the operand; at the root, for all bytes.
     fn new(plan: &mut ScheduleBuilder, range: Option<&Range<usize>>) -> Self {
         Self(match range {
             None => RECEIVE.region(0, 0),

@@ -1,9 +1,9 @@
-//! Reduce-scatter in which the blocks that a rank still works for are halved in each round, for
-//! operations that commute and any number of ranks.
+//! Reduce-scatter by halving the remaining blocks in each round, for commutative operations and any
+//! number of ranks.
 //!
-//! A rank lines the blocks up from its own onwards, so that block `i` is that of the rank `i` after
-//! it. Of `c` blocks left, with `h = ceil(c / 2)`, it sends those from `h` on to the rank `h` after
-//! it, to whom they are block 0 and the following:
+//! A rank orders the blocks from its own onwards, so that block `i` belongs to the rank `i` after
+//! it. Of `c` remaining blocks, with `h = ceil(c / 2)`, it sends those from `h` on to the rank `h`
+//! after it, for which they are block 0 and the following blocks:
 //!
 //! ```text
 //!   blocks of rank r     0  1  2 │ 3  4        c = 5, h = 3
@@ -19,7 +19,6 @@ use crate::mpi::collective::algorithms::algorithm::{Algorithm, Cost};
 use crate::mpi::collective::algorithms::{RECEIVE, ReduceScatter, Shape, block_offsets};
 use crate::offload::{Region, Schedule, ScheduleBuilder, StepId};
 
-/// See the module's text.
 pub(crate) const ALGORITHM: Algorithm<ReduceScatter> = Algorithm {
     name: "halving",
     about: "in each round a rank sends half of the blocks that it still works for",
@@ -42,7 +41,7 @@ fn cost(shape: Shape, args: ReduceScatter<'_>) -> Cost {
     Cost { rounds, messages: rounds, bytes, reduced: bytes, copied: total + longest }
 }
 
-/// The part of `rank`; blocks of no bytes are not sent.
+/// Schedule of `rank`; empty blocks are not sent.
 pub(crate) fn schedule(shape: Shape, rank: u32, args: ReduceScatter<'_>) -> Schedule {
     let mut plan = ScheduleBuilder::new();
     let ReduceScatter { blocks, in_place, .. } = args;
@@ -51,7 +50,7 @@ pub(crate) fn schedule(shape: Shape, rank: u32, args: ReduceScatter<'_>) -> Sche
     }
     let total: usize = blocks.iter().sum();
     let own = blocks[rank as usize];
-    // The byte at which each block of the line begins, and the end.
+    // The offset of each block in that order, and the end.
     let mut line: Vec<usize> =
         block_offsets(&[&blocks[rank as usize..], blocks].concat()).collect();
     line.truncate(shape.ranks as usize);
@@ -85,7 +84,7 @@ pub(crate) fn schedule(shape: Shape, rank: u32, args: ReduceScatter<'_>) -> Sche
     plan.finish()
 }
 
-/// The number of blocks left before each round, and how many of them stay.
+/// Number of remaining blocks before each round, and of those that stay.
 fn halves(shape: Shape) -> Vec<(u32, u32)> {
     let mut left = shape.ranks;
     let mut halves = Vec::new();
@@ -97,7 +96,7 @@ fn halves(shape: Shape) -> Vec<(u32, u32)> {
     halves
 }
 
-/// Posts the receive of each round, all at once, each to memory of its own.
+/// Posts the receives of all rounds at once, each to its own memory.
 fn arrivals(
     plan: &mut ScheduleBuilder, shape: Shape, rank: u32, halves: &[(u32, u32)],
     part: &dyn Fn(u32, u32) -> Region,

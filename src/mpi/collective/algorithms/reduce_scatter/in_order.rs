@@ -1,17 +1,17 @@
 //! Reduce-scatter by recursive halving among adjacent ranks, for any operation.
 //!
-//! Partners at distance 1, 2, 4, ... exchange halves of what they still work for, as in
-//! `allreduce::halving`, so that ranks combine in order. Place `p` ends with part number `p` with its
-//! bits reversed, so a rank first lines its operands up in that order; a part is the blocks of the
-//! ranks that a place stands for (see `butterfly`):
+//! Partners at distance 1, 2, 4, ... exchange halves of their remaining parts, as in
+//! `allreduce::halving`, so that ranks combine in order. Place `p` ends with the part whose number
+//! is `p` with its bits reversed, so a rank first copies its operands into that order, the *line*.
+//! A part has the blocks of the ranks of one place (see `butterfly`):
 //!
 //! ```text
 //!   places      0    1    2    3          round 1: 0 and 1, 2 and 3 exchange halves of the line
 //!   line      [ 0    2  | 1    3 ]        round 2: 0 and 2, 1 and 3 halves of their halves
 //! ```
 //!
-//! Cost: floor(log2 n) rounds (+ 2); a rank sends, receives and reduces less than all blocks (once
-//! more all blocks if ranks are folded), and copies all blocks and its own.
+//! Cost: floor(log2 n) rounds (+ 2); a rank sends, receives and reduces less than all blocks (all
+//! blocks once more if ranks are folded), and copies all blocks and its own.
 
 use std::ops::Range;
 
@@ -23,7 +23,6 @@ use crate::mpi::collective::algorithms::building_blocks::butterfly::{
 use crate::mpi::collective::algorithms::{RECEIVE, ReduceScatter, Shape, block_offsets};
 use crate::offload::{Schedule, ScheduleBuilder};
 
-/// See the module's text.
 pub(crate) const ALGORITHM: Algorithm<ReduceScatter> = Algorithm {
     name: "in_order",
     about: "adjacent ranks exchange halves of the blocks that they still work for",
@@ -58,7 +57,6 @@ fn cost(shape: Shape, args: ReduceScatter<'_>) -> Cost {
     }
 }
 
-/// The part of `rank`.
 pub(crate) fn schedule(shape: Shape, rank: u32, args: ReduceScatter<'_>) -> Schedule {
     let ReduceScatter { blocks, in_place, .. } = args;
     let total: usize = blocks.iter().sum();
@@ -95,7 +93,7 @@ pub(crate) fn schedule(shape: Shape, rank: u32, args: ReduceScatter<'_>) -> Sche
     for (from, to) in line.order() {
         let from = operands.buffer.region(operands.start + from.start, from.len());
         let to = lined_up.region(to.start, to.len());
-        // One after the other, so that the last stands for all.
+        // The copies run in sequence, so waiting on the last is enough.
         ready = Some(plan.copy(from, to, ready.as_slice()));
     }
     let held = PartialResult::at(lined_up.region(0, total), ready);
@@ -112,9 +110,9 @@ pub(crate) fn schedule(shape: Shape, rank: u32, args: ReduceScatter<'_>) -> Sche
 
 /// The blocks of all ranks, in the order of the reversed bits of their places.
 struct PermutedBlocks {
-    /// For each place, where its blocks are in the order of ranks.
+    /// For each place, the range of its blocks in rank order.
     given: Vec<Range<usize>>,
-    /// Where each part of the line begins, and the end.
+    /// The offset of each part in the line, and the end.
     starts: Vec<usize>,
 }
 
@@ -140,12 +138,12 @@ impl PermutedBlocks {
         self.given.len() as u32
     }
 
-    /// Where the bytes of `count` parts are.
+    /// The bytes of `count` parts.
     fn parts(&self, first: u32, count: u32) -> Range<usize> {
         self.starts[first as usize]..self.starts[(first + count) as usize]
     }
 
-    /// Where the bytes of each part that has some are in the order of ranks, and in the line.
+    /// For each part that is not empty, its bytes in rank order and in the line.
     fn order(&self) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
         let pairs = (0..self.places()).map(|part| {
             (self.given[bit_reversed(part, self.places()) as usize].clone(), self.parts(part, 1))
@@ -153,7 +151,7 @@ impl PermutedBlocks {
         pairs.filter(|(_, to)| !to.is_empty())
     }
 
-    /// The meetings of a place, and what it has in the end.
+    /// The exchanges of a place, and its bytes at the end.
     fn halvings(&self, shape: Shape, place: u32) -> (Vec<PeerExchange>, Range<usize>) {
         let (mut first, mut count) = (0, self.places());
         let mut meetings = Vec::new();
@@ -174,7 +172,7 @@ impl PermutedBlocks {
     }
 }
 
-/// The bits of a number below `places`, a power of two and at least 2, the other way round.
+/// The reversed bits of a number below `places`, a power of two and at least 2.
 fn bit_reversed(number: u32, places: u32) -> u32 {
     number.reverse_bits() >> (32 - places.ilog2())
 }

@@ -1,8 +1,8 @@
-//! Reduce-scatter through rank 0, which combines all operands (`reduce::linear`) and sends every rank
-//! its block (`scatter::linear`).
+//! Reduce-scatter through rank 0, which combines all operands (`reduce::linear`) and sends each
+//! rank its block (`scatter::linear`).
 //!
-//! Cost: ceil((n - 1) / 7) + 1 rounds; rank 0 receives and reduces n - 1 times all blocks, and sends
-//! all but one.
+//! Cost: ceil((n - 1) / 7) + 1 rounds; rank 0 receives and reduces all blocks n - 1 times, and
+//! sends all blocks except one.
 
 use crate::mpi::collective::algorithms::algorithm::{Algorithm, Cost};
 use crate::mpi::collective::algorithms::building_blocks::butterfly;
@@ -14,7 +14,6 @@ use crate::mpi::collective::algorithms::{
 };
 use crate::offload::Schedule;
 
-/// See the module's text.
 pub(crate) const ALGORITHM: Algorithm<ReduceScatter> = Algorithm {
     name: "linear",
     about: "rank 0 combines all operands and sends every rank its block",
@@ -41,7 +40,7 @@ fn cost(shape: Shape, args: ReduceScatter<'_>) -> Cost {
     }
 }
 
-/// The part of `rank`; blocks of no bytes are not sent.
+/// Schedule of `rank`; empty blocks are not sent.
 pub(crate) fn schedule(shape: Shape, rank: u32, args: ReduceScatter<'_>) -> Schedule {
     let ReduceScatter { blocks, commutative, in_place } = args;
     let total: usize = blocks.iter().sum();
@@ -51,7 +50,7 @@ pub(crate) fn schedule(shape: Shape, rank: u32, args: ReduceScatter<'_>) -> Sche
     }
     let mut phases = Phases::default();
     let sum = phases.scratch(if rank == 0 { total } else { 0 });
-    // Blocks are whole elements, and here they are not cut.
+    // Blocks are whole elements, and are not divided here.
     let operands = Operands { bytes: total, element: 1, commutative };
     let reduce = Reduce { operands, root: 0, in_place: false };
     let reduced = reduce::linear::schedule(shape, rank, reduce);

@@ -1,30 +1,29 @@
-//! Reduce-scatter: at distance `k` each rank hears from the rank `k` after it, which sends its
-//! operand for this rank's block.
+//! Reduce-scatter: at distance `k` each rank receives from the rank `k` after it that rank's
+//! operand for the own block.
 //!
-//! A rank combines what it hears in the order of ranks, whatever the operation, in two runs: from
-//! itself to the last rank, and from rank 0 to the one before it. A result is where the last part
-//! arrived, so nothing is copied:
+//! A rank combines the received operands in rank order, for any operation, in two sequences: from
+//! itself to the last rank, and from rank 0 to the rank before it. A result is in the memory of the
+//! last received operand, so nothing is copied:
 //!
 //! ```text
 //!   rank 2 of 5 hears of   3 4 │ 0 1       (2 op 3) op 4   and   0 op 1
 //!                                          (0 op 1) op ((2 op 3) op 4)
 //! ```
 //!
-//! Cost: n - 1 rounds; a rank sends every block but its own once, and receives and reduces n - 1
-//! times its own.
+//! Cost: n - 1 rounds; a rank sends every block except its own once, and receives and reduces its
+//! own n - 1 times.
 
 use crate::mpi::collective::algorithms::algorithm::{Algorithm, Cost};
 use crate::mpi::collective::algorithms::{RECEIVE, ReduceScatter, Shape, block_offsets};
 use crate::offload::{Buffer, Region, Schedule, ScheduleBuilder, StepId};
 
-/// How many sends and as many receives a rank has under way.
+/// Number of active sends, and of active receives, on a rank.
 const WINDOW: usize = 8;
 
-/// See the module's text.
 pub(crate) const ALGORITHM: Algorithm<ReduceScatter> = Algorithm {
     name: "pairwise",
     about: "each rank hears from every other, which sends its operand for that rank's block",
-    // The number of a round has 16 bits.
+    // A round number has 16 bits.
     fits: |shape, _| shape.ranks <= 1 << 16,
     cost,
     schedule,
@@ -51,7 +50,7 @@ fn cost(shape: Shape, args: ReduceScatter<'_>) -> Cost {
     }
 }
 
-/// The part of `rank`; blocks of no bytes are not sent.
+/// Schedule of `rank`; empty blocks are not sent.
 pub(crate) fn schedule(shape: Shape, rank: u32, args: ReduceScatter<'_>) -> Schedule {
     let ReduceScatter { blocks, in_place, .. } = args;
     let mut plan = ScheduleBuilder::new();
@@ -87,14 +86,14 @@ pub(crate) fn schedule(shape: Shape, rank: u32, args: ReduceScatter<'_>) -> Sche
     plan.finish()
 }
 
-/// What arrived from a rank.
+/// A block received from a rank.
 pub(crate) struct ReceivedBlock {
     region: Region,
     step: StepId,
 }
 
-/// The round in which the part that is the `number`-th to be combined travels, from 1 on, where all
-/// are sent to one rank: a buffer is free again when the part after the one in it has arrived.
+/// The round of the `number`-th operand to be combined, counted from 1, if all operands are sent to
+/// one rank. A buffer is free again when the operand after its content has arrived.
 pub(crate) fn round_of(number: u32) -> u32 {
     1 + (number - 1) / (WINDOW as u32 - 1)
 }
@@ -107,20 +106,20 @@ pub(crate) struct PartialSum {
     pub(crate) ready: Option<StepId>,
 }
 
-/// The block of this rank, as it is combined.
+/// The reduction of this rank's block in progress.
 pub(crate) struct BlockReduction {
     own: Region,
     result: Region,
-    /// Where parts arrive by turns, and the step after which the next may.
+    /// Alternating receive buffers, each with the step after which the next receive may start.
     buffers: Vec<(Buffer, Option<StepId>)>,
-    /// This rank and those above it.
+    /// This rank and the ranks above it.
     upper: PartialSum,
-    /// The ranks below it.
+    /// The ranks below this rank.
     pub(crate) lower: Option<PartialSum>,
 }
 
 impl BlockReduction {
-    /// The block `own`, to be combined with those of so many `others`.
+    /// The block `own`, to be combined with those of `others` other ranks.
     pub(crate) fn new(
         plan: &mut ScheduleBuilder, own: Region, result: Region, others: u32,
     ) -> Self {
@@ -129,15 +128,15 @@ impl BlockReduction {
         Self { own, result, buffers, upper: PartialSum { region: own, ready: None }, lower: None }
     }
 
-    /// Receives the part of rank `from`, unless the block is empty: the `number`-th, if each has a
-    /// round of its own. That of the last rank goes to where the result is to be.
+    /// Receives the operand of rank `from`, unless the block is empty: the `number`-th, if each has
+    /// its own round. The operand of the last rank is received at the final location of the result.
     fn post(
         &self, plan: &mut ScheduleBuilder, from: u32, number: u32, is_last: bool,
     ) -> Option<ReceivedBlock> {
         (self.own.len > 0).then(|| self.receive(plan, from, number, number, is_last))
     }
 
-    /// Receives the part of rank `from`, the `number`-th, in `round`.
+    /// Receives the operand of rank `from`, the `number`-th, in `round`.
     pub(crate) fn receive(
         &self, plan: &mut ScheduleBuilder, from: u32, number: u32, round: u32, is_last: bool,
     ) -> ReceivedBlock {
@@ -149,7 +148,7 @@ impl BlockReduction {
         ReceivedBlock { region, step: plan.receive(from, region, round, free.as_slice()) }
     }
 
-    /// Combines with the part of rank `from`, which is the next.
+    /// Combines with the operand of rank `from`, which is the next.
     pub(crate) fn add(
         &mut self, plan: &mut ScheduleBuilder, arrival: ReceivedBlock, rank: u32, from: u32,
     ) {
@@ -163,7 +162,7 @@ impl BlockReduction {
         }
     }
 
-    /// `left op right`, which is where `right` was.
+    /// `left op right`, in the memory of `right`.
     fn combined(
         &mut self, plan: &mut ScheduleBuilder, left: PartialSum, right: PartialSum,
     ) -> PartialSum {
@@ -176,7 +175,7 @@ impl BlockReduction {
         PartialSum { region: right.region, ready: Some(step) }
     }
 
-    /// Combines both runs; returns the step that completes the result.
+    /// Combines both sequences; returns the step that completes the result.
     pub(crate) fn finish(mut self, plan: &mut ScheduleBuilder) -> Option<StepId> {
         if self.own.len == 0 {
             return None;

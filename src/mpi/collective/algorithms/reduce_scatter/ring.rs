@@ -1,28 +1,28 @@
-//! Reduce-scatter around a ring, for operations that commute: what is to become a block travels past
-//! all ranks, which add their operands, and ends at its rank.
+//! Reduce-scatter along a ring, for commutative operations: the partial result of a block passes
+//! through all ranks, which add their operands, and ends at the block's rank.
 //!
-//! In round `t` a rank sends to the next what is to be the block of the rank `t` before it. The
-//! operands of a block are combined in the order of the ring, from the rank after its own on.
+//! In round `t` a rank sends to the next rank the partial result for the block of the rank `t`
+//! before it. The operands of a block are combined in ring order, beginning with the rank after the
+//! block's own.
 //!
-//! Cost: n - 1 rounds; a rank sends every block but its own, and receives and reduces every block
-//! but that of the rank before it. It copies its block if in place.
+//! Cost: n - 1 rounds; a rank sends every block except its own, and receives and reduces every
+//! block except that of the rank before it. It copies its block if in place.
 
 use crate::mpi::collective::algorithms::algorithm::{Algorithm, Cost};
 use crate::mpi::collective::algorithms::{RECEIVE, ReduceScatter, Shape, block_offsets};
 use crate::offload::{Region, Schedule, ScheduleBuilder, StepId};
 
-/// See the module's text.
 pub(crate) const ALGORITHM: Algorithm<ReduceScatter> = Algorithm {
     name: "ring",
     about: "blocks travel around a ring, and each rank adds its operand",
-    // The number of a round has 16 bits.
+    // A round number has 16 bits.
     fits: |shape, args| args.commutative && shape.ranks <= 1 << 16,
     cost,
     schedule,
     segmented: None,
 };
 
-/// How many parts may arrive before the first is passed on.
+/// Number of partial results that may arrive before the first is forwarded.
 const WINDOW: usize = 4;
 
 fn cost(shape: Shape, args: ReduceScatter<'_>) -> Cost {
@@ -40,7 +40,7 @@ fn cost(shape: Shape, args: ReduceScatter<'_>) -> Cost {
     }
 }
 
-/// The part of `rank`; blocks of no bytes are not sent.
+/// Schedule of `rank`; empty blocks are not sent.
 pub(crate) fn schedule(shape: Shape, rank: u32, args: ReduceScatter<'_>) -> Schedule {
     let ReduceScatter { blocks, in_place, .. } = args;
     let own = blocks[rank as usize];
@@ -54,7 +54,7 @@ pub(crate) fn schedule(shape: Shape, rank: u32, args: ReduceScatter<'_>) -> Sche
     let starts: Vec<usize> = block_offsets(blocks).collect();
     let input = |of: u32| args.input(starts[of as usize], blocks[of as usize]);
     let longest = blocks.iter().copied().max().unwrap_or(0);
-    // Where parts arrive by turns, and the send after which the next may.
+    // Alternating receive buffers, each with the send after which the next receive may start.
     let mut turns: Vec<_> = (0..WINDOW).map(|_| (plan.scratch(longest), None)).collect();
     let mut held: (Region, Option<StepId>) = (input(previous), None);
     let mut steps: Vec<StepId> = Vec::new();
@@ -77,7 +77,7 @@ pub(crate) fn schedule(shape: Shape, rank: u32, args: ReduceScatter<'_>) -> Sche
         held = (arrival, reduced);
     }
     if in_place && own > 0 {
-        // The result is where other operands were.
+        // The result replaces other operands, so all earlier steps must have completed.
         plan.copy(held.0, RECEIVE.region(0, own), &steps);
     }
     plan.finish()

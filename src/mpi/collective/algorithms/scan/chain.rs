@@ -1,17 +1,16 @@
 //! Scan and exscan along a chain of all ranks, in segments, for long operands.
 //!
-//! A rank combines each segment of its operand with what the rank before it has combined, and
-//! passes it on. Ranks combine in order, so any operation will do.
+//! A rank combines each segment of its operand with the partial result of the rank before it, and
+//! forwards the result. Ranks combine in order, so the operation need not commute.
 //!
-//! Cost, for `s` segments: n + s - 2 rounds; a rank receives, reduces and sends one operand. For
-//! long operands that is as few bytes as any algorithm can do with.
+//! Cost, for `s` segments: n + s - 2 rounds; a rank receives, reduces and sends one operand, the
+//! minimum of bytes for long operands.
 
 use crate::mpi::collective::algorithms::algorithm::{Algorithm, Cost, Segmented, Segments};
 use crate::mpi::collective::algorithms::building_blocks::pipeline::segments;
 use crate::mpi::collective::algorithms::{Operands, RECEIVE, Scan, Shape};
 use crate::offload::{Region, Schedule, ScheduleBuilder, StepId};
 
-/// See the module's text.
 pub(crate) const SCAN: Algorithm<Scan> = Algorithm {
     name: "chain",
     about: "along a chain of all ranks, in segments",
@@ -21,7 +20,6 @@ pub(crate) const SCAN: Algorithm<Scan> = Algorithm {
     segmented: Some(Segmented { cost: scan_cost, schedule: scan }),
 };
 
-/// See the module's text.
 pub(crate) const EXSCAN: Algorithm<Scan> = Algorithm {
     name: "chain",
     about: "along a chain of all ranks, in segments",
@@ -34,11 +32,10 @@ pub(crate) const EXSCAN: Algorithm<Scan> = Algorithm {
 /// Length of a segment of a long operand.
 const SEGMENT_BYTES: usize = 32 * 1024;
 
-/// A scan is cut into no more segments than this, and has no more ranks: the number of a round has
-/// 16 bits.
+/// Largest number of segments, and of ranks: a round number has 16 bits.
 pub(crate) const SEGMENTS_MAX: usize = 32 * 1024;
 
-/// How long operands are cut.
+/// Segment length for these operands.
 pub(crate) fn segment(operands: Operands) -> usize {
     let Operands { bytes, element, .. } = operands;
     SEGMENT_BYTES.max(bytes.div_ceil(SEGMENTS_MAX)).next_multiple_of(element)
@@ -58,7 +55,7 @@ fn scan_cost(shape: Shape, args: Scan, segment: usize) -> Cost {
 fn exscan_cost(shape: Shape, args: Scan, segment: usize) -> Cost {
     let segments = Segments::of(args.operands.bytes, segment);
     let hops = u64::from(shape.ranks - 1);
-    // Neither the first rank nor the last reduces anything.
+    // The first rank and the last reduce nothing.
     let reduced = segments.bytes(hops.saturating_sub(1));
     let copied = if hops < 2 { 0 } else { args.operands.bytes as u64 };
     Cost { reduced, copied, ..pipeline_cost(segments, hops) }
@@ -73,10 +70,10 @@ fn pipeline_cost(segments: Segments, hops: u64) -> Cost {
     }
 }
 
-/// How many segments may arrive before the first is combined.
+/// Number of segments that may arrive before the first is combined.
 const WINDOW: usize = 4;
 
-/// The part of `rank` in a scan; every segment but the last has `segment` bytes, whole elements.
+/// Schedule of `rank` in a scan; every segment except the last has `segment` bytes, whole elements.
 pub(crate) fn scan(shape: Shape, rank: u32, args: Scan, segment: usize) -> Schedule {
     let mut plan = ScheduleBuilder::new();
     let own = args.input();
@@ -104,7 +101,7 @@ pub(crate) fn scan(shape: Shape, rank: u32, args: Scan, segment: usize) -> Sched
     plan.finish()
 }
 
-/// The part of `rank` in an exscan, with segments as in [`scan`]; rank 0 has no result.
+/// Schedule of `rank` in an exscan, with segments as in [`scan`]; rank 0 has no result.
 pub(crate) fn exscan(shape: Shape, rank: u32, args: Scan, segment: usize) -> Schedule {
     let mut plan = ScheduleBuilder::new();
     let own = args.input();
@@ -133,7 +130,7 @@ pub(crate) fn exscan(shape: Shape, rank: u32, args: Scan, segment: usize) -> Sch
     plan.finish()
 }
 
-/// The first rank has all that it passes on.
+/// The first rank sends all its segments at once.
 fn send_all(plan: &mut ScheduleBuilder, shape: Shape, own: Region, segment: usize) {
     for ((start, len), round) in segments(own.len, segment).zip(1..) {
         if shape.ranks > 1 {

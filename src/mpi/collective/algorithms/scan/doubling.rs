@@ -1,6 +1,6 @@
 //! Scan and exscan by recursive doubling, for short operands.
 //!
-//! After round `k` a rank has the part of the `2^k` ranks that end with itself:
+//! After round `k` a rank has the partial result of the `2^k` ranks that end with itself:
 //!
 //! ```text
 //!   ranks   0     1     2     3     4
@@ -8,18 +8,18 @@
 //!           └─────►─────┘                round 2: to the second next, and so on
 //! ```
 //!
-//! What arrives belongs to the ranks below, so `arrived op own` keeps the order and any operation
-//! will do. An exscan combines what arrives once more, without the own operand; nobody waits for
-//! that. Hillis and Steele, "Data parallel algorithms", Communications of the ACM 29(12), 1986.
+//! Received operands belong to lower ranks, so `arrived op own` keeps the order and the operation
+//! need not commute. An exscan also combines received operands without the own operand; no message
+//! depends on that. Hillis and Steele, "Data parallel algorithms", Communications of the ACM
+//! 29(12), 1986.
 //!
-//! Cost: ceil(log2 n) rounds; a rank sends and receives at most one operand in each, and reduces
-//! it (an exscan: up to two).
+//! Cost: ceil(log2 n) rounds; a rank sends and receives at most one operand in each, and reduces it
+//! (an exscan: up to two).
 
 use crate::mpi::collective::algorithms::algorithm::{Algorithm, Cost};
 use crate::mpi::collective::algorithms::{RECEIVE, Scan, Shape};
 use crate::offload::{Region, Schedule, ScheduleBuilder, StepId};
 
-/// See the module's text.
 pub(crate) const SCAN: Algorithm<Scan> = Algorithm {
     name: "doubling",
     about: "each rank sends what it has to the rank 1, 2, 4, ... after it",
@@ -33,7 +33,6 @@ pub(crate) const SCAN: Algorithm<Scan> = Algorithm {
     segmented: None,
 };
 
-/// See the module's text.
 pub(crate) const EXSCAN: Algorithm<Scan> = Algorithm {
     name: "doubling",
     about: "each rank sends what it has to the rank 1, 2, 4, ... after it",
@@ -51,7 +50,7 @@ pub(crate) const EXSCAN: Algorithm<Scan> = Algorithm {
     segmented: None,
 };
 
-/// What messages cost: rank 0 sends its operand in each round.
+/// Cost of the messages: rank 0 sends its operand in each round.
 fn sending(shape: Shape, bytes: u64) -> Cost {
     if bytes == 0 {
         return Cost::ZERO;
@@ -60,10 +59,10 @@ fn sending(shape: Shape, bytes: u64) -> Cost {
     Cost { rounds, messages: rounds, bytes: rounds * bytes, ..Cost::ZERO }
 }
 
-/// How many operands a rank reduces in an exscan, or all do one after the other.
+/// Number of operands that a rank reduces in an exscan, or that are reduced one after the other.
 fn exscan_reductions(shape: Shape) -> u64 {
     let grows = |rank: u64, arrival: u32| rank + (2 << arrival) < u64::from(shape.ranks);
-    // Of the ranks with so many arrivals, the first has most that are still passed on.
+    // Of the ranks with this number of receives, the first forwards most of them.
     let of_first = |arrivals: u32| {
         let first = 1 << (arrivals - 1);
         let passed_on = (0..arrivals).filter(|arrival| grows(first, *arrival)).count();
@@ -73,7 +72,7 @@ fn exscan_reductions(shape: Shape) -> u64 {
     (1..=shape.doublings()).map(of_first).max().unwrap_or(0).max(in_rounds)
 }
 
-/// The part of `rank` in a scan.
+/// Schedule of `rank` in a scan.
 pub(crate) fn scan(shape: Shape, rank: u32, args: Scan) -> Schedule {
     let mut plan = ScheduleBuilder::new();
     let bytes = args.operands.bytes;
@@ -90,7 +89,7 @@ pub(crate) fn scan(shape: Shape, rank: u32, args: Scan) -> Schedule {
             continue;
         }
         let (arrived, step) = arrivals[number];
-        // What is being sent must not change yet.
+        // The send of this memory must have completed.
         let free = sent.filter(|_| part.region == result);
         let after = [part.ready.or(copied).as_slice(), &[step], free.as_slice()].concat();
         part = PartialScan { region: result, ready: Some(plan.reduce(arrived, result, &after)) };
@@ -98,7 +97,7 @@ pub(crate) fn scan(shape: Shape, rank: u32, args: Scan) -> Schedule {
     plan.finish()
 }
 
-/// The part of `rank` in an exscan; rank 0 has no result.
+/// Schedule of `rank` in an exscan; rank 0 has no result.
 pub(crate) fn exscan(shape: Shape, rank: u32, args: Scan) -> Schedule {
     let mut plan = ScheduleBuilder::new();
     let bytes = args.operands.bytes;
@@ -108,7 +107,8 @@ pub(crate) fn exscan(shape: Shape, rank: u32, args: Scan) -> Schedule {
     let reaches = |distance| reaches(shape, rank, distance).is_some();
     let result = RECEIVE.region(0, bytes);
     let mut part = PartialScan { region: args.input(), ready: None };
-    // The own operand is saved where it is overwritten before it is sent, or grows.
+    // The own operand is copied if it is overwritten before its send, or if later partial results
+    // are combined in its memory.
     if rank > 0 && reaches(1) && (args.in_place || reaches(2)) {
         let copy = plan.scratch(bytes).region(0, bytes);
         part = PartialScan { region: copy, ready: Some(plan.copy(part.region, copy, &[])) };
@@ -127,7 +127,8 @@ pub(crate) fn exscan(shape: Shape, rank: u32, args: Scan) -> Schedule {
             part.ready = Some(plan.reduce(arrived, part.region, &after));
         }
         below = Some(match below {
-            // It is the result as it came, which must not change while the part reads it.
+            // The received operand is the result, so it must not change while the partial result
+            // reads it.
             None => part.ready.filter(|_| grows).unwrap_or(step),
             Some(before) => plan.reduce(arrived, result, &[before, step]),
         });
@@ -135,7 +136,7 @@ pub(crate) fn exscan(shape: Shape, rank: u32, args: Scan) -> Schedule {
     plan.finish()
 }
 
-/// What a rank knows of the ranks that end with itself.
+/// The partial result of the ranks that end with this rank.
 struct PartialScan {
     region: Region,
     /// The step that completes it.
@@ -143,7 +144,7 @@ struct PartialScan {
 }
 
 impl PartialScan {
-    /// Sends it as far as the round with this number reaches, if there is a rank.
+    /// Sends it over the distance of the round with this number, if there is a rank.
     fn send(
         &self, plan: &mut ScheduleBuilder, shape: Shape, rank: u32, number: usize,
     ) -> Option<StepId> {
@@ -152,18 +153,18 @@ impl PartialScan {
     }
 }
 
-/// How far the messages of each round reach.
+/// The distance of the messages of each round.
 fn distances(shape: Shape) -> impl Iterator<Item = u32> {
     (0..shape.doublings()).map(|bit| 1 << bit)
 }
 
-/// The rank so far after `rank`, if there is one.
+/// The rank `distance` after `rank`, if there is one.
 fn reaches(shape: Shape, rank: u32, distance: u64) -> Option<u32> {
     u32::try_from(u64::from(rank) + distance).ok().filter(|to| *to < shape.ranks)
 }
 
-/// Posts the receive of each round that has one, all at once, each to memory of its own; the first
-/// to `first` if that is given, once the step beside it is complete.
+/// Posts the receives of all rounds at once, each to its own memory. The first goes to `first`, if
+/// given, once the step in `first` has completed.
 fn arrivals(
     plan: &mut ScheduleBuilder, shape: Shape, rank: u32, bytes: usize,
     mut first: Option<(Region, Option<StepId>)>,

@@ -1,9 +1,9 @@
 //! Scan and exscan in which every rank sends its operand to all ranks after it, for a few ranks.
 //!
-//! A rank combines what it hears from rank 0 on, so any operation will do.
+//! A rank combines received operands from rank 0 on, so the operation need not commute.
 //!
-//! Cost: ceil((n - 1) / 7) rounds; the last rank receives and reduces n - 1 operands (an exscan: one
-//! less), and rank 0 sends as many.
+//! Cost: ceil((n - 1) / 7) rounds; the last rank receives and reduces n - 1 operands (an exscan:
+//! one less), and rank 0 sends as many.
 
 use crate::mpi::collective::algorithms::algorithm::{Algorithm, Cost};
 use crate::mpi::collective::algorithms::building_blocks::butterfly;
@@ -11,7 +11,6 @@ use crate::mpi::collective::algorithms::reduce_scatter::pairwise::{BlockReductio
 use crate::mpi::collective::algorithms::{RECEIVE, Scan, Shape};
 use crate::offload::{Schedule, ScheduleBuilder, StepId};
 
-/// See the module's text.
 pub(crate) const SCAN: Algorithm<Scan> = Algorithm {
     name: "linear",
     about: "every rank sends its operand to all ranks after it",
@@ -21,7 +20,6 @@ pub(crate) const SCAN: Algorithm<Scan> = Algorithm {
     segmented: None,
 };
 
-/// See the module's text.
 pub(crate) const EXSCAN: Algorithm<Scan> = Algorithm {
     name: "linear",
     about: "every rank sends its operand to all ranks after it",
@@ -54,7 +52,7 @@ fn message_cost(shape: Shape, bytes: u64) -> Cost {
     Cost { rounds, messages: others, bytes: others * bytes, ..Cost::ZERO }
 }
 
-/// The part of `rank` in a scan.
+/// Schedule of `rank` in a scan.
 pub(crate) fn scan(shape: Shape, rank: u32, args: Scan) -> Schedule {
     let bytes = args.operands.bytes;
     if bytes == 0 || shape.ranks == 1 {
@@ -86,7 +84,7 @@ pub(crate) fn scan(shape: Shape, rank: u32, args: Scan) -> Schedule {
     plan.finish()
 }
 
-/// The part of `rank` in an exscan; rank 0 has no result.
+/// Schedule of `rank` in an exscan; rank 0 has no result.
 pub(crate) fn exscan(shape: Shape, rank: u32, args: Scan) -> Schedule {
     let bytes = args.operands.bytes;
     let mut plan = ScheduleBuilder::new();
@@ -108,7 +106,7 @@ pub(crate) fn exscan(shape: Shape, rank: u32, args: Scan) -> Schedule {
     plan.finish()
 }
 
-/// Sends the own operand to all ranks above.
+/// Sends the own operand to all higher ranks.
 fn send_up(plan: &mut ScheduleBuilder, shape: Shape, rank: u32, args: Scan) -> Vec<StepId> {
     let above = rank + 1..shape.ranks;
     above.map(|to| plan.send(to, args.input(), round_of(rank + 1), &[])).collect()

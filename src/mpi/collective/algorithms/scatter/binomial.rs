@@ -1,9 +1,9 @@
-//! Scatter along a binomial tree, for short blocks: each rank gets the blocks of all ranks below it
-//! in one message, and hands them on.
+//! Scatter along a binomial tree, for short blocks: each rank receives the blocks of its subtree in
+//! one message, and forwards them.
 //!
 //! Places count from the root, as in `gather::binomial`.
 //!
-//! Cost: ceil(log2 n) rounds; the root sends n - 1 blocks, another rank up to n / 2 - 1.
+//! Cost: ceil(log2 n) rounds; the root sends n - 1 blocks, any other rank up to n / 2 - 1.
 
 use crate::mpi::collective::algorithms::algorithm::Algorithm;
 use crate::mpi::collective::algorithms::building_blocks::tree::binomial;
@@ -11,7 +11,6 @@ use crate::mpi::collective::algorithms::gather::binomial::{WrappedBlocks, cost};
 use crate::mpi::collective::algorithms::{RECEIVE, Rooted, SEND, Shape};
 use crate::offload::{Region, Schedule, ScheduleBuilder};
 
-/// See the module's text.
 pub(crate) const ALGORITHM: Algorithm<Rooted> = Algorithm {
     name: "binomial",
     about: "each rank hands on their blocks to all below it in a binomial tree",
@@ -21,7 +20,6 @@ pub(crate) const ALGORITHM: Algorithm<Rooted> = Algorithm {
     segmented: None,
 };
 
-/// The part of `rank`.
 pub(crate) fn schedule(shape: Shape, rank: u32, args: Rooted) -> Schedule {
     let Rooted { block, root, in_place } = args;
     let mut plan = ScheduleBuilder::new();
@@ -65,7 +63,7 @@ pub(crate) fn schedule(shape: Shape, rank: u32, args: Rooted) -> Schedule {
 }
 
 impl WrappedBlocks {
-    /// Sends them in one message.
+    /// Sends the blocks in one message.
     fn send(self, plan: &mut ScheduleBuilder, to: u32, round: u32) {
         let upper = SEND.region(self.start, self.upper);
         if self.lower == 0 {

@@ -1,4 +1,4 @@
-//! Scatter and scatterv: the root sends every rank its block, straight from its place.
+//! Scatter and scatterv: the root sends each rank its block directly.
 //!
 //! Cost: 1 round; the root sends n - 1 blocks.
 
@@ -13,7 +13,6 @@ use crate::offload::{Buffer, Region, Schedule, ScheduleBuilder};
 /// The receive buffer of a scatterv.
 const OWN: Buffer = Buffer::User(0);
 
-/// See the module's text.
 pub(crate) const SCATTER: Algorithm<Rooted> = Algorithm {
     name: "linear",
     about: "the root sends every rank its block",
@@ -23,7 +22,6 @@ pub(crate) const SCATTER: Algorithm<Rooted> = Algorithm {
     segmented: None,
 };
 
-/// See the module's text.
 pub(crate) const SCATTERV: Algorithm<RootedBlocks> = Algorithm {
     name: "linear",
     about: "the root sends every rank its block",
@@ -33,7 +31,7 @@ pub(crate) const SCATTERV: Algorithm<RootedBlocks> = Algorithm {
     segmented: None,
 };
 
-/// The part of `rank` in a scatter.
+/// Schedule of `rank` in a scatter.
 pub(crate) fn schedule(shape: Shape, rank: u32, args: Rooted) -> Schedule {
     let Rooted { block, root, in_place } = args;
     if rank == root {
@@ -44,7 +42,7 @@ pub(crate) fn schedule(shape: Shape, rank: u32, args: Rooted) -> Schedule {
     }
 }
 
-/// The part of `rank` in a scatterv; blocks of no bytes are not sent.
+/// Schedule of `rank` in a scatterv; empty blocks are not sent.
 pub(crate) fn scatterv(shape: Shape, rank: u32, args: RootedBlocks<'_>) -> Schedule {
     let RootedBlocks { own, blocks, root, in_place } = args;
     if rank == root {
@@ -63,7 +61,7 @@ fn receive(root: u32, block: Region) -> Schedule {
     plan.finish()
 }
 
-/// The root's part; `own` is where its own block goes, unless that stays where it is.
+/// Schedule of the root; `own` is the destination of its own block, unless that stays where it is.
 fn send(shape: Shape, root: u32, own: Option<Buffer>, block: impl Fn(u32) -> Region) -> Schedule {
     let mut plan = ScheduleBuilder::new();
     let others = (1..shape.ranks).map(|steps| shape.after(root, steps));
