@@ -6,7 +6,7 @@
 //! last received operand, so nothing is copied:
 //!
 //! ```text
-//!   rank 2 of 5 hears of   3 4 │ 0 1       (2 op 3) op 4   and   0 op 1
+//!   rank 2 of 5 receives   3 4 │ 0 1       (2 op 3) op 4   and   0 op 1
 //!                                          (0 op 1) op ((2 op 3) op 4)
 //! ```
 //!
