@@ -1,5 +1,5 @@
-/* What long queues cost: messages while many receives are posted or many messages wait that do not
- * fit, and meeting each of them, of any MPI library, from its C interface: MPI 3 and nothing newer.
+/* Cost of long queues: messages while many receives are posted or many messages wait that do not
+ * match, and matching each of them, of any MPI library with the C interface of MPI 3.
  *
  *   mpirun -n 2 depth [-t MS] [-b SECONDS] [-d DEPTH] [-p] [TEST...]
  *

@@ -1,4 +1,4 @@
-/* What the bare machine allows, as limits for what an MPI library can do on it.
+/* Limits of the bare machine for an MPI library.
  *
  *   limits [TEST...]     all, or the named ones
  *
@@ -145,7 +145,7 @@ static void measure_copy(const char *test, char *to, const char *from, size_t ro
         double begin = seconds();
         for (int copy = 0; copy < copies; copy++) {
             memcpy(to + place, from + place, bytes);
-            /* The compiler must not leave out a copy that nobody reads. */
+            /* The compiler must not remove a copy without a reader. */
             __asm__ volatile("" ::: "memory");
             place = (place + bytes) % room;
         }

@@ -1,5 +1,6 @@
-// What messages and reductions take between two ranks: the terms of the cost model of collective
-// algorithms (src/mpi/collective/selection/machine_model.rs). Best of many short runs, as noise only ever adds.
+// Costs of messages and reductions between two ranks: the terms of the cost model of collective
+// algorithms (src/mpi/collective/selection/machine_model.rs). Best of many short runs, as noise
+// only adds time.
 //
 //   machine [SECONDS for each term]
 #include <mpi.h>

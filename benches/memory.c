@@ -1,5 +1,4 @@
-/* How much memory the ranks of one host take, of any MPI library, from its C interface: MPI 3 and
- * nothing newer.
+/* Memory of the ranks of one host, of any MPI library with the C interface of MPI 3.
  *
  *   mpirun -n N memory N [maps]
  *
@@ -74,7 +73,7 @@ static void together(int place)
     while (atomic_load(&page->present[place]) < size) nanosleep(&pause, NULL);
 }
 
-/* What all ranks take now. They are idle when it is read, and stay so until all have. */
+/* Memory of all ranks. The ranks are idle until all have read it. */
 static double all_mib(void)
 {
     together(2 * step);

@@ -1,4 +1,4 @@
-/* What the calls of any MPI library cost, from its C interface: MPI 3 and nothing newer.
+/* Cost of the calls of any MPI library with the C interface of MPI 3.
  *
  *   mpirun -n N peers [-t MS] [-b SECONDS] [-m BYTES] [-p] TEST...
  *
@@ -489,7 +489,7 @@ static void measure(const struct test *test, enum form form, long bytes, struct 
     }
 }
 
-/* A first call: an error that all ranks hear of, or none. */
+/* A first call: an error known to all ranks, or none. */
 static int refusal(const struct test *test, enum form form, long bytes)
 {
     int class = MPI_SUCCESS;

@@ -1,4 +1,4 @@
-/* MPI_Abort from the last rank ends everybody, also those who wait for a message that never
+/* MPI_Abort from the last rank ends all ranks, also ranks that wait for a message that never
  * comes, and its code is the exit code of the job. This program is expected to exit with 42. */
 #include "check.h"
 

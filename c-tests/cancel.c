@@ -1,5 +1,5 @@
-/* Cancelled receives: they complete, say so, leave the messages to the others; a receive that
- * has its message cannot be cancelled any more. */
+/* Cancelled receives: they complete, their status says so, and other receives get the
+ * messages; a receive that has its message cannot be cancelled. */
 #include "check.h"
 
 static int partner;

@@ -1,4 +1,4 @@
-/* Barrier and broadcast: nobody leaves a barrier before all have come; every root, every size,
+/* Barrier and broadcast: no rank leaves a barrier before all have entered; every root, every size,
  * unlike types of equal signature. */
 #include "comms.h"
 

@@ -1,5 +1,5 @@
-/* Checked mode (SUIRO_CHECK=1): ranks that do not agree about a collective operation all get an
- * error of the right class and go on; those that do agree get their results. */
+/* Checked mode (SUIRO_CHECK=1): if ranks do not agree on a collective operation, all get an error
+ * of the right class and continue; if they agree, they get their results. */
 #include "check.h"
 
 static int ours(const char *variable)

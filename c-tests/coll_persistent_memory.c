@@ -1,5 +1,5 @@
-/* Starting a persistent collective and testing for its end takes no memory: all calls of malloc and its
- * like in the process are counted, those of the library too. */
+/* Starting a persistent collective and testing for its end allocates no memory: all calls of
+ * malloc and similar functions in the process are counted, those of the library too. */
 #include "check.h"
 #include <stdatomic.h>
 

@@ -2,7 +2,7 @@
  * with messages and a collective in each. */
 #include "check.h"
 
-/* Everybody in it says hello to the next and adds up the ranks. */
+/* Each member sends a message to the next one; a reduction adds the ranks. */
 static void use(MPI_Comm comm, int expected_size, int expected_rank)
 {
     int size = -1, rank = -1, got = -1, sum = -1;

@@ -1,4 +1,5 @@
-/* Hints of communicators: kept, told with their defaults, and those of one communicator alone. */
+/* Hints of communicators: stored, returned with their defaults, and separate for each
+ * communicator. */
 #include "check.h"
 
 static const char *const flags[] = {

@@ -1,5 +1,5 @@
 /* Handles as integers and back, of every kind: before initialization, while MPI runs, and after
- * finalization; integers that no handle has; made handles, which keep their integer. */
+ * finalization; integers of no handle; created handles, which keep their integer. */
 #include "check.h"
 
 static int wrong;

@@ -1,4 +1,4 @@
-/* What a datatype says about itself: names, how it was made, pairs, matching sizes; packing by hand
+/* Queries of datatypes: names, how it was made, pairs, matching sizes; packing by hand
  * with its errors; and attribute functions that refuse. */
 #include "check.h"
 

@@ -1,5 +1,5 @@
 /* Error handlers: the predefined ones, our own, which call MPI themselves; inheritance, freeing,
- * asking, calling by hand; which object's handler is asked. */
+ * queries, explicit calls; the object whose handler is called. */
 #include "check.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* Buffers, arrays and strings that are none: null pointers, MPI_IN_PLACE where it means nothing,
- * and buffers that are each other's. */
+/* Invalid buffers, arrays and strings: null pointers, MPI_IN_PLACE where it has no meaning, and
+ * aliased buffers. */
 #include "check.h"
 
 enum { MANY = 64 };

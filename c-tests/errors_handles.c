@@ -1,5 +1,6 @@
-/* Freed, foreign and senseless handles. The standard does not ask a library to notice; ours
- * does, with the class of the object and without undefined behaviour, so all of it is strict. */
+/* Freed, foreign and senseless handles. The standard requires no detection; this library
+ * detects them, with the class of the object and without undefined behaviour, so all checks are
+ * strict. */
 #include "check.h"
 
 static MPI_Request request;

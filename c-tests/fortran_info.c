@@ -1,5 +1,5 @@
-/* What the library knows of Fortran's types and truth values: it is told once, and the first one is
- * believed. A library that was built with a Fortran compiler knows from the start; ours does not. */
+/* Fortran's types and truth values in the library: set once; the first values are kept. A library
+ * that was built with a Fortran compiler knows them from the start; this library does not. */
 #include "check.h"
 
 static int32_t truth = -1, falsity = 0;

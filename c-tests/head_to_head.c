@@ -1,5 +1,5 @@
-/* Programs that the standard promises not to deadlock: long messages head to head, everybody to
- * everybody, rings in both directions, chains that pass a long message on, one who sleeps. */
+/* Programs that the standard promises not to deadlock: long messages head to head, all to all,
+ * rings in both directions, chains that forward a long message, one rank that sleeps. */
 #include "check.h"
 
 enum { LONG = 1 << 20, EACH = 20000 };

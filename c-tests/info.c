@@ -1,5 +1,5 @@
-/* Info objects: keys in order, values of every length, duplicates, what the limits say, and what
- * the library tells by them. Works before MPI_Init too. */
+/* Info objects: keys in order, values of every length, duplicates, the limits, and the
+ * information that the library returns in them. Works before MPI_Init too. */
 #include "check.h"
 
 static void expect(MPI_Info info, const char *key, const char *value)

@@ -1,4 +1,4 @@
-/* The life of the library: what may be asked before, during and after; the callbacks of
+/* The life of the library: the calls allowed before, during and after; the callbacks of
  * MPI_COMM_SELF's attributes come first in MPI_Finalize, the last set first, and may still use
  * MPI (MPI 5.0, section 11.2.4). */
 #include "check.h"

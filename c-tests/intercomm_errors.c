@@ -1,4 +1,4 @@
-/* Mistakes with intercommunicators: every rank gets the right class, and nobody waits for ever. */
+/* Mistakes with intercommunicators: every rank gets the right class, and no rank hangs. */
 #include "check.h"
 
 static MPI_Comm half, inter;

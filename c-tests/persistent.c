@@ -1,5 +1,5 @@
-/* Persistent requests: every mode, started again and again, freed while active, from and to
- * nobody, and what an inactive one looks like to the completion calls. */
+/* Persistent requests: every mode, restarted, freed while active, with MPI_PROC_NULL, and
+ * inactive requests in the completion calls. */
 #include "check.h"
 
 enum { ROUNDS = 6, LONG = 200000 };

@@ -1,5 +1,5 @@
-/* Probe in all four forms: what it tells, that it takes nothing, that a matched probe takes
- * exactly its message; wildcards; nobody. */
+/* Probe in all four forms: its status, that it receives nothing, that a matched probe takes
+ * exactly its message; wildcards; MPI_PROC_NULL. */
 #include "check.h"
 
 enum { LONG = 150000 };

@@ -1,5 +1,5 @@
-/* Sendrecv, its replacing form, and both without blocking: rings, oneself, nobody at the ends,
- * unlike sizes and types on the two sides, long messages. */
+/* Sendrecv, its replacing form, and both without blocking: rings, the rank itself, MPI_PROC_NULL at
+ * the ends, different sizes and types on the two sides, long messages. */
 #include "check.h"
 
 enum { LONGEST = 1 << 20 };

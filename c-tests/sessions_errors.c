@@ -1,4 +1,4 @@
-/* Error handlers of sessions, and whose handler hears what; wrong arguments and handles. */
+/* Error handlers of sessions, and which handler gets which error; wrong arguments and handles. */
 #include "check.h"
 
 static int heard, heard_class;

@@ -1,4 +1,4 @@
-/* What a status tells: counts in units of several types, parts of elements, sizes of zero,
+/* Contents of a status: counts in units of several types, parts of elements, sizes of zero,
  * values set by hand, large values. */
 #include "check.h"
 

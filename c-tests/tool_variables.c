@@ -1,5 +1,5 @@
 /* The tool interface: its life before, during and after MPI, control and performance variables,
- * sessions, and every handle and index that is none. */
+ * sessions, and every invalid handle and index. */
 #include "check.h"
 
 #define SAYS(call, code) CHECK_EQUAL(call, code)

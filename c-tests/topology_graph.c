@@ -1,4 +1,4 @@
-/* Graphs that every rank gives whole, and distributed graphs: random ones with loops, several
+/* Graphs passed whole by every rank, and distributed graphs: random ones with loops, several
  * edges between two ranks and ranks without any, against lists kept here. */
 #include "check.h"
 

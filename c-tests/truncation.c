@@ -1,5 +1,5 @@
 /* A message longer than its receive: MPI_ERR_TRUNCATE, nothing written past the end, the sender
- * and the next message unharmed; short and long, expected and not. */
+ * and the next message unaffected; short and long, expected and not. */
 #include "check.h"
 
 enum { LONGEST = 2000000, GUARD = 64 };

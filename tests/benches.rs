@@ -1,15 +1,15 @@
-//! `scripts/bench-peers` in its shortest form: every test of `benches/peers.c` and the programs beside
-//! it run and find the data they expect, every line that they print is understood, and tables can be
-//! made of what was kept. How fast anything is does not matter here.
+//! `scripts/bench-peers` in its shortest form: `benches/peers.c` and the other programs run and
+//! find the expected data, every line of their output is parsed, and tables are made from the
+//! results. Times are not checked.
 
-// The harness is also that of the launcher's tests, which need more of it.
+// The tests of the launcher use more of the shared harness.
 #[allow(dead_code)]
 #[path = "harness/mod.rs"]
 mod harness;
 
 use std::path::Path;
 
-/// Runs the script with our debug build; what it printed, if it ended well.
+/// Runs the script with the debug build; its output, if it succeeded.
 fn bench_peers(words: &[&str]) -> String {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/bench-peers");
     let mpirun = harness::built("mpirun");

@@ -1,5 +1,5 @@
-//! Every C program of `c-tests`, compiled by our `mpicc` and run by our `mpirun`, in the forms of
-//! `programs`. Here that takes a minute or so for all of them.
+//! Every C program of `c-tests`, compiled by this `mpicc` and run by this `mpirun`, in the forms of
+//! `programs`. All of them take about a minute.
 
 mod programs;
 
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use programs::{Form, forms, harness, local_forms, root, run, run_in};
 
-/// Compiles a C source with every warning an error; the program's path.
+/// Compiles a C source with warnings as errors and returns the path of the program.
 fn compile(source: &Path) -> PathBuf {
     harness::compile(source, &["-std=c11", "-Wall", "-Wextra", "-Werror", "-O2", "-g", "-pthread"])
 }
@@ -17,8 +17,8 @@ fn program(name: &str) -> PathBuf {
     compile(&root().join("c-tests").join(name).with_extension("c"))
 }
 
-/// The programs that call local functions only, and copy and free communicators, as `check.h` does in
-/// every program. The number of ranks and the way of messages make no difference to them.
+/// The programs that call local functions only, except duplication and freeing of communicators,
+/// which `check.h` does in every program. The number of ranks and the transport do not matter.
 const LOCAL: &[&str] = &[
     "attribute_errors",
     "datatype_queries",
@@ -31,7 +31,7 @@ const LOCAL: &[&str] = &[
     "type_origins",
 ];
 
-/// Runs a program of `c-tests` in every form; each must end well and count no errors.
+/// Runs a program of `c-tests` in every form; each run must succeed without counted errors.
 fn check(name: &str) {
     let program = program(name);
     let forms = if LOCAL.contains(&name) { local_forms() } else { forms() };
@@ -42,7 +42,7 @@ fn check(name: &str) {
     }
 }
 
-/// The same for a program that must not end well; its text up to that end.
+/// Runs a program that must fail; its output up to the failure.
 fn check_failing(name: &str, expected: impl Fn(Option<i32>) -> bool, text: &str) {
     let program = program(name);
     for form in forms() {
@@ -52,8 +52,8 @@ fn check_failing(name: &str, expected: impl Fn(Option<i32>) -> bool, text: &str)
     }
 }
 
-/// Runs one of our NAS kernels in class S in every form; its own verification must succeed. The
-/// program.
+/// Runs a NAS kernel in class S in every form; its own verification must succeed. Returns the path
+/// of the program.
 fn check_kernel(name: &str) -> PathBuf {
     let program = compile(&root().join("npb-harness/kernels").join(name).with_extension("c"));
     for form in forms() {
@@ -65,7 +65,7 @@ fn check_kernel(name: &str) -> PathBuf {
     program
 }
 
-/// Makes a test of each program, and a list of them all.
+/// Defines a test for each program, and a list of all programs.
 macro_rules! c_programs {
     ($($name:ident),* $(,)?) => {
         const PROGRAMS: &[&str] = &[$(stringify!($name)),*];
@@ -165,7 +165,7 @@ c_programs! {
     windows,
 }
 
-/// In checked mode, programs that are wrong get errors and those that are not run as ever.
+/// In checked mode, incorrect programs get errors and correct programs run unchanged.
 #[test]
 fn checked_mode() {
     let programs = [
@@ -195,8 +195,8 @@ fn checked_mode() {
     }
 }
 
-/// With a simulated network interface for each rank, programs see the same. Here some of them; all,
-/// on 1 to 8 ranks, with `SUIRO_TEST_LONG=1`.
+/// Programs succeed with a simulated network interface for each rank. Some programs; with
+/// `SUIRO_TEST_LONG=1` all, on 1 to 8 ranks.
 #[test]
 fn on_network_interfaces() {
     const SOME: &[&str] = &[
@@ -229,7 +229,7 @@ fn on_network_interfaces() {
     }
 }
 
-/// Whoever moves messages, programs see the same.
+/// Programs succeed with every progress method.
 fn check_progress(progress: &'static str) {
     let programs = [
         "coll_nonblocking",
@@ -254,7 +254,7 @@ fn check_progress(progress: &'static str) {
     }
 }
 
-/// Messages move although a rank does not call MPI, which also gets along with children.
+/// Messages progress while a rank is outside MPI, also in a rank with child processes.
 fn check_beside(progress: &'static str, ranks: &[u32]) {
     let program = compile(&root().join("tests/data/beside.c"));
     for (&ranks, copy) in ranks.iter().flat_map(|ranks| [(ranks, "pipe"), (ranks, "cma")]) {
@@ -281,7 +281,7 @@ fn progress_by_a_thread_alone() {
 #[test]
 fn progress_by_a_thread_where_it_pays() {
     check_progress("auto");
-    // Where ranks share a processor it does not.
+    // Not if ranks share a processor.
     if std::thread::available_parallelism().is_ok_and(|processors| processors.get() > 1) {
         check_beside("auto", &[2]);
     }
@@ -317,7 +317,7 @@ fn npb_cg() {
     check_kernel("cg");
 }
 
-/// Besides, 17 ranks are too many along one axis of a small cube: all end, and one says why.
+/// 17 ranks do not fit along one axis of a small cube: all ranks exit, and one reports the reason.
 #[test]
 fn npb_mg() {
     let program = check_kernel("mg");
@@ -331,14 +331,14 @@ fn npb_ft() {
     check_kernel("ft");
 }
 
-/// No program is forgotten.
+/// Every program has a test.
 #[test]
 fn every_program_is_listed() {
     let sources = std::fs::read_dir(root().join("c-tests")).unwrap();
     let mut found: Vec<_> = sources
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "c"))
-        // With the same name in Fortran it is a part of that program.
+        // A Fortran source of the same name makes it a part of that program.
         .filter(|path| !["f", "f90"].iter().any(|ending| path.with_extension(ending).exists()))
         .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
         .collect();
@@ -349,7 +349,7 @@ fn every_program_is_listed() {
     assert_eq!(found, listed);
 }
 
-/// What a local program may call, by the beginnings of names.
+/// Prefixes of the functions that a local program may call.
 const LOCAL_CALLS: &[&str] = &[
     "Abi_",
     "Add_error_",
@@ -382,7 +382,7 @@ const LOCAL_CALLS: &[&str] = &[
     "Unpack",
 ];
 
-/// A local program that begins to communicate needs all forms.
+/// A program that communicates needs all forms.
 #[test]
 fn local_programs_are_local() {
     for name in LOCAL {

@@ -1,5 +1,5 @@
-//! The coverage table of the README is what the table of functions says, and `tests/tidy.rs` checks
-//! that against the bodies in `src/abi`. `SUIRO_BLESS=1 cargo test --test coverage` writes it.
+//! The coverage table of the README agrees with the table of functions, which `tests/tidy.rs`
+//! compares with the bodies in `src/abi`. `SUIRO_BLESS=1 cargo test --test coverage` writes it.
 
 #[path = "../generator/functions.rs"]
 mod functions;

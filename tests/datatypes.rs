@@ -1,7 +1,7 @@
-//! Random nested datatypes of every constructor, against a type map written out (MPI 5.0 §5.1):
+//! Random nested datatypes of every constructor, against an explicit type map (MPI 5.0 §5.1):
 //! bounds, counts of elements, packing and unpacking in any parts, and "external32".
 //!
-//! A case is its seed, which a failure names; `cases` says how many there are.
+//! A seed determines a case; a failure names the seed. `cases` is the number of cases.
 #![allow(unsafe_code)]
 
 use std::env;
@@ -12,17 +12,17 @@ use mpi_abi::mpi::datatype::{
     ValueIndex, external,
 };
 
-/// Bytes that a type map may have; larger ones are thrown away while they are made.
+/// Largest size of a type map in bytes; larger ones are discarded during construction.
 const BYTES_MAX: usize = 3000;
-/// How far apart the lowest and the highest byte of a type map may be.
+/// Largest distance in bytes between the lowest and the highest byte of a type map.
 const REACH_MAX: i64 = 1 << 20;
 
-/// Here as many as take a few seconds; with `SUIRO_TEST_LONG=1` all.
+/// Number of cases: a few seconds of them, or all with `SUIRO_TEST_LONG=1`.
 fn cases() -> u64 {
     if env::var_os("SUIRO_TEST_LONG").is_some_and(|value| value == "1") { 200_000 } else { 20_000 }
 }
 
-/// Numbers that a seed decides: Steele, Lea and Flood's SplitMix64 (OOPSLA 2014).
+/// SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", 2014).
 struct Random(u64);
 
 impl Random {
@@ -47,11 +47,11 @@ impl Random {
     }
 }
 
-/// A number of a type map: the predefined datatype that it belongs to, and what it is there.
+/// A number of a type map: its predefined datatype, and its unit there.
 #[derive(Clone, Copy, PartialEq)]
 struct Number(&'static Predefined, Unit);
 
-/// A type map as the standard has it, and the markers of its bounds.
+/// A type map as in the standard, and its bound markers.
 #[derive(Clone, Default)]
 struct TypeMap {
     entries: Vec<(Number, i64)>,
@@ -111,7 +111,7 @@ impl TypeMap {
 
 type Made = (Datatype, TypeMap);
 
-/// A datatype that is nested at most `depth` deep.
+/// A datatype with a nesting of at most `depth`.
 fn datatype(random: &mut Random, depth: u32) -> Made {
     if depth == 0 || random.is_one_of(5) {
         return leaf(random);
@@ -189,7 +189,7 @@ fn irregular(random: &mut Random, kind: i64, form: ConstructorForm, (old, part):
     let count = random.number(0, 4);
     let (mut lengths, mut places) = (random.numbers(count, 0, 3), random.numbers(count, -9, 9));
     if random.is_one_of(2) {
-        // Blocks at regular places, as coalescing likes them.
+        // Regular blocks, which can be coalesced.
         let step = random.number(-3, 3);
         places = (0..count).map(|index| index * step).collect();
     }
@@ -254,7 +254,7 @@ fn cells(sizes: &[i64], order: ArrayOrder) -> Vec<(i64, Vec<i64>)> {
     (0..sizes.iter().product()).map(|position| (position, index(position))).collect()
 }
 
-/// The cells that `takes` wants, in the bounds of the whole array.
+/// The cells selected by `takes`, in the bounds of the whole array.
 fn array_map(
     sizes: &[i64], order: ArrayOrder, part: &TypeMap, takes: impl Fn(&[i64]) -> bool,
 ) -> TypeMap {
@@ -291,7 +291,7 @@ struct Dealt {
     distribution: Distribution,
     /// The argument; 19 is `MPI_DISTRIBUTE_DFLT_DARG`.
     argument: i64,
-    /// The length of a block that follows.
+    /// The resulting block length.
     length: i64,
 }
 
@@ -347,11 +347,11 @@ fn darray(random: &mut Random, form: ConstructorForm, (old, part): &Made) -> Mad
     (made.unwrap(), array_map(&sizes, order, part, |index| owner(index) == rank))
 }
 
-/// Some elements in memory: where each number of the type map lies in a vector.
+/// Elements in memory: the position of each number of the type map in a vector.
 struct Elements {
     numbers: Vec<(Number, usize)>,
     bytes: usize,
-    /// The index of the address that MPI is given.
+    /// Index of the address passed to MPI.
     zero: isize,
     /// Whether no two numbers share a byte.
     disjoint: bool,
@@ -375,7 +375,7 @@ impl Elements {
         Self { numbers, bytes, zero: -low as isize, disjoint }
     }
 
-    /// Random bytes, and numbers that "external32" has where no two share a byte.
+    /// Random bytes; where no two numbers share a byte, numbers that "external32" can represent.
     fn fill(&self, random: &mut Random) -> Vec<u8> {
         let mut user: Vec<u8> = (0..self.bytes).map(|_| random.bits() as u8).collect();
         for (number, at) in &self.numbers {
@@ -403,7 +403,7 @@ impl Elements {
     }
 }
 
-/// How many bytes of a real number `unit` is one or two of; other units as they are.
+/// Bytes of the real number of which `unit` is one or two; of other units, their own size.
 fn half(unit: Unit) -> usize {
     match unit {
         Unit::ComplexF16 | Unit::ComplexF32 | Unit::ComplexF64 | Unit::ComplexF128 => {
@@ -414,7 +414,7 @@ fn half(unit: Unit) -> usize {
     }
 }
 
-/// The bytes that matter outside, from the lowest.
+/// The significant bytes of the external form, lowest first.
 fn significant(number: Number) -> usize {
     match (number.0.name, number.1) {
         ("MPI_LONG" | "MPI_UNSIGNED_LONG", _) => 4,
@@ -423,7 +423,7 @@ fn significant(number: Number) -> usize {
     }
 }
 
-/// Changes the number to the nearest one, so to speak, that survives the way out and in.
+/// Changes the number to a similar one that is unchanged by conversion to "external32" and back.
 fn representable(number: Number, bytes: &mut [u8]) {
     if matches!(number.1, Unit::F80 | Unit::ComplexF80) {
         for real in bytes.chunks_exact_mut(16) {
@@ -447,7 +447,7 @@ fn outside(number: Number, bytes: &[u8]) -> Vec<u8> {
     let reals = bytes.chunks_exact(half(number.1));
     let one = |real: &[u8]| {
         if matches!(number.1, Unit::F80 | Unit::ComplexF80) {
-            // Sign and exponent; then the fraction, one bit higher for want of the leading one.
+            // Sign and exponent; then the fraction, one bit higher without the leading one.
             let fraction = u64::from_le_bytes(real[..8].try_into().unwrap()) << 1;
             let mut wide = vec![real[9], real[8]];
             wide.extend(fraction.to_be_bytes());
@@ -478,7 +478,7 @@ fn check_bounds(datatype: &Datatype, map: &TypeMap) {
     assert!(datatype.external_size() <= datatype.size());
 }
 
-/// A pair has two elements, a complex number one; bytes that end inside one are no number of them.
+/// A pair has two elements, a complex number one; bytes that end inside an element have no count.
 fn check_elements(random: &mut Random, datatype: &Datatype, elements: &Elements, len: usize) {
     let bytes = random.number(0, len as i64) as usize;
     let (mut end, mut whole, mut exact) = (0, 0, Some(0));
@@ -516,7 +516,7 @@ fn check_packing(random: &mut Random, made: &Made, elements: &Elements, count: i
     owned.pack(0, &mut packed);
     assert!(packed == expected, "copied");
     if !elements.disjoint {
-        return; // Which entry is unpacked last is nobody's business (§5.1.11).
+        return; // The order of unpacking overlapping entries is not defined (§5.1.11).
     }
     let old: Vec<u8> = (0..elements.bytes).map(|_| random.bits() as u8).collect();
     let mut wanted = old.clone();

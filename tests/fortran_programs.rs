@@ -1,7 +1,7 @@
-//! Every Fortran program of `c-tests`, compiled by our `mpifort` and run by our `mpirun`, in the
-//! forms of `programs`: as a program that the loader may put anywhere, where the library's cells
-//! behind common blocks are found through a table, and once as one with fixed addresses, where they
-//! are copied into the program. A C source of the same name is a part of the program.
+//! Every Fortran program of `c-tests`, compiled by this `mpifort` and run by this `mpirun`, in the
+//! forms of `programs`: position-independent, where the library's cells of common blocks are found
+//! through a table, and once with fixed addresses, where the cells are copied into the
+//! program. A C source of the same name is a part of the program.
 
 #[allow(dead_code)]
 mod programs;
@@ -11,7 +11,7 @@ use std::process::Command;
 
 use programs::{Form, forms, harness, root, run};
 
-/// How the addresses of a program are made.
+/// Addressing of a program.
 const PLACED: &[&[&str]] = &[&["-fPIE", "-pie"], &["-fno-pie", "-no-pie"]];
 
 /// The one source with this name and its ending.
@@ -22,7 +22,7 @@ fn source(name: &str) -> PathBuf {
     source.clone()
 }
 
-/// Ends the test if the compiler cannot make the program.
+/// Compiles the program; ends the test if the compilation fails.
 fn successful(command: &mut Command, source: &Path) {
     let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
@@ -34,7 +34,7 @@ fn successful(command: &mut Command, source: &Path) {
     );
 }
 
-/// Compiles a program with flags for its addresses; its path.
+/// Compiles a program with the flags of its addressing and returns its path.
 fn compile(name: &str, flags: &[&str]) -> PathBuf {
     let source = source(name);
     let program = harness::folder(&format!("fortran-{name}{}", flags[0])).join(name);
@@ -53,7 +53,7 @@ fn compile(name: &str, flags: &[&str]) -> PathBuf {
     program
 }
 
-/// Each run must end well and count no errors.
+/// Each run must succeed without counted errors.
 fn check(name: &str) {
     let once = [Form { ranks: 2, copy: "auto", progress: "polling" }];
     for (flags, forms) in PLACED.iter().zip([forms(), once.into()]) {
@@ -67,7 +67,7 @@ fn check(name: &str) {
     }
 }
 
-/// Makes a test of each program, and a list of them all.
+/// Defines a test for each program, and a list of all programs.
 macro_rules! fortran_programs {
     ($($name:ident),* $(,)?) => {
         const PROGRAMS: &[&str] = &[$(stringify!($name)),*];
@@ -96,8 +96,7 @@ fortran_programs! {
     f90_topology,
 }
 
-/// Other compilers make other symbols of the same names, of routines and of variables that are known
-/// by address.
+/// Compilers differ in the symbols of routines and of variables identified by address.
 #[test]
 fn other_symbols_serve_as_well() {
     for flags in [["-fno-underscoring"], ["-fsecond-underscore"]] {
@@ -108,7 +107,7 @@ fn other_symbols_serve_as_well() {
     }
 }
 
-/// No program is forgotten.
+/// Every program has a test.
 #[test]
 fn every_program_is_listed() {
     let sources = std::fs::read_dir(root().join("c-tests")).unwrap();

@@ -1,10 +1,10 @@
-//! A handle that is none gives the error class of its kind, in every function that takes one; and
-//! so does a null pointer where there must be none.
+//! An invalid handle gives the error class of its kind, in every function that takes a handle; so
+//! does an invalid null pointer.
 //!
-//! Two C programs are made from the prototypes of all supported functions: for each argument that
-//! is a handle or an attribute key, calls in which it is null, freed, of another kind, a small
-//! integer or garbage; for each that is a pointer, a call in which it is null. All other arguments
-//! are good ones for one rank. So a function is tried from the day on which it is supported.
+//! Two C programs are generated from the prototypes of all supported functions. For each argument
+//! that is a handle or an attribute key, there are calls with a null handle, a freed one, one of
+//! another kind, a small integer and garbage; for each pointer, a call with a null pointer. All
+//! other arguments are valid for one rank. So every supported function is tested.
 
 #[path = "../generator/functions.rs"]
 mod functions;
@@ -26,15 +26,15 @@ struct Kind {
     c_type: &'static str,
     /// Its null handle.
     null: &'static str,
-    /// The class of the error for what is no such handle.
+    /// The error class of an invalid handle.
     class: &'static str,
-    /// A good one.
+    /// A valid handle.
     good: &'static str,
-    /// Makes a new one at `x`, so that it can be freed.
+    /// C code that creates a handle in `x`, which can be freed.
     make: &'static str,
-    /// Frees that at `x`.
+    /// C code that frees the handle in `x`.
     free: &'static str,
-    /// What is needed for that.
+    /// C declarations for the creation.
     needs: &'static str,
 }
 
@@ -140,16 +140,16 @@ const KINDS: &[Kind] = &[
     },
 ];
 
-/// Functions that are not called: they end the program, or take any integer for a handle.
+/// Functions that are not called: they end the program, or accept any integer as a handle.
 fn is_left_out(name: &str) -> bool {
     name.starts_with("MPI_T_") || name.ends_with("_toint") || name == "MPI_Abort"
 }
 
-/// Whether the null handle is good there.
+/// Whether the null handle is valid for the argument.
 fn takes_null(function: &str, c_type: &str) -> bool {
     let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| function.starts_with(prefix));
     match c_type {
-        // No hints; only the functions about info objects want one.
+        // No hints; only the functions of info objects require one.
         "MPI_Info" => {
             let wanted =
                 ["MPI_Info_", "MPI_Comm_set_info", "MPI_Win_set_info", "MPI_Abi_set_fortran_info"];
@@ -180,7 +180,7 @@ fn is_read(function: &str, c_type: &str) -> bool {
 #[derive(Debug)]
 struct Argument<'a> {
     is_const: bool,
-    /// Without `const` and what makes it a pointer.
+    /// Type without `const` and pointer declarators.
     c_type: &'a str,
     /// `*`, `[]` and the like.
     pointer: String,
@@ -204,7 +204,7 @@ fn arguments(prototype: &str) -> Vec<Argument<'_>> {
         .collect()
 }
 
-/// A communicator with the topology that the function looks at.
+/// A communicator with the topology that the function requires.
 fn comm_for(function: &str) -> &'static str {
     match function.trim_start_matches("MPI_") {
         name if name.starts_with("Cart") => "topology",
@@ -215,7 +215,7 @@ fn comm_for(function: &str) -> &'static str {
     }
 }
 
-/// A good argument of one rank's call of `function`. `index` makes buffers different.
+/// A valid argument of one rank's call of `function`. `index` makes buffers distinct.
 fn good(function: &str, argument: &Argument<'_>, index: usize) -> String {
     let Argument { c_type, name, .. } = argument;
     let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
@@ -268,7 +268,7 @@ fn good(function: &str, argument: &Argument<'_>, index: usize) -> String {
     }
 }
 
-/// The calls that try one argument of a function, as a C function, and its name.
+/// A C function with the calls for one argument of a function, and its name.
 fn trial(
     function: &Function, arguments: &[Argument<'_>], which: usize,
 ) -> Option<(String, String)> {
@@ -308,8 +308,7 @@ fn trial(
     Some((trial, text))
 }
 
-/// The class of the error for a null pointer; `None` where one is good, or is no argument of the
-/// call that is tried.
+/// The error class of a null pointer; `None` if it is valid, or not an argument of the call.
 fn class_of_null(function: &str, argument: &Argument<'_>) -> Option<&'static str> {
     let Argument { c_type, name, .. } = argument;
     let pointer = argument.pointer.as_str();
@@ -321,7 +320,8 @@ fn class_of_null(function: &str, argument: &Argument<'_>) -> Option<&'static str
         ("MPI_Status", _) if !starts("MPI_Status_") && !argument.is_const => None,
         (_, "array_of_errcodes" | "argc" | "argv" | "array_of_argv") => None,
         (_, name) if name.contains("weights") => None,
-        // Any value may be kept, any address asked for; memory that is none has its own class.
+        // Any value is a valid attribute, any address a valid location; invalid memory has its own
+        // class.
         ("void", "extra_state" | "location") => None,
         ("void", "base") if !starts("MPI_Win_create") => None,
         ("void", "attribute_val") if !function.contains("_get") => None,
@@ -338,7 +338,7 @@ fn class_of_null(function: &str, argument: &Argument<'_>) -> Option<&'static str
     }
 }
 
-/// The call that tries a null pointer for an argument, as a C function, and its name.
+/// A C function with the call with a null pointer for an argument, and its name.
 fn null_trial(
     function: &Function, arguments: &[Argument<'_>], which: usize,
 ) -> Option<(String, String)> {
@@ -361,7 +361,7 @@ fn null_trial(
     Some((trial, text))
 }
 
-/// What comes before the trials: buffers, and the lists of values that are no handles.
+/// Declarations before the calls: buffers, and the lists of invalid handles.
 fn prologue(is_supported: impl Fn(&str) -> bool) -> String {
     let mut text = String::from(PROLOGUE);
     for kind in KINDS {
@@ -405,10 +405,10 @@ fn prologue(is_supported: impl Fn(&str) -> bool) -> String {
 
 const PROLOGUE: &str = include_str!("data/handles_prologue.c");
 
-/// Makes what tries one argument of a function.
+/// Generator of the calls for one argument of a function.
 type Trial = fn(&Function, &[Argument<'_>], usize) -> Option<(String, String)>;
 
-/// The whole program, and how many arguments it tries.
+/// The program, and the number of arguments that it tests.
 fn program(trial: Trial) -> (String, usize) {
     let functions = functions();
     let is_supported = |name: &str| {
@@ -447,7 +447,7 @@ fn a_null_pointer_is_an_error_everywhere() {
     try_all("nulls", null_trial);
 }
 
-/// Makes, compiles and runs the program of that name.
+/// Generates, compiles and runs the program `name`.
 fn try_all(name: &str, trial: Trial) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = harness::folder(name);

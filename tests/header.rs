@@ -1,8 +1,8 @@
-//! `include/mpi_proto.h` is what the signatures in `src/abi` and of the generated bodies say;
-//! `include/mpi.h` is what the table of the standard ABI in `tests/data` says.
+//! `include/mpi_proto.h` agrees with the signatures in `src/abi` and of the generated bodies;
+//! `include/mpi.h` agrees with the table of the standard ABI in `tests/data`.
 //!
-//! `SUIRO_BLESS=1 cargo test --test header` writes `mpi_proto.h` anew. With `SUIRO_PEER_INCLUDE`
-//! naming a directory that has another library's `mpi_abi.h`, both headers are compared too.
+//! `SUIRO_BLESS=1 cargo test --test header` rewrites `mpi_proto.h`. With `SUIRO_PEER_INCLUDE`
+//! set to a directory with another library's `mpi_abi.h`, both headers are compared too.
 
 #[path = "../generator/functions.rs"]
 mod functions;
@@ -35,7 +35,7 @@ fn prototypes() -> String {
         .unwrap()
         .lines()
         .filter(|line| !line.is_empty())
-        // A parameter of a function type is a pointer to it; the star is for people.
+        // A parameter of a function type is a pointer to it; the star is for readers.
         .map(|line| {
             line.replace("_function ", "_function *").replace("_function_c ", "_function_c *")
                 + "\n"

@@ -1,5 +1,5 @@
-//! N ranks in one process over the loopback device, taking turns in an order that a seed decides:
-//! the engine alone, and whole MPI.
+//! N ranks in one process over the loopback device, in an order of turns determined by a seed: the
+//! engine alone, and complete MPI.
 
 mod ranks {
     pub mod collectives;

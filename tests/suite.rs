@@ -1,4 +1,4 @@
-//! The test suite itself: no test is written where the manifests tell cargo not to look for one.
+//! The test suite itself: no test is in a target for which the manifests disable tests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The folders of the members of the workspace; the library's is empty.
+/// Folders of the workspace members; the folder of the library is empty.
 fn members() -> Vec<PathBuf> {
     let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
     let (_, list) = manifest.split_once("\nmembers = [").unwrap();
@@ -38,7 +38,7 @@ fn targets(manifest: &str) -> impl Iterator<Item = &str> {
 /// The numbers of lines that begin an example which rustdoc would run.
 fn examples(text: &str) -> Vec<usize> {
     let mut found = Vec::new();
-    // The line before in the same comment, and whether a fence is open there.
+    // The previous line of the same comment, and whether a fence is open there.
     let (mut before, mut inside): (Option<&str>, bool) = (None, false);
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.trim_start();
@@ -68,7 +68,7 @@ fn no_documentation_has_an_example_that_would_not_run() {
     for folder in members() {
         let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
         let libraries = targets(&manifest).filter(|target| target.starts_with("lib]"));
-        // One with documentation tests: scripts/test then needs `cargo test --doc`.
+        // With documentation tests, scripts/test needs `cargo test --doc`.
         let runs = libraries.filter(|target| !target.contains("\ndoctest = false")).count();
         let has_library = folder.join("src/lib.rs").exists();
         assert_eq!(runs, 0, "{}: a library without doctest = false", folder.display());

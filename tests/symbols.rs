@@ -1,5 +1,5 @@
-//! What the shared library exports, and that a tool can put itself before any `MPI_x`: as an
-//! object of the program, preloaded, and with the static library.
+//! Exported symbols of the shared library, and interposition of any `MPI_x` by a tool: as an object
+//! of the program, preloaded, and with the static library.
 
 #[path = "../generator/functions.rs"]
 mod functions;
@@ -17,33 +17,32 @@ use toolchain::{compiler, root, run, scratch};
 
 /// Exported symbols that are not functions of the standard ABI.
 const EXTRAS: &[&str] = &[
-    // Buffers of Fortran that are sections of arrays: C has no way to say so.
+    // Fortran buffers that are array sections, which C cannot describe.
     "suiro_Type_create_sections",
-    // What libmpifort_abi cannot say with the standard's functions: that the functions of a key or
-    // a value are Fortran's.
+    // Marks keys and values with Fortran callbacks, for which the standard has no function.
     "suiro_fortran_create_keyval",
     "suiro_fortran_get_attr",
     "suiro_fortran_set_attr",
 ];
 
-/// What `program.c` prints.
+/// Output of `program.c`.
 const PROGRAM_PRINTS: &str = "MPI 5.0, 24 bytes: MPI_ERR_TAG: invalid tag\nreceived 42\n";
 
-/// What it prints with `tool.c` in between.
+/// Output of `program.c` with `tool.c` interposed.
 const INTERPOSED_PRINTS: &str = "tool: call 1 is MPI_Get_version\n\
                                  tool: call 2 is MPI_Error_string of 4\n\
                                  MPI 5.0, 24 bytes: MPI_ERR_TAG: invalid tag\n\
                                  tool: call 3 is MPI_Send of 1 with tag 7\n\
                                  received 42\n";
 
-/// A library as cargo built it for this test: beside the test's own binary.
+/// A library that cargo built for this test, beside the binary of the test.
 fn library(name: &str) -> PathBuf {
     let path = current_exe().unwrap().parent().unwrap().join(name);
     assert!(path.exists(), "{} was not built", path.display());
     path
 }
 
-/// A directory that has the shared library under its name and its SONAME.
+/// A directory with the shared library under its name and its SONAME.
 fn installed(name: &str) -> PathBuf {
     let directory = scratch(name);
     for link in ["libmpi_abi.so", "libmpi_abi.so.1"] {
@@ -127,7 +126,7 @@ fn an_object_interposes_with_the_static_library() {
     command.args(["--wildcard", "--weaken-symbol", "MPI_*"]);
     command.arg(library("libmpi_abi.a")).arg(directory.join("libmpi_abi.a"));
     run(&mut command, &directory);
-    // What the Rust library itself needs of the system.
+    // System libraries that the Rust library needs.
     let system = ["-lmpi_abi", "-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl"];
     let plain = build(&directory, "plain", &["program.c"], &system);
     assert_eq!(run(&mut Command::new(plain), &directory), PROGRAM_PRINTS);

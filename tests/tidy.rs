@@ -1,5 +1,5 @@
-//! The shape of the code: which layer may name which, where `unsafe` and statics may be, how long
-//! a file may get. A failure says `path:line: what`.
+//! Structure of the code: dependencies of layers, places of `unsafe` and statics, lengths of files.
+//! A failure has the form `path:line: reason`.
 
 #[path = "../generator/functions.rs"]
 mod functions;
@@ -10,21 +10,20 @@ use std::path::{Path, PathBuf};
 
 use functions::{Body, Function, functions};
 
-/// Each layer and what it may name; everything may name itself.
+/// Each layer and the layers that it may name besides itself.
 const LAYERS: &[(&str, &[&str])] = &[
     // The member `platform`.
     ("base", &[]),
     ("sys", &["base"]),
     ("diagnosis", &["base", "sys", "bootstrap"]),
     ("bootstrap", &["base", "sys"]),
-    // The library. Between members, cargo says who may name whom.
+    // The library. Between members, cargo checks the dependencies.
     ("offload", &["base"]),
     ("shared_memory", &["base"]),
     ("device", &["base", "offload", "shared_memory"]),
     ("devices", &["base", "offload", "shared_memory", "device", "diagnosis", "sys"]),
     ("engine", &["base", "diagnosis", "offload", "device"]),
-    // MPI is generic over the device, and knows no more of it than that it is one that may share
-    // memory.
+    // MPI is generic over the device, and knows only that a device may share memory.
     (
         "mpi",
         &["base", "offload", "engine", "device::Device", "shared_memory::segment", "diagnosis"],
@@ -44,7 +43,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "bootstrap",
         ],
     ),
-    // `MPI_Wtime` works before there is a process.
+    // `MPI_Wtime` works before the process is initialized.
     ("abi", &["base", "diagnosis", "mpi", "process", "sys::clock"]),
 ];
 
@@ -55,7 +54,7 @@ const UNSAFE: &[&str] = &[
     "fortran/tests/conversions.rs",
     "src/abi/",
     "platform/src/base/memory.rs",
-    // What a debugger reads and writes from outside the launcher.
+    // Variables that a debugger reads and writes.
     "launch/src/bin/mpirun/debugger.rs",
     "src/engine/memory/mod.rs",
     "src/engine/memory/copier.rs",
@@ -63,7 +62,7 @@ const UNSAFE: &[&str] = &[
     "src/engine/memory/strided_copy.rs",
     "src/engine/memory/tests.rs",
     "src/engine/memory/typed.rs",
-    // Memory of its tests.
+    // Memory of the tests.
     "src/device/conformance/rma.rs",
     // Lock-free code under the model checker.
     "models/src/primitive.rs",
@@ -79,34 +78,34 @@ const UNSAFE: &[&str] = &[
     "src/mpi/op/kernels.rs",
     "src/mpi/op/pairs.rs",
     "src/process/lock/mod.rs",
-    // Calls of threads that wait are ended by the one that polls.
+    // The polling thread completes calls of waiting threads.
     "src/process/waiting/mod.rs",
     "platform/src/sys/",
     "platform/src/diagnosis/status_table.rs",
     "tests/datatypes.rs",
-    // The memory that programs run on.
+    // The memory of programs.
     "tests/offload/system.rs",
     "tests/ranks/",
 ];
 
-/// The files outside `src/abi` that may have statics, and why is said there.
+/// The files outside `src/abi` that may have statics; each file gives the reason.
 const STATICS: &[&str] = &["launch/src/bin/mpirun/debugger.rs"];
 
-/// What `engine` and `mpi` must not name: time and threads are arguments.
+/// Names forbidden in `engine` and `mpi`: time and threads are arguments.
 const NOT_IN_THE_ENGINE: &[&str] = &["std::thread", "std::time::Instant", "SystemTime"];
 
-/// The folders with code of the library and the programs beside it.
+/// Folders with code of the library and its programs.
 const CODE: &[&str] =
     &["src", "generator", "platform", "launch", "models", "sim", "tests", "fortran"];
 
 /// The table of functions.
 const TABLE: &str = "generator/functions.tsv";
 
-/// The members in which a type name is used once, all together: a name found in a message, a backtrace
-/// or a search leads to one definition.
+/// The members in which a type name is used once, all together: a name in a message, a backtrace or
+/// a search leads to one definition.
 const ONE_NAME: &[&str] = &["src", "platform/src", "launch/src", "launch/info/src", "sim/src"];
 
-/// Type names with several definitions, and why.
+/// Type names with several definitions, and the reasons.
 const SHARED_NAMES: &[(&str, &str)] = &[];
 
 /// Names of the standard library that a type must not hide.
@@ -115,7 +114,7 @@ const OF_THE_STANDARD_LIBRARY: &[&str] = &[
     "Ordering", "Send", "Sized", "String", "Sync", "Vec",
 ];
 
-/// Files with more lines are two files.
+/// Longest file, in lines.
 const LINES_MAX: usize = 800;
 
 /// A line of code without its comment; a `use` is one line however it is formatted.
@@ -141,7 +140,7 @@ fn code(text: &str) -> Vec<Line> {
     lines
 }
 
-/// The structs, enums, unions, traits and aliases that code defines, with their lines; no associated
+/// The structs, enums, unions, traits and aliases defined by code, with their lines; no associated
 /// types.
 fn types(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
@@ -161,7 +160,7 @@ fn types(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// The paths that a line names below `crate::`, `platform::` or, seen from `module`, below `super::`.
+/// The paths that a line names below `crate::`, `platform::` or, relative to `module`, `super::`.
 fn named(line: &str, module: &[&str]) -> Vec<String> {
     let mut paths = Vec::new();
     for root in ["crate::", "platform::"] {
@@ -184,7 +183,7 @@ fn named(line: &str, module: &[&str]) -> Vec<String> {
     paths
 }
 
-/// `a::b` of `a::b;`, and both of `{a, b::c}`; what a brace further inside names is left out.
+/// `a::b` of `a::b;`, and both of `{a, b::c}`; names in nested braces are ignored.
 fn expanded(rest: &str) -> Vec<String> {
     let path = |text: &str| {
         let end = text.find(|c: char| !c.is_alphanumeric() && c != '_' && c != ':');
@@ -211,7 +210,7 @@ fn module(path: &str) -> Vec<&str> {
     path.split('/').collect()
 }
 
-/// What devices have in common, and may name.
+/// Modules shared by devices, which all devices may name.
 const OF_ALL_DEVICES: &[&str] = &["interface", "rings", "torus", ""];
 
 /// Whether a module of `layer` and, for devices, of the device `own`, may name `path`.
@@ -254,7 +253,7 @@ fn child(line: &str) -> Option<&str> {
     Some(path[..end.unwrap_or(path.len())].trim_end_matches(':'))
 }
 
-/// For each file the files of the same list that it names.
+/// For each file, the files of the same list that it names.
 fn imports(files: &[(String, String)]) -> Vec<BTreeSet<usize>> {
     let names: Vec<String> = files.iter().map(|(path, _)| module(path).join("::")).collect();
     let file_of = |path: &str| {
@@ -278,8 +277,8 @@ fn imports(files: &[(String, String)]) -> Vec<BTreeSet<usize>> {
     files.iter().enumerate().map(of_file).collect()
 }
 
-/// Reports a circle of imports, if there is one: the files that import only files without a circle
-/// are removed until none is left.
+/// Reports circular imports: files whose imports have all been removed are removed until none is
+/// left; the remaining files form a circle.
 fn check_circles(files: &[(String, String)], wrong: &mut Vec<String>) {
     let imports = imports(files);
     let mut left: BTreeSet<usize> = (0..files.len()).collect();
@@ -350,7 +349,7 @@ fn layers_statics_and_unsafe_are_where_they_belong() {
     report(wrong);
 }
 
-/// Type names of `files` that are used twice or hide one of the standard library.
+/// Type names of `files` with two definitions, or that hide a name of the standard library.
 fn check_type_names(files: &[(String, String)], wrong: &mut Vec<String>) {
     let mut first: BTreeMap<String, String> = BTreeMap::new();
     for (path, text) in files {
@@ -371,7 +370,7 @@ fn check_type_names(files: &[(String, String)], wrong: &mut Vec<String>) {
 
 #[test]
 fn a_type_name_stands_for_one_type() {
-    // Unit tests in files of their own are seen by nobody else.
+    // Unit tests in separate files are not visible elsewhere.
     let is_test = |path: &str| path.ends_with("/tests.rs");
     let files: Vec<_> = ONE_NAME.iter().copied().flat_map(files).collect();
     let files: Vec<_> = files.into_iter().filter(|(path, _)| !is_test(path)).collect();
@@ -386,10 +385,10 @@ fn a_type_name_stands_for_one_type() {
     report(wrong);
 }
 
-/// The pages for people, whose paths must exist.
+/// Documentation pages whose paths must exist.
 const PAGES: &[&str] = &["README.md", "CONTRIBUTING.md", "docs"];
 
-/// The paths of the repository that a line of a page names in backticks.
+/// Repository paths in backticks on a line of a page.
 fn paths_named(line: &str) -> impl Iterator<Item = &str> {
     let is_path = |text: &&str| {
         let folders = CODE.iter().chain(&["c-tests", "scripts", "npb-harness", "chart", "docs"]);
@@ -463,7 +462,7 @@ fn files_are_short_and_finished() {
     report(wrong);
 }
 
-/// Each body written by hand has its line in the table of functions, and each line its body.
+/// Each body written by hand has a line in the table of functions, and each line has a body.
 fn check_bodies(files: &[(String, String)], functions: &[Function], wrong: &mut Vec<String>) {
     let mut written = BTreeSet::new();
     for (path, text) in files {
@@ -486,7 +485,7 @@ fn check_bodies(files: &[(String, String)], functions: &[Function], wrong: &mut 
     }
 }
 
-/// The table says which functions are not supported, and so no body written by hand may.
+/// Unsupported functions are in the table only; no body written by hand reports one.
 fn check_supported(path: &str, text: &str, wrong: &mut Vec<String>) {
     let code = if path == "src/abi/entry_point.rs" { Vec::new() } else { code(text) };
     for Line { number, code } in code {

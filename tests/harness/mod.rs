@@ -1,4 +1,4 @@
-//! Running `mpirun` under a time limit, and finding what is left of it.
+//! Runs `mpirun` under a time limit, and finds remaining processes and files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,13 +11,13 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Far more than anything here takes; only to end a test that hangs.
+/// Time limit of a run, far above all run times; it ends a test that hangs.
 pub const LIMIT: Duration = Duration::from_secs(60);
 
 /// Marks every process below one `mpirun` of one test.
 const MARK: &str = "SUIRO_TEST_MARK";
 
-/// What a finished `mpirun` left behind.
+/// Result of a finished `mpirun`.
 #[derive(Debug)]
 pub struct Outcome {
     /// The exit code; `None` if a signal ended it.
@@ -31,7 +31,7 @@ impl Outcome {
         std::str::from_utf8(&self.stdout).unwrap()
     }
 
-    /// The lines of standard output, sorted: ranks come in any order.
+    /// The sorted lines of standard output: the order of ranks is not defined.
     pub fn lines(&self) -> Vec<&str> {
         let mut lines: Vec<_> = self.text().lines().collect();
         lines.sort_unstable();
@@ -39,7 +39,7 @@ impl Outcome {
     }
 }
 
-/// An `mpirun` that runs. Dropped, it is killed with everything that it started.
+/// A running `mpirun`. Dropping it kills all of its processes.
 pub struct Running {
     child: Child,
     mark: String,
@@ -47,19 +47,19 @@ pub struct Running {
     stderr: Option<Collector>,
 }
 
-/// Reads a stream to its end beside the test.
+/// Reads a stream to its end in a thread.
 struct Collector {
     bytes: Arc<Mutex<Vec<u8>>>,
     thread: JoinHandle<()>,
 }
 
-/// The folder of the repository, from whichever package the test is.
+/// The folder of the repository, for tests of every package.
 pub fn root() -> &'static Path {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     package.ancestors().find(|folder| folder.join("Cargo.lock").exists()).unwrap()
 }
 
-/// A program of the workspace, as `cargo build --workspace` leaves it beside the library.
+/// A program of the workspace, built by `cargo build --workspace` beside the library.
 ///
 /// # Panics
 /// If it has not been built.
@@ -71,14 +71,14 @@ pub fn built(name: &str) -> String {
     program.to_str().unwrap().to_owned()
 }
 
-/// The command `mpirun words`, with a mark of its own.
+/// The command `mpirun words`, with a unique mark.
 pub fn mpirun(words: &[impl AsRef<std::ffi::OsStr>]) -> Command {
     let mut command = marked(&built("mpirun"));
     command.args(words);
     command
 }
 
-/// The command `program`, which will start one `mpirun`, with a mark of its own.
+/// The command `program`, which starts one `mpirun`, with a unique mark.
 pub fn marked(program: &str) -> Command {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -88,33 +88,33 @@ pub fn marked(program: &str) -> Command {
     command
 }
 
-/// Runs `mpirun words` to its end.
+/// Runs `mpirun words` until it exits.
 pub fn run(words: &[impl AsRef<std::ffi::OsStr>]) -> Outcome {
     start(mpirun(words)).wait()
 }
 
-/// Runs `sh -c script` on `count` ranks to the end.
+/// Runs `sh -c script` on `count` ranks until the job ends.
 pub fn run_shell(count: &str, script: &str) -> Outcome {
     run(&["-n", count, "sh", "-c", script])
 }
 
-/// Runs `mpirun words` with `input` to read, to its end.
+/// Runs `mpirun words` with standard input `input` until it exits.
 pub fn run_with_input(words: &[impl AsRef<std::ffi::OsStr>], input: &[u8]) -> Outcome {
     feed(mpirun(words), input)
 }
 
-/// Runs a command that [`marked`] made with `input` to read, to its end.
+/// Runs a command of [`marked`] with standard input `input` until it exits.
 pub fn feed(mut command: Command, input: &[u8]) -> Outcome {
     command.stdin(Stdio::piped());
     let mut running = start(command);
     let mut stdin = running.child.stdin.take().unwrap();
-    // An error here means that nobody reads, which the outcome shows.
+    // An error here means that the reader has exited, which the outcome shows.
     let _ = stdin.write_all(input);
     drop(stdin);
     running.wait()
 }
 
-/// Starts a command that [`marked`] made.
+/// Starts a command of [`marked`].
 pub fn start(mut command: Command) -> Running {
     let mark = command
         .get_envs()
@@ -163,13 +163,13 @@ impl Running {
         processes(&self.mark)
     }
 
-    /// Waits until `wanted` finds in the standard output what it wants.
+    /// Waits until `wanted` returns a value for the standard output.
     pub fn until_output<Found>(&self, wanted: impl Fn(&str) -> Option<Found>) -> Found {
         let bytes = &self.stdout.as_ref().unwrap().bytes;
         until(|| wanted(std::str::from_utf8(&bytes.lock().unwrap()).unwrap()))
     }
 
-    /// The same in the standard error.
+    /// Waits until `wanted` returns a value for the standard error.
     pub fn until_errors<Found>(&self, wanted: impl Fn(&str) -> Option<Found>) -> Found {
         let bytes = &self.stderr.as_ref().unwrap().bytes;
         until(|| wanted(&String::from_utf8_lossy(&bytes.lock().unwrap())))
@@ -195,12 +195,12 @@ impl Running {
         signal_process(self.pid(), signal);
     }
 
-    /// The end, and that nothing is left.
+    /// Waits for the exit and checks that no process or file remains.
     pub fn wait(self) -> Outcome {
         self.wait_from(Instant::now()).1
     }
 
-    /// The same, and how long after `begin` the last process had gone.
+    /// As [`wait`](Self::wait); also returns the time from `begin` to the exit of the last process.
     pub fn wait_from(mut self, begin: Instant) -> (Duration, Outcome) {
         let status = self.exit();
         self.expect_nothing_left();
@@ -222,7 +222,7 @@ impl Running {
         }
     }
 
-    /// What ran when a test gave up.
+    /// The running processes at a time-out.
     fn picture(&self) -> String {
         let line = |pid: u32| {
             let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -247,7 +247,7 @@ impl Drop for Running {
     }
 }
 
-/// Asks until there is an answer.
+/// Polls until there is a value.
 pub fn until<Answer>(mut ask: impl FnMut() -> Option<Answer>) -> Answer {
     let start = Instant::now();
     loop {
@@ -278,7 +278,7 @@ fn processes(mark: &str) -> Vec<u32> {
     pids.filter(has_mark).collect()
 }
 
-/// The words of /proc/PID/stat from the state on.
+/// The fields of /proc/PID/stat from the state on.
 fn stat(pid: u32) -> Option<Vec<String>> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, fields) = stat.rsplit_once(')')?;
@@ -294,7 +294,7 @@ fn parent(pid: u32) -> Option<u32> {
     stat(pid)?[1].parse().ok()
 }
 
-/// A folder of this test's own, emptied.
+/// An empty folder for this test.
 pub fn folder(name: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder);
@@ -308,11 +308,11 @@ pub fn compiled(name: &str) -> String {
     compile(&source, &["-O2", "-g"]).to_str().unwrap().to_owned()
 }
 
-/// A C program, compiled by our `mpicc` once for all tests with the same flags, and anew only when
-/// its source, a header or `mpicc` has changed.
+/// A C program, compiled by this `mpicc` once for all tests with the same flags, and again only
+/// after a change of its source, a header or `mpicc`.
 ///
 /// # Panics
-/// If it does not compile, with the compiler's messages.
+/// If the compilation fails, with the messages of the compiler.
 pub fn compile(source: &Path, flags: &[&str]) -> PathBuf {
     let name = source.file_stem().unwrap().to_str().unwrap();
     let mut hasher = DefaultHasher::new();
@@ -321,7 +321,7 @@ pub fn compile(source: &Path, flags: &[&str]) -> PathBuf {
     let folder = folder.join(format!("compiled/{name}-{:016x}", hasher.finish()));
     fs::create_dir_all(&folder).unwrap();
     let (program, made_from) = (folder.join(name), folder.join("made-from"));
-    // Tests are processes that run at the same time.
+    // Tests are concurrent processes.
     let lock = fs::File::create(folder.join("lock")).unwrap();
     lock.lock().unwrap();
     let mpicc = built("mpicc");
@@ -334,14 +334,14 @@ pub fn compile(source: &Path, flags: &[&str]) -> PathBuf {
     let output = command.args(flags).arg("-o").args([&new, source]).arg("-lm").output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{} does not compile:\n{errors}", source.display());
-    // In one step: a test may be running the old one.
+    // Atomically: a test may be running the old program.
     fs::rename(new, &program).unwrap();
     fs::write(made_from, inputs).unwrap();
     program
 }
 
-/// A digest of all that a program is compiled from: its source, headers that it may include, and
-/// the compiler's wrapper, by its time.
+/// Digest of the inputs of a compilation: the source, headers that it may include, and the
+/// modification time of the compiler wrapper.
 fn digest_of_inputs(source: &Path, mpicc: &Path) -> String {
     let headers = [root().join("include"), source.parent().unwrap().to_owned()];
     let files = headers.iter().flat_map(|folder| fs::read_dir(folder).unwrap());
@@ -355,7 +355,7 @@ fn digest_of_inputs(source: &Path, mpicc: &Path) -> String {
     format!("{:016x}\n", hasher.finish())
 }
 
-/// The processes of the ranks that run.
+/// The processes of the running ranks.
 pub fn ranks(running: &Running) -> BTreeMap<u32, u32> {
     let rank = |pid: u32| {
         let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
@@ -366,14 +366,14 @@ pub fn ranks(running: &Running) -> BTreeMap<u32, u32> {
     running.processes().into_iter().filter_map(rank).collect()
 }
 
-/// The files where a job could leave some.
+/// The files in the folders where jobs create files.
 pub fn files() -> BTreeSet<String> {
     let folders = ["/dev/shm", "/tmp"].into_iter().filter_map(|folder| fs::read_dir(folder).ok());
     let entries = folders.flatten().flatten();
     entries.map(|entry| entry.path().to_string_lossy().into_owned()).collect()
 }
 
-/// No file that was not there before is ours by its name, or named after a process of `job`.
+/// Checks that no new file has a name of the library or of a process of `job`.
 pub fn nothing_new(before: &BTreeSet<String>, job: &[u32]) {
     let is_of_job = |path: &&String| {
         let numbers = path.split(|character: char| !character.is_ascii_digit());

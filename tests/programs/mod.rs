@@ -1,8 +1,8 @@
-//! Running the programs of `c-tests`, on several numbers of ranks and with both ways of copying
-//! long messages: a choice, or with `SUIRO_TEST_LONG=1` everything from 1 to 8 ranks, both copies,
-//! and with a progress thread too.
+//! Runs the programs of `c-tests` on several numbers of ranks and with both methods of copying
+//! long messages: a selection, or with `SUIRO_TEST_LONG=1` all of 1 to 8 ranks, both methods, and
+//! a progress thread too.
 
-// The harness is also that of the launcher's tests, which need more of it.
+// The tests of the launcher use more of the shared harness.
 #[allow(dead_code)]
 #[path = "../harness/mod.rs"]
 pub mod harness;
@@ -20,7 +20,7 @@ pub struct Form {
     pub progress: &'static str,
 }
 
-/// The forms to try, the quick ones first.
+/// The forms, the quick ones first.
 pub fn forms() -> Vec<Form> {
     let form = |ranks, copy| Form { ranks, copy, progress: "polling" };
     if is_long() {
@@ -36,7 +36,7 @@ pub fn forms() -> Vec<Form> {
 }
 
 /// The forms of a program that does not communicate: alone, and on several ranks with a progress
-/// thread. The way of copying messages, which it does not send, cannot matter.
+/// thread. The method of copying does not matter, as the program sends no messages.
 pub fn local_forms() -> Vec<Form> {
     if is_long() {
         return forms();
@@ -45,7 +45,7 @@ pub fn local_forms() -> Vec<Form> {
     vec![alone, Form { ranks: 3, progress: "thread", ..alone }]
 }
 
-/// Whether more is to be tried than there is time for every day.
+/// Whether to run the long cases (`SUIRO_TEST_LONG=1`).
 pub fn is_long() -> bool {
     env::var_os("SUIRO_TEST_LONG").is_some_and(|value| value == "1")
 }
@@ -55,7 +55,7 @@ pub fn run(program: &Path, arguments: &[&str], form: Form) -> harness::Outcome {
     run_in(&[], program, arguments, form)
 }
 
-/// The same with more variables in the environment.
+/// Runs the program in one form, with strict checks and more environment variables.
 pub fn run_in(
     environment: &[(&str, &str)], program: &Path, arguments: &[&str], form: Form,
 ) -> harness::Outcome {

@@ -1,7 +1,7 @@
-//! Collective operations by the engine, against what they are defined to do.
+//! Collective operations by the engine, against their definitions.
 //!
-//! Each seed is a program of collective calls that all ranks begin in one order and at their own
-//! time, several under way at once, on engines that take turns.
+//! Each seed is a program of collective calls that all ranks start in the same order, each at any
+//! time, several active at once, on engines that take turns.
 
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ pub fn combine(from: &[u8], into: &mut [u8]) {
     }
 }
 
-/// [`combine`] where they lie.
+/// [`combine`] in place.
 pub fn combine_spans(from: Span, into: Span) {
     let (mut left, mut right) = (vec![0; from.len()], vec![0; into.len()]);
     from.read(0, &mut left);
@@ -59,7 +59,7 @@ pub fn combine_spans(from: Span, into: Span) {
     into.write(0, &right);
 }
 
-/// One call: what each rank runs, has before and must have after.
+/// One call: the schedule of each rank, its memory before the call, and the expected memory after.
 struct Call {
     schedules: Vec<Schedule>,
     before: Vec<Vec<Vec<u8>>>,
@@ -67,7 +67,7 @@ struct Call {
     by_application: bool,
 }
 
-/// What rank `rank` contributes to call number `call`.
+/// The contribution of rank `rank` to call number `call`.
 fn data(call: usize, rank: u32, len: usize) -> Vec<u8> {
     let mut random = Random::new((call as u64) << 32 | u64::from(rank));
     (0..len).map(|_| random.bits() as u8).collect()
@@ -160,7 +160,7 @@ impl Draw<'_> {
         )
     }
 
-    /// `own` at its place among zeros.
+    /// `own` at its position among zeros.
     fn placed(&self, rank: u32, block: usize, own: &[u8]) -> Vec<u8> {
         let mut bytes = vec![0; self.shape.ranks as usize * block];
         bytes[rank as usize * block..][..own.len()].copy_from_slice(own);

@@ -1,9 +1,9 @@
-//! `ranks(4, seed, |rank| ...)`: N ranks of MPI in one process, in an order that a seed decides.
+//! `ranks(4, seed, |rank| ...)`: N ranks of MPI in one process, in an order determined by a seed.
 //!
-//! Each rank is a thread with an `Mpi` value of its own, over the loopback device with seeded
-//! faults and delays. One thread runs at a time, the one with the baton. A rank that waits passes
-//! the baton to a rank that the seed draws, so a run is repeated exactly by its seed. A rank that
-//! fails, or ranks that all wait for nothing, end the run with the seed in the message.
+//! Each rank is a thread with its own `Mpi` value, over the loopback device with seeded faults and
+//! delays. One thread runs at a time, the one with the baton. A waiting rank passes the baton to a
+//! rank drawn from the seed, so a seed repeats a run exactly. A failure of a rank, or a deadlock of
+//! all ranks, ends the run with the seed in the message.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -16,14 +16,14 @@ use mpi_abi::mpi::request::{Activity, Outcome};
 use mpi_abi::mpi::{Mpi, WorldAttributes};
 use platform::base::Random;
 
-/// MPI over a network that is busy at random and delivers late.
+/// MPI over a network with random full queues and late delivery.
 pub type TestMpi = Mpi<Fault<Delay<Loopback>>>;
 
-/// One in so many sends meets a full device although it is not.
+/// One of this number of sends finds the device full although it is not.
 const BUSY_ONE_IN: u64 = 5;
-/// A packet is held back for so many polls at most.
+/// Largest delay of a packet, in polls.
 const DELAY_POLLS: u64 = 4;
-/// So many turns of waiting ranks in a row, in which nothing arrived anywhere, are a deadlock.
+/// Consecutive turns of waiting ranks without any arrival that count as a deadlock.
 const QUIET_TURNS_MAX: u32 = 20_000;
 
 /// One rank of a run.
@@ -48,15 +48,15 @@ struct State {
     failed: bool,
 }
 
-/// Runs `body` on `count` ranks and gives what each returned.
+/// Runs `body` on `count` ranks and returns the result of each.
 ///
 /// # Panics
-/// If a rank panics, or all wait for ever; the message has the seed.
+/// If a rank panics, or on deadlock; the message has the seed.
 pub fn ranks<T: Send>(count: u32, seed: u64, body: impl Fn(&mut Rank) -> T + Sync) -> Vec<T> {
     placed(&vec![0; count as usize], seed, body)
 }
 
-/// [`ranks`], one on each of these nodes.
+/// [`ranks`] with the given node of each rank.
 ///
 /// # Panics
 /// As [`ranks`].
@@ -118,7 +118,7 @@ fn run<T>(
     let mut rank = Rank { mpi, me, baton };
     let result = body(&mut rank);
     rank.until(|mpi| mpi.is_drained().then_some(()));
-    // Nobody leaves before all have what they sent.
+    // No rank leaves before all have received their messages.
     let barrier = rank.mpi.start_barrier(mpi_abi::mpi::communicator::COMM_WORLD).unwrap();
     rank.wait(barrier);
     rank.until(|mpi| mpi.is_drained().then_some(()));
@@ -126,7 +126,7 @@ fn run<T>(
 }
 
 impl Rank {
-    /// Waits until `done` gives something; others run meanwhile.
+    /// Waits until `done` returns a value; other ranks run meanwhile.
     pub fn until<T>(&mut self, mut done: impl FnMut(&mut TestMpi) -> Option<T>) -> T {
         loop {
             let arrived = self.mpi.poll();
@@ -142,7 +142,7 @@ impl Rank {
         }
     }
 
-    /// What `look` gives after others had so many turns.
+    /// The result of `look` after the given number of turns of other ranks.
     pub fn after<T>(&mut self, turns: u64, look: impl FnOnce(&mut TestMpi) -> T) -> T {
         let mut left = turns + 1;
         self.until(|_| {
@@ -152,7 +152,7 @@ impl Rank {
         look(&mut self.mpi)
     }
 
-    /// Waits for the end of an activity.
+    /// Waits for the completion of an activity.
     pub fn wait(&mut self, activity: Activity) -> Outcome {
         let mut activity = Some(activity);
         self.until(|mpi| {
@@ -174,7 +174,7 @@ impl Baton {
         state
     }
 
-    /// Gives the baton to a rank that the seed draws, and waits for it to come back.
+    /// Passes the baton to a rank drawn from the seed, and waits for its return.
     fn pass(&self, me: u32, moved: bool) {
         let mut state = self.turn_of(me);
         state.quiet_turns = if moved { 0 } else { state.quiet_turns + 1 };
@@ -195,7 +195,7 @@ impl State {
     }
 }
 
-/// Takes a rank out of the run when its thread ends, well or badly.
+/// Removes a rank from the run when its thread ends, also by a panic.
 struct End {
     baton: Arc<Baton>,
     me: u32,

@@ -1,5 +1,5 @@
-//! Intercommunicators on ranks in one process: groups of every shape, in the order that a seed
-//! draws, against a model that all ranks compute alike.
+//! Intercommunicators on ranks in one process: groups of every shape, in an order drawn from a
+//! seed, against a model that all ranks compute equally.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use super::mpi::{receive, send};
 /// The processes of each group, in order of their ranks there.
 pub type Groups = Vec<Vec<u32>>;
 
-/// Deals the ranks of the world to this many groups, none of them empty, in any order.
+/// Distributes the ranks of the world over non-empty groups, in any order.
 pub fn dealt(random: &mut Random, count: u32, groups: usize) -> Groups {
     let mut order: Vec<u32> = (0..count).collect();
     for place in (1..order.len()).rev() {
@@ -46,7 +46,7 @@ pub fn built(rank: &mut Rank, mut bridge: IntercommCreation) -> u32 {
     rank.until(|mpi| mpi.end_intercomm(&mut bridge).unwrap()).expect("a communicator")
 }
 
-/// A communicator of the own group.
+/// A communicator of the local group.
 pub fn local(rank: &mut Rank, groups: &Groups) -> u32 {
     let (group, place) = place_in(groups, rank.me);
     let wanted = rank.mpi.split(COMM_WORLD, Some(group as i32), place as i32).unwrap();
@@ -108,7 +108,7 @@ fn every_pair_of_groups_gets_its_own() {
     }
 }
 
-/// Two groups: duplicates that nobody waits for at once, splits by colors of both sides, merges.
+/// Two groups: several pending duplications, splits by colors of both sides, merges.
 #[test]
 fn they_are_duplicated_split_and_merged() {
     for (count, seed) in (2..=7).flat_map(|count| (20..40).map(move |seed| (count, seed))) {
@@ -163,7 +163,7 @@ fn they_are_duplicated_split_and_merged() {
     }
 }
 
-/// The groups alone are enough; what is wrong at a leader is an error of its whole group.
+/// Creation from groups only; an error at a leader is an error of its whole group.
 #[test]
 fn groups_without_a_communicator_and_leaders_with_errors() {
     for (count, seed) in (2..=6).flat_map(|count| (40..52).map(move |seed| (count, seed))) {

@@ -1,5 +1,5 @@
 //! MPI on ranks in one process: communicators, point-to-point and collectives together, over a
-//! network that is busy and late at random.
+//! network with random full queues and delays.
 
 use mpi_abi::mpi::Memory;
 use mpi_abi::mpi::collective::binding::CallForm;
@@ -12,7 +12,7 @@ use platform::base::{ErrorClass, Random, Span};
 
 use super::harness::{Rank, ranks};
 
-/// Memory to receive into, which the test keeps, untouched, until its receive has completed.
+/// Receive memory, which the test keeps, untouched, until its receive has completed.
 #[allow(unsafe_code)]
 pub fn room(bytes: &mut [u8]) -> Memory {
     // SAFETY: every test keeps the buffer, untouched, until its receive has completed.
@@ -33,7 +33,7 @@ pub fn receive(rank: &mut Rank, buffer: &mut [u8], source: i32, tag: i32, comm: 
     rank.mpi.start_operation(recipe, comm).unwrap()
 }
 
-/// Everybody sends everybody a message of every length and receives them in another order.
+/// Every rank sends every rank a message of every length and receives them in another order.
 #[test]
 fn everybody_exchanges_with_everybody() {
     for (count, seed) in (1..=5).flat_map(|count| (0..4).map(move |seed| (count, seed))) {
@@ -59,8 +59,8 @@ fn everybody_exchanges_with_everybody() {
     }
 }
 
-/// Ranks that pass unlike amounts of data to a collective operation are told, whoever passes more:
-/// of short data, which goes through shared memory, and of long data, which goes by messages.
+/// Ranks that pass different amounts of data to a collective operation get an error, whichever rank
+/// passes more: for short data, through shared memory, and for long data, by messages.
 #[test]
 fn unlike_amounts_of_data_are_found_out() {
     for (seed, [at_root, elsewhere], class) in [
@@ -84,7 +84,7 @@ fn unlike_amounts_of_data_are_found_out() {
     }
 }
 
-/// Messages between two ranks do not overtake, whatever receives them.
+/// Messages between two ranks do not overtake, with every kind of receive.
 #[test]
 fn messages_do_not_overtake() {
     for seed in 0..20 {
@@ -146,7 +146,7 @@ fn communicators_keep_their_messages_apart() {
     }
 }
 
-/// A deadlock of the application is found and said with its seed, not waited for.
+/// A deadlock of the application is detected and reported with its seed.
 #[test]
 #[should_panic(expected = "2 ranks with seed 3 failed")]
 fn a_deadlock_ends_the_run() {

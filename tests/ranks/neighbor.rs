@@ -1,5 +1,5 @@
-//! Neighborhood collectives on random graphs, several under way at once, over a network that is
-//! busy and late at random.
+//! Neighborhood collectives on random graphs, several active at once, over a network with random
+//! full queues and delays.
 
 use mpi_abi::mpi::Memory;
 use mpi_abi::mpi::collective::binding::CallForm;
@@ -15,14 +15,14 @@ use super::mpi::room;
 /// Empty, short, eager, rendezvous.
 const LENS: [usize; 5] = [0, 8, 40, 304, 20_000];
 
-/// What goes along edge number `edge` of the graph in call number `call`.
+/// The data of edge `edge` of the graph in call number `call`.
 fn data(seed: u64, call: usize, edge: usize) -> Vec<u8> {
     let mut random = Random::new(seed << 32 | (call << 16 | edge) as u64);
     let len = LENS[random.below(LENS.len() as u64) as usize];
     (0..len).map(|_| random.bits() as u8).collect()
 }
 
-/// Every rank begins four exchanges along all edges and ends them last to first.
+/// Every rank starts four exchanges along all edges and completes them last to first.
 #[test]
 fn edges_of_random_graphs_carry_their_blocks() {
     for seed in 0..40 {

@@ -1,6 +1,6 @@
 //! Persistent collectives that the device runs by itself, on ranks in one process: of every kind
-//! and on communicators of every kind, started again and again with other data in an order of each
-//! rank's own, over a network that is unordered and late; against naive results.
+//! and on communicators of every kind, restarted with other data in a different order on each rank,
+//! over an unordered network with delays; against naive results.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ const INT64: u32 = 0x258;
 const OPERATIONS: usize = 12;
 const TURNS: usize = 4;
 
-/// An operation that was made, with its memory.
+/// A persistent operation with its memory.
 pub struct Job {
     /// Its request.
     pub request: u32,
@@ -41,7 +41,7 @@ pub struct Job {
     pub drawn: Drawn,
 }
 
-/// What the ranks drew for an operation.
+/// The drawn parameters of an operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Drawn {
     on: usize,
@@ -55,7 +55,7 @@ pub struct Drawn {
 }
 
 impl Drawn {
-    /// Operation `number` on one of so many communicators.
+    /// Operation `number` on one of the communicators.
     pub fn new(random: &mut Random, number: usize, comms: usize) -> Self {
         let on = random.below(comms as u64) as usize;
         let len = [0, 8, 40, 304, 9000][random.below(5) as usize];
@@ -99,7 +99,7 @@ impl Job {
         self.expect(rank);
     }
 
-    /// Compares all memory with what must be there.
+    /// Compares all memory with the expected contents.
     pub fn expect(&self, rank: &Rank) {
         for (number, buffer) in self.buffers.iter().enumerate() {
             assert!(
@@ -118,7 +118,7 @@ fn shuffled(random: &mut Random, count: usize) -> Vec<usize> {
     order
 }
 
-/// Many operations, all under way at once in each turn; some are freed while they are.
+/// Many operations, all active at once in each turn; some are freed while active.
 fn sequence(count: u32, seed: u64, scheme: Scheme, limits: impl Fn(u32) -> InterfaceLimits) {
     limited(count, seed, limits, |rank| {
         rank.mpi.offload = Some(scheme);
@@ -181,14 +181,14 @@ fn ranks_that_lack_something_do_not_disturb_the_others() {
 /// Every third element of 4 bytes, so often.
 fn scattered(bytes: &mut [u8]) -> Memory {
     let element = Arc::new(Layout::aligned(4, 4).resized(0, 12).unwrap());
-    // SAFETY: tests keep the buffer, untouched, until its operation is over.
+    // SAFETY: tests keep the buffer, untouched, until its operation has completed.
     #[allow(unsafe_code)]
     unsafe {
         Memory::new(bytes.as_ptr(), bytes.len() / 12, &element)
     }
 }
 
-/// What an element of scattered memory holds, and what lies between elements.
+/// The elements of scattered memory, and the gaps between them.
 fn spread(values: impl Iterator<Item = i32>) -> Vec<u8> {
     values.flat_map(|value| [value.to_ne_bytes(), [0xa5; 4], [0x5a; 4]].concat()).collect()
 }
@@ -284,7 +284,7 @@ fn integers_are_combined() {
     }
 }
 
-/// The ranks whose arguments are right get a request all the same, which needs no device.
+/// The ranks with correct arguments get a request nevertheless, which needs no device.
 #[test]
 fn wrong_arguments_of_one_rank_keep_nobody_waiting() {
     for (count, seed) in [(2, 1), (4, 2), (5, 3)] {
@@ -314,7 +314,7 @@ fn wrong_arguments_of_one_rank_keep_nobody_waiting() {
     }
 }
 
-/// Ranks that pass unlike amounts of data are told when they start, as they are without a device.
+/// Ranks that pass different amounts of data get an error at the start, as without a device.
 #[test]
 fn unlike_amounts_of_data_are_found_out() {
     for (seed, [at_root, elsewhere], class) in
@@ -334,7 +334,7 @@ fn unlike_amounts_of_data_are_found_out() {
     }
 }
 
-/// A rank that waits for an operation of the device says which, and for whom.
+/// The report of a rank that waits for an operation of the device names the operation and the peer.
 #[test]
 fn a_wait_for_the_device_is_a_wait_for_others() {
     ranks(3, 1, |rank| {
@@ -373,13 +373,13 @@ fn graph(rank: &mut Rank, edges: &[GraphEdge]) -> u32 {
     rank.until(|mpi| mpi.end_topology(&mut making).unwrap()).unwrap()
 }
 
-/// What goes along an edge in exchange `which`, in one turn.
+/// The data of an edge in exchange `which`, in one turn.
 fn block(which: usize, edge: usize, turn: u8) -> Vec<u8> {
     let len = [0, 8, 304, 3000][(which + edge) % 4];
     vec![(which * 50 + edge) as u8 ^ turn << 3; len]
 }
 
-/// Several exchanges with neighbors start as one, whatever way their puts share the engines.
+/// Several exchanges with neighbors start as one, with every assignment of puts to engines.
 #[test]
 fn exchanges_with_neighbors_start_together() {
     let policies = [None].into_iter().chain(PackingPolicy::ALL.map(Some));

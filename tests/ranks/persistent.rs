@@ -1,6 +1,6 @@
-//! Persistent collectives on ranks in one process, over a network that is busy and late at random:
-//! each rank starts them in an order of its own, and runs ahead of others as far as it may. Those
-//! that find a room go through it, the others by messages.
+//! Persistent collectives on ranks in one process, over a network with random full queues and
+//! delays: each rank starts them in a different order, and runs ahead of others as far as allowed.
+//! Operations with a shared segment use it, the others use messages.
 
 use mpi_abi::mpi::Memory;
 use mpi_abi::mpi::collective::calls::Call;
@@ -28,7 +28,7 @@ struct Job {
     request: u32,
 }
 
-/// What rank `rank` has for operation `job`, in turn `turn`.
+/// The contribution of rank `rank` to operation `job`, in turn `turn`.
 fn value(rank: u32, job: usize, turn: usize) -> i32 {
     (rank as i32 + 1) * 1000 + (job * 50 + turn) as i32
 }
@@ -63,7 +63,7 @@ fn call(comm: u32, job: usize, out: &mut [u8], result: &mut [u8]) -> Call {
     }
 }
 
-/// Everything that operation `job` gives rank `me` of `count`.
+/// The result of operation `job` on rank `me` of `count`.
 fn expected(me: u32, count: u32, job: usize, turn: usize) -> i32 {
     let sum = |ranks| (0..ranks).map(|rank| value(rank, job, turn)).sum();
     match job % 4 {
@@ -119,7 +119,7 @@ fn instances_meet_whatever_the_order_of_their_starts() {
     }
 }
 
-/// Most find no room; when they are freed the next ones do.
+/// Most operations get no shared segment; after they are freed, the next ones get one.
 #[test]
 fn more_operations_than_rooms() {
     for (count, seed) in [(2, 1), (3, 2), (4, 3)] {
@@ -129,7 +129,7 @@ fn more_operations_than_rooms() {
                 let mut jobs: Vec<Job> =
                     (0..70).map(|index| make(rank, COMM_WORLD, index)).collect();
                 (0..2).for_each(|now| turn(rank, count, &mut jobs, now, &mut random));
-                // Communicators have rooms all the same.
+                // Communicators have shared segments nevertheless.
                 let copy = duplicate(rank, COMM_WORLD);
                 assert!(number(rank, copy).is_some());
                 rank.mpi.free_comm(copy).unwrap();
@@ -142,7 +142,7 @@ fn more_operations_than_rooms() {
     }
 }
 
-/// A request is freed while its operation is under way, and so is its communicator.
+/// A request is freed while its operation is active, and so is its communicator.
 #[test]
 fn what_is_freed_goes_on() {
     for (count, seed) in (2..=4).flat_map(|count| (0..6).map(move |seed| (count, seed))) {

@@ -1,6 +1,6 @@
-//! Every kind of persistent collective on the device, started again and again by each rank when it
-//! likes: ranks are ahead of others in one operation and behind in another, or not there for a
-//! while, and the interface of one of them may lack something; against naive results.
+//! Every kind of persistent collective on the device, restarted by each rank at any time: ranks are
+//! ahead of others in one operation and behind in another, or absent for a while, and the interface
+//! of one of them may lack a resource; against naive results.
 
 use mpi_abi::device::trigger::InterfaceLimits;
 use mpi_abi::devices::loopback::LIMITS;
@@ -12,10 +12,10 @@ use super::harness::{Rank, limited};
 use super::offloaded::{Drawn, Job, KINDS};
 use super::sequences::On;
 
-/// How often each operation starts; with `SUIRO_TEST_LONG=1` 1,000 times.
+/// Number of starts of each operation; 1,000 with `SUIRO_TEST_LONG=1`.
 const RESTARTS: usize = 5;
 
-/// How often a rank that is not there is passed over, at most.
+/// Largest number of skipped turns of an absent rank.
 const ABSENT_TURNS: u64 = 60;
 
 fn restarts() -> usize {
@@ -23,7 +23,7 @@ fn restarts() -> usize {
     if is_long { 1000 } else { RESTARTS }
 }
 
-/// An operation with how often it has started, and whether it is under way.
+/// An operation, its number of starts, and whether it is active.
 struct Turning {
     job: Job,
     turn: usize,
@@ -31,10 +31,10 @@ struct Turning {
 }
 
 impl Turning {
-    /// Starts it if it may, or looks whether it is over.
+    /// Starts the operation if allowed, or tests it for completion.
     fn step(&mut self, rank: &mut Rank, on: &On) {
         if !self.is_under_way {
-            // Nothing has come since the last end.
+            // Nothing has arrived since the last completion.
             if self.turn > 0 {
                 self.job.expect(rank);
             }

@@ -1,5 +1,5 @@
-//! Rooms of communicators on ranks in one process: all members have the same room or none has,
-//! however the communicator came about and however many there are, and rooms come back.
+//! Shared segments of communicators on ranks in one process: all members have the same segment or
+//! none has, for every kind of creation and any number of communicators, and segments are reused.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ fn barrier(rank: &mut Rank, comm: u32) {
     assert_eq!(rank.wait(barrier).error, None);
 }
 
-/// Publishes in the next round of a communicator's room, and looks that all others do.
+/// Publishes in the next round of a communicator's segment, and checks that all others do.
 fn talk(rank: &mut Rank, comm: u32) {
     let publish = |room: &mut SharedSegment| {
         let round = room.begin(1);
@@ -60,8 +60,8 @@ fn talk(rank: &mut Rank, comm: u32) {
     let _told = room(&mut rank.mpi, comm).done(round);
 }
 
-/// What each rank says is the same on all of those whose group it is, and no two groups of living
-/// communicators have one room.
+/// All members of a group report the same segment, and no two groups of existing communicators have
+/// the same segment.
 fn agreed(said: &[(BTreeSet<u32>, Option<u32>)]) {
     for (group, room) in said {
         for (other_group, other) in said {
@@ -90,7 +90,7 @@ fn halves_agree_and_those_who_do_not_lead_give_their_claims_back() {
         let said = ranks(6, seed, |rank| {
             let mut random = Random::new(seed ^ u64::from(rank.me) << 20);
             let mut last = (BTreeSet::new(), None);
-            // More splits than there are rooms, so that claims which are kept would be found.
+            // More splits than segments, so that claims that are not released would be found.
             for _ in 0..40 {
                 let color = Some(random.below(3) as i32).filter(|_| !random.one_in(7));
                 let key = random.below(4) as i32;
@@ -115,7 +115,7 @@ fn halves_agree_and_those_who_do_not_lead_give_their_claims_back() {
     }
 }
 
-/// The kinds of creation beside duplicates and splits.
+/// The kinds of creation other than duplicates and splits.
 #[test]
 fn every_way_to_a_communicator_gives_a_room() {
     for seed in 0..10 {
@@ -143,7 +143,7 @@ fn every_way_to_a_communicator_gives_a_room() {
                 talk(rank, made);
                 rank.mpi.free_comm(made).unwrap();
             }
-            // An intercommunicator has none, both of its groups merged have one.
+            // An intercommunicator has no segment, its merged communicator has one.
             let side = i32::from(me > 1);
             let half = split(rank, COMM_WORLD, Some(side), 0).unwrap();
             let remote = if side == 0 { 2 } else { 0 };
@@ -162,7 +162,7 @@ fn every_way_to_a_communicator_gives_a_room() {
     }
 }
 
-/// More communicators than rooms, freed in an order that differs between ranks.
+/// More communicators than segments, freed in an order that differs between ranks.
 #[test]
 fn rooms_run_out_for_all_alike_and_come_back() {
     for seed in 0..3 {
@@ -179,7 +179,7 @@ fn rooms_run_out_for_all_alike_and_come_back() {
                         barrier(rank, *comm);
                     }
                 }
-                // Some are left now and the others after the next ones were made.
+                // Some are freed now, the others after the next ones were created.
                 let kept = duplicate(rank, comms[0]);
                 while !comms.is_empty() {
                     let drawn = random.below(comms.len() as u64) as usize;
@@ -199,7 +199,7 @@ fn rooms_run_out_for_all_alike_and_come_back() {
     }
 }
 
-/// Who has read a round last may find that the publisher has freed the communicator long ago.
+/// The publisher may free the communicator before the last reader has read the round.
 #[test]
 fn a_freed_communicator_can_still_be_read_by_others() {
     for seed in 0..20 {
@@ -213,7 +213,7 @@ fn a_freed_communicator_can_still_be_read_by_others() {
     }
 }
 
-/// A room for one operation, beside that of its communicator.
+/// A segment for one operation, in addition to that of its communicator.
 #[test]
 fn an_operation_may_have_a_room_of_its_own() {
     for seed in 0..5 {

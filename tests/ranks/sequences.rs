@@ -1,7 +1,7 @@
-//! Random sequences of collectives by whole MPI: on communicators of every kind at once, between
-//! groups too, many under way and completed in an order of each rank's own, on nodes that a seed
-//! draws, over a network that is busy and late; against naive results. Memory around every buffer
-//! must stay as it was.
+//! Random sequences of collectives by complete MPI: on communicators of every kind at once, also
+//! intercommunicators, many active and completed in a different order on each rank, on nodes drawn
+//! from a seed, over a network with full queues and delays; against naive results. Memory around
+//! every buffer must stay unchanged.
 
 use std::sync::Arc;
 
@@ -27,17 +27,17 @@ const ELEMENTS: u32 = 0x259;
 const ELEMENT: usize = 8;
 /// Bytes before and after each buffer.
 const GUARD: usize = 16;
-/// So many operations are under way at most.
+/// Largest number of active operations.
 const PENDING_MAX: usize = 10;
 
-/// A communicator: the processes of each of its groups, in order; the own one first.
+/// A communicator: the processes of each of its groups, in order; the local group first.
 pub struct On {
     /// Its handle.
     pub comm: u32,
-    /// The own group.
+    /// The local group.
     pub near: Vec<u32>,
     far: Option<Vec<u32>>,
-    /// The own place in `near`.
+    /// The own index in `near`.
     own: usize,
 }
 
@@ -48,7 +48,7 @@ impl On {
     }
 }
 
-/// The world, a copy of it, its halves, and what is between them.
+/// The world, a duplicate, its halves, and the intercommunicator of the halves.
 pub fn communicators(rank: &mut Rank, random: &mut Random, count: u32) -> Vec<On> {
     let (copy, activity) = rank.mpi.duplicate(COMM_WORLD, Attributes::default()).unwrap();
     rank.wait(activity);
@@ -67,11 +67,11 @@ pub fn communicators(rank: &mut Rank, random: &mut Random, count: u32) -> Vec<On
     all
 }
 
-/// A buffer among bytes that must stay, and all that must be in there in the end.
+/// A buffer between guard bytes, and its expected contents.
 pub struct Buffer {
-    /// What is in there.
+    /// The contents.
     pub now: Vec<u8>,
-    /// What must be in there.
+    /// The expected contents.
     pub due: Vec<u8>,
 }
 
@@ -95,11 +95,11 @@ struct Pending {
     name: String,
 }
 
-/// One call as this rank draws it; all ranks draw alike.
+/// One call as drawn by this rank; all ranks draw equally.
 pub struct Draw<'a> {
-    /// Who draws it.
+    /// The drawing rank.
     pub rank: &'a mut Rank,
-    /// What it is called on.
+    /// Its communicator.
     pub on: &'a On,
     /// Its number among the calls, and how often it has been started before.
     pub number: usize,
@@ -110,13 +110,13 @@ pub struct Draw<'a> {
     pub root: u64,
     /// Whether a buffer serves for both if it may.
     pub in_place: bool,
-    /// Whether operands may change places.
+    /// Whether the operation commutes.
     pub commutative: bool,
     /// The buffers so far.
     pub buffers: Vec<Buffer>,
 }
 
-/// What a process gives in a call.
+/// The contribution of a process to a call.
 fn data(call: usize, process: u32, len: usize) -> Vec<u8> {
     let mut random = Random::new((call as u64) << 32 | u64::from(process));
     (0..len).map(|_| random.bits() as u8).collect()
@@ -146,12 +146,12 @@ impl Draw<'_> {
         self.rank.me
     }
 
-    /// Those whose data this rank gets where all give to all.
+    /// The processes whose data this rank receives in an all-to-all operation.
     fn givers(&self) -> &[u32] {
         self.on.far.as_ref().unwrap_or(&self.on.near)
     }
 
-    /// A buffer with these bytes before and after; where it is.
+    /// A buffer with the given contents before and after the call; returns its address.
     fn buffer(&mut self, before: &[u8], after: &[u8]) -> Memory {
         let mut buffer = Buffer::new(before, after);
         let memory = buffer.memory();
@@ -177,7 +177,7 @@ impl Draw<'_> {
         blocks.iter().map(each).collect()
     }
 
-    /// What this rank is, the root as a member and as a process, and the group that it serves.
+    /// The role of this rank, the root as a member and as a process, and its group.
     fn seat(&self) -> (RootRole, u32, u32, Vec<u32>) {
         let near = &self.on.near;
         let Some(far) = &self.on.far else {
@@ -397,7 +397,7 @@ impl Draw<'_> {
     fn reduce_scatter(mut self, is_uniform: bool) -> CallBuffers {
         let size = self.on.near.len();
         let others = self.on.far.as_ref().map_or(1, Vec::len);
-        // As many bytes in all for both groups.
+        // Equal total bytes for both groups.
         let total = self.len * size * others;
         let last = |place: usize| if place + 1 == size { total } else { 0 };
         let blocks: Vec<usize> =
@@ -452,7 +452,7 @@ impl Draw<'_> {
 
     /// A call of one of 16 kinds, with its buffers.
     pub fn call(self, kind: u64) -> CallBuffers {
-        // What an intercommunicator does not have is an allreduce there.
+        // Operations that intercommunicators lack become an allreduce.
         let is_inter = self.on.far.is_some();
         match kind {
             0 => self.barrier(),

@@ -1,8 +1,8 @@
 //! Collective operations in a shared segment, compared with their definitions.
 //!
-//! Each seed is a program of calls that all ranks begin in one order and at their own time. Ranks take
-//! turns at random, so some run far ahead of others. The operation of the reductions does not commute,
-//! so a result shows the order in which operands were combined.
+//! Each seed is a program of calls that all ranks start in the same order, each at any time. Ranks
+//! take turns at random, so some run far ahead of others. The operation of the reductions does not
+//! commute, so a result shows the order of the operands.
 
 use std::sync::Arc;
 
@@ -98,7 +98,7 @@ impl DrawnCall {
     fn draw(random: &mut Random, ranks: u32) -> Self {
         let kind = KINDS[random.below(13) as usize];
         let elements = ELEMENTS[random.below(16) as usize] as usize;
-        // What every rank has for every rank adds up.
+        // Blocks of every rank for every rank: the sizes add up.
         let has_blocks = matches!(
             kind,
             CollectiveFunction::Scatter

@@ -1,5 +1,5 @@
-//! Communicators with topologies whose ranks are reordered, on made-up nodes: on one host all
-//! processes may well be equally near.
+//! Communicators with topologies and reordered ranks, on simulated nodes, as processes of one host
+//! may all be at the same distance.
 
 use mpi_abi::mpi::communicator::COMM_WORLD;
 use mpi_abi::mpi::handle::Handle;
@@ -21,7 +21,7 @@ fn place(rank: &Rank, comm: Handle) -> (u32, u32) {
 }
 
 /// Twelve ranks of which four are on each of three nodes in turn: those of one node become a
-/// block of the grid, and every rank agrees about who is where.
+/// block of the grid, and all ranks agree on the position of each rank.
 #[test]
 fn a_grid_is_reordered_by_node() {
     for seed in 0..5 {
@@ -63,8 +63,8 @@ fn a_graph_of_fewer_ranks_leaves_the_others_out() {
     assert_eq!(places, [Some(0), Some(2), Some(1), Some(3), None]);
 }
 
-/// Random graphs whose edges come from anywhere: a rank's neighbors are those of its new rank,
-/// reordered or not, and equal to what the whole list says.
+/// Random graphs with edges given by any rank: a rank's neighbors are those of its new rank,
+/// reordered or not, and equal to those of the whole list.
 #[test]
 fn a_distributed_graph_keeps_its_edges_when_it_is_reordered() {
     for seed in 0..12 {
@@ -100,7 +100,7 @@ fn a_distributed_graph_keeps_its_edges_when_it_is_reordered() {
     }
 }
 
-/// Edges given by their ends, moved to another rank with all they said.
+/// Edges given by their ends, moved to another rank with their weights and order.
 #[test]
 fn adjacent_edges_move_with_the_rank() {
     // A ring of heavy pairs (0, 3), (1, 2) where nodes have (0, 1) and (2, 3).
@@ -131,7 +131,7 @@ fn adjacent_edges_move_with_the_rank() {
     assert!(node_of(0) == node_of(3) && node_of(1) == node_of(2));
 }
 
-/// One rank's arguments are wrong: nobody waits for it.
+/// Invalid arguments of one rank: no other rank waits for it.
 #[test]
 fn wrong_edges_of_one_rank_are_an_error_of_all() {
     ranks(3, 1, |rank| {

@@ -8,18 +8,18 @@ use mpi_abi::offload::Schedule;
 
 use super::{Shape, sizes};
 
-/// An algorithm, at a size, and how it is to cut what it moves.
+/// An algorithm, a number of ranks and a segment length.
 pub struct By<A: Arguments + 'static> {
     algorithm: &'static Algorithm<A>,
-    /// The length of a segment, if not the algorithm's own choice.
+    /// Segment length in bytes, unless the algorithm chooses it.
     pub segment: Option<usize>,
     pub shape: Shape,
-    /// Says which it is when it fails.
+    /// Name of the case in failures.
     pub name: String,
 }
 
-/// Tries all algorithms of a family at every size; those that cut what they move also with segments
-/// of `segment` bytes.
+/// Tries all algorithms of a family at every size; segmented algorithms also with segments of
+/// `segment` bytes.
 pub fn each<A: Arguments>(family: &AlgorithmFamily<A>, segment: usize, run: impl Fn(&By<A>)) {
     for algorithm in family.algorithms {
         for shape in sizes() {
@@ -35,12 +35,12 @@ pub fn each<A: Arguments>(family: &AlgorithmFamily<A>, segment: usize, run: impl
 }
 
 impl<A: Arguments> By<A> {
-    /// Whether the algorithm can do this.
+    /// Whether the algorithm supports the call.
     pub fn fits(&self, args: A::Borrowed<'_>) -> bool {
         (self.algorithm.fits)(self.shape, args.agreed())
     }
 
-    /// The part of `rank`.
+    /// The schedule of `rank`.
     pub fn part(&self, rank: u32, args: A::Borrowed<'_>) -> Schedule {
         match self.segment.zip(self.algorithm.segmented.as_ref()) {
             Some((segment, cut)) => (cut.schedule)(self.shape, rank, args, segment),
@@ -48,7 +48,7 @@ impl<A: Arguments> By<A> {
         }
     }
 
-    /// What it claims to cost.
+    /// The claimed cost.
     pub fn claim(&self, args: A::Borrowed<'_>) -> Cost {
         match self.segment.zip(self.algorithm.segmented.as_ref()) {
             Some((segment, cut)) => (cut.cost)(self.shape, args, segment),

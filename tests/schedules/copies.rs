@@ -1,12 +1,12 @@
-//! Steps that take the first of several copies, in every order in which copies can come.
+//! Steps that take the first of several copies, in every order of arrival.
 //!
-//! The static checks cannot see that copies are alike. For a few ranks an explorer goes through all
-//! states that the schedules can reach: any message between two ranks that have begun it may be the
-//! next to arrive, and any reduction the next to be done; copies are done at once, as runs do them.
+//! The static checks cannot see that copies are equal. For a few ranks an explorer visits all
+//! reachable states of the schedules: the next event is the arrival of any message whose two ends
+//! have begun, or the completion of any reduction. Copies complete at once, as in executions.
 //! Larger sizes run in orders drawn from seeds.
 //!
-//! A message carries what its bytes were when the send began; that they are still the same when it
-//! arrives is checked, so it does not matter when a device reads them.
+//! A message carries its bytes from the start of the send. The explorer checks that the source
+//! bytes are unchanged at the arrival, so the time at which a device reads them does not matter.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -30,16 +30,16 @@ fn args(in_place: bool) -> Allreduce {
     }
 }
 
-/// How far a step is.
+/// State of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Stage {
     Waiting,
-    /// It may be done, or its message may arrive; the step let it start that is named.
+    /// Started, by the completion of the named step: the step may complete, or its message arrive.
     Begun(u32),
     Done,
 }
 
-/// All that a rank is at one time.
+/// State of one rank.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Local {
     stages: Vec<Stage>,
@@ -49,16 +49,16 @@ struct Local {
     sent: BTreeMap<u32, Byte>,
 }
 
-/// All ranks at one time.
+/// State of all ranks.
 type State = Vec<Local>;
 
-/// Goes through all states.
+/// Visits all states.
 struct Explorer<'a> {
     schedules: &'a [Schedule],
     algebra: Algebra,
     result: Byte,
     seen: HashSet<State>,
-    /// How often a rank had its result with messages to come.
+    /// Number of times a rank had its result before the last message to it arrived.
     early: usize,
     ends: usize,
 }
@@ -89,7 +89,7 @@ impl Explorer<'_> {
         }
     }
 
-    /// Notes the end of a step and begins what may begin then.
+    /// Records the completion of a step and starts the steps that depended on it.
     fn end(&self, local: &mut Local, rank: usize, step: u32) {
         let schedule = &self.schedules[rank];
         local.stages[step as usize] = Stage::Done;
@@ -103,7 +103,7 @@ impl Explorer<'_> {
         }
     }
 
-    /// The receive of a message, if that has begun.
+    /// The receive of a message, if it has started.
     fn receive(&self, state: &State, source: usize, peer: u32, label: u16) -> Option<u32> {
         let steps = (0..).zip(self.schedules[peer as usize].steps());
         let mut found = steps.filter(|(_, step)| match step.action {
@@ -114,7 +114,7 @@ impl Explorer<'_> {
         matches!(state[peer as usize].stages[step as usize], Stage::Begun(_)).then_some(step)
     }
 
-    /// What follows if step `step` of `rank` ends; nothing if it cannot, or is not to be tried.
+    /// The state after step `step` of `rank` completes; `None` if it cannot, or is not to be tried.
     fn after(&mut self, state: &State, rank: usize, step: u32) -> Option<State> {
         let Stage::Begun(first) = state[rank].stages[step as usize] else { return None };
         let mut next = state.clone();
@@ -130,7 +130,7 @@ impl Explorer<'_> {
                 *Self::byte(to, place.expect("a receive writes")) = byte;
                 self.end(to, peer as usize, receive);
             }
-            // Receives end with their sends, and copies have ended.
+            // Receives complete with their sends; copies have completed.
             StepAction::Receive { .. } | StepAction::Copy { .. } => return None,
             StepAction::Reduce { from, into } => {
                 let local = &mut next[rank];
@@ -142,7 +142,7 @@ impl Explorer<'_> {
         Some(next)
     }
 
-    /// A rank that is through has the result, and keeps it.
+    /// A rank that has completed has the result, and keeps it.
     fn look_at(&mut self, state: &State) {
         for (local, schedule) in state.iter().zip(self.schedules) {
             let mut stages = schedule.steps().iter().zip(&local.stages);
@@ -217,7 +217,7 @@ fn explore(ranks: u32, extras: ExtraRounds, in_place: bool) -> usize {
     }
     explorer.explore(first);
     assert!(explorer.ends > 0);
-    // Else the extra rounds would be for nothing.
+    // Otherwise the extra rounds would have no effect.
     assert!(extras.last == 0 || ranks < 4 || explorer.early > 0, "nobody is ever early");
     explorer.seen.len()
 }
@@ -228,7 +228,7 @@ fn every_order_of_copies_gives_one_result() {
     for (ranks, extras) in
         [(2, of(0, 2)), (3, of(1, 2)), (4, of(0, 0)), (4, of(1, 0)), (4, of(0, 1)), (4, of(1, 1))]
     {
-        // A place of its own changes no order; the most states are gone through once.
+        // A separate buffer changes no order; the largest case is explored once.
         let places = if is_long() || extras.middle + extras.last < 2 { 2 } else { 1 };
         for in_place in [false, true].into_iter().take(places) {
             let states = explore(ranks, extras, in_place);

@@ -1,4 +1,4 @@
-//! What algorithms claim to cost, beside the schedules of all ranks: never less, and reached.
+//! Claimed costs of algorithms against the schedules of all ranks: upper bounds that are reached.
 
 use mpi_abi::mpi::collective::algorithms::algorithm::{AgreedArguments, Arguments, Cost};
 use mpi_abi::mpi::collective::algorithms::{
@@ -12,7 +12,7 @@ use mpi_abi::offload::{Schedule, StepAction};
 use super::Shape;
 use super::by::{By, each};
 
-/// What the schedules of all ranks cost; see [`Cost`].
+/// The cost of the schedules of all ranks; see [`Cost`].
 fn measured(schedules: &[Schedule]) -> Cost {
     let rounds = schedules.iter().map(Schedule::rounds).max().unwrap_or(0);
     let mut cost = Cost { rounds: rounds.into(), ..Cost::ZERO };
@@ -48,16 +48,16 @@ fn measured(schedules: &[Schedule]) -> Cost {
     cost
 }
 
-/// What of a cost is looked at.
+/// The compared parts of a cost.
 type Fields = fn(Cost) -> Vec<u64>;
 
-/// All of it.
+/// All parts.
 const ALL: Fields = |cost| vec![cost.rounds, cost.messages, cost.bytes, cost.reduced, cost.copied];
 
-/// What does not depend on lengths that one rank alone knows.
+/// The parts that do not depend on lengths known to one rank only.
 const WITHOUT_LENGTHS: Fields = |cost| vec![cost.rounds, cost.messages];
 
-/// What a call is claimed to cost, and what it costs.
+/// The claimed and the actual cost of a call.
 type Compared = Option<[Cost; 2]>;
 
 /// A call with the same arguments on all ranks.
@@ -65,7 +65,7 @@ fn alike<A: Arguments>(by: &By<A>, args: A::Borrowed<'_>) -> Compared {
     call(by, args, |_| args)
 }
 
-/// A call of ranks that agree on no more than `agreed`; nothing if the algorithm cannot do it.
+/// A call of ranks that agree on `agreed` only; `None` if the algorithm does not support it.
 fn call<'a, A: Arguments>(
     by: &By<A>, agreed: A::Borrowed<'a>, args: impl Fn(u32) -> A::Borrowed<'a>,
 ) -> Compared {
@@ -86,7 +86,7 @@ fn compare<A: Arguments>(
     });
 }
 
-/// No call costs more than is claimed; and each part of a cost is reached in some call.
+/// No call costs more than claimed, and some call reaches each part of the claim.
 fn reached(name: &str, fields: Fields, calls: Vec<[Cost; 2]>) {
     let mut least: Option<Vec<u64>> = None;
     for [claimed, measured] in calls {
@@ -108,8 +108,8 @@ fn reached(name: &str, fields: Fields, calls: Vec<[Cost; 2]>) {
 
 const ELEMENT: usize = 8;
 
-/// Lengths: nothing, fewer elements than ranks, what powers of two divide, and not; and, for when
-/// an algorithm cuts as it likes, more than a segment.
+/// Lengths: 0, fewer elements than ranks, multiples of powers of two, others; and, for algorithms
+/// that choose their segment length, more than a segment.
 const LENGTHS: [usize; 5] = [0, 3 * ELEMENT, 64 * ELEMENT, 83 * ELEMENT, 300 << 10];
 
 fn lengths<A: Arguments>(by: &By<A>) -> impl Iterator<Item = usize> {
@@ -149,7 +149,7 @@ fn gathers_and_scatters_cost_what_they_claim() {
     compare(&registry::SCATTER, ALL, rooted);
 }
 
-/// A call of an operation with a root and a length per block, which only the root sees.
+/// A call of an operation with a root and a length per block, known to the root only.
 fn rooted_blocks(by: &By<RootedBlocks>) -> Vec<Compared> {
     let root = by.shape.ranks / 2;
     let blocks = &vec![ELEMENT; by.shape.ranks as usize];
@@ -181,7 +181,7 @@ fn allgathers_and_alltoalls_cost_what_they_claim() {
     compare(&registry::ALLTOALL, ALL, exchanges);
 }
 
-/// Blocks of one length, and unlike ones with some that are empty.
+/// Blocks of one length, and of different lengths, some 0.
 fn blocks(shape: Shape) -> [Vec<usize>; 2] {
     let unlike = |rank| (rank * 7 + shape.ranks) as usize % 3 * ELEMENT;
     [vec![ELEMENT; shape.ranks as usize], (0..shape.ranks).map(unlike).collect()]

@@ -14,18 +14,18 @@ use super::levels::heard;
 use super::symbolic::{Algebra, Byte};
 use super::{Case, Shape, roots};
 
-/// Lengths of a block: none, and one that no power of two divides.
+/// Lengths of a block: 0, and an odd one.
 const BLOCKS: [usize; 2] = [0, 3];
 
 /// Length of a segment.
 const SEGMENT: usize = 4;
 
-/// The bytes of the blocks of all ranks, one after the other, each contributed by its rank.
+/// The contributed blocks of all ranks, in rank order.
 fn all_blocks(shape: Shape, block: usize, algebra: &mut Algebra) -> Vec<Byte> {
     (0..shape.ranks).flat_map(|rank| algebra.leaves(rank, 0, block)).collect()
 }
 
-/// Block number `index` of what `rank` contributes.
+/// Block `index` of the contribution of `rank`.
 fn block_of(rank: u32, index: u32, block: usize, algebra: &mut Algebra) -> Vec<Byte> {
     algebra.leaves(rank, index as usize * block, block)
 }
@@ -47,7 +47,7 @@ fn barriers_hear_of_everybody() {
         }
         let schedules: Vec<Schedule> = (0..shape.ranks).map(|rank| by.part(rank, ())).collect();
         check(&schedules).unwrap();
-        // By the time a rank is through, it has heard that all have come.
+        // When a rank completes, it depends on the entry of all ranks.
         for heard in heard(&schedules) {
             assert_eq!(heard, u64::MAX >> (64 - shape.ranks), "{}, {shape:?}", by.name);
         }
@@ -95,7 +95,7 @@ fn rooted(family: &AlgorithmFamily<Rooted>, run: impl Fn(&By<Rooted>, Rooted)) {
     });
 }
 
-/// What the root of a gather finds in its receive buffer: its own block only, if in place.
+/// The root's receive buffer before a gather: in place, its own block only.
 fn before_gather(shape: Shape, args: Rooted, algebra: &mut Algebra) -> Vec<Byte> {
     let mut receive = algebra.junk(shape.ranks as usize * args.block);
     if args.in_place {
@@ -146,7 +146,7 @@ fn scatters_deal_all() {
     });
 }
 
-/// Unlike lengths of blocks, some of them 0.
+/// Different lengths of blocks, some of them 0.
 fn lengths(shape: Shape, of: u32) -> Vec<usize> {
     (0..shape.ranks).map(|rank| ((rank * 7 + of * 5) % 4) as usize).collect()
 }
@@ -165,7 +165,7 @@ fn rooted_blocks(
     });
 }
 
-/// The arguments of one rank: only the root sees all lengths.
+/// The arguments of one rank: only the root knows all lengths.
 fn arguments(rank: u32, root: u32, blocks: &[usize], in_place: bool) -> RootedBlocks<'_> {
     match rank == root {
         true => RootedBlocks { own: usize::MAX, blocks, root, in_place },
@@ -316,7 +316,7 @@ fn alltoallv_transposes() {
         if !by.fits(BlockPairs { send: &[], receive: &[], in_place }) {
             return;
         }
-        // In place, a block comes back as long as it went.
+        // In place, the block received from a rank has the length of the block sent to it.
         let len = |from: u32, to: u32| match in_place {
             true => ((from + to) * 7 % 4) as usize,
             false => ((from * 3 + to * 7) % 4) as usize,
@@ -353,7 +353,7 @@ fn alltoallv_transposes() {
     });
 }
 
-/// Lengths around everything that steers selection.
+/// Lengths around each threshold of the selection.
 const LENGTHS: [usize; 6] = [0, 8, 8 << 10, 64 << 10, (64 << 10) + 8, 5 << 20];
 
 #[test]

@@ -1,5 +1,5 @@
-//! Operations between two groups, for all pairs of small sizes and every root: who ends with which
-//! bytes, and how many messages cross.
+//! Operations between two groups, for all pairs of small sizes and every root: the resulting bytes
+//! of each rank, and the number of messages between the groups.
 
 use mpi_abi::mpi::collective::algorithms::inter;
 use mpi_abi::mpi::collective::algorithms::inter::{InterCollective, InterRoute};
@@ -24,7 +24,7 @@ fn pairs() -> impl Iterator<Item = InterShape> {
     (1..=8).flat_map(|low| (1..=8).map(move |high| InterShape { sizes: [low, high] }))
 }
 
-/// A member's side, its group and the other one, as ranges of members.
+/// A member's side, its group and the remote group, as ranges of members.
 struct Seat {
     side: usize,
     own: u32,
@@ -63,7 +63,7 @@ fn a_barrier_hears_of_the_whole_other_group_by_two_messages() {
             .map(|rank| InterCollective::Barrier.schedule(&Selection::default(), shape, rank))
             .collect();
         check(&schedules).unwrap();
-        // Followed in rounds: who has been heard of by each.
+        // Round by round: the set of ranks whose entry each rank depends on.
         let mut heard: Vec<Vec<bool>> =
             (0..ranks).map(|rank| (0..ranks).map(|of| of == rank).collect()).collect();
         let rounds = schedules.iter().map(Schedule::rounds).max().unwrap_or(0);
@@ -181,7 +181,7 @@ fn scatter_deals_to_the_other_group() {
     });
 }
 
-/// Unlike lengths, some of them 0.
+/// Different lengths, some of them 0.
 fn len(from: u32, to: u32) -> usize {
     ((from * 7 + to * 5) % 4) as usize
 }
@@ -340,7 +340,8 @@ fn alltoallv_transposes_between_the_groups() {
     }
 }
 
-/// Runs a reduction; each rank that `result` names ends with so many bytes, from that one on.
+/// Runs a reduction; `result` gives the first byte and the number of bytes of each rank with a
+/// result.
 fn reduction(
     name: &str, shape: InterShape, bytes: usize, schedule: &dyn Fn(u32) -> Schedule,
     result: &dyn Fn(u32) -> Option<(usize, usize)>,
@@ -406,7 +407,7 @@ fn allreduce_combines_the_other_group_in_order() {
 #[test]
 fn reduce_scatter_deals_what_the_other_group_combined() {
     for shape in pairs() {
-        // As many bytes on both sides, dealt unevenly; the last rank gets the rest.
+        // Equal totals on both sides, unevenly distributed; the last rank gets the rest.
         let bytes = 23 * ELEMENT;
         let blocks = |rank: u32| {
             let size = seat(shape, rank).near.len();

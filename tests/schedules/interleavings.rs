@@ -1,7 +1,7 @@
-//! Many ranks, in orders of steps and deliveries that seeds draw: a broadcast and a scan by every
-//! algorithm that fits, and both on several nodes.
+//! Many ranks, in orders of steps and deliveries drawn from seeds: a broadcast and a scan by every
+//! suitable algorithm, and both on several nodes.
 //!
-//! That one order shows all is proved for each schedule; this shows that the proof holds.
+//! A proof for each schedule says that one order represents all orders; these tests support it.
 
 use mpi_abi::mpi::collective::algorithms::hierarchical;
 use mpi_abi::mpi::collective::algorithms::hierarchical::{HierarchyView, Nodes};
@@ -18,7 +18,7 @@ use super::symbolic::{Algebra, Byte, Machine, Rank};
 const SEEDS: u64 = 12;
 const RANKS_MAX: u64 = 200;
 
-/// Runs the schedules in the order of `seed`; the user buffers after.
+/// Runs the schedules in the order of `seed` and returns the user buffers.
 fn run(
     algebra: &mut Algebra, schedules: Vec<Schedule>, seed: u64,
     before: &dyn Fn(u32, &mut Algebra) -> Vec<Vec<Byte>>,
@@ -39,7 +39,7 @@ fn any_order_gives_the_result() {
         let places = (0..shape.ranks).map(|rank| u64::from(rank) * count / u64::from(shape.ranks));
         let nodes = Nodes::new(places.map(|place| place as u32)).unwrap();
         let by = Selection::default();
-        // A failing case shows what it was and the seed of its order.
+        // A failure shows the case and the seed of its order.
         eprintln!("seed {seed}: {shape:?} on {count} nodes");
 
         let args = Bcast { bytes: 3, root: random.below(shape.ranks.into()) as u32 };

@@ -1,5 +1,5 @@
-//! Operations on several nodes, for placements of ranks that a seed draws: who ends with which
-//! bytes, and what crosses between nodes.
+//! Operations on several nodes, for placements of ranks drawn from a seed: the resulting bytes of
+//! each rank, and the messages between nodes.
 
 use mpi_abi::mpi::collective::algorithms::Collective;
 use mpi_abi::mpi::collective::algorithms::algorithm::Arguments;
@@ -28,17 +28,17 @@ struct Placement {
     by: Selection,
 }
 
-/// How the ranks of a placement are dealt to `nodes` nodes.
+/// Distributions of ranks over `nodes` nodes.
 fn place(rank: u32, ranks: u32, nodes: u32, kind: u64, random: &mut Random) -> u32 {
     match kind {
-        // By block, in turn, and in any way at all.
+        // By block, cyclic, and random.
         0 => rank * nodes / ranks,
         1 => rank % nodes,
         _ => random.below(nodes.into()) as u32,
     }
 }
 
-/// For each number of ranks some placements on more than one node; a node for each rank is one.
+/// For each number of ranks some placements on several nodes, one of them with a node per rank.
 fn placements() -> impl Iterator<Item = Placement> {
     let seeds = (2..=24).flat_map(|ranks| {
         let seeds = if ranks <= 8 { 6 } else { 4 };
@@ -79,7 +79,7 @@ impl Placement {
         (0..self.nodes.size()).map(|rank| part(self.view(rank))).collect()
     }
 
-    /// Messages between nodes: who sends, who receives, how many bytes.
+    /// Messages between nodes: sender, receiver, bytes.
     fn crossing(&self, part: impl Fn(HierarchyView<'_>) -> Schedule) -> Vec<(u32, u32, usize)> {
         let schedules = self.schedules(part);
         let mut crossing = Vec::new();
@@ -112,12 +112,12 @@ impl Placement {
     }
 }
 
-/// What a rank knows of: a bit for each.
+/// Set of ranks, one bit each.
 pub type Known = u64;
 
-/// What each rank has heard of when it is through.
+/// The ranks on whose entry each rank depends when it completes.
 pub fn heard(schedules: &[Schedule]) -> Vec<Known> {
-    // In the order in which they may run: a local step has the round of what it waits on.
+    // In executable order: a local step has the round of its dependency.
     let turn = |action: StepAction| match action {
         StepAction::Send { .. } => 0,
         StepAction::Receive { .. } => 1,
@@ -180,7 +180,7 @@ fn a_broadcast_enters_each_other_node_once() {
                 &|_, algebra| full(algebra),
             );
         }
-        // A message of several segments enters as many times.
+        // A message of several segments is counted once per segment.
         for (root, bytes) in
             placement.roots().into_iter().flat_map(|root| [(root, 9), (root, 900_000)])
         {
@@ -206,7 +206,7 @@ fn rooted(run: impl Fn(&Placement, Rooted)) {
     }
 }
 
-/// The root's node is not entered or left, each other one once.
+/// No message enters (or leaves) the root's node; one enters (or leaves) each other node.
 fn assert_crosses_once(
     placement: &Placement, args: Rooted, part: impl Fn(HierarchyView<'_>) -> Schedule, leaves: bool,
 ) {
@@ -360,7 +360,7 @@ fn buffers(rank: u32, bytes: usize, in_place: bool, algebra: &mut Algebra) -> Ve
     if in_place { vec![Vec::new(), own] } else { vec![own, algebra.junk(bytes)] }
 }
 
-/// Runs a reduction; `result` says whose operands a rank's result has.
+/// Runs a reduction; `result` gives the ranks whose operands a rank's result contains.
 fn reduction(
     placement: &Placement, what: &str, operands: Operands,
     part: &dyn Fn(HierarchyView<'_>) -> Schedule, in_place: &dyn Fn(u32) -> bool,
@@ -402,7 +402,7 @@ fn a_reduction_leaves_each_other_node_once() {
                 let in_place = |rank| rank == root && kept;
                 let result = |rank| (rank == root && elements > 0).then_some(ranks);
                 reduction(&placement, &format!("{args:?}"), operands, &part, &in_place, &result);
-                // One way or another: without order, every other node gives its operand once.
+                // Without a fixed order, every other node sends its operand once.
                 if operands.commutative && elements > 0 {
                     let crossing = placement.crossing(part);
                     assert_eq!(crossing.len(), placement.nodes.count() as usize - 1);
@@ -442,7 +442,7 @@ fn a_scan_goes_from_node_to_node() {
     }
 }
 
-/// Rounds and crossing messages and bytes are no more than claimed, rounds no fewer.
+/// Messages and bytes between nodes are at most the claim; rounds are equal to it.
 fn assert_cost<A: Arguments>(placement: &Placement, two: &TwoLevel<A>, args: A::Borrowed<'_>) {
     if !(two.fits)(&placement.nodes, args) {
         return;

@@ -1,8 +1,8 @@
-//! Every collective algorithm, at every size, on symbolic bytes: who ends with which bytes, and in
-//! which order a reduction combined them.
+//! Every collective algorithm, at every size, on symbolic bytes: the resulting bytes of each rank,
+//! and the order in which a reduction combined them.
 //!
 //! The static checks of `offload::check` prove each case free of races and deadlock, so one run,
-//! in an order drawn from a seed, shows the result of all runs.
+//! in an order drawn from a seed, has the result of all runs.
 
 mod by;
 mod copies;
@@ -23,20 +23,20 @@ use mpi_abi::offload::Schedule;
 use mpi_abi::offload::check::check;
 use symbolic::{Algebra, Byte, Machine, Rank};
 
-/// Whether to try what takes long (`SUIRO_TEST_LONG=1`).
+/// Whether to run the long cases (`SUIRO_TEST_LONG=1`).
 pub fn is_long() -> bool {
     std::env::var_os("SUIRO_TEST_LONG").is_some_and(|value| value == "1")
 }
 
-/// The sizes that every algorithm is tried with: all up to one more than 32, and of those up to 64,
-/// which take longest, some; with `SUIRO_TEST_LONG=1` all.
+/// Numbers of ranks for every algorithm: all up to 33 and some up to 64, which take longest; with
+/// `SUIRO_TEST_LONG=1` all up to 64.
 pub fn sizes() -> impl Iterator<Item = Shape> {
     let is_long = is_long();
     let is_wanted = move |ranks: &u32| *ranks <= 33 || is_long || [48, 63, 64].contains(ranks);
     (1..=64).filter(is_wanted).map(|ranks| Shape { ranks })
 }
 
-/// All roots of small communicators; of larger ones, those around the edges.
+/// All roots of small communicators; of larger ones, roots around the edges.
 pub fn roots(shape: Shape) -> Vec<u32> {
     let ranks = shape.ranks;
     if ranks <= 9 {
@@ -45,25 +45,25 @@ pub fn roots(shape: Shape) -> Vec<u32> {
     vec![0, 1, ranks / 2, ranks - 1]
 }
 
-/// Up to this many ranks, what schedules compile to is tried as well.
+/// Up to this number of ranks the compiled programs are tested too.
 const PROGRAM_RANKS: u32 = 16;
 
-/// One operation to try.
+/// One operation under test.
 pub struct Case<'a> {
-    /// Says what it is when it fails.
+    /// Name of the case in failures.
     pub name: String,
-    /// How many ranks it has.
+    /// Number of ranks.
     pub shape: Shape,
     /// The length of an element of a reduction.
     pub element: usize,
-    /// The part of each rank.
+    /// The schedule of each rank.
     pub schedule: &'a dyn Fn(u32) -> Schedule,
-    /// The user buffers of each rank before.
+    /// The user buffers of each rank before the operation.
     pub before: &'a dyn Fn(u32, &mut Algebra) -> Vec<Vec<Byte>>,
 }
 
 impl Case<'_> {
-    /// Checks the schedules, runs them and returns the user buffers of each rank after.
+    /// Checks the schedules, runs them and returns the user buffers of each rank.
     pub fn run(&self, algebra: &mut Algebra) -> Vec<Vec<Vec<Byte>>> {
         let schedules: Vec<Schedule> = (0..self.shape.ranks).map(self.schedule).collect();
         if let Err(why) = check(&schedules) {
@@ -83,7 +83,7 @@ impl Case<'_> {
         Machine::new(algebra, ranks, self.element, seed).run()
     }
 
-    /// Runs it and compares the user buffers of each rank with `after`.
+    /// Runs the operation and compares the user buffers of each rank with `after`.
     pub fn expect(&self, after: &dyn Fn(u32, &mut Algebra) -> Vec<Vec<Byte>>) {
         let mut algebra = Algebra::default();
         for (rank, buffers) in (0..).zip(self.run(&mut algebra)) {

@@ -1,5 +1,5 @@
-//! Neighborhood collectives on every grid of up to 24 ranks and on random graphs, against what the
-//! standard says about messages from point to point (MPI 5.0 §8.6).
+//! Neighborhood collectives on every grid of up to 24 ranks and on random graphs, against their
+//! definition by point-to-point messages (MPI 5.0 §8.6).
 
 use std::collections::{HashMap, VecDeque};
 
@@ -14,14 +14,14 @@ use super::{Case, Shape};
 /// The largest grid.
 const RANKS_MAX: i32 = 24;
 
-/// The topologies of all ranks, and where each place's block comes from: a rank and its place.
+/// The topologies of all ranks, and the source of each block: a rank and its neighbor index.
 struct World {
     name: String,
     neighborhoods: Vec<Neighborhood>,
     origins: Vec<Vec<Option<(u32, usize)>>>,
 }
 
-/// Who gets which blocks.
+/// Sources of the blocks of each rank.
 #[derive(Clone, Copy, Debug)]
 enum Form {
     Allgather,
@@ -32,11 +32,11 @@ enum Form {
 
 const FORMS: [Form; 4] = [Form::Allgather, Form::Allgatherv, Form::Alltoall, Form::Alltoallv];
 
-/// The length of all blocks where they have one.
+/// Block length, where all blocks have the same.
 const LEN: usize = 3;
 
 impl World {
-    /// A grid. What comes from the rank before was sent to the rank after.
+    /// A grid. A block from the previous rank was sent to its next rank.
     fn grid(lens: &[i32], periods: &[i32]) -> Self {
         let cart = Cart::new(lens, periods).unwrap();
         let origins = |rank| {
@@ -77,7 +77,7 @@ impl World {
         Self { name, origins, neighborhoods: neighborhoods(ranks, topology) }
     }
 
-    /// A graph of which each rank knows its own edges, several between two ranks among them.
+    /// A distributed graph: each rank knows its own edges; two ranks may have several.
     fn dist_graph(ranks: u32, edges: &[(u32, u32)], name: String) -> Self {
         let edges: Vec<GraphEdge> = edges
             .iter()
@@ -100,7 +100,7 @@ impl World {
         )
     }
 
-    /// A graph that all ranks know, with each edge in both directions.
+    /// A graph known to all ranks, with each edge in both directions.
     fn symmetric(ranks: u32, edges: &[(u32, u32)], name: String) -> Self {
         let mut lists = vec![Vec::new(); ranks as usize];
         for &(one, other) in edges {
@@ -188,7 +188,7 @@ impl World {
 }
 
 impl Form {
-    /// The length of what `rank` sends from `place`.
+    /// Length of the block that `rank` sends from `place`.
     fn len(self, rank: u32, place: usize) -> usize {
         match self {
             Self::Allgather | Self::Alltoall => LEN,
@@ -197,7 +197,7 @@ impl Form {
         }
     }
 
-    /// The length of a block of `len` bytes to receive that nobody sends.
+    /// Length of a receive block of `len` bytes without a sender.
     fn place(self, len: usize) -> usize {
         match self {
             Self::Allgather | Self::Alltoall => LEN,
@@ -205,7 +205,7 @@ impl Form {
         }
     }
 
-    /// What `rank` sends from `place`.
+    /// The block that `rank` sends from `place`.
     fn block(self, rank: u32, place: usize, algebra: &mut Algebra) -> Vec<Byte> {
         let start = match self {
             Self::Allgather | Self::Allgatherv => 0,

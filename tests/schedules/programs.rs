@@ -1,9 +1,9 @@
-//! Runs the programs that the schedules of all ranks compile to, on a network that delivers in any
-//! order: every rank starts instance after instance, and each must end as the schedules say.
+//! Runs the compiled programs of all ranks on a network without delivery order: every rank starts
+//! several instances, and the result of each must be that of the schedules.
 //!
-//! A seed draws what happens next. The bytes of a put are read at some time before it is done,
-//! written some time after that, and counted later still. Where programs were told that puts
-//! through one engine stay in order, they do.
+//! A seed draws the next event. The bytes of a put are read some time before its completion,
+//! written after that, and counted later. If programs were compiled for ordered puts through one
+//! engine, these puts stay in order.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -20,23 +20,23 @@ use platform::base::Random;
 use super::by::each;
 use super::symbolic::{Algebra, Byte, Machine, Rank};
 
-/// How often each rank starts.
+/// Number of starts of each rank.
 const INSTANCES: u64 = 3;
 
-/// Up to this many ranks, it is proved of each program what is safe.
+/// Up to this number of ranks, the safety of each program is proved.
 const FEW_RANKS: usize = 5;
 
-/// Up to this many ranks, all rules are tried.
+/// Up to this number of ranks, all rules are tried.
 const ALL_RULES_RANKS: usize = 8;
 
-/// The instance of a leaf is in these bits of its index.
+/// Bits of the instance in the index of a leaf.
 const INSTANCE_SHIFT: u32 = 24;
 
 /// The user buffers of all ranks.
 type Buffers = Vec<Vec<Vec<Byte>>>;
 
-/// Runs the programs of the schedules by all rules, and compares each instance with what the
-/// schedules make of the same buffers.
+/// Runs the programs compiled by all rules, and compares the result of each instance with that of
+/// the schedules on the same buffers.
 pub fn compare(
     name: &str, schedules: &[Schedule], before: &Buffers, element: usize, algebra: &mut Algebra,
 ) {
@@ -83,8 +83,8 @@ fn rules() -> [Rules; 4] {
     ]
 }
 
-/// Whether programs may be run again and again: two tanks must be enough for all, and one is for
-/// some. That is looked at for few ranks only, and one tank is tried with these alone.
+/// Whether programs may be restarted: two tanks must be enough for all programs, one tank is
+/// enough for some. Checked for few ranks only; one tank is tried with these programs only.
 fn is_proved(name: &str, programs: &[Program], rules: &Rules) -> bool {
     let few = programs.len() <= FEW_RANKS;
     if !few {
@@ -97,7 +97,7 @@ fn is_proved(name: &str, programs: &[Program], rules: &Rules) -> bool {
     }
 }
 
-/// Whether counters cannot run some of the schedules.
+/// Whether some of the schedules cannot run on counters.
 fn is_refused(schedules: &[Schedule]) -> bool {
     let mut steps = schedules.iter().flat_map(|schedule| schedule.steps());
     steps.any(|step| step.detached || step.wait == Wait::Any)
@@ -117,7 +117,7 @@ fn barriers_hold_instance_after_instance() {
         for (seed, rules) in rules.iter().enumerate() {
             let programs = link_all(&schedules, rules).unwrap();
             let is_proved = is_proved(&by.name, &programs, rules);
-            // One tank is safe for who is told only that others are there.
+            // One tank is safe for ranks that only receive notifications of entry.
             assert!(
                 is_proved || !rules.synchronizes || ranks as usize > FEW_RANKS,
                 "{}, {rules:?}",
@@ -150,7 +150,7 @@ fn one_rank_is_linked_as_all_are() {
     }
 }
 
-/// The buffers that an instance starts with: each byte that somebody contributed says which it is.
+/// The initial buffers of an instance: contributed bytes carry the number of the instance.
 fn tagged(before: &Buffers, number: u64) -> Buffers {
     let tag = |byte: &Byte| byte | number << INSTANCE_SHIFT;
     let buffer = |buffer: &Vec<Byte>| buffer.iter().map(tag).collect();
@@ -161,7 +161,7 @@ fn tagged(before: &Buffers, number: u64) -> Buffers {
 struct Node<'a> {
     schedule: &'a Schedule,
     program: Program,
-    /// The one under way, and its number.
+    /// The running instance and its number.
     instance: Option<(u64, Instance)>,
     /// The counters of each tank.
     levels: Vec<Vec<u64>>,
@@ -182,7 +182,7 @@ impl Node<'_> {
     }
 }
 
-/// A put of instance `number` that `source` has started.
+/// A put of instance `number`, started by `source`.
 #[derive(Clone, Copy)]
 struct Put {
     source: u32,
@@ -203,7 +203,7 @@ enum Event {
         add: CounterAdd,
         number: u64,
     },
-    /// The oldest put of one engine to one rank arrives.
+    /// Arrival of the oldest put of one engine to one rank.
     Next((u32, u32, u8)),
     /// A copy, or a step of the host.
     Local {
@@ -222,7 +222,7 @@ struct Network<'a> {
     lines: HashMap<(u32, u32, u8), VecDeque<Put>>,
     algebra: &'a mut Algebra,
     random: Random,
-    /// No rank is through before all have begun.
+    /// No rank completes before all have started.
     synchronizes: bool,
 }
 
@@ -375,7 +375,7 @@ impl<'a> Network<'a> {
         }
     }
 
-    /// Adds some time later, if anything.
+    /// Performs the addition, if any, some time later.
     fn done(&mut self, to: u32, done: Option<CounterAdd>, number: u64) {
         self.events.extend(done.map(|add| Event::Add { to, add, number }));
     }

@@ -1,5 +1,5 @@
-//! Reduce and allreduce: every rank's operand once, in the order of ranks where that matters, and
-//! the same expression on all ranks.
+//! Reduce and allreduce: every rank's operand once, in rank order if required, and the same
+//! expression on all ranks.
 
 use std::ops::Range;
 
@@ -58,7 +58,7 @@ fn reduce(by: &By<Reduce>, args: Reduce) {
         schedule: &|rank| by.part(rank, args),
         before: &|rank, algebra| match rank == args.root {
             true => buffers(rank, bytes, args.in_place, algebra),
-            // The others have no receive buffer at all.
+            // Other ranks have no receive buffer.
             false => vec![algebra.leaves(rank, 0, bytes), Vec::new()],
         },
     };
@@ -86,14 +86,14 @@ fn reductions_to_a_root_combine_all() {
         }
         let root = by.shape.ranks - 1;
         reduce(by, Reduce { operands: operands(0, true), root, in_place: false });
-        // More elements than pieces, and a number that pieces do not divide.
+        // More elements than pieces, and a number that is no multiple of the pieces.
         let operands = operands(by.shape.ranks as usize + 3, true);
         reduce(by, Reduce { operands, root, in_place: false });
     });
 }
 
 fn allreduce(by: &By<Allreduce>, mut args: Allreduce) {
-    // In the order of ranks, if the algorithm can.
+    // In rank order, if the algorithm supports it.
     let ordered = by.fits(args);
     args.operands.commutative = !ordered;
     if !by.fits(args) {
@@ -126,7 +126,7 @@ fn allreduce(by: &By<Allreduce>, mut args: Allreduce) {
 fn allreduces_combine_all() {
     each(&registry::ALLREDUCE, SEGMENT, |by| {
         let ranks = by.shape.ranks as usize;
-        // The last: more elements than pieces, and a number that pieces do not divide.
+        // The last: more elements than pieces, and no multiple of the pieces.
         for elements in [0, 1, 3, ranks + 3] {
             for in_place in [true, false] {
                 if elements <= 3 || ranks <= 20 || in_place == ranks.is_multiple_of(2) {
@@ -140,7 +140,7 @@ fn allreduces_combine_all() {
 fn prefix(family: &AlgorithmFamily<Scan>, inclusive: bool, elements: usize) {
     each(family, SEGMENT, |by| {
         let (name, shape) = (&by.name, by.shape);
-        // Many elements are for those that cut them.
+        // Many elements, for segmented algorithms.
         if elements > 1 && shape.ranks > 20 && by.segment.is_none() {
             return;
         }
@@ -197,7 +197,7 @@ fn exscans_combine_all_before_oneself() {
 
 fn reduce_scatter(by: &By<ReduceScatter>, blocks: &[usize]) {
     let shape = by.shape;
-    // In the order of ranks, if the algorithm can.
+    // In rank order, if the algorithm supports it.
     let ordered = by.fits(ReduceScatter { blocks, commutative: false, in_place: false });
     let total: usize = blocks.iter().sum();
     // Ranks need not agree on it; with many, both at once will do.
@@ -231,7 +231,7 @@ fn reduce_scatter(by: &By<ReduceScatter>, blocks: &[usize]) {
     }
 }
 
-/// Blocks of one length, of none, and unlike ones.
+/// Blocks of equal lengths, of length 0, and of different lengths.
 #[test]
 fn reduce_scatters_combine_all() {
     each(&registry::REDUCE_SCATTER, SEGMENT, |by| {

@@ -1,5 +1,5 @@
-//! Reductions that put operands together in one way: the same expression for every element, whatever
-//! the algorithm, the root, the length and the place of the operand.
+//! Reproducible reductions: the same expression for every element, independent of the algorithm,
+//! the root, the length and the position of the operand.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -49,7 +49,7 @@ fn operands(bytes: usize, commutative: bool) -> Operands {
     Operands { bytes, element: 1, commutative }
 }
 
-/// One element, few, and more than pieces.
+/// One element, few elements, and more elements than pieces.
 const LENGTHS: [usize; 3] = [1, 3, 2 * RANKS_MAX as usize + 1];
 
 fn check(result: &[Byte], start: usize, shape: Shape, algebra: &mut Algebra, name: &str) {

@@ -1,10 +1,10 @@
-//! Runs the schedules of all ranks on bytes that know where they come from.
+//! Runs the schedules of all ranks on symbolic bytes.
 //!
-//! A byte is a leaf (who contributed it, and which of its bytes it was) or the combination of two
-//! bytes, so that the result of a reduction is the expression that computed it. Steps that may
-//! start do so in an order drawn from a seed, and each send is drawn to be eager (the bytes leave
-//! when it starts) or not (they are read when they are delivered). No step is ever lost: a machine
-//! that stops early has found a deadlock.
+//! A byte is a leaf (the contributing rank and the index of the byte there) or the combination of
+//! two bytes, so the result of a reduction is the expression that computed it. Ready steps start in
+//! an order drawn from a seed. The seed also draws whether a send is eager (its bytes are read at
+//! the start) or not (its bytes are read at the delivery). No step is lost: a machine that stops
+//! early has found a deadlock.
 
 use std::collections::HashMap;
 
@@ -12,16 +12,16 @@ use mpi_abi::offload::{Buffer, Region, Schedule, StepAction};
 use platform::base::Random;
 
 /// A byte: a leaf is the rank in the upper half and the index in the lower; a combination is
-/// [`PAIR`] and the place of its operands in [`Algebra`].
+/// [`PAIR`] and the position of its operands in [`Algebra`].
 pub type Byte = u64;
 
 /// Marks combinations.
 const PAIR: Byte = 1 << 63;
 
-/// What was in memory before: contributed by nobody.
+/// Uninitialized memory: no rank contributed it.
 const NOBODY: u32 = u32::MAX >> 1;
 
-/// All combinations there are; equal bytes have equal numbers.
+/// All combinations; equal bytes have equal numbers.
 #[derive(Default)]
 pub struct Algebra {
     pairs: Vec<[Byte; 2]>,
@@ -29,12 +29,12 @@ pub struct Algebra {
 }
 
 impl Algebra {
-    /// Byte number `index` of what `rank` contributed.
+    /// Byte `index` of the contribution of `rank`.
     pub fn leaf(&self, rank: u32, index: usize) -> Byte {
         Byte::from(rank) << 32 | index as Byte
     }
 
-    /// Bytes `start..start + len` of what `rank` contributed.
+    /// Bytes `start..start + len` of the contribution of `rank`.
     pub fn leaves(&self, rank: u32, start: usize, len: usize) -> Vec<Byte> {
         let first = self.leaf(rank, start);
         (first..first + len as Byte).collect()
@@ -70,9 +70,9 @@ impl Algebra {
 
 /// One rank: its schedule and its memory.
 pub struct Rank {
-    /// What it is to do.
+    /// The schedule.
     pub schedule: Schedule,
-    /// The buffers that the caller supplies.
+    /// The caller's buffers.
     pub user: Vec<Vec<Byte>>,
     scratch: Vec<Vec<Byte>>,
     waits: Vec<u32>,
@@ -80,7 +80,7 @@ pub struct Rank {
 }
 
 impl Rank {
-    /// A rank that has not begun.
+    /// A rank that has not started.
     pub fn new(schedule: Schedule, user: Vec<Vec<Byte>>, algebra: &mut Algebra) -> Self {
         let scratch = schedule.scratch().iter().map(|&len| algebra.junk(len)).collect();
         let waits = schedule.waits().to_vec();
@@ -99,10 +99,10 @@ impl Rank {
     }
 }
 
-/// The two ends of a message, as far as they have begun.
+/// The started ends of a message.
 #[derive(Default)]
 struct Message {
-    /// The step, and what it sends.
+    /// The step and its source region.
     send: Option<(u32, Region)>,
     /// The bytes, if the send was eager.
     data: Option<Vec<Byte>>,
@@ -113,7 +113,7 @@ struct Message {
 type Name = (u32, u32, u16);
 
 enum Event {
-    /// The completion of `first` let it.
+    /// The step became ready by the completion of `first`.
     Start {
         rank: u32,
         step: u32,
@@ -126,7 +126,7 @@ enum Event {
     },
 }
 
-/// All ranks and what is between them.
+/// All ranks and the messages between them.
 pub struct Machine<'a> {
     algebra: &'a mut Algebra,
     ranks: Vec<Rank>,
@@ -137,7 +137,7 @@ pub struct Machine<'a> {
 }
 
 impl<'a> Machine<'a> {
-    /// A machine whose reductions are checked to see whole elements of `element` bytes.
+    /// A machine that checks that reductions get whole elements of `element` bytes.
     pub fn new(algebra: &'a mut Algebra, ranks: Vec<Rank>, element: usize, seed: u64) -> Self {
         let random = Random::new(seed);
         Self { algebra, ranks, element, random, events: Vec::new(), messages: HashMap::new() }

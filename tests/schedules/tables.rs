@@ -1,5 +1,5 @@
-//! The tables of the paper that the water tanks are from (`offload::compile`), out of the schedules
-//! that run here; and what programs take at the sizes of its table 6.
+//! The tables of the paper that introduced the water tanks (`offload::compile`), computed from the
+//! schedules of the library; and the counters of programs at the sizes of its table 6.
 
 use mpi_abi::mpi::collective::algorithms::allgather;
 use mpi_abi::mpi::collective::algorithms::barrier;
@@ -16,7 +16,7 @@ use RowOperation::{Add, RemoteAdd, Write};
 
 const EIGHT: Shape = Shape { ranks: 8 };
 
-/// The rows of rank 0 that the paper has: the end of the instance is none of its tables'.
+/// The rows of rank 0 in the paper, whose tables omit the end of the instance.
 fn printed(program: &mpi_abi::offload::Program, rank: u32) -> Vec<TableRow> {
     let mut rows = rows(program, rank);
     rows.retain(|row| row.operation != RowOperation::Complete);
@@ -27,7 +27,7 @@ fn doubling(rank: u32) -> Schedule {
     allgather::doubling::schedule(EIGHT, rank, UniformBlocks { block: 8, in_place: true })
 }
 
-/// Rules for a broadcast from rank 0 as in the paper: all tell the root that they are ready.
+/// Rules for a broadcast from rank 0 as in the paper: all ranks send ready-to-receive to the root.
 fn broadcast(ranks: u32) -> Rules {
     let single = Some(SingleSource { source: 0, ranks, rank: 0 });
     Rules { single, branches: true, ordered: true, ..Rules::PAPER }
@@ -67,7 +67,7 @@ fn segments_are_counted() {
     assert!(at_root.iter().filter(|row| row.purpose == Data).all(|row| row.threshold == 3));
 }
 
-/// Table 4: the barrier of eight ranks; rank 0 tells 1, 2 and 4.
+/// Table 4: the barrier of eight ranks; rank 0 notifies 1, 2 and 4.
 #[test]
 fn table_4_barrier() {
     let rules = Rules { synchronizes: true, ..Rules::PAPER };
@@ -132,7 +132,7 @@ fn table_6_resources() {
         assert_eq!((paper.counters, paper.tanks), (1, 1));
         // Too many for 32 bits, as the paper says.
         assert!((32..=62).contains(&paper.bits), "{paper:?}");
-        // Who stands for another has one receive before, and one send after all others.
+        // A rank that stands for another one has a receive before, and a send after all others.
         let own = most(&Rules::of(Scheme::Prematched)).counters;
         assert_eq!(own, prematched - 3);
     }

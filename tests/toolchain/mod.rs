@@ -1,11 +1,11 @@
-//! Running compilers and small programs from tests, with a limit of time.
+//! Runs compilers and small programs from tests, with a time limit.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A program that takes longer than this hangs: the slowest one here is the static link.
+/// Time limit of a program; the slowest one is the static link.
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// The directory of the package.
