@@ -1,4 +1,4 @@
-"""Our library and those beside it: how each is installed, built with and started.
+"""This library and its peers: how each is installed, built with and started.
 
 A library runs as its users would run it: with the launcher's defaults, nothing confined to a
 processor by us. Open MPI is the exception, for it would refuse: more ranks than processors, and

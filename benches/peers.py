@@ -89,7 +89,7 @@ def run(command, environment, limit_s):
     """Runs a command within a time limit; what it printed, how long it took, why it failed."""
     mark = f"{os.getpid()}.{time.monotonic_ns()}"
     variables = {**os.environ, **environment, MARK: mark}
-    # Files and not pipes: whoever outlives the launcher must not keep us waiting.
+    # Files instead of pipes: a process that outlives the launcher must not block the script.
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         begin = time.perf_counter()
         process = subprocess.Popen(
@@ -410,7 +410,7 @@ def measured(options):
 
 
 def faults(result):
-    """What must not be, however slow the machine is: our failures and anybody's wrong data."""
+    """Errors on a machine of any speed: failures of this library, and wrong data of any library."""
     for failure in result["failures"]:
         if libraries.is_ours(failure["peer"]):
             yield f"{failure['group']}, {failure['ranks']} ranks: {failure['why']}"

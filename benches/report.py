@@ -1,9 +1,9 @@
-"""Tables and charts of what benches/peers.py measured.
+"""Tables and charts of the results of benches/peers.py.
 
-Knows the JSON file and the names of groups, libraries and targets, so that an old one is shown as well as a new one. A figure is
-the median over the repetitions of each run's median. `speed` is how many times as fast ours is as
-another: above 1 ours is faster, for times and for rates alike. The best other library is the best
-with its defaults; the best tuned one may be one of the defaults too.
+Knows only the JSON file and the names of groups, libraries and targets, so old files are shown like
+new ones. A figure is the median over the repetitions of each run's median. `speed` is how many
+times as fast ours is as another: above 1 ours is faster, for times and for rates alike. The best
+other library is the best with its defaults; the best tuned one may be one of the defaults too.
 
 A limit is what the bare machine takes for the least that any library must do: move a cache line
 (with more ranks than processors: give each waiting rank its turn), copy the message once, start the
