@@ -1,7 +1,7 @@
-//! The processes above this one, and what /proc tells of them.
+//! Ancestors of this process, read from /proc.
 //!
-//! What may not be seen, because a process belongs to somebody else or has just ended, counts as
-//! not there.
+//! An ancestor that cannot be read (another user's process, or one that has just exited) counts as
+//! absent.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -9,13 +9,12 @@ use std::path::{Path, PathBuf};
 
 use super::process::{own_pid, parent_of};
 
-/// More generations than any launcher and wrapper make.
+/// Limit above the depth of any chain of launchers and wrappers.
 const GENERATIONS_MAX: usize = 64;
 
 /// A process above this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ancestor {
-    /// Its number.
     pub(crate) pid: u32,
 }
 
@@ -28,18 +27,17 @@ pub(crate) fn ancestors() -> impl Iterator<Item = Ancestor> {
 }
 
 impl Ancestor {
-    /// The value that the variable `name` had when the program of this process started.
+    /// Value of the environment variable `name` when the process started its program.
     pub(crate) fn variable(&self, name: &str) -> Option<String> {
         variable_in(&fs::read(self.place("environ")).ok()?, name)
     }
 
-    /// The first file with a name that starts so among those that this process has mapped.
+    /// First mapped file whose name starts with `start`.
     pub(crate) fn mapped_file(&self, start: &str) -> Option<PathBuf> {
         file_in(&fs::read(self.place("maps")).ok()?, start)
     }
 
-    /// Whether the socket with this number is closed when the process runs another program;
-    /// `None` if it has no such socket.
+    /// Whether socket `number` is closed on exec; `None` if the process has no such socket.
     pub(crate) fn closes_socket_on_exec(&self, number: i32) -> Option<bool> {
         let target = fs::read_link(self.place(&format!("fd/{number}"))).ok()?;
         if !target.as_os_str().as_bytes().starts_with(b"socket:") {
@@ -62,7 +60,7 @@ fn variable_in(environment: &[u8], name: &str) -> Option<String> {
     value.map(|value| String::from_utf8_lossy(value).into_owned())
 }
 
-/// The first file with a name that starts so in the text of `/proc/PID/maps`.
+/// First file in the text of `/proc/PID/maps` whose name starts with `start`.
 fn file_in(maps: &[u8], start: &str) -> Option<PathBuf> {
     maps.split(|byte| *byte == b'\n').find_map(|line| {
         let path = &line[line.iter().position(|byte| *byte == b'/')?..];
@@ -72,7 +70,7 @@ fn file_in(maps: &[u8], start: &str) -> Option<PathBuf> {
     })
 }
 
-/// What the text of `/proc/PID/fdinfo/NUMBER` says of the flag `FD_CLOEXEC`.
+/// Flag `FD_CLOEXEC` in the text of `/proc/PID/fdinfo/NUMBER`.
 fn closes_on_exec(text: &str) -> Option<bool> {
     let flags = text.lines().find_map(|line| line.strip_prefix("flags:"))?;
     let flags = i32::from_str_radix(flags.trim(), 8).ok()?;

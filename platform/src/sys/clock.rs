@@ -1,4 +1,4 @@
-//! The clock that all processes of a host share, and the time of day for people.
+//! Clock shared by all processes of a host, and local time for messages.
 
 #![allow(unsafe_code)]
 
@@ -10,12 +10,13 @@ use libc::{CLOCK_MONOTONIC, timespec};
 /// Nanoseconds since the host started.
 pub fn monotonic_ns() -> u64 {
     let mut time = timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is ours to write. The call cannot fail: Linux always has this clock.
+    // SAFETY: `time` is a writable local variable. The call cannot fail: Linux always has this
+    // clock.
     unsafe { libc::clock_gettime(CLOCK_MONOTONIC, &mut time) };
     nanoseconds(time)
 }
 
-/// Nanoseconds between two values of the clock, as the kernel tells it.
+/// Resolution of the clock in nanoseconds, as the kernel reports it.
 pub fn resolution_ns() -> u64 {
     let mut time = timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: as above.
@@ -23,9 +24,9 @@ pub fn resolution_ns() -> u64 {
     nanoseconds(time)
 }
 
-/// `seconds` since the beginning of 1970 in the user's time zone, in the words of strftime(3).
+/// `seconds` since the beginning of 1970 in the user's time zone, formatted by strftime(3).
 ///
-/// Empty when the text has more than 127 bytes, or there is no such year.
+/// Empty when the text has more than 127 bytes, or the year cannot be represented.
 pub fn local_time(seconds: i64, format: &CStr) -> String {
     let mut fields = MaybeUninit::<libc::tm>::uninit();
     let mut text = [0_u8; 128];

@@ -1,8 +1,8 @@
-//! Reading and writing the memory of another process without its help: process_vm_readv(2) and
+//! Reads and writes the memory of another process without its help: process_vm_readv(2) and
 //! process_vm_writev(2), "cross memory attach".
 //!
-//! The kernel allows it where it would allow to trace the process: the same user, and, where the
-//! Yama module limits tracing to descendants, processes that the other one has admitted.
+//! The kernel allows this access where it would allow tracing: the same user and, where the Yama
+//! module limits tracing to descendants, processes that the target has admitted.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -12,8 +12,8 @@ use crate::base::Span;
 /// Copies `into.len()` bytes from address `from` of the process `pid`.
 ///
 /// # Errors
-/// What process_vm_readv(2) says; part of `into` may have been written by then. An address that
-/// is not mapped there is an error, never a signal.
+/// The error of process_vm_readv(2); part of `into` may have been written by then. An unmapped
+/// address is an error, never a signal.
 pub fn read(pid: u32, from: u64, into: Span) -> io::Result<()> {
     move_all(into, from, |local, remote| {
         // SAFETY: `local` is inside a span that is writable until the receive that it was made for
@@ -25,11 +25,11 @@ pub fn read(pid: u32, from: u64, into: Span) -> io::Result<()> {
 /// Copies all of `from` to address `to` of the process `pid`.
 ///
 /// # Errors
-/// What process_vm_writev(2) says; some of it may have been written by then. An address that is not
-/// mapped there is an error, never a signal.
+/// The error of process_vm_writev(2); part of `from` may have been written by then. An unmapped
+/// address is an error, never a signal.
 ///
 /// # Safety
-/// What lies there is mapped for being written by this call, and nobody uses it meanwhile.
+/// The destination is mapped for writing by this call, and no other access to it occurs meanwhile.
 pub unsafe fn write(pid: u32, from: Span, to: u64) -> io::Result<()> {
     move_all(from, to, |local, remote| {
         // SAFETY: `local` is inside a span that is readable until the send that it was made for is
@@ -38,8 +38,8 @@ pub unsafe fn write(pid: u32, from: Span, to: u64) -> io::Result<()> {
     })
 }
 
-/// Calls `call` with what is left of both sides until nothing is: the kernel copies at most 2 GiB
-/// less a page at a time.
+/// Calls `call` with the remainder of both sides until all bytes are copied: the kernel copies at
+/// most 2 GiB less a page at a time.
 fn move_all(
     local: Span, remote: u64, call: impl Fn(&libc::iovec, &libc::iovec) -> isize,
 ) -> io::Result<()> {
@@ -58,17 +58,17 @@ fn move_all(
     Ok(())
 }
 
-/// Does the system let this process call process_vm_readv(2) at all? Of its own memory here; another
+/// Whether the system lets this process call process_vm_readv(2). Tested on its own memory; another
 /// process may still be out of reach.
 pub fn is_allowed() -> bool {
     let (from, mut into) = ([1_u8], [0_u8]);
-    // SAFETY: `into` outlives the call and nobody else uses it.
+    // SAFETY: `into` outlives the call and has no other user.
     let span = unsafe { Span::of(&mut into) };
     read(std::process::id(), from.as_ptr().addr() as u64, span).is_ok() && into == from
 }
 
-/// Admits the parent of this process and all its descendants (the ranks next to this one, where
-/// the launcher started them directly) to [`read`] here, as far as only Yama forbids it.
+/// Admits the parent of this process and all its descendants to [`read`] here, as far as only Yama
+/// forbids it. These are the ranks next to this one if the launcher started them directly.
 ///
 /// Without Yama, or where the call is not allowed, nothing changes.
 pub fn admit_siblings() {
@@ -82,7 +82,7 @@ mod tests {
 
     fn read_own(from: &[u8], len: usize) -> io::Result<Vec<u8>> {
         let mut into = vec![0; len];
-        // SAFETY: `into` outlives the read and nobody else uses it.
+        // SAFETY: `into` outlives the read and has no other user.
         read(std::process::id(), from.as_ptr() as u64, unsafe { Span::of(&mut into) })?;
         Ok(into)
     }
@@ -92,7 +92,7 @@ mod tests {
         let text = b"cross memory attach";
         match read_own(text, text.len()) {
             Ok(copy) => assert_eq!(copy, text),
-            // Not allowed here (seccomp): nothing more can be tried.
+            // Not allowed here (seccomp): nothing more to test.
             Err(error) => assert!(error.raw_os_error().is_some(), "{error}"),
         }
     }
@@ -101,7 +101,7 @@ mod tests {
     fn own_memory_is_written() {
         let (mut from, mut into) = ([7_u8; 5000], [0_u8; 5000]);
         let to = into.as_mut_ptr() as u64;
-        // SAFETY: both outlive the call and nobody else uses them.
+        // SAFETY: both outlive the call and have no other user.
         unsafe { write(std::process::id(), Span::of(&mut from), to).unwrap() };
         assert!(into == from);
         // SAFETY: nothing is mapped there.

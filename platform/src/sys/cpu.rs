@@ -1,5 +1,5 @@
-//! Which processors this process may use, and how much of them: the affinity mask and the quota of
-//! its control groups. The size of the machine does not matter to anybody.
+//! Processors and processor time available to this process: the affinity mask and the quota of its
+//! control groups. The size of the machine is not used.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,19 +7,19 @@ use std::path::{Path, PathBuf};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 
-/// The processors that the calling thread may run on, by number, ascending.
+/// The processors on which the calling thread may run, by number, ascending.
 ///
 /// # Errors
-/// What sched_getaffinity(2) says.
+/// The error of sched_getaffinity(2).
 pub fn affinity() -> io::Result<Vec<usize>> {
     let set = sched_getaffinity(Pid::from_raw(0))?;
     Ok((0..CpuSet::count()).filter(|cpu| set.is_set(*cpu).unwrap_or(false)).collect())
 }
 
-/// Confines the calling thread, and what it starts from now on, to `cpus`.
+/// Confines the calling thread, and its later children, to `cpus`.
 ///
 /// # Errors
-/// What sched_setaffinity(2) says, e.g. if none of them may be used.
+/// The error of sched_setaffinity(2), e.g. if none of `cpus` may be used.
 pub fn set_affinity(cpus: &[usize]) -> io::Result<()> {
     Ok(sched_setaffinity(Pid::from_raw(0), &cpu_set(cpus)?)?)
 }
@@ -33,19 +33,19 @@ pub(super) fn cpu_set(cpus: &[usize]) -> io::Result<CpuSet> {
     Ok(set)
 }
 
-/// How many threads can really run at once: the processors of the mask, or the whole processors in
+/// Number of threads that can run at once: the processors of the mask, or the whole processors in
 /// the quota if that is less; at least 1.
 pub fn allowed() -> usize {
     within_quota(affinity().map_or(1, |cpus| cpus.len()))
 }
 
-/// How many threads can really run at once on `processors` processors; at least 1.
+/// Number of threads that can run at once on `processors` processors; at least 1.
 pub fn within_quota(processors: usize) -> usize {
     let quota = quota().map_or(usize::MAX, |cpus| cpus as usize);
     processors.min(quota).max(1)
 }
 
-/// Processors' worth of time that the control groups leave this process, if they limit it.
+/// Processor time that the control groups grant this process, in processors, if they limit it.
 pub fn quota() -> Option<f64> {
     let read = |path: &Path| std::fs::read_to_string(path).ok();
     let groups = read(Path::new("/proc/self/cgroup"))?;
@@ -55,7 +55,7 @@ pub fn quota() -> Option<f64> {
 
 type CgroupReader<'a> = &'a dyn Fn(&Path) -> Option<String>;
 
-/// The smallest quota of the groups in `/proc/self/cgroup` and of the groups around them.
+/// The smallest quota of the groups in `/proc/self/cgroup` and of their parent groups.
 fn smallest_quota(groups: &str, mounts: &str, read: CgroupReader<'_>) -> Option<f64> {
     let mut smallest: Option<f64> = None;
     for line in groups.lines() {
@@ -82,7 +82,7 @@ fn smallest_quota(groups: &str, mounts: &str, read: CgroupReader<'_>) -> Option<
     smallest
 }
 
-/// The directories of the group `path` and of the groups around it, where they are mounted.
+/// The directories of the group `path` and of its parent groups, where they are mounted.
 fn directories(path: &str, unified: bool, mounts: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for line in mounts.lines() {
@@ -124,7 +124,7 @@ fn quota_v1(directory: &Path, read: CgroupReader<'_>) -> Option<f64> {
     ratio(number("cpu.cfs_quota_us")?, number("cpu.cfs_period_us")?)
 }
 
-/// Both in microseconds; a negative quota is none.
+/// Both in microseconds; a negative quota means no limit.
 fn ratio(quota: f64, period: f64) -> Option<f64> {
     (quota > 0.0 && period > 0.0).then(|| quota / period)
 }

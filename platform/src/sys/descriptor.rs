@@ -29,7 +29,7 @@ pub fn memory_file(name: &str) -> io::Result<OwnedFd> {
     Ok(memfd_create(name, MFdFlags::MFD_CLOEXEC)?)
 }
 
-/// A fresh random secret in an unnamed file that nobody can change any more, closed on exec.
+/// A fresh random secret in an unnamed, sealed file, closed on exec.
 pub fn secret_file() -> io::Result<OwnedFd> {
     let mut secret = [0_u8; SECRET_BYTES];
     // SAFETY: the buffer is writable and as long as the call is told.
@@ -46,8 +46,8 @@ pub fn secret_file() -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
-/// May files of this process, memory files included, have so many bytes? To grow one further does
-/// not fail but kills (SIGXFSZ).
+/// Checks that files of this process, memory files included, may have `bytes` bytes. Growing a file
+/// beyond the limit does not fail but kills the process (SIGXFSZ).
 ///
 /// # Errors
 /// `FileTooLarge` with the limit, if not.
@@ -68,9 +68,9 @@ pub(crate) fn read_secret(file: OwnedFd) -> io::Result<[u8; SECRET_BYTES]> {
     Ok(secret)
 }
 
-/// A copy of the descriptor `number` that this process inherited; both are closed on exec from now.
+/// A copy of the inherited descriptor `number`; from now on both are closed on exec.
 ///
-/// A copy, because nobody can know who else in the process uses the number.
+/// A copy, because other code in the process may use the number.
 ///
 /// # Errors
 /// When no such descriptor is open.
@@ -90,7 +90,7 @@ pub(super) fn duplicate(number: i32) -> io::Result<OwnedFd> {
     if copy < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the call above made this descriptor and nobody else has it.
+    // SAFETY: the call above made this descriptor, and it has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(copy) })
 }
 
@@ -100,22 +100,22 @@ pub(super) fn close_on_exec(number: i32) {
     unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) };
 }
 
-/// Is `number` an open socket of this process?
+/// Whether `number` is an open socket of this process.
 pub(crate) fn is_socket(number: i32) -> bool {
     std::fs::read_link(format!("/proc/self/fd/{number}"))
         .is_ok_and(|target| target.as_os_str().as_bytes().starts_with(b"socket:"))
 }
 
-/// The file at `path`, emptied, to add to; it is made if it is not there. Closed on exec.
+/// Opens the file at `path` for appending, truncated; creates it if absent. Closed on exec.
 ///
-/// Neither this nor writing ever waits: a FIFO that nobody reads is an error.
+/// Neither opening nor writing ever waits: a FIFO without a reader is an error.
 pub fn append_to_new(path: &Path) -> io::Result<File> {
     let flags = OFlag::O_APPEND | OFlag::O_TRUNC | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
     File::options().write(true).create(true).custom_flags(flags.bits()).open(path)
 }
 
-/// Opens the regular file behind `fd` once more, at the same place; `None` if it is none, or the
-/// system does not allow it.
+/// Opens the regular file behind `fd` again, at the same position; `None` if `fd` is no regular
+/// file, or the system does not allow it.
 pub fn reopen_for_reading(fd: impl AsFd) -> Option<File> {
     let mut file = File::from(fd.as_fd().try_clone_to_owned().ok()?);
     if !file.metadata().ok()?.is_file() {
@@ -127,18 +127,18 @@ pub fn reopen_for_reading(fd: impl AsFd) -> Option<File> {
     Some(again)
 }
 
-/// Will the call that failed so work later?
+/// Whether the failed call may succeed later.
 pub fn is_transient(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
-/// Closes `fd`, and says what only comes out then, such as a full disk behind a network.
+/// Closes `fd` and returns errors that appear only then, such as a full remote disk.
 pub fn close(fd: impl Into<OwnedFd>) -> io::Result<()> {
     Ok(nix::unistd::close(fd.into())?)
 }
 
-/// Waits until the reader of the pipe or stream socket `fd` has taken all that was written to it, at
-/// most for so long. At once for anything else, such as a file or a terminal.
+/// Waits until the reader of the pipe or stream socket `fd` has taken all written bytes, for at
+/// most `at_most`. Returns at once for any other descriptor, such as a file or a terminal.
 pub fn wait_until_read(fd: impl AsFd, at_most: Duration) {
     let end = Instant::now() + at_most;
     while unread(fd.as_fd()) > 0 && Instant::now() < end {
@@ -155,14 +155,14 @@ fn unread(fd: BorrowedFd<'_>) -> i32 {
         _ => return 0,
     };
     let mut bytes = 0;
-    // SAFETY: both questions write one integer, here; where they are not understood, nothing.
+    // SAFETY: both requests write one integer, `bytes`; an unsupported request writes nothing.
     unsafe { libc::ioctl(fd.as_raw_fd(), question, &raw mut bytes) };
     bytes
 }
 
 /// Makes reads and writes of `fd` return instead of waiting.
 ///
-/// Only for descriptors of which no other process has the other copy of this end.
+/// Only for descriptors whose end no other process has a copy of.
 pub fn set_nonblocking(fd: &OwnedFd) -> io::Result<()> {
     fcntl(fd, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
     Ok(())

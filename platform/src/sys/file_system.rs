@@ -1,23 +1,23 @@
-//! How much room a file system has.
+//! Total and free space of a file system.
 
 use std::io;
 use std::path::Path;
 
 use nix::sys::statvfs::statvfs;
 
-/// The room of a file system.
+/// Space of a file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Space {
-    /// With what is taken.
+    /// Used space included.
     pub total_bytes: u64,
-    /// What an ordinary user can still take.
+    /// Space available to an ordinary user.
     pub free_bytes: u64,
 }
 
-/// The room of the file system that `path` is in.
+/// The space of the file system that contains `path`.
 ///
 /// # Errors
-/// What statvfs(3) says, e.g. if nothing is there.
+/// The error of statvfs(3), e.g. if `path` does not exist.
 pub fn space(path: &Path) -> io::Result<Space> {
     let found = statvfs(path)?;
     let block_bytes = found.fragment_size();

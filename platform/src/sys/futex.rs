@@ -1,4 +1,4 @@
-//! Sleeping on a word of memory until another thread or process changes it (futex(2)).
+//! Sleeps on a word of memory until another thread or process changes it (futex(2)).
 //!
 //! The words may lie in memory shared between processes, so the process-private form is not used.
 #![allow(unsafe_code)]
@@ -9,21 +9,21 @@ use std::time::Duration;
 
 /// Sleeps while `word` holds `expected`, until a [`wake`], a signal or the end of `timeout`.
 ///
-/// Returns at once if the word holds something else. It may also return for no reason: look again.
+/// Returns at once if the word holds another value. Spurious returns occur: check the word again.
 pub fn wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) {
     let timeout = timeout.map(|timeout| libc::timespec {
         tv_sec: timeout.as_secs().try_into().unwrap_or(libc::time_t::MAX),
         tv_nsec: timeout.subsec_nanos().into(),
     });
     let timeout = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
-    // SAFETY: `word` is a live, aligned word for the whole call; `timeout` is null or points to
-    // the value above. The kernel only reads both. Every error means: look again.
+    // SAFETY: `word` is a live, aligned word for the whole call; `timeout` is null or points to the
+    // value above. The kernel only reads both. After any error the caller checks the word again.
     unsafe {
         libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, expected, timeout);
     }
 }
 
-/// Wakes everybody who sleeps on `word`, and returns how many that were.
+/// Wakes all sleepers on `word` and returns their number.
 pub fn wake(word: &AtomicU32) -> usize {
     // SAFETY: FUTEX_WAKE uses the address only as a name.
     let woken =

@@ -1,11 +1,11 @@
-//! The name of this host, and which other names mean it.
+//! The name of this host and its aliases.
 
 use std::net::{IpAddr, ToSocketAddrs};
 
 use nix::ifaddrs::getifaddrs;
 use nix::unistd::gethostname;
 
-/// What the host calls itself; never looked up anywhere.
+/// The host's own name; no name server is asked.
 pub fn name() -> String {
     match gethostname() {
         Ok(name) => name.to_string_lossy().into_owned(),
@@ -13,7 +13,7 @@ pub fn name() -> String {
     }
 }
 
-/// Does `name` mean this host? Asks a name server only for a name that is not known here.
+/// Whether `name` means this host. Asks a name server only for a name that is not known locally.
 pub fn is_this_host(name: &str) -> bool {
     let own = name_and_label(&self::name());
     let asked = name_and_label(name);
@@ -39,7 +39,7 @@ fn name_and_label(name: &str) -> (String, String) {
     (name, label)
 }
 
-/// Is `address` one of an interface of this host?
+/// Whether `address` belongs to an interface of this host.
 fn is_own(address: IpAddr) -> bool {
     if address.is_loopback() {
         return true;

@@ -1,4 +1,4 @@
-//! One side of a pair of memory fences, so that the other side costs nothing (membarrier(2)).
+//! Asymmetric memory fences, in which one side costs nothing (membarrier(2)).
 //!
 //! `store A; membarrier(); load B` in one process pairs with `store B; compiler fence; load A` in
 //! every process that has [`register`]ed, as if both had a full fence: at least one sees the
@@ -10,7 +10,7 @@ const REGISTER_GLOBAL_EXPEDITED: i32 = 1 << 2;
 const PRIVATE_EXPEDITED: i32 = 1 << 3;
 const REGISTER_PRIVATE_EXPEDITED: i32 = 1 << 4;
 
-/// Makes every [`barrier`] of the machine reach the threads of this process from now on.
+/// Registers this process: every [`barrier`] of the machine reaches its threads from now on.
 ///
 /// False if the system has no such call or forbids it.
 pub fn register() -> bool {
@@ -27,8 +27,8 @@ pub fn register_threads() -> bool {
     call(REGISTER_PRIVATE_EXPEDITED)
 }
 
-/// A full fence here and in every thread of this process; false if that failed. It is cheap where
-/// there is only one.
+/// A full fence here and in every thread of this process; false if that failed. The call is cheap
+/// in a process with one thread.
 pub fn barrier_of_threads() -> bool {
     call(PRIVATE_EXPEDITED)
 }

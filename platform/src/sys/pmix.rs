@@ -1,8 +1,8 @@
-//! PMIx: the client library of launchers such as `prterun`, loaded while the program runs.
+//! PMIx: the client library of launchers such as `prterun`, loaded at run time.
 //!
-//! What a client and its server say to each other is private to libpmix, so this is the one
-//! protocol that cannot be spoken without somebody else's library. It is looked for when it is
-//! needed and never unloaded, because it has threads. Only the calls of a wire-up are here.
+//! The protocol between a PMIx client and its server is private to libpmix, so this protocol alone
+//! needs a foreign library. The library is loaded on demand and never unloaded, because it has
+//! threads. Only the calls of a wire-up are here.
 //!
 //! Source: the PMIx standard 4.1 and `pmix_common.h` of OpenPMIx 3 to 5, which lay out these
 //! structures alike.
@@ -14,7 +14,7 @@ use std::fmt;
 use std::path::Path;
 use std::ptr;
 
-/// The rank that stands for the job as a whole.
+/// Rank number that stands for the whole job.
 pub(crate) const JOB: u32 = u32::MAX - 1;
 
 /// `PMIX_ERR_UNREACH`: no server.
@@ -22,26 +22,26 @@ pub(crate) const UNREACHABLE: PmixStatus = PmixStatus(-25);
 /// `PMIX_ERR_NOT_FOUND`.
 pub(crate) const NOT_FOUND: PmixStatus = PmixStatus(-46);
 
-/// What is not `PMIX_SUCCESS`.
+/// Error status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PmixStatus(pub(crate) i32);
 
-/// What a key may stand for.
+/// Value of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PmixValue {
     /// A text.
     Text(String),
-    /// A number that is not negative.
+    /// A nonnegative number.
     Number(u64),
-    /// Something of this type of PMIx that is of no use here.
+    /// A value of this PMIx type, which is not used here.
     Other(u16),
 }
 
-/// Who a process is: the name of its job and its number there.
+/// Identity of a process: the name of its job and its rank there.
 #[derive(Clone, Copy)]
 pub(crate) struct PmixIdentity(RawProcess);
 
-/// The library, loaded.
+/// The loaded library.
 pub(crate) struct PmixLibrary {
     functions: PmixFunctions,
 }
@@ -115,9 +115,9 @@ mod kind {
 
 /// `PMIX_GLOBAL`: for all processes, wherever they are.
 const GLOBAL: u8 = 3;
-/// `PMIX_OPERATION_SUCCEEDED`: done at once, which is success too.
+/// `PMIX_OPERATION_SUCCEEDED`: completed at once, which is success too.
 const DONE_AT_ONCE: i32 = -157;
-/// `PMIX_ERR_BAD_PARAM`: for what cannot be passed on as a C string.
+/// `PMIX_ERR_BAD_PARAM`: for text that cannot be passed on as a C string.
 const BAD_PARAMETER: PmixStatus = PmixStatus(-27);
 
 const _: () = assert!(size_of::<RawProcess>() == 260);
@@ -125,20 +125,20 @@ const _: () = assert!(size_of::<RawValue>() == 32);
 const _: () = assert!(size_of::<RawInfo>() == 552 && std::mem::offset_of!(RawInfo, value) == 520);
 
 impl PmixLibrary {
-    /// Loads the library from `path`; a plain file name is looked up as the loader does.
+    /// Loads the library from `path`; a plain file name is looked up by the loader's rules.
     ///
     /// # Errors
-    /// In words of the loader, when there is none or it lacks a function.
+    /// The loader's message, when there is no such library or it lacks a function.
     pub(crate) fn open(path: &Path) -> Result<Self, String> {
-        // SAFETY: loading runs what the library does when it starts. The path is the user's
-        // setting, a file that the launcher itself has mapped, or found by the loader: whoever
-        // could put something else there could preload it as well.
+        // SAFETY: loading runs the library's initializers. The path is the user's setting, a file
+        // that the launcher itself has mapped, or found by the loader: a user able to put another
+        // file there could preload it as well.
         let library = unsafe { libloading::Library::new(path) };
         let library = library.map_err(|error| loader_message(&error))?;
-        // SAFETY: the signatures are those that the PMIx standard gives these names.
+        // SAFETY: the signatures are those of the PMIx standard for these names.
         let calls =
             unsafe { PmixFunctions::of(&library) }.map_err(|error| loader_message(&error))?;
-        // Never closed, so that the functions stay where they are.
+        // Never closed, so that the functions stay mapped.
         std::mem::forget(library);
         Ok(Self { functions: calls })
     }
@@ -149,7 +149,7 @@ impl PmixLibrary {
     /// [`UNREACHABLE`] without a server.
     pub(crate) fn init(&self) -> Result<PmixIdentity, PmixStatus> {
         let mut me = RawProcess { namespace: [0; 256], rank: 0 };
-        // SAFETY: `me` is a valid place for the answer; no information is passed.
+        // SAFETY: `me` is a valid place for the answer; no attributes are passed.
         check_status(unsafe { (self.functions.init)(&raw mut me, ptr::null_mut(), 0) })?;
         Ok(PmixIdentity(me))
     }
@@ -159,15 +159,16 @@ impl PmixLibrary {
     /// # Errors
     /// When the server does not answer.
     pub(crate) fn finalize(&self) -> Result<(), PmixStatus> {
-        // SAFETY: no information is passed.
+        // SAFETY: no attributes are passed.
         check_status(unsafe { (self.functions.finalize)(ptr::null(), 0) })
     }
 
-    /// The value of `key` that `rank` of the job of `me` published, or that the server knows of it.
+    /// The value of `key` that `rank` of the job of `me` published, or that the server provides for
+    /// that rank.
     ///
     /// # Errors
-    /// [`NOT_FOUND`] or another status, depending on the server, when there is none: the server
-    /// is asked but nobody is waited for.
+    /// [`NOT_FOUND`] or another status, depending on the server, when there is no value: the server
+    /// is asked, but does not wait for other ranks.
     pub(crate) fn get(
         &self, me: &PmixIdentity, rank: u32, key: &str,
     ) -> Result<PmixValue, PmixStatus> {
@@ -175,7 +176,7 @@ impl PmixLibrary {
         let whose = RawProcess { rank, ..me.0 };
         let at_once = flag("pmix.immediate");
         let mut value = ptr::null_mut();
-        // SAFETY: all pointers are valid for the call, and there is one information.
+        // SAFETY: all pointers are valid for the call, and one attribute is passed.
         check_status(unsafe {
             (self.functions.get)(
                 &raw const whose,
@@ -188,11 +189,12 @@ impl PmixLibrary {
         if value.is_null() {
             return Err(NOT_FOUND);
         }
-        // SAFETY: after success this is a value that the library allocated and gave to us.
+        // SAFETY: after success the library has allocated this value and transferred its ownership.
         Ok(unsafe { take_value(value) })
     }
 
-    /// Publishes a text; others see it after [`PmixLibrary::commit`] and [`PmixLibrary::fence`].
+    /// Publishes a text; visible to others after [`PmixLibrary::commit`] and
+    /// [`PmixLibrary::fence`].
     ///
     /// # Errors
     /// When the library refuses the key.
@@ -204,7 +206,7 @@ impl PmixLibrary {
         check_status(unsafe { (self.functions.put)(GLOBAL, key.as_ptr(), &raw mut value) })
     }
 
-    /// Hands what has been put to the server.
+    /// Sends the published values to the server.
     ///
     /// # Errors
     /// When the server does not answer.
@@ -213,13 +215,14 @@ impl PmixLibrary {
         check_status(unsafe { (self.functions.commit)() })
     }
 
-    /// Waits until all processes of the job are here, and collects what they committed.
+    /// Waits until all processes of the job are in the fence, and collects their committed values.
     ///
     /// # Errors
-    /// When the server does not answer, or a process of the job has ended.
+    /// When the server does not answer, or a process of the job has exited.
     pub(crate) fn fence(&self) -> Result<(), PmixStatus> {
         let collect = flag("pmix.collect");
-        // SAFETY: no processes mean all of the job; there is one information, valid for the call.
+        // SAFETY: an empty process list means the whole job; one attribute is passed, valid for the
+        // call.
         check_status(unsafe { (self.functions.fence)(ptr::null(), 0, &raw const collect, 1) })
     }
 
@@ -229,13 +232,13 @@ impl PmixLibrary {
     /// When the server does not answer.
     pub(crate) fn abort(&self, code: i32, message: &str) -> Result<(), PmixStatus> {
         let message = text(message)?;
-        // SAFETY: the text is valid for the call; no processes mean all of the job.
+        // SAFETY: the text is valid for the call; an empty process list means the whole job.
         check_status(unsafe { (self.functions.abort)(code, message.as_ptr(), ptr::null_mut(), 0) })
     }
 
-    /// A status in the words of the library.
+    /// The library's text for a status.
     pub(crate) fn explain(&self, status: PmixStatus) -> String {
-        // SAFETY: any number may be asked for.
+        // SAFETY: every number is a valid argument.
         let words = unsafe { (self.functions.error_text)(status.0) };
         if words.is_null() {
             return status.to_string();
@@ -254,9 +257,9 @@ impl fmt::Debug for PmixLibrary {
 
 impl PmixFunctions {
     /// # Safety
-    /// The library is a libpmix, so that its functions have the signatures above.
+    /// `library` is a libpmix, so that its functions have the signatures above.
     unsafe fn of(library: &libloading::Library) -> Result<Self, libloading::Error> {
-        // SAFETY: the caller's promise, for each of them.
+        // SAFETY: the caller's promise, for each function.
         let calls = unsafe {
             Self {
                 init: *library.get(b"PMIx_Init\0")?,
@@ -274,12 +277,10 @@ impl PmixFunctions {
 }
 
 impl PmixIdentity {
-    /// The number of the process in its job.
     pub(crate) fn rank(&self) -> u32 {
         self.0.rank
     }
 
-    /// The name of the job.
     pub(crate) fn job_name(&self) -> String {
         let name = CStr::from_bytes_until_nul(&self.0.namespace).unwrap_or_default();
         name.to_string_lossy().into_owned()
@@ -298,7 +299,7 @@ impl fmt::Display for PmixStatus {
     }
 }
 
-/// What the loader said, which the error keeps as its source.
+/// The loader's message, which the error keeps as its source.
 fn loader_message(error: &libloading::Error) -> String {
     error.source().map_or_else(|| error.to_string(), ToString::to_string)
 }
@@ -314,7 +315,7 @@ fn text(text: &str) -> Result<CString, PmixStatus> {
     CString::new(text).map_err(|_| BAD_PARAMETER)
 }
 
-/// The information that `name` is so.
+/// The attribute `name`, set to true.
 fn flag(name: &str) -> RawInfo {
     let mut key = [0; 512];
     key[..name.len()].copy_from_slice(name.as_bytes());
@@ -323,13 +324,14 @@ fn flag(name: &str) -> RawInfo {
     RawInfo { key, directives: 0, value: RawValue { kind: kind::BOOL, data } }
 }
 
-/// What `value` says; it is freed.
+/// Converts `value` and frees it.
 ///
 /// # Safety
-/// `value` came from `PMIx_Get`, and nobody else uses it.
+/// `value` came from `PMIx_Get` and has no other user.
 unsafe fn take_value(value: *mut RawValue) -> PmixValue {
-    // SAFETY: the caller's promise; the member read is the one that the type says is there. The
-    // library's own macros free a value and its text with free(3) as well; what else a value of
+    // SAFETY: the caller's promise; the type selects the member read. The library's own macros free
+    // a value and its text with free(3) as well. Memory that a value of another type owns is
+    // leaked, a few bytes at the start of a program.
     // another type owns is left alone, a few bytes at the start of a program.
     unsafe {
         let data = &(*value).data;
@@ -366,7 +368,7 @@ mod tests {
     #[test]
     fn values_are_read_by_their_type() {
         let allocated = |kind, data| {
-            // SAFETY: room for one value, initialized before it is used, freed by `take_value`.
+            // SAFETY: allocates one value, initialized before it is used, freed by `take_value`.
             unsafe {
                 let value = libc::malloc(size_of::<RawValue>()).cast::<RawValue>();
                 value.write(RawValue { kind, data });

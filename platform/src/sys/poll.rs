@@ -1,4 +1,4 @@
-//! Waiting for several descriptors at once.
+//! Waits for several descriptors at once.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-/// The descriptors of one wait, each with a token of the caller.
+/// The descriptors of one wait, each with a token chosen by the caller.
 #[derive(Debug)]
 pub struct PollSet<'fd, Token> {
     entries: Vec<PollFd<'fd>>,
@@ -33,12 +33,13 @@ impl<'fd, Token: Copy> PollSet<'fd, Token> {
         self.tokens.push(token);
     }
 
-    /// Waits for at most `timeout` (`None`: without end); the tokens of what is ready.
+    /// Waits for at most `timeout` (`None`: no limit) and returns the tokens of the ready
+    /// descriptors.
     ///
-    /// An interruption counts as a wait that ended with nothing.
+    /// An interruption counts as a wait in which no descriptor became ready.
     ///
     /// # Errors
-    /// That of the system, when it has no memory or there are too many descriptors.
+    /// The system's error, when it has no memory or there are too many descriptors.
     pub fn wait(&mut self, timeout: Option<Duration>) -> io::Result<Vec<Token>> {
         match poll(&mut self.entries, milliseconds(timeout)) {
             Ok(_) | Err(Errno::EINTR) => {}

@@ -1,9 +1,8 @@
-//! Processes: starting, watching, signalling and collecting them.
+//! Processes: start, watch, signal and collect.
 //!
-//! Whoever calls [`spawn`] must do so from the thread that lives as long as the process: the
-//! kernel ends a child when the *thread* that made it ends (`PR_SET_PDEATHSIG`), which is how no
-//! rank outlives the launcher. Process ids are plain numbers; one is valid until [`reap`]
-//! returned it.
+//! Call [`spawn`] from a thread that lives as long as the process: the kernel ends a child when the
+//! *thread* that made it exits (`PR_SET_PDEATHSIG`), so that no rank outlives the launcher. Process
+//! ids are plain numbers; an id is valid until [`reap`] returned it.
 
 #![allow(unsafe_code)]
 
@@ -26,7 +25,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, Signal};
 use nix::unistd::{ForkResult, Pid, fork, getpgrp, getpid, getppid, setpgid, tcgetpgrp};
 
-/// The limits of descriptors and of processes, as errors of the system.
+/// Errors of the system for exhausted descriptors and processes.
 pub use libc::{EAGAIN as TRY_AGAIN, EMFILE as TOO_MANY_FILES};
 
 /// How a process ended.
@@ -39,7 +38,7 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// The code a shell would give: the exit code, or 128 and the signal's number.
+    /// The code that a shell would return: the exit code, or 128 plus the signal's number.
     pub fn code(self) -> i32 {
         match self {
             Self::Code(code) => code,
@@ -57,10 +56,10 @@ impl Exit {
     }
 }
 
-/// What [`reap`] found.
+/// Result of [`reap`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reap {
-    /// This child ended; its number may be used again by the system.
+    /// This child has exited; the system may use its number again.
     Ended(u32, Exit),
     /// There are children, and all of them run.
     Running,
@@ -77,24 +76,24 @@ pub struct ChildProgram<'a> {
     pub arguments: &'a [OsString],
     /// The whole environment.
     pub environment: &'a [(OsString, OsString)],
-    /// Where it starts; `None` means here.
+    /// Its working directory; `None` means the current one.
     pub directory: Option<&'a Path>,
     /// Standard input, output and error.
     pub streams: [OwnedFd; 3],
-    /// Further descriptors that it keeps under the numbers they have here.
+    /// Further descriptors to inherit, under the same numbers.
     pub inherited: &'a [BorrowedFd<'a>],
     /// The limit of open files to restore (see [`raise_file_limit`]).
     pub file_limit: Option<u64>,
-    /// The processors that it may run on; `None` means those that the calling thread may use.
+    /// The processors on which it may run; `None` means those of the calling thread.
     pub processors: Option<&'a [usize]>,
 }
 
-/// Starts `program` in a process group of its own, with no signal blocked; it ends when the calling
-/// thread does.
+/// Starts `program` in a process group of its own, with no signal blocked; the program ends when
+/// the calling thread exits.
 ///
 /// # Errors
-/// That of the system when the program cannot be started (`NotFound`, `PermissionDenied`, ...);
-/// `InvalidInput`, with their numbers, when it cannot be bound to the processors.
+/// The system's error when the program cannot be started (`NotFound`, `PermissionDenied`, ...);
+/// `InvalidInput`, with the processors' numbers, when it cannot be bound to them.
 pub fn spawn(program: ChildProgram<'_>) -> io::Result<u32> {
     let [input, output, error] = program.streams;
     let mut command = Command::new(program.name);
@@ -111,7 +110,7 @@ pub fn spawn(program: ChildProgram<'_>) -> io::Result<u32> {
     let bound = program.processors.map(cpu_set).transpose().map_err(|_| unbindable())?;
     // SAFETY: the closure runs between fork and exec of a process that may have threads. It only
     // makes system calls (prctl, sigprocmask, getppid, fcntl, setrlimit, sched_setaffinity); it
-    // neither allocates nor locks: what it needs was made above.
+    // neither allocates nor locks: its data was made above.
     unsafe { command.pre_exec(move || prepare(parent, &inherited, file_limit, bound.as_ref())) };
     match command.spawn() {
         Ok(child) => Ok(child.id()),
@@ -120,8 +119,8 @@ pub fn spawn(program: ChildProgram<'_>) -> io::Result<u32> {
     }
 }
 
-/// What a child says that could not be bound. Only a number comes from there to its parent, and
-/// the system's own end below this one.
+/// Error number of a child that could not be bound. A child can report only a number to its parent,
+/// and the system's own numbers are below this one.
 const UNBINDABLE: i32 = 4096;
 
 fn unbindable(processors: &[usize]) -> io::Error {
@@ -130,7 +129,7 @@ fn unbindable(processors: &[usize]) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, why)
 }
 
-/// What a child does before its program starts.
+/// Prepares a child before its program starts.
 fn prepare(
     parent: Pid, inherited: &[RawFd], file_limit: Option<u64>, bound: Option<&CpuSet>,
 ) -> io::Result<()> {
@@ -140,10 +139,10 @@ fn prepare(
         return Err(io::Error::from_raw_os_error(UNBINDABLE));
     }
     prctl::set_pdeathsig(Signal::SIGKILL)?;
-    // The launcher's blocked signals (see `signals`) are not the program's.
+    // The program does not inherit the launcher's blocked signals (see `signals`).
     SigSet::empty().thread_set_mask()?;
     if getppid() != parent {
-        // The parent died before the line above.
+        // The parent exited before the line above.
         return Err(io::Error::from_raw_os_error(libc::ESRCH));
     }
     for fd in inherited {
@@ -159,34 +158,36 @@ fn prepare(
     Ok(())
 }
 
-/// How many files this process may have open, and how far it may raise that.
+/// The limit of open files of this process, and its maximum.
 ///
 /// # Errors
-/// What getrlimit(2) says.
+/// The error of getrlimit(2).
 pub fn file_limit() -> io::Result<(u64, u64)> {
     Ok(getrlimit(Resource::RLIMIT_NOFILE)?)
 }
 
-/// Raises the limit of open files as far as allowed; the old one, for the children, if it changed.
+/// Raises the limit of open files as far as allowed. Returns the old limit, for the children, if it
+/// changed.
 pub fn raise_file_limit() -> Option<u64> {
     let (soft, hard) = file_limit().ok()?;
     (soft < hard && setrlimit(Resource::RLIMIT_NOFILE, hard, hard).is_ok()).then_some(soft)
 }
 
-/// Which side of [`fork_single_threaded`] this is.
+/// The side of [`fork_single_threaded`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The process that was there before; the child has this number.
+    /// The original process; the child has this number.
     Parent(u32),
     /// The new process.
     Child,
 }
 
-/// Splits this process in two.
+/// Forks this process.
 ///
 /// # Errors
 /// `WouldBlock` or `OutOfMemory` when the system has no room; `Unsupported` when this process has
-/// more than one thread, because the child would have the locks of threads that it has not.
+/// more than one thread, because the child would have locks held by threads that do not exist
+/// there.
 pub fn fork_single_threaded() -> io::Result<Side> {
     if fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() != 1) {
         return Err(io::Error::new(io::ErrorKind::Unsupported, "a process with threads forks"));
@@ -198,7 +199,7 @@ pub fn fork_single_threaded() -> io::Result<Side> {
     }
 }
 
-/// Collects one ended child, its own or adopted, without waiting.
+/// Collects one exited child, its own or adopted, without waiting.
 pub fn reap() -> Reap {
     let mut status = 0;
     loop {
@@ -206,7 +207,7 @@ pub fn reap() -> Reap {
         let pid = unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) };
         match pid {
             0 => return Reap::Running,
-            // A thread that was too late for whoever wanted to look at it (`trace`): it goes on.
+            // A thread that stopped after `trace` gave up on it: it continues.
             1.. if libc::WIFSTOPPED(status) => trace::detach(pid),
             1.. => return Reap::Ended(pid as u32, Exit::from_status(status)),
             _ if io::Error::last_os_error().raw_os_error() == Some(libc::EINTR) => {}
@@ -215,7 +216,7 @@ pub fn reap() -> Reap {
     }
 }
 
-/// From now on orphans below this process become its children.
+/// Makes orphaned descendants children of this process from now on.
 pub fn adopt_orphans() -> io::Result<()> {
     Ok(prctl::set_child_subreaper(true)?)
 }
@@ -225,7 +226,7 @@ pub fn leave_group() -> io::Result<()> {
     Ok(setpgid(Pid::from_raw(0), Pid::from_raw(0))?)
 }
 
-/// Does this process' group own the terminal `terminal`?
+/// Whether the process group of this process owns the terminal `terminal`.
 pub fn in_foreground(terminal: BorrowedFd<'_>) -> bool {
     tcgetpgrp(terminal).is_ok_and(|group| group == getpgrp())
 }
@@ -235,13 +236,13 @@ pub fn own_pid() -> u32 {
     getpid().as_raw() as u32
 }
 
-/// A number for the process namespace of this process: in another one its number means nothing.
-/// 0 if the system does not tell.
+/// An identifier of this process's pid namespace: process ids are valid only within it. 0 if the
+/// system does not report one.
 pub fn namespace() -> u64 {
     fs::metadata("/proc/self/ns/pid").map_or(0, |place| place.ino())
 }
 
-/// Whether the process `pid` of this namespace has ended, also if nobody has collected it yet.
+/// Whether the process `pid` of this namespace has exited, even if not yet collected.
 pub fn has_ended(pid: u32) -> bool {
     // SAFETY: no signal is sent and no memory touched.
     let is_there = unsafe { libc::kill(pid as i32, 0) } == 0;
@@ -251,7 +252,7 @@ pub fn has_ended(pid: u32) -> bool {
     task_stat(pid).is_some_and(|vitals| vitals.state == TaskState::Ended)
 }
 
-/// How many threads this process has, but for those of this library, which have its name.
+/// Number of threads of this process, except this library's own, which have its name.
 pub fn threads() -> usize {
     let is_foreign = |task: &fs::DirEntry| {
         let name = fs::read(task.path().join("comm")).unwrap_or_default();
@@ -261,18 +262,18 @@ pub fn threads() -> usize {
     tasks.filter(is_foreign).count()
 }
 
-/// What the names of all threads of this library begin with.
+/// Prefix of the names of all threads of this library.
 pub const THREAD_NAME: &str = "suiro-";
 
-/// Sends `signal` to the process `pid`; one that is gone is no error.
+/// Sends `signal` to the process `pid`; an exited process is no error.
 pub fn signal_process(pid: u32, signal: i32) {
     // SAFETY: kill touches no memory of this process; a wrong number is only an error.
     unsafe { libc::kill(pid as i32, signal) };
 }
 
-/// Sends `signal` to the process group that `pid` leads; one that is gone is no error.
+/// Sends `signal` to the process group that `pid` leads; an exited group is no error.
 pub fn signal_group(pid: u32, signal: i32) {
-    // SAFETY: as above; the cast keeps a positive number, so this never means "everybody".
+    // SAFETY: as above; the cast keeps a positive number, so this never means "all processes".
     unsafe { libc::kill(-(pid as i32), signal) };
 }
 
@@ -286,11 +287,12 @@ pub fn open_pidfd(pid: u32) -> io::Result<OwnedFd> {
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the call above made this descriptor and nobody else has it.
+    // SAFETY: the call above made this descriptor, and it has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
 }
 
-/// How the process behind `open_pidfd` ended; `None` if the system cannot tell (before Linux 6.15).
+/// How the process behind `open_pidfd` ended; `None` if the system does not report it (before Linux
+/// 6.15).
 pub fn pidfd_exit(watch: BorrowedFd<'_>) -> Option<Exit> {
     const EXIT: u64 = 1 << 3;
     let mut info = PidfdInfo { mask: EXIT, ..PidfdInfo::default() };
@@ -310,25 +312,25 @@ struct PidfdInfo {
     exit_code: i32,
 }
 
-/// What a process is doing, as the kernel sees it.
+/// State of a process, as the kernel reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskState {
-    /// It runs or could run.
+    /// Runs or is ready to run.
     Running,
-    /// It waits, and a signal would wake it.
+    /// Waits; a signal would wake it.
     Sleeping,
-    /// It waits in the kernel, for a disk say, and no signal wakes it.
+    /// Waits in the kernel, for a disk for example; no signal wakes it.
     Uninterruptible,
     /// A signal stopped it.
     Stopped,
     /// A debugger holds it.
     Traced,
-    /// It has ended.
+    /// It has exited.
     Ended,
 }
 
 impl TaskState {
-    /// What to say of such a process.
+    /// Description of a process in this state, for messages.
     pub fn describe(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -341,16 +343,16 @@ impl TaskState {
     }
 }
 
-/// What the kernel says of a process.
+/// The kernel's statistics of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskStat {
     /// What it is doing now.
     pub state: TaskState,
-    /// How long its threads have had a processor.
+    /// Processor time used by its threads.
     pub processor_time: Duration,
 }
 
-/// What the kernel says of the process `pid`, if there is one.
+/// The kernel's statistics of the process `pid`, if it exists.
 pub fn task_stat(pid: u32) -> Option<TaskStat> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // SAFETY: sysconf takes an integer and touches no memory.
@@ -375,7 +377,7 @@ fn parse_task_stat(stat: &str, ticks_a_second: u64) -> Option<TaskStat> {
     Some(TaskStat { state, processor_time })
 }
 
-/// All processes below this one, found in /proc; zombies left out.
+/// All descendants of this process, found in /proc, except zombies.
 pub fn descendants() -> Vec<u32> {
     let mut parents = Vec::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -389,13 +391,13 @@ pub fn descendants() -> Vec<u32> {
     below(own_pid(), &parents)
 }
 
-/// The parent of `pid`, unless that has ended.
+/// The parent of `pid`, unless `pid` has exited.
 pub(crate) fn parent_of(pid: u32) -> Option<u32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     parse_stat(&stat)
 }
 
-/// The parent in a line of /proc/PID/stat; `None` for a zombie. The name may hold anything.
+/// The parent in a line of /proc/PID/stat; `None` for a zombie. The name may contain any byte.
 fn parse_stat(stat: &str) -> Option<u32> {
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
     match fields.next()? {
@@ -404,7 +406,7 @@ fn parse_stat(stat: &str) -> Option<u32> {
     }
 }
 
-/// Every process whose line of parents reaches `root`.
+/// All processes with `root` among their ancestors.
 fn below(root: u32, parents: &[(u32, u32)]) -> Vec<u32> {
     let mut found = vec![root];
     let mut next = 0;

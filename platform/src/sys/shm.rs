@@ -1,7 +1,7 @@
 //! Memory shared between processes: unnamed files (memfd) and their mappings.
 //!
-//! There is never a name in a file system, so the size and the very existence of `/dev/shm` do not
-//! matter, and nothing is left behind. Pages that nobody has touched take no memory.
+//! The files have no name in a file system: the size and existence of `/dev/shm` do not matter, and
+//! nothing is left behind. Untouched pages take no memory.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -19,27 +19,27 @@ use nix::unistd::ftruncate;
 use super::descriptor;
 use crate::base::{ErrorClass, Result};
 
-/// A new, empty segment: give it to the other processes by inheritance or with [`open_of`].
+/// A new, empty segment; other processes get it by inheritance or with [`open_of`].
 ///
 /// # Errors
-/// What memfd_create(2) says.
+/// The error of memfd_create(2).
 pub fn create() -> io::Result<OwnedFd> {
     Ok(memfd_create("suiro-segment", MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING)?)
 }
 
-/// Opens descriptor `number` of the process `pid`, a segment that it has [`create`]d.
+/// Opens descriptor `number` of the process `pid`, a segment from [`create`].
 ///
-/// The kernel allows that to processes of the same user in the same process namespace.
+/// The kernel allows this to processes of the same user in the same process namespace.
 ///
 /// # Errors
-/// What open(2) says of `/proc/<pid>/fd/<number>`.
+/// The error of open(2) for `/proc/<pid>/fd/<number>`.
 pub fn open_of(pid: u32, number: i32) -> io::Result<OwnedFd> {
     let path = PathBuf::from(format!("/proc/{pid}/fd/{number}"));
     Ok(OpenOptions::new().read(true).write(true).open(path)?.into())
 }
 
-/// Makes `segment` `bytes` long and maps all of it. Every process that shares it does this with
-/// the same number, in any order.
+/// Makes `segment` `bytes` long and maps all of it. Every process that shares the segment does this
+/// with the same number, in any order.
 ///
 /// # Errors
 /// `NoMem` if the file cannot grow to that size or there is no address space for it; `Arg` if it
@@ -52,8 +52,8 @@ pub fn map(segment: OwnedFd, bytes: usize) -> Result<MmapRaw> {
     })
 }
 
-/// Makes the pages of `range` present, at once and not one by one when each is first used. What
-/// the system refuses is left to that.
+/// Makes the pages of `range` present at once, instead of one by one at first use. Pages that the
+/// system refuses are left to their first use.
 pub fn make_present(memory: &MmapRaw, range: Range<usize>) {
     let _ = memory.advise_range(Advice::PopulateWrite, range.start, range.len());
 }

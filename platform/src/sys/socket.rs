@@ -1,6 +1,6 @@
 //! Stream sockets between a launcher and its ranks.
 //!
-//! Sends never raise SIGPIPE: a library must not end its program because the launcher went.
+//! Sends never raise SIGPIPE: a library must not end its program because the launcher exited.
 
 use std::io::{self, IoSliceMut};
 use std::net::TcpStream;
@@ -18,12 +18,12 @@ use super::descriptor;
 #[derive(Debug)]
 pub struct SocketStream(OwnedFd);
 
-/// What one receive brought.
+/// Result of one receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
-    /// How many bytes; 0 means that the other side closed.
+    /// Number of bytes; 0 means that the other side closed.
     pub len_bytes: usize,
-    /// The process that sent them, when the stream asks for that and the system knows.
+    /// The process that sent the bytes, if the stream requested it and the system reports it.
     pub sender: Option<u32>,
 }
 
@@ -53,12 +53,12 @@ impl SocketStream {
         Ok(Self(stream.into()))
     }
 
-    /// Asks the system to say with each receive which process sent it.
+    /// Requests the number of the sending process with each receive.
     pub fn name_senders(&self) -> io::Result<()> {
         Ok(setsockopt(&self.0, sockopt::PassCred, &true)?)
     }
 
-    /// Sends all of `bytes`, waiting as long as it takes.
+    /// Sends all of `bytes`, without a time limit.
     pub fn send_all(&self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             match send(self.0.as_raw_fd(), bytes, MsgFlags::MSG_NOSIGNAL) {
@@ -70,7 +70,7 @@ impl SocketStream {
         Ok(())
     }
 
-    /// Sends what fits now; the number of bytes taken.
+    /// Sends the bytes that fit now, and returns their number.
     ///
     /// # Errors
     /// `WouldBlock` when nothing fits.
@@ -79,7 +79,7 @@ impl SocketStream {
         Ok(send(self.0.as_raw_fd(), bytes, flags)?)
     }
 
-    /// Receives what is there, waiting for at least one byte or the end.
+    /// Receives available bytes; waits for at least one byte or the end.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Received> {
         loop {
             match self.receive_with(buffer, MsgFlags::empty()) {
@@ -89,10 +89,10 @@ impl SocketStream {
         }
     }
 
-    /// Receives what is there.
+    /// Receives available bytes.
     ///
     /// # Errors
-    /// `WouldBlock` when nothing is.
+    /// `WouldBlock` when there are none.
     pub fn receive_now(&self, buffer: &mut [u8]) -> io::Result<Received> {
         self.receive_with(buffer, MsgFlags::MSG_DONTWAIT)
     }

@@ -1,13 +1,13 @@
-//! Which thread is running.
+//! The identity of the calling thread.
 #![allow(unsafe_code)]
 
-/// A number for the calling thread, which no other one has as long as it lives, and which is no
-/// small one. It costs about a nanosecond: there is no system call in it.
+/// A number for the calling thread, unique while the thread lives, and never a small number. The
+/// function costs about a nanosecond: it makes no system call.
 #[inline]
 pub fn current() -> usize {
-    // SAFETY: it cannot fail and takes nothing.
+    // SAFETY: the call cannot fail and takes no arguments.
     let thread = unsafe { libc::pthread_self() };
-    // An address, in all libraries of C that there are for Linux.
+    // The value is an address in all C libraries of Linux.
     thread as usize
 }
 

@@ -1,35 +1,35 @@
-//! Where the processors are that this process may use: which core, cache, NUMA node and package.
+//! Location of the processors that this process may use: core, cache, NUMA node and package.
 //!
-//! A *processor* is what the system numbers and schedules: a hardware thread. Objects are known by
-//! the processors in them, and only those count that this process may use: a package of which two
-//! cores may be used has two cores here. Numbers of objects are therefore those of this process,
-//! from 0, in the order of the machine; numbers of processors are the system's.
+//! A *processor* is the unit that the system numbers and schedules: a hardware thread. An object is
+//! known by its processors. Only processors that this process may use count: a package of which two
+//! cores may be used has two cores here. Object numbers are therefore local to this process, from
+//! 0, in the order of the machine; processor numbers are the system's.
 //!
 //! Source: Documentation/admin-guide/cputopology.rst and ABI/testing/sysfs-devices-system-cpu of
-//! Linux. A file that is not there costs only what it would have told: a processor without a list
-//! of its core's threads is a core, one without a package is in the only package, one without a
-//! NUMA node is in the first. A first or second level cache that is not shown is taken to be the
-//! core's own, one of the third level to be the package's.
+//! Linux. An absent file loses only its own information: a processor without a list of its core's
+//! threads is a core, one without a package is in the only package, one without a NUMA node is in
+//! the first. An absent first or second level cache is taken to be the core's own, an absent third
+//! level cache to be the package's.
 
 use std::io;
 use std::path::Path;
 
 use super::cpu;
 
-/// What a set of processors has in common, the widest first.
+/// Object that a set of processors has in common, the widest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HardwareLevel {
-    /// Everything that this process may use.
+    /// All processors that this process may use.
     Machine,
-    /// What is in one socket.
+    /// The processors of one socket.
     Package,
-    /// What is near the same memory.
+    /// The processors near the same memory.
     Numa,
-    /// Those that share a cache of the third level.
+    /// The processors that share a cache of the third level.
     L3,
-    /// Those that share a cache of the second level.
+    /// The processors that share a cache of the second level.
     L2,
-    /// Those that share a data cache of the first level.
+    /// The processors that share a data cache of the first level.
     L1,
     /// The hardware threads of one core.
     Core,
@@ -38,7 +38,7 @@ pub enum HardwareLevel {
 }
 
 impl HardwareLevel {
-    /// All of them, the widest first.
+    /// All levels, the widest first.
     pub const ALL: [Self; 8] = [
         Self::Machine,
         Self::Package,
@@ -50,7 +50,7 @@ impl HardwareLevel {
         Self::Thread,
     ];
 
-    /// What one object of this level is called.
+    /// Name of an object of this level.
     pub fn name(self) -> &'static str {
         match self {
             Self::Machine => "machine",
@@ -72,19 +72,18 @@ struct Processor {
     first: [usize; HardwareLevel::ALL.len()],
 }
 
-/// Where a set of processors is among the objects of one level.
+/// Location of a set of processors among the objects of one level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Residence {
     /// The system does not show such objects.
     Unknown,
     /// In more than one.
     Spread,
-    /// In this one alone. It is known by the smallest number of a processor in it, whoever may use
-    /// that: all processes of a host agree about it.
+    /// In this object alone. Its number is the smallest number of a processor in it, usable or not:
+    /// all processes of a host agree on it.
     In(usize),
 }
 
-/// Where the processors `allowed` are, by level.
 pub(crate) fn residences(
     allowed: &[usize], read: SysfsReader<'_>,
 ) -> [Residence; HardwareLevel::ALL.len()] {
@@ -102,9 +101,9 @@ pub(crate) fn residences(
     })
 }
 
-/// The narrowest object that has all of the processors `allowed`, of those between which speed
-/// differs most: a cache of the third level, a NUMA node, a package, the machine. Its number is
-/// that of its first processor, whoever asks, so processes can compare theirs.
+/// The narrowest of these objects that contains all processors `allowed`: a cache of the third
+/// level, a NUMA node, a package, the machine. Between these, speed differs most. The object's
+/// number is that of its first processor in every process, so processes can compare theirs.
 pub fn common_object(allowed: &[usize], read: SysfsReader<'_>) -> (HardwareLevel, usize) {
     let residences = residences(allowed, read);
     let levels = [HardwareLevel::L3, HardwareLevel::Numa, HardwareLevel::Package];
@@ -115,10 +114,10 @@ pub fn common_object(allowed: &[usize], read: SysfsReader<'_>) -> (HardwareLevel
     found.unwrap_or((HardwareLevel::Machine, 0))
 }
 
-/// Where the processors of the calling thread are, by level.
+/// Location of the processors of the calling thread, by level.
 ///
 /// # Errors
-/// When the system does not tell which processors may be used.
+/// When the system does not report which processors may be used.
 pub fn own_residences() -> io::Result<[Residence; HardwareLevel::ALL.len()]> {
     Ok(residences(&cpu::affinity()?, &|path| std::fs::read_to_string(path).ok()))
 }
@@ -129,19 +128,19 @@ pub struct CpuTopology {
     processors: Vec<Processor>,
 }
 
-/// The text of a file below /sys, if it is there.
+/// Reads a file below /sys, if it exists.
 pub(crate) type SysfsReader<'a> = &'a dyn Fn(&Path) -> Option<String>;
 
 impl CpuTopology {
-    /// That of the calling thread.
+    /// The topology of the calling thread.
     ///
     /// # Errors
-    /// When the system does not tell which processors may be used.
+    /// When the system does not report which processors may be used.
     pub fn here() -> io::Result<Self> {
         Ok(Self::read(&cpu::affinity()?, &|path| std::fs::read_to_string(path).ok()))
     }
 
-    /// That of the processors `allowed`.
+    /// The topology of the processors `allowed`.
     pub fn read(allowed: &[usize], read: SysfsReader<'_>) -> Self {
         let nodes = numa_nodes(read);
         let keys: Vec<_> =
@@ -171,7 +170,7 @@ impl CpuTopology {
         self.objects_in(level, &self.processors())
     }
 
-    /// What of `set` is in each object of `level`; objects with nothing of it are left out.
+    /// The part of `set` in each object of `level`; empty parts are left out.
     pub fn objects_in(&self, level: HardwareLevel, set: &[usize]) -> Vec<Vec<usize>> {
         let mut found: Vec<(usize, Vec<usize>)> = Vec::new();
         for processor in self.processors.iter().filter(|one| set.contains(&one.number)) {
@@ -184,14 +183,14 @@ impl CpuTopology {
         found.into_iter().map(|(_, object)| object).collect()
     }
 
-    /// That of those of `set` alone.
+    /// The topology restricted to the processors of `set`.
     pub fn within(&self, set: &[usize]) -> Self {
         let processors = self.processors.iter().filter(|one| set.contains(&one.number));
         Self { processors: processors.cloned().collect() }
     }
 }
 
-/// What tells the objects of one processor from others, by level.
+/// Keys that distinguish the objects of one processor, by level.
 fn keys(
     number: usize, nodes: &[Vec<usize>], read: SysfsReader<'_>,
 ) -> [usize; HardwareLevel::ALL.len()] {
@@ -213,8 +212,8 @@ fn keys(
     })
 }
 
-/// The processors of the objects that one processor is in, by level, where the system shows them.
-/// Nothing tells those of the machine.
+/// The processors of the objects that contain one processor, by level, where the system shows them.
+/// The machine has no list.
 fn enclosing_objects(
     number: usize, nodes: &[Vec<usize>], read: SysfsReader<'_>,
 ) -> [Option<Vec<usize>>; HardwareLevel::ALL.len()] {
@@ -233,7 +232,7 @@ fn enclosing_objects(
 
 /// The processors that share the data cache of level 1, 2 and 3.
 fn caches(folder: &Path, read: SysfsReader<'_>) -> [Option<Vec<usize>>; 3] {
-    // No processor has so many; it bounds the search in a damaged tree.
+    // Limit above the caches of any processor; bounds the search in a damaged tree.
     const CACHES_MAX: usize = 16;
     let mut found = [None, None, None];
     for index in 0..CACHES_MAX {
@@ -252,7 +251,7 @@ fn caches(folder: &Path, read: SysfsReader<'_>) -> [Option<Vec<usize>>; 3] {
     found
 }
 
-/// The processors of each NUMA node that has some.
+/// The processors of each nonempty NUMA node.
 fn numa_nodes(read: SysfsReader<'_>) -> Vec<Vec<usize>> {
     let folder = Path::new("/sys/devices/system/node");
     let online = read(&folder.join("online")).and_then(|list| parse_list(list.trim()));
@@ -263,9 +262,9 @@ fn numa_nodes(read: SysfsReader<'_>) -> Vec<Vec<usize>> {
     nodes.collect()
 }
 
-/// The numbers in a list such as `0-2,8`; `None` if it is none.
+/// The numbers in a list such as `0-2,8`; `None` if the text is no such list.
 pub fn parse_list(list: &str) -> Option<Vec<usize>> {
-    // More than any kernel numbers; it bounds the memory that a damaged file or a user asks for.
+    // Limit above any kernel's numbers; bounds the memory for a damaged file or a user's mistake.
     const NUMBERS_MAX: usize = 1 << 16;
     let mut numbers = Vec::new();
     for part in list.split(',').filter(|_| !list.is_empty()) {
@@ -489,7 +488,7 @@ mod tests {
             damaged in proptest::collection::vec("[-,0-9a]{0,6}", 8),
         ) {
             let allowed: Vec<_> = allowed.into_iter().collect();
-            // Any text in any file: a machine all the same.
+            // Any text in any file still gives a machine.
             let read = |path: &Path| {
                 let sum: usize = path.to_str().unwrap().bytes().map(usize::from).sum();
                 damaged.get(sum % 11).cloned()

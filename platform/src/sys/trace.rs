@@ -1,14 +1,14 @@
-//! Where the threads of another process are: its registers, stack and mappings, copied while it
-//! stands still for a moment.
+//! Location of the threads of another process: registers, stack and mappings, copied while the
+//! thread is stopped for a moment.
 //!
 //! ```text
 //!   seize ──> interrupt ──> stopped ──registers, stack──> detached
 //! ```
 //!
-//! The other process notices nothing: no signal reaches it, system calls are restarted by the
-//! kernel, and one that was stopped stays stopped. The kernel allows this for processes of the same
-//! user; where the Yama module or a container restricts tracing, for descendants or not at all.
-//! Ends of children are never collected here. Addresses are those of the other process.
+//! The trace is invisible to the other process: no signal reaches it, the kernel restarts its
+//! system calls, and a stopped process stays stopped. The kernel allows this for processes of the
+//! same user; where the Yama module or a container restricts tracing, for descendants or not at
+//! all. Exits of children are never collected here. Addresses are those of the other process.
 //!
 //! Source: ptrace(2), sections "Attaching and detaching" and "Group-stop".
 #![allow(unsafe_code)]
@@ -24,13 +24,13 @@ use memmap2::Mmap;
 use super::cma;
 use crate::base::Span;
 
-/// The most bytes of a stack that are copied; the innermost calls are at its start.
+/// Maximum size of a stack copy in bytes; the innermost calls are at its start.
 const STACK_MAX_BYTES: u64 = 256 << 10;
 
-/// How long to sleep between two looks whether a thread has stopped.
+/// Pause between two checks whether a thread has stopped.
 const STOP_POLL_INTERVAL: Duration = Duration::from_micros(50);
 
-/// A thread, as it was at one moment.
+/// State of a thread at one moment.
 #[derive(Debug)]
 pub struct Snapshot {
     /// Its registers.
@@ -39,7 +39,7 @@ pub struct Snapshot {
     stack: Vec<u8>,
 }
 
-/// The registers that tell where a thread is.
+/// The registers that locate a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Registers {
     /// The next instruction.
@@ -48,16 +48,16 @@ pub struct Registers {
     pub stack: u64,
     /// The frame pointer, if the program uses one.
     pub frame: u64,
-    /// Where the innermost call returns to, on processors that keep it in a register; else 0.
+    /// The return address of the innermost call, on processors that keep it in a register; else 0.
     pub(crate) link: u64,
 }
 
-/// A range of addresses and what it shows.
+/// A range of addresses and its backing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryMapping {
     /// The addresses.
     pub addresses: Range<u64>,
-    /// The place in the file that the first address shows.
+    /// The file offset of the first address.
     pub offset: u64,
     /// The file as the kernel names it, or a name in brackets; empty for plain memory.
     pub name: String,
@@ -65,7 +65,7 @@ pub struct MemoryMapping {
     pub executable: bool,
 }
 
-/// The bytes of a file, or of what processes have in its place.
+/// The bytes of a file, or of its equivalent in memory.
 #[derive(Debug)]
 pub enum FileView {
     /// A file, mapped.
@@ -85,10 +85,10 @@ impl Deref for FileView {
     }
 }
 
-/// Why a thread cannot be looked at.
+/// Why a thread cannot be traced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Untraceable {
-    /// It is gone.
+    /// It has exited.
     Gone,
     /// The system forbids it.
     Forbidden,
@@ -102,7 +102,7 @@ impl Snapshot {
     /// Copies registers and stack of thread `thread` of the process `pid`, which has `mappings`.
     ///
     /// # Errors
-    /// Why that cannot be done before `deadline`.
+    /// The reason, if the copy cannot be made before `deadline`.
     pub fn take(
         pid: u32, thread: u32, mappings: &[MemoryMapping], deadline: Instant,
     ) -> Result<Self, Untraceable> {
@@ -116,7 +116,7 @@ impl Snapshot {
         Ok(Self { registers, stack_start: start, stack })
     }
 
-    /// The word at `address` of its stack.
+    /// The word at `address` of the copied stack.
     pub fn word(&self, address: u64) -> Option<u64> {
         let at = usize::try_from(address.checked_sub(self.stack_start)?).ok()?;
         let bytes = self.stack.get(at..)?.first_chunk()?;
@@ -124,25 +124,25 @@ impl Snapshot {
     }
 }
 
-/// Lets a thread go that has stopped after [`Snapshot::take`] gave up on it.
+/// Detaches a thread that stopped after [`Snapshot::take`] gave up on it.
 pub(super) fn detach(thread: libc::pid_t) {
-    // Fails for a thread that is gone.
+    // Fails for a thread that has exited.
     let _ = request(libc::PTRACE_DETACH, thread);
 }
 
 /// The memory of the process `pid` at these addresses.
 ///
 /// # Errors
-/// What process_vm_readv(2) says; nothing is read in part.
+/// The error of process_vm_readv(2); there are no partial reads.
 pub fn copy(pid: u32, addresses: Range<u64>) -> io::Result<Vec<u8>> {
     let len = addresses.end.saturating_sub(addresses.start);
     let mut bytes = vec![0; usize::try_from(len).map_err(io::Error::other)?];
-    // SAFETY: `bytes` outlives the read and nobody else uses it meanwhile.
+    // SAFETY: `bytes` outlives the read and has no other user meanwhile.
     cma::read(pid, addresses.start, unsafe { Span::of(&mut bytes) })?;
     Ok(bytes)
 }
 
-/// The threads of the process `pid`, the first one first.
+/// The threads of the process `pid`, the main thread first.
 pub fn threads(pid: u32) -> Vec<u32> {
     let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let mut threads: Vec<_> =
@@ -151,10 +151,10 @@ pub fn threads(pid: u32) -> Vec<u32> {
     threads
 }
 
-/// What the process `pid` has in its memory.
+/// The memory mappings of the process `pid`.
 ///
 /// # Errors
-/// When it is gone or the system forbids to look.
+/// When it has exited or the system forbids the access.
 pub fn mappings(pid: u32) -> io::Result<Vec<MemoryMapping>> {
     let text = fs::read(format!("/proc/{pid}/maps"))?;
     Ok(String::from_utf8_lossy(&text).lines().filter_map(MemoryMapping::parse).collect())
@@ -166,12 +166,12 @@ pub fn mappings(pid: u32) -> io::Result<Vec<MemoryMapping>> {
 /// When it cannot be opened.
 pub fn map_file_of(pid: u32, path: &Path) -> io::Result<FileView> {
     let file = File::open(path_for(pid, path))?;
-    // SAFETY: only read, as bytes whose values nobody relies on. Were the file cut short meanwhile,
-    // the process that runs from it would crash as well.
+    // SAFETY: only read, as bytes whose values no code relies on. If the file were truncated
+    // meanwhile, the process that runs from it would crash as well.
     Ok(FileView::File(unsafe { Mmap::map(&file) }?))
 }
 
-/// Where this process finds the file `path` of the process `pid`.
+/// The path at which this process finds the file `path` of the process `pid`.
 pub fn path_for(pid: u32, path: &Path) -> PathBuf {
     let inside = path.strip_prefix("/").unwrap_or(path);
     let place = PathBuf::from(format!("/proc/{pid}/root")).join(inside);
@@ -200,7 +200,7 @@ impl MemoryMapping {
     }
 }
 
-/// A thread that stands still until this is dropped.
+/// A thread that is stopped until this value is dropped.
 struct Stopped {
     thread: libc::pid_t,
 }
@@ -209,7 +209,7 @@ impl Stopped {
     fn stop(thread: u32, deadline: Instant) -> Result<Self, Untraceable> {
         let thread = thread as libc::pid_t;
         request(libc::PTRACE_SEIZE, thread)?;
-        // From here on dropping it lets the thread go.
+        // From here on, dropping `seized` detaches the thread.
         let seized = Self { thread };
         request(libc::PTRACE_INTERRUPT, thread)?;
         loop {
@@ -223,9 +223,9 @@ impl Stopped {
         }
     }
 
-    /// Only asks about stops: the end of a thread is left for whoever waits for its process.
+    /// Only asks about stops: the exit of a thread is left to the process's own parent.
     fn has_stopped(&self) -> Result<bool, Untraceable> {
-        // SAFETY: all bytes of the structure may be zero; it is the kernel's to fill in.
+        // SAFETY: all bytes of the structure may be zero; the kernel fills them in.
         let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
         let options = libc::WSTOPPED | libc::WNOHANG | libc::__WALL;
         // SAFETY: `info` is writable for the length of the call.
@@ -247,8 +247,8 @@ impl Stopped {
             iov_base: (&raw mut registers).cast(),
             iov_len: size_of::<libc::user_regs_struct>(),
         };
-        // SAFETY: the kernel writes at most `iov_len` bytes to `registers`, and how many to `place`;
-        // both live through the call.
+        // SAFETY: the kernel writes at most `iov_len` bytes to `registers`, and their number to
+        // `place`; both live through the call.
         let result = unsafe {
             libc::ptrace(libc::PTRACE_GETREGSET, self.thread, NT_PRSTATUS, &raw mut place)
         };
@@ -266,8 +266,8 @@ impl Stopped {
 
 impl Drop for Stopped {
     fn drop(&mut self) {
-        // Fails for a thread that is gone, and for one that has not stopped yet: the kernel lets
-        // that go when this process ends.
+        // Fails for a thread that has exited, and for one that has not stopped yet: the kernel
+        // detaches the latter when this process exits.
         let _ = request(libc::PTRACE_DETACH, self.thread);
     }
 }
