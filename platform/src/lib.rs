@@ -1,5 +1,5 @@
-//! What the library and the launcher share: errors and settings (`base`), Linux behind safe functions
-//! (`sys`), and how a process joins a job (`bootstrap`).
+//! The layer shared by the library and the launcher: errors and settings (`base`), Linux behind
+//! safe functions (`sys`), and how a process joins a job (`bootstrap`).
 //!
 //! Nothing here knows MPI beyond the names of error classes, or a device.
 pub mod base;

@@ -1,5 +1,5 @@
-//! Why a call does not return, in the words of the standard: for whom, for what, on which
-//! communicator. Evaluated only once a call has waited for long.
+//! Description of a blocked call in the standard's terms: the awaited ranks, tags and
+//! communicators. Evaluated only after a long wait.
 
 use std::collections::BTreeSet;
 
@@ -16,23 +16,23 @@ use crate::mpi::handle::Handle;
 use platform::base::Peer;
 use platform::diagnosis::wait_report::{CollectiveId, WaitCondition, WaitReport};
 
-/// How many requests are described at most, and how many are looked at.
+/// Maximum number of requests described; no others are examined.
 const DESCRIBED_MAX: usize = 8;
 const LOOKED_AT_MAX: usize = 4096;
-/// How many messages that wait for another receive are told.
+/// Maximum number of listed messages that wait for another receive.
 const MESSAGES_MAX: usize = 3;
 
-/// One activity that has not ended.
+/// An incomplete activity.
 struct PendingActivity {
     verb: &'static str,
     arguments: String,
     need: WaitCondition,
-    /// The context in which nothing has matched it, if it is a receive.
+    /// The context of an unmatched receive.
     unmatched: Option<u64>,
 }
 
 impl<D: Device> Mpi<D> {
-    /// The call `function`, which waits for all of these activities.
+    /// A call `function` that waits for all of these activities.
     pub(crate) fn blocked<'a>(
         &self, function: &str, activities: impl IntoIterator<Item = &'a Activity>,
     ) -> WaitReport {
@@ -49,7 +49,7 @@ impl<D: Device> Mpi<D> {
         }
     }
 
-    /// The call `function`, which waits for all or any of these requests.
+    /// A call `function` that waits for all or any of these requests.
     pub fn blocked_requests(
         &self, function: &str, any: bool, requests: impl IntoIterator<Item = Handle>,
     ) -> WaitReport {
@@ -79,7 +79,7 @@ impl<D: Device> Mpi<D> {
         WaitReport { details: words, conditions: needs, any, ..WaitReport::new(function) }
     }
 
-    /// The call `function`, which waits for a message to look at.
+    /// A call `function` that waits for a message to probe.
     pub fn blocked_probe(&self, function: &str, source: i32, tag: i32, comm: Handle) -> WaitReport {
         let Ok(Some(pattern)) = self.pattern(source, tag, comm) else {
             return WaitReport::new(function);
@@ -91,7 +91,7 @@ impl<D: Device> Mpi<D> {
         WaitReport { details: words, conditions: needs(parts), ..WaitReport::new(function) }
     }
 
-    /// The call `function` on `comm`, of which nothing else is known.
+    /// A call `function` on `comm`, without further details.
     pub fn blocked_on(&self, function: &str, comm: Handle) -> WaitReport {
         let words = self.comms.get(comm).map(|comm| format!("({})", comm.title()));
         WaitReport { details: words.unwrap_or_default(), ..WaitReport::new(function) }
@@ -185,7 +185,7 @@ impl<D: Device> Mpi<D> {
         }
     }
 
-    /// Messages that came where these receives wait, but that none of them accepts.
+    /// Unexpected messages in the contexts of these receives that match none of them.
     fn describe_unexpected(&self, parts: &[PendingActivity]) -> String {
         let contexts: BTreeSet<_> = parts.iter().filter_map(|part| part.unmatched).collect();
         let messages = || contexts.iter().flat_map(|context| self.engine.unexpected(*context));
@@ -205,7 +205,7 @@ impl<D: Device> Mpi<D> {
         }
     }
 
-    /// The call that is under way in a hall, whose communicator counts it as a run.
+    /// The current shared-memory collective, which its communicator counts as a run.
     fn describe_shared(&self, hall: SharedCollectiveId) -> PendingActivity {
         let (context, sequence) = match self.shared_collectives.owner(hall) {
             CollectiveOwner::Operation { context, sequence } => (context, sequence),
@@ -241,12 +241,12 @@ impl<D: Device> Mpi<D> {
     }
 }
 
-/// What to call a communicator that may be gone by now.
+/// The name of a communicator that may have been freed.
 fn title(comm: Option<&Comm>) -> &str {
     comm.map_or("a freed communicator", Comm::title)
 }
 
-/// Before a rank that is one of the other group of an intercommunicator.
+/// Prefix for a rank of an intercommunicator's remote group.
 fn remote(comm: Option<&Comm>) -> &'static str {
     if comm.is_some_and(Comm::is_inter) { "remote " } else { "" }
 }

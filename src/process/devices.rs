@@ -1,8 +1,8 @@
 //! The devices in use, as one device.
 //!
-//! What ranks of a node share beside messages (the settings of the job, the status table)
-//! is always in the segment of [`Shm`]. Messages travel there too, or by the network interface that
-//! `SUIRO_DEVICE` names. It knows no more of a device than its contract.
+//! The data that ranks of a node share beside messages (the settings of the job, the status table)
+//! is always in the segment of [`Shm`]. Messages travel there too, or through the network interface
+//! named by `SUIRO_DEVICE`. This module uses only the contract of a device.
 
 use std::os::fd::OwnedFd;
 
@@ -14,14 +14,13 @@ use crate::devices::tofu::{self, Tofu};
 use platform::base::{Peer, Result};
 use platform::diagnosis::status_table::StatusTable;
 
-/// The devices of this process.
 pub(crate) struct Devices {
     node: Shm,
-    /// What carries messages instead of `node`.
+    /// The device that carries messages instead of `node`.
     interface: Option<Box<Tofu>>,
 }
 
-/// Does something with the device that carries messages.
+/// Applies an operation to the device that carries messages.
 macro_rules! carrier {
     ($devices:expr, $device:ident => $body:expr) => {
         match &mut $devices.interface {
@@ -35,7 +34,7 @@ macro_rules! carrier {
 }
 
 impl Devices {
-    /// Joins the segment of this host, as the rank `ranks[me]`: see [`Shm::attach`].
+    /// Joins the segment of this host as the rank `ranks[me]`: see [`Shm::attach`].
     ///
     /// # Errors
     /// As [`Shm::attach`].
@@ -45,7 +44,7 @@ impl Devices {
         Ok(Self { node: Shm::attach(segment, me, ranks, copy)?, interface: None })
     }
 
-    /// Lets a simulated network interface carry messages, before the first of them: see
+    /// Makes a simulated network interface carry messages, before the first message: see
     /// [`Tofu::attach`].
     ///
     /// # Errors
@@ -60,19 +59,20 @@ impl Devices {
     /// As [`Shm::agree`].
     ///
     /// # Errors
-    /// Whose text is another.
+    /// The first rank with a different text.
     pub(crate) fn agree(
         &self, rank: Peer, text: &str, proposal: bool,
     ) -> Result<bool, SettingsMismatch> {
         self.node.agree(rank, text, proposal)
     }
 
-    /// Each rank has a processor of its own.
+    /// Records that each rank has a processor of its own.
     pub(crate) fn have_processors(&mut self) {
         self.node.enable_split_copies();
     }
 
-    /// The ranks of the job share processors; all say so before their first packet.
+    /// Records that the ranks of the job share processors; all ranks call this before their first
+    /// packet.
     ///
     /// # Panics
     /// After the first packet.
@@ -175,7 +175,7 @@ impl Device for Devices {
     }
 }
 
-/// Not a part of its callers: theirs is the way of messages through shared memory, which is short.
+/// Kept out of its callers: they hold the short path of messages through shared memory.
 #[inline(never)]
 fn send_by(
     interface: &mut Tofu, peer: Peer, header: &Header, len: usize, fill: impl FnOnce(&mut [u8]),

@@ -1,4 +1,4 @@
-//! What `MPI_INFO_ENV` says of this process (MPI 5.0 §11.2.1), and which hardware it is bound to.
+//! `MPI_INFO_ENV` of this process (MPI 5.0 §11.2.1), with its hardware binding.
 
 use std::env;
 use std::ffi::OsString;
@@ -12,12 +12,12 @@ use crate::mpi::memory_kinds;
 use platform::base::Result;
 use platform::bootstrap::Environment;
 
-/// What `MPI_INFO_ENV` says of this process with these arguments or its own: the same before, while
-/// and after MPI runs, as far as the launcher tells it in variables.
+/// `MPI_INFO_ENV` of this process with `arguments` or its own: the same before, during and after
+/// MPI, as far as the launcher sets variables.
 pub fn of_process(arguments: Option<Vec<Vec<u8>>>) -> Info {
     let launcher = Environment::read();
     let alone = launcher.several.is_none().then_some(1);
-    // A setting that cannot be read is found out by the initialization.
+    // The initialization reports an invalid setting.
     let kinds = Config::read().map(|config| config.memory_kinds).unwrap_or_default();
     described(arguments, launcher.pmi_size.or(alone), &kinds)
 }
@@ -47,17 +47,17 @@ fn described(arguments: Option<Vec<Vec<u8>>>, size: Option<u32>, memory_kinds: &
     info
 }
 
-/// `environment` with what `own` knows better: `MPI_INFO_ENV` for other arguments.
+/// `environment` overridden by `own`: `MPI_INFO_ENV` for other arguments.
 ///
 /// # Errors
-/// None for keys and values that are in an info object already.
+/// None for keys and values from an info object.
 pub(crate) fn overlay(environment: &Info, own: &Info) -> Result<Info> {
     let mut all = environment.clone();
     own.iter().try_for_each(|(key, value)| all.set(key, value))?;
     Ok(all)
 }
 
-/// Sets a key; a value that is too long for an info object is left out.
+/// Sets a key; a value too long for an info object is omitted.
 fn note(info: &mut Info, key: &str, value: &[u8]) {
     if value.len() < VALUE_MAX {
         drop(info.set(key.as_bytes(), value));

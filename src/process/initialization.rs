@@ -8,10 +8,10 @@
 //!     build     the MPI of this process
 //! ```
 //!
-//! *Users* are the world model, at most once, and sessions. Only the first user starts MPI; the last
-//! one leaves ([`finalization`](super::finalization)), and a later user joins the job again. Only
-//! `mpirun` of this library learns that a process joins again: with other launchers a process joins
-//! once, and later users do so unnoticed.
+//! *Users* are the world model, at most once, and sessions. Only the first user starts MPI; the
+//! last one leaves ([`finalization`](super::finalization)), and a later user joins the job again.
+//! Only `mpirun` of this library learns that a process joins again: with other launchers a process
+//! joins once, and later users do so unnoticed.
 
 use std::sync::atomic::Ordering;
 

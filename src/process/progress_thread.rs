@@ -9,8 +9,8 @@
 //!    └── end of a slice, or woken ── disarmed <── a call polls ─────────────┘
 //! ```
 //!
-//! **A waiting call polls**, so the thread stays away from it, and costs it nothing: a wait begins and
-//! ends without a system call, and other ranks need not wake a rank in which only this thread
+//! **A waiting call polls**, so the thread stays away from the call and adds no cost: a wait begins
+//! and ends without a system call, and other ranks need not wake a rank in which only this thread
 //! sleeps. A call that polls *disarms* the device; the thread notices at the end of its slice
 //! ([`SLEEP_SLICE`]).
 //!
@@ -23,8 +23,8 @@
 //! The thread enters the lock as a visitor (`lock`), which costs calls something only when they
 //! meet it. It runs no function of the application and handles no signal of the process.
 //!
-//! **In the mode `delegate`** only the thread polls: it is never away, and waiting calls sleep until it
-//! wakes them, as in the thread mode of GridMPI. This mode is for experiments.
+//! **In the mode `delegate`** only the thread polls: it is never away, and waiting calls sleep
+//! until it wakes them, as in the thread mode of GridMPI. This mode is for experiments.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};

@@ -1,8 +1,8 @@
-//! Which processes above this one belong to its job: the environment alone does not tell.
+//! Which ancestors of this process belong to its job: the environment alone does not show it.
 //!
 //! A program that a rank starts, with system(3) for instance, inherits the rank's environment, but
-//! the place in the job is taken: such a program is alone, and not one of several. A program that
-//! a mere shell or script of the launcher started is the rank itself.
+//! the rank is taken: such a program is a singleton, not one of several ranks. A program started by
+//! a mere shell or script of the launcher is the rank itself.
 //!
 //! ```text
 //!   mpirun ── sh ── a.out (in MPI) ── sh ── b.out      b.out is alone
@@ -15,7 +15,7 @@ use crate::sys::descriptor;
 
 use super::environment::Environment;
 
-/// A way to reach a launcher that an environment names.
+/// A way to reach a launcher named in the environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProtocolFamily {
     /// PMI-1 or PMI-2.
@@ -24,24 +24,25 @@ pub(super) enum ProtocolFamily {
     Pmix,
 }
 
-/// What an ancestor is in the job that the environment names.
+/// Role of an ancestor in the job named by the environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AncestorRole {
-    /// It is above the job, and so are all further ones.
+    /// Above the job, as are all further ancestors.
     Outside,
-    /// It passes the environment on.
+    /// Passes the environment on.
     Between,
-    /// It could join, but has not.
+    /// Could join, but has not.
     Candidate,
-    /// It has joined.
+    /// Has joined.
     Rank,
 }
 
-/// What this library has mapped while it is in MPI, and libpmix where it has joined by that.
+/// File that this library has mapped while MPI is initialized; libpmix is mapped after a join by
+/// PMIx.
 const SEGMENT: &str = "memfd:suiro-segment";
 const LIBRARY: &str = "libpmix.so";
 
-/// The ways that the environment names, the one of the nearest launcher first.
+/// The protocol families named in the environment, that of the nearest launcher first.
 pub(super) fn protocol_families(environment: &Environment) -> Vec<ProtocolFamily> {
     let pmi = environment.pmi_fd.is_some() || environment.pmi_port.is_some();
     match (pmi, environment.pmix_job.is_some()) {
@@ -49,7 +50,7 @@ pub(super) fn protocol_families(environment: &Environment) -> Vec<ProtocolFamily
         (true, false) => vec![ProtocolFamily::Pmi],
         (false, true) => vec![ProtocolFamily::Pmix],
         (true, true) => {
-            // Between this process and its launcher, all have what the launcher set.
+            // All processes between this one and its launcher have the launcher's variables.
             let depth =
                 |way| roles(environment, way).take_while(|one| one.1 != AncestorRole::Outside);
             match depth(ProtocolFamily::Pmix).count() < depth(ProtocolFamily::Pmi).count() {
@@ -60,7 +61,7 @@ pub(super) fn protocol_families(environment: &Environment) -> Vec<ProtocolFamily
     }
 }
 
-/// The process above this one that has this one's place in the job that it would join this way.
+/// The ancestor that already has this process's rank in the job that `way` would join.
 pub(super) fn rank_above(environment: &Environment, way: ProtocolFamily) -> Option<u32> {
     if way == ProtocolFamily::Pmi && environment.pmi_fd.is_some_and(descriptor::is_socket) {
         return None;
@@ -93,7 +94,7 @@ fn role(ancestor: &Ancestor, environment: &Environment, way: ProtocolFamily) -> 
             if !says("PMI_FD", Some(fd.to_string())) || !says("PMI_RANK", rank) {
                 return AncestorRole::Outside;
             }
-            // Joining is what makes the descriptor close on exec.
+            // A join makes the descriptor close on exec.
             match ancestor.closes_socket_on_exec(fd) {
                 None => AncestorRole::Between,
                 Some(false) => AncestorRole::Candidate,

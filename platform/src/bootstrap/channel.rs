@@ -1,8 +1,8 @@
-//! A connection to a launcher that speaks in lines: how every conversation by PMI begins.
+//! A connection to a launcher with a line protocol: the start of every PMI connection.
 //!
 //! ```text
 //!   PMI_FD ──> inherited ─────────────────────────────────┐
-//!   PMI_PORT ─> connected ─initack─> who we are, 3 lines ─┴─init─> PMI-1 lines, or PMI-2
+//!   PMI_PORT ─> connected ─initack─> identity, 3 lines ───┴─init─> PMI-1 lines, or PMI-2
 //! ```
 //!
 //! Source: as of the wire ([`super::wire`]).
@@ -16,7 +16,7 @@ use super::client::RequiredRanks;
 use super::environment::Environment;
 use super::wire::{PmiFields, PmiLine, PmiLines};
 
-/// A connection, and the bytes that have arrived on it.
+/// A connection and its received bytes.
 #[derive(Debug)]
 pub(super) struct Channel {
     stream: SocketStream,
@@ -24,7 +24,6 @@ pub(super) struct Channel {
 }
 
 impl Channel {
-    /// A connection over `stream`.
     pub(super) fn new(stream: SocketStream) -> Self {
         Self { stream, lines: PmiLines::default() }
     }
@@ -32,7 +31,7 @@ impl Channel {
     /// The connection that `environment` names, with the rank and the size of the job.
     ///
     /// # Errors
-    /// `Other` when it names none, or nobody is there.
+    /// `Other` when it names none, or no launcher answers.
     pub(super) fn open(environment: &Environment) -> Result<(Self, u32, u32)> {
         match (environment.pmi_fd, &environment.pmi_port) {
             (Some(number), _) => Self::inherit(number, environment),
@@ -68,12 +67,13 @@ impl Channel {
         Ok((channel, rank, size))
     }
 
-    /// Says which protocol shall be spoken from here on, with further words for our own launcher.
+    /// Selects the protocol for the rest of the connection, with further fields for Suiro's own
+    /// launcher.
     ///
-    /// Slurm takes version 1.1 and nothing else of version 1, so that is what we ask for.
+    /// Slurm accepts only version 1.1 of version 1, so 1.1 is requested.
     ///
     /// # Errors
-    /// `Other` when the launcher refuses it.
+    /// `Other` when the launcher refuses the protocol.
     pub(super) fn init(
         &mut self, version: u32, to_ours: Option<RequiredRanks>,
     ) -> Result<PmiReply> {
@@ -90,10 +90,10 @@ impl Channel {
         Ok(answer)
     }
 
-    /// Sends a request and waits for the reply of this name.
+    /// Sends a request and waits for the reply named `reply`.
     ///
     /// # Errors
-    /// `Other` when the launcher is gone or answers something else.
+    /// `Other` when the launcher has exited or sends another reply.
     pub(super) fn ask(&mut self, line: PmiLine, reply: &str) -> Result<PmiReply> {
         self.send(&line.into_bytes())?;
         self.read_reply(reply)
@@ -102,7 +102,7 @@ impl Channel {
     /// Sends bytes.
     ///
     /// # Errors
-    /// `Other` when the launcher is gone.
+    /// `Other` when the launcher has exited.
     pub(super) fn send(&mut self, bytes: &[u8]) -> Result {
         self.stream.send_all(bytes).map_err(|error| lost(&error))
     }
@@ -110,7 +110,7 @@ impl Channel {
     /// Waits for further bytes.
     ///
     /// # Errors
-    /// `Other` when the launcher is gone.
+    /// `Other` when the launcher has exited.
     pub(super) fn receive<'a>(&mut self, buffer: &'a mut [u8]) -> Result<&'a [u8]> {
         let received = self.stream.receive(buffer).map_err(|error| lost(&error))?;
         if received.len_bytes == 0 {
@@ -119,7 +119,7 @@ impl Channel {
         Ok(&buffer[..received.len_bytes])
     }
 
-    /// The next line, which must be the reply of this name.
+    /// The next line, which must be the reply named `reply`.
     fn read_reply(&mut self, reply: &str) -> Result<PmiReply> {
         let mut buffer = [0; 4096];
         loop {
@@ -142,7 +142,7 @@ fn check_reply(line: &str, reply: &str) -> Result<PmiReply> {
     }
 }
 
-/// A reply of the right name.
+/// A reply with the expected name.
 #[derive(Debug)]
 pub(super) struct PmiReply {
     line: String,
@@ -154,7 +154,7 @@ impl PmiReply {
         PmiFields::of(&self.line)?.value(key)
     }
 
-    /// The value of `key`, if it is a number that is not negative.
+    /// The value of `key`, if it is a nonnegative number.
     pub(super) fn number(&self, key: &str) -> Option<u32> {
         self.value(key)?.parse().ok()
     }
@@ -171,13 +171,13 @@ impl PmiReply {
         self.value(key).ok_or_else(|| self.lacks(key))
     }
 
-    /// No `rc` is good too: not all launchers say it each time.
+    /// Whether the reply reports success. An absent `rc` means success: not all launchers send it.
     pub(super) fn is_good(&self) -> bool {
         self.value("rc").is_none_or(|code| code == "0")
     }
 
     /// # Errors
-    /// `Other` when it is a refusal.
+    /// `Other` for a refusal.
     pub(super) fn check_success(&self) -> Result {
         if self.is_good() {
             return Ok(());
@@ -191,12 +191,12 @@ impl PmiReply {
     }
 }
 
-/// The launcher does not do what it was asked to.
+/// Error for a refused request.
 pub(super) fn refused(reason: &str) -> Box<MpiError> {
     ErrorClass::Other.error(format!("the launcher refused: {reason}"))
 }
 
-/// The launcher answered what is no answer.
+/// Error for an invalid reply.
 pub(super) fn protocol_error(what: &str) -> Box<MpiError> {
     ErrorClass::Other.error(format!("the launcher answered {what}"))
 }

@@ -1,15 +1,15 @@
-//! How a rank talks to its launcher, whatever that launcher speaks.
+//! The connection of a rank to its launcher, by any supported protocol.
 //!
 //! ```text
 //!   environment ──> PMI-1, else PMI-2 (PMI_FD, PMI_PORT)
-//!              ├──> PMIx (PMIX_NAMESPACE)                   the first that is answered
-//!              └──> nobody: alone, unless there are others
+//!              ├──> PMIx (PMIX_NAMESPACE)                   the first that answers
+//!              └──> no launcher: singleton, unless there are other ranks
 //!
 //!   Joined --finalize--> Left --rejoin--> Joined            abort: from either
 //! ```
 //!
-//! Every call waits for the launcher's answer. A launcher that is gone is an error that says so.
-//! One of several ranks that finds no launcher is an error too: alone, it would be wrong `N` times.
+//! Every call waits for the launcher's answer. A lost launcher is an error with its own message. If
+//! one of several ranks finds no launcher, that is an error too: `N` singletons would be wrong.
 
 use std::fmt;
 
@@ -22,7 +22,7 @@ use super::pmi1::Pmi1;
 use super::pmi2::Pmi2;
 use super::pmix::Pmix;
 
-/// The longest key and value that the launcher takes, in bytes.
+/// Maximum lengths of keys and values that the launcher accepts, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KvsLimits {
     /// A key.
@@ -31,63 +31,64 @@ pub struct KvsLimits {
     pub(crate) value_bytes: usize,
 }
 
-/// What a launcher tells a rank that joins.
+/// The launcher's reply to a rank that joins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobAttributes {
-    /// The number of this process in its job.
+    /// The rank of this process in its job.
     pub rank: u32,
-    /// How many processes the job has.
+    /// Number of processes of the job.
     pub size: u32,
-    /// The number of this program on the launcher's command line, if the launcher counts them.
+    /// The number of this program on the launcher's command line, if the launcher numbers programs.
     pub(crate) app_number: Option<u32>,
-    /// How many processes there could be, if the launcher knows a number.
+    /// Maximum number of processes, if the launcher reports it.
     pub(crate) universe_size: Option<u32>,
-    /// The name of the job, the same on all its ranks.
+    /// The name of the job, equal on all its ranks.
     pub(crate) job_name: String,
-    /// The ranks on this host, this one included, ascending, if the launcher tells.
+    /// The ranks on this host, this one included, ascending, if the launcher reports them.
     pub(crate) local_ranks: Option<Vec<u32>>,
-    /// What fits into the launcher's key-value space.
+    /// Limits of the launcher's key-value space.
     pub(crate) limits: KvsLimits,
-    /// Is it our own launcher, which passes descriptors and prints the message of an abort?
+    /// Whether this is Suiro's own launcher, which passes descriptors and prints the message of an
+    /// abort.
     pub is_own_launcher: bool,
 }
 
-/// A conversation with a launcher after joining: what differs between the protocols.
+/// A connection after joining: the part that differs between the protocols.
 pub(super) trait PmiProtocol: fmt::Debug + Send {
     /// Publishes a value; others see it after the next barrier.
     fn put(&mut self, key: &str, value: &str) -> Result;
-    /// The value that the rank `from` published under `key`, if it did.
+    /// The value that rank `from` published under `key`, if any.
     fn get(&mut self, from: u32, key: &str) -> Result<Option<String>>;
-    /// Waits until all ranks of the job are here.
+    /// Waits until all ranks of the job are in the barrier.
     fn barrier(&mut self) -> Result;
     /// Makes the launcher end the whole job.
     fn abort(&mut self, code: i32, message: &str) -> Result;
-    /// Says that this process may end.
+    /// Reports that this process may exit.
     fn leave(&mut self) -> Result;
-    /// Joins again after `leave`, or to count on others than before.
+    /// Joins again after `leave`, or requires more ranks than before.
     fn enter(&mut self, company: RequiredRanks) -> Result;
 }
 
-/// A connection to the launcher, from the first hello to the end of the process.
+/// A connection to the launcher, from the first message to the exit of the process.
 #[derive(Debug)]
 pub struct Client {
     protocol: Box<dyn PmiProtocol>,
     place: JobAttributes,
-    /// Whom it counts on, while it has joined.
+    /// The required ranks, while joined.
     joined: Option<RequiredRanks>,
 }
 
-/// Whom a rank counts on to be in MPI too: our own launcher is told, and ends a job that has
-/// become impossible.
+/// Which ranks must also initialize MPI. Suiro's own launcher is told, and ends a job that can no
+/// longer complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RequiredRanks {
-    /// Those that come: a rank may end without a word.
+    /// Only ranks that join: the others may exit without joining.
     Any,
     /// All ranks of the job.
     All,
 }
 
-/// Which protocols may be tried: the setting `SUIRO_PMI`.
+/// The protocols to try: the setting `SUIRO_PMI`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PmiChoice {
     Any,
@@ -96,13 +97,13 @@ enum PmiChoice {
     Pmix,
 }
 
-/// What has been tried in vain, in words.
+/// Descriptions of the failed attempts.
 type FailedAttempts = Vec<String>;
 
 impl Client {
-    /// Joins the job that `environment` names; `None` if the process is alone.
+    /// Joins the job that `environment` names; `None` if the process is a singleton.
     ///
-    /// Under launchers that are not ours it counts on all ranks.
+    /// Under launchers other than Suiro's own, all ranks are required.
     ///
     /// # Errors
     /// `Other` when the environment shows a job of several ranks but no launcher answers.
@@ -115,7 +116,7 @@ impl Client {
         if let Some(nearest) = ways.first()
             && let Some(rank) = ancestor::rank_above(environment, *nearest)
         {
-            // The place in the job is taken by the process that started this one.
+            // The process that started this one already has this rank.
             tracing::info!(process = rank, "started by a rank in MPI, so alone");
             return Ok(None);
         }
@@ -138,7 +139,7 @@ impl Client {
         }
     }
 
-    /// By PMI-1, and where that is refused by PMI-2.
+    /// Joins by PMI-1, and if the launcher refuses, by PMI-2.
     fn by_pmi(
         opened: Result<(Channel, u32, u32)>, environment: &Environment, company: RequiredRanks,
         choice: PmiChoice,
@@ -184,7 +185,7 @@ impl Client {
         Ok(Self { protocol: Box::new(protocol), place, joined: Some(company) })
     }
 
-    /// What the launcher told.
+    /// The attributes of the job.
     pub fn attributes(&self) -> &JobAttributes {
         &self.place
     }
@@ -200,44 +201,44 @@ impl Client {
         self.protocol.put(key, value)
     }
 
-    /// The value that the rank `from` published under `key`, if it did.
+    /// The value that rank `from` published under `key`, if any.
     ///
     /// # Errors
-    /// `Arg` as for [`Client::put`]; `Other` when the launcher is gone.
+    /// `Arg` as for [`Client::put`]; `Other` when the launcher has exited.
     pub fn get(&mut self, from: u32, key: &str) -> Result<Option<String>> {
         check("key", key, self.place.limits.key_bytes)?;
         self.protocol.get(from, key)
     }
 
-    /// Waits until all ranks of the job are here.
+    /// Waits until all ranks of the job are in the barrier.
     ///
     /// # Errors
-    /// `Other` when the launcher is gone.
+    /// `Other` when the launcher has exited.
     pub fn barrier(&mut self) -> Result {
         self.protocol.barrier()
     }
 
     /// Makes the launcher end the whole job, with `code` as its exit code.
     ///
-    /// It returns at once, as soon as the launcher has been told; the process should then exit.
+    /// Returns as soon as the launcher has been told; the process should then exit.
     ///
     /// # Errors
-    /// `Other` when the launcher is gone.
+    /// `Other` when the launcher has exited.
     pub fn abort(&mut self, code: i32, message: &str) -> Result {
         self.protocol.abort(code, message)
     }
 
-    /// Does the launcher print the message of an abort, with the rank's name? Ours does; under
-    /// others this process must print it itself.
+    /// Whether the launcher prints the message of an abort, with the rank. Suiro's own launcher
+    /// does; under others this process must print it itself.
     pub fn prints_aborts(&self) -> bool {
         self.place.is_own_launcher
     }
 
-    /// Says that this process needs its peers no more, so that it may end as it likes. Does nothing
-    /// once that is said.
+    /// Reports that this process no longer needs its peers and may exit in any way. Further calls
+    /// have no effect.
     ///
     /// # Errors
-    /// `Other` when the launcher is gone.
+    /// `Other` when the launcher has exited.
     pub fn finalize(&mut self) -> Result {
         if self.joined.is_some() {
             self.protocol.leave()?;
@@ -246,14 +247,14 @@ impl Client {
         Ok(())
     }
 
-    /// Enters the job again after [`Client::finalize`], or counts on more ranks than before. Does
-    /// nothing while joined with that company.
+    /// Joins the job again after [`Client::finalize`], or requires more ranks than before. No
+    /// effect while joined with the same required ranks.
     ///
-    /// Values published before are still there, so whoever joins again uses other keys.
+    /// Values published before are still there, so a process that joins again uses other keys.
     ///
     /// # Errors
-    /// `Other` when the launcher does not let a process in twice. Only our own does: Hydra closes
-    /// the connection, PMI-2 and PMIx know no way back.
+    /// `Other` when the launcher does not let a process join twice. Only Suiro's own does: Hydra
+    /// closes the connection; PMI-2 and PMIx cannot join again.
     pub fn rejoin(&mut self, company: RequiredRanks) -> Result {
         if self.joined < Some(company) {
             self.protocol.enter(company)?;
@@ -275,7 +276,7 @@ impl PmiChoice {
         }
     }
 
-    /// The ways that may be tried.
+    /// The protocol families that may be tried.
     fn allowed_families(self, mut ways: Vec<ProtocolFamily>) -> Vec<ProtocolFamily> {
         ways.retain(|way| match self {
             Self::Any => true,

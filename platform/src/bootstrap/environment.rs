@@ -1,4 +1,4 @@
-//! What the environment says about the job: read once, at one place, then a plain value.
+//! The job's variables in the environment: read once, in one place, into a plain value.
 
 use std::env;
 use std::fmt;
@@ -9,32 +9,33 @@ use crate::sys::topology::{format_list, parse_list};
 /// launcher made for the ranks of one host. The library grows it.
 pub const SEGMENT_FD: &str = "SUIRO_SEGMENT_FD";
 
-/// Names that of another one, for the network interfaces of one host if there are any.
+/// Names the inherited descriptor of a second memory file, for the network interfaces of one host
+/// if there are any.
 pub const INTERFACE_FD: &str = "SUIRO_INTERFACE_FD";
 
 /// Names the inherited descriptor that carries the job's secret.
 pub const JOB_FD: &str = "SUIRO_JOB_FD";
 
-/// Names the inherited descriptor of the board on which each rank says what it waits for (see
+/// Names the inherited descriptor of the status table (see
 /// [`StatusWriter`](crate::diagnosis::status::StatusWriter)).
 pub const STATUS_FD: &str = "SUIRO_STATUS_FD";
 
-/// Tells a rank that the launcher bound it: to which processors, and how many all ranks of the host
-/// have together, as `COUNT:LIST`.
+/// The binding that the launcher gave a rank, as `COUNT:LIST`: `LIST` names the rank's processors,
+/// `COUNT` is the number of processors of all ranks of the host.
 pub const BOUND: &str = "SUIRO_BOUND";
 
-/// Set to 1: be alone, whatever else the environment says.
+/// Set to 1: be a singleton, regardless of the rest of the environment.
 const SINGLETON: &str = "SUIRO_SINGLETON";
 
-/// Which protocol to speak with the launcher, if not whatever works.
+/// The protocol to use with the launcher; by default the first that works.
 const PROTOCOL: &str = "SUIRO_PMI";
 
-/// Where libpmix is, if not where the launcher has it.
+/// Path of libpmix; by default the launcher's own copy.
 const PMIX_LIBRARY: &str = "SUIRO_PMIX_LIBRARY";
 
-/// The variables that a launcher sets for one rank and that mean nothing to another job.
+/// Variables that a launcher sets for one rank and that are meaningless in another job.
 ///
-/// A name that ends in `*` stands for all that start so.
+/// A name that ends in `*` stands for all names with that prefix.
 pub const PRIVATE_VARIABLES: &[&str] = &[
     "PMI_*",
     "PMI2_*",
@@ -52,8 +53,8 @@ pub const PRIVATE_VARIABLES: &[&str] = &[
     BOUND,
 ];
 
-/// Variables with the number of processes in a job, and a variable that says that this process is
-/// one of them: a batch script knows the size of its allocation, but is no rank.
+/// Variables with the number of processes in a job, and a variable that shows that this process is
+/// one of them: a batch script has the size of its allocation, but is no rank.
 const SIZES: &[(&str, &str)] = &[
     ("PMI_SIZE", "PMI_SIZE"),
     ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_SIZE"),
@@ -63,26 +64,26 @@ const SIZES: &[(&str, &str)] = &[
     ("MPI_LOCALNRANKS", "MPI_LOCALRANKID"),
 ];
 
-/// Variables of a rank of launchers that do not tell how many there are.
+/// Variables of a rank under launchers that do not set the number of ranks.
 const RANKS: &[&str] = &["PMI_FD", "PMI_PORT", "PMIX_RANK", "PALS_RANKID"];
 
-/// Slurm counts what is no step of `srun`, such as a batch script, down from here.
+/// Slurm numbers anything other than a step of `srun`, such as a batch script, down from here.
 const SLURM_STEP_MAX: u32 = 0xffff_fff0;
 
-/// What launchers tell a process. A number that does not parse counts as not given.
+/// The launcher's variables. A number that does not parse counts as absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Environment {
     /// `PMI_FD`: the socket to the launcher.
     pub pmi_fd: Option<i32>,
-    /// `PMI_PORT`: where to connect to the launcher, `host:port`.
+    /// `PMI_PORT`: address of the launcher, `host:port`.
     pub(crate) pmi_port: Option<String>,
-    /// `PMI_ID`: who we are when we connect.
+    /// `PMI_ID`: identity sent when this process connects.
     pub(crate) pmi_id: Option<u32>,
     /// `PMI_RANK`.
     pub pmi_rank: Option<u32>,
     /// `PMI_SIZE`.
     pub pmi_size: Option<u32>,
-    /// `PMI_JOBID`: what Slurm wants to hear in PMI-2.
+    /// `PMI_JOBID`: sent to Slurm in PMI-2.
     pub(crate) pmi_job: Option<String>,
     /// `PMIX_NAMESPACE`: the job, where the launcher speaks PMIx.
     pub(crate) pmix_job: Option<String>,
@@ -104,17 +105,17 @@ pub struct Environment {
     pub bound: Option<CpuBinding>,
     /// `SUIRO_SINGLETON` is 1.
     pub(crate) singleton: bool,
-    /// A variable, with its value, which shows that this process is one of several, or of nobody
-    /// knows how many: then it must not be alone.
+    /// A variable, with its value, which shows that this process is one of several ranks, or of an
+    /// unknown number: then it must not be a singleton.
     pub several: Option<String>,
 }
 
-/// What a launcher bound a rank to.
+/// The launcher's binding of a rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuBinding {
     /// The processors of this rank.
     pub own: Vec<usize>,
-    /// How many processors all ranks of the host have together.
+    /// Number of processors of all ranks of the host together.
     pub host_total: usize,
 }
 
@@ -137,7 +138,7 @@ impl Environment {
         Self::from_lookup(|name| env::var(name).ok())
     }
 
-    /// Reads the environment that `lookup` knows.
+    /// Reads the environment through `lookup`.
     pub(crate) fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Self {
         let text = |name: &str| lookup(name).filter(|text| !text.is_empty());
         let number = |name: &str| text(name)?.parse::<u32>().ok();
@@ -164,8 +165,8 @@ impl Environment {
     }
 }
 
-/// The variable that shows a job of several ranks, whoever started it; or that shows a rank, where
-/// nothing says that it is the only one.
+/// The variable that shows a job of several ranks under any launcher; or that shows a rank, if no
+/// variable says that it is the only one.
 fn several(
     number: impl Fn(&str) -> Option<u32>, text: impl Fn(&str) -> Option<String>,
 ) -> Option<String> {

@@ -1,4 +1,4 @@
-//! The job as a rank sees it: everything that the launcher and the peers have to say at the start.
+//! A rank's view of its job: all information from the launcher and the peers at the start.
 
 use std::fs;
 use std::io;
@@ -11,30 +11,30 @@ use crate::sys::host;
 use super::client::{Client, JobAttributes};
 use super::environment::Environment;
 
-/// A rank's place in its job.
+/// Position of a rank in its job.
 #[derive(Debug)]
 pub struct JobView {
-    /// The number of this process.
+    /// The rank of this process.
     pub rank: u32,
-    /// How many processes there are.
+    /// Number of processes.
     pub size: u32,
     /// The ranks on this host, this one included, ascending.
     pub local_ranks: Vec<u32>,
     /// The number of this program on the launcher's command line, if there is one.
     pub app_number: Option<u32>,
-    /// How many processes there could be, if the launcher knows.
+    /// Maximum number of processes, if the launcher reports it.
     pub universe_size: Option<u32>,
-    /// A memory file that the launcher made for the ranks of this host, size 0 until one of them
-    /// grows it. Only our own launcher makes one.
+    /// A memory file that the launcher made for the ranks of this host, of size 0 until a rank
+    /// grows it. Only Suiro's own launcher makes one.
     pub segment: Option<OwnedFd>,
-    /// Another one, for the network interfaces of this host.
+    /// A second memory file, for the network interfaces of this host.
     pub interface: Option<OwnedFd>,
-    /// The job's secret. Only our own launcher makes one.
+    /// The job's secret. Only Suiro's own launcher makes one.
     pub secret: Option<[u8; descriptor::SECRET_BYTES]>,
 }
 
 impl JobView {
-    /// A process that nobody launched.
+    /// A process without a launcher.
     pub(crate) fn singleton() -> Self {
         Self {
             rank: 0,
@@ -48,15 +48,14 @@ impl JobView {
         }
     }
 
-    /// The index of this rank in `local_ranks`.
     pub fn local_index(&self) -> usize {
         self.local_ranks.iter().position(|rank| *rank == self.rank).unwrap_or(0)
     }
 
-    /// Asks the launcher, and if it must the peers: then all ranks must call this.
+    /// Asks the launcher and, if necessary, the peers: then all ranks must call this.
     ///
     /// # Errors
-    /// `Other` when the launcher goes, answers nonsense, or passes descriptors that are none.
+    /// `Other` when the connection is lost, a reply is invalid, or a passed descriptor is unusable.
     pub fn assemble(environment: &Environment, client: Option<&mut Client>) -> Result<Self> {
         let Some(client) = client else { return Ok(Self::singleton()) };
         let (mut segment, mut interface, mut secret) = (None, None, None);
@@ -75,7 +74,7 @@ impl JobView {
     }
 }
 
-/// What is behind a descriptor that the launcher passed, if it passed one.
+/// Opens a descriptor from the launcher, if the launcher passed one.
 fn inherited<T>(
     name: &str, number: Option<i32>, read: impl FnOnce(OwnedFd) -> io::Result<T>,
 ) -> Result<Option<T>> {
@@ -87,7 +86,7 @@ fn inherited<T>(
     })
 }
 
-/// The ranks on this host, found by comparing hosts; all ranks must call this.
+/// Finds the ranks on this host by comparing hosts; all ranks must call this.
 fn compare_hosts(client: &mut Client) -> Result<Vec<u32>> {
     let (rank, size) = (client.attributes().rank, client.attributes().size);
     let own = host_identity();
@@ -102,7 +101,7 @@ fn compare_hosts(client: &mut Client) -> Result<Vec<u32>> {
     Ok(ranks)
 }
 
-/// The same for two processes if and only if they run on one kernel under one host name.
+/// Equal for two processes if and only if they run on one kernel under one host name.
 fn host_identity() -> String {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let name = host::name();

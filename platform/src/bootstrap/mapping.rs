@@ -1,4 +1,4 @@
-//! `PMI_process_mapping`: which rank is on which host, as one short string.
+//! `PMI_process_mapping`: the host of each rank, as one short string.
 //!
 //! ```text
 //!   (vector,(first host, hosts, ranks per host),...)     e.g. (vector,(0,2,4)) = 4 + 4 ranks
@@ -13,7 +13,7 @@ pub fn single_host_mapping(size: u32) -> String {
 
 /// The ranks that share a host with `rank`, itself included, ascending.
 ///
-/// `None` if `mapping` is not such a string; it comes from another program.
+/// `None` if `mapping` is invalid; it comes from another program.
 pub fn local_ranks(mapping: &str, rank: u32, size: u32) -> Option<Vec<u32>> {
     let hosts = hosts(mapping, size)?;
     let own = hosts.get(rank as usize)?;

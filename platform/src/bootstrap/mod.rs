@@ -1,16 +1,16 @@
-//! Wire-up: how a process learns who it is and what its peers published (PMI, PMIx).
+//! Wire-up: how a process learns its rank and the values that its peers published (PMI, PMIx).
 //!
 //! ```text
 //!   environment ──> Client ──> PMI-1 ── wire (lines) ── Server <── launch
 //!        │            ├─────> PMI-2 ┐
 //!        │            └─────> PMIx  ┴ other launchers
-//!        └──> Job { rank, size, who is on this host, descriptors }
+//!        └──> Job { rank, size, local ranks, descriptors }
 //! ```
 //!
-//! The wires and the server are plain values: bytes in, replies and events out. Only the client
-//! and [`Environment::read`] touch the system. Nothing here knows of communicators or devices.
+//! The wires and the server do no I/O: bytes in, replies and events out. Only the client and
+//! [`Environment::read`] make system calls. This layer has no communicators and no devices.
 //!
-//! Source: the PMI-1 protocol as MPICH's Hydra and Slurm speak it (`src/pmi/maint/pmi-1.2.txt`
+//! Source: the PMI-1 protocol as spoken by MPICH's Hydra and by Slurm (`src/pmi/maint/pmi-1.2.txt`
 //! in MPICH).
 
 mod ancestor;
@@ -35,7 +35,7 @@ pub use job::JobView;
 pub use mapping::{local_ranks, single_host_mapping};
 pub use server::{JoinState, Server, ServerEvent};
 
-/// The protocols by which a rank joins a job, and the launchers that speak them.
+/// The protocols through which a rank joins a job, and the launchers that use them.
 pub const PROTOCOLS: &[(&str, &str)] = &[
     ("PMI-1", "mpirun of Suiro, mpiexec of MPICH and of Intel MPI"),
     ("PMI-2", "srun of Slurm"),

@@ -1,7 +1,7 @@
-//! The client's side of PMI-1: what Hydra, Slurm and our own launcher speak.
+//! The client's side of PMI-1, the protocol of Hydra, Slurm and Suiro's own launcher.
 //!
-//! Our own launcher tells everything that a rank wants to know in its first reply, because it is
-//! asked to; others are asked one thing at a time.
+//! Suiro's own launcher sends all attributes in its first reply, because the client requests that;
+//! other launchers are asked for one attribute at a time.
 
 use crate::base::Result;
 
@@ -10,7 +10,7 @@ use super::client::{JobAttributes, KvsLimits, PmiProtocol, RequiredRanks};
 use super::mapping::local_ranks;
 use super::wire::PmiLine;
 
-/// A conversation by PMI-1.
+/// A PMI-1 connection.
 #[derive(Debug)]
 pub(super) struct Pmi1 {
     channel: Channel,
@@ -19,11 +19,11 @@ pub(super) struct Pmi1 {
 }
 
 impl Pmi1 {
-    /// After the greeting of [`Channel::init`], which was answered by `hello`: asks for everything
-    /// else.
+    /// Continues after the greeting of [`Channel::init`], whose reply is `hello`: asks for the
+    /// remaining attributes.
     ///
     /// # Errors
-    /// `Other` when the launcher goes or answers nonsense.
+    /// `Other` when the connection is lost or a reply is invalid.
     pub(super) fn join(
         channel: Channel, rank: u32, size: u32, hello: &PmiReply,
     ) -> Result<(Self, JobAttributes)> {
@@ -66,7 +66,7 @@ impl PmiProtocol for Pmi1 {
         self.channel.ask(line, "put_result")?.check_success()
     }
 
-    /// One space for all ranks: whose key it is does not matter.
+    /// All ranks share one key space, so the publishing rank is ignored.
     fn get(&mut self, _from: u32, key: &str) -> Result<Option<String>> {
         let line = self.line("get").text("key", key);
         let answer = self.channel.ask(line, "get_result")?;
@@ -91,7 +91,7 @@ impl PmiProtocol for Pmi1 {
     }
 }
 
-/// Everything, from the first reply of our own launcher.
+/// All attributes, from the first reply of Suiro's own launcher.
 fn all_of(hello: &PmiReply, rank: u32, size: u32) -> Result<JobAttributes> {
     let mapping = hello.wanted_value("mapping")?;
     Ok(JobAttributes {

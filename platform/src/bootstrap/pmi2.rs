@@ -4,8 +4,8 @@
 //!   |length: 6 characters, padded with spaces on either side|cmd=NAME;key=value;...;|
 //! ```
 //!
-//! A semicolon in a value is written twice. Replies are named `NAME-response` and say `rc=0` when
-//! all is well; what is missing is `found=FALSE` (Slurm) or a code (Hydra).
+//! A semicolon in a value is written twice. Replies are named `NAME-response` and contain `rc=0` on
+//! success; a missing value is `found=FALSE` (Slurm) or a code (Hydra).
 //!
 //! Source: `src/pmi/src/pmi_v2.c` in MPICH, `src/plugins/mpi/pmi2` in Slurm; checked against both
 //! descriptions and against Hydra itself.
@@ -19,10 +19,10 @@ use super::mapping::local_ranks;
 /// Bytes of the length before each message.
 const HEADER_BYTES: usize = 6;
 
-/// What all servers take; none can be asked.
+/// Limits that all servers accept; PMI-2 has no query for them.
 const LIMITS: KvsLimits = KvsLimits { key_bytes: 64, value_bytes: 1024 };
 
-/// A conversation by PMI-2.
+/// A PMI-2 connection.
 #[derive(Debug)]
 pub(super) struct Pmi2 {
     channel: Channel,
@@ -31,11 +31,11 @@ pub(super) struct Pmi2 {
 }
 
 impl Pmi2 {
-    /// After the greeting of [`Channel::init`] with version 2. `job` is what the environment calls
-    /// the job; Slurm wants to hear it.
+    /// Continues after the greeting of [`Channel::init`] with version 2. `job` is the job's name in
+    /// the environment, which Slurm expects.
     ///
     /// # Errors
-    /// `Other` when the launcher goes, refuses or answers nonsense.
+    /// `Other` when the connection is lost, the launcher refuses or a reply is invalid.
     pub(super) fn join(
         channel: Channel, rank: u32, job: Option<&str>,
     ) -> Result<(Self, JobAttributes)> {
@@ -67,13 +67,13 @@ impl Pmi2 {
         Ok((pmi, place))
     }
 
-    /// What the launcher says of the job as a whole.
+    /// An attribute of the whole job.
     fn attribute(&mut self, key: &str) -> Result<Option<String>> {
         let answer = self.try_asking(Pmi2Message::new("info-getjobattr").text("key", key))?;
         Ok(answer.found())
     }
 
-    /// Asks, and takes a refusal for an error.
+    /// Sends a request; a refusal is an error.
     fn ask(&mut self, message: Pmi2Message) -> Result<Pmi2Message> {
         let answer = self.try_asking(message)?;
         if answer.is_good() {
@@ -83,7 +83,7 @@ impl Pmi2 {
         Err(refused(&why.unwrap_or_else(|| answer.0.clone())))
     }
 
-    /// Asks, and returns the reply to this question, whatever it says.
+    /// Sends a request and returns its reply, including a refusal.
     fn try_asking(&mut self, message: Pmi2Message) -> Result<Pmi2Message> {
         let reply = format!("{}-response", message.command());
         self.channel.send(&message.into_bytes())?;
@@ -120,8 +120,8 @@ impl PmiProtocol for Pmi2 {
         Ok(self.try_asking(question)?.found())
     }
 
-    /// Hydra answers a fence at once, and makes whoever asks for a value wait until all ranks have
-    /// come to their fence; so ask for one, which nobody needs to have put.
+    /// Hydra answers a fence at once, and delays the reply to a get until all ranks have reached
+    /// their fence; so this function gets a key, which need not have been put.
     fn barrier(&mut self) -> Result {
         self.ask(Pmi2Message::new("kvs-fence"))?;
         self.get(0, "suiro-fence").map(drop)
@@ -159,10 +159,10 @@ impl Pmi2Message {
         format!("{:>HEADER_BYTES$}{}", self.0.len(), self.0).into_bytes()
     }
 
-    /// The first message in `bytes` and how long it is with its length, if it is all there.
+    /// The first message in `bytes` and its total length, if it is complete.
     ///
     /// # Errors
-    /// What is wrong with it, in words.
+    /// A description of the fault.
     fn first_of(bytes: &[u8]) -> Result<Option<(Self, usize)>, String> {
         let Some((header, rest)) = bytes.split_at_checked(HEADER_BYTES) else { return Ok(None) };
         let len_bytes = std::str::from_utf8(header).ok().and_then(|text| text.trim().parse().ok());
@@ -207,7 +207,7 @@ impl Pmi2Message {
         self.value("rc").is_none_or(|code| code.trim() == "0")
     }
 
-    /// The value of an answer that may say that there is none.
+    /// The value in a reply that may report that there is none.
     fn found(&self) -> Option<String> {
         let found = self.is_good() && self.value("found").is_none_or(|found| found == "TRUE");
         self.value("value").filter(|_| found)
@@ -237,7 +237,7 @@ mod tests {
         "cmd=finalize-response;rc=0;",
     ];
 
-    /// The same of Slurm 22.05, with its other ways.
+    /// The same of Slurm 22.05, with its differences.
     const SLURM: [&str; 9] = [
         "cmd=fullinit-response;rc=0;pmi-version=2;pmi-subversion=0;rank=1;size=2;appnum=-1;",
         "cmd=job-getid-response;rc=0;jobid=12.0;",

@@ -1,7 +1,7 @@
-//! The client's side of PMIx: what `prterun`, Open MPI's `mpirun` and `srun --mpi=pmix` speak.
+//! The client's side of PMIx, the protocol of `prterun`, Open MPI's `mpirun` and `srun --mpi=pmix`.
 //!
-//! libpmix speaks it for us ([`crate::sys::pmix`]). The launcher's own copy is the best one: it is
-//! of the same version, and found wherever it is installed, because the launcher has it mapped.
+//! libpmix implements the protocol ([`crate::sys::pmix`]). The launcher's own copy is the best one:
+//! it has the same version, and is found in any directory, because the launcher has it mapped.
 
 use std::path::{Path, PathBuf};
 
@@ -13,18 +13,18 @@ use super::channel::refused;
 use super::client::{JobAttributes, KvsLimits, PmiProtocol, RequiredRanks};
 use super::environment::Environment;
 
-/// What the loader looks for where it always looks.
+/// File name for the loader's default search.
 const NAME: &str = "libpmix.so.2";
 
-/// The longest key is that of PMIx, with its end; values have no limit of their own.
+/// The longest key is that of PMIx, with its terminator; PMIx does not limit values.
 const LIMITS: KvsLimits = KvsLimits { key_bytes: 511, value_bytes: 64 << 10 };
 
-/// A conversation by PMIx.
+/// A PMIx connection.
 #[derive(Debug)]
 pub(super) struct Pmix {
     library: PmixLibrary,
     me: PmixIdentity,
-    /// Something was put after the last barrier.
+    /// Values were put after the last barrier.
     changed: bool,
 }
 
@@ -32,7 +32,7 @@ impl Pmix {
     /// Finds the library and enters the job that `environment` names.
     ///
     /// # Errors
-    /// `Other` without a library, without a server, or when the server does not say who we are.
+    /// `Other` without a library, without a server, or when the server does not report the rank.
     pub(super) fn join(environment: &Environment) -> Result<(Self, JobAttributes)> {
         let library = load(environment.pmix_library.as_deref())?;
         let me = library.init().map_err(|status| match status {
@@ -57,7 +57,7 @@ impl Pmix {
             rank,
             size,
             app_number: self.known(rank, "pmix.appnum").and_then(number),
-            // Servers count slots, of which there may be fewer than ranks.
+            // Servers report slots, which may be fewer than the ranks.
             universe_size: self
                 .known(JOB, "pmix.univ.size")
                 .and_then(number)
@@ -88,7 +88,7 @@ impl PmiProtocol for Pmix {
     }
 
     fn get(&mut self, from: u32, key: &str) -> Result<Option<String>> {
-        // Servers have several ways to say that there is no such key.
+        // Servers have several statuses for an absent key.
         match self.library.get(&self.me, from, key) {
             Ok(PmixValue::Text(value)) => Ok(Some(value)),
             Ok(PmixValue::Number(_) | PmixValue::Other(_)) | Err(_) => Ok(None),
@@ -110,8 +110,8 @@ impl PmiProtocol for Pmix {
         self.done("PMIx_Finalize", self.library.finalize())
     }
 
-    /// libpmix 5.0.11 damages its heap when a process initializes it again after it was finalized,
-    /// with no other call in between than a fence.
+    /// libpmix 5.0.11 damages its heap when a process initializes it again after finalizing it,
+    /// with no call in between except a fence.
     fn enter(&mut self, _company: RequiredRanks) -> Result {
         Err(refused("by PMIx a process joins its job once"))
     }
@@ -132,8 +132,8 @@ fn load(wanted: Option<&str>) -> Result<PmixLibrary> {
     )))
 }
 
-/// Where the library may be: where the user says, else where the launcher has it, else where the
-/// loader finds it.
+/// Possible places of the library: the user's setting, else the launcher's copy, else the loader's
+/// search.
 fn candidates(wanted: Option<&str>) -> Vec<PathBuf> {
     match wanted {
         Some(path) => vec![PathBuf::from(path)],
@@ -144,7 +144,7 @@ fn candidates(wanted: Option<&str>) -> Vec<PathBuf> {
     }
 }
 
-/// The ranks in a list like `0,1,4`, which must name this one.
+/// The ranks in a list like `0,1,4`, which must contain this one.
 fn local_ranks(list: &str, own: u32) -> Option<Vec<u32>> {
     let ranks = list.split(',').map(|rank| rank.trim().parse().ok());
     let mut ranks = ranks.collect::<Option<Vec<u32>>>()?;

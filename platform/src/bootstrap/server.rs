@@ -1,15 +1,15 @@
-//! The PMI-1 server of one job: what each rank said, and who waits for whom.
+//! The PMI-1 server of one job: the state of each rank, and which rank waits for which.
 //!
 //! ```text
 //!   per rank:   Silent --init--> Joined --finalize--> Left --init--> Joined
 //! ```
 //!
-//! A rank in the world model counts on all others: none of them may end in silence. One that only
-//! has sessions does not, and says so with its `init`; a second `init` may change that.
+//! A rank in the world model requires all other ranks: none of them may exit without joining. A
+//! rank that has only sessions does not, and its `init` says so; a second `init` may change that.
 //!
-//! A value without I/O: `receive` takes bytes that a rank sent and returns events, among them the
-//! replies to send. It knows ranks by number only; processes are the launcher's business.
-//! All ranks of a job are on one host here, so `NODE` groups are the whole job.
+//! The server does no I/O: `receive` takes bytes from a rank and returns events, among them the
+//! replies to send. Ranks are known by number only; the launcher manages processes. All ranks of a
+//! job are on one host here, so `NODE` groups are the whole job.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -18,74 +18,74 @@ use super::wire::{Malformed, PmiLine, PmiRequest, PmiRequests};
 
 /// Longest name of a key-value space, longest key, longest value, in bytes.
 ///
-/// Those of Hydra and Slurm, so that programs tried there fit here.
+/// The limits of Hydra and Slurm, so that programs tried there fit here.
 const MAXES: [u32; 3] = [256, 64, 1024];
 
-/// What a call to the server led to.
+/// Result of a call to the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServerEvent {
     /// Send these bytes to this rank.
     Reply {
-        /// To whom.
+        /// The destination rank.
         rank: u32,
-        /// A whole line.
+        /// A complete line.
         bytes: Vec<u8>,
     },
-    /// This rank entered the job.
+    /// This rank joined the job.
     Joined(u32),
-    /// This rank said that it is done.
+    /// This rank left the job.
     Left(u32),
-    /// This rank wants the job to end.
+    /// This rank requested the end of the job.
     Aborted {
-        /// Who said so.
+        /// The requesting rank.
         rank: u32,
-        /// What the launcher shall return.
+        /// Exit code for the launcher.
         code: i32,
-        /// Words for people, if any.
+        /// Message for the user, if any.
         message: Option<String>,
     },
-    /// This rank sent something that is no PMI; nothing more can be said to it.
+    /// This rank sent invalid PMI; its connection is no longer usable.
     Broken {
-        /// Who.
+        /// The rank.
         rank: u32,
-        /// What it sent, in a sentence without a final stop.
+        /// Description of the invalid data, in a sentence without a final stop.
         why: String,
     },
-    /// A rank waits for one that can never come.
+    /// A rank waits for an exited rank.
     Stuck {
-        /// The rank that is gone.
+        /// The exited rank.
         ended: u32,
-        /// One that waits for it.
+        /// A rank that waits for it.
         waiting: u32,
     },
-    /// This rank asked for something that is not done here; it was told so.
+    /// This rank sent an unsupported request and received a refusal.
     Unsupported {
-        /// Who.
+        /// The rank.
         rank: u32,
-        /// What, in a sentence without a final stop.
+        /// Description of the request, in a sentence without a final stop.
         why: String,
     },
 }
 
-/// What a rank has said so far.
+/// Whether a rank has joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JoinState {
-    /// Nothing: it may not be an MPI program.
+    /// Not joined; it may not be an MPI program.
     NotJoined,
-    /// It entered and did not say that it leaves.
+    /// Joined and has not left.
     Joined,
-    /// It said that it leaves.
+    /// Left the job.
     Left,
 }
 
 #[derive(Debug)]
 struct ServerRank {
     join_state: JoinState,
-    /// It has joined and does not count on all ranks of the job.
+    /// Joined, and does not require all ranks of the job.
     any: bool,
     app: u32,
     requests: PmiRequests,
-    /// It will not come to any barrier any more.
+    /// Will reach no further barrier.
     has_ended: bool,
 }
 
@@ -108,8 +108,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server for as many ranks as there are in `apps`: the number of each rank's program on
-    /// the command line. `name` is the job's name, without spaces.
+    /// A server for `apps.len()` ranks; `apps` has the number of each rank's program on the command
+    /// line. `name` is the job's name, without spaces.
     pub fn new(name: &str, apps: &[u32]) -> Self {
         let rank = |app: &u32| ServerRank {
             join_state: JoinState::NotJoined,
@@ -128,12 +128,13 @@ impl Server {
         }
     }
 
-    /// What `rank` has said so far.
+    /// Whether `rank` has joined.
     pub fn join_state(&self, rank: u32) -> JoinState {
         self.ranks[rank as usize].join_state
     }
 
-    /// Takes bytes that `rank` sent. After [`ServerEvent::Broken`] it must not be called for that rank.
+    /// Processes bytes from `rank`. Must not be called for a rank after its
+    /// [`ServerEvent::Broken`].
     pub fn receive(&mut self, rank: u32, bytes: &[u8]) -> Vec<ServerEvent> {
         let mut events = Vec::new();
         self.ranks[rank as usize].requests.push(bytes);
@@ -152,8 +153,9 @@ impl Server {
         events
     }
 
-    /// `rank` has ended: nobody should wait for it any more. Who has joined and counts on all ranks
-    /// waits for them, at the latest when it leaves, and so for those that never joined.
+    /// Records the exit of `rank`: no rank should wait for it any more. A joined rank that requires
+    /// all ranks waits for each of them, at the latest when it leaves, including ranks that never
+    /// joined.
     pub fn rank_ended(&mut self, rank: u32) -> Vec<ServerEvent> {
         self.ranks[rank as usize].has_ended = true;
         if self.join_state(rank) == JoinState::NotJoined
@@ -235,14 +237,14 @@ impl Server {
         if !ours {
             return line;
         }
-        // One wake-up of two processes in place of six.
+        // One wake-up of two processes instead of six.
         maxes(line.number("suiro", 1))
             .number("appnum", self.ranks[rank as usize].app)
             .text("kvsname", &self.space)
             .text("mapping", &single_host_mapping(self.ranks.len() as u32))
     }
 
-    /// The first rank that is so.
+    /// The first rank that satisfies `is_so`.
     fn first(&self, is_so: impl Fn(&ServerRank) -> bool) -> Option<u32> {
         self.ranks.iter().position(is_so).map(|rank| rank as u32)
     }

@@ -5,35 +5,35 @@
 //!   mcmd=spawn\n key=value\n ... endcmd\n     the only request of several lines
 //! ```
 //!
-//! A backslash takes the next character as it is. MPICH sends its last value unescaped, spaces
-//! and all, so the last value of a request that ends in free text reaches to the end of the line.
-//! Nothing here fails on any bytes: what is no request is a [`Malformed`].
+//! A backslash escapes the next character. MPICH sends its last value unescaped, spaces included,
+//! so the last value of a request that ends in free text reaches to the end of the line. No bytes
+//! make the parser fail: an invalid request is a [`Malformed`].
 
 use std::fmt::Write;
 
-/// A line may be this long at most, in bytes; a value of 1024 bytes fits many times.
+/// Maximum length of a line in bytes; a value of 1024 bytes fits many times.
 pub(crate) const LINE_MAX_BYTES: usize = 64 * 1024;
 
-/// A spawn request may have this many lines at most.
+/// Maximum number of lines of a spawn request.
 const SPAWN_LINES_MAX: usize = 64 * 1024;
 
-/// What a client can ask for.
+/// A request of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PmiRequest {
-    /// The first words: which protocol the client speaks.
+    /// The first request: selects the protocol.
     Init {
-        /// 1, or 2 for a protocol that we do not serve.
+        /// 1, or 2 for a protocol that the server does not support.
         version: u32,
-        /// Our own client: it wants to hear everything at once.
+        /// Suiro's own client: it expects all attributes in the reply.
         ours: bool,
-        /// It does not count on all ranks of the job to come.
+        /// The client does not require all ranks of the job.
         any: bool,
     },
-    /// The longest names, keys and values.
+    /// Maximum lengths of names, keys and values.
     Maxes,
-    /// Which program of the command line this is.
+    /// The number of this program on the command line.
     AppNumber,
-    /// How many processes there could be.
+    /// The maximum number of processes.
     UniverseSize,
     /// The name of the job's key-value space.
     SpaceName,
@@ -49,7 +49,7 @@ pub(crate) enum PmiRequest {
         /// The key.
         key: String,
     },
-    /// Wait for the others of a group.
+    /// Wait for the other ranks of a group.
     Barrier {
         /// `WORLD:tag`, `NODE:tag` or `rank,rank,...:tag`; `None` is the whole job.
         group: Option<String>,
@@ -66,7 +66,7 @@ pub(crate) enum PmiRequest {
         /// The service.
         service: String,
     },
-    /// Forget a service.
+    /// Remove a service.
     Unpublish {
         /// The service.
         service: String,
@@ -75,26 +75,26 @@ pub(crate) enum PmiRequest {
     Finalize,
     /// End the whole job.
     Abort {
-        /// What the launcher shall return.
+        /// Exit code for the launcher.
         code: i32,
-        /// Words for people, if any.
+        /// Message for the user, if any.
         message: Option<String>,
     },
     /// Start further processes.
     Spawn,
 }
 
-/// A line that is no request.
+/// An invalid request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Malformed {
-    /// What is wrong with it, in a sentence without a final stop.
+    /// Description of the fault, in a sentence without a final stop.
     pub(crate) why: String,
-    /// The name of the reply that the client now waits for; `None` when the line does not say
-    /// what it is, so that the connection is of no use any more.
+    /// The name of the reply that the client now waits for; `None` when the line does not identify
+    /// its request, so that the connection is no longer usable.
     pub(crate) reply: Option<&'static str>,
 }
 
-/// Cuts a stream of bytes into lines.
+/// Splits a stream of bytes into lines.
 #[derive(Debug, Default)]
 pub(crate) struct PmiLines {
     bytes: Vec<u8>,
@@ -103,17 +103,17 @@ pub(crate) struct PmiLines {
 }
 
 impl PmiLines {
-    /// Adds what has arrived.
+    /// Adds received bytes.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.bytes.drain(..self.start);
         self.start = 0;
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The next whole line without its end.
+    /// The next complete line without its terminator.
     ///
     /// # Errors
-    /// [`Malformed`], for good, when a line is too long or is not text.
+    /// [`Malformed`], permanently, when a line is too long or is not text.
     pub(crate) fn next_line(&mut self) -> Option<Result<&str, Malformed>> {
         let rest = &self.bytes[self.start..];
         let len_bytes = match rest.iter().position(|byte| *byte == b'\n') {
@@ -132,21 +132,21 @@ impl PmiLines {
     }
 }
 
-/// Turns a stream of bytes into requests.
+/// Splits a stream of bytes into requests.
 #[derive(Debug, Default)]
 pub(crate) struct PmiRequests {
     lines: PmiLines,
-    /// How many lines of a spawn request have passed, while one is under way.
+    /// Number of lines received of an incomplete spawn request.
     spawn_lines: Option<usize>,
 }
 
 impl PmiRequests {
-    /// Adds what has arrived.
+    /// Adds received bytes.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.lines.push(bytes);
     }
 
-    /// The next whole request, or what is wrong with it.
+    /// The next complete request, or its fault.
     pub(crate) fn next_request(&mut self) -> Option<Result<PmiRequest, Malformed>> {
         loop {
             let line = match self.lines.next_line()? {
@@ -169,10 +169,10 @@ impl PmiRequests {
     }
 }
 
-/// Reads one line of a client.
+/// Parses one line of a client.
 ///
 /// # Errors
-/// [`Malformed`] when it is no request or lacks a part.
+/// [`Malformed`] when the line is no request or lacks a part.
 pub(crate) fn parse_request(line: &str) -> Result<PmiRequest, Malformed> {
     let fields = PmiFields::of(line).ok_or_else(|| {
         unusable_line(format!("a line does not start with a command: {}", excerpt(line)))
@@ -223,7 +223,7 @@ pub(crate) struct PmiFields<'a> {
 }
 
 impl<'a> PmiFields<'a> {
-    /// `None` if the line does not start with a command.
+    /// Parses `line`; `None` if it does not start with a command.
     pub(crate) fn of(line: &'a str) -> Option<Self> {
         let line = line.strip_prefix("cmd=")?;
         let (command, rest) = line.split_once(' ').unwrap_or((line, ""));
@@ -240,7 +240,7 @@ impl<'a> PmiFields<'a> {
         Some(unescape(self.raw(key)?))
     }
 
-    /// Everything after `key=`, where that starts a field.
+    /// The text after `key=`, where that starts a field.
     fn raw(&self, key: &str) -> Option<&'a str> {
         let mut rest = self.rest;
         loop {
@@ -297,7 +297,7 @@ impl PmiLine {
         self
     }
 
-    /// Adds a text; what the wire could not carry is escaped, and line ends become spaces.
+    /// Adds a text; special characters are escaped, and line ends become spaces.
     pub(crate) fn text(mut self, key: &str, value: &str) -> Self {
         self.0.push(' ');
         self.0.push_str(key);
@@ -312,7 +312,7 @@ impl PmiLine {
         self
     }
 
-    /// The bytes to send, with the line's end.
+    /// The bytes to send, with the line terminator.
     pub(crate) fn into_bytes(mut self) -> Vec<u8> {
         self.0.push('\n');
         self.0.into_bytes()

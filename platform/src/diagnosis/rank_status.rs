@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   line 1   when the wait began; if the rank is in a steady state also its first and last time
-//!            and 1 if threads may call MPI at any time, else 0. Times are nanoseconds of the host's
-//!            clock.
+//!            and 1 if threads may call MPI at any time, else 0. Times are nanoseconds of the
+//!            host's clock.
 //!   rest     a `WaitReport`
 //! ```
 

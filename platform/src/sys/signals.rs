@@ -27,7 +27,7 @@ pub const JOB_SIGNALS: [i32; 9] = [CHLD, INT, TERM, HUP, QUIT, USR1, USR2, TSTP,
 pub struct Signals(SignalFd);
 
 impl Signals {
-    /// Blocks `signals`, but for those that are ignored, and opens a descriptor for them.
+    /// Blocks `signals`, except ignored ones, and opens a descriptor for them.
     ///
     /// # Errors
     /// `InvalidInput` for a number that is no signal; else that of the system.
@@ -43,7 +43,7 @@ impl Signals {
         Ok(Self(SignalFd::with_flags(&set, flags)?))
     }
 
-    /// The next signal that arrived, if one did.
+    /// The next pending signal, if any.
     pub fn take(&self) -> Option<i32> {
         self.0.read_signal().ok().flatten().map(|info| info.ssi_signo as i32)
     }
@@ -55,22 +55,22 @@ impl AsFd for Signals {
     }
 }
 
-/// Does something, as starting a thread, with all signals blocked: a thread that is started so
-/// handles none that are for the process.
+/// Calls a function, such as one that starts a thread, with all signals blocked: a thread started
+/// in it handles no signals sent to the process.
 pub fn without<T>(body: impl FnOnce() -> T) -> T {
     let before = SigSet::all().thread_swap_mask(SigmaskHow::SIG_SETMASK);
     let result = body();
     if let Ok(before) = before {
-        // It was this thread's mask until now.
+        // This mask was the thread's until the call above.
         let _ = before.thread_set_mask();
     }
     result
 }
 
-/// Is `signal` set to be ignored?
+/// Whether `signal` is set to be ignored.
 fn is_ignored(signal: i32) -> bool {
     let mut action = MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: the null pointer asks for no change, and `action` is a valid place for the answer;
+    // SAFETY: the null pointer requests no change, and `action` is a valid place for the answer;
     // all zeroes is a valid value of it.
     let action = unsafe {
         libc::sigaction(signal, ptr::null(), action.as_mut_ptr());
@@ -79,13 +79,13 @@ fn is_ignored(signal: i32) -> bool {
     action.sa_sigaction == libc::SIG_IGN
 }
 
-/// Stops this process until it is continued, as the terminal's stop key would.
+/// Stops this process until it is continued, like the terminal's stop key.
 pub fn stop_self() {
     // SAFETY: raise takes an integer and touches no memory.
     unsafe { libc::raise(libc::SIGSTOP) };
 }
 
-/// The signal of a name (`INT`, `SIGINT`) or a number, if it is one that can be taken and sent on.
+/// The signal with a name (`INT`, `SIGINT`) or number, if it can be taken and forwarded.
 pub fn parse(text: &str) -> Option<i32> {
     let text = text.to_ascii_uppercase();
     let named = [text.clone(), format!("SIG{text}")].into_iter().find_map(|name| name.parse().ok());

@@ -1,5 +1,5 @@
-//! What was decided for a job, and why, in sentences for people: `SUIRO_EXPLAIN=1`, which
-//! `mpirun --explain` sets. Rank 0 prints them when it initializes.
+//! The decisions made for a job and their reasons, in sentences: `SUIRO_EXPLAIN=1`, set by `mpirun
+//! --explain`. Rank 0 prints them during initialization.
 
 use super::{Config, DeviceKind, ProgressMode, WaitMode};
 use crate::devices::shm::CopyMethod;
@@ -8,26 +8,23 @@ use crate::offload::Scheme;
 use crate::process::waiting::wait_policy::WaitPolicy;
 use crate::process::world::ThreadLevel;
 
-/// What the sentences are about.
+/// Input of the sentences.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Decisions<'a> {
-    /// The settings.
     pub(crate) config: &'a Config,
-    /// The level of thread support.
     pub(crate) level: ThreadLevel,
-    /// How many ranks the job has.
+    /// Number of ranks of the job.
     pub(crate) ranks: u32,
-    /// Who started them, in words.
+    /// Name of the launcher.
     pub(crate) launcher: &'a str,
-    /// The name of this host, where all ranks run.
+    /// The name of this host, which runs all ranks.
     pub(crate) host: &'a str,
-    /// How many threads can run at once here.
+    /// Number of threads that can run at once here.
     pub(crate) processors: usize,
-    /// How calls wait.
     pub(crate) policy: WaitPolicy,
-    /// What collective operations are taken to cost.
+    /// Cost model of collective operations.
     pub(crate) machine: MachineModel,
-    /// Can this process read the memory of another at all?
+    /// Whether this process can read the memory of another process.
     pub(crate) reads_memory: bool,
 }
 
@@ -167,7 +164,7 @@ impl Decisions<'_> {
         format!("messages move {how}")
     }
 
-    /// What progress comes to here.
+    /// The resolved progress mode.
     fn progress_mode(&self) -> ProgressMode {
         self.config.progress.resolve(self.ranks as usize, self.processors)
     }

@@ -9,14 +9,14 @@ use platform::sys::topology::parse_list;
 /// Engines that an interface can have.
 const ENGINES_MAX: u8 = 32;
 
-/// The settings by name.
+/// Reads the settings through `lookup`.
 ///
 /// # Errors
-/// `Other` for a value that a setting does not take.
+/// `Other` for an invalid value.
 pub(super) fn settings(
     lookup: impl Fn(&'static str) -> Option<String> + Copy,
 ) -> Result<TofuSettings> {
-    // A value of its own, and none for `auto`.
+    // The explicit value; `None` for `auto`.
     let given = |name| lookup(name).filter(|text| text != "auto");
     let number = |name| parse(name, given, |text| text.parse::<u32>().ok().map(Some));
     let generation: Generation = parse("SUIRO_TOFU_GENERATION", lookup, |text| text.parse().ok())?;

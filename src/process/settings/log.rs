@@ -9,10 +9,11 @@ use tracing_subscriber::util::SubscriberInitExt;
 use super::Config;
 use platform::base::{ErrorClass, Result};
 
-/// Starts the log as `SUIRO_LOG` says. An application that has a subscriber of its own keeps it.
+/// Starts the log with the filter in `SUIRO_LOG`. A subscriber installed by the application stays
+/// in use.
 ///
 /// # Errors
-/// `Other` for a filter that cannot be read.
+/// `Other` for an invalid filter.
 pub fn start(config: &Config) -> Result {
     let Some(filter) = &config.log else { return Ok(()) };
     let targets: Targets = filter.parse().map_err(|error| {
@@ -20,7 +21,7 @@ pub fn start(config: &Config) -> Result {
     })?;
     let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr);
     let log = tracing_subscriber::registry().with(lines).with(targets);
-    // Fails only where there is a subscriber already, which is then the one to use.
+    // Fails only if a subscriber is already installed; that one stays in use.
     drop(log.try_init());
     Ok(())
 }

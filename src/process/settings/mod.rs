@@ -1,7 +1,7 @@
-//! Settings: the `SUIRO_*` variables of the environment, read here and nowhere else. The `mpirun`
-//! of Open MPI tells some of them by variables of its own.
+//! Settings: the `SUIRO_*` variables of the environment, read only here. The `mpirun` of Open MPI
+//! sets some of them through its own variables.
 //!
-//! What there is and what it may be stands in [`platform::base::settings`].
+//! The table of settings and their values is [`platform::base::settings`].
 
 pub(crate) mod explain;
 mod interface;
@@ -23,25 +23,25 @@ use platform::base::settings::{COLLECTIVE_PREFIX, SETTINGS, Setting};
 use platform::base::{ErrorClass, Result};
 use platform::diagnosis::deadlock::DeadlockAction;
 
-/// Who makes progress.
+/// Which threads make progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ProgressMode {
-    /// Whoever calls MPI.
+    /// Threads that call MPI.
     #[default]
     Polling,
-    /// A thread as well.
+    /// A progress thread as well.
     Thread,
-    /// A thread as well, from the first call on that begins what goes on without it, where each
-    /// rank has a processor.
+    /// A progress thread as well, started by the first call whose operation continues without
+    /// calls, if each rank has a processor.
     Auto,
-    /// A thread alone.
+    /// A progress thread alone.
     Delegate,
 }
 
 impl ProgressMode {
-    /// What that comes to for `ranks` local ranks on `processors` processors. A rank alone has
-    /// nothing that goes on without calls, and where ranks share processors, the thread of one
-    /// would run in the time of another one that computes.
+    /// The resolved mode for `ranks` local ranks on `processors` processors. A single rank has no
+    /// operations that continue without calls. Where ranks share processors, a progress thread
+    /// would take time from a computing rank.
     pub(crate) fn resolve(self, ranks: usize, processors: usize) -> Self {
         match self {
             Self::Auto if ranks == 1 || ranks > processors => Self::Polling,
@@ -50,15 +50,15 @@ impl ProgressMode {
     }
 }
 
-/// How a call waits.
+/// How calls wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum WaitMode {
-    /// By the number of local ranks and processors.
+    /// Chosen from the number of local ranks and processors.
     #[default]
     Auto,
     /// Polls without a pause.
     Spin,
-    /// Polls and yields the processor in between.
+    /// Polls and yields the processor between polls.
     Yield,
     /// Sleeps as soon as nothing arrives.
     Sleep,
@@ -74,7 +74,7 @@ impl Default for EagerMax {
     }
 }
 
-/// What carries messages.
+/// Transport of messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum DeviceKind {
     /// Shared memory.
@@ -84,7 +84,7 @@ pub(crate) enum DeviceKind {
     Tofu,
 }
 
-/// How an interface that can runs persistent collectives: `None` if it does not.
+/// Persistent collectives on an interface that supports them: `None` if they are not offloaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Offload(pub(crate) Option<Scheme>);
 
@@ -129,13 +129,13 @@ pub struct Config {
     pub(crate) memory_kinds: String,
     /// `SUIRO_COLL_*`.
     pub selection: Selection,
-    /// The settings that must be the same on all ranks ([`settings::agreed`]).
+    /// The settings that must be equal on all ranks ([`settings::agreed`]).
     pub(crate) agreed: String,
 }
 
-/// What the `mpirun` of Open MPI makes of its option `--initial-errhandler`.
+/// The variable that Open MPI's `mpirun` sets for its option `--initial-errhandler`.
 const INITIAL_ERRHANDLER_OF_OPEN_MPI: &str = "OMPI_MCA_mpi_initial_errhandler";
-/// The same of `--memory-alloc-kinds`.
+/// The variable that Open MPI's `mpirun` sets for its option `--memory-alloc-kinds`.
 const MEMORY_KINDS_OF_OPEN_MPI: &str = "OMPI_MCA_mpi_memory_alloc_kinds";
 
 impl FromStr for ProgressMode {
@@ -225,7 +225,7 @@ fn parse_copy(text: &str) -> Option<CopyMethod> {
     }
 }
 
-/// Whether results are to be reproducible.
+/// Whether results must be reproducible.
 fn parse_reduce(text: &str) -> Option<bool> {
     match text {
         "fast" => Some(false),
@@ -243,10 +243,10 @@ fn parse_flag(text: &str) -> Option<bool> {
 }
 
 impl Config {
-    /// The settings of the environment.
+    /// Reads the settings from the environment.
     ///
     /// # Errors
-    /// `Other` for a value that a setting does not take, or an operation that has no algorithms.
+    /// `Other` for an invalid value, or an operation that has no algorithms.
     pub(crate) fn read() -> Result<Self> {
         let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
         names
@@ -255,7 +255,7 @@ impl Config {
         Self::from_lookup(|name| std::env::var(name).ok())
     }
 
-    /// The settings by name.
+    /// Reads the settings through `lookup`.
     ///
     /// # Errors
     /// As [`Config::read`].
@@ -293,13 +293,13 @@ impl Config {
     }
 }
 
-/// What a setting is now, or is by default.
+/// The current value of a setting, or its default.
 pub(crate) fn current_value(setting: &Setting) -> String {
     let value = std::env::var(setting.name).ok().filter(|value| !value.is_empty());
     value.unwrap_or_else(|| setting.default.to_owned())
 }
 
-/// How collective operations are to be done.
+/// Algorithm choice for collective operations.
 fn selection(lookup: impl Fn(&'static str) -> Option<String>) -> Result<Selection> {
     let mut selection = Selection::default();
     for setting in SETTINGS {
@@ -315,7 +315,7 @@ fn selection(lookup: impl Fn(&'static str) -> Option<String>) -> Result<Selectio
     Ok(selection)
 }
 
-/// Whether there is a setting for the collective operation `name`.
+/// Checks that there is a setting for the collective operation `name`.
 fn check_operation(name: &str) -> Result {
     if CollectiveOperation::ALL.iter().any(|operation| operation.name() == name) {
         return Ok(());
@@ -328,10 +328,10 @@ fn check_operation(name: &str) -> Result {
     )))
 }
 
-/// What `read` makes of a setting; its default where it is not set.
+/// Parses a setting by `read`; its default if unset.
 ///
 /// # Errors
-/// `Other` for a value that it does not take.
+/// `Other` for an invalid value.
 pub(super) fn parse<T: Default>(
     name: &'static str, lookup: impl Fn(&'static str) -> Option<String>,
     read: impl Fn(&str) -> Option<T>,

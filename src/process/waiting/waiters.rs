@@ -7,11 +7,11 @@
 //!
 //! ```text
 //!            another thread polls, or sleeps on the device
-//!   poller ────────────────────────────────────────────> parked ── its wait is complete ──> returns
-//!     │  ▲ <──────── notified: no thread polls ──────────────┘                              ▲
-//!     │  └─────────────── woken ─────────────┐                                              │
-//!     ├── no arrival for long ──> asleep on the device ─── its wait is complete, woken ─────┤
-//!     └── its wait is complete; it wakes a parked thread ───────────────────────────────────┘
+//!   poller ───────────────────────────────────────────> parked ── its wait is complete ──> returns
+//!     │  ▲ <──────── notified: no thread polls ─────────────┘                              ▲
+//!     │  └─────────────── woken ────────────┐                                              │
+//!     ├── no arrival for long ──> asleep on the device ── its wait is complete, woken ─────┤
+//!     └── its wait is complete; it wakes a parked thread ──────────────────────────────────┘
 //! ```
 //!
 //! Invariant of every function here, with the lock held: if a thread is parked, then a thread polls
