@@ -2,9 +2,9 @@
 //!
 //! ```text
 //!          it sleeps on the device
-//!   Away ───────────────────────────> Armed ──── a call polls, and disarms the device ───> Disarmed
-//!    ▲  <───────── it wakes ────────────┘                                                     │
-//!    └──────────── it wakes, or is woken ─────────────────────────────────────────────────────┘
+//!   Away ───────────────────────────> Armed ──── a call polls, and disarms the device ──> Disarmed
+//!    ▲  <───────── it wakes ────────────┘                                                    │
+//!    └──────────── it wakes, or is woken ────────────────────────────────────────────────────┘
 //! ```
 //!
 //! In `Disarmed` the thread still sleeps and no packet wakes it; a caller that needs the thread
