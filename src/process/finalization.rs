@@ -1,8 +1,8 @@
 //! Finalization: `MPI_Finalize` and `MPI_Session_finalize` (MPI 5.0 §11.2.2, §11.3.1).
 //!
 //! ```text
-//!   finalize   drain: every send has left ─> barrier of all ranks ─> end the world model ─┐
-//!   close_session   buffered messages of the session have left ─> end the session ────────┴─> leave
+//!   finalize  drain: every send has left ─> barrier of all ranks ─> end the world model ─┐
+//!   close_session   buffered messages of the session have left ─> end the session ───────┴─> leave
 //! ```
 //!
 //! The last user *leaves*: the progress thread ends, and the launcher learns that this process may

@@ -78,8 +78,8 @@ pub struct Client {
     joined: Option<RequiredRanks>,
 }
 
-/// Which ranks must also initialize MPI. Suiro's own launcher is told, and ends a job that can no
-/// longer complete.
+/// Which ranks must also initialize MPI. Suiro's own launcher receives this, and ends a job that
+/// can no longer complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RequiredRanks {
     /// Only ranks that join: the others may exit without joining.

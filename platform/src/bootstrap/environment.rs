@@ -85,7 +85,7 @@ pub struct Environment {
     pub pmi_size: Option<u32>,
     /// `PMI_JOBID`: sent to Slurm in PMI-2.
     pub(crate) pmi_job: Option<String>,
-    /// `PMIX_NAMESPACE`: the job, where the launcher speaks PMIx.
+    /// `PMIX_NAMESPACE`: the name of the job, under a launcher with PMIx.
     pub(crate) pmix_job: Option<String>,
     /// `PMIX_RANK`.
     pub pmix_rank: Option<u32>,

@@ -224,7 +224,7 @@ mod tests {
     use crate::sys::socket::SocketStream;
     use proptest::prelude::*;
 
-    /// What Hydra of MPICH 5.0.2 answers to rank 1 of 2, in order.
+    /// Replies of Hydra of MPICH 5.0.2 to rank 1 of 2, in order.
     const HYDRA: [&str; 9] = [
         "cmd=fullinit-response;pmi-version=2;pmi-subversion=0;rank=1;size=2;appnum=0;rc=0;",
         "cmd=job-getid-response;jobid=kvs_12_0;rc=0;",
@@ -237,7 +237,7 @@ mod tests {
         "cmd=finalize-response;rc=0;",
     ];
 
-    /// The same of Slurm 22.05, with its differences.
+    /// Replies of Slurm 22.05, which differ in form.
     const SLURM: [&str; 9] = [
         "cmd=fullinit-response;rc=0;pmi-version=2;pmi-subversion=0;rank=1;size=2;appnum=-1;",
         "cmd=job-getid-response;rc=0;jobid=12.0;",

@@ -34,7 +34,8 @@ pub fn local_time(seconds: i64, format: &CStr) -> String {
     if unsafe { libc::localtime_r(&seconds, fields.as_mut_ptr()) }.is_null() {
         return String::new();
     }
-    // SAFETY: the call above filled `fields`; `text` is as long as said; `format` ends with a zero.
+    // SAFETY: the call above filled `fields`; the length passed is that of `text`; `format` ends
+    // with a zero.
     let len_bytes = unsafe {
         let buffer = text.as_mut_ptr().cast();
         libc::strftime(buffer, text.len(), format.as_ptr(), fields.as_ptr())

@@ -32,7 +32,7 @@ pub fn memory_file(name: &str) -> io::Result<OwnedFd> {
 /// A fresh random secret in an unnamed, sealed file, closed on exec.
 pub fn secret_file() -> io::Result<OwnedFd> {
     let mut secret = [0_u8; SECRET_BYTES];
-    // SAFETY: the buffer is writable and as long as the call is told.
+    // SAFETY: the buffer is writable and as long as the passed length.
     let count = unsafe { libc::getrandom(secret.as_mut_ptr().cast(), SECRET_BYTES, 0) };
     if count != SECRET_BYTES as isize {
         return Err(io::Error::last_os_error());

@@ -346,7 +346,7 @@ impl TaskState {
 /// The kernel's statistics of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskStat {
-    /// What it is doing now.
+    /// Its current state.
     pub state: TaskState,
     /// Processor time used by its threads.
     pub processor_time: Duration,
