@@ -71,7 +71,7 @@ const UNSAFE: &[&str] = &[
     // What ranks of a node share: cells of the rings and rooms, and the rooms themselves.
     "src/shared_memory/",
     // The rooms of its ranks.
-    "src/devices/loopback.rs",
+    "src/devices/loopback/mod.rs",
     "src/devices/rings/",
     "src/devices/shm/",
     "src/devices/tofu/",
@@ -440,6 +440,21 @@ fn a_circle_of_imports_is_found() {
     assert_eq!(found([engine, memory, "use super::{Layout, Memory};\n"]), 3);
     assert_eq!(found([engine, memory, "fn f(engine: &crate::engine::Engine) {}\n"]), 3);
     assert_eq!(found(["", memory, "use super::{Layout, Memory};\n"]), 2);
+}
+
+#[test]
+fn a_module_is_one_file_or_one_folder() {
+    let all: Vec<_> =
+        CODE.iter().chain(&["npb-harness", "chart"]).copied().flat_map(files).collect();
+    let has_folder = |path: &str| {
+        let folder = path.trim_end_matches("rs").trim_end_matches('.').to_string() + "/";
+        path.ends_with(".rs") && all.iter().any(|(other, _)| other.starts_with(&folder))
+    };
+    // The crate of a test is a file beside the folder of its modules.
+    let wrong = all.iter().filter(|(path, _)| path.contains("src/") && has_folder(path));
+    report(
+        wrong.map(|(path, _)| format!("{path}:1: belongs into its folder, as mod.rs")).collect(),
+    );
 }
 
 #[test]
