@@ -59,7 +59,7 @@ impl<const N: usize> SharedBytes<N> {
     }
 
     pub unsafe fn write(&self, at: usize, len: usize, fill: impl FnOnce(&mut [u8])) {
-        assert!(at <= N && len <= N - at && at % LINE == 0);
+        assert!(at <= N && len <= N - at && at.is_multiple_of(LINE));
         let mut data = vec![0; len];
         fill(&mut data);
         for (line, part) in self.0[at / LINE..].iter().zip(data.chunks(LINE)) {
@@ -69,7 +69,7 @@ impl<const N: usize> SharedBytes<N> {
     }
 
     pub unsafe fn read<R>(&self, at: usize, len: usize, look: impl FnOnce(&[u8]) -> R) -> R {
-        assert!(at <= N && len <= N - at && at % LINE == 0);
+        assert!(at <= N && len <= N - at && at.is_multiple_of(LINE));
         let mut data = vec![0; len];
         for (line, part) in self.0[at / LINE..].iter().zip(data.chunks_mut(LINE)) {
             // SAFETY: as above.

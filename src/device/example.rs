@@ -10,10 +10,13 @@ use platform::base::Peer;
 
 const QUEUE_PACKETS: usize = 4;
 
+/// Packets that wait at a rank, each with its sender.
+type ExampleQueue = Mutex<VecDeque<(Peer, Header, Vec<u8>)>>;
+
 struct ExampleDevice {
     rank: Peer,
-    /// By rank: the packets that wait there, each with its sender.
-    queues: Arc<[Mutex<VecDeque<(Peer, Header, Vec<u8>)>>]>,
+    /// By rank.
+    queues: Arc<[ExampleQueue]>,
 }
 
 impl ExampleDevice {

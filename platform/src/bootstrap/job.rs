@@ -48,6 +48,7 @@ impl JobView {
         }
     }
 
+    /// The index of this rank among the ranks of its host.
     pub fn local_index(&self) -> usize {
         self.local_ranks.iter().position(|rank| *rank == self.rank).unwrap_or(0)
     }
