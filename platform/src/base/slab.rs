@@ -1,13 +1,17 @@
-//! A slab: values under small integer keys that are used again.
+//! A slab: values under small integer keys that are reused.
 //!
-//! A key stays good until its value is removed; there is no guard against using it later. Who
-//! hands keys to strangers (the handles of the C interface) adds an age of its own.
+//! A key is valid until its value is removed. Nothing detects a later use; the handles of the C
+//! interface add an age to their keys.
+//!
+//! Not the crate `slab` (0.4): its keys are machine words, and it has no [`Slab::discard`], which
+//! drops a value in place instead of moving it out. With that crate behind the same methods, a
+//! receive of 8 bytes takes 448 instructions instead of 432, a rendezvous 934 instead of 910.
 
 /// Values of type `T` under keys `0..`.
 #[derive(Debug)]
 pub struct Slab<T> {
     entries: Vec<SlabEntry<T>>,
-    /// The most recently freed entry, the head of a list through `SlabEntry::Free`.
+    /// The last freed entry: the head of a list through `SlabEntry::Free`.
     free: Option<u32>,
     len: usize,
 }
@@ -51,7 +55,7 @@ impl<T> Slab<T> {
         self.free.unwrap_or(self.entries.len() as u32)
     }
 
-    /// Drops the value under `key`, where it is.
+    /// Drops the value under `key` in place.
     #[inline]
     pub fn discard(&mut self, key: u32) {
         if let Some(entry @ SlabEntry::Used(_)) = self.entries.get_mut(key as usize) {
@@ -61,7 +65,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Takes the value under `key` out.
+    /// Removes the value under `key`.
     #[inline]
     pub fn remove(&mut self, key: u32) -> Option<T> {
         let entry = self.entries.get_mut(key as usize)?;
@@ -87,7 +91,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// The value under `key`, to change it.
+    /// The value under `key`, to be changed.
     #[inline]
     pub fn get_mut(&mut self, key: u32) -> Option<&mut T> {
         match self.entries.get_mut(key as usize) {
@@ -96,12 +100,12 @@ impl<T> Slab<T> {
         }
     }
 
-    /// How many values there are.
+    /// The number of values.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -119,7 +123,7 @@ impl<T> std::ops::Index<u32> for Slab<T> {
     type Output = T;
 
     /// # Panics
-    /// If nothing is under `key`.
+    /// If there is no value under `key`.
     #[inline]
     fn index(&self, key: u32) -> &T {
         self.get(key).expect("a key in use")
@@ -138,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_used_again_and_lookups_of_freed_ones_fail() {
+    fn keys_are_reused_and_lookups_of_freed_keys_fail() {
         let mut slab = Slab::default();
         let (a, b) = (slab.insert('a'), slab.insert('b'));
         assert_eq!((slab.remove(a), slab.remove(a), slab.get(a)), (Some('a'), None, None));
