@@ -17,7 +17,7 @@ pub const INTERFACE_FD: &str = "SUIRO_INTERFACE_FD";
 pub const JOB_FD: &str = "SUIRO_JOB_FD";
 
 /// Names the inherited descriptor of the status table (see
-/// [`StatusWriter`](crate::diagnosis::status::StatusWriter)).
+/// [`StatusTable`](crate::diagnosis::status_table::StatusTable)).
 pub const STATUS_FD: &str = "SUIRO_STATUS_FD";
 
 /// The binding that the launcher gave a rank, as `COUNT:LIST`: `LIST` names the rank's processors,

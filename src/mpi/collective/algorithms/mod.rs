@@ -1,9 +1,9 @@
 //! Collective operations as schedules (MPI 5.0 chapter 6): one algorithm per file.
 //!
 //! An algorithm is a pure function `(shape of the communicator, rank, arguments) -> Schedule`, with
-//! a name and a cost beside it ([`algorithm`]); [`registry`] lists them by operation. Blocking,
-//! nonblocking, persistent and offloaded calls run the same schedules; `tests/schedules` runs them
-//! for many sizes and roots on symbolic bytes.
+//! a name and a cost beside it ([`algorithm`]); the [`registry`](super::selection::registry) lists
+//! them by operation. Blocking, nonblocking, persistent and offloaded calls run the same schedules;
+//! `tests/schedules` runs them for many sizes and roots on symbolic bytes.
 //!
 //! **Units.** All arguments are bytes of packed data. Algorithms do not depend on counts,
 //! datatypes, displacements or memory: those may differ between ranks where the number of bytes may

@@ -1,5 +1,5 @@
 //! A call by messages: its schedule, and the table of buffers that the regions of the schedule name
-//! ([`algorithms`](crate::mpi::collective::algorithms)).
+//! ([`algorithms`]).
 
 use std::sync::Arc;
 
