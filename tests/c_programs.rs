@@ -323,7 +323,11 @@ fn npb_mg() {
     let program = check_kernel("mg");
     let outcome = run(&program, &["S"], Form { ranks: 17, copy: "pipe", progress: "polling" });
     assert_eq!(outcome.code, Some(2), "{}", outcome.stderr);
-    assert!(outcome.stderr.contains("class S cannot be distributed over 17 ranks"), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("class S cannot be distributed over 17 ranks"),
+        "{}",
+        outcome.stderr
+    );
 }
 
 #[test]
