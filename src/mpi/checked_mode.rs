@@ -266,7 +266,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// That of `call` or its binding; `Comm` if there is no such communicator.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn launch_or_report(
         &mut self, name: &str, comm: Handle, form: CallForm, call: Result<Call>,
     ) -> Result<Activity> {

@@ -90,14 +90,14 @@ impl SharedCollective {
     }
 
     /// Begins a call and advances it as far as possible; whether it has completed.
-    #[inline]
+    #[inline(always)]
     pub fn begin<D: Device>(&mut self, call: Call, engine: &mut Engine<D>) -> bool {
         self.prepare(call);
         self.restart(engine)
     }
 
     /// Makes a call ready for [`SharedCollective::restart`]. No call is running.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn prepare(&mut self, call: Call) {
         let ranks = self.segment.len() as u32;
         self.running.segmentation = Segmentation::of(

@@ -192,7 +192,7 @@ impl<D: Device> Mpi<D> {
     }
 
     /// Begins a call and advances it as far as possible.
-    #[inline]
+    #[inline(always)]
     pub(in crate::mpi) fn begin_shared(&mut self, id: SharedCollectiveId, call: Call) -> Activity {
         let is_complete = self.shared_collectives.all[id].collective.begin(call, &mut self.engine);
         self.shared_activity(id, is_complete)
