@@ -9,7 +9,7 @@
 //! | `c_int` | `MPI_Count` | `.into()` |
 //! | `c_int` | `MPI_Aint` | `as`, widening |
 //! | `MPI_Aint` | `MPI_Count` | `as`, widening or no change |
-//! | `*mut MPI_Aint` | `*mut MPI_Count` | a cast: equal widths (`src/abi/width.rs`) |
+//! | `*mut MPI_Aint` | `*mut MPI_Count` | a cast: equal widths (`src/abi/arguments/width.rs`) |
 //! | `*mut c_int` | `*mut MPI_Count` | a temporary of the other width, by `width::narrowed` |
 //!
 //! A function has at most one narrowed argument.
