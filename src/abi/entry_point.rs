@@ -157,6 +157,7 @@ pub(crate) unsafe fn start(
     local(name, comm, |mpi| {
         // SAFETY: the caller's promise.
         let request = unsafe { out(request, "request")? };
+        mpi.check_request_space()?;
         let activity = body(mpi)?;
         request.put_handle(mpi.request(number(comm), activity)?);
         Ok(())

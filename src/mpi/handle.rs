@@ -11,7 +11,7 @@
 //! in the first-level cache. Values below 4096 are the predefined handles of the standard ABI; no
 //! table creates them, because every kind is at least 1.
 
-use platform::base::{ErrorClass, Result};
+use platform::base::{ErrorClass, MpiError, Result};
 
 /// A handle as a number, the result of `MPI_*_toint`.
 pub type Handle = u32;
@@ -100,16 +100,30 @@ impl<T> HandleTable<T> {
         self.insert_new(value)
     }
 
+    /// Whether another object can be stored. For operations that cannot be undone once they have
+    /// started.
+    ///
+    /// # Errors
+    /// As [`HandleTable::insert`].
+    #[inline(always)]
+    pub(crate) fn check_space(&self) -> Result {
+        if self.free > 0 || self.slots.len() < SLOTS_MAX {
+            return Ok(());
+        }
+        Err(self.full())
+    }
+
+    #[cold]
+    fn full(&self) -> Box<MpiError> {
+        let kind = self.kind;
+        let why = format!("all {SLOTS_MAX} handles of kind {kind:?} are in use: free some of them");
+        ErrorClass::NoMem.error(why)
+    }
+
     #[cold]
     fn insert_new(&mut self, value: T) -> Result<(Handle, &mut T)> {
+        self.check_space()?;
         let index = self.slots.len();
-        if index == SLOTS_MAX {
-            let why = format!(
-                "all {SLOTS_MAX} handles of kind {:?} are in use: free some of them",
-                self.kind
-            );
-            return Err(ErrorClass::NoMem.error(why));
-        }
         let handle = (self.kind as u32) << (SLOT_BITS + AGE_BITS) | index as u32;
         self.slots.push(HandleSlot { handle, next: 0, value: None });
         Ok((handle, self.slots[index].value.insert(value)))

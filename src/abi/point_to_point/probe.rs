@@ -44,6 +44,7 @@ pub unsafe extern "C" fn PMPI_Imrecv_c(
     // SAFETY: the caller's promise of the message.
     let message = unsafe { in_out(message, "message") };
     local("MPI_Imrecv", scope_of(&message), |mpi| {
+        mpi.check_request_space()?;
         // SAFETY: the caller's promise of the buffer and the request (§3.8.3).
         let (request, (activity, comm)) =
             unsafe { (out(request, "request")?, receive(mpi, buf, count, datatype, message?)?) };

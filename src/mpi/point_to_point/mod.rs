@@ -277,13 +277,14 @@ impl<D: Device> Mpi<D> {
     /// Takes the oldest unexpected message that matches (§3.8.2).
     ///
     /// # Errors
-    /// `Comm`, `Rank`, `Tag` for a wrong argument.
+    /// `Comm`, `Rank`, `Tag` for a wrong argument; `NoMem` without a free handle.
     pub(crate) fn probe_matched(
         &mut self, source: i32, tag: i32, comm: Handle,
     ) -> Result<Option<(Handle, Status)>> {
         let Some(pattern) = self.pattern(source, tag, comm)? else {
             return Ok(Some((MESSAGE_NO_PROC, Status::PROC_NULL)));
         };
+        self.messages.check_space()?;
         let Some(matched) = self.engine.probe_matched(pattern) else { return Ok(None) };
         let status = arrived(matched.envelope, matched.len());
         Ok(Some((self.messages.insert(MatchedMessage { matched, comm })?, status)))

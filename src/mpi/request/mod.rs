@@ -240,6 +240,16 @@ impl<D: Device> Mpi<D> {
         }
     }
 
+    /// Whether [`Mpi::request`] will have a handle: called before an operation starts, because an
+    /// operation without a request would take a message from all later receives.
+    ///
+    /// # Errors
+    /// `NoMem` without a free handle.
+    #[inline(always)]
+    pub(crate) fn check_request_space(&self) -> Result {
+        self.requests.check_space()
+    }
+
     /// A request for an activity of `comm`.
     ///
     /// # Errors
