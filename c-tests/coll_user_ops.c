@@ -208,6 +208,53 @@ static void only_tested(const Place *at)
     MUST(MPI_Type_free(&type));
 }
 
+/* The datatype and the operation are freed while the functions still have to run. */
+static void freed_before_completion(const Place *at)
+{
+    MPI_Op op;
+    MPI_Datatype type = run_type();
+    Run mine, got, again;
+    MPI_Request request[2];
+    MUST(MPI_Op_create(join, 0, &op));
+    prepare(&mine, 1, at->rank);
+    MUST(MPI_Iallreduce(&mine, &got, 1, type, op, at->comm, &request[0]));
+    MUST(MPI_Allreduce_init(&mine, &again, 1, type, op, at->comm, MPI_INFO_NULL, &request[1]));
+    MUST(MPI_Op_free(&op));
+    MUST(MPI_Type_free(&type));
+    CHECK(type == MPI_DATATYPE_NULL);
+    MUST(MPI_Wait(&request[0], MPI_STATUS_IGNORE));
+    CHECK(got.first == 0 && got.last == at->size - 1 && got.whole);
+    for (int round = 0; round < 2; round++) {
+        memset(&again, 0x11, sizeof again);
+        MUST(MPI_Start(&request[1]));
+        MUST(MPI_Wait(&request[1], MPI_STATUS_IGNORE));
+        CHECK(again.first == 0 && again.last == at->size - 1 && again.whole);
+    }
+    MUST(MPI_Request_free(&request[1]));
+}
+
+/* After the reduction, the freed handle is not valid any more. */
+static void handle_ends_with_its_use(void)
+{
+    MPI_Op op;
+    MPI_Datatype type = run_type(), freed = type, second;
+    MPI_Request request;
+    Run mine, got;
+    int size;
+    MUST(MPI_Op_create(join, 0, &op));
+    prepare(&mine, 1, check_rank);
+    MUST(MPI_Iallreduce(&mine, &got, 1, type, op, MPI_COMM_SELF, &request));
+    MUST(MPI_Type_free(&type));
+    if (check_strict())
+        MUST_FAIL(MPI_Type_free(&(MPI_Datatype){freed}), MPI_ERR_TYPE);
+    MUST(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    MUST(MPI_Type_dup(MPI_INT, &second));
+    MUST(MPI_Type_free(&second));
+    if (check_strict())
+        MUST_FAIL(MPI_Type_size(freed, &size), MPI_ERR_TYPE);
+    MUST(MPI_Op_free(&op));
+}
+
 int main(int argc, char **argv)
 {
     check_start(&argc, &argv);
@@ -221,6 +268,9 @@ int main(int argc, char **argv)
     comms_each(talkative);
     section("only tested");
     comms_each(only_tested);
+    section("freed before completion");
+    comms_each(freed_before_completion);
+    handle_ends_with_its_use();
     comms_close();
     return check_end();
 }

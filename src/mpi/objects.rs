@@ -2,7 +2,7 @@
 //! datatypes, operations, groups, info, error handlers and codes, attribute keys.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::attribute::{Attributes, Keyvals};
 use super::datatype::{ByHandle, Datatype, Predefined, Unnamed, ValueIndex};
@@ -74,6 +74,27 @@ pub(crate) struct DatatypeObject {
     pub(crate) committed: bool,
     pub(crate) attributes: Attributes,
     pub(crate) name: String,
+    /// The uses of the handle by reductions in progress; empty before the first.
+    uses: OnceLock<HandleUse>,
+    /// Whether the application has freed the handle.
+    freed: bool,
+}
+
+/// A use of the handle of a datatype, which is valid as long as a clone exists: a user-defined
+/// operation gets the handle also after `MPI_Type_free` (§5.1.9).
+#[derive(Clone, Debug, Default)]
+pub(crate) struct HandleUse(Arc<()>);
+
+impl DatatypeObject {
+    fn new(datatype: Datatype, committed: bool, name: String) -> Self {
+        let (attributes, uses) = (Attributes::default(), OnceLock::new());
+        Self { datatype, committed, attributes, name, uses, freed: false }
+    }
+
+    /// Whether a reduction in progress uses the handle.
+    fn is_in_use(&self) -> bool {
+        self.uses.get().is_some_and(|HandleUse(count)| Arc::strong_count(count) > 1)
+    }
 }
 
 /// All datatypes.
@@ -82,17 +103,17 @@ pub struct Datatypes {
     /// The unnamed predefined datatypes that were requested.
     unnamed: HashMap<Unnamed, Handle>,
     table: HandleTable<DatatypeObject>,
+    /// Handles that were freed during their use by reductions.
+    freed_in_use: Vec<Handle>,
 }
 
 impl Default for Datatypes {
     fn default() -> Self {
-        let predefined = ByHandle::new(|entry| DatatypeObject {
-            datatype: Datatype::predefined(entry),
-            committed: true,
-            attributes: Attributes::default(),
-            name: entry.name.to_owned(),
+        let predefined = ByHandle::new(|entry| {
+            DatatypeObject::new(Datatype::predefined(entry), true, entry.name.to_owned())
         });
-        Self { predefined, unnamed: HashMap::new(), table: HandleTable::new(HandleKind::Datatype) }
+        let table = HandleTable::new(HandleKind::Datatype);
+        Self { predefined, unnamed: HashMap::new(), table, freed_in_use: Vec::new() }
     }
 }
 
@@ -102,8 +123,7 @@ impl Datatypes {
     /// # Errors
     /// `NoMem` without a free handle.
     pub(crate) fn insert(&mut self, datatype: Datatype, committed: bool) -> Result<Handle> {
-        let (attributes, name) = (Attributes::default(), String::new());
-        self.table.insert(DatatypeObject { datatype, committed, attributes, name })
+        self.table.insert(DatatypeObject::new(datatype, committed, String::new()))
     }
 
     /// The handle of an unnamed predefined datatype; the same handle for each request (§19.1.5,
@@ -180,13 +200,26 @@ impl Datatypes {
         Err(not_committed(handle))
     }
 
-    /// Frees a handle; operations and other datatypes keep the datatype.
+    /// A use of a handle by a reduction; `None` if the datatype is predefined.
+    pub(crate) fn handle_use(&self, handle: Handle) -> Option<HandleUse> {
+        self.table.get(handle).map(|object| object.uses.get_or_init(HandleUse::default).clone())
+    }
+
+    /// Frees a handle; operations and other datatypes keep the datatype, and a handle in use stays
+    /// valid. Returns the objects of handles that are no longer valid.
     ///
     /// # Errors
     /// As [`Datatypes::get`], and `Type` for a predefined one.
-    pub(crate) fn remove(&mut self, handle: Handle) -> Result<DatatypeObject> {
+    pub(crate) fn remove(&mut self, handle: Handle) -> Result<Vec<DatatypeObject>> {
         self.derived(handle)?;
-        self.table.remove(handle).ok_or_else(|| not_a_datatype(handle))
+        self.get_mut(handle)?.freed = true;
+        self.freed_in_use.push(handle);
+        let table = &mut self.table;
+        let unused = self
+            .freed_in_use
+            .extract_if(.., |freed| table.get(*freed).is_none_or(|object| !object.is_in_use()));
+        let unused: Vec<Handle> = unused.collect();
+        Ok(unused.into_iter().filter_map(|unused| self.table.remove(unused)).collect())
     }
 
     /// The datatype of a handle, if it may be freed.
@@ -195,6 +228,9 @@ impl Datatypes {
     /// As [`Datatypes::remove`].
     pub(crate) fn derived(&self, handle: Handle) -> Result<&DatatypeObject> {
         let named = self.get(handle)?;
+        if named.freed {
+            return Err(not_a_datatype(handle));
+        }
         // A datatype with sections was created for one call, even with predefined elements.
         match named.datatype.as_predefined().filter(|_| !named.datatype.has_sections()) {
             None => Ok(named),

@@ -158,7 +158,8 @@ pub(crate) fn combining(
         }
         Op::User(function) => {
             let handle = elements.without_sections().unwrap_or_else(|| number(datatype));
-            Ok(user_function::combining(function, elements, handle))
+            let handle_use = objects.datatypes.handle_use(handle);
+            Ok(user_function::combining(function, elements, (handle, handle_use)))
         }
     }
 }

@@ -20,18 +20,22 @@ use crate::mpi::Memory;
 use crate::mpi::collective::reduction_operator::ReductionOperator;
 use crate::mpi::datatype::Datatype;
 use crate::mpi::handle::Handle;
+use crate::mpi::objects::HandleUse;
 use crate::mpi::op::UserFunction;
 use platform::base::Span;
 
 /// Alignment of unpacked elements in bytes.
 const ALIGNMENT: usize = 16;
 
-/// The reduction by `function` on elements of `datatype` with this handle.
+/// The reduction by `function` on elements of `datatype` with this handle, which the reduction
+/// keeps valid.
 pub(crate) fn combining(
-    function: UserFunction, datatype: &Datatype, type_handle: Handle,
+    function: UserFunction, datatype: &Datatype,
+    (type_handle, handle_use): (Handle, Option<HandleUse>),
 ) -> ReductionOperator {
     let layout = Arc::clone(datatype.layout());
     let kernel = move |from: Span, into: Span| {
+        let _in_use = &handle_use;
         let elements = from.len() / layout.size();
         if layout.is_dense() {
             let (from, into) = (from.address() as *mut u8, into.address() as *mut u8);
@@ -154,7 +158,7 @@ mod tests {
         let sparse = Datatype::resized(ConstructorForm::Int, &shifted, -4, GAP as i64).unwrap();
         let address = sequence as *const () as usize;
         let function = UserFunction { address, large: false, commutative: false };
-        let combining = combining(function, &sparse, 77);
+        let combining = combining(function, &sparse, (77, None));
         let packed = |numbers: [i32; 3]| {
             Memory::owned(numbers.into_iter().flat_map(i32::to_ne_bytes).collect::<Vec<u8>>())
         };
