@@ -112,18 +112,76 @@ static void set_by_hand(void)
     CHECK_EQUAL(value, MPI_ERR_OTHER);
 }
 
-/* A call that completes one request leaves the error field alone (section 3.2.5). */
+/* A request for a message that has arrived, and a status with an error field to be left. */
+static MPI_Request arrived(MPI_Status *status)
+{
+    static int out = 1, in[3];
+    static unsigned place;
+    MPI_Request request;
+    *status = scrambled_status();
+    status->MPI_ERROR = 4711;
+    MUST(MPI_Irecv(&in[place++ % 3], 1, MPI_INT, check_rank, 1, MPI_COMM_WORLD, &request));
+    MUST(MPI_Send(&out, 1, MPI_INT, check_rank, 1, MPI_COMM_WORLD));
+    return request;
+}
+
+/* A call that succeeds leaves the error field alone (section 3.2.5). */
 static void error_field_is_left(void)
 {
-    MPI_Status status = scrambled_status();
+    enum { CALLS = 12 };
+    MPI_Status status[CALLS];
     MPI_Request request;
-    int out = 1, in = 0;
-    status.MPI_ERROR = 4711;
-    MUST(MPI_Irecv(&in, 1, MPI_INT, check_rank, 1, MPI_COMM_WORLD, &request));
-    MUST(MPI_Send(&out, 1, MPI_INT, check_rank, 1, MPI_COMM_WORLD));
-    MUST(MPI_Wait(&request, &status));
-    CHECK_STRICTLY(status.MPI_ERROR == 4711);
-    CHECK_EQUAL(in, 1);
+    MPI_Message message;
+    int done, flag, index, in, out = 1;
+    for (int call = 0; call < CALLS; call++) {
+        request = arrived(&status[call]);
+        for (done = 0; !done;) {
+            switch (call) {
+            case 0: MUST(MPI_Wait(&request, &status[call])); done = 1; break;
+            case 1: MUST(MPI_Test(&request, &done, &status[call])); break;
+            case 2: MUST(MPI_Waitany(1, &request, &index, &status[call])); done = 1; break;
+            case 3: MUST(MPI_Testany(1, &request, &index, &done, &status[call])); break;
+            case 4: MUST(MPI_Waitall(1, &request, &status[call])); done = 1; break;
+            case 5: MUST(MPI_Testall(1, &request, &done, &status[call])); break;
+            case 6: MUST(MPI_Waitsome(1, &request, &done, &index, &status[call])); break;
+            case 7: MUST(MPI_Testsome(1, &request, &done, &index, &status[call])); break;
+            case 8: MUST(MPI_Request_get_status(request, &done, &status[call])); break;
+            case 9:
+                MUST(MPI_Request_get_status_any(1, &request, &index, &done, &status[call]));
+                break;
+            case 10:
+                MUST(MPI_Request_get_status_all(1, &request, &done, &status[call]));
+                break;
+            default:
+                MUST(MPI_Request_get_status_some(1, &request, &done, &index, &status[call]));
+            }
+        }
+        CHECK_EQUAL(status[call].MPI_TAG, 1);
+        if (request != MPI_REQUEST_NULL)
+            MUST(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    }
+    for (int call = 0; call < CALLS; call++)
+        CHECK_STRICTLY(status[call].MPI_ERROR == 4711);
+    for (int call = 0; call < 3; call++) {
+        MUST(MPI_Isend(&out, 1, MPI_INT, check_rank, 1, MPI_COMM_WORLD, &request));
+        flag = 0;
+        if (call == 0) {
+            MUST(MPI_Probe(check_rank, 1, MPI_COMM_WORLD, &status[0]));
+            MUST(MPI_Recv(&in, 1, MPI_INT, check_rank, 1, MPI_COMM_WORLD, &status[1]));
+        } else if (call == 1) {
+            while (!flag)
+                MUST(MPI_Iprobe(check_rank, 1, MPI_COMM_WORLD, &flag, &status[2]));
+            MUST(MPI_Mprobe(check_rank, 1, MPI_COMM_WORLD, &message, &status[3]));
+            MUST(MPI_Mrecv(&in, 1, MPI_INT, &message, &status[4]));
+        } else {
+            MUST(MPI_Sendrecv(&out, 1, MPI_INT, check_rank, 2, &in, 1, MPI_INT, check_rank, 1,
+                              MPI_COMM_WORLD, &status[5]));
+            MUST(MPI_Recv(&in, 1, MPI_INT, check_rank, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        }
+        MUST(MPI_Wait(&request, &status[6]));
+    }
+    for (int call = 0; call < 7; call++)
+        CHECK_STRICTLY(status[call].MPI_ERROR == 4711);
 }
 
 int main(int argc, char **argv)

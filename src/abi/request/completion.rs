@@ -87,10 +87,9 @@ pub unsafe extern "C" fn PMPI_Request_get_status_all(
         let over = list.is_complete(mpi)?;
         flag.put(over.into());
         let shown = if over { 0..list.len } else { 0..0 };
-        let found = shown.filter_map(|index| list.peek_status(mpi, index, index)).collect();
-        Ok((over, found))
+        Ok((over, list.peek(mpi, shown)))
     };
-    let shown = PROCESS.test(look, |(over, _)| *over).map(|(_, found): (_, Vec<_>)| found);
+    let shown = PROCESS.test(look, |(over, _)| *over).map(|(_, shown)| shown);
     end_peek("MPI_Request_get_status_all", shown)
 }
 
@@ -142,12 +141,10 @@ pub unsafe extern "C" fn PMPI_Request_get_status_some(
         };
         let ready = list.ready(mpi)?;
         found.put(ready.as_deref());
-        let indices = ready.iter().flatten().enumerate();
-        let shown =
-            indices.filter_map(|(place, index)| list.peek_status(mpi, *index, place)).collect();
+        let shown = list.peek(mpi, ready.as_deref().unwrap_or_default().iter().copied());
         Ok((ready.is_none_or(|ready| !ready.is_empty()), shown))
     };
-    let shown = PROCESS.test(look, |(over, _)| *over).map(|(_, shown): (_, Vec<_>)| shown);
+    let shown = PROCESS.test(look, |(over, _)| *over).map(|(_, shown)| shown);
     end_peek("MPI_Request_get_status_some", shown)
 }
 

@@ -90,9 +90,17 @@ pub(crate) struct Batch {
     /// Their indices, unless the call implies them.
     pub indices: Vec<usize>,
     /// Generalized requests of the batch; their functions are called without the lock.
-    generalized: Vec<GeneralizedCompletion>,
-    /// The first error and its communicator.
-    error: Option<(Handle, Box<MpiError>)>,
+    generalized: Vec<BatchEntry<GeneralizedCompletion>>,
+    /// The communicators and the errors of the requests that failed.
+    failed: Vec<BatchEntry<(Handle, Box<MpiError>)>>,
+    /// The statuses that were stored: their address, null if they are ignored, and their number.
+    statuses: (*mut MPI_Status, usize),
+}
+
+/// A request of a batch whose status has the index `place`.
+struct BatchEntry<T> {
+    place: usize,
+    of: T,
 }
 
 impl RequestArray {
@@ -189,14 +197,22 @@ impl RequestArray {
         Ok(active.then_some(ready))
     }
 
-    /// Stores the status of a complete request at index `place` without completing the request. The
-    /// status of a generalized request is filled later, by its query function.
-    pub(crate) fn peek_status(
-        &self, mpi: &ProcessMpi, index: usize, place: usize,
-    ) -> Option<GeneralizedCompletion> {
-        self.put_status(place, &mpi.request_status(self.get(index)));
-        let functions = mpi.functions(self.get(index))?;
-        Some(GeneralizedCompletion { functions, status: self.status(place) })
+    /// Stores the statuses of complete requests without completing the requests. The status of a
+    /// generalized request is filled later, by its query function.
+    pub(crate) fn peek(
+        &self, mpi: &ProcessMpi, indices: impl ExactSizeIterator<Item = usize>,
+    ) -> Batch {
+        let mut batch = Batch { statuses: (self.statuses, indices.len()), ..Batch::default() };
+        for (place, index) in indices.enumerate() {
+            let status = self.status(place);
+            // SAFETY: `new` was promised as many statuses as requests.
+            unsafe { put_status(status, &mpi.request_status(self.get(index))) };
+            if let Some(functions) = mpi.functions(self.get(index)) {
+                let of = GeneralizedCompletion { functions, status };
+                batch.generalized.push(BatchEntry { place, of });
+            }
+        }
+        batch
     }
 
     /// Completes the request at `index` if it is not pending.
@@ -218,10 +234,10 @@ impl RequestArray {
     /// # Errors
     /// `Request` for an element that is not a request.
     pub(crate) fn complete_each(
-        &self, mpi: &mut ProcessMpi, indices: impl IntoIterator<Item = usize>,
+        &self, mpi: &mut ProcessMpi, indices: impl ExactSizeIterator<Item = usize>,
     ) -> Result<Batch> {
-        let mut some = Batch::default();
-        for (place, index) in indices.into_iter().enumerate() {
+        let mut some = Batch { statuses: (self.statuses, indices.len()), ..Batch::default() };
+        for (place, index) in indices.enumerate() {
             if let Some(completed) = self.complete(mpi, index)? {
                 self.store_status(place, completed, &mut some);
             }
@@ -244,6 +260,7 @@ impl RequestArray {
             };
             self.store_status(index, completed, &mut batch);
         }
+        batch.statuses = (self.statuses, self.len);
         Ok(Some(batch))
     }
 
@@ -252,12 +269,15 @@ impl RequestArray {
     #[inline(always)]
     fn store_status(&self, place: usize, completed: Completed, batch: &mut Batch) {
         let Completed { outcome, comm, functions, .. } = completed;
-        self.put_status(place, &outcome.status);
+        let status = self.status(place);
+        // SAFETY: `new` was promised as many statuses as requests.
+        unsafe { put_status(status, &outcome.status) };
         if let Some(functions) = functions {
-            batch.generalized.push(GeneralizedCompletion { functions, status: self.status(place) });
+            let of = GeneralizedCompletion { functions, status };
+            batch.generalized.push(BatchEntry { place, of });
         }
         if let Some(error) = outcome.error {
-            batch.error.get_or_insert((comm, error));
+            batch.failed.push(BatchEntry { place, of: (comm, error) });
         }
     }
 
@@ -300,15 +320,40 @@ impl RequestArray {
         // SAFETY: `new` was promised as many statuses as requests.
         unsafe { self.statuses.add(place) }
     }
+}
 
-    fn put_status(&self, place: usize, from: &Status) {
-        let status = self.status(place);
-        // SAFETY: `new` was promised as many statuses as requests.
-        unsafe {
-            put_status(status, from);
-            if let Some(status) = status.as_mut() {
-                status.MPI_ERROR = from.error;
+impl Batch {
+    /// Calls functions of the generalized requests. The result is `InStatus` if a request failed;
+    /// only then the statuses get error codes (§3.2.5).
+    fn conclude(mut self, call: impl Fn(GeneralizedCompletion) -> Result) -> (Scope, Result) {
+        for BatchEntry { place, of } in self.generalized.drain(..) {
+            if let Err(error) = call(of) {
+                self.failed.push(BatchEntry { place, of: (COMM_SELF, error) });
             }
+        }
+        self.store_errors();
+        match self.failed.into_iter().next() {
+            None => (Scope::None, Ok(())),
+            Some(BatchEntry { of: (comm, error), .. }) => {
+                let error = ErrorClass::InStatus.error(error.why);
+                (Scope::Comm(handle(comm as c_int)), Err(error))
+            }
+        }
+    }
+
+    fn store_errors(&self) {
+        let (statuses, count) = self.statuses;
+        if self.failed.is_empty() || statuses.is_null() {
+            return;
+        }
+        let put = |place: usize, code: c_int| {
+            // SAFETY: `RequestArray::new` was promised as many statuses as requests; `place` is
+            // below the number of statuses that the call stored.
+            unsafe { (*statuses.add(place)).MPI_ERROR = code }
+        };
+        (0..count).for_each(|place| put(place, MPI_SUCCESS));
+        for BatchEntry { place, of: (_, error) } in &self.failed {
+            put(*place, error.code.0);
         }
     }
 }
@@ -355,51 +400,23 @@ pub(crate) unsafe fn end_test(
 
 /// Ends a call that completes several requests.
 pub(crate) fn end_many(name: &str, completed: Result<Batch>) -> c_int {
-    let completed = completed.map(|mut batch| {
-        let failed = store_errors(batch.generalized.drain(..), GeneralizedCompletion::conclude);
-        batch.error = batch.error.or(failed);
-        batch
-    });
-    let (scope, result) = match completed {
-        Ok(Batch { error: Some((comm, error)), .. }) => {
-            let error = ErrorClass::InStatus.error(error.why);
-            (Scope::Comm(handle(comm as c_int)), Err(error))
-        }
-        Ok(Batch { error: None, .. }) => (Scope::None, Ok(())),
-        Err(error) => (Scope::None, Err(error)),
-    };
-    finish(scope, name, result)
+    end_batch(name, completed, GeneralizedCompletion::conclude)
 }
 
 /// Ends a call that inspects several requests; query functions fill the statuses of generalized
 /// requests.
-pub(crate) fn end_peek(name: &str, shown: Result<Vec<GeneralizedCompletion>>) -> c_int {
-    end_many(
-        name,
-        shown.map(|found| Batch {
-            error: store_errors(found, GeneralizedCompletion::query),
-            ..Batch::default()
-        }),
-    )
+pub(crate) fn end_peek(name: &str, shown: Result<Batch>) -> c_int {
+    end_batch(name, shown, GeneralizedCompletion::query)
 }
 
-/// Calls functions of generalized requests and stores their errors in the statuses. Returns the
-/// first error and its communicator.
-fn store_errors(
-    found: impl IntoIterator<Item = GeneralizedCompletion>,
-    call: impl Fn(GeneralizedCompletion) -> Result,
-) -> Option<(Handle, Box<MpiError>)> {
-    let mut first = None;
-    for found in found {
-        let status = found.status;
-        let result = call(found);
-        // SAFETY: `RequestArray::new` was promised that the statuses may be written.
-        if let Some(status) = unsafe { status.as_mut() } {
-            status.MPI_ERROR = result.as_ref().map_or_else(|error| error.code.0, |()| MPI_SUCCESS);
-        }
-        first = first.or(result.err().map(|error| (COMM_SELF, error)));
-    }
-    first
+fn end_batch(
+    name: &str, batch: Result<Batch>, call: impl Fn(GeneralizedCompletion) -> Result,
+) -> c_int {
+    let (scope, result) = match batch {
+        Ok(batch) => batch.conclude(call),
+        Err(error) => (Scope::None, Err(error)),
+    };
+    finish(scope, name, result)
 }
 
 /// Stores the empty status. Its error field is set, unlike after a single completion (§3.7.3).

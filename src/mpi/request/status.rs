@@ -16,8 +16,6 @@ pub struct Status {
     pub source: i32,
     /// The tag.
     pub tag: i32,
-    /// The error code of this operation, where a call completes several.
-    pub(crate) error: i32,
     /// Bytes of the packed message.
     pub bytes: u64,
     /// Whether the operation was cancelled.
@@ -27,7 +25,7 @@ pub struct Status {
 impl Status {
     /// The empty status (§3.7.3): of sends, null requests and inactive ones.
     pub(crate) const EMPTY: Self =
-        Self { source: ANY_SOURCE, tag: ANY_TAG, error: 0, bytes: 0, cancelled: false };
+        Self { source: ANY_SOURCE, tag: ANY_TAG, bytes: 0, cancelled: false };
 
     /// The status of a receive from `MPI_PROC_NULL` (§3.10).
     pub(crate) const PROC_NULL: Self = Self { source: PROC_NULL, ..Self::EMPTY };
@@ -38,12 +36,6 @@ impl From<&Completion> for Status {
         if end.cancelled {
             return Self { cancelled: true, ..Self::EMPTY };
         }
-        Self {
-            source: end.source as i32,
-            tag: end.tag,
-            error: end.error.as_ref().map_or(0, |error| error.code.0),
-            bytes: end.bytes as u64,
-            cancelled: false,
-        }
+        Self { source: end.source as i32, tag: end.tag, bytes: end.bytes as u64, cancelled: false }
     }
 }
