@@ -232,6 +232,11 @@ impl<D: Device> Engine<D> {
         self.messages.cancel(id);
     }
 
+    /// [`PointToPoint::withdraw_receives`].
+    pub fn withdraw_receives(&mut self) {
+        self.messages.withdraw_receives();
+    }
+
     /// [`PointToPoint::is_congested`].
     pub(crate) fn is_congested(&self) -> bool {
         self.messages.is_congested()

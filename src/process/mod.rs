@@ -220,8 +220,8 @@ impl Process {
     /// poll with the lock held. `report` describes the operation if the wait takes long.
     ///
     /// # Errors
-    /// `Other` unless MPI runs; the errors of `start` and `done`; a violation of the protocol by
-    /// another rank.
+    /// `Other` unless MPI runs; the errors of `start` and `done`, which leave no operation in
+    /// progress.
     #[inline]
     pub(crate) fn until<S, T>(
         &self, start: impl FnOnce(&mut ProcessMpi) -> Result<S>,

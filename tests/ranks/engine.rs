@@ -133,6 +133,24 @@ fn a_cancelled_receive_matches_nothing() {
 }
 
 #[test]
+fn withdrawn_receives_match_nothing() {
+    let mut engines = engines(2);
+    let (mut lost, mut freed, mut got) = (vec![0; 4], vec![0; 4], vec![0; 4]);
+    let withdrawn = engines[1].receive(from(0, 1), room(&mut lost));
+    let released = engines[1].receive(from(0, 1), room(&mut freed));
+    engines[1].release(released);
+    engines[1].withdraw_receives();
+    assert!(engines[1].take_completion(withdrawn).expect("completed").cancelled);
+    engines[0].send(1, envelope(0, 1), Memory::owned(vec![5; 4]), Mode::Standard);
+    settle(&mut engines);
+    assert_eq!(engines[1].queue_lengths(), (0, 1));
+    let receive = engines[1].receive(from(0, 1), room(&mut got));
+    settle(&mut engines);
+    assert_eq!(engines[1].take_completion(receive).expect("received").bytes, 4);
+    assert_eq!((lost, freed, got), (vec![0; 4], vec![0; 4], vec![5; 4]));
+}
+
+#[test]
 fn a_matched_probe_takes_the_message_out_of_matching() {
     let mut engines = engines(2);
     for (tag, len) in [(1, 10), (1, 2000)] {

@@ -2,7 +2,8 @@
 
 use crate::engine::point_to_point::PointToPoint;
 use crate::engine::point_to_point::operation::{
-    Completion, OperationId, OperationOwner, OperationState, ReceiveOperation, ReceivePhase,
+    Completion, Operation, OperationId, OperationOwner, OperationState, ReceiveOperation,
+    ReceivePhase,
 };
 
 impl<D> PointToPoint<D> {
@@ -53,5 +54,29 @@ impl<D> PointToPoint<D> {
         self.protocol.matching.unpost(posted);
         let completion = Completion { cancelled: true, ..Completion::default() };
         self.protocol.complete(id, completion);
+    }
+
+    /// Takes back all receives that no message has matched, those of schedules too, which then
+    /// never complete. Their buffers belong to the application again.
+    pub(crate) fn withdraw_receives(&mut self) {
+        let posted = |operation: &Operation| match &operation.state {
+            OperationState::Receive(receive) => match receive.phase {
+                ReceivePhase::Posted(posted) => Some(posted),
+                ReceivePhase::Matched { .. } => None,
+            },
+            OperationState::Send(_) | OperationState::Complete(_) => None,
+        };
+        let all = self.protocol.operations.iter();
+        let all: Vec<_> =
+            all.filter_map(|(id, operation)| Some((id, posted(operation)?))).collect();
+        for (id, posted) in all {
+            match self.protocol.operations[id].owner {
+                OperationOwner::Caller | OperationOwner::Released => self.cancel(id),
+                OperationOwner::Step { .. } => {
+                    self.protocol.matching.unpost(posted);
+                    self.protocol.operations.discard(id);
+                }
+            }
+        }
     }
 }

@@ -25,6 +25,7 @@ pub(super) mod waiters;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use super::abort::abort;
 use super::lock::Guard;
 use super::progress_thread::SLEEP_SLICE;
 use super::{Process, ProcessMpi, ProcessState, RunningMpi, running_mpi};
@@ -263,7 +264,7 @@ fn pause(
         WaitStep::Spin if is_contended => between_polls(state, Guard::hand_off)?,
         WaitStep::Spin => std::hint::spin_loop(),
         WaitStep::Yield => {
-            running.mpi.engine.fault()?;
+            check_peers(state);
             between_polls(state, |state| state.unlocked(std::thread::yield_now))?;
         }
         WaitStep::Sleep if running.waiters.has_device_sleeper() => return park(state, call),
@@ -275,6 +276,16 @@ fn pause(
         }
     }
     Ok(false)
+}
+
+/// Ends the job if a peer has violated the protocol. An error of this call would leave its operation
+/// in progress, with the buffer of the application, and no later call could rely on the peer.
+fn check_peers(state: &mut Guard<'_, ProcessState>) {
+    if let Ok(running) = running_mpi(state)
+        && let Err(violation) = running.mpi.engine.fault()
+    {
+        abort(state, violation.code.0, &violation.why);
+    }
 }
 
 /// Frees the lock for `body`, while this thread remains the one that polls.
@@ -310,7 +321,8 @@ fn delegate(state: &mut Guard<'_, ProcessState>, call: &mut impl WaitingCall) ->
         execute_work(state)?;
         return Ok(false);
     }
-    running.mpi.engine.fault()?;
+    check_peers(state);
+    let running = running_mpi(state)?;
     if call.try_complete(&mut running.mpi) {
         return Ok(true);
     }
