@@ -153,6 +153,7 @@ c_programs! {
     threads,
     threads_mixed,
     threads_multiple,
+    threads_self,
     topology_cart,
     topology_dims,
     topology_graph,
@@ -165,6 +166,15 @@ c_programs! {
     type_transfer,
     type_value_index,
     windows,
+}
+
+/// Threads that never sleep look for the end of their wait only after an event.
+#[test]
+fn threads_self_spinning() {
+    let form = Form { ranks: 1, copy: "auto", progress: "polling" };
+    let outcome = run_in(&[("SUIRO_WAIT", "spin")], &program("threads_self"), &[], form);
+    let good = outcome.code == Some(0) && outcome.text().ends_with("errors = 0\n");
+    assert!(good, "{:?}\n{}{}", outcome.code, outcome.text(), outcome.stderr);
 }
 
 /// In checked mode, incorrect programs get errors and correct programs run unchanged.

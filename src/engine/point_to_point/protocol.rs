@@ -239,6 +239,7 @@ impl MessageProtocol {
         let Some(id) = self.matching.take_receive(envelope) else {
             let mut body = self.take_buffer(message.len);
             message.pack(0, &mut body);
+            self.events += 1;
             let message = UnexpectedMessage { from: self.me, body: MessageBody::Whole(body) };
             return self.matching.push_message(envelope, message);
         };
