@@ -244,7 +244,7 @@ impl<D: Device> Engine<D> {
 
     /// [`PointToPoint::events`].
     #[inline]
-    pub(crate) fn events(&self) -> u64 {
+    pub fn events(&self) -> u64 {
         self.messages.events()
     }
 

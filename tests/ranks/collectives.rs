@@ -20,7 +20,7 @@ use mpi_abi::offload::Schedule;
 use platform::base::{Peer, Random, Span};
 
 /// The identity: rank `r` is peer `r`.
-struct World;
+pub struct World;
 
 impl Members for World {
     fn peer(&self, rank: u32) -> Peer {

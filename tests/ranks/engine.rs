@@ -1,13 +1,19 @@
 //! Point-to-point messages between engines that take turns: every length, order, wildcards,
 //! synchronous sends, cancelling, self-messages, bounded unexpected payload.
 
+use std::sync::Arc;
+
 use mpi_abi::devices::loopback::Loopback;
 use mpi_abi::engine::Engine;
 use mpi_abi::engine::memory::Memory;
 use mpi_abi::engine::point_to_point::matching::MatchPattern;
 use mpi_abi::engine::point_to_point::send::Mode;
 use mpi_abi::engine::point_to_point::wire::Envelope;
+use mpi_abi::engine::schedules::plan::{Launch, RunPlan};
+use mpi_abi::offload::{Buffer, ScheduleBuilder, StepAction, Wait};
 use platform::base::{Random, Span};
+
+use super::collectives::World;
 
 const CONTEXT: u64 = 2;
 
@@ -170,6 +176,42 @@ fn a_matched_probe_takes_the_message_out_of_matching() {
     settle(&mut engines);
     assert!(operations.map(|id| engines[1].take_completion(id).is_some()) == [true, true]);
     assert_eq!((one, two), (vec![1; 10], vec![1; 2000]));
+}
+
+/// Threads that wait look for their result when the number of events changes.
+#[test]
+fn an_unexpected_message_to_oneself_is_an_event() {
+    for (len, mode) in [(4, Mode::Standard), (4, Mode::Synchronous), (5000, Mode::Standard)] {
+        let mut engines = engines(1);
+        let before = engines[0].events();
+        engines[0].send(0, envelope(0, 1), Memory::owned(vec![5; len]), mode);
+        assert!(engines[0].probe(from(0, 1)).is_some());
+        assert_ne!(engines[0].events(), before, "{len} bytes, {mode:?}");
+    }
+}
+
+/// The completion of a step and that of its run may be apart.
+#[test]
+fn the_end_of_a_run_is_an_event() {
+    let mut engines = engines(2);
+    let fill = |engine: &mut Engine<Loopback>| {
+        while engine.send(1, envelope(0, 1), Memory::owned(vec![5; 4]), Mode::Standard).is_none() {}
+    };
+    fill(&mut engines[0]);
+    let mut schedule = ScheduleBuilder::new();
+    let region = Buffer::User(0).region(0, 4);
+    schedule.push(StepAction::Send { peer: 1, region, label: 0 }, 0, Wait::All, &[]);
+    let plan = RunPlan::moving(schedule.finish(), vec![Memory::owned(vec![7; 4])]);
+    let launch = Launch { plan, members: Arc::new(World), rank: 0, context: 4, sequence: 0 };
+    let run = engines[0].launch(launch);
+    engines[1].poll();
+    // Another call sends the message of the run.
+    fill(&mut engines[0]);
+    assert!(engines[0].take_run_end(run).is_none());
+    let before = engines[0].events();
+    engines[0].poll();
+    assert!(engines[0].take_run_end(run).is_some());
+    assert_ne!(engines[0].events(), before);
 }
 
 /// Many messages without receives: credit bounds the payload that the receiver keeps, the rest waits

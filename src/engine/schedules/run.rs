@@ -260,6 +260,8 @@ impl Runs {
             run.complete_step(completed.step);
             self.start_ready(completed.run, messages);
             self.remove_if_done(completed.run);
+            // The event of the operation may have been served before the run went on.
+            messages.note_event();
         }
     }
 

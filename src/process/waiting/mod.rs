@@ -132,8 +132,9 @@ impl RunningMpi {
             self.served_events = events;
             wakeups = self.complete_waits();
         }
-        // A thread that sleeps does not know of packets to send or reductions to execute.
-        let has_news = self.mpi.engine.is_congested() || self.mpi.engine.has_work();
+        // A thread that sleeps does not know of packets to send, schedules to continue or reductions
+        // to execute.
+        let has_news = self.mpi.engine.needs_poll() || self.mpi.engine.has_work();
         if wakeups.wake_device_sleeper || has_news && self.waiters.claim_device_wake() {
             self.mpi.engine.wake_self();
         }
