@@ -54,27 +54,43 @@ impl JobLoop {
         loop {
             let childless = self.reap();
             let now = Instant::now();
+            // Processes that cannot be killed are left alone.
+            let ended = childless || self.job.kill_timed_out(now);
             self.check_pending_ends(now);
             self.streams.flush_overdue(now);
             let slow_readers = self.feed.drop_slow_readers(now);
             self.perform(self.job.input_lost(&slow_readers));
-            if childless {
+            if ended {
                 self.streams.drain(now);
-            } else {
+            }
+            if self.has_deadline(ended) {
                 let actions = self.job.tick(now);
                 self.perform(actions);
             }
-            if self.is_finished(childless, now) {
-                return Ok(());
+            if ended && self.output_is_finished(now) {
+                return self.give_up_output();
             }
-            for token in self.wait(now)? {
+            for token in self.wait(ended, now)? {
                 self.handle(token);
             }
         }
     }
 
-    fn wait(&mut self, now: Instant) -> io::Result<Vec<JobLoopToken>> {
-        let timeout = self.deadline(now).map(|at| at.saturating_duration_since(now));
+    /// Reports the output that is not written.
+    fn give_up_output(&mut self) -> io::Result<()> {
+        for line in self.streams.give_up() {
+            self.streams.print_line(&format!("mpirun: {line}"), Instant::now());
+        }
+        self.streams.write_now()
+    }
+
+    /// Whether the state of the job has a deadline: of a job without processes, only the time limit.
+    fn has_deadline(&self, ended: bool) -> bool {
+        !ended || self.job.is_running()
+    }
+
+    fn wait(&mut self, ended: bool, now: Instant) -> io::Result<Vec<JobLoopToken>> {
+        let timeout = self.deadline(ended, now).map(|at| at.saturating_duration_since(now));
         let mut set = PollSet::default();
         set.add_read(self.signals.as_fd(), JobLoopToken::Signals);
         if let Some(supervisor) = &self.supervisor {
@@ -92,16 +108,23 @@ impl JobLoop {
     }
 
     /// The earliest timeout.
-    fn deadline(&self, now: Instant) -> Option<Instant> {
+    fn deadline(&self, ended: bool, now: Instant) -> Option<Instant> {
         let checks = self
             .ranks
             .iter()
             .filter(|rank| rank.exit.is_none())
             .filter_map(RunningRank::check_deadline);
-        let remaining_output =
-            self.streams.drain_deadline().filter(|at| !self.job.is_running() && *at > now);
-        let others = [self.job.deadline(), self.streams.deadline(), self.feed.deadline()];
-        checks.chain(others.into_iter().flatten()).chain(remaining_output).min()
+        let job = self.job.deadline().filter(|_| self.has_deadline(ended));
+        let remaining_output = self.output_deadline().filter(|at| *at > now);
+        let leftovers = self.ranks_ended.filter(|_| self.job.is_running());
+        let leftovers = leftovers.and_then(|at| self.streams.leftovers_deadline(at, now));
+        let others = [job, remaining_output, leftovers, self.streams.deadline()];
+        checks.chain(others.into_iter().flatten()).chain(self.feed.deadline()).min()
+    }
+
+    /// The time at which the remaining output is given up; may be in the past.
+    pub(super) fn output_deadline(&self) -> Option<Instant> {
+        self.streams.drain_deadline(self.job.output_timeout()?)
     }
 
     fn handle(&mut self, token: JobLoopToken) {

@@ -48,6 +48,8 @@ struct JobLoop {
     ranks: Vec<RunningRank>,
     pids: Vec<u32>,
     signals: Signals,
+    /// The time at which the last rank was seen to have ended.
+    ranks_ended: Option<Instant>,
     /// A pidfd of the supervisor, while it runs.
     supervisor: Option<OwnedFd>,
     pid_sender: PidSender,
@@ -86,6 +88,7 @@ pub(crate) fn run(
         ranks: Vec::new(),
         pids: Vec::new(),
         signals,
+        ranks_ended: None,
         supervisor: process::open_pidfd(supervisor_pid).ok(),
         pid_sender,
         feed: Feed::new(plan.input.clone(), stdin, size)?,

@@ -30,10 +30,24 @@ impl JobLoop {
             }
         }
         if self.ranks.iter().all(|rank| rank.exit.is_some()) {
-            let actions = self.job.all_ended(true, Instant::now());
-            self.perform(actions);
+            self.end_leftovers(Instant::now());
         }
         false
+    }
+
+    /// Ends the processes that the ranks left. Those that still have the output of a rank open, such
+    /// as a filter, may write what they read from the rank before.
+    fn end_leftovers(&mut self, now: Instant) {
+        if !self.job.is_running() {
+            return;
+        }
+        let ranks_ended = *self.ranks_ended.get_or_insert(now);
+        let deadline = self.streams.leftovers_deadline(ranks_ended, now);
+        if deadline.is_some_and(|at| now < at) {
+            return;
+        }
+        let actions = self.job.all_ended(deadline.map(|_| leftovers_text()), now);
+        self.perform(actions);
     }
 
     fn rank_ended(&mut self, rank: usize, exit: Exit) {
@@ -89,13 +103,19 @@ impl JobLoop {
         }
     }
 
-    /// Whether the loop is finished: no child is left and all output is written, or the timeouts
-    /// for that have expired.
-    pub(super) fn is_finished(&mut self, childless: bool, now: Instant) -> bool {
-        if !childless {
-            return self.job.kill_timed_out(now);
-        }
-        let timed_out = || self.streams.drain_deadline().is_none_or(|at| now >= at);
-        self.streams.are_empty() || (!self.job.is_running() && timed_out())
+    /// Whether all output of a job without processes is written, or its time has expired.
+    pub(super) fn output_is_finished(&self, now: Instant) -> bool {
+        self.streams.are_empty() || self.output_deadline().is_some_and(|at| now >= at)
     }
+}
+
+/// A sentence about the processes that still have the output of ranks open.
+fn leftovers_text() -> String {
+    let describe = |pid: &u32| format!("{pid} {}", process::name(*pid).unwrap_or_default());
+    let processes: Vec<_> = process::descendants().iter().map(describe).collect();
+    format!(
+        "all ranks have ended, but processes that they started may still write their output; \
+         ending them: {}",
+        processes.join(", ")
+    )
 }

@@ -1,7 +1,7 @@
 //! State of a job: which event ends it, with which message and exit code.
 //!
 //! ```text
-//!   Running --all ranks ended------------------------> Ending (quietly)
+//!   Running --all ranks and their pipes ended--------> Ending (quietly)
 //!      \-----a rank fails, a signal, ... (first cause)-> Ending --grace expired--> killed
 //! ```
 //!
@@ -22,6 +22,12 @@ const KILL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The time after which the launcher no longer waits for killed processes.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The time without progress after which the remaining output of a failed job is given up; of a job
+/// that a signal or its time limit ends; and after a second signal.
+const FAILED_OUTPUT_TIMEOUT: Duration = Duration::from_secs(60);
+const ENDED_OUTPUT_TIMEOUT: Duration = Duration::from_secs(5);
+const KILLED_OUTPUT_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// The exit code after `--timeout`, as of timeout(1).
 const OVERDUE: i32 = 124;
@@ -51,6 +57,8 @@ enum JobPhase {
         code: i32,
         since: Instant,
         next_kill: Instant,
+        /// The time that the remaining output may wait without progress, if it is limited.
+        output_timeout: Option<Duration>,
     },
 }
 
@@ -119,6 +127,14 @@ impl JobState {
         match self.phase {
             JobPhase::Running => self.limit.map(|(at, _)| at),
             JobPhase::Ending { next_kill, .. } => Some(next_kill),
+        }
+    }
+
+    /// The time without progress after which the remaining output is given up.
+    pub(super) fn output_timeout(&self) -> Option<Duration> {
+        match self.phase {
+            JobPhase::Running => None,
+            JobPhase::Ending { output_timeout, .. } => output_timeout,
         }
     }
 
@@ -234,9 +250,14 @@ impl JobState {
             JobPhase::Running if signal == signals::QUIT => {
                 vec![JobAction::Dump { overdue: false }]
             }
-            JobPhase::Running => self.end(128 + signal, None, now),
-            JobPhase::Ending { code, since, .. } => {
-                self.phase = JobPhase::Ending { code, since, next_kill: now + KILL_INTERVAL };
+            JobPhase::Running => {
+                let actions = self.end(128 + signal, None, now);
+                self.limit_output(ENDED_OUTPUT_TIMEOUT);
+                actions
+            }
+            JobPhase::Ending { ref mut next_kill, .. } => {
+                *next_kill = now + KILL_INTERVAL;
+                self.limit_output(KILLED_OUTPUT_TIMEOUT);
                 vec![JobAction::Kill]
             }
         }
@@ -270,9 +291,18 @@ impl JobState {
         ranks.iter().map(|rank| JobAction::Print(line(*rank))).collect()
     }
 
-    /// All ranks have ended; `remaining`: processes that they started have not.
-    pub(super) fn all_ended(&mut self, remaining: bool, now: Instant) -> Vec<JobAction> {
-        if remaining { self.end(self.highest_code, None, now) } else { Vec::new() }
+    /// All ranks have ended, but not all processes that they started: those are ended. `note` has a
+    /// sentence about those that still had the output of ranks open.
+    pub(super) fn all_ended(&mut self, note: Option<String>, now: Instant) -> Vec<JobAction> {
+        if !self.is_running() {
+            return Vec::new();
+        }
+        let actions = self.end(self.highest_code, note, now);
+        if let JobPhase::Ending { output_timeout, .. } = &mut self.phase {
+            // The job has not failed, so a reader may take its time.
+            *output_timeout = None;
+        }
+        actions
     }
 
     /// The deadline has passed.
@@ -284,8 +314,8 @@ impl JobState {
                 }
                 None => Vec::new(),
             },
-            JobPhase::Ending { code, since, next_kill } if now >= next_kill => {
-                self.phase = JobPhase::Ending { code, since, next_kill: now + KILL_INTERVAL };
+            JobPhase::Ending { ref mut next_kill, .. } if now >= *next_kill => {
+                *next_kill = now + KILL_INTERVAL;
                 vec![JobAction::Kill]
             }
             JobPhase::Ending { .. } => Vec::new(),
@@ -294,7 +324,16 @@ impl JobState {
 
     /// The state of the ranks of an overdue job has been printed.
     pub(super) fn dumped(&mut self, now: Instant) -> Vec<JobAction> {
-        self.end(OVERDUE, None, now)
+        let actions = self.end(OVERDUE, None, now);
+        self.limit_output(ENDED_OUTPUT_TIMEOUT);
+        actions
+    }
+
+    /// The remaining output waits no longer than `timeout`.
+    fn limit_output(&mut self, timeout: Duration) {
+        if let JobPhase::Ending { output_timeout, .. } = &mut self.phase {
+            *output_timeout = Some(output_timeout.map_or(timeout, |before| before.min(timeout)));
+        }
     }
 
     /// `rank` failed.
@@ -331,7 +370,8 @@ impl JobState {
         if !self.is_running() {
             return Vec::new();
         }
-        self.phase = JobPhase::Ending { code, since: now, next_kill: now + GRACE };
+        let output_timeout = Some(FAILED_OUTPUT_TIMEOUT);
+        self.phase = JobPhase::Ending { code, since: now, next_kill: now + GRACE, output_timeout };
         line.map(JobAction::Print).into_iter().chain([JobAction::Terminate]).collect()
     }
 
@@ -504,6 +544,19 @@ mod tests {
     }
 
     #[test]
+    fn output_waits_longest_after_a_failure_and_shortest_after_a_second_signal() {
+        let (mut job, now) = (job(), Instant::now());
+        assert_eq!(job.output_timeout(), None);
+        job.exited(1, KILLED, None, JoinState::Joined, now);
+        assert_eq!(job.output_timeout(), Some(FAILED_OUTPUT_TIMEOUT));
+        job.signalled(15, now);
+        assert_eq!(job.output_timeout(), Some(KILLED_OUTPUT_TIMEOUT));
+        let mut job = self::job();
+        job.signalled(15, now);
+        assert_eq!(job.output_timeout(), Some(ENDED_OUTPUT_TIMEOUT));
+    }
+
+    #[test]
     fn a_job_that_ends_in_time_keeps_its_code() {
         let now = Instant::now();
         let mut job = job().limited(Some(GRACE), now);
@@ -525,9 +578,11 @@ mod tests {
     #[test]
     fn remaining_processes_are_ended_without_a_message() {
         let (mut job, now) = (job(), Instant::now());
-        assert_eq!(job.all_ended(false, now), []);
-        assert_eq!(job.all_ended(true, now), [JobAction::Terminate]);
-        assert_eq!(job.code(), 0);
+        assert_eq!(job.all_ended(None, now), [JobAction::Terminate]);
+        assert_eq!((job.code(), job.output_timeout()), (0, None));
+        assert_eq!(job.all_ended(Some("late".to_owned()), now), []);
+        let mut job = self::job();
+        assert_eq!(message(&job.all_ended(Some("some are left".to_owned()), now)), "some are left");
     }
 
     #[test]

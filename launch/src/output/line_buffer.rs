@@ -60,6 +60,11 @@ impl LineBuffer {
         self.times = None;
     }
 
+    /// Number of pending bytes.
+    pub(super) fn len_bytes(&self) -> usize {
+        self.pending.len()
+    }
+
     /// The time to call [`LineBuffer::flush`].
     pub(super) fn deadline(&self) -> Option<Instant> {
         let (first, last) = self.times?;

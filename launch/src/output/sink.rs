@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use platform::sys::descriptor;
@@ -10,9 +10,15 @@ use platform::sys::descriptor;
 /// With more bytes than this, a sink is full: ranks are not read until some are written.
 const QUEUE_BYTES: usize = 256 * 1024;
 
-/// A writable pipe accepts this many bytes (PIPE_BUF of Linux), so such a write after poll never
-/// blocks.
-const WRITE_BYTES: usize = 4096;
+/// The most bytes of one write that cannot block.
+const WRITE_BYTES: usize = 64 * 1024;
+
+/// A writable pipe accepts this many bytes (PIPE_BUF of Linux), so such a write after poll does not
+/// block.
+const PIPE_WRITE_BYTES: usize = 4096;
+
+/// A writable terminal of Linux has room for at least 256 bytes; it may write eight for one (tabs).
+const TERMINAL_WRITE_BYTES: usize = 32;
 
 /// The end of a line that another writer interrupts.
 const END: &[u8] = b"\n";
@@ -23,8 +29,8 @@ pub(super) struct OutputSink {
     file: File,
     /// The name in errors.
     name: String,
-    /// Writes to a regular file may be large.
-    is_regular: bool,
+    /// The most bytes of one write.
+    write_max_bytes: usize,
     queue: VecDeque<u8>,
     /// The writer of the unfinished last line, if lines have prefixes.
     writer: Option<u64>,
@@ -42,10 +48,27 @@ pub(crate) struct SinkFailure {
 impl OutputSink {
     /// A sink that writes to `file`; errors call it `name`.
     pub(super) fn new(file: impl Into<OwnedFd>, name: impl Into<String>) -> Self {
-        let file = File::from(file.into());
-        let is_regular = file.metadata().is_ok_and(|metadata| metadata.is_file());
+        let given = File::from(file.into());
+        let is_regular = given.metadata().is_ok_and(|metadata| metadata.is_file());
+        let (file, write_max_bytes) = match descriptor::reopen_for_writing(&given) {
+            Some(again) => (again, WRITE_BYTES),
+            None if is_regular => (given, WRITE_BYTES),
+            None if given.is_terminal() => (given, TERMINAL_WRITE_BYTES),
+            None => (given, PIPE_WRITE_BYTES),
+        };
         let (queue, name) = (VecDeque::new(), name.into());
-        Self { file, name, is_regular, queue, writer: None, failed: false }
+        Self { file, name, write_max_bytes, queue, writer: None, failed: false }
+    }
+
+    /// The name in messages.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Drops the queue; the number of dropped bytes.
+    pub(super) fn give_up(&mut self) -> usize {
+        self.writer = None;
+        std::mem::take(&mut self.queue).len()
     }
 
     /// Queues `bytes` unchanged.
@@ -100,8 +123,8 @@ impl OutputSink {
     /// Reported once; after that, bytes are dropped.
     pub(super) fn write_some(&mut self) -> Result<(), SinkFailure> {
         let (front, _) = self.queue.as_slices();
-        let limit = if self.is_regular { front.len() } else { front.len().min(WRITE_BYTES) };
-        match self.file.write(&front[..limit]) {
+        let count = front.len().min(self.write_max_bytes);
+        match self.file.write(&front[..count]) {
             Ok(count) => drop(self.queue.drain(..count)),
             Err(error) if descriptor::is_transient(&error) => {}
             Err(error) => {

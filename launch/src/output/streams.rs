@@ -20,8 +20,13 @@ use super::options::OutputOptions;
 use super::pattern::{LinePrefix, OutputOrigin, OutputPattern};
 use super::sink::{OutputSink, SinkFailure};
 
-/// The time that a failed job waits for an output that accepts no data.
-const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
+/// The time without output after which processes that ended ranks left are ended, and the longest
+/// time that they may write, without the time in which an output accepted nothing.
+const LEFTOVERS_QUIET_TIMEOUT: Duration = Duration::from_secs(2);
+const LEFTOVERS_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A full output that accepts nothing for longer keeps its writers waiting.
+const STALL: Duration = Duration::from_millis(100);
 
 const READ_BYTES: usize = 64 * 1024;
 
@@ -57,6 +62,10 @@ pub(crate) struct Streams {
     sources: Vec<[Option<OutputSource>; 2]>,
     /// The time of the last write.
     written_at: Instant,
+    /// The time of the last byte from a rank.
+    read_at: Instant,
+    /// The time that ranks have waited for a full sink, as far as it was longer than [`STALL`].
+    stalled: Duration,
 }
 
 /// One stream of a rank.
@@ -99,6 +108,8 @@ impl Streams {
             prefix,
             sinks,
             written_at: now,
+            read_at: now,
+            stalled: Duration::ZERO,
         };
         let mut files = HashMap::new();
         for rank in 0..streams.job.size {
@@ -209,10 +220,67 @@ impl Streams {
             && self.sinks.iter().all(OutputSink::is_empty)
     }
 
-    /// The time at which a failed job no longer waits for its remaining output; may be in the past.
-    pub(crate) fn drain_deadline(&self) -> Option<Instant> {
+    /// The time at which no output has been accepted for `timeout`; may be in the past. `None` if
+    /// no output waits.
+    pub(crate) fn drain_deadline(&self, timeout: Duration) -> Option<Instant> {
         let waits = self.sinks.iter().any(|sink| !sink.is_empty());
-        waits.then_some(self.written_at + DRAIN_TIMEOUT)
+        waits.then_some(self.written_at + timeout)
+    }
+
+    /// The time at which processes that the ranks left, all of which ended at `ranks_ended`, no
+    /// longer may write. `None` once all pipes of the ranks have ended.
+    pub(crate) fn leftovers_deadline(&self, ranks_ended: Instant, now: Instant) -> Option<Instant> {
+        if self.sources.iter().flatten().all(Option::is_none) {
+            return None;
+        }
+        let longest = ranks_ended + LEFTOVERS_TIMEOUT + self.stalled;
+        if self.sinks.iter().any(OutputSink::is_full) {
+            return Some(longest + self.stall(now));
+        }
+        let active = ranks_ended.max(self.read_at).max(self.written_at);
+        Some(longest.min(active + LEFTOVERS_QUIET_TIMEOUT))
+    }
+
+    /// The time since the last write, if it is long.
+    fn stall(&self, now: Instant) -> Duration {
+        let waited = now.saturating_duration_since(self.written_at);
+        if waited > STALL { waited } else { Duration::ZERO }
+    }
+
+    /// Drops the output that no sink has accepted; one sentence for each sink.
+    pub(crate) fn give_up(&mut self) -> Vec<String> {
+        let mut lost: Vec<_> = self.sinks.iter_mut().map(OutputSink::give_up).collect();
+        for source in self.sources.iter_mut().flatten().filter_map(Option::take) {
+            let bytes = source.lines.len_bytes() + descriptor::unread(&source.pipe).max(0) as usize;
+            source.destinations.sinks.iter().for_each(|sink| lost[*sink] += bytes);
+        }
+        let lost = self.sinks.iter().zip(lost).filter(|(_, bytes)| *bytes > 0);
+        let line = |(sink, bytes): (&OutputSink, usize)| {
+            format!("{bytes} bytes are lost: {} did not accept them in time", sink.name())
+        };
+        lost.map(line).collect()
+    }
+
+    /// Writes what the launcher's own outputs accept without waiting.
+    ///
+    /// # Errors
+    /// The error of poll(2).
+    pub(crate) fn write_now(&mut self) -> io::Result<()> {
+        loop {
+            let mut set = PollSet::default();
+            for (number, sink) in self.sinks.iter().enumerate().filter(|(_, sink)| !sink.is_empty())
+            {
+                set.add_write(sink.as_fd(), number);
+            }
+            let ready = set.wait(Some(Duration::ZERO))?;
+            if ready.is_empty() {
+                return Ok(());
+            }
+            for number in ready {
+                // The job has ended; nothing can be done about a further failure.
+                let _ = self.sinks[number].write_some();
+            }
+        }
     }
 
     /// The job is being ended: the timeout for its remaining output begins at `now`.
@@ -265,6 +333,7 @@ impl Streams {
         let mut buffer = [0; READ_BYTES];
         match source.pipe.read(&mut buffer) {
             Ok(count) if count > 0 => {
+                self.read_at = now;
                 let mut pass = source.destinations.line_writer(&mut self.sinks);
                 source.lines.push(&buffer[..count], now, &mut pass);
                 if self.is_unbuffered {
@@ -282,10 +351,14 @@ impl Streams {
     }
 
     fn write(&mut self, number: usize, now: Instant) -> Result<(), SinkFailure> {
+        let stall = self.stall(now);
         let sink = &mut self.sinks[number];
         let was_full = sink.is_full();
         sink.write_some()?;
         self.written_at = now;
+        if was_full {
+            self.stalled += stall;
+        }
         if was_full && !sink.is_full() {
             for source in self.sources.iter_mut().flatten().flatten() {
                 source.lines.restart(now);

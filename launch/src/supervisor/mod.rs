@@ -83,6 +83,8 @@ impl Supervisor<'_> {
     fn serve(&mut self) -> io::Result<i32> {
         loop {
             if let Some(exit) = self.reap() {
+                // Printing may wait for a terminal, so the processes are killed before.
+                kill_remaining();
                 if let Exit::Signal(signal) = exit {
                     let name = signals::name(signal);
                     print_note(&format!(
@@ -90,7 +92,6 @@ impl Supervisor<'_> {
                         self.job_loop
                     ));
                 }
-                kill_remaining();
                 return Ok(exit.code());
             }
             for token in self.wait()? {

@@ -126,7 +126,9 @@ fn a_stopped_rank_can_be_ended() {
 
 #[test]
 fn remaining_processes_of_ranks_end_with_the_job() {
-    let outcome = run_shell("2", "sleep 600 & setsid sh -c 'trap \"\" TERM; sleep 600' & exit 0");
+    let script =
+        "exec >/dev/null 2>&1; sleep 600 & setsid sh -c 'trap \"\" TERM; sleep 600' & exit";
+    let outcome = run_shell("2", script);
     assert_eq!(outcome.code, Some(0));
     assert_eq!(outcome.stderr, "");
 }

@@ -9,7 +9,10 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use super::harness::{feed, folder, marked, mpirun, run_shell, run_with_input, start};
+use super::harness::{
+    feed, folder, marked, mpirun, ranks, run, run_shell, run_with_input, signal_process, start,
+    until,
+};
 
 /// The launcher's buffer for ranks that read more slowly than others, in MiB.
 const WINDOW_MIB: usize = 64;
@@ -292,4 +295,82 @@ fn nothing_is_reported_when_both_outputs_are_full() {
     let full = || File::options().write(true).open("/dev/full").unwrap();
     command.stdout(full()).stderr(full());
     assert_eq!(start(command).wait().code, Some(1));
+}
+
+#[test]
+fn output_that_a_filter_has_when_the_ranks_end_is_written() {
+    let script = "exec > >(sleep 0.3; cat); seq 1000; echo ended $PMI_RANK";
+    let outcome = run(&["-n", "2", "bash", "-c", script]);
+    assert_eq!((outcome.code, &*outcome.stderr), (Some(0), ""));
+    assert_eq!(outcome.lines().len(), 2002, "{}", outcome.text());
+}
+
+#[test]
+fn processes_that_keep_the_output_open_are_ended_and_named() {
+    let outcome = run_shell("1", "sleep 600 & echo x");
+    assert_eq!((outcome.code, outcome.text()), (Some(0), "x\n"));
+    let words = "mpirun: all ranks have ended, but processes that they started may still write";
+    assert!(outcome.stderr.starts_with(words), "{}", outcome.stderr);
+    assert!(outcome.stderr.ends_with(" sleep\n"), "{}", outcome.stderr);
+}
+
+#[test]
+fn the_output_of_a_failed_job_waits_for_a_slow_reader() {
+    let mut command = mpirun(&["-n", "1", "sh", "-c", "seq 30000; kill -s SEGV $$"]);
+    let (mut read, write) = std::io::pipe().unwrap();
+    command.stdout(write.try_clone().unwrap()).stderr(write);
+    let running = start(command);
+    thread::sleep(Duration::from_millis(1300));
+    let mut text = String::new();
+    read.read_to_string(&mut text).unwrap();
+    assert_eq!(running.wait().code, Some(139));
+    assert_eq!(text.lines().filter(|line| line.parse::<u32>().is_ok()).count(), 30_000);
+    assert!(text.contains("\nmpirun: rank 0 (process "), "{}", &text[text.len() - 200..]);
+}
+
+#[test]
+fn output_that_nobody_reads_is_given_up_with_its_length() {
+    let script = "head -c 200000 /dev/zero; echo written >&2; exec sleep 600";
+    let mut command = mpirun(&["-n", "1", "sh", "-c", script]);
+    let (mut read, write) = std::io::pipe().unwrap();
+    command.stdout(write);
+    let running = start(command);
+    running.until_errors(|text| text.contains("written").then_some(()));
+    running.signal("TERM");
+    running.signal("TERM");
+    let errors = running.wait().stderr;
+    let mut found = Vec::new();
+    read.read_to_end(&mut found).unwrap();
+    let lost = 200_000 - found.len();
+    let line = format!("{lost} bytes are lost: standard output did not accept them in time");
+    assert_eq!(errors, format!("written\nmpirun: {line}\n"));
+}
+
+#[test]
+fn a_terminal_that_nobody_drains_does_not_keep_the_job_from_ending() {
+    for (options, signal) in [("", "TERM"), ("", "INT"), ("--timeout 1", "")] {
+        // script(1) reads its terminal only as fast as its own output is read.
+        let program = env!("CARGO_BIN_EXE_mpirun");
+        let line = format!("exec {program} {options} -n 2 yes");
+        let mut command = marked("script");
+        command.args(["-qec", &line, "/dev/null"]);
+        let (read, write) = std::io::pipe().unwrap();
+        command.stdout(write);
+        let running = start(command);
+        until(|| (ranks(&running).len() == 2).then_some(()));
+        thread::sleep(Duration::from_millis(300));
+        let is_launcher = |pid: &u32| {
+            fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "mpirun\n")
+        };
+        let launcher = || running.processes().into_iter().find(is_launcher);
+        let supervisor = launcher().unwrap();
+        if !signal.is_empty() {
+            signal_process(supervisor, signal);
+        }
+        until(|| ranks(&running).is_empty().then_some(()));
+        signal_process(supervisor, "TERM");
+        until(|| launcher().is_none().then_some(()));
+        drop(read);
+        running.wait();
+    }
 }

@@ -3,8 +3,8 @@
 #![allow(unsafe_code)]
 
 use std::fs::File;
-use std::io::{self, Seek, SeekFrom};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::io::{self, IsTerminal, Seek, SeekFrom};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
@@ -127,6 +127,20 @@ pub fn reopen_for_reading(fd: impl AsFd) -> Option<File> {
     Some(again)
 }
 
+/// The pipe or terminal behind `fd`, opened again so that a write returns instead of waiting. Other
+/// processes that have `fd` see no change. `None` for any other file, or if the system does not
+/// allow it: the terminal of another user, for instance.
+pub fn reopen_for_writing(fd: impl AsFd) -> Option<File> {
+    let fd = fd.as_fd();
+    let kind = SFlag::from_bits_truncate(fstat(fd).ok()?.st_mode) & SFlag::S_IFMT;
+    if kind != SFlag::S_IFIFO && !fd.is_terminal() {
+        return None;
+    }
+    let flags = OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
+    let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
+    File::options().write(true).custom_flags(flags.bits()).open(path).ok()
+}
+
 /// Whether the failed call may succeed later.
 pub fn is_transient(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
@@ -141,13 +155,14 @@ pub fn close(fd: impl Into<OwnedFd>) -> io::Result<()> {
 /// most `at_most`. Returns at once for any other descriptor, such as a file or a terminal.
 pub fn wait_until_read(fd: impl AsFd, at_most: Duration) {
     let end = Instant::now() + at_most;
-    while unread(fd.as_fd()) > 0 && Instant::now() < end {
+    while unread(&fd) > 0 && Instant::now() < end {
         std::thread::sleep(Duration::from_millis(1));
     }
 }
 
-/// Bytes in the pipe or stream socket `fd` that its reader has not taken.
-fn unread(fd: BorrowedFd<'_>) -> i32 {
+/// Bytes in the pipe `fd` that its reader has not taken, or that a stream socket has not delivered.
+pub fn unread(fd: impl AsFd) -> i32 {
+    let fd = fd.as_fd();
     let Ok(status) = fstat(fd) else { return 0 };
     let question = match SFlag::from_bits_truncate(status.st_mode) & SFlag::S_IFMT {
         SFlag::S_IFIFO => libc::FIONREAD,
@@ -195,6 +210,18 @@ mod tests {
         other.read_exact(&mut [0; 4]).unwrap();
         assert_eq!((unread(writer.as_fd()), unread(socket.as_fd())), (0, 0));
         assert_eq!(unread(secret_file().unwrap().as_fd()), 0);
+    }
+
+    #[test]
+    fn a_full_pipe_that_is_opened_again_does_not_block() {
+        let (reader, writer) = pipe().unwrap();
+        let mut again = reopen_for_writing(&writer).unwrap();
+        let full = std::iter::repeat_with(|| again.write(&[0; 4096])).find_map(Result::err);
+        assert!(is_transient(&full.unwrap()));
+        let flags = fcntl(&writer, FcntlArg::F_GETFL).unwrap();
+        assert!(!OFlag::from_bits_truncate(flags).contains(OFlag::O_NONBLOCK));
+        drop(reader);
+        assert!(reopen_for_writing(memory_file("test").unwrap()).is_none());
     }
 
     #[test]

@@ -377,6 +377,12 @@ fn parse_task_stat(stat: &str, ticks_a_second: u64) -> Option<TaskStat> {
     Some(TaskStat { state, processor_time })
 }
 
+/// The name of the program of the process `pid`, as the kernel has it: its first 15 bytes.
+pub fn name(pid: u32) -> Option<String> {
+    let name = fs::read(format!("/proc/{pid}/comm")).ok()?;
+    Some(String::from_utf8_lossy(&name).trim_end().to_owned())
+}
+
 /// All descendants of this process, found in /proc, except zombies.
 pub fn descendants() -> Vec<u32> {
     let mut parents = Vec::new();
