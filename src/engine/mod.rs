@@ -232,6 +232,16 @@ impl<D: Device> Engine<D> {
         self.messages.cancel(id);
     }
 
+    /// [`PointToPoint::senders`].
+    pub(crate) fn senders(&self) -> Vec<Peer> {
+        self.messages.senders()
+    }
+
+    /// [`PointToPoint::end_receives_from`].
+    pub fn end_receives_from(&mut self, ended: Peer) {
+        self.messages.end_receives_from(ended);
+    }
+
     /// [`PointToPoint::withdraw_receives`].
     pub fn withdraw_receives(&mut self) {
         self.messages.withdraw_receives();

@@ -303,6 +303,7 @@ fn build(
         world: WorldModel::Before,
         launcher,
         wait_monitor,
+        sender_end_ns: None,
         helper_threads,
         waiters: CallWaiters::new(),
         served_events: 0,

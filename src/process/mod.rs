@@ -84,6 +84,9 @@ struct RunningMpi {
     launcher: Option<Client>,
     /// Publishes and reports calls that wait for long.
     wait_monitor: WaitMonitor,
+    /// When the process of a peer whose message is on its way was first seen to have ended, in
+    /// nanoseconds of the host's clock.
+    sender_end_ns: Option<u64>,
     /// Threads of this process that never call MPI: those of the launcher's library.
     helper_threads: usize,
     /// Calls that wait while other threads hold the lock.

@@ -182,3 +182,32 @@ fn a_long_message_arrives_with_every_result_of_its_copy() {
         }
     }
 }
+
+/// The sender ends within a split copy, or between the request for packets and the packets.
+#[test]
+fn a_receive_fails_if_its_sender_ends_within_the_message() {
+    let pending = SplitEnd::PeerPending;
+    for script in [
+        Script { jointly: true, receiver: pending, sender: pending },
+        Script { jointly: true, receiver: SplitEnd::Failed, sender: pending },
+        Script { jointly: false, receiver: SplitEnd::Failed, sender: pending },
+    ] {
+        let mut engines = engines(script);
+        let mut data = vec![7; LEN];
+        let (mut lost, mut posted) = (vec![0; LEN], vec![0; LEN]);
+        let envelope = envelope(0, 1);
+        engines[0].send(1, envelope, room(&mut data), Mode::Standard).expect("not eager");
+        // The process of rank 0 has ended: only rank 1 polls.
+        let lost = engines[1].receive(from(0, 1), room(&mut lost));
+        let posted = engines[1].receive(from(0, 2), room(&mut posted));
+        for _ in 0..3 {
+            engines[1].poll();
+        }
+        assert!(engines[1].completion(lost).is_none(), "{script:?}");
+        engines[1].end_receives_from(0);
+        let end = engines[1].take_completion(lost).expect("completed");
+        assert_eq!((end.source, end.tag), (0, 1));
+        assert!(end.error.expect("an error").why.contains("rank 0 of the world ended"));
+        assert!(engines[1].completion(posted).is_none());
+    }
+}

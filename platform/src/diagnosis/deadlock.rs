@@ -58,7 +58,7 @@ const DEADLOCK_AGE_MIN: Duration = Duration::from_millis(250);
 const MARGIN: Duration = Duration::from_millis(10);
 
 /// The time that the launcher has to end a job after one of its processes ended.
-const EXIT_GRACE: Duration = Duration::from_secs(1);
+pub const EXIT_GRACE: Duration = Duration::from_secs(1);
 
 /// The exit code of a job that `SUIRO_DEADLOCK=abort` ends: `EDEADLK`.
 pub const DEADLOCK_CODE: i32 = 35;
@@ -250,7 +250,8 @@ fn deadlock_text(
     lines.into_iter().map(|line| format!("Suiro: {line}\n")).collect()
 }
 
-pub(super) fn age(since_ns: u64, now_ns: u64) -> Duration {
+/// The time between two readings of the host's clock, in nanoseconds; 0 if they are in the wrong order.
+pub fn age(since_ns: u64, now_ns: u64) -> Duration {
     Duration::from_nanos(now_ns.saturating_sub(since_ns))
 }
 

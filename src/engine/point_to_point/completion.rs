@@ -5,6 +5,7 @@ use crate::engine::point_to_point::operation::{
     Completion, Operation, OperationId, OperationOwner, OperationState, ReceiveOperation,
     ReceivePhase,
 };
+use platform::base::Peer;
 
 impl<D> PointToPoint<D> {
     /// The completion of an operation; `None` while the operation is in progress.
@@ -78,5 +79,15 @@ impl<D> PointToPoint<D> {
                 }
             }
         }
+    }
+
+    /// [`MessageProtocol::senders`](super::protocol::MessageProtocol::senders).
+    pub(crate) fn senders(&self) -> Vec<Peer> {
+        self.protocol.senders()
+    }
+
+    /// [`MessageProtocol::end_receives_from`](super::protocol::MessageProtocol::end_receives_from).
+    pub(crate) fn end_receives_from(&mut self, ended: Peer) {
+        self.protocol.end_receives_from(ended);
     }
 }

@@ -98,6 +98,8 @@ pub(crate) enum ReceivePhase {
     Posted(PostedId),
     /// The RTS of a message has matched.
     Matched {
+        /// The sending peer.
+        from: Peer,
         /// The message's envelope.
         envelope: Envelope,
         /// The arrived part of the message.

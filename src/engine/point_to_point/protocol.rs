@@ -212,7 +212,7 @@ impl MessageProtocol {
         &mut self, id: OperationId, envelope: Envelope, from: Peer, rts: Rts, buffer: MemoryRange,
     ) {
         let progress = RendezvousReceiver::new(rts.total, buffer.len);
-        let phase = ReceivePhase::Matched { envelope, progress };
+        let phase = ReceivePhase::Matched { from, envelope, progress };
         self.operations[id].state = OperationState::Receive(ReceiveOperation { buffer, phase });
         self.matched_rts.push_back(MatchedRts { receiver: id, from, rts });
     }
@@ -328,10 +328,51 @@ impl MessageProtocol {
     /// Completes a receive whose data has arrived by rendezvous.
     pub(crate) fn end_receive(&mut self, id: OperationId) {
         let OperationState::Receive(receive) = &self.operations[id].state else { return };
-        let ReceivePhase::Matched { envelope, progress } = &receive.phase else { return };
+        let ReceivePhase::Matched { envelope, progress, .. } = &receive.phase else { return };
         let (envelope, bytes, truncated) = (*envelope, progress.limit(), progress.is_truncated());
         let capacity = receive.buffer.len;
         self.complete(id, received(envelope, bytes, truncated.then_some(capacity)));
+    }
+}
+
+/// Peers that have ended.
+impl MessageProtocol {
+    /// The peers whose messages are on their way: matched, but not complete.
+    pub(crate) fn senders(&self) -> Vec<Peer> {
+        let mut peers: Vec<_> = self.operations.iter().filter_map(|(_, at)| sender(at)).collect();
+        peers.sort_unstable();
+        peers.dedup();
+        peers
+    }
+
+    /// Completes, with an error, the receives whose messages are on their way from `ended`, whose
+    /// process has ended and whose packets have all been delivered.
+    pub(crate) fn end_receives_from(&mut self, ended: Peer) {
+        let all = self.operations.iter();
+        let lost: Vec<_> =
+            all.filter(|(_, at)| sender(at) == Some(ended)).map(|(id, _)| id).collect();
+        self.matched_rts.retain(|matched| matched.from != ended);
+        for id in lost {
+            let OperationState::Receive(receive) = &self.operations[id].state else { continue };
+            let ReceivePhase::Matched { envelope, .. } = receive.phase else { continue };
+            let Envelope { source, tag, .. } = envelope;
+            let error = Some(ErrorClass::Other.error(format!(
+                "the process of rank {ended} of the world ended before its message with tag {tag} \
+                 had arrived"
+            )));
+            self.complete(id, Completion { source, tag, bytes: 0, cancelled: false, error });
+        }
+    }
+}
+
+/// The peer whose message for this operation is on its way.
+fn sender(operation: &Operation) -> Option<Peer> {
+    match &operation.state {
+        OperationState::Receive(receive) => match receive.phase {
+            ReceivePhase::Matched { from, .. } => Some(from),
+            ReceivePhase::Posted(_) => None,
+        },
+        OperationState::Send(_) | OperationState::Complete(_) => None,
     }
 }
 

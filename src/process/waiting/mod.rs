@@ -32,6 +32,7 @@ use super::{Process, ProcessMpi, ProcessState, RunningMpi, running_mpi};
 use crate::device::WakeSource;
 use parker::Parker;
 use platform::base::{ErrorClass, Result};
+use platform::diagnosis::deadlock::{EXIT_GRACE, age};
 use platform::diagnosis::wait_monitor::WaitId;
 use platform::diagnosis::wait_report::WaitReport;
 use platform::sys::{clock, futex};
@@ -155,6 +156,31 @@ impl RunningMpi {
         wakeups
     }
 
+    /// Completes receives whose messages were on their way from processes that have ended; whether
+    /// there are any. Looks once a thread has waited for [`EXIT_GRACE`], `own` included, and acts as
+    /// long after the end of a process: most launchers have ended the job by then.
+    fn end_lost_receives(&mut self, own: WaitId) -> bool {
+        let others = self.waiters.calls().map(|parked| parked.call().wait_id());
+        let longest = others.min().map_or(own, |others| others.min(own));
+        let now_ns = clock::monotonic_ns();
+        if age(longest.since_ns, now_ns) < EXIT_GRACE {
+            return false;
+        }
+        let mut ended = self.mpi.engine.senders();
+        ended.retain(|rank| self.mpi.engine.device().has_ended(*rank));
+        if ended.is_empty() {
+            self.sender_end_ns = None;
+            return false;
+        }
+        let end_ns = *self.sender_end_ns.get_or_insert(now_ns);
+        // What a process sent before its end is delivered first.
+        if age(end_ns, now_ns) < EXIT_GRACE || self.mpi.poll() > 0 {
+            return false;
+        }
+        ended.iter().for_each(|rank| self.mpi.engine.end_receives_from(*rank));
+        true
+    }
+
     fn complete_waits(&mut self) -> Wakeups {
         self.waiters.take_completed(|parked| parked.call().try_complete(&mut self.mpi))
     }
@@ -255,11 +281,14 @@ fn pause(
         }
         step => step,
     };
-    if (step == WaitStep::Sleep || backoff.is_report_due())
-        && let Some(diagnostic) = running.check_waits(Some(call))
-    {
-        between_polls(state, |state| print_and_abort(&diagnostic, state))?;
-        return Ok(false);
+    if step == WaitStep::Sleep || backoff.is_report_due() {
+        if running.end_lost_receives(call.wait_id()) {
+            return Ok(false);
+        }
+        if let Some(diagnostic) = running.check_waits(Some(call)) {
+            between_polls(state, |state| print_and_abort(&diagnostic, state))?;
+            return Ok(false);
+        }
     }
     match step {
         WaitStep::Spin if is_contended => between_polls(state, Guard::hand_off)?,
