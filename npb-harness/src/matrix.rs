@@ -28,7 +28,8 @@ use crate::{
     toolchain::{Flavour, Scratch, Toolchain},
 };
 
-/// The variable for the progress mode of Suiro.
+/// The variables for the device and the progress mode of Suiro.
+const DEVICE: &str = "SUIRO_DEVICE";
 const PROGRESS: &str = "SUIRO_PROGRESS";
 
 /// The numbers of ranks that a kernel supports.
@@ -324,7 +325,8 @@ impl Runner<'_> {
         }
     }
 
-    /// The program of a cell, built once for each library. Missing features of a peer are reported once.
+    /// The program of a cell, built once for each library. A missing feature of a peer is reported once,
+    /// however many kernels need it.
     fn program(&mut self, cell: &Cell, index: usize) -> Result<Program, Refusal> {
         let tools = self.variants[index].tools;
         let ranks = if self.source.is_built_for_ranks() { cell.ranks } else { 0 };
@@ -337,11 +339,11 @@ impl Runner<'_> {
         let built = self.source.build(cell, tools, &self.stop);
         if let Err(refusal) = &built
             && self.is_left_out(refusal, index)
+            && !self.programs.iter().any(|(of, other)| of.0 == tools.label && *other == built)
         {
-            let what = format!("{kernel}.{class} is left out for {}", tools.label);
-            let is_known = self.programs.values().any(|other| *other == built);
-            let why = if is_known { "for the same reason".to_owned() } else { refusal.with_log() };
-            self.bar.suspend(|| eprintln!("npb: {what}: {why}"));
+            let (label, why) = (&tools.label, refusal.with_log());
+            let note = format!("{kernel}.{class} is left out for {label}, as others may be: {why}");
+            self.bar.suspend(|| eprintln!("npb: {note}"));
         }
         self.programs.insert(key, built.clone());
         built
@@ -367,11 +369,13 @@ impl Runner<'_> {
     ) -> Result<Command, String> {
         let unusable = |error| format!("cannot make {}: {error}", folder.display());
         fs::create_dir_all(folder).map_err(unusable)?;
-        let Variant { tools, progress, .. } = &self.variants[index];
+        let Variant { tools, device, progress } = &self.variants[index];
         let mut command = tools.job(ranks, &program.path);
         command.args(&program.arguments).current_dir(folder);
-        if let Some(progress) = progress {
-            command.env(PROGRESS, progress);
+        for (name, value) in [(DEVICE, device), (PROGRESS, progress)] {
+            if let Some(value) = value {
+                command.env(name, value);
+            }
         }
         Ok(command)
     }

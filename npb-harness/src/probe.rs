@@ -17,9 +17,9 @@ use crate::{
 /// Time limit of a probe, which normally takes less than a second.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Without this flag, gfortran 10 and later refuse calls of one routine with different argument types,
-/// as in NPB.
-const MISMATCH: &str = "-fallow-argument-mismatch";
+/// Without these flags, gfortran 10 and later refuse two things of NPB: calls of one routine with
+/// different argument types, and constants such as `X'3F'` (`randi8.f` of 3.4.0).
+const LENIENT: [&str; 2] = ["-fallow-argument-mismatch", "-fallow-invalid-boz"];
 
 /// The Fortran interface that a program uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -97,11 +97,12 @@ pub(crate) fn fortran_flags(
     tools: &Toolchain, binding: Binding, folder: &Path,
 ) -> Result<Vec<String>, Refusal> {
     let source = written(folder, tools, "probe.f", &binding.program())?;
-    // Only recent versions of gfortran have the flag.
-    let mut tried = vec![vec![MISMATCH.to_owned()], vec![]];
+    // Only recent versions of gfortran have the flags.
+    let lenient = LENIENT.map(str::to_owned);
+    let mut tried = vec![lenient.to_vec(), vec![]];
     if binding != Binding::Include {
         let include =
-            |folder: PathBuf| vec![MISMATCH.to_owned(), format!("-I{}", folder.display())];
+            |folder: PathBuf| [&lenient[..], &[format!("-I{}", folder.display())]].concat();
         tried.extend(modules(tools).into_iter().map(include));
     }
     let mut refused = None;
@@ -114,6 +115,10 @@ pub(crate) fn fortran_flags(
                 refused.get_or_insert_with(|| unfit(&why, log));
             }
         }
+    }
+    // The same reason for every interface.
+    if !tools.has(Language::Fortran) {
+        return Err(Refusal::unfit(tools.without_fortran()));
     }
     Err(refused.expect("something was tried"))
 }

@@ -15,8 +15,8 @@ use clap::{
 
 use crate::toolchain::{Scratch, Toolchain};
 
-/// The devices of Suiro for a job. Ranks of one machine use shared memory.
-const DEVICES: [&str; 1] = ["shm"];
+/// The devices of Suiro (`SUIRO_DEVICE`).
+const DEVICES: [&str; 2] = ["shm", "tofu"];
 
 /// The progress modes of Suiro (`SUIRO_PROGRESS`).
 const PROGRESS: [&str; 4] = ["polling", "thread", "auto", "delegate"];
@@ -109,7 +109,7 @@ pub(crate) fn with_arguments(command: Command) -> Command {
                 .value_parser(value_parser!(u32).range(POSITIVE))
                 .help("The numbers of ranks, such as 1,2,4"),
         )
-        .arg(list("device", "shm").value_parser(DEVICES).help("The device of Suiro"))
+        .arg(list("device", "shm").value_parser(DEVICES).help("The devices of Suiro"))
         .arg(
             list("progress", "polling")
                 .value_parser(PROGRESS)
@@ -201,7 +201,7 @@ mod tests {
         refused(&["--ranks", "0"], "invalid value '0'");
         refused(&["--limit-s", "soon"], "invalid value 'soon'");
         refused(&["--progress", "fast"], "[possible values: polling, thread, auto, delegate]");
-        refused(&["--device", "tcp"], "[possible values: shm]");
+        refused(&["--device", "tcp"], "[possible values: shm, tofu]");
         refused(&["--peer", "/"], "/ has no name: use /=LABEL");
         refused(&["--ranks"], "a value is required");
         refused(&["--color", "x"], "unexpected argument '--color'");

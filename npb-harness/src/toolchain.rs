@@ -186,6 +186,11 @@ impl Toolchain {
         outcome.is_ok_and(|output| output.status.success())
     }
 
+    /// What to report if [`has`](Self::has) is false for Fortran.
+    pub(crate) fn without_fortran(&self) -> String {
+        format!("no Fortran compiler behind {}", self.mpifort.display())
+    }
+
     /// A command with the environment of this library.
     pub(crate) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);

@@ -21,7 +21,7 @@ use std::{
     fs::{self, Permissions},
     hash::{DefaultHasher, Hash, Hasher},
     io,
-    os::unix::fs::PermissionsExt,
+    os::unix::{ffi::OsStrExt, fs::PermissionsExt},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -223,14 +223,14 @@ impl Tree {
         if kernel.has_files {
             self.has_files(tools)?;
         }
-        let [cc, fc] = [Language::C, Language::Fortran].map(|it| tools.compiler(it).display());
-        for path in [cc.to_string(), fc.to_string()].iter().chain(&flags) {
-            let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._+-@,:=".contains(c);
-            if let Some(c) = path.chars().find(|&c| !is_plain(c)) {
-                let why = format!("{path} cannot be used in make.def: it contains {c:?}");
-                return Err(Refusal::broken(why));
-            }
+        if let Some((flag, c)) = flags.iter().find_map(|flag| Some((flag, unusable(flag)?))) {
+            let why = format!("{flag} cannot be used in make.def: it contains {c:?}");
+            return Err(Refusal::broken(why));
         }
+        let [cc, fc] = [Language::C, Language::Fortran].map(|it| {
+            let path = tools.compiler(it).to_string_lossy();
+            if unusable(&path).is_none() { path.into_owned() } else { format!("../{}", script(it)) }
+        });
         let flags = [vec!["-O3".to_owned()], flags].concat().join(" ");
         // The unit of record lengths in gfortran is a byte. Lines are short, because the generator
         // accepts at most 400 bytes.
@@ -320,8 +320,9 @@ RAND = randi8
         let mut hasher = DefaultHasher::new();
         (make_def, self.form).hash(&mut hasher);
         for language in [Language::C, Language::Fortran] {
-            let changed = fs::metadata(tools.compiler(language)).and_then(|it| it.modified());
-            changed.ok().hash(&mut hasher);
+            let compiler = tools.compiler(language);
+            let changed = fs::metadata(compiler).and_then(|it| it.modified());
+            (compiler, changed.ok()).hash(&mut hasher);
         }
         for source in sources {
             source.hash(&mut hasher);
@@ -396,11 +397,11 @@ impl Source for Tree {
     fn build(&self, cell: &Cell, tools: &Toolchain, stop: &Stop) -> Result<Program, Refusal> {
         let kernel = TreeKernel::by_name(&cell.kernel);
         let make_def = self.make_def(kernel, tools)?;
-        let unusable = |error: io::Error| {
+        let uncopied = |error: io::Error| {
             Refusal::broken(format!("cannot copy {}: {error}", self.root.display()))
         };
-        let sources = self.sources(kernel).map_err(unusable)?;
-        let key = self.key(&sources, &make_def, tools).map_err(unusable)?;
+        let sources = self.sources(kernel).map_err(uncopied)?;
+        let key = self.key(&sources, &make_def, tools).map_err(uncopied)?;
         let ranks = if self.is_for_ranks { format!(".{}", cell.ranks) } else { String::new() };
         let label = tools.folder_name();
         let name = format!("{}.{}{ranks}-{label}-{key:016x}", kernel.name, cell.class);
@@ -415,8 +416,9 @@ impl Source for Tree {
         if let Some(path) = find().filter(|_| stamp.exists()) {
             return Ok(Program { path, arguments });
         }
-        copy(&self.root, &sources, &folder).map_err(unusable)?;
-        fs::write(folder.join("config/make.def"), make_def).map_err(unusable)?;
+        copy(&self.root, &sources, &folder).map_err(uncopied)?;
+        write_scripts(tools, &folder).map_err(uncopied)?;
+        fs::write(folder.join("config/make.def"), make_def).map_err(uncopied)?;
         let log = folder.join("make.log");
         let mut make = self.make(kernel, cell, tools);
         make.current_dir(&folder);
@@ -424,7 +426,7 @@ impl Source for Tree {
         let what = format!("{}.{} cannot be built with {}", kernel.name, cell.class, tools.label);
         let why = match (made, find()) {
             (Ok(_), Some(path)) => {
-                fs::write(stamp, "").map_err(unusable)?;
+                fs::write(stamp, "").map_err(uncopied)?;
                 return Ok(Program { path, arguments });
             }
             (Ok(_), None) => {
@@ -435,6 +437,38 @@ impl Source for Tree {
         };
         Err(Refusal { why: job::explained(&why, &log), log: Some(log), is_unfit: false })
     }
+}
+
+/// A character of a word of `make.def` that `make`, the shell or the generator would not take as a part
+/// of it.
+fn unusable(word: &str) -> Option<char> {
+    word.chars().find(|&c| !c.is_ascii_alphanumeric() && !"/._+-@,:=".contains(c))
+}
+
+/// The script in place of a compiler whose path cannot be in `make.def`. Kernels are compiled in
+/// directories beside that of the scripts.
+fn script(language: Language) -> &'static str {
+    match language {
+        Language::C => "compilers/mpicc",
+        Language::Fortran => "compilers/mpifort",
+    }
+}
+
+/// Writes the scripts for compilers whose paths cannot be in `make.def`.
+fn write_scripts(tools: &Toolchain, folder: &Path) -> io::Result<()> {
+    for language in [Language::C, Language::Fortran] {
+        let compiler = tools.compiler(language);
+        if unusable(&compiler.to_string_lossy()).is_none() {
+            continue;
+        }
+        let path = folder.join(script(language));
+        fs::create_dir_all(folder.join("compilers"))?;
+        let quoted = compiler.as_os_str().as_bytes().to_vec();
+        let quoted = quoted.split(|byte| *byte == b'\'').collect::<Vec<_>>().join(&br"'\''"[..]);
+        fs::write(&path, [b"#!/bin/sh\nexec '", &quoted[..], b"' \"$@\"\n"].concat())?;
+        fs::set_permissions(path, Permissions::from_mode(0o755))?;
+    }
+    Ok(())
 }
 
 /// Whether a Fortran source uses that module.

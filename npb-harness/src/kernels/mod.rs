@@ -63,7 +63,7 @@ impl Source for Kernels<'_> {
         let kernel =
             BundledKernel::named(&cell.kernel).expect("the kernels come from the command line");
         if kernel.language == Language::Fortran && !tools.has(Language::Fortran) {
-            return Err(Refusal::unfit(without_fortran(tools)));
+            return Err(Refusal::unfit(tools.without_fortran()));
         }
         let arguments = vec![cell.class.to_string()];
         self.program(kernel, tools).map(|path| Program { path, arguments }).map_err(|log| {
@@ -75,11 +75,6 @@ impl Source for Kernels<'_> {
             }
         })
     }
-}
-
-fn without_fortran(tools: &Toolchain) -> String {
-    let wrapper = tools.compiler(Language::Fortran).display();
-    format!("no Fortran compiler behind {wrapper}")
 }
 
 /// The arguments of `npb kernels`.
@@ -137,7 +132,7 @@ fn leave_out(names: &mut Vec<String>, request: &Request, scratch: &Scratch) -> R
         BundledKernel::named(name).is_some_and(|kernel| kernel.language == Language::Fortran)
     };
     let left_out: Vec<_> = names.extract_if(.., |name| in_fortran(name)).collect();
-    let why = without_fortran(ours);
+    let why = ours.without_fortran();
     eprintln!("npb: {why} (install gfortran); left out: {}", left_out.join(", "));
     Ok(())
 }

@@ -14,6 +14,7 @@ int main(int argc, char **argv)
     int keys[KEYS], rank, size, i, is_sorted = 1, sorted = 0;
 
     MPI_Init(&argc, &argv);
+    if (getenv("SUIRO_DEVICE")) printf(" SUIRO_DEVICE=%s\n", getenv("SUIRO_DEVICE"));
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     for (i = 0; i < KEYS; i++) keys[i] = (i * 7919 + rank) % KEYS;
