@@ -1,19 +1,40 @@
 //! Processors and processor time available to this process: the affinity mask and the quota of its
 //! control groups. The size of the machine is not used.
 
+#![allow(unsafe_code)]
+
 use std::io;
 use std::path::{Path, PathBuf};
 
-use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
-use nix::unistd::Pid;
+/// Processors in the first mask that is tried, as in `cpu_set_t`; the kernel refuses a mask that is too
+/// short for its processors.
+const FIRST_CAPACITY: usize = 1024;
+
+/// Processors in the longest mask, far more than a kernel can be configured for (8192).
+const LAST_CAPACITY: usize = 1 << 20;
+
+/// A set of processors in the system's form, of any length.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct CpuMask(Vec<libc::c_ulong>);
 
 /// The processors on which the calling thread may run, by number, ascending.
 ///
 /// # Errors
 /// The error of sched_getaffinity(2).
 pub fn affinity() -> io::Result<Vec<usize>> {
-    let set = sched_getaffinity(Pid::from_raw(0))?;
-    Ok((0..CpuSet::count()).filter(|cpu| set.is_set(*cpu).unwrap_or(false)).collect())
+    let read = |mask: &mut [libc::c_ulong]| {
+        // SAFETY: the kernel writes at most the passed number of bytes, which is the slice's; the set
+        // is words of `c_ulong` in the kernel as well.
+        let code = unsafe {
+            libc::sched_getaffinity(
+                0,
+                size_of_val(mask),
+                mask.as_mut_ptr().cast::<libc::cpu_set_t>(),
+            )
+        };
+        if code < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    };
+    Ok(CpuMask::read(read)?.processors())
 }
 
 /// Confines the calling thread, and its later children, to `cpus`.
@@ -21,16 +42,63 @@ pub fn affinity() -> io::Result<Vec<usize>> {
 /// # Errors
 /// The error of sched_setaffinity(2), e.g. if none of `cpus` may be used.
 pub fn set_affinity(cpus: &[usize]) -> io::Result<()> {
-    Ok(sched_setaffinity(Pid::from_raw(0), &cpu_set(cpus)?)?)
+    CpuMask::of(cpus)?.confine()
 }
 
-/// `cpus` in the system's form.
-pub(super) fn cpu_set(cpus: &[usize]) -> io::Result<CpuSet> {
-    let mut set = CpuSet::new();
-    for cpu in cpus {
-        set.set(*cpu)?;
+impl CpuMask {
+    const WORD_BITS: usize = libc::c_ulong::BITS as usize;
+
+    /// A set of `cpus`.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a number that no system has.
+    pub(super) fn of(cpus: &[usize]) -> io::Result<Self> {
+        let len = cpus.iter().max().map_or(0, |last| last / Self::WORD_BITS + 1);
+        if len > LAST_CAPACITY / Self::WORD_BITS {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let mut words = vec![0; len];
+        for cpu in cpus {
+            words[cpu / Self::WORD_BITS] |= 1 << (cpu % Self::WORD_BITS);
+        }
+        Ok(Self(words))
     }
-    Ok(set)
+
+    /// The set that `read` writes into a mask, which grows until it is long enough.
+    fn read(mut read: impl FnMut(&mut [libc::c_ulong]) -> io::Result<()>) -> io::Result<Self> {
+        let mut capacity = FIRST_CAPACITY;
+        loop {
+            let mut words = vec![0; capacity / Self::WORD_BITS];
+            match read(&mut words) {
+                Ok(()) => return Ok(Self(words)),
+                Err(error)
+                    if error.raw_os_error() == Some(libc::EINVAL) && capacity < LAST_CAPACITY =>
+                {
+                    capacity *= 2;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn processors(&self) -> Vec<usize> {
+        let count = self.0.len() * Self::WORD_BITS;
+        let is_set =
+            |cpu: &usize| self.0[cpu / Self::WORD_BITS] >> (cpu % Self::WORD_BITS) & 1 == 1;
+        (0..count).filter(is_set).collect()
+    }
+
+    /// Confines the calling thread to the set; allocates nothing and takes no lock.
+    ///
+    /// # Errors
+    /// The error of sched_setaffinity(2).
+    pub(super) fn confine(&self) -> io::Result<()> {
+        let (words, len_bytes) = (self.0.as_ptr(), size_of_val(&self.0[..]));
+        // SAFETY: the kernel reads at most the passed number of bytes, which is the vector's.
+        let code =
+            unsafe { libc::sched_setaffinity(0, len_bytes, words.cast::<libc::cpu_set_t>()) };
+        if code < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
 }
 
 /// Number of threads that can run at once: the processors of the mask, or the whole processors in
@@ -171,6 +239,22 @@ mod tests {
         let files = [("/sys/fs/cgroup/cpu.max", "many\n")];
         assert_eq!(quota_of("0::/\nnonsense\n", V2, &files), None);
         assert_eq!(quota_of("0::/\n", "nonsense\n", &files), None);
+    }
+
+    #[test]
+    fn machines_of_more_than_1024_processors_have_longer_masks() {
+        let processors = [0, 1023, 1024, 4095];
+        let machine = CpuMask::of(&processors).unwrap();
+        let kernel = |mask: &mut [libc::c_ulong]| match mask.get_mut(..machine.0.len()) {
+            None => Err(io::Error::from_raw_os_error(libc::EINVAL)),
+            Some(mask) => Ok(mask.copy_from_slice(&machine.0)),
+        };
+        assert_eq!(CpuMask::read(kernel).unwrap().processors(), processors);
+        let refuse = |_: &mut [libc::c_ulong]| Err(io::Error::from_raw_os_error(libc::EINVAL));
+        assert!(CpuMask::read(refuse).is_err());
+        assert!(CpuMask::of(&[usize::MAX]).is_err());
+        // Processors that this machine does not have.
+        assert!(set_affinity(&[LAST_CAPACITY - 1]).is_err());
     }
 
     #[test]

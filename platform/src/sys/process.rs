@@ -16,10 +16,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::cpu::cpu_set;
+use super::cpu::CpuMask;
 use super::topology::format_list;
 use super::trace;
-use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::prctl;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, Signal};
@@ -107,7 +106,7 @@ pub fn spawn(program: ChildProgram<'_>) -> io::Result<u32> {
     let inherited: Vec<RawFd> = program.inherited.iter().map(AsRawFd::as_raw_fd).collect();
     let (parent, file_limit) = (getpid(), program.file_limit);
     let unbindable = || unbindable(program.processors.unwrap_or_default());
-    let bound = program.processors.map(cpu_set).transpose().map_err(|_| unbindable())?;
+    let bound = program.processors.map(CpuMask::of).transpose().map_err(|_| unbindable())?;
     // SAFETY: the closure runs between fork and exec of a process that may have threads. It only
     // makes system calls (prctl, sigprocmask, getppid, fcntl, setrlimit, sched_setaffinity); it
     // neither allocates nor locks: its data was made above.
@@ -131,11 +130,9 @@ fn unbindable(processors: &[usize]) -> io::Error {
 
 /// Prepares a child before its program starts.
 fn prepare(
-    parent: Pid, inherited: &[RawFd], file_limit: Option<u64>, bound: Option<&CpuSet>,
+    parent: Pid, inherited: &[RawFd], file_limit: Option<u64>, bound: Option<&CpuMask>,
 ) -> io::Result<()> {
-    if let Some(set) = bound
-        && sched_setaffinity(Pid::from_raw(0), set).is_err()
-    {
+    if bound.is_some_and(|mask| mask.confine().is_err()) {
         return Err(io::Error::from_raw_os_error(UNBINDABLE));
     }
     prctl::set_pdeathsig(Signal::SIGKILL)?;
