@@ -98,6 +98,11 @@ pub fn run_shell(count: &str, script: &str) -> Outcome {
     run(&["-n", count, "sh", "-c", script])
 }
 
+/// `text` as one word of a shell.
+pub fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
 /// Runs `mpirun words` with standard input `input` until it exits.
 pub fn run_with_input(words: &[impl AsRef<std::ffi::OsStr>], input: &[u8]) -> Outcome {
     feed(mpirun(words), input)

@@ -350,8 +350,11 @@ fn action(
     WrapperAction::Exec { line, command: [&**compiler, rest, &flags].concat() }
 }
 
-/// The compiler command.
+/// The compiler command: words, or the path of a program, which may have spaces.
 fn compiler(language: SourceLanguage, chosen: Option<&OsStr>) -> Vec<OsString> {
+    if let Some(path) = chosen.filter(|path| Path::new(path).is_file()) {
+        return vec![path.to_owned()];
+    }
     let words = chosen.map(OsStr::as_bytes).unwrap_or_default();
     let words: Vec<OsString> = words
         .split(u8::is_ascii_whitespace)

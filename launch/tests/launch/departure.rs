@@ -1,7 +1,7 @@
 //! Ranks that leave before MPI_Finalize in every possible way: the job ends with a reason, or succeeds
 //! if that is no error, and never hangs.
 
-use super::harness::{Outcome, compiled, run};
+use super::harness::{Outcome, compiled, quoted, run};
 
 /// How the last of three ranks leaves, the exit code, and a part of the message.
 const CASES: &[(&str, i32, &str)] = &[
@@ -44,13 +44,15 @@ fn with_command(program: &str, command: &str) -> Outcome {
 fn a_program_started_by_a_rank_is_a_singleton_or_in_a_job_of_its_own() {
     let program = compiled("departure");
     let outer = ["rank 0 of 2", "rank 1 of 2"];
-    for command in [format!("{program} stay"), format!("sh -c '{program} stay; true'")] {
+    let stay = format!("{} stay", quoted(&program));
+    let behind_shell = format!("sh -c {}", quoted(&format!("{stay}; true")));
+    for command in [stay.clone(), behind_shell] {
         let outcome = with_command(&program, &command);
         let ranks = outcome.lines().into_iter().filter(|line| line.starts_with("rank"));
         assert_eq!(ranks.collect::<Vec<_>>(), ["rank 0 of 1", outer[0], outer[1]], "{command}");
     }
-    let launcher = env!("CARGO_BIN_EXE_mpirun");
-    let outcome = with_command(&program, &format!("{launcher} -n 3 {program} stay"));
+    let launcher = quoted(env!("CARGO_BIN_EXE_mpirun"));
+    let outcome = with_command(&program, &format!("{launcher} -n 3 {stay}"));
     for line in ["rank 0 of 3", "rank 1 of 3", "rank 2 of 3"] {
         assert_eq!(outcome.text().matches(line).count(), 1, "{}", outcome.text());
     }
@@ -59,7 +61,7 @@ fn a_program_started_by_a_rank_is_a_singleton_or_in_a_job_of_its_own() {
 #[test]
 fn a_closed_connection_is_an_error() {
     let program = compiled("departure");
-    let script = format!("eval \"exec $PMI_FD>&-\"; {program} stay");
+    let script = format!("eval \"exec $PMI_FD>&-\"; {} stay", quoted(&program));
     let outcome = run(&["-n", "2", "bash", "-c", &script]);
     assert_eq!(outcome.code, Some(16), "{}", outcome.stderr);
     assert!(outcome.stderr.contains("did a program between"), "{}", outcome.stderr);

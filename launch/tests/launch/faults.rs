@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::harness::{
-    Outcome, Running, compiled, files, folder, mpirun, nothing_new, ranks, signal_process, start,
-    until,
+    Outcome, Running, compiled, files, folder, mpirun, nothing_new, quoted, ranks, signal_process,
+    start, until,
 };
 
 /// A fault of a running job.
@@ -96,9 +96,12 @@ fn failed_outputs_end_the_job() {
 
 /// Runs `mpirun -n 3 program 50` in a shell after the commands of `preparation`.
 fn prepared(program: &str, preparation: &str) -> Outcome {
-    let launcher = env!("CARGO_BIN_EXE_mpirun");
-    let script = format!("{preparation}; exec {launcher} -n 3 {program} 50");
-    start(shell(&script)).wait()
+    start(shell(&format!("{preparation}; {}", fifty_rounds(program)))).wait()
+}
+
+/// The shell's command for `mpirun -n 3 program 50`.
+fn fifty_rounds(program: &str) -> String {
+    format!("exec {} -n 3 {} 50", quoted(env!("CARGO_BIN_EXE_mpirun")), quoted(program))
 }
 
 /// A shell, marked as `mpirun` is.
@@ -145,10 +148,8 @@ fn small_limits_suffice_or_are_named() {
 
 /// Runs the job with the file systems of `mounts`, if this system permits that.
 fn mounted(program: &str, mounts: &str) -> Option<Outcome> {
-    let launcher = env!("CARGO_BIN_EXE_mpirun");
-    let script = format!("{mounts} || exit 99; exec {launcher} -n 3 {program} 50");
-    let quoted = script.replace('\'', r"'\''");
-    let outcome = start(shell(&format!("exec unshare -Urm sh -c '{quoted}'"))).wait();
+    let script = quoted(&format!("{mounts} || exit 99; {}", fifty_rounds(program)));
+    let outcome = start(shell(&format!("exec unshare -Urm sh -c {script}"))).wait();
     let refused = outcome.stderr.contains("unshare") || outcome.code == Some(99);
     (!refused).then_some(outcome)
 }
@@ -156,7 +157,7 @@ fn mounted(program: &str, mounts: &str) -> Option<Outcome> {
 #[test]
 fn read_only_full_and_missing_file_systems_do_not_matter() {
     let program = compiled("allreduce");
-    let scratch = folder("allreduce-scratch").to_str().unwrap().to_owned();
+    let scratch = quoted(folder("allreduce-scratch").to_str().unwrap());
     let full = |folder: &str| {
         format!(
             "mount -t tmpfs -o size=4k none {folder} && ! head -c 9000 /dev/zero >{folder}/x 2>&-"

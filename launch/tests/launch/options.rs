@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 
-use super::harness::{compiled, mpirun, run, run_shell, start};
+use super::harness::{compiled, mpirun, quoted, run, run_shell, start};
 
 #[test]
 fn the_highest_code_is_returned_and_the_others_run_on() {
@@ -99,7 +99,8 @@ fn different_settings_of_ranks_are_reported() {
 
 #[test]
 fn an_inner_mpirun_starts_a_job_of_its_own() {
-    let inner = format!("{} -n 1 sh -c 'echo $PMI_RANK $PMI_SIZE'", env!("CARGO_BIN_EXE_mpirun"));
+    let launcher = quoted(env!("CARGO_BIN_EXE_mpirun"));
+    let inner = format!("{launcher} -n 1 sh -c 'echo $PMI_RANK $PMI_SIZE'");
     assert_eq!(run_shell("2", &inner).lines(), ["0 1", "0 1"]);
 }
 

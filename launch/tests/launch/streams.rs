@@ -10,8 +10,8 @@ use std::thread;
 use std::time::Duration;
 
 use super::harness::{
-    feed, folder, marked, mpirun, ranks, run, run_shell, run_with_input, signal_process, start,
-    until,
+    feed, folder, marked, mpirun, quoted, ranks, run, run_shell, run_with_input, signal_process,
+    start, until,
 };
 
 /// The launcher's buffer for ranks that read more slowly than others, in MiB.
@@ -219,7 +219,7 @@ fn long_lines_of_many_ranks_stay_whole_however_slow_the_reader_is() {
 fn a_keyboard_is_read_by_the_selected_ranks() {
     for (ranks, expected) in [("0", ["got:", "got:typed"]), ("all", ["got:typed", "got:typed"])] {
         // script(1) gives the launcher a terminal, and passes its own input to it.
-        let program = env!("CARGO_BIN_EXE_mpirun");
+        let program = quoted(env!("CARGO_BIN_EXE_mpirun"));
         let line = format!("{program} --stdin {ranks} -n 2 sh -c 'read x; echo got:$x'");
         let mut command = marked("script");
         command.args(["-qec", &line, "/dev/null"]);
@@ -233,7 +233,7 @@ fn a_keyboard_is_read_by_the_selected_ranks() {
 
 #[test]
 fn closed_streams_are_empty_or_discard() {
-    let program = env!("CARGO_BIN_EXE_mpirun");
+    let program = quoted(env!("CARGO_BIN_EXE_mpirun"));
     for (redirection, output, error) in
         [("<&-", "a\na\n", "b\nb\n"), (">&-", "", "b\nb\n"), ("2>&-", "a\na\n", "")]
     {

@@ -2,18 +2,22 @@
 //! MPI: which are accepted, their effects, the messages.
 
 use std::fs;
+use std::path::Path;
 
-use super::harness::{compiled, folder, run};
+use super::harness::{compiled, folder, mpirun, run, start};
 
 /// The arguments before `sh -c SCRIPT`, the script, the exit code, the sorted lines of standard output,
 /// and a part of standard error; an empty part means no output at all.
 type Row<'a> = (&'a str, &'a str, i32, &'a str, &'a str);
 
-fn check(rows: &[Row<'_>]) {
+/// Runs each row in `folder`.
+fn check(folder: &Path, rows: &[Row<'_>]) {
     for (options, script, code, output, errors) in rows {
         let mut words: Vec<&str> = options.split_whitespace().collect();
         words.extend(["sh", "-c", script]);
-        let outcome = run(&words);
+        let mut command = mpirun(&words);
+        command.current_dir(folder);
+        let outcome = start(command).wait();
         let context = format!("mpirun {options} sh -c {script:?}\n{}", outcome.stderr);
         assert_eq!(outcome.code, Some(*code), "{context}");
         assert_eq!(outcome.lines().join(" | "), *output, "{context}");
@@ -27,20 +31,16 @@ fn check(rows: &[Row<'_>]) {
 #[test]
 fn options_of_other_launchers_are_accepted() {
     let folder = folder("launch-table");
-    let file = |name: &str, text: &str| {
-        fs::write(folder.join(name), text).unwrap();
-        folder.join(name).to_str().unwrap().to_owned()
-    };
-    let (slots, colon) =
-        (file("slots", "localhost slots=2\n"), file("colon", "localhost:2 # two\n"));
+    fs::write(folder.join("slots"), "localhost slots=2\n").unwrap();
+    fs::write(folder.join("colon"), "localhost:2 # two\n").unwrap();
     let accepted = |options: &str| (format!("{options} -n 2"), "");
     let noted = |options: &str| (format!("{options} -n 2"), "accepted without effect: ");
     for (options, errors) in [
-        accepted(&format!("-hostfile {slots}")),
-        accepted(&format!("-hostfile {colon}")),
-        accepted(&format!("-f {colon}")),
-        accepted(&format!("-machinefile {colon}")),
-        accepted(&format!("--default-hostfile {slots}")),
+        accepted("-hostfile slots"),
+        accepted("-hostfile colon"),
+        accepted("-f colon"),
+        accepted("-machinefile colon"),
+        accepted("--default-hostfile slots"),
         accepted("-host localhost:2"),
         accepted("-hosts localhost:2"),
         accepted("-H localhost,localhost"),
@@ -67,24 +67,20 @@ fn options_of_other_launchers_are_accepted() {
         noted("--personality ompi"),
         accepted("-q --mca btl self"),
     ] {
-        check(&[(&options, "echo $PMI_SIZE", 0, "2 | 2", errors)]);
+        check(&folder, &[(&options, "echo $PMI_SIZE", 0, "2 | 2", errors)]);
     }
 }
 
 #[test]
 fn options_have_their_effect() {
     let folder = folder("launch-table-effects");
-    let file = |name: &str, text: &str| {
-        fs::write(folder.join(name), text).unwrap();
-        folder.join(name).to_str().unwrap().to_owned()
-    };
-    let slots = format!("--hostfile {}", file("slots", "localhost slots=3 max_slots=4\n"));
+    fs::write(folder.join("slots"), "localhost slots=3 max_slots=4\n").unwrap();
     let both = "echo $A-$B";
-    check(&[
+    let rows = [
         // Counts.
         ("", "echo $PMI_SIZE", 0, "1", ""),
         ("-ppn 2", "echo $PMI_SIZE", 0, "2 | 2", ""),
-        (&slots, "echo $PMI_SIZE", 0, "3 | 3 | 3", ""),
+        ("--hostfile slots", "echo $PMI_SIZE", 0, "3 | 3 | 3", ""),
         ("--host localhost:2", "echo $PMI_SIZE", 0, "2 | 2", ""),
         ("--host localhost:1 -n 2", "true", 0, "", "2 processes on 1 slots"),
         ("--host localhost:1 -n 2 --oversubscribe", "true", 0, "", ""),
@@ -125,7 +121,8 @@ fn options_have_their_effect() {
         ("--timeout soon", "true", 2, "", "--timeout soon: expected a number of seconds"),
         ("-n 0", "true", 2, "", "-n 0: expected a number of processes"),
         ("-x =", "true", 2, "", "expected the name of a variable"),
-    ]);
+    ];
+    check(&folder, &rows);
 }
 
 #[test]

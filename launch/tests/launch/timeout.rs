@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use super::harness::{
-    Outcome, compiled, mpirun, ranks, run, run_shell, signal_process, start, state, until,
+    Outcome, compiled, mpirun, quoted, ranks, run, run_shell, signal_process, start, state, until,
 };
 
 /// Runs `stuck what` on `count` ranks until the time limit.
@@ -173,7 +173,7 @@ fn a_rank_that_continues_in_time_is_not_reported() {
 #[test]
 fn the_mpi_process_below_a_shell_is_reported() {
     let program = compiled("stuck");
-    let script = format!("{program} receive; true");
+    let script = format!("{} receive; true", quoted(&program));
     let words = ["-n", "2", "--timeout", "3", "--get-stack-traces", "sh", "-c", &script];
     let outcome = start(silent(&words)).wait();
     overdue(&outcome);
