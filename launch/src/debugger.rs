@@ -65,7 +65,7 @@ impl PidSender {
     /// Sends the process ids of all ranks.
     pub(crate) fn send(&self, pids: &[u32]) {
         let bytes: Vec<u8> = pids.iter().flat_map(|pid| pid.to_ne_bytes()).collect();
-        // The end of the supervisor is noticed by its pidfd.
+        // The end of the supervisor is noticed by another pipe.
         let _ = self.supervisor.send_all(&bytes);
     }
 

@@ -8,6 +8,7 @@ use std::path::Path;
 use platform::base::settings;
 use platform::sys::cpu;
 use platform::sys::host;
+use platform::sys::signals;
 use platform::sys::topology::CpuTopology;
 
 use crate::command_line::plan::{LaunchPlan, VariablePattern};
@@ -24,6 +25,7 @@ use crate::{LaunchError, USAGE};
 
 /// Runs `mpirun` with `arguments` (without the program's own name); the exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>, debugger: &mut dyn Debugger) -> i32 {
+    signals::restore();
     let here = HostEnvironment {
         is_local: &host::is_this_host,
         topology: &CpuTopology::here,

@@ -90,7 +90,9 @@ impl JobLoop {
     }
 
     fn wait(&mut self, ended: bool, now: Instant) -> io::Result<Vec<JobLoopToken>> {
-        let timeout = self.deadline(ended, now).map(|at| at.saturating_duration_since(now));
+        let looks = self.ranks.iter_mut().filter_map(|rank| rank.look_up_mpi(now)).min();
+        let timeout = self.deadline(ended, now).into_iter().chain(looks).min();
+        let timeout = timeout.map(|at| at.saturating_duration_since(now));
         let mut set = PollSet::default();
         set.add_read(self.signals.as_fd(), JobLoopToken::Signals);
         if let Some(supervisor) = &self.supervisor {

@@ -50,7 +50,7 @@ struct JobLoop {
     signals: Signals,
     /// The time at which the last rank was seen to have ended.
     ranks_ended: Option<Instant>,
-    /// A pidfd of the supervisor, while it runs.
+    /// The read end of a pipe whose other end the supervisor alone has, while it runs.
     supervisor: Option<OwnedFd>,
     pid_sender: PidSender,
     feed: Feed,
@@ -60,13 +60,13 @@ struct JobLoop {
 /// Runs the job of `plan` below this process until all its processes have ended; the exit code.
 ///
 /// `environments` has the variables of each program, `stdin` is the input for ranks,
-/// `supervisor_pid` the process that forwards signals to this one.
+/// `supervisor` a pipe that ends with the process that forwards signals to this one.
 ///
 /// # Errors
 /// A system call that the launcher needs failed.
 pub(crate) fn run(
     plan: &LaunchPlan, environments: &[Vec<EnvironmentVariable>], placement: &Placement,
-    stdin: OwnedFd, supervisor_pid: u32, pid_sender: PidSender,
+    stdin: OwnedFd, supervisor: OwnedFd, pid_sender: PidSender,
 ) -> io::Result<i32> {
     let file_limit = process::raise_file_limit();
     process::leave_group()?;
@@ -89,7 +89,7 @@ pub(crate) fn run(
         pids: Vec::new(),
         signals,
         ranks_ended: None,
-        supervisor: process::open_pidfd(supervisor_pid).ok(),
+        supervisor: Some(supervisor),
         pid_sender,
         feed: Feed::new(plan.input.clone(), stdin, size)?,
         streams: Streams::open(
@@ -99,10 +99,6 @@ pub(crate) fn run(
             now,
         )?,
     };
-    if job_loop.supervisor.is_none() {
-        let actions = job_loop.job.supervisor_gone(now);
-        job_loop.perform(actions);
-    }
     job_loop.start(context, size);
     job_loop.serve()?;
     job_loop.streams.close()?;

@@ -1,19 +1,22 @@
 //! One started rank, as the job loop sees it: its process, its PMI connection, and the MPI process
 //! if the rank was started through a shell or a wrapper.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use platform::sys::poll::PollSet;
-use platform::sys::process;
 use platform::sys::process::Exit;
 use platform::sys::socket::SocketStream;
+use platform::sys::watch::ProcessWatch;
 
 use super::event_loop::JobLoopToken;
 
 /// The time that a shell has to exit with the code of its MPI process, and that a process has to
 /// exit after it closed its PMI connection.
 pub(super) const SHELL_TIMEOUT: Duration = Duration::from_millis(100);
+
+/// Interval at which an MPI process without a pidfd is looked up.
+const LOOK_UP_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A rank and the launcher's descriptors of it.
 pub(super) struct RunningRank {
@@ -32,9 +35,9 @@ pub(super) enum MpiProcess {
     /// The rank's own process, or none has joined yet.
     RankItself,
     /// A descendant of the rank's process.
-    Running { pid: u32, pidfd: OwnedFd },
+    Running(ProcessWatch),
     /// A descendant that has ended; checked when the timeout of its shell expires.
-    Gone { pid: u32, pidfd: OwnedFd, check_at: Instant },
+    Gone { watch: ProcessWatch, check_at: Instant },
 }
 
 impl MpiProcess {
@@ -42,7 +45,7 @@ impl MpiProcess {
     pub(super) fn pid(&self, own: u32) -> u32 {
         match self {
             Self::RankItself | Self::Gone { .. } => own,
-            Self::Running { pid, .. } => *pid,
+            Self::Running(watch) => watch.pid(),
         }
     }
 }
@@ -65,25 +68,36 @@ impl RunningRank {
                 set.add_write(pmi.as_fd(), JobLoopToken::Reply(number));
             }
         }
-        if let MpiProcess::Running { pidfd, .. } = &self.mpi {
-            set.add_read(pidfd.as_fd(), JobLoopToken::MpiProcess(number));
+        if let MpiProcess::Running(watch) = &self.mpi
+            && let Some(fd) = watch.fd()
+        {
+            set.add_read(fd, JobLoopToken::MpiProcess(number));
         }
     }
 
     /// The process `sender` joined for this rank.
     pub(super) fn watch_mpi(&mut self, own_pid: u32, sender: Option<u32>) {
         let Some(pid) = sender.filter(|pid| *pid != own_pid) else { return };
-        if let Ok(pidfd) = process::open_pidfd(pid) {
-            self.mpi = MpiProcess::Running { pid, pidfd };
+        self.mpi = MpiProcess::Running(ProcessWatch::of(pid));
+    }
+
+    /// Looks up an MPI process without a pidfd; when to do that again.
+    pub(super) fn look_up_mpi(&mut self, now: Instant) -> Option<Instant> {
+        match &self.mpi {
+            MpiProcess::Running(watch) if watch.fd().is_none() => {
+                if watch.has_ended() {
+                    self.mpi_ended(now);
+                }
+                Some(now + LOOK_UP_INTERVAL)
+            }
+            MpiProcess::RankItself | MpiProcess::Running(_) | MpiProcess::Gone { .. } => None,
         }
     }
 
     /// The MPI process ended; the exit code of its shell is awaited.
     pub(super) fn mpi_ended(&mut self, now: Instant) {
         self.mpi = match std::mem::replace(&mut self.mpi, MpiProcess::RankItself) {
-            MpiProcess::Running { pid, pidfd } => {
-                MpiProcess::Gone { pid, pidfd, check_at: now + SHELL_TIMEOUT }
-            }
+            MpiProcess::Running(watch) => MpiProcess::Gone { watch, check_at: now + SHELL_TIMEOUT },
             other @ (MpiProcess::RankItself | MpiProcess::Gone { .. }) => other,
         };
     }
@@ -92,7 +106,7 @@ impl RunningRank {
     pub(super) fn check_deadline(&self) -> Option<Instant> {
         match self.mpi {
             MpiProcess::Gone { check_at, .. } => Some(check_at),
-            MpiProcess::RankItself | MpiProcess::Running { .. } => self.disconnect_deadline,
+            MpiProcess::RankItself | MpiProcess::Running(_) => self.disconnect_deadline,
         }
     }
 
@@ -100,8 +114,8 @@ impl RunningRank {
     pub(super) fn inner_exit(&self) -> Option<(u32, Exit)> {
         match &self.mpi {
             MpiProcess::RankItself => None,
-            MpiProcess::Running { pid, pidfd } | MpiProcess::Gone { pid, pidfd, .. } => {
-                Some((*pid, process::pidfd_exit(pidfd.as_fd())?))
+            MpiProcess::Running(watch) | MpiProcess::Gone { watch, .. } => {
+                Some((watch.pid(), watch.exit()?))
             }
         }
     }

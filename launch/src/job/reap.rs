@@ -86,16 +86,16 @@ impl JobLoop {
             let joined = self.server.join_state(rank as u32) == JoinState::Joined;
             let actions = match std::mem::replace(&mut self.ranks[rank].mpi, MpiProcess::RankItself)
             {
-                MpiProcess::Gone { pid, .. } if joined => {
-                    self.job.process_gone(rank as u32, pid, exit, now)
+                MpiProcess::Gone { watch, .. } if joined => {
+                    self.job.process_gone(rank as u32, watch.pid(), exit, now)
                 }
-                MpiProcess::Running { pid, .. } if joined => {
-                    self.job.disconnected(rank as u32, pid, now)
+                MpiProcess::Running(watch) if joined => {
+                    self.job.disconnected(rank as u32, watch.pid(), now)
                 }
                 MpiProcess::RankItself if joined => {
                     self.job.disconnected(rank as u32, self.pids[rank], now)
                 }
-                MpiProcess::Gone { .. } | MpiProcess::Running { .. } | MpiProcess::RankItself => {
+                MpiProcess::Gone { .. } | MpiProcess::Running(_) | MpiProcess::RankItself => {
                     continue;
                 }
             };

@@ -11,6 +11,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
+use platform::sys::descriptor;
 use platform::sys::host;
 use platform::sys::poll::PollSet;
 use platform::sys::process;
@@ -42,19 +43,22 @@ pub(crate) fn run(
     let (pid_sender, pid_receiver) =
         debugger::connected(plan.size() as usize, debugger.is_there())?;
     process::adopt_orphans()?;
-    let supervisor_pid = process::own_pid();
+    let (supervisor_end, supervisor_life) = descriptor::pipe()?;
     match process::fork_single_threaded()? {
         Side::Child => {
-            drop((keyboard, signals, pid_receiver));
-            let code = job::run(plan, environments, placement, input, supervisor_pid, pid_sender);
+            drop((keyboard, signals, pid_receiver, supervisor_life));
+            let code = job::run(plan, environments, placement, input, supervisor_end, pid_sender);
             std::process::exit(code.unwrap_or_else(|error| {
                 print_note(&format!("cannot run the job: {error}"));
                 1
             }));
         }
         Side::Parent(job_loop) => {
-            drop((input, pid_sender));
-            Supervisor { plan, job_loop, signals, keyboard, pid_receiver, debugger }.serve()
+            drop((input, pid_sender, supervisor_end));
+            let code =
+                Supervisor { plan, job_loop, signals, keyboard, pid_receiver, debugger }.serve();
+            drop(supervisor_life);
+            code
         }
     }
 }

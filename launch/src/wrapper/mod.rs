@@ -20,6 +20,8 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use platform::sys::signals;
+
 use self::modules::{Compiler, Modules};
 use self::query::{WrapperQuery, joined};
 use super::folders::Folders;
@@ -97,6 +99,7 @@ enum WrapperAction {
 /// Runs a wrapper with `arguments` (without the program's own name). Returns the exit code unless
 /// the process becomes the compiler.
 pub fn main(language: SourceLanguage, arguments: impl IntoIterator<Item = OsString>) -> i32 {
+    signals::restore();
     let folders = match Folders::own() {
         Ok(folders) => folders,
         Err(error) => return print_error(language, 127, &format!("cannot find itself: {error}")),

@@ -4,11 +4,20 @@ use std::fs;
 use std::time::Duration;
 use std::{env, thread};
 
-use super::harness::{Running, mpirun, run_shell, signal_process, start, state, until};
+use super::harness::{
+    Running, built, compiled, marked, mpirun, run_shell, signal_process, start, state, until,
+};
 use super::role::{words, words_behind_shell};
 
 fn start_shell(count: &str, script: &str) -> Running {
     start(mpirun(&["-n", count, "sh", "-c", script]))
+}
+
+/// `mpirun words`, started by the command `before`.
+fn start_behind(before: &[&str], words: &[String]) -> Running {
+    let mut command = marked(before[0]);
+    command.args(&before[1..]).arg(built("mpirun")).args(words);
+    start(command)
 }
 
 /// Waits for `echo ready` of all `count` ranks.
@@ -149,6 +158,42 @@ fn nothing_is_left_if_either_launcher_process_is_killed() {
     let running = start_family();
     signal_process(running.job_loop(), "KILL");
     assert_eq!(running.wait().code, Some(137));
+}
+
+#[test]
+fn inherited_signal_settings_affect_neither_mpirun_nor_ranks() {
+    let before = ["env", "--ignore-signal=CHLD", "--block-signal"];
+    let words = ["-n", "2", "sh", "-c", "grep -E '^Sig(Blk|Ign)' /proc/$$/status; exit 3"];
+    let outcome = start_behind(&before, &words.map(str::to_owned)).wait();
+    assert_eq!((outcome.code, &*outcome.stderr), (Some(3), ""));
+    let set = |line: &str| u64::from_str_radix(line.split_once(":\t").unwrap().1, 16).unwrap();
+    let (blocked, ignored): (Vec<_>, _) =
+        outcome.lines().into_iter().partition(|line| line.starts_with("SigBlk"));
+    assert_eq!(blocked.into_iter().map(set).collect::<Vec<_>>(), [0, 0]);
+    assert!(ignored.iter().all(|line| set(line) & 1 << 16 == 0), "{ignored:?}");
+    // The compiler wrapper waits for a compiler, too.
+    let mut command = marked(before[0]);
+    command.args(&before[1..]).arg(built("mpifort")).arg("-show");
+    assert_eq!(start(command).wait().code, Some(0));
+}
+
+#[test]
+fn jobs_run_and_end_without_descriptors_of_processes() {
+    let refuse = compiled("refuse");
+    // ENOSYS of an old kernel, EPERM of a filter.
+    for number in ["38", "1"] {
+        let before = [&refuse[..], number];
+        let outcome = start_behind(&before, &words("2", "exchange")).wait();
+        assert_eq!((outcome.code, &*outcome.stderr), (Some(0), ""));
+        let outcome = start_behind(&before, &words_behind_shell("2", "leave", "sleep 600")).wait();
+        assert_eq!(outcome.code, Some(1), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("ended without MPI_Finalize"), "{}", outcome.stderr);
+        let running = start_behind(&before, &words("2", "sleep"));
+        running.joined(2);
+        signal_process(running.pid(), "KILL");
+        let outcome = running.wait();
+        assert!(outcome.stderr.contains("supervisor process"), "{}", outcome.stderr);
+    }
 }
 
 #[test]

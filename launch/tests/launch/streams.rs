@@ -350,7 +350,7 @@ fn output_that_nobody_reads_is_given_up_with_its_length() {
 fn a_terminal_that_nobody_drains_does_not_keep_the_job_from_ending() {
     for (options, signal) in [("", "TERM"), ("", "INT"), ("--timeout 1", "")] {
         // script(1) reads its terminal only as fast as its own output is read.
-        let program = env!("CARGO_BIN_EXE_mpirun");
+        let program = quoted(env!("CARGO_BIN_EXE_mpirun"));
         let line = format!("exec {program} {options} -n 2 yes");
         let mut command = marked("script");
         command.args(["-qec", &line, "/dev/null"]);

@@ -18,3 +18,4 @@ pub mod socket;
 pub mod thread;
 pub mod topology;
 pub mod trace;
+pub mod watch;

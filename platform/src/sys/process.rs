@@ -9,7 +9,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -46,7 +46,7 @@ impl Exit {
     }
 
     /// Reads a status word of wait(2).
-    fn from_status(status: i32) -> Self {
+    pub(super) fn from_status(status: i32) -> Self {
         if libc::WIFSIGNALED(status) {
             Self::Signal(libc::WTERMSIG(status))
         } else {
@@ -272,41 +272,6 @@ pub fn signal_process(pid: u32, signal: i32) {
 pub fn signal_group(pid: u32, signal: i32) {
     // SAFETY: as above; the cast keeps a positive number, so this never means "all processes".
     unsafe { libc::kill(-(pid as i32), signal) };
-}
-
-/// A descriptor that becomes readable when the process `pid` ends.
-///
-/// # Errors
-/// `NotFound`-like when there is no such process, `Unsupported` on old kernels.
-pub fn open_pidfd(pid: u32) -> io::Result<OwnedFd> {
-    // SAFETY: pidfd_open takes two integers and touches no memory.
-    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid as libc::pid_t, 0) };
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the call above made this descriptor, and it has no other owner.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
-}
-
-/// How the process behind `open_pidfd` ended; `None` if the system does not report it (before Linux
-/// 6.15).
-pub fn pidfd_exit(watch: BorrowedFd<'_>) -> Option<Exit> {
-    const EXIT: u64 = 1 << 3;
-    let mut info = PidfdInfo { mask: EXIT, ..PidfdInfo::default() };
-    let request = libc::_IOWR::<PidfdInfo>(0xff, 11);
-    // SAFETY: `info` has the size that the request names and lives through the call.
-    let result = unsafe { libc::ioctl(watch.as_raw_fd(), request, &raw mut info) };
-    (result == 0 && info.mask & EXIT != 0).then(|| Exit::from_status(info.exit_code))
-}
-
-/// `struct pidfd_info` of linux/pidfd.h, in its first version of 64 bytes.
-#[repr(C)]
-#[derive(Default)]
-struct PidfdInfo {
-    mask: u64,
-    cgroup: u64,
-    ids: [u32; 11],
-    exit_code: i32,
 }
 
 /// State of a process, as the kernel reports it.

@@ -1,6 +1,7 @@
 //! Signals as something to read: blocked, and taken from a descriptor.
 //!
-//! A signal that was ignored when the process started (`nohup`, `&` in a script) stays ignored.
+//! A signal that was ignored when the process started (`nohup`, `&` in a script) stays ignored, except
+//! SIGCHLD ([`restore`]).
 
 #![allow(unsafe_code)]
 
@@ -9,7 +10,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::ptr;
 
-use nix::sys::signal::{SigSet, SigmaskHow, Signal};
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, SigmaskHow, Signal, sigaction};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 /// Numbers of the signals that the launcher handles.
@@ -65,6 +66,16 @@ pub fn without<T>(body: impl FnOnce() -> T) -> T {
         let _ = before.thread_set_mask();
     }
     result
+}
+
+/// Undoes what this process inherited and cannot work with: SIGCHLD ignored, after which the ends of
+/// children are not reported, and blocked signals.
+pub fn restore() {
+    let default = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
+    // SAFETY: no handler is installed.
+    let restored = unsafe { sigaction(Signal::SIGCHLD, &default) };
+    // Both calls fail only for arguments that are wrong.
+    let _ = restored.and_then(|_| SigSet::empty().thread_set_mask());
 }
 
 /// Whether `signal` is set to be ignored.
