@@ -147,6 +147,52 @@ static void strings(void)
     MUST(MPI_Info_free(&info));
 }
 
+/* A halo exchange: columns of one array, by subarrays with one address or by absolute addresses. */
+static void sections_of_one_array(int absolute)
+{
+    enum { ROWS = 3, COLUMNS = 4 };
+    static int grid[ROWS][COLUMNS], sent[MANY], received[MANY], none[MANY];
+    const int sizes[] = {ROWS, COLUMNS}, part[] = {ROWS, 1}, first[] = {0, 0}, third[] = {0, 2};
+    MPI_Datatype column[2], from[MANY], to[MANY];
+    void *base = absolute ? MPI_BOTTOM : grid;
+    int next = (check_rank + 1) % check_size, last = (check_rank + check_size - 1) % check_size;
+    for (int row = 0; row < ROWS; row++)
+        for (int index = 0; index < COLUMNS; index++)
+            grid[row][index] = check_rank * 100 + row * 10 + index;
+    for (int side = 0; side < 2; side++) {
+        MUST(MPI_Type_create_subarray(2, sizes, part, side ? third : first, MPI_ORDER_C, MPI_INT,
+                                      &column[side]));
+        if (absolute) {
+            MPI_Datatype relative = column[side];
+            MPI_Aint place;
+            MUST(MPI_Get_address(grid, &place));
+            MUST(MPI_Type_create_hindexed_block(1, 1, &place, relative, &column[side]));
+            MUST(MPI_Type_free(&relative));
+        }
+        MUST(MPI_Type_commit(&column[side]));
+    }
+    for (int rank = 0; rank < check_size; rank++) {
+        sent[rank] = rank == next;
+        received[rank] = rank == last;
+        from[rank] = column[1];
+        to[rank] = column[0];
+    }
+    MUST(MPI_Alltoallw(base, sent, none, from, base, received, none, to, world));
+    for (int row = 0; row < ROWS; row++) {
+        CHECK_EQUAL(grid[row][0], last * 100 + row * 10 + 2);
+        for (int index = 1; index < COLUMNS; index++)
+            CHECK_EQUAL(grid[row][index], check_rank * 100 + row * 10 + index);
+    }
+    if (check_strict()) {
+        for (int rank = 0; rank < check_size; rank++)
+            sent[rank] = received[rank] = 1;
+        MUST_FAIL(MPI_Alltoallw(base, sent, none, to, base, received, none, to, world),
+                  MPI_ERR_BUFFER);
+    }
+    for (int side = 0; side < 2; side++)
+        MUST(MPI_Type_free(&column[side]));
+}
+
 /* After all that, messages and collectives still work. */
 static void still_alive(void)
 {
@@ -165,6 +211,9 @@ int main(int argc, char **argv)
     }
     section("aliased");
     aliased();
+    section("sections of one array");
+    sections_of_one_array(0);
+    sections_of_one_array(1);
     section("in place");
     in_place();
     section("null");

@@ -112,18 +112,21 @@ impl Memory {
         }
     }
 
-    /// Whether some byte is known to be in both memories. Adjacent bytes are compared; two
-    /// scattered memories overlap only if they count from the same address.
+    /// Whether some byte is known to be in both memories. Only the first adjacent bytes of
+    /// scattered memory are compared: the sections of a halo exchange have one address, but no byte
+    /// in common, and all their pieces would take too long.
     #[inline]
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Typed(one), Self::Typed(two)) => {
-                one.address() == two.address() && !self.is_empty()
-            }
-            _ => match (self.span(), other.span()) {
-                (Some(one), Some(two)) => one.overlaps(two),
-                _ => false,
-            },
+        self.first_piece().overlaps(other.first_piece())
+    }
+
+    /// The adjacent bytes that come first in packed order.
+    #[inline]
+    fn first_piece(&self) -> Span {
+        match self {
+            Self::Span(span) => *span,
+            Self::Owned(bytes) => bytes.span(),
+            Self::Typed(typed) => typed.first_piece(),
         }
     }
 

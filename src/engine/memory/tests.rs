@@ -218,6 +218,39 @@ fn copies_between_all_kinds_of_memory() {
 }
 
 #[test]
+fn only_common_bytes_overlap() {
+    let int = Arc::new(Layout::aligned(4, 4));
+    let column = |displacement| {
+        Arc::new(
+            Layout::join([Block { displacement, count: 3, stride: 12, layout: &int }]).unwrap(),
+        )
+    };
+    let nested = |of: &Arc<Layout>| {
+        let two =
+            [0, 40].map(|displacement| Block { displacement, count: 1, stride: 0, layout: of });
+        Arc::new(Layout::join(two).unwrap())
+    };
+    let (left, right) = (column(0), column(4));
+    let mut grid = [0u8; 80];
+    // SAFETY: the array outlives the memories, and its 80 bytes hold every layout.
+    let [left_part, same_part, right_part, above, beside] = unsafe {
+        let base = grid.as_mut_ptr();
+        [
+            Memory::new(base, 1, &left),
+            Memory::new(base, 1, &nested(&left)),
+            Memory::new(base, 1, &right),
+            Memory::new(base, 8, &Arc::new(Layout::dense(1))),
+            Memory::new(base.wrapping_add(8), 4, &Arc::new(Layout::dense(1))),
+        ]
+    };
+    assert!(left_part.overlaps(&left_part) && left_part.overlaps(&same_part));
+    assert!(left_part.overlaps(&above) && above.overlaps(&right_part));
+    assert!(!left_part.overlaps(&right_part) && !right_part.overlaps(&same_part));
+    assert!(!beside.overlaps(&left_part) && !right_part.overlaps(&beside));
+    assert!(!Memory::EMPTY.overlaps(&left_part));
+}
+
+#[test]
 #[should_panic(expected = "assertion")]
 fn packing_past_the_end_panics() {
     let int = Arc::new(Layout::aligned(4, 4));

@@ -28,6 +28,19 @@ impl TypedMemory {
         self.base
     }
 
+    /// The adjacent bytes that come first in packed order.
+    pub(crate) fn first_piece(&self) -> Span {
+        let (mut address, mut run) = (self.base, &self.run);
+        loop {
+            address = address.wrapping_add_signed(run.offset);
+            match run.nested.as_ref().map(|layout| layout.runs()) {
+                Some([first, ..]) => run = first,
+                // SAFETY: `TypedMemory::new` was promised every byte of the run.
+                Some([]) | None => return unsafe { Span::new(address as *const u8, run.len) },
+            }
+        }
+    }
+
     /// The number of elements of `layout`, if the memory is two or more of them and nothing else.
     pub(crate) fn count_of(&self, layout: &Arc<Layout>) -> Option<usize> {
         self.run.repeats(layout).then_some(self.run.count)
