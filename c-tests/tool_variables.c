@@ -54,6 +54,18 @@ static void controls(void)
     GOOD(MPI_T_cvar_read(handle, text));
     CHECK(strcmp(text, set && *set ? set : "auto") == 0);
     CHECK_EQUAL(bytes, (long long)strlen(text) + 1);
+    /* A value that changes in the environment must still fit. */
+    char *kept = set ? strdup(set) : NULL;
+    setenv("SUIRO_WAIT", "longer than before", 1);
+    memset(text, 'x', sizeof text);
+    GOOD(MPI_T_cvar_read(handle, text));
+    CHECK_EQUAL(bytes, (long long)strlen(text) + 1);
+    CHECK(text[bytes] == 'x');
+    if (kept)
+        setenv("SUIRO_WAIT", kept, 1);
+    else
+        unsetenv("SUIRO_WAIT");
+    free(kept);
     SAYS(MPI_T_cvar_write(handle, "spin"), MPI_T_ERR_CVAR_SET_NEVER);
     MPI_T_cvar_handle stale = handle;
     GOOD(MPI_T_cvar_handle_free(&handle));

@@ -85,10 +85,18 @@ impl<D: Device> Mpi<D> {
 #[derive(Debug)]
 pub(crate) struct ToolInterface {
     users: usize,
-    /// The indices of control variables.
-    pub(crate) controls: HandleTable<usize>,
+    pub(crate) controls: HandleTable<ControlHandle>,
     sessions: HandleTable<()>,
     performance: HandleTable<PerformanceHandle>,
+}
+
+/// A handle to a control variable.
+#[derive(Debug)]
+pub(crate) struct ControlHandle {
+    /// Index of the variable.
+    pub(crate) variable: usize,
+    /// The value when the handle was created: the tool has room for no longer one.
+    pub(crate) value: String,
 }
 
 /// A handle to a performance variable.

@@ -18,7 +18,7 @@ use crate::abi::handles::{
 use crate::abi::types::*;
 use crate::mpi::handle::Handle;
 use crate::mpi::objects::Objects;
-use crate::mpi::tool::{VARIABLES, VariableClass};
+use crate::mpi::tool::{ControlHandle, VARIABLES, VariableClass};
 use crate::process::settings;
 use platform::base::Result;
 use platform::base::settings::SETTINGS;
@@ -84,9 +84,10 @@ pub unsafe extern "C" fn PMPI_T_cvar_handle_alloc(
     tool("MPI_T_cvar_handle_alloc", |objects| {
         // SAFETY: the caller's promise of the results.
         let (handle, count) = unsafe { (out(handle, "handle")?, out(count, "count")?) };
-        let index = checked_index(cvar_index, SETTINGS.len())?;
-        handle.put_handle(objects.tools.controls.insert(index)?);
-        count.put(settings::current_value(&SETTINGS[index]).len() as c_int + 1);
+        let variable = checked_index(cvar_index, SETTINGS.len())?;
+        let value = settings::current_value(&SETTINGS[variable]);
+        count.put(value.len() as c_int + 1);
+        handle.put_handle(objects.tools.controls.insert(ControlHandle { variable, value })?);
         Ok(())
     })
 }
@@ -109,13 +110,12 @@ pub unsafe extern "C" fn PMPI_T_cvar_handle_free(handle: *mut MPI_T_cvar_handle)
 pub unsafe extern "C" fn PMPI_T_cvar_read(handle: MPI_T_cvar_handle, buf: *mut c_void) -> c_int {
     tool("MPI_T_cvar_read", |objects| {
         // SAFETY: the caller's promise of the result.
-        let value: Out<c_char> = unsafe { out(buf.cast(), "buf")? };
-        let index = objects.tools.controls.get(number(handle));
-        let index = *index.ok_or_else(|| no_handle(number(handle)))?;
-        let text = settings::current_value(&SETTINGS[index]);
-        // SAFETY: it has as many characters as the handle's allocation returned, because the
-        // settings are constant while the program runs (§15.3.6).
-        unsafe { store_text(&text, value.as_ptr(), text.len() as c_int + 1) };
+        let place: Out<c_char> = unsafe { out(buf.cast(), "buf")? };
+        let bound = objects.tools.controls.get(number(handle));
+        let ControlHandle { value, .. } = bound.ok_or_else(|| no_handle(number(handle)))?;
+        // SAFETY: it has as many characters as the handle's allocation returned, because the handle
+        // has the value of that time (§15.3.6).
+        unsafe { store_text(value, place.as_ptr(), value.len() as c_int + 1) };
         Ok(())
     })
 }
@@ -125,11 +125,11 @@ pub unsafe extern "C" fn PMPI_T_cvar_read(handle: MPI_T_cvar_handle, buf: *mut c
 pub unsafe extern "C" fn PMPI_T_cvar_write(handle: MPI_T_cvar_handle, buf: *const c_void) -> c_int {
     let _never_set = buf;
     tool("MPI_T_cvar_write", |objects| {
-        let index = objects.tools.controls.get(number(handle));
-        let index = *index.ok_or_else(|| no_handle(number(handle)))?;
+        let bound = objects.tools.controls.get(number(handle));
+        let ControlHandle { variable, .. } = bound.ok_or_else(|| no_handle(number(handle)))?;
         let why = format!(
             "{} is read-only while the program runs: set the environment variable before",
-            SETTINGS[index].name
+            SETTINGS[*variable].name
         );
         Err(tool_error(MPI_T_ERR_CVAR_SET_NEVER, why))
     })
