@@ -54,6 +54,19 @@ static void use(MPI_Comm comm)
     CHECK_EQUAL(sum, size * (size - 1) / 2);
 }
 
+/* Communicators of sessions have the attributes of the environment, too (section 9.1.2). */
+static void environment_of(MPI_Comm comm, int size)
+{
+    int *value = NULL, found = 0;
+    MUST(MPI_Comm_get_attr(comm, MPI_TAG_UB, &value, &found));
+    CHECK(found && *value >= 32767);
+    const int others[] = {MPI_IO, MPI_HOST, MPI_WTIME_IS_GLOBAL, MPI_APPNUM, MPI_LASTUSEDCODE};
+    for (size_t index = 0; index < sizeof others / sizeof others[0]; index++)
+        MUST(MPI_Comm_get_attr(comm, others[index], &value, &found));
+    MUST(MPI_Comm_get_attr(comm, MPI_UNIVERSE_SIZE, &value, &found));
+    CHECK(!found || *value >= size);
+}
+
 /* From a session to a communicator that is used and whose relatives are used. */
 static void whole_life(const char *tag)
 {
@@ -65,6 +78,8 @@ static void whole_life(const char *tag)
 
     use(comm);
     use(own);
+    environment_of(comm, check_size);
+    environment_of(own, 1);
     MUST(MPI_Comm_rank(comm, &rank));
     MUST(MPI_Comm_dup(comm, &copy));
     use(copy);

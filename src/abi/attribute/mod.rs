@@ -15,7 +15,6 @@ use crate::abi::arguments::pointer::{in_out, out};
 use crate::mpi::attribute::{
     Attribute, AttributeLanguage, AttributeValue, Attributes, KeyvalFunctions, KeyvalKind, Keyvals,
 };
-use crate::mpi::communicator::COMM_WORLD;
 use crate::mpi::errhandler::LAST_CODE;
 use crate::mpi::handle::Handle;
 use crate::mpi::objects::Objects;
@@ -363,7 +362,8 @@ pub(crate) fn predefined(comm: Handle, keyval: c_int) -> Option<Result<Option<us
         let told = match keyval {
             MPI_APPNUM => mpi.world_attributes.app_number,
             MPI_UNIVERSE_SIZE => {
-                let size = mpi.comms.get(COMM_WORLD)?.size() as c_int;
+                // Communicators of sessions have it, too, also without `MPI_COMM_WORLD`.
+                let size = mpi.comms.processes() as c_int;
                 Some(mpi.world_attributes.universe_size.unwrap_or(size))
             }
             _ => return Ok(address),
