@@ -143,6 +143,52 @@ static void of_nobody(void)
     MUST(MPI_Request_free(&pair[1]));
 }
 
+static int handled;
+
+static void count_error(MPI_Comm *comm, int *code, ...)
+{
+    (void)comm;
+    handled += check_class(*code) == MPI_ERR_REQUEST;
+}
+
+/* A list with a request that cannot be started starts none; the error is that of its
+ * communicator. */
+static void not_all_can_start(void)
+{
+    MPI_Comm comm;
+    MPI_Errhandler counting;
+    MPI_Request request[3];
+    int in = -1, other = -1, sent = 5, flag = 0;
+    if (!check_strict())
+        return;
+    MUST(MPI_Comm_dup(MPI_COMM_SELF, &comm));
+    MUST(MPI_Comm_create_errhandler(count_error, &counting));
+    MUST(MPI_Comm_set_errhandler(comm, counting));
+    MUST(MPI_Errhandler_free(&counting));
+    MUST(MPI_Recv_init(&in, 1, MPI_INT, 0, 1, comm, &request[0]));
+    MUST(MPI_Recv_init(&other, 1, MPI_INT, 0, 2, comm, &request[1]));
+    request[2] = MPI_REQUEST_NULL;
+    MUST_FAIL(MPI_Startall(3, request), MPI_ERR_REQUEST);
+    CHECK_EQUAL(handled, 0);
+    MUST(MPI_Start(&request[1]));
+    MUST_FAIL(MPI_Startall(2, request), MPI_ERR_REQUEST);
+    CHECK_EQUAL(handled, 1);
+    /* The first is still inactive: nothing has matched this message. */
+    MUST(MPI_Send(&sent, 1, MPI_INT, 0, 1, comm));
+    MUST(MPI_Iprobe(0, 1, comm, &flag, MPI_STATUS_IGNORE));
+    CHECK(flag);
+    MUST(MPI_Send(&sent, 1, MPI_INT, 0, 2, comm));
+    MUST(MPI_Wait(&request[1], MPI_STATUS_IGNORE));
+    if (flag) {
+        MUST(MPI_Start(&request[0]));
+        MUST(MPI_Wait(&request[0], MPI_STATUS_IGNORE));
+        CHECK_EQUAL(in, 5);
+    }
+    MUST(MPI_Request_free(&request[0]));
+    MUST(MPI_Request_free(&request[1]));
+    MUST(MPI_Comm_free(&comm));
+}
+
 /* One persistent receive takes from everybody, in any order of tags. */
 static void from_anyone(void)
 {
@@ -201,6 +247,8 @@ int main(int argc, char **argv)
     startall();
     section("inactive requests");
     inactive();
+    section("not all can start");
+    not_all_can_start();
     section("freed while active");
     freed_while_active(1);
     freed_while_active(5000);

@@ -10,8 +10,8 @@ use std::ffi::c_int;
 use std::ptr::null_mut;
 
 use crate::abi::arguments::pointer::{InOut, in_out, out};
-use crate::abi::entry_point::{PROCESS, Scope, finish, local, number, put_status};
-use crate::abi::handles::MPI_REQUEST_NULL;
+use crate::abi::entry_point::{PROCESS, Scope, finish, number, put_status};
+use crate::abi::handles::{MPI_REQUEST_NULL, handle};
 use crate::abi::request::generalized;
 use crate::abi::request::generalized::GeneralizedCompletion;
 use crate::abi::request::list::{
@@ -160,11 +160,17 @@ pub unsafe extern "C" fn PMPI_Start(request: *mut MPI_Request) -> c_int {
 /// Starts several persistent requests, in any order.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Startall(count: c_int, array_of_requests: *mut MPI_Request) -> c_int {
-    local("MPI_Startall", Scope::None, |mpi| {
+    let started = PROCESS.with_mpi(|mpi| {
         // SAFETY: the caller's promise of the requests.
         let list = unsafe { RequestArray::new(count, array_of_requests, null_mut())? };
-        mpi.start_all((0..list.len).map(|index| list.get(index)))
-    })
+        Ok(mpi.start_all((0..list.len).map(|index| list.get(index))))
+    });
+    let (scope, result) = match started {
+        Ok(Ok(())) => (Scope::None, Ok(())),
+        Ok(Err((request, error))) => (Scope::Request(handle(request as c_int)), Err(error)),
+        Err(error) => (Scope::None, Err(error)),
+    };
+    finish(scope, "MPI_Startall", result)
 }
 
 /// Asks whether an operation is complete, and if so completes its request.

@@ -277,10 +277,19 @@ impl<D: Device> Mpi<D> {
     /// Starts persistent requests (§3.9); the puts of offloaded ones are scheduled together.
     ///
     /// # Errors
-    /// As [`Mpi::start`], for the first request that fails; the requests before it have started.
-    pub fn start_all(&mut self, handles: impl Iterator<Item = Handle> + Clone) -> Result {
+    /// As [`Mpi::start`], with the first request that fails. No request has started if one cannot be
+    /// started; the requests before it have if its operation fails, or if it is twice in the list.
+    pub fn start_all(
+        &mut self, handles: impl Iterator<Item = Handle> + Clone,
+    ) -> Result<(), (Handle, Box<MpiError>)> {
+        for handle in handles.clone() {
+            self.startable(handle).map_err(|error| (handle, error))?;
+        }
         self.schedule_puts(handles.clone());
-        handles.into_iter().try_for_each(|handle| self.start_scheduled(handle))
+        for handle in handles {
+            self.start_scheduled(handle).map_err(|error| (handle, error))?;
+        }
+        Ok(())
     }
 
     /// Starts a persistent request (§3.9).
@@ -311,15 +320,8 @@ impl<D: Device> Mpi<D> {
 
     /// Starts a persistent request whose puts have been scheduled.
     fn start_scheduled(&mut self, handle: Handle) -> Result {
-        let request = self.requests.get(handle).ok_or_else(|| not_a_request(handle))?;
-        let Some(arguments) = request.arguments.as_ref().filter(|_| request.activity.is_none())
-        else {
-            let why = format!(
-                "request {handle:#x} cannot be started: expected an inactive persistent request"
-            );
-            return Err(ErrorClass::Request.error(why));
-        };
-        let (arguments, comm) = (arguments.duplicate(), request.comm);
+        let (arguments, comm) = self.startable(handle)?;
+        let arguments = arguments.duplicate();
         let activity = self.start_operation(arguments, comm)?;
         if let Some(request) = self.requests.get_mut(handle) {
             if let (Some(StartArguments::Collective(kept)), Activity::Run(run)) =
@@ -330,6 +332,19 @@ impl<D: Device> Mpi<D> {
             request.activity = Some(activity);
         }
         Ok(())
+    }
+
+    /// The arguments and the communicator of a request that can be started.
+    ///
+    /// # Errors
+    /// `Request` if it is active or not persistent.
+    #[inline]
+    fn startable(&self, handle: Handle) -> Result<(&StartArguments, Handle)> {
+        let request = self.requests.get(handle).ok_or_else(|| not_a_request(handle))?;
+        match &request.arguments {
+            Some(arguments) if request.activity.is_none() => Ok((arguments, request.comm)),
+            _ => Err(not_startable(handle)),
+        }
     }
 
     /// State of a request.
@@ -484,6 +499,13 @@ impl<D: Device> Mpi<D> {
         }
         Ok(None)
     }
+}
+
+#[cold]
+fn not_startable(handle: Handle) -> Box<MpiError> {
+    ErrorClass::Request.error(format!(
+        "request {handle:#x} cannot be started: expected an inactive persistent request"
+    ))
 }
 
 #[cold]
