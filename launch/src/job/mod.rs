@@ -25,6 +25,7 @@ use std::time::Instant;
 
 use platform::bootstrap::Server;
 use platform::diagnosis::status_table::StatusTable;
+use platform::sys::control_group;
 use platform::sys::host;
 use platform::sys::process;
 use platform::sys::signals;
@@ -48,6 +49,8 @@ struct JobLoop {
     ranks: Vec<RunningRank>,
     pids: Vec<u32>,
     signals: Signals,
+    /// Processes that the kernel had ended for lack of memory before the job, if it counts them.
+    memory_kills_before: Option<u64>,
     /// The time at which the last rank was seen to have ended.
     ranks_ended: Option<Instant>,
     /// The read end of a pipe whose other end the supervisor alone has, while it runs.
@@ -88,6 +91,7 @@ pub(crate) fn run(
         ranks: Vec::new(),
         pids: Vec::new(),
         signals,
+        memory_kills_before: control_group::out_of_memory_kills(),
         ranks_ended: None,
         supervisor: Some(supervisor),
         pid_sender,

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use platform::bootstrap::JoinState;
 use platform::diagnosis::rank_status::RankActivity;
+use platform::sys::control_group;
 use platform::sys::process;
 use platform::sys::process::{Exit, Reap};
 
@@ -56,15 +57,21 @@ impl JobLoop {
         let join_state = self.server.join_state(rank as u32);
         let inner = self.ranks[rank].inner_exit();
         self.ranks[rank].exit = Some(exit);
-        self.record_call(rank);
+        self.record_circumstances(rank);
         let actions = self.job.exited(rank as u32, exit, inner, join_state, now);
         self.perform(actions);
         let events = self.server.rank_ended(rank as u32);
         self.handle_events(events);
     }
 
-    /// Passes the call that `rank` waited in to the state of the job, for its message.
-    fn record_call(&mut self, rank: usize) {
+    /// Passes the call that `rank` waited in, and whether memory was scarce, to the state of the
+    /// job, for its message.
+    fn record_circumstances(&mut self, rank: usize) {
+        if let (Some(before), Some(now)) =
+            (self.memory_kills_before, control_group::out_of_memory_kills())
+        {
+            self.job.memory_killed(now.saturating_sub(before));
+        }
         let activity = self.status_table.as_ref().map(|table| table.read(rank as u32));
         if let Some(RankActivity::Waiting(status)) = activity {
             let call = status.report;
@@ -80,7 +87,7 @@ impl JobLoop {
                 continue;
             }
             self.read_requests(rank);
-            self.record_call(rank);
+            self.record_circumstances(rank);
             self.ranks[rank].disconnect_deadline = None;
             let exit = self.ranks[rank].inner_exit().map(|(_, exit)| exit);
             let joined = self.server.join_state(rank as u32) == JoinState::Joined;

@@ -68,14 +68,16 @@ pub(super) struct JobState {
     host: String,
     /// Process ids of running ranks.
     running: Vec<Option<u32>>,
-    /// The highest exit code of a rank.
-    highest_code: i32,
+    /// The exit code of the first rank that failed.
+    first_code: i32,
     /// Signals that are forwarded to the ranks.
     forwarded: Vec<i32>,
     /// The deadline and the time limit.
     limit: Option<(Instant, Duration)>,
     /// A rank and the MPI call that it waits in, if known.
     waiting: Option<(u32, String)>,
+    /// Number of processes that the kernel ended for lack of memory.
+    memory_kills: u64,
 }
 
 impl JobState {
@@ -85,10 +87,11 @@ impl JobState {
             phase: JobPhase::Running,
             host: host.to_owned(),
             running: vec![None; size as usize],
-            highest_code: 0,
+            first_code: 0,
             forwarded: vec![signals::USR1, signals::USR2, signals::TSTP, signals::CONT],
             limit: None,
             waiting: None,
+            memory_kills: 0,
         }
     }
 
@@ -117,7 +120,7 @@ impl JobState {
     /// The exit code.
     pub(super) fn code(&self) -> i32 {
         match self.phase {
-            JobPhase::Running => self.highest_code,
+            JobPhase::Running => self.first_code,
             JobPhase::Ending { code, .. } => code,
         }
     }
@@ -156,6 +159,11 @@ impl JobState {
         self.waiting = Some((rank, call));
     }
 
+    /// The kernel has ended `count` processes for lack of memory since the job started.
+    pub(super) fn memory_killed(&mut self, count: u64) {
+        self.memory_kills = count;
+    }
+
     /// The process of `rank` ended. `inner` is the end of its MPI process, if that was another one
     /// and the kernel reports it.
     pub(super) fn exited(
@@ -166,7 +174,9 @@ impl JobState {
         if !self.is_running() {
             return Vec::new();
         }
-        self.highest_code = self.highest_code.max(exit.code());
+        if self.first_code == 0 {
+            self.first_code = exit.code();
+        }
         match (join_state, exit) {
             (JoinState::Joined, _) => {
                 let (pid, how) = inner.filter(|(_, how)| how.code() != 0).unwrap_or((pid, exit));
@@ -178,7 +188,7 @@ impl JobState {
             }
             (JoinState::Left, Exit::Signal(signal)) => {
                 let name = self.rank_text(rank, pid);
-                let how = killed(signal);
+                let how = self.killed(signal);
                 vec![JobAction::Print(format!("{name} {how} after MPI_Finalize"))]
             }
             (JoinState::NotJoined | JoinState::Left, Exit::Code(_)) => Vec::new(),
@@ -217,7 +227,7 @@ impl JobState {
             "rank {ended} ended while rank {waiting} waits for it in MPI; ending the job \
              (did every rank call MPI_Init?)"
         );
-        self.end(self.highest_code.max(1), Some(line), now)
+        self.end(self.first_code.max(1), Some(line), now)
     }
 
     /// The process `pid` of `rank` runs, but has closed its connection before MPI_Finalize.
@@ -297,7 +307,7 @@ impl JobState {
         if !self.is_running() {
             return Vec::new();
         }
-        let actions = self.end(self.highest_code, note, now);
+        let actions = self.end(self.first_code, note, now);
         if let JobPhase::Ending { output_timeout, .. } = &mut self.phase {
             // The job has not failed, so a reader may take its time.
             *output_timeout = None;
@@ -344,9 +354,9 @@ impl JobState {
         let what = match exit {
             Some(Exit::Signal(signal)) => match &self.waiting {
                 Some((waiting, call)) if *waiting == rank => {
-                    format!("{} while it waited in {call}", killed(signal))
+                    format!("{} while it waited in {call}", self.killed(signal))
                 }
-                _ => killed(signal),
+                _ => self.killed(signal),
             },
             Some(Exit::Code(code)) => format!("exited with code {code} without MPI_Finalize"),
             None => "ended without MPI_Finalize".to_owned(),
@@ -375,6 +385,18 @@ impl JobState {
         line.map(JobAction::Print).into_iter().chain([JobAction::Terminate]).collect()
     }
 
+    /// How a signal ended a process, with a probable reason.
+    fn killed(&self, signal: i32) -> String {
+        let how = format!("was killed by signal {signal} ({})", signals::name(signal));
+        match self.memory_kills {
+            count if count > 0 && signal == signals::KILL => format!(
+                "{how}, probably for lack of memory (since the job started, the out-of-memory \
+                 killer of the kernel has ended {count} of the processes here)"
+            ),
+            _ => how,
+        }
+    }
+
     fn rank_text(&self, rank: u32, pid: u32) -> String {
         format!("rank {rank} (process {pid} on {})", self.host)
     }
@@ -382,10 +404,6 @@ impl JobState {
 
 fn overdue(limit: Duration) -> String {
     format!("the job ran longer than {} s (--timeout); ending it", limit.as_secs_f64())
-}
-
-fn killed(signal: i32) -> String {
-    format!("was killed by signal {signal} ({})", signals::name(signal))
 }
 
 #[cfg(test)]
@@ -460,6 +478,20 @@ mod tests {
     }
 
     #[test]
+    fn a_rank_that_was_killed_while_memory_was_scarce_has_a_probable_reason() {
+        let (mut job, now) = (job(), Instant::now());
+        job.memory_killed(1);
+        let actions = job.exited(1, KILLED, None, JoinState::Joined, now);
+        let words = "was killed by signal 9 (SIGKILL), probably for lack of memory (since the job \
+                     started, the out-of-memory killer of the kernel has ended 1 of the processes";
+        assert!(message(&actions).contains(words), "{}", message(&actions));
+        let mut job = self::job();
+        job.memory_killed(1);
+        let actions = job.exited(1, Exit::Signal(11), None, JoinState::Joined, now);
+        assert!(!message(&actions).contains("memory"));
+    }
+
+    #[test]
     fn leaving_without_finalize_is_a_failure_even_with_code_0() {
         let (mut job, now) = (job(), Instant::now());
         let actions = job.exited(0, Exit::Code(0), None, JoinState::Joined, now);
@@ -471,10 +503,11 @@ mod tests {
     #[test]
     fn a_rank_that_fails_outside_mpi_does_not_end_the_others() {
         let (mut job, now) = (job(), Instant::now());
-        assert_eq!(job.exited(0, Exit::Code(3), None, JoinState::NotJoined, now), []);
-        assert_eq!(job.exited(1, Exit::Code(2), None, JoinState::Left, now), []);
+        assert_eq!(job.exited(2, Exit::Code(0), None, JoinState::NotJoined, now), []);
+        assert_eq!(job.exited(0, Exit::Code(2), None, JoinState::NotJoined, now), []);
+        assert_eq!(job.exited(1, Exit::Code(3), None, JoinState::Left, now), []);
         assert!(job.is_running());
-        assert_eq!(job.code(), 3);
+        assert_eq!(job.code(), 2);
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! The supervisor process of `mpirun`: the process that the shell started.
 //!
 //! It forwards signals and the keyboard to the job, and returns the exit code. It does nothing
-//! else, so it survives a failure of the job loop process and then kills the remaining processes.
+//! else, so it survives a failure of the job loop process and then kills the remaining processes. It
+//! also kills the ranks of a job that should have ended if the job loop does not: that may be busy
+//! with the stacks of the ranks.
 //! The keyboard is read here, because only the foreground process group of a terminal may read it.
 //! Any other standard input is passed to the ranks unchanged.
 
@@ -26,6 +28,13 @@ use crate::job::environment::EnvironmentVariable;
 use crate::mpirun::print_note;
 use crate::placement::Placement;
 use keyboard::Keyboard;
+
+/// The time that the job loop has to end the ranks of an overdue job, including the report of their
+/// state, or after a signal.
+const END_TIMEOUT: Duration = Duration::from_secs(8);
+
+/// The same after a second signal.
+const SECOND_END_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The time that killed processes have to exit.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -55,8 +64,18 @@ pub(crate) fn run(
         }
         Side::Parent(job_loop) => {
             drop((input, pid_sender, supervisor_end));
-            let code =
-                Supervisor { plan, job_loop, signals, keyboard, pid_receiver, debugger }.serve();
+            let limit = plan.timeout.and_then(|timeout| timeout.checked_add(END_TIMEOUT));
+            let code = Supervisor {
+                plan,
+                job_loop,
+                signals,
+                keyboard,
+                pid_receiver,
+                debugger,
+                kill_at: limit.and_then(|limit| Instant::now().checked_add(limit)),
+                signalled: false,
+            }
+            .serve();
             drop(supervisor_life);
             code
         }
@@ -71,6 +90,10 @@ struct Supervisor<'a> {
     keyboard: Option<Keyboard>,
     pid_receiver: PidReceiver,
     debugger: &'a mut dyn Debugger,
+    /// The time at which processes that the job loop has not ended are killed.
+    kill_at: Option<Instant>,
+    /// A signal has ended the job.
+    signalled: bool,
 }
 
 /// The descriptor that became ready.
@@ -98,6 +121,7 @@ impl Supervisor<'_> {
                 }
                 return Ok(exit.code());
             }
+            self.kill_overdue();
             for token in self.wait()? {
                 match (token, &mut self.keyboard) {
                     (SupervisorToken::Signals, _) => self.forward(),
@@ -111,14 +135,26 @@ impl Supervisor<'_> {
         }
     }
 
+    /// Kills all processes except the job loop, if it has not ended them in time.
+    fn kill_overdue(&mut self) {
+        if self.kill_at.is_none_or(|at| Instant::now() < at) {
+            return;
+        }
+        self.kill_at = None;
+        for pid in process::descendants().into_iter().filter(|pid| *pid != self.job_loop) {
+            process::signal_process(pid, signals::KILL);
+        }
+    }
+
     fn wait(&self) -> io::Result<Vec<SupervisorToken>> {
         let mut set = PollSet::default();
         set.add_read(self.signals.as_fd(), SupervisorToken::Signals);
         if let Some(processes) = self.pid_receiver.as_fd() {
             set.add_read(processes, SupervisorToken::Processes);
         }
-        let timeout = self.keyboard.as_ref().and_then(|keyboard| keyboard.interests(&mut set));
-        set.wait(timeout)
+        let keyboard = self.keyboard.as_ref().and_then(|keyboard| keyboard.interests(&mut set));
+        let kill = self.kill_at.map(|at| at.saturating_duration_since(Instant::now()));
+        set.wait(keyboard.into_iter().chain(kill).min())
     }
 
     fn forward(&mut self) {
@@ -127,10 +163,24 @@ impl Supervisor<'_> {
                 continue;
             }
             process::signal_process(self.job_loop, signal);
+            if self.ends_job(signal) {
+                let timeout = match self.signalled {
+                    false => END_TIMEOUT,
+                    true => SECOND_END_TIMEOUT,
+                };
+                self.signalled = true;
+                let at = Instant::now() + timeout;
+                self.kill_at = Some(self.kill_at.map_or(at, |before| before.min(at)));
+            }
             if signal == signals::TSTP {
                 signals::stop_self();
             }
         }
+    }
+
+    fn ends_job(&self, signal: i32) -> bool {
+        let ending = [signals::INT, signals::TERM, signals::HUP];
+        ending.contains(&signal) && !self.plan.forwarded.contains(&signal)
     }
 
     /// Shows the started ranks to the debugger.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use std::{env, thread};
 
 use super::harness::{
-    Running, built, compiled, marked, mpirun, run_shell, signal_process, start, state, until,
+    Running, built, compiled, marked, mpirun, ranks, run_shell, signal_process, start, state, until,
 };
 use super::role::{words, words_behind_shell};
 
@@ -78,6 +78,28 @@ fn a_second_signal_kills_at_once() {
     running.signal("INT");
     running.signal("INT");
     assert_eq!(running.wait().code, Some(130));
+}
+
+#[test]
+fn the_ranks_are_killed_even_if_the_job_loop_is_busy() {
+    let running = start_shell("2", "trap '' TERM INT; echo ready; while :; do sleep 600; done");
+    ready(&running, 2);
+    let job_loop = running.job_loop();
+    signal_process(job_loop, "STOP");
+    running.signal("TERM");
+    // Pending signals of the same number are one.
+    until(|| (pending(job_loop, 15)).then_some(()));
+    running.signal("INT");
+    until(|| ranks(&running).is_empty().then_some(()));
+    signal_process(job_loop, "CONT");
+    assert!([Some(143), Some(130)].contains(&running.wait().code));
+}
+
+/// Whether `signal` waits for the process `pid`.
+fn pending(pid: u32, signal: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let mask = status.lines().find_map(|line| line.strip_prefix("ShdPnd:")).unwrap();
+    u64::from_str_radix(mask.trim(), 16).unwrap() >> (signal - 1) & 1 == 1
 }
 
 #[test]
@@ -163,7 +185,7 @@ fn nothing_is_left_if_either_launcher_process_is_killed() {
 #[test]
 fn inherited_signal_settings_affect_neither_mpirun_nor_ranks() {
     let before = ["env", "--ignore-signal=CHLD", "--block-signal"];
-    let words = ["-n", "2", "sh", "-c", "grep -E '^Sig(Blk|Ign)' /proc/$$/status; exit 3"];
+    let words = ["-n", "2", "sh", "-c", "grep -E '^Sig(Blk|Ign)' /proc/self/status; exit 3"];
     let outcome = start_behind(&before, &words.map(str::to_owned)).wait();
     assert_eq!((outcome.code, &*outcome.stderr), (Some(3), ""));
     let set = |line: &str| u64::from_str_radix(line.split_once(":\t").unwrap().1, 16).unwrap();

@@ -6,8 +6,9 @@ use std::process::{Command, Stdio};
 use super::harness::{compiled, mpirun, quoted, run, run_shell, start};
 
 #[test]
-fn the_highest_code_is_returned_and_the_others_run_on() {
-    let outcome = run_shell("3", "test $PMI_RANK = 1 && exit 3; sleep 0.1; echo done");
+fn the_first_code_that_is_no_success_is_returned_and_the_others_run_on() {
+    let script = "test $PMI_RANK = 1 && exit 3; sleep 0.2; echo done; test $PMI_RANK = 0 || exit 9";
+    let outcome = run_shell("3", script);
     assert_eq!(outcome.code, Some(3));
     assert_eq!(outcome.text(), "done\ndone\n");
     assert_eq!(outcome.stderr, "");

@@ -4,7 +4,9 @@
 #![allow(unsafe_code)]
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use super::control_group::{CgroupReader, GroupDirectory, directories};
 
 /// Processors in the first mask that is tried, as in `cpu_set_t`; the kernel refuses a mask that is too
 /// short for its processors.
@@ -121,64 +123,14 @@ pub fn quota() -> Option<f64> {
     smallest_quota(&groups, &mounts, &read)
 }
 
-type CgroupReader<'a> = &'a dyn Fn(&Path) -> Option<String>;
-
 /// The smallest quota of the groups in `/proc/self/cgroup` and of their parent groups.
 fn smallest_quota(groups: &str, mounts: &str, read: CgroupReader<'_>) -> Option<f64> {
-    let mut smallest: Option<f64> = None;
-    for line in groups.lines() {
-        // "hierarchy:controllers:path"; version 2 has no controllers here.
-        let mut fields = line.splitn(3, ':');
-        let (Some(_), Some(controllers), Some(path)) =
-            (fields.next(), fields.next(), fields.next())
-        else {
-            continue;
-        };
-        let unified = controllers.is_empty();
-        if !unified && !controllers.split(',').any(|name| name == "cpu") {
-            continue;
-        }
-        for directory in directories(path, unified, mounts) {
-            let here =
-                if unified { quota_v2(&directory, read) } else { quota_v1(&directory, read) };
-            smallest = match (smallest, here) {
-                (Some(a), Some(b)) => Some(a.min(b)),
-                (a, b) => a.or(b),
-            };
-        }
-    }
-    smallest
-}
-
-/// The directories of the group `path` and of its parent groups, where they are mounted.
-fn directories(path: &str, unified: bool, mounts: &str) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for line in mounts.lines() {
-        // "id parent device root mountpoint options ... - type source options" (proc(5)).
-        let Some((left, right)) = line.split_once(" - ") else { continue };
-        let left: Vec<_> = left.split(' ').collect();
-        let right: Vec<_> = right.split(' ').collect();
-        let (Some(root), Some(point), Some(kind)) = (left.get(3), left.get(4), right.first())
-        else {
-            continue;
-        };
-        let fits = match *kind {
-            "cgroup2" => unified,
-            "cgroup" => {
-                let options = right.get(2).copied().unwrap_or("");
-                !unified && options.split(',').any(|name| name == "cpu")
-            }
-            _ => false,
-        };
-        if !fits {
-            continue;
-        }
-        // In a container the mount may begin below the root of the hierarchy.
-        let inside = Path::new(path).strip_prefix(root).unwrap_or(Path::new(""));
-        let inside = inside.strip_prefix("/").unwrap_or(inside);
-        found.extend(inside.ancestors().map(|part| Path::new(point).join(part)));
-    }
-    found
+    let quota = |directory: &GroupDirectory| match directory.unified {
+        true => quota_v2(&directory.path, read),
+        false => quota_v1(&directory.path, read),
+    };
+    let quotas = directories(groups, mounts, "cpu");
+    quotas.iter().filter_map(quota).min_by(f64::total_cmp)
 }
 
 fn quota_v2(directory: &Path, read: CgroupReader<'_>) -> Option<f64> {

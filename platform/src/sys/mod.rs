@@ -3,6 +3,7 @@
 pub(crate) mod ancestry;
 pub mod clock;
 pub mod cma;
+pub mod control_group;
 pub mod cpu;
 pub mod descriptor;
 pub mod file_system;
