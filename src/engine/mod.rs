@@ -170,6 +170,11 @@ impl<D: Device> Engine<D> {
         self.messages.set_eager_max(bytes);
     }
 
+    /// [`PointToPoint::set_unexpected_max`].
+    pub fn set_unexpected_max(&mut self, bytes: usize) {
+        self.messages.set_unexpected_max(bytes);
+    }
+
     /// [`PointToPoint::eager_max`].
     #[inline]
     pub(crate) fn eager_max(&self) -> usize {

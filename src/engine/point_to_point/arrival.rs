@@ -8,7 +8,7 @@ use crate::engine::point_to_point::operation::{
     Completion, MemoryRange, OperationId, OperationState, ReceiveOperation, ReceivePhase,
 };
 use crate::engine::point_to_point::protocol::{
-    CopyAssist, MessageBody, MessageProtocol, OutgoingPacket, UnexpectedMessage, deliver,
+    CopyAssist, MessageBody, MessageProtocol, UnexpectedMessage, deliver,
 };
 use crate::engine::point_to_point::wire::{Control, Envelope, PacketKind, Rts};
 use platform::base::Peer;
@@ -34,11 +34,8 @@ impl MessageProtocol {
         let Some(id) = self.matching.take_receive(envelope) else {
             let mut body = self.take_buffer(data.len());
             body.copy_from_slice(data);
-            self.events += 1;
-            return self.matching.push_message(
-                envelope,
-                UnexpectedMessage { from, body: MessageBody::Whole(body) },
-            );
+            let body = MessageBody::Whole(body);
+            return self.keep(envelope, UnexpectedMessage { from, body });
         };
         self.consumed(from, data.len());
         if let OperationState::Receive(receive) = &mut self.operations[id].state {
@@ -52,10 +49,8 @@ impl MessageProtocol {
             return self.fault(from, "an RTS of the wrong length");
         };
         let Some(id) = self.matching.take_receive(envelope) else {
-            self.events += 1;
-            return self
-                .matching
-                .push_message(envelope, UnexpectedMessage { from, body: MessageBody::Rts(rts) });
+            let body = MessageBody::Rts(rts);
+            return self.keep(envelope, UnexpectedMessage { from, body });
         };
         if let Some(buffer) = self.take_receive_buffer(id) {
             self.match_rts(id, envelope, from, rts, buffer);
@@ -86,6 +81,8 @@ impl MessageProtocol {
             Control::CopyAssistDone { sender, receiver, whole } => {
                 self.copy_assist_done(from, sender, receiver, whole);
             }
+            Control::Hold => self.hold(from),
+            Control::Resume => self.resume(from),
         }
     }
 
@@ -136,6 +133,6 @@ impl MessageProtocol {
         if whole {
             return self.end_receive(receiver);
         }
-        self.queue(from, OutgoingPacket::Control(Control::Cts { sender, receiver, limit }));
+        self.queue_reply(from, Control::Cts { sender, receiver, limit });
     }
 }

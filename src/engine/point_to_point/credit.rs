@@ -11,7 +11,10 @@
 //!
 //! A sender without credit uses a rendezvous, so a rank holds at most [`ALLOWANCE`] bytes of
 //! unexpected payload for each peer. Envelopes and inline messages, which fit in the cache line of
-//! their envelope, need no credit: progress never waits for credit.
+//! their envelope, need no credit: progress never waits for credit. [`UnexpectedMemory`] counts them,
+//! and all other unexpected messages, for the limit of all of them (`hold`).
+
+use platform::base::Peer;
 
 /// Bytes of eager payload that may be on the way to, or unexpected at, one receiver.
 pub(crate) const ALLOWANCE: usize = 512 << 10;
@@ -55,6 +58,61 @@ impl Credit {
     pub(crate) fn consume(&mut self, len: usize) -> Option<u64> {
         self.owed += len;
         (self.owed >= ALLOWANCE / 2).then(|| std::mem::take(&mut self.owed) as u64)
+    }
+}
+
+/// The limit of the memory of all unexpected messages, in bytes: as much as 512 peers may send with
+/// their credit.
+const UNEXPECTED_MAX: usize = ALLOWANCE * 512;
+
+/// The memory of all unexpected messages of this rank, in bytes.
+#[derive(Debug)]
+pub(crate) struct UnexpectedMemory {
+    used: usize,
+    limit: usize,
+    /// The number of peers, each of which has a share of the limit.
+    peers: usize,
+    /// Peers that were asked to hold messages back.
+    pub(crate) holding: Vec<Peer>,
+}
+
+impl UnexpectedMemory {
+    /// Nothing, of `peers` peers.
+    pub(crate) fn new(peers: usize) -> Self {
+        Self { used: 0, limit: UNEXPECTED_MAX, peers, holding: Vec::new() }
+    }
+
+    pub(crate) fn set_limit(&mut self, bytes: usize) {
+        self.limit = bytes;
+    }
+
+    /// Whether peers hold messages back.
+    #[inline]
+    pub(crate) fn is_limited(&self) -> bool {
+        !self.holding.is_empty()
+    }
+
+    /// Counts a message that is kept; whether it exceeds the limit.
+    #[inline]
+    pub(crate) fn add(&mut self, bytes: usize) -> bool {
+        self.used += bytes;
+        self.used > self.limit
+    }
+
+    /// Counts a message that is kept no longer.
+    #[inline]
+    pub(crate) fn remove(&mut self, bytes: usize) {
+        self.used -= bytes;
+    }
+
+    /// Whether less than half of the limit is in use.
+    pub(crate) fn is_low(&self) -> bool {
+        self.used < self.limit / 2
+    }
+
+    /// The part of the limit that each peer may always use, in bytes.
+    pub(crate) fn share(&self) -> usize {
+        self.limit / self.peers
     }
 }
 

@@ -10,7 +10,7 @@ use crate::engine::point_to_point::PointToPoint;
 use crate::engine::point_to_point::operation::{
     Completion, OperationId, OperationState, ReceiveOperation, ReceivePhase,
 };
-use crate::engine::point_to_point::protocol::{CopyAssist, MatchedRts, OutgoingPacket};
+use crate::engine::point_to_point::protocol::{CopyAssist, MatchedRts};
 use crate::engine::point_to_point::wire::{Control, Rts};
 use platform::base::{Peer, Span};
 
@@ -55,7 +55,7 @@ impl<D: Device> PointToPoint<D> {
             SplitEnd::Failed => Control::Cts { sender, receiver, limit: limit as u64 },
         };
         let done = progress.is_done();
-        self.protocol.queue(from, OutgoingPacket::Control(reply));
+        self.protocol.queue_reply(from, reply);
         if done {
             self.protocol.end_receive(receiver);
         }
@@ -98,7 +98,7 @@ impl<D: Device> PointToPoint<D> {
             SplitEnd::Failed => false,
         };
         let done = Control::CopyAssistDone { sender, receiver, whole };
-        self.protocol.queue(to, OutgoingPacket::Control(done));
+        self.protocol.queue_reply(to, done);
         let rendezvous = self.protocol.rendezvous(to, sender);
         if whole && rendezvous.is_some_and(|(rendezvous, _)| rendezvous.finish().is_ok()) {
             self.protocol.rts_answered(to);

@@ -19,7 +19,7 @@
 //! | `protocol` | the state of all messages; `arrival`: what an arriving packet changes |
 //! | `outgoing` | packets that wait for space in the device |
 //! | `rendezvous` | the state machines of long messages; `direct_copy`: copies without packets |
-//! | `credit` | the limit of unexpected payload |
+//! | `credit` | the limit of unexpected payload of each peer; `hold`: of all unexpected messages |
 //! | `wire` | packet formats |
 //! | `operation` | sends and receives in progress |
 //! | `pending` | reports on what has not completed |
@@ -31,6 +31,7 @@ mod arrival;
 mod completion;
 mod credit;
 mod direct_copy;
+mod hold;
 mod linked_queue;
 mod match_table;
 pub mod matching;
@@ -86,6 +87,11 @@ impl<D: Device> PointToPoint<D> {
     /// and at most one packet.
     pub(crate) fn set_eager_max(&mut self, bytes: usize) {
         self.eager_max = bytes.clamp(self.caps.short_max, self.caps.packet_max);
+    }
+
+    /// Sets the number of bytes of unexpected messages beyond which peers hold messages back.
+    pub(crate) fn set_unexpected_max(&mut self, bytes: usize) {
+        self.protocol.unexpected.set_limit(bytes);
     }
 
     /// The longest message that is sent eagerly, in bytes.

@@ -1,12 +1,12 @@
 //! Packets that wait for space in the device.
 //!
-//! Each peer has a queue of first packets and replies, in order, and a queue of granted sends whose
-//! data packets follow. The outbox lists the peers with anything queued, each once.
+//! Each peer has a queue of replies, a queue of first packets, and a queue of granted sends whose data
+//! packets follow. The outbox lists the peers with anything that may leave, each once.
 
 use crate::device::{Busy, Device, Header, PacketSink as _};
 use crate::engine::point_to_point::PointToPoint;
 use crate::engine::point_to_point::operation::{Completion, OperationId, OperationState};
-use crate::engine::point_to_point::protocol::OutgoingPacket;
+use crate::engine::point_to_point::protocol::QueuedEnvelope;
 use crate::engine::point_to_point::wire::{Control, PacketKind, Rts};
 use platform::base::Peer;
 
@@ -23,15 +23,17 @@ impl<D: Device> PointToPoint<D> {
     }
 
     fn send_queued_to(&mut self, to: Peer) -> Result<(), Busy> {
-        while let Some(outgoing) = self.protocol.peers[to as usize].envelopes.pop_front() {
-            let sent = match outgoing {
-                OutgoingPacket::Control(control) => self.send_packet(to, &control.header(), &[]),
-                OutgoingPacket::FirstOf(id) => self.send_first_packet(to, id),
-            };
-            if sent.is_err() {
-                self.protocol.peers[to as usize].envelopes.push_front(outgoing);
-                return sent;
-            }
+        while let Some(reply) = self.protocol.peers[to as usize].replies.front() {
+            let header = reply.header();
+            self.send_packet(to, &header, &[])?;
+            self.protocol.peers[to as usize].replies.pop_front();
+            self.packets_sent += 1;
+        }
+        while let Some(&QueuedEnvelope::FirstOf(id)) =
+            self.protocol.peers[to as usize].envelopes.front()
+        {
+            self.send_first_packet(to, id)?;
+            self.protocol.peers[to as usize].envelopes.pop_front();
             self.packets_sent += 1;
         }
         while let Some(&id) = self.protocol.peers[to as usize].streams.front() {

@@ -24,13 +24,19 @@ impl ProbedMessage {
 impl<D: Device> PointToPoint<D> {
     /// The oldest unexpected message that matches, with its length in bytes (MPI 5.0 §3.8.1).
     pub(crate) fn probe(&mut self, pattern: MatchPattern) -> Option<(Envelope, u64)> {
-        let (envelope, message) = self.protocol.matching.peek_message(pattern)?;
+        let Some((envelope, message)) = self.protocol.matching.peek_message(pattern) else {
+            self.protocol.resume_all();
+            return None;
+        };
         Some((envelope, message.len()))
     }
 
     /// Takes the oldest unexpected message that matches out of matching (MPI 5.0 §3.8.2).
     pub(crate) fn probe_matched(&mut self, pattern: MatchPattern) -> Option<ProbedMessage> {
-        let (envelope, message) = self.protocol.matching.take_message(pattern)?;
+        let Some((envelope, message)) = self.protocol.take_message(pattern) else {
+            self.protocol.resume_all();
+            return None;
+        };
         Some(ProbedMessage { envelope, message })
     }
 

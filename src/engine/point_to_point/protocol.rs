@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use crate::engine::point_to_point::credit::Credit;
+use crate::engine::point_to_point::credit::{Credit, UnexpectedMemory};
 use crate::engine::point_to_point::matching::{MatchPattern, Matching};
 use crate::engine::point_to_point::operation::{
     CompletedStep, Completion, MemoryRange, Operation, OperationId, OperationOwner, OperationState,
@@ -36,14 +36,17 @@ pub(crate) struct MessageProtocol {
     pub(crate) faults: Vec<String>,
     /// Events that a call may wait for, so far.
     pub(crate) events: u64,
+    pub(crate) unexpected: UnexpectedMemory,
     free_buffers: Vec<Vec<u8>>,
 }
 
 #[derive(Default)]
 pub(crate) struct PeerQueues {
     pub(crate) credit: Credit,
-    /// Packets in the order in which they must leave.
-    pub(crate) envelopes: VecDeque<OutgoingPacket>,
+    /// Packets without an envelope. They leave first, in order.
+    pub(crate) replies: VecDeque<Control>,
+    /// First packets of sends, in the order in which they must leave.
+    pub(crate) envelopes: VecDeque<QueuedEnvelope>,
     /// Granted sends, whose data follows the envelopes.
     pub(crate) streams: VecDeque<OperationId>,
     /// Whether the peer is in the outbox.
@@ -51,15 +54,20 @@ pub(crate) struct PeerQueues {
     /// RTS packets to the peer without an answer: copies that the peer has to do before it can
     /// assist one of this rank.
     pub(crate) unanswered_rts: u32,
+    /// The memory of unexpected messages of the peer, in bytes.
+    pub(crate) kept: usize,
+    /// Whether this rank has asked the peer to hold its messages back (`hold`).
+    pub(crate) asked_to_hold: bool,
 }
 
-/// A packet that waits to leave.
-#[derive(Clone, Copy)]
-pub(crate) enum OutgoingPacket {
+/// An entry of the queue of first packets.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum QueuedEnvelope {
+    /// The peer has asked this rank to hold its messages back: no first packet leaves before this
+    /// entry is removed.
+    Hold,
     /// The first packet of a send.
     FirstOf(OperationId),
-    /// A reply.
-    Control(Control),
 }
 
 /// A receive with the RTS that matched it, not answered yet.
@@ -116,6 +124,7 @@ impl MessageProtocol {
             steps: VecDeque::new(),
             faults: Vec::new(),
             events: 0,
+            unexpected: UnexpectedMemory::new(size),
             free_buffers: Vec::new(),
         }
     }
@@ -129,9 +138,15 @@ impl MessageProtocol {
             && self.steps.is_empty())
     }
 
-    /// Queues a packet.
-    pub(crate) fn queue(&mut self, to: Peer, outgoing: OutgoingPacket) {
-        self.peers[to as usize].envelopes.push_back(outgoing);
+    /// Queues a packet without an envelope.
+    pub(crate) fn queue_reply(&mut self, to: Peer, reply: Control) {
+        self.peers[to as usize].replies.push_back(reply);
+        self.queue_peer(to);
+    }
+
+    /// Queues the first packet of a send.
+    pub(crate) fn queue_first(&mut self, to: Peer, send: OperationId) {
+        self.peers[to as usize].envelopes.push_back(QueuedEnvelope::FirstOf(send));
         self.queue_peer(to);
     }
 
@@ -156,7 +171,7 @@ impl MessageProtocol {
             return;
         }
         if let Some(bytes) = self.peers[from as usize].credit.consume(len) {
-            self.queue(from, OutgoingPacket::Control(Control::Credit { bytes }));
+            self.queue_reply(from, Control::Credit { bytes });
         }
     }
 
@@ -239,9 +254,8 @@ impl MessageProtocol {
         let Some(id) = self.matching.take_receive(envelope) else {
             let mut body = self.take_buffer(message.len);
             message.pack(0, &mut body);
-            self.events += 1;
             let message = UnexpectedMessage { from: self.me, body: MessageBody::Whole(body) };
-            return self.matching.push_message(envelope, message);
+            return self.keep(envelope, message);
         };
         if let OperationState::Receive(receive) = &mut self.operations[id].state {
             let buffer = &mut receive.buffer;

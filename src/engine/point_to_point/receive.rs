@@ -26,12 +26,13 @@ impl<D: Device> PointToPoint<D> {
     pub(crate) fn receive_range(
         &mut self, pattern: MatchPattern, buffer: MemoryRange, owner: OperationOwner,
     ) -> OperationId {
-        match self.protocol.matching.take_message(pattern) {
+        match self.protocol.take_message(pattern) {
             Some((envelope, message)) => {
                 self.receive_message(ProbedMessage { envelope, message }, buffer, owner)
             }
             None => {
-                if buffer.len > self.eager_max {
+                if buffer.len > self.eager_max || self.protocol.unexpected.is_limited() {
+                    self.protocol.resume_all();
                     self.note_long_start();
                 }
                 self.protocol.post(pattern, buffer, owner)

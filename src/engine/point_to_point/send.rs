@@ -17,7 +17,6 @@ use crate::engine::point_to_point::PointToPoint;
 use crate::engine::point_to_point::operation::{
     MemoryRange, Operation, OperationId, OperationOwner, OperationState, SendOperation,
 };
-use crate::engine::point_to_point::protocol::OutgoingPacket;
 use crate::engine::point_to_point::rendezvous::RendezvousSender;
 use crate::engine::point_to_point::wire::{Envelope, PacketKind};
 use platform::base::{Peer, Span};
@@ -152,7 +151,7 @@ impl<D: Device> PointToPoint<D> {
         let send = SendOperation { to, envelope, message, rendezvous, receiver: 0 };
         let id =
             self.protocol.operations.insert(Operation { owner, state: OperationState::Send(send) });
-        self.protocol.queue(to, OutgoingPacket::FirstOf(id));
+        self.protocol.queue_first(to, id);
         self.send_queued();
         id
     }

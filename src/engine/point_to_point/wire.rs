@@ -10,6 +10,8 @@
 //! Credit          bytes               -                     -
 //! CopyAssist      sender, receiver    ticket                -
 //! CopyAssistDone  sender, receiver    1: whole, 0: failed   -
+//! Hold            -                   -                     -
+//! Resume          -                   -                     -
 //! ```
 //!
 //! `sender` and `receiver` are operation keys at the sending and the receiving rank of the message.
@@ -38,6 +40,10 @@ pub(crate) enum PacketKind {
     CopyAssist = 7,
     /// The sender has copied the last part.
     CopyAssistDone = 8,
+    /// The receiver keeps too many unexpected messages: no further ones.
+    Hold = 9,
+    /// The end of [`PacketKind::Hold`].
+    Resume = 10,
 }
 
 /// The part of a message that matching compares (MPI 5.0 §3.2.3).
@@ -151,6 +157,10 @@ pub(crate) enum Control {
         /// Whether every byte has been copied.
         whole: bool,
     },
+    /// [`PacketKind::Hold`].
+    Hold,
+    /// [`PacketKind::Resume`].
+    Resume,
 }
 
 /// Two operation keys in one word.
@@ -174,6 +184,8 @@ impl Control {
             Self::CopyAssistDone { sender, receiver, whole } => {
                 (PacketKind::CopyAssistDone, [pair(sender, receiver), u64::from(whole)])
             }
+            Self::Hold => (PacketKind::Hold, [0; 2]),
+            Self::Resume => (PacketKind::Resume, [0; 2]),
         };
         Header { words, kind: kind as u8 }
     }
@@ -195,6 +207,8 @@ impl Control {
             kind if kind == PacketKind::CopyAssistDone as u8 => {
                 Self::CopyAssistDone { sender, receiver, whole: second != 0 }
             }
+            kind if kind == PacketKind::Hold as u8 => Self::Hold,
+            kind if kind == PacketKind::Resume as u8 => Self::Resume,
             _ => return None,
         })
     }
@@ -219,6 +233,8 @@ mod tests {
             Control::CopyAssist { sender: u32::MAX, receiver: 5, ticket: u64::MAX },
             Control::CopyAssistDone { sender: 4, receiver: 0, whole: true },
             Control::CopyAssistDone { sender: 4, receiver: 0, whole: false },
+            Control::Hold,
+            Control::Resume,
         ] {
             assert_eq!(Control::parse(&control.header()), Some(control));
         }
