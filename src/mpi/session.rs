@@ -104,13 +104,17 @@ impl ProcessSet {
         })
     }
 
-    /// The set of a name, in upper or lower case.
+    /// The set of a name. Names are URIs, whose scheme and host have no case (RFC 3986 §6.2.2.1).
+    pub(crate) fn find(name: &[u8]) -> Option<Self> {
+        Self::ALL.into_iter().find(|set| set.name().as_bytes().eq_ignore_ascii_case(name))
+    }
+
+    /// [`ProcessSet::find`] for a set that must exist.
     ///
     /// # Errors
     /// `Arg` if there is none.
     pub(crate) fn named(name: &[u8]) -> Result<Self> {
-        let found = Self::ALL.iter().find(|set| set.name().as_bytes().eq_ignore_ascii_case(name));
-        found.copied().ok_or_else(|| {
+        Self::find(name).ok_or_else(|| {
             let name = String::from_utf8_lossy(name);
             ErrorClass::Arg
                 .error(format!("{name:?} is not a process set: expected mpi://WORLD or mpi://SELF"))

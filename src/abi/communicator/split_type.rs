@@ -62,13 +62,10 @@ fn split_criterion(split_type: c_int, given: Option<&Info>) -> Result<SplitCrite
         let found = str::from_utf8(name).ok().and_then(Resource::named);
         found.map_or(SplitCriterion::Unrecognized, SplitCriterion::Resource)
     };
-    let set = |name: &[u8]| {
-        let found = ProcessSet::ALL.into_iter().find(|set| set.name().as_bytes() == name);
-        match found {
-            Some(ProcessSet::World) => SplitCriterion::World,
-            Some(ProcessSet::Own) => SplitCriterion::Alone,
-            None => SplitCriterion::Unrecognized,
-        }
+    let set = |name: &[u8]| match ProcessSet::find(name) {
+        Some(ProcessSet::World) => SplitCriterion::World,
+        Some(ProcessSet::Own) => SplitCriterion::Alone,
+        None => SplitCriterion::Unrecognized,
     };
     match split_type {
         MPI_UNDEFINED => Ok(SplitCriterion::Undefined),
