@@ -90,6 +90,25 @@ static void long_ones(void)
     MUST(MPI_Comm_free(&comm));
 }
 
+/* Names are bytes in any encoding: here Latin-1, which is not UTF-8, also cut at the limit. */
+static void in_any_encoding(void)
+{
+    static char name[2 * MPI_MAX_OBJECT_NAME];
+    MPI_Comm comm;
+    MPI_Datatype type;
+    MUST(MPI_Comm_dup(MPI_COMM_SELF, &comm));
+    MUST(MPI_Type_contiguous(2, MPI_CHAR, &type));
+    MUST(MPI_Comm_set_name(comm, "caf\xe9 \xff"));
+    expect_comm(comm, "caf\xe9 \xff");
+    MUST(MPI_Type_set_name(type, "\xe9t\xe9"));
+    expect_type(type, "\xe9t\xe9");
+    memset(name, '\xe9', MPI_MAX_OBJECT_NAME - 1);
+    MUST(MPI_Comm_set_name(comm, name));
+    expect_comm(comm, name);
+    MUST(MPI_Type_free(&type));
+    MUST(MPI_Comm_free(&comm));
+}
+
 static void wrong(void)
 {
     MPI_Comm comm, freed;
@@ -143,6 +162,8 @@ int main(int argc, char **argv)
     new_ones();
     section("long names");
     long_ones();
+    section("in any encoding");
+    in_any_encoding();
     section("what is wrong");
     wrong();
     section("comparison");

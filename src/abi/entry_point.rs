@@ -305,7 +305,10 @@ fn error_text(error: &MpiError) -> String {
 pub(crate) fn raise(name: &str, scope: impl Into<Scope>, code: c_int) -> c_int {
     let why = match ErrorClass::from_value(code) {
         Some(class) => class.text().to_owned(),
-        None => PROCESS.visit(|objects| objects.codes.text(code)).unwrap_or_default(),
+        None => {
+            let text = PROCESS.visit(|objects| objects.codes.text(code)).unwrap_or_default();
+            String::from_utf8_lossy(&text).into_owned()
+        }
     };
     handle_error(scope.into(), name, &MpiError::new(ErrorCode(code), why));
     MPI_SUCCESS
@@ -324,7 +327,7 @@ fn error_target(scope: Scope) -> ErrorTarget {
         if let Scope::Win(win) = scope
             && let Ok(window) = mpi.windows.get(number(win))
         {
-            let (handler, place) = (window.handler.clone(), at(window.title()));
+            let (handler, place) = (window.handler.clone(), at(&window.title()));
             return Ok(ErrorTarget { handler, object: number(win), place });
         }
         let session = match scope {
@@ -347,7 +350,7 @@ fn error_target(scope: Scope) -> ErrorTarget {
         };
         let object = of.filter(|comm| mpi.comms.get(*comm).is_ok()).unwrap_or(COMM_SELF);
         let comm = mpi.comms.get(object)?;
-        Ok(ErrorTarget { handler: comm.handler.clone(), object, place: at(comm.title()) })
+        Ok(ErrorTarget { handler: comm.handler.clone(), object, place: at(&comm.title()) })
     });
     found.unwrap_or_else(|_| ErrorTarget::initial())
 }

@@ -10,7 +10,7 @@ use super::entry_point::{PROCESS, Scope, early, finish, local, number, raise, vi
 use super::handles::{MPI_ERRHANDLER_NULL, MPI_FILE_NULL};
 use super::types::*;
 use crate::abi::arguments::pointer::{in_out, out};
-use crate::abi::arguments::text::{copy_text, put_text};
+use crate::abi::arguments::text::{put_text, string_at};
 use crate::abi::initialization::session::look_at;
 use crate::mpi::errhandler::ErrhandlerKind;
 use platform::base::{ErrorClass, Result};
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn PMPI_Add_error_code(errorclass: c_int, errorcode: *mut 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Add_error_string(errorcode: c_int, string: *const c_char) -> c_int {
     // SAFETY: the caller gives a string that ends with a zero.
-    let text = unsafe { copy_text((string, "string"), MPI_MAX_ERROR_STRING) };
+    let text = unsafe { string_at((string, "string"), MPI_MAX_ERROR_STRING) };
     visit("MPI_Add_error_string", Scope::None, |objects| objects.codes.set_text(errorcode, &text?))
 }
 
@@ -128,11 +128,11 @@ pub unsafe extern "C" fn PMPI_Error_string(
 ) -> c_int {
     visit("MPI_Error_string", Scope::None, |objects| {
         let text = match tool_error_name(errorcode) {
-            Some(name) => format!("{name}: error of the tool interface"),
+            Some(name) => format!("{name}: error of the tool interface").into(),
             None => objects.codes.text(errorcode)?,
         };
         // SAFETY: the caller's promise of the results; `string` has that room (§9.4).
-        unsafe { put_text(&text, (string, "string", MPI_MAX_ERROR_STRING), resultlen) }
+        unsafe { put_text(text, (string, "string", MPI_MAX_ERROR_STRING), resultlen) }
     })
 }
 
@@ -205,7 +205,7 @@ pub unsafe extern "C" fn PMPI_Remove_error_code(errorcode: c_int) -> c_int {
 /// Removes the text of an error class or code that the application added.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Remove_error_string(errorcode: c_int) -> c_int {
-    visit("MPI_Remove_error_string", Scope::None, |objects| objects.codes.set_text(errorcode, ""))
+    visit("MPI_Remove_error_string", Scope::None, |objects| objects.codes.set_text(errorcode, b""))
 }
 
 /// Calls the error handler of a session.

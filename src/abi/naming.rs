@@ -8,7 +8,7 @@ use super::constants::MPI_MAX_OBJECT_NAME;
 use super::entry_point::{Scope, early, local, number};
 use super::handles::{MPI_COMM_NULL, MPI_DATATYPE_NULL, MPI_WIN_NULL};
 use super::types::*;
-use crate::abi::arguments::text::{copy_text, put_text};
+use crate::abi::arguments::text::{put_text, string_at};
 
 /// The name of a communicator.
 #[unsafe(no_mangle)]
@@ -17,7 +17,7 @@ pub unsafe extern "C" fn PMPI_Comm_get_name(
 ) -> c_int {
     local("MPI_Comm_get_name", comm, |mpi| {
         let name = match comm {
-            MPI_COMM_NULL => "MPI_COMM_NULL",
+            MPI_COMM_NULL => b"MPI_COMM_NULL".as_slice(),
             _ => &mpi.comms.get(number(comm))?.name,
         };
         // SAFETY: the caller's promise of the results; the array has that length (§7.8).
@@ -29,7 +29,7 @@ pub unsafe extern "C" fn PMPI_Comm_get_name(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_set_name(comm: MPI_Comm, comm_name: *const c_char) -> c_int {
     // SAFETY: the caller gives a string that ends with a zero, or null.
-    let name = unsafe { copy_text((comm_name, "comm_name"), MPI_MAX_OBJECT_NAME) };
+    let name = unsafe { string_at((comm_name, "comm_name"), MPI_MAX_OBJECT_NAME) };
     local("MPI_Comm_set_name", comm, |mpi| {
         mpi.comms.get_mut(number(comm))?.name = name?;
         Ok(())
@@ -43,7 +43,7 @@ pub unsafe extern "C" fn PMPI_Type_get_name(
 ) -> c_int {
     early("MPI_Type_get_name", Scope::None, |objects| {
         let name = if datatype == MPI_DATATYPE_NULL {
-            "MPI_DATATYPE_NULL"
+            b"MPI_DATATYPE_NULL".as_slice()
         } else {
             &objects.datatypes.get(number(datatype))?.name
         };
@@ -58,7 +58,7 @@ pub unsafe extern "C" fn PMPI_Type_set_name(
     datatype: MPI_Datatype, type_name: *const c_char,
 ) -> c_int {
     // SAFETY: the caller gives a string that ends with a zero, or null.
-    let name = unsafe { copy_text((type_name, "type_name"), MPI_MAX_OBJECT_NAME) };
+    let name = unsafe { string_at((type_name, "type_name"), MPI_MAX_OBJECT_NAME) };
     early("MPI_Type_set_name", Scope::None, |objects| {
         objects.datatypes.get_mut(number(datatype))?.name = name?;
         Ok(())
@@ -72,7 +72,7 @@ pub unsafe extern "C" fn PMPI_Win_get_name(
 ) -> c_int {
     local("MPI_Win_get_name", win, |mpi| {
         let name = match win {
-            MPI_WIN_NULL => "MPI_WIN_NULL",
+            MPI_WIN_NULL => b"MPI_WIN_NULL".as_slice(),
             _ => &mpi.windows.get(number(win))?.name,
         };
         // SAFETY: the caller's promise of the results; the array has that length (§7.8).
@@ -84,7 +84,7 @@ pub unsafe extern "C" fn PMPI_Win_get_name(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_set_name(win: MPI_Win, win_name: *const c_char) -> c_int {
     // SAFETY: the caller gives a string that ends with a zero, or null.
-    let name = unsafe { copy_text((win_name, "win_name"), MPI_MAX_OBJECT_NAME) };
+    let name = unsafe { string_at((win_name, "win_name"), MPI_MAX_OBJECT_NAME) };
     local("MPI_Win_set_name", win, |mpi| {
         mpi.windows.get_mut(number(win))?.name = name?;
         Ok(())

@@ -1,6 +1,7 @@
 //! Description of a blocked call in the standard's terms: the awaited ranks, tags and
 //! communicators. Evaluated only after a long wait.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::Mpi;
@@ -242,8 +243,8 @@ impl<D: Device> Mpi<D> {
 }
 
 /// The name of a communicator that may have been freed.
-fn title(comm: Option<&Comm>) -> &str {
-    comm.map_or("a freed communicator", Comm::title)
+fn title(comm: Option<&Comm>) -> Cow<'_, str> {
+    comm.map_or("a freed communicator".into(), Comm::title)
 }
 
 /// Prefix for a rank of an intercommunicator's remote group.

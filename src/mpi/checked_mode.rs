@@ -340,7 +340,7 @@ impl<D: Device> Mpi<D> {
         let all = vec![0; RECORD_BYTES * shape.ranks as usize];
         let buffers = vec![Memory::owned(record.emit()), Memory::owned(all)];
         let exchange = RunPlan::moving(allgather::bruck::schedule(shape, rank, args), buffers);
-        let (title, member) = (comm.title().to_owned(), member_names(comm));
+        let (title, member) = (comm.title().into_owned(), member_names(comm));
         let check = move |buffers: &[Memory]| {
             let mut bytes = vec![0; buffers[1].len()];
             buffers[1].pack(0, &mut bytes);

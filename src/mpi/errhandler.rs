@@ -174,14 +174,14 @@ impl Errhandlers {
 /// Classes and codes share one range above [`LAST_CODE`]; a class is a code of itself.
 #[derive(Debug, Default)]
 pub(crate) struct ErrorCodes {
-    /// Class and text of each added code.
-    added: BTreeMap<i32, (i32, String)>,
+    /// Class of each added code, and its text in any encoding.
+    added: BTreeMap<i32, (i32, Vec<u8>)>,
 }
 
 impl ErrorCodes {
     pub(crate) fn add_class(&mut self) -> i32 {
         let class = self.last() + 1;
-        self.added.insert(class, (class, String::new()));
+        self.added.insert(class, (class, Vec::new()));
         class
     }
 
@@ -194,7 +194,7 @@ impl ErrorCodes {
             return Err(ErrorClass::Arg.error(format!("{class} is not an error class")));
         }
         let code = self.last() + 1;
-        self.added.insert(code, (class, String::new()));
+        self.added.insert(code, (class, Vec::new()));
         Ok(code)
     }
 
@@ -202,7 +202,7 @@ impl ErrorCodes {
     ///
     /// # Errors
     /// `Arg` if the application has not added the code.
-    pub(crate) fn set_text(&mut self, code: i32, text: &str) -> Result {
+    pub(crate) fn set_text(&mut self, code: i32, text: &[u8]) -> Result {
         let entry = self.added.get_mut(&code).ok_or_else(|| not_added(code))?;
         text.clone_into(&mut entry.1);
         Ok(())
@@ -244,9 +244,9 @@ impl ErrorCodes {
     ///
     /// # Errors
     /// `Arg` if there is no such code.
-    pub fn text(&self, code: i32) -> Result<String> {
+    pub fn text(&self, code: i32) -> Result<Vec<u8>> {
         if let Some(class) = ErrorClass::from_value(code) {
-            return Ok(format!("{}: {}", class.name(), class.text()));
+            return Ok(format!("{}: {}", class.name(), class.text()).into());
         }
         self.added.get(&code).map(|(_, text)| text.clone()).ok_or_else(|| unknown(code))
     }
@@ -306,13 +306,13 @@ mod tests {
         let class = codes.add_class();
         let code = codes.add_code(class).unwrap();
         assert_eq!((class, code, codes.last()), (LAST_CODE + 1, LAST_CODE + 2, code));
-        codes.set_text(code, "gone").unwrap();
+        codes.set_text(code, b"gone").unwrap();
         assert_eq!((codes.class(code), codes.text(code)), (Ok(class), Ok("gone".into())));
         assert!(codes.remove(class, true).is_err(), "it has a code");
         assert!(codes.remove(code, false).is_err(), "it has a text");
-        codes.set_text(code, "").unwrap();
+        codes.set_text(code, b"").unwrap();
         codes.remove(code, false).unwrap();
         codes.remove(class, true).unwrap();
-        assert!(codes.class(code).is_err() && codes.set_text(1, "no").is_err());
+        assert!(codes.class(code).is_err() && codes.set_text(1, b"no").is_err());
     }
 }

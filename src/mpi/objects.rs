@@ -73,7 +73,8 @@ pub(crate) struct DatatypeObject {
     /// Whether it is valid in communication (§5.1.9).
     pub(crate) committed: bool,
     pub(crate) attributes: Attributes,
-    pub(crate) name: String,
+    /// In any encoding.
+    pub(crate) name: Vec<u8>,
     /// The uses of the handle by reductions in progress; empty before the first.
     uses: OnceLock<HandleUse>,
     /// Whether the application has freed the handle.
@@ -86,7 +87,7 @@ pub(crate) struct DatatypeObject {
 pub(crate) struct HandleUse(Arc<()>);
 
 impl DatatypeObject {
-    fn new(datatype: Datatype, committed: bool, name: String) -> Self {
+    fn new(datatype: Datatype, committed: bool, name: Vec<u8>) -> Self {
         let (attributes, uses) = (Attributes::default(), OnceLock::new());
         Self { datatype, committed, attributes, name, uses, freed: false }
     }
@@ -110,7 +111,7 @@ pub struct Datatypes {
 impl Default for Datatypes {
     fn default() -> Self {
         let predefined = ByHandle::new(|entry| {
-            DatatypeObject::new(Datatype::predefined(entry), true, entry.name.to_owned())
+            DatatypeObject::new(Datatype::predefined(entry), true, entry.name.into())
         });
         let table = HandleTable::new(HandleKind::Datatype);
         Self { predefined, unnamed: HashMap::new(), table, freed_in_use: Vec::new() }
@@ -123,7 +124,7 @@ impl Datatypes {
     /// # Errors
     /// `NoMem` without a free handle.
     pub(crate) fn insert(&mut self, datatype: Datatype, committed: bool) -> Result<Handle> {
-        self.table.insert(DatatypeObject::new(datatype, committed, String::new()))
+        self.table.insert(DatatypeObject::new(datatype, committed, Vec::new()))
     }
 
     /// The handle of an unnamed predefined datatype; the same handle for each request (§19.1.5,

@@ -4,6 +4,7 @@
 //! A window has a private communicator, a duplicate of the one passed at its creation. The
 //! application never gets its handle.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::Mpi;
@@ -77,7 +78,7 @@ pub(crate) struct Window {
     hints: Info,
     pub(crate) handler: Handler,
     pub(crate) attributes: Attributes,
-    pub(crate) name: String,
+    pub(crate) name: Vec<u8>,
 }
 
 /// A hint of windows (§12.2.1): key, default value, and the check of values.
@@ -127,15 +128,15 @@ impl Window {
             hints,
             handler: Handler::Fatal,
             attributes: Attributes::default(),
-            name: String::new(),
+            name: Vec::new(),
         })
     }
 
     /// The name for messages.
-    pub(crate) fn title(&self) -> &str {
+    pub(crate) fn title(&self) -> Cow<'_, str> {
         match &*self.name {
-            "" => "an unnamed window",
-            name => name,
+            b"" => "an unnamed window".into(),
+            name => String::from_utf8_lossy(name),
         }
     }
 

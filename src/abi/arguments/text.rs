@@ -17,7 +17,8 @@ pub unsafe fn store_text(text: &str, target: *mut c_char, capacity: c_int) -> c_
     unsafe { store_bytes(text.as_bytes(), target, capacity) }
 }
 
-/// Stores a text in an array with this name and capacity, and its length in `resultlen`.
+/// Stores a text in any encoding in an array with this name and capacity, and its length in
+/// `resultlen`.
 ///
 /// # Errors
 /// `Arg` for a null pointer.
@@ -26,12 +27,13 @@ pub unsafe fn store_text(text: &str, target: *mut c_char, capacity: c_int) -> c_
 /// The array is null or may be written for its capacity, and `resultlen` is null or may be
 /// written.
 pub unsafe fn put_text(
-    text: &str, (target, name, capacity): (*mut c_char, &str, c_int), resultlen: *mut c_int,
+    text: impl AsRef<[u8]>, (target, name, capacity): (*mut c_char, &str, c_int),
+    resultlen: *mut c_int,
 ) -> Result {
     // SAFETY: the caller's promise.
     unsafe {
         let (target, resultlen) = (out(target, name)?, out(resultlen, "resultlen")?);
-        resultlen.put(store_text(text, target.as_ptr(), capacity));
+        resultlen.put(store_bytes(text.as_ref(), target.as_ptr(), capacity));
     }
     Ok(())
 }

@@ -20,6 +20,7 @@ pub mod intercomm_create;
 pub(crate) mod segment;
 pub(crate) mod split_type;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::attribute::Attributes;
@@ -113,7 +114,7 @@ pub struct Comm {
     pub rank: u32,
     pub(crate) handler: Handler,
     pub(crate) attributes: Attributes,
-    pub(crate) name: String,
+    pub(crate) name: Vec<u8>,
     /// Number of collective calls until now.
     pub(crate) calls: u32,
     /// Number of persistent collective operations created until now.
@@ -151,7 +152,7 @@ impl Comm {
             rank,
             handler,
             attributes: Attributes::default(),
-            name: String::new(),
+            name: Vec::new(),
             calls: 0,
             inits: 0,
             bsend_buffer: BsendBuffer::default(),
@@ -173,11 +174,11 @@ impl Comm {
     }
 
     /// The name for messages.
-    pub(crate) fn title(&self) -> &str {
+    pub(crate) fn title(&self) -> Cow<'_, str> {
         match (&*self.name, self.is_inter()) {
-            ("", false) => "an unnamed communicator",
-            ("", true) => "an unnamed intercommunicator",
-            (name, _) => name,
+            (b"", false) => "an unnamed communicator".into(),
+            (b"", true) => "an unnamed intercommunicator".into(),
+            (name, _) => String::from_utf8_lossy(name),
         }
     }
 
@@ -293,7 +294,7 @@ impl Comms {
         &mut self, number: u32, group: Group, name: &str, handler: &Handler,
     ) -> Result<Handle> {
         let mut comm = Comm::new(Context::new(0, number), Arc::new(group), handler.clone())?;
-        name.clone_into(&mut comm.name);
+        comm.name = name.into();
         self.insert(comm)
     }
 
