@@ -11,7 +11,7 @@
 //! replies to send. Ranks are known by number only; the launcher manages processes. All ranks of a
 //! job are on one host here, so `NODE` groups are the whole job.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::mapping::single_host_mapping;
 use super::wire::{Malformed, PmiLine, PmiRequest, PmiRequests};
@@ -20,6 +20,16 @@ use super::wire::{Malformed, PmiLine, PmiRequest, PmiRequests};
 ///
 /// The limits of Hydra and Slurm, so that programs tried there fit here.
 const MAXES: [u32; 3] = [256, 64, 1024];
+
+/// What the server keeps for one rank, in bytes: keys with values, published names, the groups of
+/// barriers that it opened.
+const KEPT_MAX_BYTES: usize = 1 << 20;
+
+/// Bytes that an entry takes besides its texts, about.
+const ENTRY_BYTES: usize = 64;
+
+/// Refused requests of one rank that are reported.
+const REPORTED_REFUSALS: u32 = 8;
 
 /// Result of a call to the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,24 +97,68 @@ struct ServerRank {
     requests: PmiRequests,
     /// Will reach no further barrier.
     has_ended: bool,
+    /// Of at most [`KEPT_MAX_BYTES`].
+    kept_bytes: usize,
+    refusals: u32,
 }
 
 /// The ranks that wait at one barrier.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct PmiBarrier {
-    members: BTreeSet<u32>,
-    arrived: BTreeSet<u32>,
+    members: BarrierMembers,
+    arrived: HashSet<u32>,
+    /// A member that has ended.
+    gone: Option<u32>,
+    /// The rank that came first, and what this barrier takes of its bytes.
+    opener: (u32, usize),
     tag: String,
 }
+
+/// The ranks of a group.
+#[derive(Debug)]
+enum BarrierMembers {
+    /// All ranks of a job of this size.
+    All(u32),
+    List(BTreeSet<u32>),
+}
+
+impl BarrierMembers {
+    fn contain(&self, rank: u32) -> bool {
+        match self {
+            Self::All(size) => rank < *size,
+            Self::List(ranks) => ranks.contains(&rank),
+        }
+    }
+
+    fn count(&self) -> usize {
+        match self {
+            Self::All(size) => *size as usize,
+            Self::List(ranks) => ranks.len(),
+        }
+    }
+
+    fn ranks(&self) -> Vec<u32> {
+        match self {
+            Self::All(size) => (0..*size).collect(),
+            Self::List(ranks) => ranks.iter().copied().collect(),
+        }
+    }
+}
+
+/// Texts by name, each with the rank that it is kept for.
+type KeptTexts = HashMap<String, (String, u32)>;
 
 /// The server of one job.
 #[derive(Debug)]
 pub struct Server {
     space: String,
     ranks: Vec<ServerRank>,
-    values: HashMap<String, String>,
-    services: HashMap<String, String>,
+    values: KeptTexts,
+    /// Ports by the names of services.
+    services: KeptTexts,
     barriers: HashMap<String, PmiBarrier>,
+    /// The first rank that ended without joining.
+    missed: Option<u32>,
 }
 
 impl Server {
@@ -117,14 +171,18 @@ impl Server {
             app: *app,
             requests: PmiRequests::default(),
             has_ended: false,
+            kept_bytes: 0,
+            refusals: 0,
         };
         let mapping = single_host_mapping(apps.len() as u32);
         Self {
             space: name.to_owned(),
             ranks: apps.iter().map(rank).collect(),
-            values: HashMap::from([("PMI_process_mapping".to_owned(), mapping)]),
+            // No rank can replace this value.
+            values: HashMap::from([("PMI_process_mapping".to_owned(), (mapping, 0))]),
             services: HashMap::new(),
             barriers: HashMap::new(),
+            missed: None,
         }
     }
 
@@ -158,19 +216,20 @@ impl Server {
     /// joined.
     pub fn rank_ended(&mut self, rank: u32) -> Vec<ServerEvent> {
         self.ranks[rank as usize].has_ended = true;
-        if self.join_state(rank) == JoinState::NotJoined
-            && let Some(joined) =
+        if self.join_state(rank) == JoinState::NotJoined {
+            self.missed.get_or_insert(rank);
+            if let Some(joined) =
                 self.first(|other| other.join_state == JoinState::Joined && !other.any)
-        {
-            return vec![ServerEvent::Stuck { ended: rank, waiting: joined }];
+            {
+                return vec![ServerEvent::Stuck { ended: rank, waiting: joined }];
+            }
         }
-        let waits = |barrier: &&PmiBarrier| barrier.members.contains(&rank);
-        let stuck = self.barriers.values().find(waits);
-        let waiting = stuck.and_then(|barrier| barrier.arrived.iter().find(|one| **one != rank));
-        waiting
-            .map(|waiting| ServerEvent::Stuck { ended: rank, waiting: *waiting })
-            .into_iter()
-            .collect()
+        let mut waiting = None;
+        for barrier in self.barriers.values_mut().filter(|barrier| barrier.members.contain(rank)) {
+            barrier.gone.get_or_insert(rank);
+            waiting = waiting.or(barrier.arrived.iter().copied().filter(|one| *one != rank).min());
+        }
+        waiting.map(|waiting| ServerEvent::Stuck { ended: rank, waiting }).into_iter().collect()
     }
 
     fn serve(&mut self, rank: u32, request: PmiRequest, events: &mut Vec<ServerEvent>) {
@@ -183,20 +242,21 @@ impl Server {
             // Minus one: no limit is known (Hydra's answer too).
             PmiRequest::UniverseSize => success("universe_size").number("size", -1),
             PmiRequest::SpaceName => success("my_kvsname").text("kvsname", &self.space),
-            PmiRequest::Put { key, value } => self.put(key, value),
+            PmiRequest::Put { key, value } => self.put(rank, key, value),
             PmiRequest::Get { key } => {
                 found("get_result", "value", self.values.get(&key), "no such key")
             }
             PmiRequest::Publish { service, port } => {
-                self.services.insert(service, port);
-                success("publish_result")
+                self.store("publish_result", |server| &mut server.services, rank, service, port)
             }
             PmiRequest::Lookup { service } => {
-                let port = self.services.get(&service);
-                found("lookup_result", "port", port, "no such service")
+                found("lookup_result", "port", self.services.get(&service), "no such service")
             }
             PmiRequest::Unpublish { service } => match self.services.remove(&service) {
-                Some(_) => success("unpublish_result"),
+                Some((port, owner)) => {
+                    self.release(owner, entry_bytes(&service, &port));
+                    success("unpublish_result")
+                }
                 None => failure("unpublish_result", "no such service"),
             },
             PmiRequest::Finalize => {
@@ -210,7 +270,7 @@ impl Server {
             }
             PmiRequest::Spawn => {
                 let why = "this launcher cannot start more processes (MPI_Comm_spawn)";
-                events.push(ServerEvent::Unsupported { rank, why: why.to_owned() });
+                events.extend(self.refusal(rank, why));
                 failure("spawn_result", why)
             }
             PmiRequest::Barrier { group } => return self.enter(rank, group.as_deref(), events),
@@ -228,9 +288,7 @@ impl Server {
         self.ranks[rank as usize].join_state = JoinState::Joined;
         self.ranks[rank as usize].any = any;
         events.push(ServerEvent::Joined(rank));
-        let silent =
-            |other: &ServerRank| other.has_ended && other.join_state == JoinState::NotJoined;
-        if !any && let Some(gone) = self.first(silent) {
+        if !any && let Some(gone) = self.missed {
             events.push(ServerEvent::Stuck { ended: gone, waiting: rank });
         }
         let line = answer(success("response_to_init"));
@@ -249,54 +307,127 @@ impl Server {
         self.ranks.iter().position(is_so).map(|rank| rank as u32)
     }
 
-    fn put(&mut self, key: String, value: String) -> PmiLine {
+    /// The event for a refused request, unless `rank` has had many.
+    fn refusal(&mut self, rank: u32, why: &str) -> Option<ServerEvent> {
+        let refusals = &mut self.ranks[rank as usize].refusals;
+        *refusals = refusals.saturating_add(1);
+        let end = match *refusals {
+            ..REPORTED_REFUSALS => "",
+            REPORTED_REFUSALS => "; its further refused requests are not reported",
+            _ => return None,
+        };
+        Some(ServerEvent::Unsupported { rank, why: format!("{why}{end}") })
+    }
+
+    /// Counts `bytes` more for `rank`; whether it may have them.
+    fn keep(&mut self, rank: u32, bytes: usize) -> bool {
+        let kept_bytes = &mut self.ranks[rank as usize].kept_bytes;
+        let is_allowed = *kept_bytes + bytes <= KEPT_MAX_BYTES;
+        *kept_bytes += if is_allowed { bytes } else { 0 };
+        is_allowed
+    }
+
+    fn release(&mut self, rank: u32, bytes: usize) {
+        let kept_bytes = &mut self.ranks[rank as usize].kept_bytes;
+        *kept_bytes = kept_bytes.saturating_sub(bytes);
+    }
+
+    /// Keeps a text for `rank`, in place of the one of this name; the reply is `name`.
+    fn store(
+        &mut self, name: &str, texts: fn(&mut Self) -> &mut KeptTexts, rank: u32, key: String,
+        text: String,
+    ) -> PmiLine {
+        let bytes = entry_bytes(&key, &text);
+        if !self.keep(rank, bytes) {
+            return failure(name, &too_much());
+        }
+        let old = texts(self).get(&key).map(|(old, owner)| (*owner, entry_bytes(&key, old)));
+        if let Some((owner, old_bytes)) = old {
+            self.release(owner, old_bytes);
+        }
+        texts(self).insert(key, (text, rank));
+        success(name)
+    }
+
+    fn put(&mut self, rank: u32, key: String, value: String) -> PmiLine {
         if key.len() > MAXES[1] as usize || value.len() > MAXES[2] as usize {
             return failure("put_result", "the key or the value is too long");
         }
         if key.starts_with("PMI_") {
             return failure("put_result", "keys that start with PMI_ are reserved");
         }
-        self.values.insert(key, value);
-        success("put_result")
+        self.store("put_result", |server| &mut server.values, rank, key, value)
     }
 
     fn enter(&mut self, rank: u32, group: Option<&str>, events: &mut Vec<ServerEvent>) {
         let group = group.unwrap_or("WORLD:0");
-        let Some((members, tag)) = self.members(group).filter(|found| found.0.contains(&rank))
-        else {
-            events.push(reply(rank, failure("barrier_out", "no such group of ranks")));
-            return;
-        };
-        let barrier = self.barriers.entry(group.to_owned()).or_insert_with(|| PmiBarrier {
-            members,
-            arrived: BTreeSet::new(),
-            tag: tag.to_owned(),
-        });
+        if !self.barriers.contains_key(group) {
+            match self.opened(rank, group) {
+                Ok(barrier) => self.barriers.insert(group.to_owned(), barrier),
+                Err(why) => return events.push(reply(rank, failure("barrier_out", &why))),
+            };
+        }
+        let Some(barrier) = self.barriers.get_mut(group) else { return };
+        if !barrier.members.contain(rank) {
+            return events.push(reply(rank, failure("barrier_out", NO_GROUP)));
+        }
         barrier.arrived.insert(rank);
-        if let Some(gone) = barrier.members.iter().find(|one| self.ranks[**one as usize].has_ended)
-        {
-            events.push(ServerEvent::Stuck { ended: *gone, waiting: rank });
+        if let Some(gone) = barrier.gone {
+            events.push(ServerEvent::Stuck { ended: gone, waiting: rank });
         }
-        if barrier.arrived == barrier.members {
-            let line = success("barrier_out").text("tag", &barrier.tag);
-            events.extend(barrier.members.iter().map(|member| reply(*member, line.clone())));
-            self.barriers.remove(group);
+        if barrier.arrived.len() < barrier.members.count() {
+            return;
         }
+        let Some(barrier) = self.barriers.remove(group) else { return };
+        self.release(barrier.opener.0, barrier.opener.1);
+        let line = success("barrier_out").text("tag", &barrier.tag);
+        let members = barrier.members.ranks();
+        events.extend(members.into_iter().map(|member| reply(member, line.clone())));
+    }
+
+    /// A barrier of `group` that `rank` is the first to reach.
+    fn opened(&mut self, rank: u32, group: &str) -> Result<PmiBarrier, String> {
+        let found = self.members(group).filter(|(members, _)| members.contain(rank));
+        let (members, tag) = found.ok_or(NO_GROUP)?;
+        let listed = if let BarrierMembers::List(ranks) = &members { ranks.len() } else { 0 };
+        let bytes = entry_bytes(group, tag) + listed * size_of::<u32>();
+        if !self.keep(rank, bytes) {
+            return Err(too_much());
+        }
+        let gone = match &members {
+            BarrierMembers::All(_) => self.first(|rank| rank.has_ended),
+            BarrierMembers::List(ranks) => {
+                ranks.iter().copied().find(|one| self.ranks[*one as usize].has_ended)
+            }
+        };
+        let (arrived, opener) = (HashSet::new(), (rank, bytes));
+        Ok(PmiBarrier { members, arrived, gone, opener, tag: tag.to_owned() })
     }
 
     /// The ranks of a group's name, and its tag.
-    fn members<'a>(&self, group: &'a str) -> Option<(BTreeSet<u32>, &'a str)> {
+    fn members<'a>(&self, group: &'a str) -> Option<(BarrierMembers, &'a str)> {
         let (name, tag) = group.split_once(':').unwrap_or((group, "0"));
         let size = self.ranks.len() as u32;
         let members = match name {
-            "WORLD" | "NODE" => (0..size).collect(),
+            "WORLD" | "NODE" => BarrierMembers::All(size),
             list => {
                 let member = |text: &str| text.parse().ok().filter(|member| *member < size);
-                list.split(',').map(member).collect::<Option<BTreeSet<u32>>>()?
+                let ranks = list.split(',').map(member).collect::<Option<_>>()?;
+                BarrierMembers::List(ranks)
             }
         };
         Some((members, tag))
     }
+}
+
+const NO_GROUP: &str = "no such group of ranks";
+
+fn entry_bytes(key: &str, value: &str) -> usize {
+    key.len() + value.len() + ENTRY_BYTES
+}
+
+fn too_much() -> String {
+    format!("the launcher keeps at most {KEPT_MAX_BYTES} bytes for a rank")
 }
 
 fn reply(rank: u32, line: PmiLine) -> ServerEvent {
@@ -317,9 +448,9 @@ fn failure(name: &str, why: &str) -> PmiLine {
     PmiLine::new(name).number("rc", 1).text("msg", &why.replace(' ', "_"))
 }
 
-fn found(name: &str, key: &str, value: Option<&String>, missing: &str) -> PmiLine {
+fn found(name: &str, key: &str, value: Option<&(String, u32)>, missing: &str) -> PmiLine {
     match value {
-        Some(value) => success(name).text(key, value),
+        Some((value, _)) => success(name).text(key, value),
         None => failure(name, missing),
     }
 }
@@ -482,6 +613,54 @@ mod tests {
         assert!(refused.starts_with("cmd=spawn_result rc=1"));
         let events = server.receive(0, b"\x00\n");
         assert!(matches!(events[..], [ServerEvent::Broken { rank: 0, .. }]));
+    }
+
+    #[test]
+    fn what_is_kept_for_a_rank_is_bounded() {
+        let mut server = Server::new("job", &[0, 0]);
+        let floods: [&dyn Fn(u32) -> String; 3] = [
+            &|round| format!("cmd=put key=k{round} value={}", "v".repeat(1000)),
+            &|round| format!("cmd=publish_name service=s{round} port={}", "p".repeat(1000)),
+            &|round| format!("cmd=barrier_in group=WORLD:t{round}"),
+        ];
+        for flood in floods {
+            let refused = (0..30_000).position(|round| {
+                let events = server.receive(0, format!("{}\n", flood(round)).as_bytes());
+                events
+                    .iter()
+                    .map(text)
+                    .any(|(_, line)| line.contains("rc=1 msg=the_launcher_keeps"))
+            });
+            assert!(refused.is_some());
+            // Other ranks are not affected, and what the rank has is still there.
+            assert!(answer(&mut server, 1, "cmd=put key=x value=y").contains("rc=0"));
+            assert!(answer(&mut server, 1, "cmd=get key=k0").contains("rc=0"));
+        }
+        let requests = b"mcmd=spawn\nnprocs=1\nexecname=x\nendcmd\n".repeat(1000);
+        let events = server.receive(0, &requests);
+        let is_report = |event: &&ServerEvent| matches!(event, ServerEvent::Unsupported { .. });
+        let reports = events.iter().filter(is_report).count();
+        assert_eq!((reports, events.len() - reports), (REPORTED_REFUSALS as usize, 1000));
+    }
+
+    #[test]
+    fn what_is_replaced_or_released_does_not_count() {
+        let mut server = Server::new("job", &[0, 0]);
+        for round in 0..2000 {
+            let value = "v".repeat(1000 - round % 2);
+            for line in [
+                format!("cmd=put key=a value={value}"),
+                format!("cmd=publish_name service=a port={value}"),
+                format!("cmd=publish_name service=b port={value}"),
+                "cmd=unpublish_name service=b".to_owned(),
+            ] {
+                assert!(answer(&mut server, 0, &line).contains("rc=0"), "{round}: {line}");
+            }
+            let line = format!("cmd=barrier_in group=0,1:{value}\n");
+            assert_eq!(server.receive(0, line.as_bytes()), []);
+            assert_eq!(server.receive(1, line.as_bytes()).len(), 2);
+        }
+        assert!(server.barriers.is_empty());
     }
 
     proptest! {
