@@ -135,15 +135,13 @@ fn devices() -> Vec<Fact> {
     let segment = shm::create().map_err(|error| error.to_string());
     let segment = segment.and_then(|file| shm::map(file, 1 << 16).map_err(|error| error.why));
     let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
+    let scope = scope.as_deref().unwrap_or("0").trim();
     vec![
         match segment {
             Ok(_) => yes("device.shm", "shm: memory files"),
             Err(why) => no("device.shm", "shm: memory files", why),
         },
-        match unreadable(cma::is_allowed(), scope.as_deref().unwrap_or("0").trim()) {
-            None => yes("device.shm.cma", "shm: direct reads"),
-            Some(why) => no("device.shm.cma", "shm: direct reads", why),
-        },
+        direct_reads(cma::is_allowed(), scope),
         if membarrier::register() {
             yes("device.shm.membarrier", "shm: one-sided fences")
         } else {
@@ -153,19 +151,23 @@ fn devices() -> Vec<Fact> {
     ]
 }
 
-/// Why ranks cannot read each other's memory. `own`: whether a process may read its own memory;
-/// `scope`: the scope of the Yama module, up to 1 a process can permit others.
-fn unreadable(own: bool, scope: &str) -> Option<String> {
-    if !own {
-        return Some(
-            "process_vm_readv(2) is forbidden; long messages are copied through a ring".into(),
-        );
+/// Whether ranks can read each other's memory. `own`: whether a process may read its own memory;
+/// `scope`: the scope of the Yama module. At 1 a process can permit others: a rank permits the
+/// descendants of its parent, which has no other ranks below it if it is a shell.
+fn direct_reads(own: bool, scope: &str) -> Fact {
+    let (key, label) = ("device.shm.cma", "shm: direct reads");
+    let instead = "long messages are copied through a ring";
+    match scope {
+        _ if !own => no(key, label, format!("process_vm_readv(2) is forbidden; {instead}")),
+        "1" => yes(key, label).with_text(format!(
+            "yes, if mpirun starts the ranks itself; behind a wrapper script (sh -c '...; program') \
+             {instead}, because kernel.yama.ptrace_scope is 1: use exec in the script"
+        )),
+        "2" | "3" => {
+            no(key, label, format!("kernel.yama.ptrace_scope is {scope}, above 1; {instead}"))
+        }
+        _ => yes(key, label),
     }
-    matches!(scope, "2" | "3").then(|| {
-        format!(
-            "kernel.yama.ptrace_scope is {scope}, above 1; long messages are copied through a ring"
-        )
-    })
 }
 
 fn launchers() -> Vec<Fact> {
@@ -226,10 +228,12 @@ mod tests {
 
     #[test]
     fn reading_memory_needs_the_call_and_a_permissive_scope() {
-        assert_eq!(unreadable(true, "0"), None);
-        assert_eq!(unreadable(true, "1"), None);
-        assert!(unreadable(true, "2").unwrap().contains("ptrace_scope is 2"));
-        assert!(unreadable(false, "0").unwrap().contains("process_vm_readv"));
+        assert_eq!(direct_reads(true, "0"), yes("device.shm.cma", "shm: direct reads"));
+        let script = direct_reads(true, "1");
+        assert_eq!(script.value, "yes");
+        assert!(script.text.unwrap().contains("behind a wrapper script"));
+        assert!(direct_reads(true, "2").value.starts_with("no: kernel.yama.ptrace_scope is 2"));
+        assert!(direct_reads(false, "1").value.starts_with("no: process_vm_readv"));
     }
 
     #[test]
