@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::base::{ErrorClass, MpiError, Result};
 use crate::sys::ancestry::ancestors;
 use crate::sys::pmix::{JOB, PmixIdentity, PmixLibrary, PmixStatus, PmixValue, UNREACHABLE};
+use crate::sys::process;
 
 use super::channel::refused;
 use super::client::{JobAttributes, KvsLimits, PmiProtocol, RequiredRanks};
@@ -120,22 +121,25 @@ impl PmiProtocol for Pmix {
 /// The first library that can be loaded.
 fn load(wanted: Option<&str>) -> Result<PmixLibrary> {
     let mut tried = Vec::new();
-    for path in candidates(wanted) {
+    let has_more_rights = process::has_more_rights();
+    for path in candidates(wanted, has_more_rights) {
         match PmixLibrary::open(&path) {
             Ok(library) => return Ok(library),
             Err(why) => tried.push(why),
         }
     }
-    Err(ErrorClass::Other.error(format!(
-        "no usable {NAME} ({}); SUIRO_PMIX_LIBRARY may say where it is",
-        tried.join("; ")
-    )))
+    let remedy = match has_more_rights {
+        true => "a program with more rights than its user has takes only that of the system",
+        false => "SUIRO_PMIX_LIBRARY may say where it is",
+    };
+    Err(ErrorClass::Other.error(format!("no usable {NAME} ({}); {remedy}", tried.join("; "))))
 }
 
 /// Possible places of the library: the user's setting, else the launcher's copy, else the loader's
-/// search.
-fn candidates(wanted: Option<&str>) -> Vec<PathBuf> {
+/// search. A program with more rights than its user has must not run code that the user selects.
+fn candidates(wanted: Option<&str>, has_more_rights: bool) -> Vec<PathBuf> {
     match wanted {
+        _ if has_more_rights => vec![PathBuf::from(NAME)],
         Some(path) => vec![PathBuf::from(path)],
         None => {
             let launchers = ancestors().find_map(|process| process.mapped_file(NAME));
@@ -183,6 +187,13 @@ mod tests {
         let why = Pmix::join(&environment).unwrap_err().why;
         assert!(why.contains("/nonexistent/libpmix.so.2"), "{why}");
         assert!(why.contains("SUIRO_PMIX_LIBRARY"), "{why}");
-        assert_eq!(*candidates(None).last().unwrap(), Path::new(NAME));
+        assert_eq!(*candidates(None, false).last().unwrap(), Path::new(NAME));
+    }
+
+    #[test]
+    fn a_program_with_more_rights_than_its_user_has_loads_the_library_of_the_system() {
+        assert!(!process::has_more_rights());
+        assert_eq!(candidates(Some("/tmp/mine.so"), true), [Path::new(NAME)]);
+        assert_eq!(candidates(None, true), [Path::new(NAME)]);
     }
 }

@@ -228,6 +228,13 @@ pub fn in_foreground(terminal: BorrowedFd<'_>) -> bool {
     tcgetpgrp(terminal).is_ok_and(|group| group == getpgrp())
 }
 
+/// Whether this process has rights that the process which started it may lack, because its program is
+/// set-user-id or has capabilities: its environment and its ancestors are not to be trusted.
+pub(crate) fn has_more_rights() -> bool {
+    // SAFETY: getauxval takes an integer and touches no memory.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+}
+
 /// The number of this process.
 pub fn own_pid() -> u32 {
     getpid().as_raw() as u32
