@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use platform::bootstrap::{Client, Environment, JobView, RequiredRanks};
+use platform::sys::shm;
 use platform::sys::socket::SocketStream;
 
 const ROLE: &str = "SUIRO_TEST_ROLE";
@@ -96,7 +97,8 @@ fn describe(environment: &Environment, client: &mut Client) {
     let job = JobView::assemble(environment, Some(client)).unwrap();
     let segment = File::from(job.segment.unwrap());
     if job.rank == 0 {
-        segment.set_len(4321).unwrap();
+        shm::map(segment.try_clone().unwrap().into(), 4321).unwrap();
+        assert!(segment.set_len(1).is_err() && segment.set_len(5000).is_err());
     }
     client.barrier().unwrap();
     let len = segment.metadata().unwrap().len();

@@ -24,9 +24,9 @@ pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(pipe2(OFlag::O_CLOEXEC)?)
 }
 
-/// An empty unnamed file in memory that processes can grow and share, closed on exec.
+/// An empty unnamed file in memory that processes can grow, seal and share, closed on exec.
 pub fn memory_file(name: &str) -> io::Result<OwnedFd> {
-    Ok(memfd_create(name, MFdFlags::MFD_CLOEXEC)?)
+    Ok(memfd_create(name, MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING)?)
 }
 
 /// A fresh random secret in an unnamed, sealed file, closed on exec.
@@ -37,8 +37,7 @@ pub fn secret_file() -> io::Result<OwnedFd> {
     if count != SECRET_BYTES as isize {
         return Err(io::Error::last_os_error());
     }
-    let flags = MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING;
-    let file = File::from(memfd_create("suiro-job", flags)?);
+    let file = File::from(memory_file("suiro-job")?);
     check_file_size(SECRET_BYTES as u64)?;
     file.write_all_at(&secret, 0)?;
     let seals = SealFlag::F_SEAL_WRITE | SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_GROW;

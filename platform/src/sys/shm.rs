@@ -12,7 +12,6 @@ use std::path::PathBuf;
 use memmap2::{Advice, MmapOptions, MmapRaw};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, SealFlag, fcntl};
-use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::stat::fstat;
 use nix::unistd::ftruncate;
 
@@ -24,7 +23,7 @@ use crate::base::{ErrorClass, Result};
 /// # Errors
 /// The error of memfd_create(2).
 pub fn create() -> io::Result<OwnedFd> {
-    Ok(memfd_create("suiro-segment", MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING)?)
+    descriptor::memory_file("suiro-segment")
 }
 
 /// Opens descriptor `number` of the process `pid`, a segment from [`create`].
@@ -38,7 +37,7 @@ pub fn open_of(pid: u32, number: i32) -> io::Result<OwnedFd> {
     Ok(OpenOptions::new().read(true).write(true).open(path)?.into())
 }
 
-/// Makes `segment` `bytes` long and maps all of it. Every process that shares the segment does this
+/// Makes `segment` `bytes` long, for good, and maps all of it. Every process that shares the segment does this
 /// with the same number, in any order.
 ///
 /// # Errors
@@ -71,8 +70,10 @@ fn size(file: &File, bytes: usize) -> Result {
         let why = format!("the shared segment has {present} bytes, not {bytes}");
         return Err(ErrorClass::Arg.error(why));
     }
-    // Best effort: without the seal a process of this job could truncate it under the others.
-    match fcntl(file, FcntlArg::F_ADD_SEALS(SealFlag::F_SEAL_SHRINK)) {
+    // Best effort, for files of other launchers: without the seals a process of this job could truncate
+    // it under the others. The first process seals it for all.
+    let seals = SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_GROW | SealFlag::F_SEAL_SEAL;
+    match fcntl(file, FcntlArg::F_ADD_SEALS(seals)) {
         Ok(_) | Err(Errno::EPERM | Errno::EINVAL) => Ok(()),
         Err(error) => Err(cannot(&error)),
     }
@@ -89,6 +90,10 @@ mod tests {
         let other = open_of(std::process::id(), segment.as_raw_fd()).unwrap();
         assert_eq!(map(segment, 8192).unwrap().len(), 8192);
         let third = other.try_clone().unwrap();
+        let file = File::from(other.try_clone().unwrap());
+        for bytes in [0, 4096, 1 << 20] {
+            assert!(file.set_len(bytes).is_err(), "{bytes}");
+        }
         assert_eq!(map(other, 8192).unwrap().len(), 8192);
         let error = map(third, 4096).unwrap_err();
         assert_eq!(error.code.0, ErrorClass::Arg as i32);
