@@ -10,7 +10,6 @@
 //! | `unsupported:win` | generated: raises an error on the object of the argument `win` |
 //! | `unsupported:MPI_FILE_NULL` | the same, with the default error handler of files |
 //! | `unsupported:none` | the same, with the error handler of calls without an object |
-//! | `unsupported:tool` | the same, without a handler: the tool interface only returns the code |
 //! | `-` | none: the function is not in the standard ABI |
 //!
 //! This module does not depend on the generated text. A new hand-written function has `hand` in its
@@ -55,8 +54,6 @@ pub enum ErrorScope {
     NewFile,
     /// The handler of calls without an object.
     None,
-    /// No handler.
-    Tool,
 }
 
 impl Function {
@@ -99,7 +96,6 @@ fn body_of(name: &str, text: &'static str) -> Body {
         _ => match text.strip_prefix("unsupported:") {
             Some("MPI_FILE_NULL") => Body::Unsupported(ErrorScope::NewFile),
             Some("none") => Body::Unsupported(ErrorScope::None),
-            Some("tool") => Body::Unsupported(ErrorScope::Tool),
             Some(argument) => Body::Unsupported(ErrorScope::Argument(argument)),
             None => panic!("{name}: `{text}` is no place of a body"),
         },

@@ -27,7 +27,6 @@ fn one(function: &Function, scope: ErrorScope) -> String {
         }
         ErrorScope::NewFile => "MPI_FILE_NULL",
         ErrorScope::None => "Scope::None",
-        ErrorScope::Tool => "Scope::Tool",
     };
     let documentation = format!("Not supported yet (MPI 5.0, chapter {}).", function.chapter);
     let body = format!("    unsupported(\"{}\", {scope})\n", function.name);

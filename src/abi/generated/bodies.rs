@@ -38,6 +38,8 @@ pub(crate) use crate::abi::reduction::op::*;
 pub(crate) use crate::abi::request::completion::*;
 pub(crate) use crate::abi::request::generalized::*;
 pub(crate) use crate::abi::request::status::*;
+pub(crate) use crate::abi::tool::category::*;
+pub(crate) use crate::abi::tool::enumeration::*;
 pub(crate) use crate::abi::tool::event::*;
 pub(crate) use crate::abi::tool::variable::*;
 pub(crate) use crate::abi::tool::*;

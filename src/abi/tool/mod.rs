@@ -1,7 +1,9 @@
-//! The tool interface (MPI 5.0, chapter 15): start, enumerations, categories.
+//! The tool interface (MPI 5.0, chapter 15): start and end.
 
 #![allow(unsafe_code)]
 
+pub mod category;
+pub mod enumeration;
 pub mod event;
 pub mod variable;
 
@@ -11,27 +13,6 @@ use super::constants::MPI_THREAD_MULTIPLE;
 use super::entry_point::{PROCESS, Scope, finish, tool};
 use crate::abi::arguments::pointer::out;
 use crate::abi::initialization::world::level_for;
-
-/// A number that grows when categories change.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_T_category_changed(update_number: *mut c_int) -> c_int {
-    // The library has no categories.
-    tool("MPI_T_category_changed", |_| {
-        // SAFETY: the caller's promise of the result.
-        unsafe { out(update_number, "update_number")? }.put(0);
-        Ok(())
-    })
-}
-
-/// Number of categories.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_T_category_get_num(num_cat: *mut c_int) -> c_int {
-    tool("MPI_T_category_get_num", |_| {
-        // SAFETY: the caller's promise of the result.
-        unsafe { out(num_cat, "num_cat")? }.put(0);
-        Ok(())
-    })
-}
 
 /// Decrements the initialization count of the tool interface.
 #[unsafe(no_mangle)]

@@ -20,8 +20,8 @@ use crate::mpi::handle::Handle;
 use crate::mpi::objects::Objects;
 use crate::mpi::tool::{ControlHandle, VARIABLES, VariableClass};
 use crate::process::settings;
-use platform::base::Result;
 use platform::base::settings::SETTINGS;
+use platform::base::{MpiError, Result};
 
 /// Capacity for names of variables, which are shorter.
 const NAME_MAX: c_int = 256;
@@ -87,7 +87,8 @@ pub unsafe extern "C" fn PMPI_T_cvar_handle_alloc(
         let variable = checked_index(cvar_index, SETTINGS.len())?;
         let value = settings::current_value(&SETTINGS[variable]);
         count.put(value.len() as c_int + 1);
-        handle.put_handle(objects.tools.controls.insert(ControlHandle { variable, value })?);
+        let made = objects.tools.controls.insert(ControlHandle { variable, value });
+        handle.put_handle(made.map_err(out_of_handles)?);
         Ok(())
     })
 }
@@ -200,7 +201,7 @@ pub unsafe extern "C" fn PMPI_T_pvar_handle_alloc(
         let (handle, count) = unsafe { (out(handle, "handle")?, out(count, "count")?) };
         let session = open(objects, session)?;
         let index = checked_index(pvar_index, VARIABLES.len())?;
-        handle.put_handle(objects.tools.bind(session, index)?);
+        handle.put_handle(objects.tools.bind(session, index).map_err(out_of_handles)?);
         count.put(1);
         Ok(())
     })
@@ -244,13 +245,17 @@ pub unsafe extern "C" fn PMPI_T_pvar_read(
     MPI_SUCCESS
 }
 
-/// No performance variable can be reset.
+/// No performance variable can be reset, and `MPI_T_PVAR_ALL_HANDLES` is no handle to read.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_T_pvar_readreset(
     session: MPI_T_pvar_session, handle: MPI_T_pvar_handle, buf: *mut c_void,
 ) -> c_int {
     let _never_read = buf;
-    refused("MPI_T_pvar_readreset", session, handle, MPI_T_ERR_PVAR_NO_ATOMIC)
+    tool("MPI_T_pvar_readreset", |objects| {
+        let index = bound(objects, session, handle)?;
+        let why = format!("{} cannot be reset", VARIABLES[index].name);
+        Err(tool_error(MPI_T_ERR_PVAR_NO_ATOMIC, why))
+    })
 }
 
 /// No performance variable can be reset; resetting all variables of a session succeeds.
@@ -267,7 +272,8 @@ pub unsafe extern "C" fn PMPI_T_pvar_session_create(session: *mut MPI_T_pvar_ses
     tool("MPI_T_pvar_session_create", |objects| {
         // SAFETY: the caller's promise of the result.
         let session = unsafe { out(session, "session")? };
-        session.put_handle(objects.tools.open()?);
+        let made = objects.tools.open();
+        session.put_handle(made.map_err(|error| tool_error(MPI_T_ERR_OUT_OF_SESSIONS, error.why))?);
         Ok(())
     })
 }
@@ -347,9 +353,13 @@ fn bound(
     variable.ok_or_else(|| no_handle(number(handle)))
 }
 
-fn no_handle(handle: Handle) -> Box<platform::base::MpiError> {
+fn no_handle(handle: Handle) -> Box<MpiError> {
     let why = format!("{handle:#x} is not a handle of a variable; it may have been freed");
     tool_error(MPI_T_ERR_INVALID_HANDLE, why)
+}
+
+fn out_of_handles(error: Box<MpiError>) -> Box<MpiError> {
+    tool_error(MPI_T_ERR_OUT_OF_HANDLES, error.why)
 }
 
 fn checked_index(index: c_int, len: usize) -> Result<usize> {
