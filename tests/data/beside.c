@@ -42,6 +42,33 @@ static void expect(int good, const char *what)
     MPI_Abort(MPI_COMM_WORLD, 3);
 }
 
+/* More short messages than any queue between two ranks has room for. */
+static void short_messages(void)
+{
+    enum { MANY = 100000 };
+    static int sent[MANY];
+    MPI_Request *requests = malloc(MANY * sizeof *requests);
+    for (int other = 1; rank == 0 && other < size; other++) {
+        for (int index = 0; index < MANY; index++) {
+            sent[index] = index;
+            MPI_Isend(&sent[index], 1, MPI_INT, other, TAG, MPI_COMM_WORLD, &requests[index]);
+        }
+        if (other < size - 1) MPI_Waitall(MANY, requests, MPI_STATUSES_IGNORE);
+    }
+    for (int index = 0; rank > 0 && index < MANY; index++) {
+        int got = -1;
+        MPI_Recv(&got, 1, MPI_INT, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        expect(got == index, "short messages have come");
+    }
+    if (rank == 0) {
+        hear("short");
+        MPI_Waitall(MANY, requests, MPI_STATUSES_IGNORE);
+    } else {
+        tell("short");
+    }
+    free(requests);
+}
+
 static void long_messages(char *data)
 {
     MPI_Request *requests = malloc(size * sizeof *requests);
@@ -101,6 +128,7 @@ int main(int count, char **words)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     folder = count > 1 ? words[1] : ".";
     char *data = calloc(size, BYTES);
+    short_messages();
     long_messages(data);
     children();
     collectives();

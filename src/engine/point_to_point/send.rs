@@ -145,14 +145,14 @@ impl<D: Device> PointToPoint<D> {
         owner: OperationOwner,
     ) -> OperationId {
         let rendezvous = is_rendezvous.then(|| RendezvousSender::new(message.len));
-        if is_rendezvous {
-            self.note_long_start();
-        }
         let send = SendOperation { to, envelope, message, rendezvous, receiver: 0 };
         let id =
             self.protocol.operations.insert(Operation { owner, state: OperationState::Send(send) });
         self.protocol.queue_first(to, id);
         self.send_queued();
+        if is_rendezvous || self.is_congested() {
+            self.note_long_start();
+        }
         id
     }
 }
