@@ -188,7 +188,7 @@ struct Connection {
     /// The status table that the launcher reads.
     status_table: Option<StatusTable>,
     /// Threads that the launcher's library has started. They never call MPI.
-    helper_threads: usize,
+    helper_threads: Vec<u32>,
 }
 
 /// What follows from the settings and the hardware, the same on all ranks.
@@ -207,8 +207,8 @@ fn connect(required: RequiredRanks) -> Result<Connection> {
     let environment = Environment::read();
     let threads_before = environment.pmix_rank.map(|_| system::threads());
     let mut launcher = Client::connect(&environment, required)?;
-    let helper_threads =
-        threads_before.map_or(0, |before| system::threads().saturating_sub(before));
+    let mut helper_threads = threads_before.as_ref().map_or_else(Vec::new, |_| system::threads());
+    helper_threads.retain(|thread| !threads_before.iter().flatten().any(|before| before == thread));
     let status_table = launcher_table(&environment, launcher.as_ref());
     let job = JobView::assemble(&environment, launcher.as_mut())?;
     if job.local_ranks.len() != job.size as usize {

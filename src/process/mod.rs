@@ -88,7 +88,7 @@ struct RunningMpi {
     /// nanoseconds of the host's clock.
     sender_end_ns: Option<u64>,
     /// Threads of this process that never call MPI: those of the launcher's library.
-    helper_threads: usize,
+    helper_threads: Vec<u32>,
     /// Calls that wait while other threads hold the lock.
     waiters: CallWaiters,
     /// [`Engine::events`](crate::engine::Engine::events) when they were last looked after.

@@ -14,6 +14,8 @@ use std::fmt;
 use std::path::Path;
 use std::ptr;
 
+use crate::sys::thread::naming_helpers;
+
 /// Rank number that stands for the whole job.
 pub(crate) const JOB: u32 = u32::MAX - 1;
 
@@ -133,7 +135,7 @@ impl PmixLibrary {
         // SAFETY: loading runs the library's initializers. The path is the user's setting, a file
         // that the launcher itself has mapped, or found by the loader: a user able to put another
         // file there could preload it as well.
-        let library = unsafe { libloading::Library::new(path) };
+        let library = naming_helpers(|| unsafe { libloading::Library::new(path) });
         let library = library.map_err(|error| loader_message(&error))?;
         // SAFETY: the signatures are those of the PMIx standard for these names.
         let calls =
@@ -150,7 +152,9 @@ impl PmixLibrary {
     pub(crate) fn init(&self) -> Result<PmixIdentity, PmixStatus> {
         let mut me = RawProcess { namespace: [0; 256], rank: 0 };
         // SAFETY: `me` is a valid place for the answer; no attributes are passed.
-        check_status(unsafe { (self.functions.init)(&raw mut me, ptr::null_mut(), 0) })?;
+        check_status(naming_helpers(|| unsafe {
+            (self.functions.init)(&raw mut me, ptr::null_mut(), 0)
+        }))?;
         Ok(PmixIdentity(me))
     }
 
@@ -223,7 +227,9 @@ impl PmixLibrary {
         let collect = flag("pmix.collect");
         // SAFETY: an empty process list means the whole job; one attribute is passed, valid for the
         // call.
-        check_status(unsafe { (self.functions.fence)(ptr::null(), 0, &raw const collect, 1) })
+        check_status(naming_helpers(|| unsafe {
+            (self.functions.fence)(ptr::null(), 0, &raw const collect, 1)
+        }))
     }
 
     /// Asks the server to end the job with an exit code.

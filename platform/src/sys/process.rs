@@ -256,17 +256,19 @@ pub fn has_ended(pid: u32) -> bool {
     task_stat(pid).is_some_and(|vitals| vitals.state == TaskState::Ended)
 }
 
-/// Number of threads of this process, except this library's own, which have its name.
-pub fn threads() -> usize {
+/// The ids of the threads of this process, except those that have the name of this library: its own,
+/// and those of libraries that it uses.
+pub fn threads() -> Vec<u32> {
     let is_foreign = |task: &fs::DirEntry| {
         let name = fs::read(task.path().join("comm")).unwrap_or_default();
         !name.starts_with(THREAD_NAME.as_bytes())
     };
     let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-    tasks.filter(is_foreign).count()
+    let foreign = tasks.filter(is_foreign);
+    foreign.filter_map(|task| task.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// Prefix of the names of all threads of this library.
+/// Prefix of the names of all threads of this library, and of threads that foreign libraries start.
 pub const THREAD_NAME: &str = "suiro-";
 
 /// Sends `signal` to the process `pid`; an exited process is no error.
@@ -418,7 +420,7 @@ mod tests {
 
     #[test]
     fn a_process_has_ended_before_it_is_collected() {
-        assert!(!has_ended(own_pid()) && namespace() != 0 && threads() > 0);
+        assert!(!has_ended(own_pid()) && namespace() != 0 && !threads().is_empty());
         let mut child = Command::new("true").spawn().unwrap();
         while !has_ended(child.id()) {
             std::thread::yield_now();

@@ -21,7 +21,7 @@ struct LongestWait<'a> {
     waits: usize,
     numbers: u64,
     has_thread_multiple: bool,
-    helper_threads: usize,
+    helper_threads: &'a [u32],
 }
 
 impl RunningMpi {
@@ -50,7 +50,7 @@ impl RunningMpi {
             waits,
             numbers,
             has_thread_multiple: self.has_thread_multiple,
-            helper_threads: self.helper_threads,
+            helper_threads: &self.helper_threads,
         };
         self.wait_monitor.check(clock::monotonic_ns(), wait, &source)
     }
@@ -65,7 +65,9 @@ impl LongestWait<'_> {
     /// Whether every thread that may call MPI waits. Below `MPI_THREAD_MULTIPLE` no thread calls
     /// MPI while another one waits in MPI.
     fn all_threads_wait(&self) -> bool {
-        let application_threads = || process::threads().saturating_sub(self.helper_threads);
+        let is_helper = |thread: &u32| self.helper_threads.contains(thread);
+        let application_threads =
+            || process::threads().iter().filter(|thread| !is_helper(thread)).count();
         !self.has_thread_multiple || application_threads() <= self.waits
     }
 }
