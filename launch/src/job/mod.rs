@@ -19,6 +19,7 @@ mod reap;
 mod start;
 mod state;
 
+use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Instant;
@@ -44,6 +45,8 @@ use state::JobState;
 struct JobLoop {
     job: JobState,
     server: Server,
+    /// The memory files of later programs of the ranks, by the number of the program.
+    files: HashMap<u32, [OwnedFd; 2]>,
     /// The call that each rank waits in. A job also runs without the table.
     status_table: Option<StatusTable>,
     ranks: Vec<RunningRank>,
@@ -87,6 +90,7 @@ pub(crate) fn run(
     let mut job_loop = JobLoop {
         job: JobState::new(&host, size).forwarding(&plan.forwarded).limited(plan.timeout, now),
         server: Server::new(&name, &apps),
+        files: HashMap::new(),
         status_table,
         ranks: Vec::new(),
         pids: Vec::new(),

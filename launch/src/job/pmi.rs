@@ -2,9 +2,12 @@
 //! replies and events come back.
 
 use std::io::ErrorKind;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Instant;
 
-use platform::bootstrap::ServerEvent;
+use platform::bootstrap::{JoinState, ServerEvent};
+use platform::sys::descriptor;
+use platform::sys::process;
 
 use super::JobLoop;
 use super::rank::{MpiProcess, RunningRank, SHELL_TIMEOUT};
@@ -18,9 +21,10 @@ impl JobLoop {
         while let Some(pmi) = &self.ranks[rank].pmi {
             match pmi.receive_now(&mut buffer) {
                 Ok(received) if received.len_bytes > 0 => {
+                    let was_joined = self.server.join_state(rank as u32) == JoinState::Joined;
                     let events = self.server.receive(rank as u32, &buffer[..received.len_bytes]);
                     if events.contains(&ServerEvent::Joined(rank as u32)) {
-                        self.ranks[rank].watch_mpi(self.pids[rank], received.sender);
+                        self.joined(rank, was_joined, received.sender);
                     }
                     self.handle_events(events);
                 }
@@ -34,6 +38,32 @@ impl JobLoop {
         }
     }
 
+    /// The process `sender` joined for `rank`.
+    fn joined(&mut self, rank: usize, was_joined: bool, sender: Option<u32>) {
+        let before = self.ranks[rank].ended_mpi().filter(|_| was_joined);
+        self.ranks[rank].watch_mpi(self.pids[rank], sender);
+        if let Some((pid, exit)) = before {
+            // The earlier program of the rank did not finalize.
+            let actions = self.job.process_gone(rank as u32, pid, exit, Instant::now());
+            self.perform(actions);
+        }
+    }
+
+    /// Makes the memory files of the program after the one that `rank` has left.
+    fn provide_files(&mut self, rank: u32) {
+        let number = self.server.programs(rank) + 1;
+        if self.files.contains_key(&number) {
+            return;
+        }
+        let made = ["suiro-segment", "suiro-interface"].map(descriptor::memory_file);
+        let [Ok(segment), Ok(interface)] = made else { return };
+        let files = [segment, interface];
+        let location = |file: &OwnedFd| format!("{}:{}", process::own_pid(), file.as_raw_fd());
+        let oldest = self.server.provide_files(number, files.each_ref().map(location));
+        self.files.retain(|number, _| *number >= oldest);
+        self.files.insert(number, files);
+    }
+
     pub(super) fn handle_events(&mut self, events: Vec<ServerEvent>) {
         let now = Instant::now();
         for event in events {
@@ -45,6 +75,7 @@ impl JobLoop {
                 ServerEvent::Joined(_) => continue,
                 ServerEvent::Left(rank) => {
                     self.ranks[rank as usize].mpi = MpiProcess::RankItself;
+                    self.provide_files(rank);
                     continue;
                 }
                 ServerEvent::Aborted { rank, code, message } => {

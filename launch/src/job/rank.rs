@@ -81,6 +81,16 @@ impl RunningRank {
         self.mpi = MpiProcess::Running(ProcessWatch::of(pid));
     }
 
+    /// The MPI process, if it is not the rank's own and has ended, with its exit if known.
+    pub(super) fn ended_mpi(&self) -> Option<(u32, Option<Exit>)> {
+        match &self.mpi {
+            MpiProcess::Running(watch) | MpiProcess::Gone { watch, .. } if watch.has_ended() => {
+                Some((watch.pid(), watch.exit()))
+            }
+            MpiProcess::RankItself | MpiProcess::Running(_) | MpiProcess::Gone { .. } => None,
+        }
+    }
+
     /// Looks up an MPI process without a pidfd; when to do that again.
     pub(super) fn look_up_mpi(&mut self, now: Instant) -> Option<Instant> {
         match &self.mpi {

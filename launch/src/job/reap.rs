@@ -57,7 +57,9 @@ impl JobLoop {
         let join_state = self.server.join_state(rank as u32);
         let inner = self.ranks[rank].inner_exit();
         self.ranks[rank].exit = Some(exit);
-        self.record_circumstances(rank);
+        if exit != Exit::Code(0) || inner.is_some() {
+            self.record_circumstances(rank);
+        }
         let actions = self.job.exited(rank as u32, exit, inner, join_state, now);
         self.perform(actions);
         let events = self.server.rank_ended(rank as u32);

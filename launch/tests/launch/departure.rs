@@ -16,7 +16,7 @@ const CASES: &[(&str, i32, &str)] = &[
     ("exec-short", 1, "exited with code 0 without MPI_Finalize"),
     ("exec-mpi", 16, "PMI_SIZE=3 shows that this is one of several processes"),
     ("exec-mpi", 16, "is no open socket"),
-    ("fork", 0, ""),
+    ("fork", 0, "mpirun: all ranks have ended, but processes that they started may still write"),
     ("fork-exit", 0, ""),
     ("fork-leave", 1, "exited with code 0 without MPI_Finalize"),
 ];
@@ -28,7 +28,7 @@ fn every_way_to_leave_ends_with_a_reason_or_succeeds() {
         let outcome = run(&["-n", "3", &program, way]);
         assert_eq!(outcome.code, Some(*code), "{way}: {}", outcome.stderr);
         assert!(outcome.stderr.contains(words), "{way}: {}", outcome.stderr);
-        assert_eq!(outcome.stderr.is_empty(), *code == 0, "{way}: {}", outcome.stderr);
+        assert_eq!(outcome.stderr.is_empty(), words.is_empty(), "{way}: {}", outcome.stderr);
     }
 }
 
@@ -56,6 +56,43 @@ fn a_program_started_by_a_rank_is_a_singleton_or_in_a_job_of_its_own() {
     for line in ["rank 0 of 3", "rank 1 of 3", "rank 2 of 3"] {
         assert_eq!(outcome.text().matches(line).count(), 1, "{}", outcome.text());
     }
+}
+
+#[test]
+fn a_rank_may_run_one_program_after_the_other() {
+    let (program, sums) = (compiled("departure"), compiled("allreduce"));
+    // Rank 1 is still behind while the others start the next program.
+    let wait = "test $PMI_RANK != 1 || sleep 0.1";
+    let script =
+        format!("{program} stay; {wait}; {sums} 9 && {program} stay; {wait}; {program} stay");
+    let outcome = run(&["-n", "3", "sh", "-c", &script]);
+    assert_eq!((outcome.code, &*outcome.stderr), (Some(0), ""));
+    for rank in 0..3 {
+        let line = format!("rank {rank} of 3");
+        assert_eq!(outcome.text().lines().filter(|found| **found == line).count(), 3, "{line}");
+    }
+}
+
+#[test]
+fn a_program_that_some_ranks_do_not_start_ends_the_job() {
+    let program = compiled("departure");
+    let script = format!("{program} stay; test $PMI_RANK = 1 || exec {program} stay");
+    let outcome = run(&["-n", "2", "sh", "-c", &script]);
+    assert_eq!(outcome.code, Some(1), "{}", outcome.stderr);
+    let words = "mpirun: rank 1 ended while rank 0 waits for it in MPI; ending the job";
+    assert!(outcome.stderr.starts_with(words), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_later_program_does_not_hide_that_the_earlier_did_not_finalize() {
+    let program = compiled("departure");
+    let script = format!("{program} exit; {program} stay");
+    let outcome = run(&["-n", "3", "sh", "-c", &script]);
+    assert_eq!(outcome.code, Some(1), "{}", outcome.stderr);
+    let words = "exited with code 0 without MPI_Finalize; ending the other 2 ranks";
+    let unknown = "ended without MPI_Finalize; ending the other 2 ranks";
+    let found = [words, unknown].iter().any(|words| outcome.stderr.contains(words));
+    assert!(found && outcome.stderr.contains("mpirun: rank 2 (process "), "{}", outcome.stderr);
 }
 
 #[test]

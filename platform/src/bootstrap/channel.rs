@@ -77,14 +77,19 @@ impl Channel {
     pub(super) fn init(
         &mut self, version: u32, to_ours: Option<RequiredRanks>,
     ) -> Result<PmiReply> {
-        let subversion = u32::from(version == 1);
-        let line = PmiLine::new("init").number("pmi_version", version);
-        let line = line.number("pmi_subversion", subversion);
-        let line = match to_ours {
-            None => line,
-            Some(RequiredRanks::All) => line.number("suiro", 1),
-            Some(RequiredRanks::Any) => line.number("suiro", 1).number("any", 1),
-        };
+        self.greet(init_line(version, to_ours))
+    }
+
+    /// Joins again by version 1, which this process has left, or requires more ranks.
+    ///
+    /// # Errors
+    /// `Other` when the launcher refuses that.
+    pub(super) fn init_again(&mut self, to_ours: Option<RequiredRanks>) -> Result<PmiReply> {
+        let line = init_line(1, to_ours);
+        self.greet(if to_ours.is_some() { line.number("again", 1) } else { line })
+    }
+
+    fn greet(&mut self, line: PmiLine) -> Result<PmiReply> {
         let answer = self.ask(line, "response_to_init")?;
         answer.check_success()?;
         Ok(answer)
@@ -132,6 +137,17 @@ impl Channel {
             let bytes = self.receive(&mut buffer)?;
             self.lines.push(bytes);
         }
+    }
+}
+
+fn init_line(version: u32, to_ours: Option<RequiredRanks>) -> PmiLine {
+    let subversion = u32::from(version == 1);
+    let line = PmiLine::new("init").number("pmi_version", version);
+    let line = line.number("pmi_subversion", subversion);
+    match to_ours {
+        None => line,
+        Some(RequiredRanks::All) => line.number("suiro", 1),
+        Some(RequiredRanks::Any) => line.number("suiro", 1).number("any", 1),
     }
 }
 

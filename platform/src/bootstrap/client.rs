@@ -48,6 +48,9 @@ pub struct JobAttributes {
     pub(crate) local_ranks: Option<Vec<u32>>,
     /// Limits of the launcher's key-value space.
     pub(crate) limits: KvsLimits,
+    /// Where the memory files of this program are (segment, interface), if it is not the first MPI
+    /// program of its rank; the first inherits descriptors.
+    pub(crate) files: Option<(String, String)>,
     /// Whether this is Suiro's own launcher, which passes descriptors and prints the message of an
     /// abort.
     pub is_own_launcher: bool,
@@ -362,6 +365,7 @@ mod tests {
                     job_name: "job_1".to_owned(),
                     local_ranks: Some(vec![0]),
                     limits: KvsLimits { key_bytes: 64, value_bytes: 1024 },
+                    files: None,
                     is_own_launcher: ours,
                 };
                 assert_eq!(*client.attributes(), place);

@@ -1,6 +1,7 @@
 //! Memory files that the ranks of one host share.
 //!
-//! `mpirun` creates them and passes descriptors to the ranks. With another launcher the first local
+//! `mpirun` creates them and passes descriptors to the ranks; for a later MPI program of a rank it
+//! creates new ones, and its reply says where they are. With another launcher the first local
 //! rank creates a file and publishes where it is:
 //!
 //! ```text
@@ -79,7 +80,7 @@ fn create() -> Result<OwnedFd> {
 }
 
 /// Opens `process:descriptor`.
-fn open(location: &str) -> Result<OwnedFd> {
+pub(super) fn open(location: &str) -> Result<OwnedFd> {
     let numbers = location.split_once(':');
     let numbers = numbers.and_then(|(pid, fd)| Some((pid.parse().ok()?, fd.parse().ok()?)));
     let Some((pid, fd)) = numbers else {

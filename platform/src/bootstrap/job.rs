@@ -10,6 +10,7 @@ use crate::sys::host;
 
 use super::client::{Client, JobAttributes};
 use super::environment::Environment;
+use super::host_file;
 
 /// Position of a rank in its job.
 #[derive(Debug)]
@@ -61,8 +62,15 @@ impl JobView {
         let Some(client) = client else { return Ok(Self::singleton()) };
         let (mut segment, mut interface, mut secret) = (None, None, None);
         if client.attributes().is_own_launcher {
-            segment = inherited("SUIRO_SEGMENT_FD", environment.segment_fd, Ok)?;
-            interface = inherited("SUIRO_INTERFACE_FD", environment.interface_fd, Ok)?;
+            (segment, interface) = match &client.attributes().files {
+                None => (
+                    inherited("SUIRO_SEGMENT_FD", environment.segment_fd, Ok)?,
+                    inherited("SUIRO_INTERFACE_FD", environment.interface_fd, Ok)?,
+                ),
+                Some((segment, interface)) => {
+                    (Some(host_file::open(segment)?), Some(host_file::open(interface)?))
+                }
+            };
             secret = inherited("SUIRO_JOB_FD", environment.job_fd, descriptor::read_secret)?;
         }
         let local_ranks = match client.attributes().local_ranks.clone() {

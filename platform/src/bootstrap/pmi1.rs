@@ -51,6 +51,7 @@ impl Pmi1 {
             job_name: self.space.clone(),
             local_ranks: mapping.and_then(|mapping| local_ranks(&mapping, rank, size)),
             limits,
+            files: None,
             is_own_launcher: false,
         })
     }
@@ -87,7 +88,7 @@ impl PmiProtocol for Pmi1 {
     }
 
     fn enter(&mut self, company: RequiredRanks) -> Result {
-        self.channel.init(1, self.ours.then_some(company)).map(drop)
+        self.channel.init_again(self.ours.then_some(company)).map(drop)
     }
 }
 
@@ -102,6 +103,7 @@ fn all_of(hello: &PmiReply, rank: u32, size: u32) -> Result<JobAttributes> {
         job_name: hello.wanted_value("kvsname")?,
         local_ranks: local_ranks(&mapping, rank, size),
         limits: limits(hello)?,
+        files: hello.value("segment").zip(hello.value("interface")),
         is_own_launcher: true,
     })
 }

@@ -62,6 +62,7 @@ impl Pmi2 {
             job_name: pmi.job.clone(),
             local_ranks: mapping.and_then(|mapping| local_ranks(&mapping, rank, size)),
             limits: LIMITS,
+            files: None,
             is_own_launcher: false,
         };
         Ok((pmi, place))

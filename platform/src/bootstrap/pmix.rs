@@ -69,6 +69,7 @@ impl Pmix {
                 PmixValue::Number(_) | PmixValue::Other(_) => None,
             }),
             limits: LIMITS,
+            files: None,
             is_own_launcher: false,
         })
     }

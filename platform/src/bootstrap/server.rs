@@ -4,6 +4,11 @@
 //!   per rank:   Silent --init--> Joined --finalize--> Left --init--> Joined
 //! ```
 //!
+//! A rank may run one MPI program after the other, in a shell script for instance: all first programs
+//! are one world, all second programs the next. Each world has keys, barriers and memory files of its
+//! own. An `init` after `finalize` starts the next program, unless the client says that its process
+//! joins again.
+//!
 //! A rank in the world model requires all other ranks: none of them may exit without joining. A
 //! rank that has only sessions does not, and its `init` says so; a second `init` may change that.
 //!
@@ -11,7 +16,7 @@
 //! replies to send. Ranks are known by number only; the launcher manages processes. All ranks of a
 //! job are on one host here, so `NODE` groups are the whole job.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::mapping::single_host_mapping;
 use super::wire::{Malformed, PmiLine, PmiRequest, PmiRequests};
@@ -100,6 +105,8 @@ struct ServerRank {
     /// Of at most [`KEPT_MAX_BYTES`].
     kept_bytes: usize,
     refusals: u32,
+    /// Number of MPI programs of this rank that have joined.
+    programs: u32,
 }
 
 /// The ranks that wait at one barrier.
@@ -153,12 +160,18 @@ type KeptTexts = HashMap<String, (String, u32)>;
 pub struct Server {
     space: String,
     ranks: Vec<ServerRank>,
-    values: KeptTexts,
+    /// Values of each program, by its number.
+    values: HashMap<u32, KeptTexts>,
     /// Ports by the names of services.
     services: KeptTexts,
-    barriers: HashMap<String, PmiBarrier>,
-    /// The first rank that ended without joining.
-    missed: Option<u32>,
+    /// Barriers by the number of the program, and the group.
+    barriers: HashMap<(u32, String), PmiBarrier>,
+    /// The first rank that ended, by the number of its programs.
+    ended: BTreeMap<u32, u32>,
+    /// The highest number of programs of a rank.
+    latest: u32,
+    /// Where the memory files of each later program are.
+    files: HashMap<u32, [String; 2]>,
 }
 
 impl Server {
@@ -173,17 +186,39 @@ impl Server {
             has_ended: false,
             kept_bytes: 0,
             refusals: 0,
+            programs: 0,
         };
-        let mapping = single_host_mapping(apps.len() as u32);
         Self {
             space: name.to_owned(),
             ranks: apps.iter().map(rank).collect(),
-            // No rank can replace this value.
-            values: HashMap::from([("PMI_process_mapping".to_owned(), (mapping, 0))]),
+            values: HashMap::new(),
             services: HashMap::new(),
             barriers: HashMap::new(),
-            missed: None,
+            ended: BTreeMap::new(),
+            latest: 0,
+            files: HashMap::new(),
         }
+    }
+
+    /// Number of MPI programs of `rank` that have joined.
+    pub fn programs(&self, rank: u32) -> u32 {
+        self.ranks[rank as usize].programs
+    }
+
+    /// The memory files of the program `number` of all ranks, which is not their first, are at
+    /// `locations`: segment and interface. Those of programs that no rank will join are forgotten;
+    /// the lowest number that is left.
+    pub fn provide_files(&mut self, number: u32, locations: [String; 2]) -> u32 {
+        let oldest = self.ranks.iter().filter(|rank| !rank.has_ended).map(|rank| rank.programs);
+        let oldest = oldest.min().unwrap_or(number);
+        self.files.retain(|number, _| *number >= oldest);
+        let old = self.values.extract_if(|number, _| *number < oldest);
+        let old: Vec<_> = old.flat_map(|(_, texts)| texts).collect();
+        for (key, (text, owner)) in old {
+            self.release(owner, entry_bytes(&key, &text));
+        }
+        self.files.insert(number, locations);
+        oldest
     }
 
     /// Whether `rank` has joined.
@@ -216,13 +251,15 @@ impl Server {
     /// joined.
     pub fn rank_ended(&mut self, rank: u32) -> Vec<ServerEvent> {
         self.ranks[rank as usize].has_ended = true;
-        if self.join_state(rank) == JoinState::NotJoined {
-            self.missed.get_or_insert(rank);
-            if let Some(joined) =
-                self.first(|other| other.join_state == JoinState::Joined && !other.any)
-            {
-                return vec![ServerEvent::Stuck { ended: rank, waiting: joined }];
-            }
+        let programs = self.programs(rank);
+        self.ended.entry(programs).or_insert(rank);
+        let requires = |other: &ServerRank| {
+            other.join_state == JoinState::Joined && !other.any && other.programs > programs
+        };
+        if programs < self.latest
+            && let Some(joined) = self.first(requires)
+        {
+            return vec![ServerEvent::Stuck { ended: rank, waiting: joined }];
         }
         let mut waiting = None;
         for barrier in self.barriers.values_mut().filter(|barrier| barrier.members.contain(rank)) {
@@ -234,7 +271,10 @@ impl Server {
 
     fn serve(&mut self, rank: u32, request: PmiRequest, events: &mut Vec<ServerEvent>) {
         let line = match request {
-            PmiRequest::Init { version, ours, any } => self.init(rank, version, ours, any, events),
+            PmiRequest::Init { version, ours, any, again } => {
+                let later = !again && self.join_state(rank) == JoinState::Left;
+                self.init(rank, version, [ours, any, later], events)
+            }
             PmiRequest::Maxes => maxes(success("maxes")),
             PmiRequest::AppNumber => {
                 success("appnum").number("appnum", self.ranks[rank as usize].app)
@@ -243,9 +283,7 @@ impl Server {
             PmiRequest::UniverseSize => success("universe_size").number("size", -1),
             PmiRequest::SpaceName => success("my_kvsname").text("kvsname", &self.space),
             PmiRequest::Put { key, value } => self.put(rank, key, value),
-            PmiRequest::Get { key } => {
-                found("get_result", "value", self.values.get(&key), "no such key")
-            }
+            PmiRequest::Get { key } => self.get(rank, &key),
             PmiRequest::Publish { service, port } => {
                 self.store("publish_result", |server| &mut server.services, rank, service, port)
             }
@@ -279,27 +317,38 @@ impl Server {
     }
 
     fn init(
-        &mut self, rank: u32, version: u32, ours: bool, any: bool, events: &mut Vec<ServerEvent>,
+        &mut self, rank: u32, version: u32, [ours, any, later]: [bool; 3],
+        events: &mut Vec<ServerEvent>,
     ) -> PmiLine {
         let answer = |line: PmiLine| line.number("pmi_version", 1).number("pmi_subversion", 2);
         if version != 1 {
             return answer(failure("response_to_init", "only PMI version 1 is spoken here"));
         }
-        self.ranks[rank as usize].join_state = JoinState::Joined;
-        self.ranks[rank as usize].any = any;
+        let joining = &mut self.ranks[rank as usize];
+        joining.join_state = JoinState::Joined;
+        joining.any = any;
+        joining.programs += u32::from(later || joining.programs == 0);
+        let programs = joining.programs;
+        self.latest = self.latest.max(programs);
         events.push(ServerEvent::Joined(rank));
-        if !any && let Some(gone) = self.missed {
-            events.push(ServerEvent::Stuck { ended: gone, waiting: rank });
+        if !any && let Some((_, gone)) = self.ended.range(..programs).next() {
+            events.push(ServerEvent::Stuck { ended: *gone, waiting: rank });
         }
         let line = answer(success("response_to_init"));
         if !ours {
             return line;
         }
         // One wake-up of two processes instead of six.
-        maxes(line.number("suiro", 1))
+        let line = maxes(line.number("suiro", 1))
             .number("appnum", self.ranks[rank as usize].app)
             .text("kvsname", &self.space)
-            .text("mapping", &single_host_mapping(self.ranks.len() as u32))
+            .text("mapping", &single_host_mapping(self.ranks.len() as u32));
+        match self.files.get(&programs) {
+            Some([segment, interface]) => {
+                line.text("segment", segment).text("interface", interface)
+            }
+            None => line,
+        }
     }
 
     /// The first rank that satisfies `is_so`.
@@ -334,7 +383,7 @@ impl Server {
 
     /// Keeps a text for `rank`, in place of the one of this name; the reply is `name`.
     fn store(
-        &mut self, name: &str, texts: fn(&mut Self) -> &mut KeptTexts, rank: u32, key: String,
+        &mut self, name: &str, texts: impl Fn(&mut Self) -> &mut KeptTexts, rank: u32, key: String,
         text: String,
     ) -> PmiLine {
         let bytes = entry_bytes(&key, &text);
@@ -356,18 +405,35 @@ impl Server {
         if key.starts_with("PMI_") {
             return failure("put_result", "keys that start with PMI_ are reserved");
         }
-        self.store("put_result", |server| &mut server.values, rank, key, value)
+        let program = self.programs(rank);
+        self.store(
+            "put_result",
+            |server| server.values.entry(program).or_default(),
+            rank,
+            key,
+            value,
+        )
+    }
+
+    fn get(&self, rank: u32, key: &str) -> PmiLine {
+        if key == "PMI_process_mapping" {
+            let mapping = single_host_mapping(self.ranks.len() as u32);
+            return success("get_result").text("value", &mapping);
+        }
+        let values = self.values.get(&self.programs(rank));
+        found("get_result", "value", values.and_then(|values| values.get(key)), "no such key")
     }
 
     fn enter(&mut self, rank: u32, group: Option<&str>, events: &mut Vec<ServerEvent>) {
         let group = group.unwrap_or("WORLD:0");
-        if !self.barriers.contains_key(group) {
+        let name = (self.programs(rank), group.to_owned());
+        if !self.barriers.contains_key(&name) {
             match self.opened(rank, group) {
-                Ok(barrier) => self.barriers.insert(group.to_owned(), barrier),
+                Ok(barrier) => self.barriers.insert(name.clone(), barrier),
                 Err(why) => return events.push(reply(rank, failure("barrier_out", &why))),
             };
         }
-        let Some(barrier) = self.barriers.get_mut(group) else { return };
+        let Some(barrier) = self.barriers.get_mut(&name) else { return };
         if !barrier.members.contain(rank) {
             return events.push(reply(rank, failure("barrier_out", NO_GROUP)));
         }
@@ -378,7 +444,7 @@ impl Server {
         if barrier.arrived.len() < barrier.members.count() {
             return;
         }
-        let Some(barrier) = self.barriers.remove(group) else { return };
+        let Some(barrier) = self.barriers.remove(&name) else { return };
         self.release(barrier.opener.0, barrier.opener.1);
         let line = success("barrier_out").text("tag", &barrier.tag);
         let members = barrier.members.ranks();
@@ -492,6 +558,55 @@ mod tests {
         assert_eq!(server.join_state(1), JoinState::Left);
         server.receive(1, b"cmd=init pmi_version=1 pmi_subversion=1\n");
         assert_eq!(server.join_state(1), JoinState::Joined);
+    }
+
+    const HELLO: &str = "cmd=init pmi_version=1 pmi_subversion=1 suiro=1";
+
+    #[test]
+    fn a_later_program_has_keys_barriers_and_files_of_its_own() {
+        let mut server = Server::new("job", &[0, 0]);
+        for rank in 0..2 {
+            assert!(!answer(&mut server, rank, HELLO).contains("segment="));
+        }
+        answer(&mut server, 0, "cmd=put key=a value=old");
+        assert_eq!(server.receive(1, b"cmd=barrier_in\n"), []);
+        answer(&mut server, 0, "cmd=finalize");
+        assert_eq!(server.provide_files(2, ["1:2".to_owned(), "1:3".to_owned()]), 1);
+        let line = answer(&mut server, 0, HELLO);
+        assert!(line.ends_with(" segment=1:2 interface=1:3"), "{line}");
+        assert_eq!((server.programs(0), server.programs(1)), (2, 1));
+        assert!(answer(&mut server, 0, "cmd=get key=a").contains("rc=1"));
+        assert_eq!(server.receive(0, b"cmd=barrier_in\n"), []);
+        answer(&mut server, 0, "cmd=put key=a value=new");
+        assert!(answer(&mut server, 1, "cmd=get key=a").ends_with("value=old"));
+        answer(&mut server, 1, "cmd=finalize");
+        assert!(answer(&mut server, 1, HELLO).ends_with(" segment=1:2 interface=1:3"));
+        assert!(answer(&mut server, 1, "cmd=get key=a").ends_with("value=new"));
+        assert_eq!(server.receive(1, b"cmd=barrier_in\n").len(), 2);
+        assert_eq!(server.provide_files(3, ["1:4".to_owned(), "1:5".to_owned()]), 2);
+    }
+
+    #[test]
+    fn a_process_that_joins_again_is_no_later_program() {
+        let mut server = Server::new("job", &[0]);
+        answer(&mut server, 0, HELLO);
+        answer(&mut server, 0, "cmd=put key=a value=b");
+        answer(&mut server, 0, "cmd=finalize");
+        answer(&mut server, 0, &format!("{HELLO} again=1"));
+        assert_eq!(server.programs(0), 1);
+        assert!(answer(&mut server, 0, "cmd=get key=a").ends_with("value=b"));
+    }
+
+    #[test]
+    fn a_rank_that_ends_before_a_later_program_is_missed() {
+        let mut server = Server::new("job", &[0, 0]);
+        for rank in 0..2 {
+            answer(&mut server, rank, HELLO);
+            answer(&mut server, rank, "cmd=finalize");
+        }
+        assert_eq!(server.rank_ended(1), []);
+        let events = server.receive(0, format!("{HELLO}\n").as_bytes());
+        assert_eq!(events[1], ServerEvent::Stuck { ended: 1, waiting: 0 });
     }
 
     #[test]

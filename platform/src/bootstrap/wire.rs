@@ -28,6 +28,8 @@ pub(crate) enum PmiRequest {
         ours: bool,
         /// The client does not require all ranks of the job.
         any: bool,
+        /// The process has joined before, so it is no later program.
+        again: bool,
     },
     /// Maximum lengths of names, keys and values.
     Maxes,
@@ -182,6 +184,7 @@ pub(crate) fn parse_request(line: &str) -> Result<PmiRequest, Malformed> {
             version: fields.number("pmi_version", "response_to_init")?,
             ours: fields.value("suiro").is_some(),
             any: fields.value("any").is_some(),
+            again: fields.value("again").is_some(),
         }),
         "get_maxes" => Ok(PmiRequest::Maxes),
         "get_appnum" => Ok(PmiRequest::AppNumber),
@@ -377,7 +380,7 @@ mod tests {
         assert_eq!(all(b"cmd=barrier_in\n"), [Ok(PmiRequest::Barrier { group: None })]);
         assert_eq!(
             all(b"cmd=init pmi_version=1 pmi_subversion=1\n"),
-            [Ok(PmiRequest::Init { version: 1, ours: false, any: false })]
+            [Ok(PmiRequest::Init { version: 1, ours: false, any: false, again: false })]
         );
     }
 

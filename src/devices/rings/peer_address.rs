@@ -42,7 +42,8 @@ impl PeerAddress {
         if let Err(other) = self.owner.compare_exchange(0, pid, order.0, order.1) {
             return Err(ErrorClass::Other.error(format!(
                 "process {other} has taken the place of this rank; each rank of a job is one \
-                 program that uses MPI, so start the others by an mpirun of their own"
+                 program that uses MPI at a time, so start the others later, or by an mpirun of \
+                 their own"
             )));
         }
         let number = RandomState::new().hash_one(pid);
