@@ -181,6 +181,41 @@ static void hints(void)
     close_session(&session);
 }
 
+static void expect_kinds(MPI_Comm comm, const char *expected)
+{
+    char value[256] = "";
+    int room = sizeof value, found = 0;
+    MPI_Info info;
+    MUST(MPI_Comm_get_info(comm, &info));
+    MUST(MPI_Info_get_string(info, "mpi_memory_alloc_kinds", &room, value, &found));
+    MUST(MPI_Info_free(&info));
+    CHECK(found && strcmp(value, expected) == 0);
+}
+
+/* Communicators have the memory kinds of their session (section 11.4.3). */
+static void memory_kinds(void)
+{
+    MPI_Session session;
+    MPI_Info info;
+    MPI_Comm copy;
+    if (!check_strict())
+        return;
+    MUST(MPI_Info_create(&info));
+    MUST(MPI_Info_set(info, "mpi_memory_alloc_kinds", "mpi:alloc_mem,tea"));
+    MUST(MPI_Session_init(info, MPI_ERRORS_RETURN, &session));
+    MUST(MPI_Info_free(&info));
+    expect_hint(session, "mpi_memory_alloc_kinds", "mpi,system,mpi:alloc_mem");
+    MPI_Group world = group_of(session, "mpi://WORLD");
+    MPI_Comm comm = comm_of(world, "kinds");
+    MUST(MPI_Group_free(&world));
+    expect_kinds(comm, "mpi,system,mpi:alloc_mem");
+    MUST(MPI_Comm_dup(comm, &copy));
+    expect_kinds(copy, "mpi,system,mpi:alloc_mem");
+    MUST(MPI_Comm_free(&copy));
+    MUST(MPI_Comm_free(&comm));
+    close_session(&session);
+}
+
 /* Communicators of two sessions with one string, closed in the other order than opened. */
 static void two_at_once(void)
 {
@@ -276,6 +311,7 @@ int main(int argc, char **argv)
     expect_world_model(0, 0);
     sets();
     hints();
+    memory_kinds();
     whole_life("first");
     whole_life("first");
     two_at_once();

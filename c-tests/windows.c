@@ -111,7 +111,38 @@ static void hints(void)
     room = sizeof value;
     MUST(MPI_Info_get_string(used, "tea", &room, value, &flag));
     CHECK_STRICTLY(!flag);
+    if (check_strict()) { /* MPICH 5 does not tell it of windows. */
+        room = sizeof value;
+        MUST(MPI_Info_get_string(used, "mpi_memory_alloc_kinds", &room, value, &flag));
+        CHECK(flag && strcmp(value, "mpi,system") == 0);
+    }
     MUST(MPI_Info_free(&used));
+    freed(&win);
+}
+
+/* The kinds of memory that a program promises to use. */
+static void memory_kinds(void)
+{
+    const char *const given[] = {"tea:green", "system", "mpi:gpu"};
+    static int memory;
+    MPI_Win win;
+    if (!check_strict())
+        return;
+    MUST(MPI_Win_create(&memory, sizeof memory, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    for (int round = 0; round < 3; round++) {
+        char value[MPI_MAX_INFO_VAL] = "";
+        int flag = 0, room = sizeof value;
+        MPI_Info info;
+        MUST(MPI_Info_create(&info));
+        MUST(MPI_Info_set(info, "mpi_assert_memory_alloc_kinds", given[round]));
+        MUST(MPI_Win_set_info(win, info));
+        MUST(MPI_Info_free(&info));
+        MUST(MPI_Win_get_info(win, &info));
+        MUST(MPI_Info_get_string(info, "mpi_assert_memory_alloc_kinds", &room, value, &flag));
+        MUST(MPI_Info_free(&info));
+        CHECK_EQUAL(flag, round > 0);
+        CHECK(!flag || strcmp(value, "system") == 0);
+    }
     freed(&win);
 }
 
@@ -295,6 +326,7 @@ int main(int argc, char **argv)
     group_and_name();
     section("hints");
     hints();
+    memory_kinds();
     section("attributes");
     attributes();
     section("error handlers");

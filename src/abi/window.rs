@@ -113,8 +113,9 @@ pub unsafe extern "C" fn PMPI_Win_get_info(win: MPI_Win, info_used: *mut MPI_Inf
     local("MPI_Win_get_info", win, |mpi| {
         // SAFETY: the caller's promise of the result.
         let info_used = unsafe { out(info_used, "info_used")? };
-        let hints = mpi.windows.get(number(win))?.hints().clone();
-        info_used.put_handle(mpi.objects.infos.insert(hints)?);
+        let window = mpi.windows.get(number(win))?;
+        let told = window.info(&mpi.memory_kinds(window.comm)?)?;
+        info_used.put_handle(mpi.objects.infos.insert(told)?);
         Ok(())
     })
 }

@@ -14,7 +14,9 @@ use super::group::Group;
 use super::info::Info;
 use crate::device::Device;
 use crate::mpi::communicator::COMM_WORLD;
+use crate::mpi::communicator::hints::MEMORY_KINDS;
 use crate::mpi::handle::{Handle, HandleKind, HandleTable};
+use crate::mpi::memory_kinds;
 use crate::mpi::point_to_point::buffer::{BsendBuffer, BufferOwner};
 use platform::base::{ErrorClass, MpiError, Peer, Result};
 
@@ -139,6 +141,20 @@ impl<D: Device> Mpi<D> {
         self.sessions.get(session)?;
         let group = set.group(self.engine.me(), self.comms.processes());
         Ok(group.in_session(Some(session)))
+    }
+
+    /// The supported memory kinds of a communicator: those of its session or of the world model
+    /// (§11.4.3).
+    ///
+    /// # Errors
+    /// `Comm` if there is no such communicator.
+    pub(crate) fn memory_kinds(&self, comm: Handle) -> Result<Vec<u8>> {
+        let hints = match self.comms.get(comm)?.group.session() {
+            Some(session) => &self.sessions.get(session)?.hints,
+            None => &self.objects.infos.environment,
+        };
+        let kinds = hints.get(MEMORY_KINDS.as_bytes())?;
+        Ok(kinds.unwrap_or(memory_kinds::DEFAULT.as_bytes()).to_vec())
     }
 
     /// Whether a session may end: its buffered messages have been sent, and all messages of the

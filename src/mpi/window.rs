@@ -12,6 +12,7 @@ use super::attribute::Attributes;
 use super::errhandler::Handler;
 use super::info::Info;
 use crate::device::Device;
+use crate::mpi::communicator::hints::{ASSERTED_KINDS, MEMORY_KINDS, asserted_kinds};
 use crate::mpi::handle::{Handle, HandleKind, HandleTable};
 use platform::base::{ErrorClass, MpiError, Result};
 
@@ -140,9 +141,14 @@ impl Window {
         }
     }
 
-    /// The hints with their current values.
-    pub(crate) fn hints(&self) -> &Info {
-        &self.hints
+    /// The hints with their current values, and the memory kinds `provided` by the library.
+    ///
+    /// # Errors
+    /// Only internal errors.
+    pub(crate) fn info(&self, provided: &[u8]) -> Result<Info> {
+        let mut info = self.hints.clone();
+        info.set(MEMORY_KINDS.as_bytes(), provided)?;
+        Ok(info)
     }
 
     /// Applies known hints with valid values; others are ignored (§10).
@@ -154,6 +160,9 @@ impl Window {
             if let Some(value) = hints.get(key)?.filter(|value| is_legal(value)) {
                 self.hints.set(key, value)?;
             }
+        }
+        if let Some(kinds) = asserted_kinds(hints)? {
+            self.hints.set(ASSERTED_KINDS.as_bytes(), kinds.as_bytes())?;
         }
         Ok(())
     }
@@ -324,12 +333,16 @@ mod tests {
         hints.set(b"same_size", b"perhaps").unwrap();
         hints.set(b"accumulate_ordering", b"waw,rar").unwrap();
         hints.set(b"tea", b"green").unwrap();
+        hints.set(b"mpi_assert_memory_alloc_kinds", b"tea").unwrap();
         window.advise(&hints).unwrap();
-        let value = |key: &[u8]| window.hints().get(key).unwrap();
+        let info = window.info(b"system").unwrap();
+        let value = |key: &[u8]| info.get(key).unwrap();
+        assert_eq!(value(b"mpi_memory_alloc_kinds"), Some(&b"system"[..]));
         assert_eq!(value(b"no_locks"), Some(&b"true"[..]));
         assert_eq!(value(b"same_size"), Some(&b"false"[..]));
         assert_eq!(value(b"accumulate_ordering"), Some(&b"waw,rar"[..]));
         assert_eq!(value(b"tea"), None);
+        assert_eq!(value(b"mpi_assert_memory_alloc_kinds"), None);
     }
 
     #[test]

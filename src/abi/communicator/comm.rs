@@ -16,11 +16,10 @@ use crate::abi::types::*;
 use crate::mpi::attribute::Attributes;
 use crate::mpi::communicator::COMM_NULL;
 use crate::mpi::communicator::create::Split;
-use crate::mpi::communicator::hints::{CommHints, MEMORY_KINDS};
+use crate::mpi::communicator::hints::CommHints;
 use crate::mpi::errhandler::{ErrhandlerKind, Handler};
 use crate::mpi::group::sets::GroupComparison;
 use crate::mpi::handle::Handle;
-use crate::mpi::memory_kinds;
 use crate::mpi::request::Activity;
 use crate::process::ProcessMpi;
 use platform::base::Result;
@@ -121,11 +120,9 @@ pub unsafe extern "C" fn PMPI_Comm_get_info(comm: MPI_Comm, info_used: *mut MPI_
     local("MPI_Comm_get_info", comm, |mpi| {
         // SAFETY: the caller's promise of the result.
         let info_used = unsafe { out(info_used, "info_used")? };
-        let infos = &mut mpi.objects.infos;
-        let kinds = infos.environment.get(MEMORY_KINDS.as_bytes())?;
-        let kinds = kinds.unwrap_or(memory_kinds::DEFAULT.as_bytes());
-        let told = mpi.comms.get(number(comm))?.hints.info(kinds)?;
-        info_used.put_handle(infos.insert(told)?);
+        let kinds = mpi.memory_kinds(number(comm))?;
+        let told = mpi.comms.get(number(comm))?.hints.info(&kinds)?;
+        info_used.put_handle(mpi.objects.infos.insert(told)?);
         Ok(())
     })
 }

@@ -19,7 +19,7 @@ const FLAGS: [&str; 5] = [
 ];
 
 /// The assertion about memory kinds; unset by default.
-const ASSERTED_KINDS: &str = "mpi_assert_memory_alloc_kinds";
+pub(in crate::mpi) const ASSERTED_KINDS: &str = "mpi_assert_memory_alloc_kinds";
 
 /// The key of the memory kinds that the library supports.
 pub(crate) const MEMORY_KINDS: &str = "mpi_memory_alloc_kinds";
@@ -52,8 +52,7 @@ impl CommHints {
                 Some(_) | None => {}
             }
         }
-        let kinds = text(given, ASSERTED_KINDS)?.filter(|kinds| memory_kinds::are_known(kinds));
-        if let Some(kinds) = kinds {
+        if let Some(kinds) = asserted_kinds(given)? {
             self.memory_kinds = Some(kinds.into());
         }
         Ok(())
@@ -74,6 +73,14 @@ impl CommHints {
         info.set(MEMORY_KINDS.as_bytes(), provided)?;
         Ok(info)
     }
+}
+
+/// The asserted memory kinds, if the library knows them; of communicators and windows.
+///
+/// # Errors
+/// None that `Info` has for this key.
+pub(in crate::mpi) fn asserted_kinds(given: &Info) -> Result<Option<&str>> {
+    Ok(text(given, ASSERTED_KINDS)?.filter(|kinds| memory_kinds::are_known(kinds)))
 }
 
 /// The value of a key without surrounding spaces (§10); `None` if it is not UTF-8.
