@@ -77,6 +77,7 @@ const UNSAFE: &[&str] = &[
     "src/devices/tofu/",
     "src/mpi/op/kernels.rs",
     "src/mpi/op/pairs.rs",
+    "src/mpi/op/x87.rs",
     "src/process/lock/mod.rs",
     // The polling thread completes calls of waiting threads.
     "src/process/waiting/mod.rs",

@@ -20,6 +20,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use memmap2::Mmap;
+use nix::errno::Errno;
+use nix::sys::ptrace::{self, Options};
+use nix::unistd::Pid;
 
 use super::cma;
 use crate::base::Span;
@@ -49,7 +52,7 @@ pub struct Registers {
     /// The frame pointer, if the program uses one.
     pub frame: u64,
     /// The return address of the innermost call, on processors that keep it in a register; else 0.
-    pub(crate) link: u64,
+    pub link: u64,
 }
 
 /// A range of addresses and its backing.
@@ -127,7 +130,7 @@ impl Snapshot {
 /// Detaches a thread that stopped after [`Snapshot::take`] gave up on it.
 pub(super) fn detach(thread: libc::pid_t) {
     // Fails for a thread that has exited.
-    let _ = request(libc::PTRACE_DETACH, thread);
+    let _ = ptrace::detach(Pid::from_raw(thread), None);
 }
 
 /// The memory of the process `pid` at these addresses.
@@ -208,10 +211,10 @@ struct Stopped {
 impl Stopped {
     fn stop(thread: u32, deadline: Instant) -> Result<Self, Untraceable> {
         let thread = thread as libc::pid_t;
-        request(libc::PTRACE_SEIZE, thread)?;
+        ptrace::seize(Pid::from_raw(thread), Options::empty()).map_err(refused)?;
         // From here on, dropping `seized` detaches the thread.
         let seized = Self { thread };
-        request(libc::PTRACE_INTERRUPT, thread)?;
+        ptrace::interrupt(Pid::from_raw(thread)).map_err(refused)?;
         loop {
             if seized.has_stopped()? {
                 return Ok(seized);
@@ -268,7 +271,7 @@ impl Drop for Stopped {
     fn drop(&mut self) {
         // Fails for a thread that has exited, and for one that has not stopped yet: the kernel
         // detaches the latter when this process exits.
-        let _ = request(libc::PTRACE_DETACH, self.thread);
+        detach(self.thread);
     }
 }
 
@@ -285,17 +288,11 @@ impl Registers {
     }
 }
 
-/// A request without data.
-fn request(what: libc::c_uint, thread: libc::pid_t) -> Result<(), Untraceable> {
-    // SAFETY: these requests read and write no memory of this process.
-    let result = unsafe { libc::ptrace(what, thread, 0_usize, 0_usize) };
-    if result == 0 {
-        return Ok(());
-    }
-    match io::Error::last_os_error().raw_os_error() {
-        Some(libc::ESRCH) => Err(Untraceable::Gone),
-        Some(libc::ENOSYS) => Err(Untraceable::Unsupported),
-        _ => Err(Untraceable::Forbidden),
+fn refused(error: Errno) -> Untraceable {
+    match error {
+        Errno::ESRCH => Untraceable::Gone,
+        Errno::ENOSYS => Untraceable::Unsupported,
+        _ => Untraceable::Forbidden,
     }
 }
 

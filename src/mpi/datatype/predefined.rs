@@ -87,7 +87,7 @@ units! {
     ComplexF16, 4, 2, "Two binary16: real part, imaginary part.";
     ComplexF32, 8, 4, "Two binary32: real part, imaginary part.";
     ComplexF64, 16, 8, "Two binary64: real part, imaginary part.";
-    ComplexF80, 32, 16, "Two `long double`s: real part, imaginary part.";
+    ComplexF80, 32, 16, "Two of the 80-bit format: real part, imaginary part.";
     ComplexF128, 32, 16, "Two binary128: real part, imaginary part.";
     F32I32, 8, 4, "`struct { float; int; }`.";
     F64I32, 12, 8, "`struct { double; int; }`; the size leaves out the padding.";
@@ -139,6 +139,13 @@ const VALUE_INDEX: &[[Unit; 2]] = &{
     }
     pairs
 };
+
+/// C's `long double`, its complex number, and its pair with an `int`.
+#[cfg(target_arch = "x86_64")]
+const LONG_DOUBLE: [Unit; 3] = [Unit::F80, Unit::ComplexF80, Unit::F80I32];
+#[cfg(not(target_arch = "x86_64"))]
+const LONG_DOUBLE: [Unit; 3] =
+    [Unit::F128, Unit::ComplexF128, Unit::ValueIndex(&[Unit::F128, Unit::I32])];
 
 /// One predefined datatype.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -237,15 +244,15 @@ const TABLE: &[Predefined] = {
         entry(0x21c, "MPI_DOUBLE_PRECISION", Float, F64),
         entry(0x21d, "MPI_DOUBLE_COMPLEX", Complex, ComplexF64),
         entry(0x21e, "MPI_CHARACTER", Character, U8),
-        entry(0x220, "MPI_LONG_DOUBLE", Float, F80),
-        entry(0x224, "MPI_C_LONG_DOUBLE_COMPLEX", Complex, ComplexF80),
-        entry(0x225, "MPI_CXX_LONG_DOUBLE_COMPLEX", Complex, ComplexF80),
+        entry(0x220, "MPI_LONG_DOUBLE", Float, LONG_DOUBLE[0]),
+        entry(0x224, "MPI_C_LONG_DOUBLE_COMPLEX", Complex, LONG_DOUBLE[1]),
+        entry(0x225, "MPI_CXX_LONG_DOUBLE_COMPLEX", Complex, LONG_DOUBLE[1]),
         pair(0x228, "MPI_FLOAT_INT", [0x210, 0x209], F32I32),
         pair(0x229, "MPI_DOUBLE_INT", [0x214, 0x209], F64I32),
         pair(0x22a, "MPI_LONG_INT", [0x20a, 0x209], I64I32),
         pair(0x22b, "MPI_2INT", [0x209, 0x209], I32I32),
         pair(0x22c, "MPI_SHORT_INT", [0x208, 0x209], I16I32),
-        pair(0x22d, "MPI_LONG_DOUBLE_INT", [0x220, 0x209], F80I32),
+        pair(0x22d, "MPI_LONG_DOUBLE_INT", [0x220, 0x209], LONG_DOUBLE[2]),
         pair(0x230, "MPI_2REAL", [0x21a, 0x21a], F32F32),
         pair(0x231, "MPI_2DOUBLE_PRECISION", [0x21c, 0x21c], F64F64),
         pair(0x232, "MPI_2INTEGER", [0x219, 0x219], I32I32),

@@ -6,7 +6,6 @@
 //! Integers wrap around, `MPI_MIN` and `MPI_MAX` compare as in C, logical results are 0 and 1.
 #![allow(unsafe_code)]
 
-use std::arch::asm;
 use std::ops::{BitAnd, BitOr, BitXor};
 use std::sync::Arc;
 
@@ -25,27 +24,28 @@ pub(crate) type Loop = unsafe fn(from: *const u8, into: *mut u8, elements: usize
 
 /// Selects the loop `$run` for the unit and the width in `$unit`, from the listed types.
 macro_rules! loop_for {
-    ($unit:expr, $run:ident, $($name:ident: $type:ty,)*) => {
+    ($unit:expr, $run:ident, $($(#[$attribute:meta])? $name:ident: $type:ty,)*) => {
         match $unit.0 {
-            $(Unit::$name => Some($run::of::<$type>($unit.1)),)*
+            $($(#[$attribute])? Unit::$name => Some($run::of::<$type>($unit.1)),)*
             _ => None,
         }
     };
 }
 
 macro_rules! integers {
-    ($unit:expr, $run:ident $(, $name:ident: $type:ty)*) => {
+    ($unit:expr, $run:ident $(, $(#[$attribute:meta])? $name:ident: $type:ty)*) => {
         loop_for!(
             $unit, $run, I8: i8, U8: u8, I16: i16, U16: u16, I32: i32, U32: u32, I64: i64,
-            U64: u64, I128: i128, $($name: $type,)*
+            U64: u64, I128: i128, $($(#[$attribute])? $name: $type,)*
         )
     };
 }
 
 macro_rules! reals {
-    ($unit:expr, $run:ident $(, $name:ident: $type:ty)*) => {
+    ($unit:expr, $run:ident $(, $(#[$attribute:meta])? $name:ident: $type:ty)*) => {
         integers!(
-            $unit, $run, F16: F16, F32: f32, F64: f64, F80: F80, F128: F128 $(, $name: $type)*
+            $unit, $run, F16: F16, F32: f32, F64: f64, F128: F128,
+            #[cfg(target_arch = "x86_64")] F80: F80 $(, $(#[$attribute])? $name: $type)*
         )
     };
 }
@@ -54,7 +54,8 @@ macro_rules! numbers {
     ($unit:expr, $run:ident) => {
         reals!(
             $unit, $run, ComplexF16: Complex<F16>, ComplexF32: Complex<f32>,
-            ComplexF64: Complex<f64>, ComplexF80: Complex<F80>, ComplexF128: Complex<F128>
+            ComplexF64: Complex<f64>, ComplexF128: Complex<F128>,
+            #[cfg(target_arch = "x86_64")] ComplexF80: Complex<F80>
         )
     };
 }
@@ -153,7 +154,9 @@ macro_rules! loops {
             pub(crate) fn of<T: Copy + $bound>(width: Width) -> Loop {
                 match width {
                     Width::Bits128 => any::<T>,
+                    #[cfg(target_arch = "x86_64")]
                     Width::Bits256 => avx2::<T>,
+                    #[cfg(target_arch = "x86_64")]
                     Width::Bits512 => avx512::<T>,
                 }
             }
@@ -163,12 +166,14 @@ macro_rules! loops {
                 unsafe { each::<T>(from, into, elements, $apply) }
             }
 
+            #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2")]
             unsafe fn avx2<T: Copy + $bound>(from: *const u8, into: *mut u8, elements: usize) {
                 // SAFETY: the caller's promise.
                 unsafe { each::<T>(from, into, elements, $apply) }
             }
 
+            #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
             unsafe fn avx512<T: Copy + $bound>(from: *const u8, into: *mut u8, elements: usize) {
                 // SAFETY: the caller's promise.
@@ -181,16 +186,24 @@ macro_rules! loops {
 /// Register width of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 pub(crate) enum Width {
-    /// SSE2, part of every x86-64 processor.
+    /// Part of every processor: SSE2 of x86-64, NEON of aarch64.
     Bits128,
     /// AVX2.
+    #[cfg(target_arch = "x86_64")]
     Bits256,
     /// AVX-512 F, BW, DQ and VL: common to all processors with 512-bit integer arithmetic.
+    #[cfg(target_arch = "x86_64")]
     Bits512,
 }
 
 impl Width {
+    #[cfg(not(target_arch = "x86_64"))]
+    pub(crate) fn detect() -> Self {
+        Self::Bits128
+    }
+
     /// The widest of this processor; the standard library caches the detection.
+    #[cfg(target_arch = "x86_64")]
     pub(crate) fn detect() -> Self {
         let wide = is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
@@ -247,13 +260,13 @@ fn replace_of(unit: Unit, width: Width) -> Option<Loop> {
 }
 
 /// Types with addition and multiplication.
-trait Number: Copy {
+pub(super) trait Number: Copy {
     fn sum(self, other: Self) -> Self;
     fn product(self, other: Self) -> Self;
 }
 
 /// Types of the parts of complex numbers.
-trait Real: Number {
+pub(super) trait Real: Number {
     fn difference(self, other: Self) -> Self;
 }
 
@@ -321,39 +334,7 @@ real_numbers! {
     f32, |a, b| a + b, |a, b| a * b, |a, b| a - b;
     f64, |a, b| a + b, |a, b| a * b, |a, b| a - b;
     F16, F16::sum, F16::product, F16::difference;
-    F80, x87_sum, x87_product, x87_difference;
     F128, F128::sum, F128::product, F128::difference;
-}
-
-/// Defines a function that computes on the x87, the only unit with 80-bit numbers.
-macro_rules! x87 {
-    ($($name:ident, $instruction:literal;)*) => {$(
-        fn $name(one: F80, mut other: F80) -> F80 {
-            // SAFETY: the instructions read 10 bytes at each pointer and write 10 at the second;
-            // the arrays have 16. The register stack is empty before (all of its registers are
-            // declared as overwritten) and after.
-            unsafe {
-                asm!(
-                    "fld tbyte ptr [{one}]",
-                    "fld tbyte ptr [{other}]",
-                    $instruction,
-                    "fstp tbyte ptr [{other}]",
-                    one = in(reg) one.0.as_ptr(),
-                    other = in(reg) other.0.as_mut_ptr(),
-                    out("st(0)") _, out("st(1)") _, out("st(2)") _, out("st(3)") _,
-                    out("st(4)") _, out("st(5)") _, out("st(6)") _, out("st(7)") _,
-                    options(nostack),
-                );
-            }
-            other
-        }
-    )*};
-}
-
-x87! {
-    x87_sum, "faddp st(1), st";
-    x87_product, "fmulp st(1), st";
-    x87_difference, "fsubp st(1), st";
 }
 
 /// A complex number in the layout of C and Fortran.

@@ -10,6 +10,8 @@ mod logical;
 mod pairs;
 #[cfg(test)]
 mod tests;
+#[cfg(target_arch = "x86_64")]
+mod x87;
 
 pub(crate) use kernels::OpKernel;
 pub(crate) use pairs::PaddedKernel;

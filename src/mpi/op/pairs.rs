@@ -68,6 +68,7 @@ fn padded(operator: Operator, [value, index]: [Unit; 2]) -> Option<Loop> {
         (Unit::I64, Unit::I32) => of::<i64, i32, true>(operator),
         (Unit::F64, Unit::I32) => of::<f64, i32, true>(operator),
         (Unit::F80, Unit::I32) => of::<F80, i32, true>(operator),
+        (Unit::F128, Unit::I32) => of::<F128, i32, true>(operator),
         _ => None,
     }
 }
