@@ -17,6 +17,7 @@ use std::sync::atomic::Ordering;
 
 use super::devices::Devices;
 use super::info_env;
+use super::launcher_watch;
 use super::settings::explain::Decisions;
 use super::settings::{Config, DeviceKind, ProgressMode, log};
 use super::waiting::CallWaiters;
@@ -209,6 +210,7 @@ fn connect(required: RequiredRanks) -> Result<Connection> {
     let mut launcher = Client::connect(&environment, required)?;
     let mut helper_threads = threads_before.as_ref().map_or_else(Vec::new, |_| system::threads());
     helper_threads.retain(|thread| !threads_before.iter().flatten().any(|before| before == thread));
+    launcher.iter().for_each(launcher_watch::start);
     let status_table = launcher_table(&environment, launcher.as_ref());
     let job = JobView::assemble(&environment, launcher.as_mut())?;
     if job.local_ranks.len() != job.size as usize {

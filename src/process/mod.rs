@@ -32,6 +32,7 @@ mod finalization;
 pub(crate) mod hardware;
 pub(crate) mod info_env;
 mod initialization;
+mod launcher_watch;
 mod lock;
 mod progress_thread;
 pub mod settings;

@@ -183,6 +183,20 @@ fn nothing_is_left_if_either_launcher_process_is_killed() {
 }
 
 #[test]
+fn a_rank_behind_shells_ends_with_the_launcher() {
+    // The kernel ends the outer shell.
+    let script = format!("sh -c '{} 0; sleep 600'; true", compiled("allreduce"));
+    let running = start_shell("2", &script);
+    running.until_output(|text| (text.matches("ready").count() == 2).then_some(()));
+    let job_loop = running.job_loop();
+    signal_process(running.pid(), "STOP");
+    signal_process(job_loop, "KILL");
+    until(|| (state(job_loop) == Some('Z')).then_some(()));
+    signal_process(running.pid(), "KILL");
+    assert_eq!(running.wait().code, None);
+}
+
+#[test]
 fn inherited_signal_settings_affect_neither_mpirun_nor_ranks() {
     let before = ["env", "--ignore-signal=CHLD", "--block-signal"];
     let words = ["-n", "2", "sh", "-c", "grep -E '^Sig(Blk|Ign)' /proc/self/status; exit 3"];

@@ -28,6 +28,10 @@ impl Channel {
         Self { stream, lines: PmiLines::default() }
     }
 
+    pub(super) fn socket(&self) -> &SocketStream {
+        &self.stream
+    }
+
     /// The connection that `environment` names, with the rank and the size of the job.
     ///
     /// # Errors

@@ -14,6 +14,8 @@
 use std::fmt;
 
 use crate::base::{ErrorClass, MpiError, Result};
+use crate::sys::process;
+use crate::sys::socket::SocketStream;
 
 use super::ancestor::{self, ProtocolFamily};
 use super::channel::Channel;
@@ -70,6 +72,10 @@ pub(super) trait PmiProtocol: fmt::Debug + Send {
     fn leave(&mut self) -> Result;
     /// Joins again after `leave`, or requires more ranks than before.
     fn enter(&mut self, company: RequiredRanks) -> Result;
+    /// The socket, if the protocol has one.
+    fn socket(&self) -> Option<&SocketStream> {
+        None
+    }
 }
 
 /// A connection to the launcher, from the first message to the exit of the process.
@@ -191,6 +197,16 @@ impl Client {
     /// The attributes of the job.
     pub fn attributes(&self) -> &JobAttributes {
         &self.place
+    }
+
+    /// A copy of the connection to Suiro's own launcher, if the end of the launcher does not end
+    /// this process: another process started it, such as a shell.
+    pub fn unguarded_connection(&self) -> Option<SocketStream> {
+        let socket = self.protocol.socket().filter(|_| self.place.is_own_launcher)?;
+        if socket.maker().is_some_and(process::ends_with) {
+            return None;
+        }
+        socket.copy().ok()
     }
 
     /// Publishes `value` under `key`; others see it after the next [`Client::barrier`].
@@ -324,7 +340,6 @@ fn no_launcher(shown: &str, attempts: &FailedAttempts) -> Box<MpiError> {
 mod tests {
     use super::*;
     use crate::bootstrap::server::{Server, ServerEvent};
-    use crate::sys::socket::SocketStream;
     use std::thread;
 
     /// A client on a thread's end of a socket, served by a real server until it hangs up.

@@ -4,6 +4,7 @@
 //! other launchers are asked for one attribute at a time.
 
 use crate::base::Result;
+use crate::sys::socket::SocketStream;
 
 use super::channel::{Channel, PmiReply};
 use super::client::{JobAttributes, KvsLimits, PmiProtocol, RequiredRanks};
@@ -89,6 +90,10 @@ impl PmiProtocol for Pmi1 {
 
     fn enter(&mut self, company: RequiredRanks) -> Result {
         self.channel.init_again(self.ours.then_some(company)).map(drop)
+    }
+
+    fn socket(&self) -> Option<&SocketStream> {
+        Some(self.channel.socket())
     }
 }
 

@@ -277,6 +277,17 @@ pub fn signal_process(pid: u32, signal: i32) {
     unsafe { libc::kill(pid as i32, signal) };
 }
 
+/// Whether the kernel kills this process when its parent ends, and that is the process `parent`.
+pub(crate) fn ends_with(parent: u32) -> bool {
+    getppid().as_raw() as u32 == parent && prctl::get_pdeathsig() == Ok(Some(Signal::SIGKILL))
+}
+
+/// Kills all processes of the process group of this one.
+pub fn kill_own_group() {
+    // SAFETY: kill touches no memory of this process.
+    unsafe { libc::kill(0, libc::SIGKILL) };
+}
+
 /// Sends `signal` to the process group that `pid` leads; an exited group is no error.
 pub fn signal_group(pid: u32, signal: i32) {
     // SAFETY: as above; the cast keeps a positive number, so this never means "all processes".

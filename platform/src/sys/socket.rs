@@ -7,6 +7,7 @@ use std::net::TcpStream;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{
     AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockType, UnixCredentials, getsockopt,
     recvmsg, send, setsockopt, socketpair, sockopt,
@@ -51,6 +52,25 @@ impl SocketStream {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
         Ok(Self(stream.into()))
+    }
+
+    /// The process that made this pair of sockets, if the system reports it.
+    pub(crate) fn maker(&self) -> Option<u32> {
+        let credentials = getsockopt(&self.0, sockopt::PeerCredentials).ok()?;
+        u32::try_from(credentials.pid()).ok()
+    }
+
+    /// A copy of the descriptor.
+    pub(crate) fn copy(&self) -> io::Result<Self> {
+        self.0.try_clone().map(Self)
+    }
+
+    /// Waits until the other side of a pair is closed, whether or not all data has been received.
+    pub fn wait_for_end(&self) {
+        // The end of a pair is reported without being asked for.
+        let mut entries = [PollFd::new(self.0.as_fd(), PollFlags::empty())];
+        // An error is an interruption, or a lack of memory that passes.
+        while poll(&mut entries, PollTimeout::NONE).is_err() {}
     }
 
     /// Requests the number of the sending process with each receive.
@@ -129,6 +149,16 @@ mod tests {
         let received = other.receive_now(&mut buffer).unwrap();
         assert_eq!(&buffer[..received.len_bytes], b"hello");
         assert_eq!(received.sender, Some(std::process::id()));
+    }
+
+    #[test]
+    fn the_end_of_the_other_side_is_noticed_behind_data() {
+        let (one, other) = SocketStream::pair().unwrap();
+        assert_eq!(one.copy().unwrap().maker(), Some(std::process::id()));
+        let waiting = std::thread::spawn(move || one.wait_for_end());
+        other.send_all(b"x").unwrap();
+        drop(other);
+        waiting.join().unwrap();
     }
 
     #[test]
