@@ -1,9 +1,10 @@
-//! Passes facts about the build to `suiro-info`.
+//! Passes facts about the build to `suiro-info` and to `mpirun`.
 
 use std::process::Command;
 
 fn main() {
-    println!("cargo:rerun-if-changed=build.rs");
+    // Cargo runs this again if its source changes; no other file matters.
+    println!("cargo:rerun-if-env-changed=SUIRO_COMMIT");
     let variable = |name: &str| std::env::var(name).expect("cargo sets it");
     let version = Command::new(variable("RUSTC")).arg("--version").output();
     let compiler = version.ok().and_then(|output| String::from_utf8(output.stdout).ok());

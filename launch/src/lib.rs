@@ -14,6 +14,7 @@
 //! | module | content |
 //! |---|---|
 //! | `mpirun` | from the arguments to the exit code |
+//! | `build_info` | facts about the build |
 //! | `command_line` | options, hosts; the result is a `LaunchPlan` |
 //! | `placement` | processors of each rank |
 //! | `supervisor` | the process that the shell started |
@@ -28,6 +29,7 @@
 //! The launcher opens no port and makes no file. It knows nothing of MPI except what ranks send by
 //! PMI.
 
+mod build_info;
 mod command_line;
 pub mod debugger;
 mod dump;

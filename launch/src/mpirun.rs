@@ -11,10 +11,12 @@ use platform::sys::host;
 use platform::sys::signals;
 use platform::sys::topology::CpuTopology;
 
+use crate::build_info;
 use crate::command_line::plan::{LaunchPlan, VariablePattern};
 use crate::command_line::{self, HostEnvironment, LaunchCommand};
 use crate::debugger::Debugger;
 use crate::explain;
+use crate::folders::Folders;
 use crate::job::environment::{self, EnvironmentVariable};
 use crate::linkage;
 use crate::placement::display::DisplayOptions;
@@ -35,6 +37,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>, debugger: &mut dyn De
     let code = command.and_then(|command| match command {
         LaunchCommand::Print(text) => print(&text),
         LaunchCommand::Settings => print(&settings::table(|name| std::env::var(name).ok())),
+        LaunchCommand::BuildInfo => print(&build_info::text(Folders::own().ok().as_ref())),
         LaunchCommand::Run(plan) => launch(&plan, debugger),
     });
     code.unwrap_or_else(|error| {

@@ -66,6 +66,8 @@ pub(crate) enum LaunchCommand {
     Print(String),
     /// Print the settings of the library.
     Settings,
+    /// Print facts about the build.
+    BuildInfo,
 }
 
 /// The host and the environment that complete a command line.
@@ -105,6 +107,9 @@ fn query(command: &mut Command, matches: &ArgMatches) -> Option<LaunchCommand> {
         let version = concat!("mpirun (Suiro) ", env!("CARGO_PKG_VERSION"), "\n");
         return Some(LaunchCommand::Print(version.to_owned()));
     }
+    if matches.get_flag("info") {
+        return Some(LaunchCommand::BuildInfo);
+    }
     matches.get_flag("help-settings").then_some(LaunchCommand::Settings)
 }
 
@@ -140,6 +145,7 @@ impl PlanBuilder {
         plan.explain |= matches.get_flag("explain") || matches.get_flag("verbose");
         plan.dry_run |= matches.get_flag("do-not-launch");
         plan.quiet |= matches.get_flag("quiet");
+        plan.process_table = last(matches, "output-proctable").or(plan.process_table.take());
         placement::options::take(&mut plan.placement, &mut plan.display, matches)?;
         if let Some(seconds) = last(matches, "timeout") {
             plan.timeout = Some(duration("--timeout", &seconds)?);

@@ -75,6 +75,8 @@ const SECTIONS: &[OptionSection] = &[
         flags: &[
             ("oversubscribe", &[], "accepted; more processes than cores are always allowed"),
             ("nooversubscribe", &[], "refuse more processes than slots or cores"),
+            ("do-not-resolve", &[], "accepted; names of hosts are never resolved"),
+            ("pernode", &[], "one process on each host"),
             ("allow-run-as-root", &[], "accepted; always allowed"),
             ("report-bindings", &[], "print the processors of each rank"),
         ],
@@ -252,6 +254,7 @@ const SECTIONS: &[OptionSection] = &[
             ("help-settings", &[], "print the settings of the library (environment variables)"),
             ("verbose", &["v"], "same as --explain"),
             ("quiet", &["q"], "print no notes"),
+            ("info", &[], "print the version and facts about the build"),
             ("version", &["V"], "print the version"),
             ("help", &["h"], "print this help"),
         ],
@@ -315,6 +318,20 @@ pub(crate) fn command() -> Command {
         });
         command = command.next_help_heading(*heading).args(flags).args(valued);
     }
+    command = command.next_help_heading("Information").arg(
+        Arg::new("output-proctable")
+            .long("output-proctable")
+            .value_name("FILE")
+            .num_args(0..=1)
+            .require_equals(true)
+            .default_missing_value("-")
+            .action(ArgAction::Append)
+            .value_parser(value_parser!(OsString))
+            .help(
+                "print rank, host, program and process of each rank to FILE; -: standard output \
+                 (default), +: standard error",
+            ),
+    );
     let ignored = IGNORED
         .iter()
         .flat_map(|(values, names)| names.split_whitespace().map(|name| option(name, *values)));

@@ -25,6 +25,9 @@ pub(crate) struct LaunchPlan {
     pub placement: PlacementRequest,
     /// What is printed before the start.
     pub display: DisplayOptions,
+    /// Where the process table is printed: `-` is standard output, `+` standard error, anything
+    /// else a file.
+    pub process_table: Option<OsString>,
     /// Print no notes.
     pub quiet: bool,
     /// The job is ended after this time.

@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::Instant;
 
+use platform::sys::host;
 use platform::sys::poll::PollSet;
 use platform::sys::signals;
 
@@ -47,6 +48,12 @@ impl JobLoop {
         }
         if self.pids.len() == size as usize {
             self.pid_sender.send(&self.pids);
+            if let Some((file, table)) = context.process_table(&host::name(), &self.pids)
+                && let Err(error) = self.streams.print_table(file, &table)
+            {
+                let line = format!("mpirun: cannot write the process table: {error}");
+                self.streams.print_line(&line, Instant::now());
+            }
         }
     }
 

@@ -1,9 +1,10 @@
 //! Starts the ranks of a job, one after the other.
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 
 use platform::bootstrap::CpuBinding;
 use platform::sys::descriptor;
@@ -120,6 +121,21 @@ impl<'a> LaunchContext<'a> {
         })
         .map_err(cannot_start)?;
         Ok(StartedRank { pid, pmi, outputs: [Some(output), errors] })
+    }
+
+    /// The table of all processes, in the form of Open MPI, and where it is to be printed.
+    pub(super) fn process_table(&self, host: &str, pids: &[u32]) -> Option<(&OsStr, Vec<u8>)> {
+        let destination = self.plan.process_table.as_ref()?;
+        let mut table = Vec::new();
+        for ((rank, pid), app) in (0..).zip(pids).zip(self.apps) {
+            let program = &self.plan.apps[*app as usize].program;
+            table.extend_from_slice(
+                format!("(rank, host, exe, pid) = ({rank}, {host}, ").as_bytes(),
+            );
+            table.extend_from_slice(program.as_bytes());
+            table.extend_from_slice(format!(", {pid})\n").as_bytes());
+        }
+        Some((destination, table))
     }
 
     /// The binding that `rank` is informed of; it cannot see the processors of other ranks.

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -294,6 +294,21 @@ impl Streams {
         let terminal = usize::from(!self.sinks[1].is_failed());
         self.sinks[terminal].end_line();
         self.sinks[terminal].push(format!("{line}\n").as_bytes());
+    }
+
+    /// Prints `table` on standard output (`-`), standard error (`+`), or to a new file.
+    ///
+    /// # Errors
+    /// The file cannot be made.
+    pub(crate) fn print_table(&mut self, destination: &OsStr, table: &[u8]) -> io::Result<()> {
+        let number = match destination.as_bytes() {
+            b"-" => 0,
+            b"+" => 1,
+            _ => self.open_once(destination.into(), &mut HashMap::new())?,
+        };
+        self.sinks[number].end_line();
+        self.sinks[number].push(table);
+        Ok(())
     }
 
     /// Closes all files.

@@ -27,6 +27,7 @@ pub(crate) const SHORTHANDS: &[(&str, &str, &str)] = &[
     ("nolocal", "map-by", ":nolocal"),
     ("nooversubscribe", "map-by", ":nooversubscribe"),
     ("oversubscribe", "map-by", ":oversubscribe"),
+    ("pernode", "npernode", "1"),
     ("print-rank-map", "display", "map"),
     ("rr", "ppn", "1"),
     ("use-hwthread-cpus", "map-by", ":hwtcpus"),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 
-use super::harness::{compiled, mpirun, quoted, run, run_shell, start};
+use super::harness::{compiled, folder, mpirun, quoted, run, run_shell, start};
 
 #[test]
 fn the_first_code_that_is_no_success_is_returned_and_the_others_run_on() {
@@ -152,4 +152,54 @@ fn ranks_have_the_signal_mask_of_a_plain_program() {
 fn the_limit_of_open_files_is_that_of_the_user() {
     let own = Command::new("sh").args(["-c", "ulimit -n"]).output().unwrap().stdout;
     assert_eq!(run_shell("1", "ulimit -n").stdout, own);
+}
+
+#[test]
+fn the_process_table_is_printed_where_requested() {
+    let folder = folder("launch-process-table");
+    for (option, place) in [
+        ("--output-proctable", "out"),
+        ("--output-proctable=+", "error"),
+        ("-output-proctable=table/t", "file"),
+    ] {
+        let mut command = mpirun(&[option, "-n", "2", "sh", "-c", "echo $PMI_RANK $$"]);
+        command.current_dir(&folder);
+        let outcome = start(command).wait();
+        assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+        let is_table = |line: &&str| line.starts_with("(rank, host, exe, pid) = (");
+        let table: Vec<String> = match place {
+            "out" => outcome.text().lines().filter(is_table).map(str::to_owned).collect(),
+            "error" => outcome.stderr.lines().map(str::to_owned).collect(),
+            _ => {
+                let text = std::fs::read_to_string(folder.join("table/t")).unwrap();
+                text.lines().map(str::to_owned).collect()
+            }
+        };
+        assert_eq!(table.len(), 2, "{option}");
+        for line in outcome.text().lines().filter(|line| !is_table(line)) {
+            let (rank, pid) = line.split_once(' ').unwrap();
+            let entry = &table[rank.parse::<usize>().unwrap()];
+            let start = format!("(rank, host, exe, pid) = ({rank}, ");
+            assert!(entry.starts_with(&start), "{entry}");
+            assert!(entry.ends_with(&format!(", sh, {pid})")), "{entry}");
+        }
+    }
+}
+
+#[test]
+fn facts_about_the_build_are_printed() {
+    for option in ["-info", "--info"] {
+        let outcome = run(&[option]);
+        assert_eq!((outcome.code, &*outcome.stderr), (Some(0), ""));
+        assert!(outcome.text().starts_with("Suiro build details:\n    Version:  "));
+        assert!(outcome.text().contains("rustc "), "{}", outcome.text());
+    }
+}
+
+#[test]
+fn one_process_runs_on_each_host() {
+    for options in [&["-pernode"][..], &["--pernode", "-host", "localhost:4"]] {
+        let outcome = run(&[options, &["echo", "x"]].concat());
+        assert_eq!((outcome.code, outcome.text()), (Some(0), "x\n"), "{}", outcome.stderr);
+    }
 }

@@ -47,6 +47,7 @@ fn options_of_other_launchers_are_accepted() {
         accepted("-ppn 2"),
         accepted("-npernode 2"),
         accepted("-N 2"),
+        accepted("--do-not-resolve"),
         accepted("-x FOO=1"),
         accepted("-env FOO 1"),
         accepted("-genv FOO 1"),
