@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 
 use platform::sys::descriptor;
 
@@ -34,6 +35,8 @@ pub(super) struct OutputSink {
     queue: VecDeque<u8>,
     /// The writer of the unfinished last line, if lines have prefixes.
     writer: Option<u64>,
+    /// The last written byte does not end a line, and more were queued then.
+    in_line: bool,
     /// Bytes for a failed sink are dropped.
     failed: bool,
 }
@@ -57,7 +60,18 @@ impl OutputSink {
             None => (given, PIPE_WRITE_BYTES),
         };
         let (queue, name) = (VecDeque::new(), name.into());
-        Self { file, name, write_max_bytes, queue, writer: None, failed: false }
+        Self { file, name, write_max_bytes, queue, writer: None, in_line: false, failed: false }
+    }
+
+    /// Whether this is the same file as `other`.
+    pub(super) fn is_same_file(&self, other: &Self) -> bool {
+        let identity = |sink: &Self| sink.file.metadata().map(|data| (data.dev(), data.ino())).ok();
+        identity(self).is_some_and(|own| identity(other) == Some(own))
+    }
+
+    /// Whether a line has been written in part, and its rest is queued.
+    pub(super) fn is_in_line(&self) -> bool {
+        self.in_line && self.queue.contains(&b'\n')
     }
 
     /// The name in messages.
@@ -67,7 +81,7 @@ impl OutputSink {
 
     /// Drops the queue; the number of dropped bytes.
     pub(super) fn give_up(&mut self) -> usize {
-        self.writer = None;
+        (self.writer, self.in_line) = (None, false);
         std::mem::take(&mut self.queue).len()
     }
 
@@ -117,18 +131,23 @@ impl OutputSink {
         self.failed
     }
 
-    /// Writes some bytes. For a descriptor that poll reports as writable.
+    /// Writes some bytes, whole lines if possible. For a descriptor that poll reports as writable.
     ///
     /// # Errors
     /// Reported once; after that, bytes are dropped.
     pub(super) fn write_some(&mut self) -> Result<(), SinkFailure> {
         let (front, _) = self.queue.as_slices();
-        let count = front.len().min(self.write_max_bytes);
-        match self.file.write(&front[..count]) {
-            Ok(count) => drop(self.queue.drain(..count)),
+        let most = &front[..front.len().min(self.write_max_bytes)];
+        let lines = most.iter().rposition(|byte| *byte == b'\n').map_or(most.len(), |at| at + 1);
+        match self.file.write(&most[..lines]) {
+            Ok(count) => {
+                let ends_line = count > 0 && front[count - 1] == b'\n';
+                drop(self.queue.drain(..count));
+                self.in_line = !ends_line && !self.queue.is_empty();
+            }
             Err(error) if descriptor::is_transient(&error) => {}
             Err(error) => {
-                self.failed = true;
+                (self.failed, self.in_line) = (true, false);
                 self.queue.clear();
                 return Err(SinkFailure::new(&self.name, &error));
             }
@@ -214,6 +233,24 @@ mod tests {
         sink.push(b"y");
         assert!(sink.is_empty() && sink.is_failed());
         assert!(sink.close().is_ok());
+    }
+
+    #[test]
+    fn whole_lines_are_written_and_the_rest_of_a_part_is_known() {
+        let (mut sink, read) = sink();
+        let other = OutputSink::new(sink.file.try_clone().unwrap(), "the same");
+        assert!(sink.is_same_file(&other));
+        sink.push(b"one\ntwo");
+        sink.write_some().unwrap();
+        assert_eq!((sink.queue.len(), sink.is_in_line()), (3, false));
+        sink.push(&[b'x'; WRITE_BYTES]);
+        sink.write_some().unwrap();
+        assert!(!sink.is_empty() && !sink.is_in_line());
+        sink.push(b"\n");
+        assert!(sink.is_in_line());
+        let mut bytes = [0; WRITE_BYTES];
+        (&read).read_exact(&mut bytes[..32]).unwrap();
+        assert!(bytes.starts_with(b"one\ntwoxx"));
     }
 
     #[test]

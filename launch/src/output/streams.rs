@@ -57,6 +57,8 @@ pub(crate) struct Streams {
     is_unbuffered: bool,
     /// The launcher's standard output and error, then files.
     sinks: Vec<OutputSink>,
+    /// Standard output and error are the same file.
+    is_one_terminal: bool,
     /// The sinks of each stream of each rank.
     sinks_by_rank: Vec<[Vec<usize>; 2]>,
     sources: Vec<[Option<OutputSource>; 2]>,
@@ -106,6 +108,7 @@ impl Streams {
             sources: Vec::with_capacity(job.size as usize),
             job,
             prefix,
+            is_one_terminal: sinks[0].is_same_file(&sinks[1]),
             sinks,
             written_at: now,
             read_at: now,
@@ -152,7 +155,10 @@ impl Streams {
     pub(crate) fn interests<'a, Token: Copy>(
         &'a self, set: &mut PollSet<'a, Token>, token: impl Fn(OutputReady) -> Token,
     ) {
-        for (number, sink) in self.sinks.iter().enumerate().filter(|(_, sink)| !sink.is_empty()) {
+        let waiting = |(number, sink): &(usize, &OutputSink)| {
+            !sink.is_empty() && !self.interrupts_line(*number)
+        };
+        for (number, sink) in self.sinks.iter().enumerate().filter(waiting) {
             set.add_write(sink.as_fd(), token(OutputReady::Sink(number)));
         }
         for (rank, sources) in self.sources.iter().enumerate() {
@@ -365,7 +371,15 @@ impl Streams {
         }
     }
 
+    /// Whether a write to this sink would come into a line of another sink for the same file.
+    fn interrupts_line(&self, number: usize) -> bool {
+        self.is_one_terminal && number < 2 && self.sinks[1 - number].is_in_line()
+    }
+
     fn write(&mut self, number: usize, now: Instant) -> Result<(), SinkFailure> {
+        if self.interrupts_line(number) {
+            return Ok(());
+        }
         let stall = self.stall(now);
         let sink = &mut self.sinks[number];
         let was_full = sink.is_full();
