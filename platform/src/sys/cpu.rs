@@ -199,7 +199,10 @@ mod tests {
         let machine = CpuMask::of(&processors).unwrap();
         let kernel = |mask: &mut [libc::c_ulong]| match mask.get_mut(..machine.0.len()) {
             None => Err(io::Error::from_raw_os_error(libc::EINVAL)),
-            Some(mask) => Ok(mask.copy_from_slice(&machine.0)),
+            Some(mask) => {
+                mask.copy_from_slice(&machine.0);
+                Ok(())
+            }
         };
         assert_eq!(CpuMask::read(kernel).unwrap().processors(), processors);
         let refuse = |_: &mut [libc::c_ulong]| Err(io::Error::from_raw_os_error(libc::EINVAL));
