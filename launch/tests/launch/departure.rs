@@ -60,7 +60,7 @@ fn a_program_started_by_a_rank_is_a_singleton_or_in_a_job_of_its_own() {
 
 #[test]
 fn a_rank_may_run_one_program_after_the_other() {
-    let (program, sums) = (compiled("departure"), compiled("allreduce"));
+    let (program, sums) = (quoted(&compiled("departure")), quoted(&compiled("allreduce")));
     // Rank 1 is still behind while the others start the next program.
     let wait = "test $PMI_RANK != 1 || sleep 0.1";
     let script =
@@ -75,7 +75,7 @@ fn a_rank_may_run_one_program_after_the_other() {
 
 #[test]
 fn a_program_that_some_ranks_do_not_start_ends_the_job() {
-    let program = compiled("departure");
+    let program = quoted(&compiled("departure"));
     let script = format!("{program} stay; test $PMI_RANK = 1 || exec {program} stay");
     let outcome = run(&["-n", "2", "sh", "-c", &script]);
     assert_eq!(outcome.code, Some(1), "{}", outcome.stderr);
@@ -85,7 +85,7 @@ fn a_program_that_some_ranks_do_not_start_ends_the_job() {
 
 #[test]
 fn a_later_program_does_not_hide_that_the_earlier_did_not_finalize() {
-    let program = compiled("departure");
+    let program = quoted(&compiled("departure"));
     let script = format!("{program} exit; {program} stay");
     let outcome = run(&["-n", "3", "sh", "-c", &script]);
     assert_eq!(outcome.code, Some(1), "{}", outcome.stderr);

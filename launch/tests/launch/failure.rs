@@ -5,7 +5,8 @@ use std::time::Duration;
 use std::{env, thread};
 
 use super::harness::{
-    Running, built, compiled, marked, mpirun, ranks, run_shell, signal_process, start, state, until,
+    Running, built, compiled, marked, mpirun, quoted, ranks, run_shell, signal_process, start,
+    state, until,
 };
 use super::role::{words, words_behind_shell};
 
@@ -185,7 +186,8 @@ fn nothing_is_left_if_either_launcher_process_is_killed() {
 #[test]
 fn a_rank_behind_shells_ends_with_the_launcher() {
     // The kernel ends the outer shell.
-    let script = format!("sh -c '{} 0; sleep 600'; true", compiled("allreduce"));
+    let inner = quoted(&format!("{} 0; sleep 600", quoted(&compiled("allreduce"))));
+    let script = format!("sh -c {inner}; true");
     let running = start_shell("2", &script);
     running.until_output(|text| (text.matches("ready").count() == 2).then_some(()));
     let job_loop = running.job_loop();
