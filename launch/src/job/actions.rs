@@ -33,6 +33,10 @@ impl JobLoop {
                 }
                 JobAction::Terminate => {
                     self.streams.restart_drain_timeout(Instant::now());
+                    self.signal_ranks(signals::TERM);
+                    self.signal_ranks(signals::CONT);
+                }
+                JobAction::TerminateRest => {
                     self.signal_everything(signals::TERM);
                     self.signal_everything(signals::CONT);
                 }
@@ -59,6 +63,17 @@ impl JobLoop {
         let reports: Vec<_> = reports.collect();
         for line in job_report::text(&host::name(), now_ns, &reports).lines() {
             self.streams.print_line(line, Instant::now());
+        }
+    }
+
+    /// Signals the processes of the ranks, and their MPI processes.
+    fn signal_ranks(&self, signal: i32) {
+        let running = self.ranks.iter().zip(&self.pids).filter(|(rank, _)| rank.exit.is_none());
+        for (rank, pid) in running {
+            process::signal_process(*pid, signal);
+            if rank.mpi.pid(*pid) != *pid {
+                process::signal_process(rank.mpi.pid(*pid), signal);
+            }
         }
     }
 

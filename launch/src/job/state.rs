@@ -17,6 +17,10 @@ use platform::sys::signals;
 /// The time that processes have to exit after SIGTERM.
 pub(super) const GRACE: Duration = Duration::from_millis(500);
 
+/// The time from SIGTERM for the ranks to SIGTERM for the processes that they started: filters of
+/// their output end by themselves, after they have written the rest.
+const RANKS_FIRST: Duration = Duration::from_millis(250);
+
 /// Interval at which remaining processes are killed again.
 const KILL_INTERVAL: Duration = Duration::from_millis(10);
 
@@ -43,8 +47,10 @@ pub(super) enum JobAction {
     },
     /// Send this signal to the process group of every rank.
     Forward(i32),
-    /// Terminate every process of the job.
+    /// Terminate the ranks.
     Terminate,
+    /// Terminate every process of the job.
+    TerminateRest,
     /// Kill every process of the job.
     Kill,
 }
@@ -56,6 +62,8 @@ enum JobPhase {
     Ending {
         code: i32,
         since: Instant,
+        /// Processes that are no ranks are terminated then.
+        rest_at: Option<Instant>,
         next_kill: Instant,
         /// The time that the remaining output may wait without progress, if it is limited.
         output_timeout: Option<Duration>,
@@ -129,7 +137,7 @@ impl JobState {
     pub(super) fn deadline(&self) -> Option<Instant> {
         match self.phase {
             JobPhase::Running => self.limit.map(|(at, _)| at),
-            JobPhase::Ending { next_kill, .. } => Some(next_kill),
+            JobPhase::Ending { rest_at, next_kill, .. } => rest_at.or(Some(next_kill)),
         }
     }
 
@@ -307,11 +315,14 @@ impl JobState {
         if !self.is_running() {
             return Vec::new();
         }
-        let actions = self.end(self.first_code, note, now);
-        if let JobPhase::Ending { output_timeout, .. } = &mut self.phase {
+        let mut actions = self.end(self.first_code, note, now);
+        if let JobPhase::Ending { rest_at, output_timeout, .. } = &mut self.phase {
             // The job has not failed, so a reader may take its time.
-            *output_timeout = None;
+            (*rest_at, *output_timeout) = (None, None);
         }
+        // No rank is left.
+        actions.pop();
+        actions.push(JobAction::TerminateRest);
         actions
     }
 
@@ -324,6 +335,10 @@ impl JobState {
                 }
                 None => Vec::new(),
             },
+            JobPhase::Ending { ref mut rest_at, .. } if rest_at.is_some_and(|at| now >= at) => {
+                *rest_at = None;
+                vec![JobAction::TerminateRest]
+            }
             JobPhase::Ending { ref mut next_kill, .. } if now >= *next_kill => {
                 *next_kill = now + KILL_INTERVAL;
                 vec![JobAction::Kill]
@@ -381,7 +396,13 @@ impl JobState {
             return Vec::new();
         }
         let output_timeout = Some(FAILED_OUTPUT_TIMEOUT);
-        self.phase = JobPhase::Ending { code, since: now, next_kill: now + GRACE, output_timeout };
+        self.phase = JobPhase::Ending {
+            code,
+            since: now,
+            rest_at: Some(now + RANKS_FIRST),
+            next_kill: now + GRACE,
+            output_timeout,
+        };
         line.map(JobAction::Print).into_iter().chain([JobAction::Terminate]).collect()
     }
 
@@ -552,6 +573,8 @@ mod tests {
         assert_eq!((job.deadline(), job.tick(now)), (None, vec![]));
         job.signalled(15, now);
         assert_eq!(job.tick(now), []);
+        assert_eq!(job.deadline(), Some(now + RANKS_FIRST));
+        assert_eq!(job.tick(now + RANKS_FIRST), [JobAction::TerminateRest]);
         assert_eq!(job.deadline(), Some(now + GRACE));
         assert_eq!(job.tick(now + GRACE), [JobAction::Kill]);
         assert!(job.deadline().unwrap() > now + GRACE);
@@ -573,7 +596,7 @@ mod tests {
         assert_eq!((job.deadline(), job.tick(now + limit)), (None, vec![]));
         // The grace begins after the dump.
         assert_eq!(job.dumped(now + 2 * limit), [JobAction::Terminate]);
-        assert_eq!((job.deadline(), job.code()), (Some(now + 2 * limit + GRACE), 124));
+        assert_eq!((job.deadline(), job.code()), (Some(now + 2 * limit + RANKS_FIRST), 124));
     }
 
     #[test]
@@ -594,6 +617,7 @@ mod tests {
         let now = Instant::now();
         let mut job = job().limited(Some(GRACE), now);
         job.signalled(15, now);
+        assert_eq!(job.tick(now + GRACE), [JobAction::TerminateRest]);
         assert_eq!(job.tick(now + GRACE), [JobAction::Kill]);
         assert_eq!((job.dumped(now), job.code()), (vec![], 143));
         assert_eq!(self::job().limited(Some(Duration::MAX), now).deadline(), None);
@@ -611,11 +635,13 @@ mod tests {
     #[test]
     fn remaining_processes_are_ended_without_a_message() {
         let (mut job, now) = (job(), Instant::now());
-        assert_eq!(job.all_ended(None, now), [JobAction::Terminate]);
+        assert_eq!(job.all_ended(None, now), [JobAction::TerminateRest]);
         assert_eq!((job.code(), job.output_timeout()), (0, None));
         assert_eq!(job.all_ended(Some("late".to_owned()), now), []);
         let mut job = self::job();
-        assert_eq!(message(&job.all_ended(Some("some are left".to_owned()), now)), "some are left");
+        let note = "some are left".to_owned();
+        let actions = job.all_ended(Some(note.clone()), now);
+        assert_eq!(actions, [JobAction::Print(note), JobAction::TerminateRest]);
     }
 
     #[test]

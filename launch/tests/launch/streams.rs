@@ -306,6 +306,19 @@ fn output_that_a_filter_has_when_the_ranks_end_is_written() {
 }
 
 #[test]
+fn output_that_a_filter_has_when_the_job_fails_is_written() {
+    let folder = folder("launch-filter");
+    let script = "exec > >(read line; touch $PMI_RANK; sleep 0.1; echo $line); echo line $PMI_RANK
+        test $PMI_RANK = 0 && exec sleep 600
+        until [ -e 0 -a -e 1 ]; do sleep 0.01; done; kill -s SEGV $$";
+    let mut command = mpirun(&["-n", "2", "bash", "-c", script]);
+    command.current_dir(&folder);
+    let outcome = start(command).wait();
+    assert_eq!(outcome.code, Some(139), "{}", outcome.stderr);
+    assert_eq!(outcome.lines(), ["line 0", "line 1"]);
+}
+
+#[test]
 fn processes_that_keep_the_output_open_are_ended_and_named() {
     let outcome = run_shell("1", "sleep 600 & echo x");
     assert_eq!((outcome.code, outcome.text()), (Some(0), "x\n"));
