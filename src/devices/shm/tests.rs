@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::device::conformance;
+use crate::device::{COPY_STEP, conformance};
 use crate::devices::rings::{PACKET_MAX, QUEUE_FIRST, RING_COUNT};
 use platform::base::{ErrorClass, Random};
 use platform::diagnosis::rank_status::{RankActivity, RankStatus};
@@ -195,7 +195,7 @@ fn every_packet_wakes_a_rank_that_sleeps() {
 #[test]
 fn a_readable_peer_is_read() {
     let mut ranks = network_of(&[0, 1], CopyMethod::Cma);
-    let source: Vec<u8> = (0..100_000).map(|at| at as u8).collect();
+    let source: Vec<u8> = (0..3 * COPY_STEP + 100).map(|at| (at * 7 / 3) as u8).collect();
     let mut copy = vec![0; source.len()];
     let bulk = ranks[1].bulk().unwrap();
     if !bulk.prefers(0, source.len()) {
@@ -203,9 +203,25 @@ fn a_readable_peer_is_read() {
         return;
     }
     // SAFETY: `copy` outlives the read and nothing else uses it.
-    bulk.read(0, source.as_ptr() as u64, unsafe { Span::of(&mut copy) }).unwrap();
+    let into = unsafe { Span::of(&mut copy) };
+    let mut done = 0;
+    while done < source.len() {
+        let next = bulk.read(0, source.as_ptr() as u64, into, done).unwrap();
+        assert!((1..=COPY_STEP).contains(&(next - done)), "{done} to {next}");
+        done = next;
+    }
     assert!(copy == source);
     assert!(network_of(&[0, 1], CopyMethod::Pipe)[0].bulk().is_none());
+}
+
+/// Takes the steps of one end of a split copy.
+fn until_end(mut step: impl FnMut() -> SplitEnd) -> SplitEnd {
+    loop {
+        match step() {
+            SplitEnd::Paused => {}
+            end => return end,
+        }
+    }
 }
 
 #[test]
@@ -238,9 +254,9 @@ fn both_ends_copy_every_byte_once() {
                 if round % 3 == 0 {
                     std::thread::yield_now();
                 }
-                helper.write_split(1, ticket, from)
+                until_end(|| helper.write_split(1, ticket, from))
             });
-            let read = receiver.read_split(0, ticket, address, into);
+            let read = until_end(|| receiver.read_split(0, ticket, address, into));
             [read, writing.join().unwrap()]
         });
         assert!(
