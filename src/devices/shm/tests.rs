@@ -334,10 +334,13 @@ impl Kill {
     }
 }
 
-/// The command that runs one test of this test binary.
-fn command_of(test: &str) -> String {
-    let program = std::env::current_exe().unwrap();
-    format!("{} --exact --ignored devices::shm::tests::{test}", program.display())
+/// The command that runs one test of this test binary, after the words of `before`.
+fn command_of(test: &str, before: &[&str]) -> Command {
+    let own = std::env::current_exe().unwrap();
+    let words = [before, &[own.to_str().unwrap(), "--exact", "--ignored"]].concat();
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).arg(format!("devices::shm::tests::{test}")).stdout(Stdio::null());
+    command
 }
 
 const ROUNDS: usize = 2000;
@@ -369,14 +372,10 @@ fn ping_pong(mut device: Shm, me: Peer) {
 #[test]
 fn two_processes_communicate() {
     let segment = shm::create().unwrap();
-    let command = command_of("helper_the_other_process");
-    let mut words = command.split(' ');
     let mut child = Kill(
-        Command::new(words.next().unwrap())
-            .args(words)
+        command_of("helper_the_other_process", &[])
             .env("SUIRO_TEST_PID", std::process::id().to_string())
             .env("SUIRO_TEST_NUMBER", segment.as_raw_fd().to_string())
-            .stdout(Stdio::null())
             .spawn()
             .unwrap(),
     );
@@ -406,15 +405,17 @@ fn the_size_of_dev_shm_does_not_matter() {
     let full = "head -c 1000000 /dev/zero > /dev/shm/full 2>/dev/null";
     let missing = "mount -t tmpfs none /dev && mknod -m 666 /dev/null c 1 3";
     let run = |script: &str| {
-        let mut command = Command::new("unshare");
-        command.args(["--mount", "sh", "-c", script]).stdout(Stdio::null());
-        command.spawn().is_ok_and(|child| Kill(child).wait())
+        let before = ["unshare", "--mount", "sh", "-c", script];
+        command_of("helper_two_processes_communicate", &before)
+            .spawn()
+            .is_ok_and(|child| Kill(child).wait())
     };
     if !run(small) {
         eprintln!("skipped: this needs the right to mount");
         return;
     }
-    let talk = command_of("helper_two_processes_communicate");
+    // The words after the script.
+    let talk = "\"$0\" \"$@\"";
     assert!(run(&format!("{small} && {talk}")), "64 KiB");
     assert!(run(&format!("{small} && ! {full} && {talk}")), "full");
     assert!(run(&format!("{missing} && ! test -e /dev/shm && {talk}")), "missing");
