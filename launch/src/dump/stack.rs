@@ -21,6 +21,7 @@ use framehop::{
 
 use super::program_file::{ProgramFile, SectionBytes};
 use platform::diagnosis::job_report::{CallStack, StackFrame};
+use platform::sys::process;
 use platform::sys::trace;
 use platform::sys::trace::{FileView, MemoryMapping, Registers, Snapshot, Untraceable};
 
@@ -163,8 +164,11 @@ impl ProgramFiles {
     /// The file of `mapping` in the process `pid`.
     fn of(&mut self, pid: u32, mapping: &MemoryMapping) -> Option<Rc<ProgramFile>> {
         if mapping.name == "[vdso]" {
-            // The vDSO has no file; its address differs between processes.
-            let bytes = trace::copy(pid, mapping.addresses.clone()).ok()?;
+            // The vDSO has no file. It is the same in all processes except for its address, and this
+            // process may not be allowed to read the other.
+            let own = trace::mappings(process::own_pid()).ok()?;
+            let own = own.into_iter().find(|own| own.name == mapping.name)?;
+            let bytes = trace::copy(process::own_pid(), own.addresses).ok()?;
             return ProgramFile::read(FileView::Copy(bytes), None).map(Rc::new);
         }
         // The path of a deleted file may name another file now.

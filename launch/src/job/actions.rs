@@ -2,17 +2,15 @@
 
 use std::time::Instant;
 
-use platform::diagnosis::job_report;
 use platform::diagnosis::rank_status::RankActivity;
 use platform::sys::clock;
-use platform::sys::host;
 use platform::sys::process;
 use platform::sys::signals;
 
 use super::JobLoop;
 use super::rank::RunningRank;
+use super::report_process::{self, ReportProcess};
 use super::state::JobAction;
-use crate::dump::stack::ProgramFiles;
 use crate::dump::{self, RankSnapshot};
 
 impl JobLoop {
@@ -24,13 +22,7 @@ impl JobLoop {
                     self.streams.print_line(&line, Instant::now());
                 }
                 JobAction::Forward(signal) => self.signal_groups(signal),
-                JobAction::Dump { overdue } => {
-                    self.dump();
-                    if overdue {
-                        let actions = self.job.dumped(Instant::now());
-                        self.perform(actions);
-                    }
-                }
+                JobAction::Dump { overdue } => self.dump(overdue),
                 JobAction::Terminate => {
                     self.streams.restart_drain_timeout(Instant::now());
                     self.signal_ranks(signals::TERM);
@@ -45,9 +37,25 @@ impl JobLoop {
         }
     }
 
-    /// Prints the state of each rank.
-    fn dump(&mut self) {
-        let (now_ns, end) = (clock::monotonic_ns(), Instant::now() + dump::SNAPSHOT_TIMEOUT);
+    /// Starts the report about each rank; if the job is overdue, it ends after that.
+    fn dump(&mut self, overdue: bool) {
+        if let Some(report) = &mut self.report {
+            report.overdue |= overdue;
+            return;
+        }
+        let (now_ns, snapshots) = (clock::monotonic_ns(), self.snapshots());
+        match ReportProcess::start(snapshots, now_ns, overdue) {
+            Ok(report) => self.report = Some(report),
+            Err(_) => {
+                // There is no room for a process: without names, this takes no time.
+                let text = report_process::report(self.snapshots(), now_ns, Instant::now());
+                self.print_report(&text, overdue);
+            }
+        }
+    }
+
+    fn snapshots(&self) -> Vec<RankSnapshot> {
+        let end = Instant::now() + dump::SNAPSHOT_TIMEOUT;
         let snapshot = |(number, (rank, pid)): (u32, (&RunningRank, &u32))| {
             let activity = self
                 .status_table
@@ -56,13 +64,25 @@ impl JobLoop {
             let join_state = self.server.join_state(number);
             RankSnapshot::of(rank.mpi.pid(*pid), rank.exit, join_state, activity, end)
         };
-        let ranks = self.ranks.iter().zip(&self.pids);
-        let snapshots: Vec<_> = (0..).zip(ranks).map(snapshot).collect();
-        let (mut files, end) = (ProgramFiles::default(), Instant::now() + dump::SYMBOL_TIMEOUT);
-        let reports = snapshots.into_iter().map(|snapshot| snapshot.report(&mut files, end));
-        let reports: Vec<_> = reports.collect();
-        for line in job_report::text(&host::name(), now_ns, &reports).lines() {
+        (0..).zip(self.ranks.iter().zip(&self.pids)).map(snapshot).collect()
+    }
+
+    /// Prints the report if it is complete or takes too long.
+    pub(super) fn read_report(&mut self, now: Instant) {
+        let is_over = |report: &mut ReportProcess| report.read() || report.deadline() <= now;
+        if let Some(report) = self.report.take_if(is_over) {
+            let overdue = report.overdue;
+            self.print_report(&report.finish(), overdue);
+        }
+    }
+
+    fn print_report(&mut self, text: &str, overdue: bool) {
+        for line in text.lines() {
             self.streams.print_line(line, Instant::now());
+        }
+        if overdue {
+            let actions = self.job.dumped(Instant::now());
+            self.perform(actions);
         }
     }
 

@@ -10,6 +10,7 @@ use platform::sys::signals;
 
 use super::JobLoop;
 use super::rank::RunningRank;
+use super::report_process::ReportProcess;
 use super::start::{LaunchContext, StartedRank};
 use crate::input;
 use crate::output;
@@ -20,6 +21,7 @@ pub(super) enum JobLoopToken {
     Signals,
     Supervisor,
     Debugger,
+    Report,
     Request(usize),
     Reply(usize),
     MpiProcess(usize),
@@ -64,6 +66,7 @@ impl JobLoop {
             // Processes that cannot be killed are left alone.
             let ended = childless || self.job.kill_timed_out(now);
             self.check_pending_ends(now);
+            self.read_report(now);
             self.streams.flush_overdue(now);
             let slow_readers = self.feed.drop_slow_readers(now);
             self.perform(self.job.input_lost(&slow_readers));
@@ -111,6 +114,9 @@ impl JobLoop {
         for (number, rank) in self.ranks.iter().enumerate() {
             rank.interests(number, self.pid_sender.hold_fd().is_some(), &mut set);
         }
+        if let Some(report) = &self.report {
+            set.add_read(report.as_fd(), JobLoopToken::Report);
+        }
         self.feed.interests(&mut set, JobLoopToken::Input);
         self.streams.interests(&mut set, JobLoopToken::Output);
         set.wait(timeout)
@@ -128,7 +134,9 @@ impl JobLoop {
         let leftovers = self.ranks_ended.filter(|_| self.job.is_running());
         let leftovers = leftovers.and_then(|at| self.streams.leftovers_deadline(at, now));
         let others = [job, remaining_output, leftovers, self.streams.deadline()];
-        checks.chain(others.into_iter().flatten()).chain(self.feed.deadline()).min()
+        let report = self.report.as_ref().map(ReportProcess::deadline);
+        let others = others.into_iter().flatten().chain(report);
+        checks.chain(others).chain(self.feed.deadline()).min()
     }
 
     /// The time at which the remaining output is given up; may be in the past.
@@ -153,6 +161,8 @@ impl JobLoop {
                 self.perform(actions);
             }
             JobLoopToken::Debugger => self.pid_sender.release(),
+            // Read in every turn of the loop.
+            JobLoopToken::Report => {}
             JobLoopToken::Request(rank) => self.read_requests(rank),
             JobLoopToken::Reply(rank) => self.send_replies(rank),
             JobLoopToken::MpiProcess(rank) => self.ranks[rank].mpi_ended(now),

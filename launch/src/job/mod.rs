@@ -8,7 +8,8 @@
 //!
 //! [`start`] spawns ranks, [`event_loop`] waits for events, [`pmi`] serves requests, [`reap`]
 //! collects ended processes, [`state`] decides without I/O which event ends the job, and
-//! [`actions`] carries decisions out. One thread does all of it.
+//! [`actions`] carries decisions out. One thread does all of it, except that [`report_process`] names
+//! the calls of ranks.
 
 mod actions;
 pub(crate) mod environment;
@@ -16,6 +17,7 @@ mod event_loop;
 mod pmi;
 mod rank;
 mod reap;
+mod report_process;
 mod start;
 mod state;
 
@@ -39,6 +41,7 @@ use crate::output::{self, Streams};
 use crate::placement::Placement;
 use environment::EnvironmentVariable;
 use rank::RunningRank;
+use report_process::ReportProcess;
 use start::LaunchContext;
 use state::JobState;
 
@@ -59,6 +62,8 @@ struct JobLoop {
     /// The read end of a pipe whose other end the supervisor alone has, while it runs.
     supervisor: Option<OwnedFd>,
     pid_sender: PidSender,
+    /// The report about the ranks that is being made.
+    report: Option<ReportProcess>,
     feed: Feed,
     streams: Streams,
 }
@@ -99,6 +104,7 @@ pub(crate) fn run(
         ranks_ended: None,
         supervisor: Some(supervisor),
         pid_sender,
+        report: None,
         feed: Feed::new(plan.input.clone(), stdin, size)?,
         streams: Streams::open(
             &plan.output,

@@ -39,7 +39,7 @@ impl JobLoop {
     /// Ends the processes that the ranks left. Those that still have the output of a rank open, such
     /// as a filter, may write what they read from the rank before.
     fn end_leftovers(&mut self, now: Instant) {
-        if !self.job.is_running() {
+        if !self.job.is_running() || self.report.is_some() {
             return;
         }
         let ranks_ended = *self.ranks_ended.get_or_insert(now);
