@@ -3,11 +3,14 @@
 //!
 //! State of each peer: unknown --first question: read the probe--> readable | unreadable.
 //!
-//! [`CopyMethod::Auto`] tries direct reads on the first [`TRIALS`] long messages. It keeps reading if
-//! the fastest trial reached [`WORTH_READING`] of the speed at which this processor copies the same
-//! length in its caches; otherwise it sends packets. Packets are copied twice, but by two processors at
-//! once, so they are only half as fast if messages cross in both directions. A sender without other
-//! work copies half of the message (`split_copy`), in half of the time.
+//! [`CopyMethod::Auto`] reads the first long messages, until the reads have taken [`TRIAL_TIME`]. It
+//! keeps reading if the fastest read reached [`WORTH_READING`] of the speed at which this processor
+//! copies the same length in its caches; otherwise it sends packets. Packets are copied twice, but by
+//! two processors at once, so they are only half as fast if messages cross in both directions. A sender
+//! without other work copies half of the message (`split_copy`), in half of the time.
+//!
+//! A short job never leaves the trial: the timed copy takes 1 ms, and so do the page faults of a first
+//! way through the ring.
 //!
 //! Measured, as fractions of that speed, on two kinds of machine: reads 0.4 to 0.85 and packets 0.4 to
 //! 0.95, in both directions 2.7 times more by reads (Xeon); reads 0.25 and packets 0.85 (EPYC). On the
@@ -18,7 +21,7 @@
 use std::time::{Duration, Instant};
 
 use super::split_copy::{SplitCopy, SplitPiece};
-use crate::device::{COPY_STEP, SplitEnd};
+use crate::device::SplitEnd;
 use crate::devices::rings::peer_address::{PeerAddress, PublishedAddress};
 use platform::base::{Result, Span};
 use platform::sys::cma;
@@ -41,9 +44,8 @@ const READ_MIN: usize = 16 << 10;
 /// The number of bytes whose copy takes as long as the system call.
 const CALL_BYTES: f64 = 8192.0;
 
-/// Messages that [`CopyMethod::Auto`] reads as a trial; the first ones include page faults and cache
-/// misses.
-const TRIALS: u32 = 8;
+/// Time that [`CopyMethod::Auto`] spends in reads before it decides: ten times what the decision costs.
+const TRIAL_TIME: Duration = Duration::from_millis(10);
 
 /// The least speed of useful reads, as a fraction of the speed of a copy in the caches.
 const WORTH_READING: f64 = 1.0 / 3.0;
@@ -60,8 +62,6 @@ pub(crate) struct DirectRead {
     /// By slot.
     peers: Vec<Readability>,
     trial: ReadTrial,
-    /// What was read of the message in progress during the trial, and for how long.
-    timed: (usize, Duration),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -74,9 +74,9 @@ enum Readability {
 /// Trial of [`CopyMethod::Auto`]. Speeds are bytes per second.
 #[derive(Clone, Copy)]
 enum ReadTrial {
-    /// The next `left` long messages are read and timed; `best` is the highest speed, of a message of
-    /// `len` bytes.
-    Trying { left: u32, best: f64, len: usize },
+    /// Long messages are read and timed. They have taken `spent`; `best` is the highest speed, of a
+    /// message of `len` bytes.
+    Trying { spent: Duration, best: f64, len: usize },
     /// Reads are fast enough.
     Read,
     /// Packets are faster.
@@ -90,9 +90,8 @@ impl DirectRead {
     /// `Other` if another process has published one in this slot.
     pub(crate) fn new(copy: CopyMethod, peers: usize, address: &PeerAddress) -> Result<Self> {
         let peers = vec![Readability::Unknown; peers];
-        let trial = ReadTrial::Trying { left: TRIALS, best: 0.0, len: 0 };
-        let timed = (0, Duration::ZERO);
-        Ok(Self { copy, _published: address.publish()?, peers, trial, timed })
+        let trial = ReadTrial::Trying { spent: Duration::ZERO, best: 0.0, len: 0 };
+        Ok(Self { copy, _published: address.publish()?, peers, trial })
     }
 
     /// Whether messages may be read at all.
@@ -121,33 +120,31 @@ impl DirectRead {
         self.peers[slot] == Readability::Readable
     }
 
-    /// Reads the next bytes of a message from the peer in `slot`, and returns how many have been
-    /// read. A failure is final: the peer is unreadable after it.
+    /// Reads from the peer in `slot`. A failure is final: the peer is unreadable after it.
     ///
     /// # Errors
     /// A sentence with the cause.
     pub(crate) fn read(
-        &mut self, slot: usize, address: &PeerAddress, from: u64, into: Span, done: usize,
-    ) -> Result<usize, String> {
-        let begin = self.trial_time();
+        &mut self, slot: usize, address: &PeerAddress, from: u64, into: Span,
+    ) -> Result<(), String> {
+        let begin = Instant::now();
         let pid = address.pid();
-        let len = (into.len() - done).min(COPY_STEP);
-        if let Err(error) = cma::read(pid, from.wrapping_add(done as u64), into.part(done, len)) {
+        if let Err(error) = cma::read(pid, from, into) {
             self.peers[slot] = Readability::Unreadable;
-            self.timed = Default::default();
+            let len = into.len();
             return Err(format!("cannot read {len} bytes of process {pid}: {error}"));
         }
-        let done = done + len;
-        self.record_step(begin, len, done == into.len());
-        Ok(done)
+        if self.copy == CopyMethod::Auto && into.len() >= READ_MIN {
+            self.record_read(into.len(), begin.elapsed());
+        }
+        Ok(())
     }
 
-    /// Reads pieces of a message from the peer in `slot` until none is left, or enough for one call.
-    /// A failure is final.
+    /// Reads pieces of a message from the peer in `slot` until none is left. A failure is final.
     pub(crate) fn read_split(
         &mut self, slot: usize, address: &PeerAddress, split: &SplitCopy, from: u64, into: Span,
     ) -> SplitEnd {
-        let begin = self.trial_time();
+        let begin = Instant::now();
         let pid = address.pid();
         let mut bytes = 0;
         while let Some(range) = split.take_front() {
@@ -158,79 +155,45 @@ impl DirectRead {
                 break;
             }
             bytes += range.len();
-            if bytes >= COPY_STEP {
-                self.record_step(begin, bytes, false);
-                return SplitEnd::Paused;
-            }
         }
-        self.record_step(begin, bytes, true);
+        if self.copy == CopyMethod::Auto && bytes >= READ_MIN {
+            self.record_read(bytes, begin.elapsed());
+        }
         split.leave_front()
     }
 
-    /// The time, during the trial.
-    fn trial_time(&self) -> Option<Instant> {
-        let is_trial = matches!(self.trial, ReadTrial::Trying { .. });
-        (self.copy == CopyMethod::Auto && is_trial).then(Instant::now)
-    }
-
-    /// Counts `bytes` of a message that have been read since `begin`; the `last` ones complete it.
-    fn record_step(&mut self, begin: Option<Instant>, bytes: usize, last: bool) {
-        let Some(begin) = begin else { return };
-        self.timed.0 += bytes;
-        self.timed.1 += begin.elapsed();
-        if last {
-            let (bytes, time) = std::mem::take(&mut self.timed);
-            if bytes >= READ_MIN {
-                self.record_speed(bytes, bytes as f64 / time.as_secs_f64());
-            }
-        }
-    }
-
-    /// Records that a message of `bytes` bytes was read at this speed.
-    fn record_speed(&mut self, bytes: usize, speed: f64) {
-        let ReadTrial::Trying { left, mut best, mut len } = self.trial else { return };
+    /// Records that `bytes` bytes of a message were read in this time.
+    fn record_read(&mut self, bytes: usize, elapsed: Duration) {
+        let ReadTrial::Trying { mut spent, mut best, mut len } = self.trial else { return };
+        spent += elapsed;
+        let speed = bytes as f64 / elapsed.as_secs_f64();
         if speed > best {
             (best, len) = (speed, bytes);
         }
-        self.trial = match left {
-            2.. => ReadTrial::Trying { left: left - 1, best, len },
-            _ if best
-                >= worth_reading(len)
-                    * copy_speed(len.clamp(TIMED_COPY_BYTES.0, TIMED_COPY_BYTES.1)) =>
-            {
-                ReadTrial::Read
-            }
+        self.trial = match spent {
+            _ if spent < TRIAL_TIME => ReadTrial::Trying { spent, best, len },
+            _ if best >= worth_reading(len) * timed_copy_speed(len) => ReadTrial::Read,
             _ => ReadTrial::Pipe,
         };
     }
 }
 
-/// Writes pieces of the message `from` to the memory of its receiver, until none is left, enough for one
-/// call, or the split copy has another generation.
+/// Writes pieces of the message `from` to the memory of its receiver, until none is left or the split
+/// copy has another generation.
 pub fn write_split(
     address: &PeerAddress, split: &SplitCopy, generation: u32, from: Span,
 ) -> SplitEnd {
     let pid = address.pid();
-    let (mut took, mut bytes) = (false, 0);
-    while bytes < COPY_STEP
-        && let Some(SplitPiece { range, to }) = split.take_back(generation, from.len())
-    {
+    let mut took = false;
+    while let Some(SplitPiece { range, to }) = split.take_back(generation, from.len()) {
         took = true;
-        bytes += range.len();
         // SAFETY: the receiver keeps the buffer and completes the receive only after this side has
         // left the copy; no piece is taken twice.
         if unsafe { cma::write(pid, from.part(range.start, range.len()), to) }.is_err() {
             split.fail();
         }
     }
-    if !took {
-        return SplitEnd::PeerPending;
-    }
-    // The receiver need not wait for the next call.
-    match split.leave_back() {
-        SplitEnd::PeerPending if bytes >= COPY_STEP => SplitEnd::Paused,
-        end => end,
-    }
+    if took { split.leave_back() } else { SplitEnd::PeerPending }
 }
 
 /// The least useful speed for a message of `len` bytes, as a fraction of the speed of a copy.
@@ -238,8 +201,9 @@ fn worth_reading(len: usize) -> f64 {
     WORTH_READING * len as f64 / (len as f64 + CALL_BYTES)
 }
 
-/// Speed at which this processor copies `len` bytes in its caches, in bytes per second.
-fn copy_speed(len: usize) -> f64 {
+/// Speed at which this processor copies about `len` bytes in its caches, in bytes per second.
+fn timed_copy_speed(len: usize) -> f64 {
+    let len = len.clamp(TIMED_COPY_BYTES.0, TIMED_COPY_BYTES.1);
     let (from, mut to) = (vec![1_u8; len], vec![2_u8; len]);
     let time = |_| {
         let begin = Instant::now();
@@ -286,7 +250,7 @@ mod tests {
 
     #[test]
     fn auto_learns_from_the_first_long_messages() {
-        for (speed, reads) in [(1.0, false), (1e15, true)] {
+        for (bytes, reads) in [(1, false), (1 << 50, true)] {
             let address = address();
             let mut direct_read = DirectRead::new(CopyMethod::Auto, 1, &address).unwrap();
             if !address.is_readable() {
@@ -294,9 +258,9 @@ mod tests {
                 return;
             }
             assert!(!direct_read.prefers(0, &address, READ_MIN - 1));
-            for _ in 0..TRIALS {
+            for _ in 0..4 {
                 assert!(direct_read.prefers(0, &address, READ_MIN));
-                direct_read.record_speed(READ_MIN, speed);
+                direct_read.record_read(bytes, TRIAL_TIME / 4);
             }
             assert_eq!(direct_read.prefers(0, &address, READ_MIN), reads);
         }
@@ -309,7 +273,7 @@ mod tests {
         let mut bytes = [0; 8];
         // SAFETY: `bytes` outlives the call, and only this call uses it.
         let into = unsafe { Span::of(&mut bytes) };
-        let why = direct_read.read(0, &address, 8, into, 0).unwrap_err();
+        let why = direct_read.read(0, &address, 8, into).unwrap_err();
         assert!(why.contains("cannot read 8 bytes"), "{why}");
         assert!(!direct_read.prefers(0, &address, 1 << 20));
     }
