@@ -86,6 +86,7 @@ c_programs! {
     cancel,
     coll_all,
     coll_bcast,
+    coll_blocks,
     coll_check,
     coll_forms,
     coll_gather,

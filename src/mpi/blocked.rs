@@ -215,6 +215,10 @@ impl<D: Device> Mpi<D> {
                 .of_shared_collective(hall)
                 .map_or((0, 0), |comm| (comm.context.for_traffic(Traffic::Collective), comm.calls)),
         };
+        let messages = self.shared_collectives.messages(hall);
+        if let Some(pending) = messages.and_then(|run| self.engine.pending_run(run)) {
+            return self.describe_run(pending);
+        }
         let peers = self.shared_collectives.waits_for(hall);
         let part = self.describe_run(PendingRun { context, sequence, peers });
         match self.shared_collectives.bytes(hall) {

@@ -12,6 +12,7 @@ use mpi_abi::engine::memory::Memory;
 use mpi_abi::mpi::collective::calls::Call;
 use mpi_abi::mpi::collective::calls::function::CollectiveFunction;
 use mpi_abi::mpi::collective::reduction_operator::ReductionOperator;
+use mpi_abi::mpi::collective::selection::machine_model::{MachineModel, SHARED};
 use mpi_abi::mpi::collective::shared::SharedCollective;
 use mpi_abi::mpi::communicator::COMM_WORLD;
 use mpi_abi::mpi::datatype::predefined;
@@ -19,6 +20,8 @@ use platform::base::{Peer, Random, Span};
 
 /// An element is the function `x -> a x + b`; the operation composes two.
 const ELEMENT: usize = 8;
+/// Polls of a missing entry are few, so that calls wait.
+const MACHINE: MachineModel = MachineModel { spins_max: 2, ..SHARED };
 /// `MPI_INT64_T`: the reduction needs only its length.
 const INT64: u32 = 0x258;
 
@@ -269,7 +272,11 @@ fn segment_of(ranks: u32) -> Vec<Rank> {
     let rank = |(device, me)| {
         let mut engine = Engine::new(device, me, ranks as usize);
         let segment = engine.shared().unwrap().enter(0, &peers).unwrap();
-        Rank { collective: SharedCollective::new(segment, peers.clone(), 2), engine, begun: 0 }
+        Rank {
+            collective: SharedCollective::new(segment, peers.clone(), &MACHINE),
+            engine,
+            begun: 0,
+        }
     };
     Loopback::network(ranks as usize).into_iter().zip(0..).map(rank).collect()
 }

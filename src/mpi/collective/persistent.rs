@@ -171,8 +171,8 @@ impl<D: Device> Mpi<D> {
         let (context, sequence) = (comm.context.for_traffic(Traffic::Persistent), comm.next_init());
         let group = Arc::clone(&comm.group);
         let owner = CollectiveOwner::Operation { context, sequence };
-        let spins_max = self.selection.machine().spins_max;
-        let id = self.shared_collectives.open(segment, group.peers(), owner, spins_max);
+        let machine = self.selection.machine();
+        let id = self.shared_collectives.open(segment, group.peers(), owner, machine);
         self.shared_collectives.prepare(id, call);
         let request = self.persistent(handle, StartArguments::Shared(id));
         if request.is_err() {

@@ -166,9 +166,10 @@ impl<D: Device> Mpi<D> {
         let room = self.enter_segment(room, group);
         match comm.and_then(|comm| self.comms.get_mut(comm).map(|found| (comm, found))) {
             Ok((comm, found)) => {
-                let looks = self.selection.machine().spins_max;
                 let open = |room| {
-                    self.shared_collectives.open(room, group.peers(), CollectiveOwner::Comm, looks)
+                    let machine = self.selection.machine();
+                    let owner = CollectiveOwner::Comm;
+                    self.shared_collectives.open(room, group.peers(), owner, machine)
                 };
                 found.shared_collective = room.map(open);
                 Ok(comm)

@@ -143,7 +143,7 @@ impl<D: Device> Mpi<D> {
             Activity::Run(run) | Activity::Creation { run, .. } => {
                 self.engine.is_run_complete(*run)
             }
-            Activity::Shared(shared) => self.shared_collectives.is_complete(*shared),
+            Activity::Shared(shared) => self.is_shared_complete(*shared),
             Activity::Program(program) => self.engine.is_offloaded_complete(*program),
             Activity::Flush(place) => self.has_flushed(*place),
             Activity::Both(halves) => halves.iter().all(|half| self.is_complete(half)),
@@ -208,7 +208,7 @@ impl<D: Device> Mpi<D> {
                 Outcome { status: Status::EMPTY, error }
             }
             Activity::Shared(shared) => {
-                Outcome { status: Status::EMPTY, error: self.shared_collectives.take_error(shared) }
+                Outcome { status: Status::EMPTY, error: self.end_shared(shared) }
             }
             Activity::Program(program) => {
                 let error = self.engine.take_offloaded_error(program);

@@ -202,7 +202,7 @@ impl Call {
     }
 
     /// The schedule with the table of buffers that its regions name.
-    fn into_plan(self, schedule: Arc<Schedule>, is_first: bool) -> RunPlan {
+    pub(in crate::mpi) fn into_plan(self, schedule: Arc<Schedule>, is_first: bool) -> RunPlan {
         let Self { function, in_place, send, receive, blocks, operator, .. } = self;
         // In place, no schedule uses the send buffer; in a scatter, none uses the receive buffer.
         let send = match function {

@@ -69,8 +69,8 @@ impl<D: Device> Mpi<D> {
         match self.bind(&mut call, form)? {
             Bound::Messages(plan) => Ok(Activity::Run(self.launch_run(comm, plan)?)),
             Bound::Shared(id) => {
-                self.comms.get_mut(comm)?.next_call();
-                Ok(self.begin_shared(id, call))
+                let sequence = self.comms.get_mut(comm)?.next_call();
+                Ok(self.begin_shared(id, sequence, call))
             }
         }
     }

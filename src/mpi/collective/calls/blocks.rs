@@ -43,7 +43,7 @@ impl<D: Device> Mpi<D> {
         }
         let (in_place, send) = (send.is_none(), or_empty(send));
         let call = Call::new(comm, CollectiveFunction::Gatherv);
-        Ok(Call { root, send, blocks: receive, in_place, ..call })
+        Ok(Call { root, bytes: send.len(), send, blocks: receive, in_place, ..call })
     }
 
     /// `MPI_Scatter` (§6.6). The root passes all blocks to send.

@@ -54,7 +54,7 @@ pub enum CollectiveFunction {
 
 impl CollectiveFunction {
     /// The functions that have a form in shared memory.
-    pub(crate) const SHARED: [Self; 13] = [
+    pub(crate) const SHARED: [Self; 16] = [
         Self::Barrier,
         Self::Bcast,
         Self::Gather,
@@ -68,6 +68,9 @@ impl CollectiveFunction {
         Self::ReduceScatter,
         Self::Scan,
         Self::Exscan,
+        Self::Gatherv,
+        Self::Scatterv,
+        Self::Alltoallv,
     ];
 
     /// The function with this value in an entry of a shared segment.
@@ -118,10 +121,10 @@ impl CollectiveFunction {
             Self::ReduceScatterBlock | Self::ReduceScatter => CollectiveOperation::ReduceScatter,
             Self::Scan => CollectiveOperation::Scan,
             Self::Exscan => CollectiveOperation::Exscan,
-            Self::Gatherv
-            | Self::Scatterv
-            | Self::Alltoallv
-            | Self::NeighborAllgather
+            Self::Gatherv => CollectiveOperation::Gatherv,
+            Self::Scatterv => CollectiveOperation::Scatterv,
+            Self::Alltoallv => CollectiveOperation::Alltoallv,
+            Self::NeighborAllgather
             | Self::NeighborAllgatherv
             | Self::NeighborAlltoall
             | Self::NeighborAlltoallv

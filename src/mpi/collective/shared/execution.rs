@@ -1,5 +1,6 @@
 //! The execution of a call in a shared segment.
 
+use super::blocks::LongBlocks;
 use super::segmentation::Segmentation;
 use super::transfer::{BLOCK_BYTES, TransferView};
 use crate::device::Device;
@@ -7,6 +8,7 @@ use crate::engine::Engine;
 use crate::engine::memory::OwnedBytes;
 use crate::mpi::collective::calls::Call;
 use crate::mpi::collective::calls::function::CollectiveFunction;
+use crate::mpi::collective::selection::machine_model::MachineModel;
 use crate::mpi::communicator::COMM_NULL;
 use crate::shared_memory::segment::{SharedSegment, SlotHeader};
 use platform::base::{ErrorClass, MpiError, Peer};
@@ -26,8 +28,7 @@ pub struct SharedCollective {
     /// By local rank.
     peers: Box<[Peer]>,
     scratch: OwnedBytes,
-    /// [`MachineModel::spins_max`](crate::mpi::collective::selection::machine_model::MachineModel::spins_max).
-    spins_max: u32,
+    machine: MachineModel,
     running: Running,
 }
 
@@ -45,13 +46,15 @@ struct Running {
     /// The entries of round `consumed` are published by all ranks below this one.
     seen: u32,
     completed: bool,
+    long: LongBlocks,
     error: Option<Box<MpiError>>,
 }
 
 impl SharedCollective {
-    /// The segment of these peers, in which no round has been used. A new call polls up to `spins_max`
-    /// times for a missing entry before it waits.
-    pub fn new(segment: SharedSegment, peers: impl Into<Box<[Peer]>>, spins_max: u32) -> Self {
+    /// The segment of these peers, in which no round has been used, on this kind of machine.
+    pub fn new(
+        segment: SharedSegment, peers: impl Into<Box<[Peer]>>, machine: &MachineModel,
+    ) -> Self {
         let running = Running {
             call: Call::barrier(COMM_NULL),
             segmentation: Segmentation { piece_bytes: 0, rounds: 0, parts: None },
@@ -60,13 +63,14 @@ impl SharedCollective {
             consumed: 0,
             seen: 0,
             completed: true,
+            long: LongBlocks::default(),
             error: None,
         };
         Self {
             segment,
             peers: peers.into(),
             scratch: OwnedBytes::zeroed(BLOCK_BYTES),
-            spins_max,
+            machine: *machine,
             running,
         }
     }
@@ -122,7 +126,7 @@ impl SharedCollective {
 
     /// Polls the segment for the missing entry; whether the call has completed.
     fn spin<D: Device>(&mut self, engine: &mut Engine<D>) -> bool {
-        for _ in 0..self.spins_max {
+        for _ in 0..self.machine.spins_max {
             let running = &self.running;
             let at = running.first + u64::from(running.consumed);
             let is_published = running.consumed < running.segmentation.rounds
@@ -144,6 +148,15 @@ impl SharedCollective {
     #[inline]
     pub fn take_error(&mut self) -> Option<Box<MpiError>> {
         self.running.error.take()
+    }
+
+    /// The call and its messages, once, if the completed call has blocks that are not in entries.
+    pub(super) fn take_long_blocks(&mut self) -> Option<(Call, LongBlocks)> {
+        let running = &mut self.running;
+        (running.completed && !running.long.is_empty()).then(|| {
+            let idle = Call::barrier(COMM_NULL);
+            (std::mem::replace(&mut running.call, idle), std::mem::take(&mut running.long))
+        })
     }
 
     /// The peers that the running call may wait for.
@@ -172,15 +185,22 @@ impl SharedCollective {
         self.running.call.bytes
     }
 
+    /// Whether the call has blocks that are not in entries.
     #[inline]
-    pub(crate) fn has_failed(&self) -> bool {
-        self.running.error.is_some()
+    pub(super) fn has_long_blocks(&self) -> bool {
+        !self.running.long.is_empty()
+    }
+
+    /// Whether the completed call has an error or messages.
+    #[inline]
+    pub(crate) fn needs_attention(&self) -> bool {
+        self.running.error.is_some() || self.has_long_blocks()
     }
 
     /// Advances a call that has not completed; whether it has completed now.
     #[inline]
     pub fn advance<D: Device>(&mut self, engine: &mut Engine<D>) -> bool {
-        let Self { segment, peers, scratch, running, .. } = self;
+        let Self { segment, peers, scratch, running, machine } = self;
         let (rank, ranks) = (segment.local_rank() as u32, segment.len() as u32);
         let rounds = running.segmentation.rounds;
         let mut view = TransferView {
@@ -189,6 +209,8 @@ impl SharedCollective {
             rank,
             ranks,
             scratch: scratch.span(),
+            block_max: machine.entry_block_max,
+            long: &mut running.long,
         };
         let publishes = view.publishes();
         let sources = view.sources();
@@ -216,11 +238,11 @@ impl SharedCollective {
                 while seen < sources.end {
                     if seen != rank {
                         let Some((theirs, data)) = segment.read(seen as usize, at) else { break };
-                        if theirs != slot_header(view.call)
-                            || data.len() != view.len(seen, running.consumed)
+                        if let Err([ours, theirs]) =
+                            view.check(seen, running.consumed, theirs, data)
                         {
                             running.seen = seen;
-                            return self.fail(theirs, engine);
+                            return self.fail(ours, theirs, engine);
                         }
                     }
                     seen += 1;
@@ -249,10 +271,12 @@ impl SharedCollective {
 
     /// Fails the call: the rank that was read last is in another call.
     #[cold]
-    fn fail<D: Device>(&mut self, theirs: SlotHeader, engine: &mut Engine<D>) -> bool {
+    fn fail<D: Device>(
+        &mut self, ours: SlotHeader, theirs: SlotHeader, engine: &mut Engine<D>,
+    ) -> bool {
         let Self { segment, peers, running, .. } = self;
         let (rank, other) = (segment.local_rank() as u32, running.seen);
-        let ours = slot_header(&running.call);
+        running.long = LongBlocks::default();
         running.error = Some(disagreement(rank, ours, other, theirs));
         // A rank that waits for an entry of this rank notices, too.
         if running.published == 0 && segment.entry(running.first, 0).is_some() {
@@ -270,12 +294,16 @@ impl SharedCollective {
         });
         let is_root = theirs.root == other;
         let rounds = match their_function {
-            Some(CollectiveFunction::Bcast | CollectiveFunction::Scatter) if is_root => {
-                their_rounds
-            }
-            Some(CollectiveFunction::Gather | CollectiveFunction::Reduce) if !is_root => {
-                their_rounds
-            }
+            Some(
+                CollectiveFunction::Bcast
+                | CollectiveFunction::Scatter
+                | CollectiveFunction::Scatterv,
+            ) if is_root => their_rounds,
+            Some(
+                CollectiveFunction::Gather
+                | CollectiveFunction::Gatherv
+                | CollectiveFunction::Reduce,
+            ) if !is_root => their_rounds,
             _ => rounds.max(their_rounds),
         };
         segment.begin(rounds);
@@ -301,7 +329,7 @@ fn notify_peers<D: Device>(engine: &mut Engine<D>, peers: &[Peer], rank: u32) {
 }
 
 #[inline]
-fn slot_header(call: &Call) -> SlotHeader {
+pub(super) fn slot_header(call: &Call) -> SlotHeader {
     SlotHeader { kind: call.function as u8, root: call.root, bytes: call.bytes as u64 }
 }
 

@@ -18,6 +18,9 @@
 //! | barrier | all | all | nothing |
 //! | bcast | root | the others | a piece of the message |
 //! | gather, reduce | the others | root | a piece |
+//! | gatherv | the others | root | the block, unless it is long (`blocks`) |
+//! | scatterv | root | the others | each block, unless it is long |
+//! | alltoallv | all | all | each block, unless it is long |
 //! | allgather(v), scan, exscan, short allreduce | all | all | a piece |
 //! | scatter | root | the others | a piece of each block |
 //! | alltoall, reduce-scatter | all | all | a piece of each block |
@@ -32,6 +35,7 @@
 //! finds another call than its own fails, and both ranks leave the segment as far as the longer call
 //! would have.
 
+mod blocks;
 mod execution;
 pub(crate) mod polling;
 mod segmentation;

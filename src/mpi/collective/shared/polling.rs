@@ -8,13 +8,19 @@
 //! A communicator has a shared collective for its blocking calls, one of which runs at a time; a
 //! persistent operation has one of its own (`persistent`). Each poll advances all running calls.
 
+use std::sync::Arc;
+
 use crate::device::Device;
+use crate::engine::schedules::plan::{Launch, RunId};
 use crate::mpi::Mpi;
+use crate::mpi::collective::algorithms::Shape;
 use crate::mpi::collective::binding::CallForm;
 use crate::mpi::collective::calls::Call;
 use crate::mpi::collective::calls::function::CollectiveFunction;
 use crate::mpi::collective::selection::Selection;
+use crate::mpi::collective::selection::machine_model::MachineModel;
 use crate::mpi::collective::shared::SharedCollective;
+use crate::mpi::communicator::Traffic;
 use crate::mpi::request::Activity;
 use crate::mpi::request::status::Status;
 use crate::shared_memory::segment::SharedSegment;
@@ -35,6 +41,10 @@ pub(crate) struct SharedCollectives {
 struct OwnedCollective {
     collective: SharedCollective,
     owner: CollectiveOwner,
+    /// The number of the call on its communicator.
+    sequence: u32,
+    /// The messages with the long blocks of the call.
+    messages: Option<RunId>,
 }
 
 /// The owner of a shared collective.
@@ -51,14 +61,14 @@ pub(in crate::mpi) enum CollectiveOwner {
 }
 
 impl SharedCollectives {
-    /// The shared collective in this segment, of these peers; `spins_max` as for
-    /// [`SharedCollective::new`].
+    /// The shared collective in this segment, of these peers, on this kind of machine.
     pub(in crate::mpi) fn open(
         &mut self, segment: SharedSegment, peers: impl Iterator<Item = Peer>,
-        owner: CollectiveOwner, spins_max: u32,
+        owner: CollectiveOwner, machine: &MachineModel,
     ) -> SharedCollectiveId {
-        let collective = SharedCollective::new(segment, peers.collect::<Vec<_>>(), spins_max);
-        let id = self.all.insert(OwnedCollective { collective, owner });
+        let collective = SharedCollective::new(segment, peers.collect::<Vec<_>>(), machine);
+        let owned = OwnedCollective { collective, owner, sequence: 0, messages: None };
+        let id = self.all.insert(owned);
         // So that no call allocates.
         self.running.reserve(self.all.len().saturating_sub(self.running.len()));
         id
@@ -88,8 +98,9 @@ impl SharedCollectives {
         self.all[id].collective.is_complete()
     }
 
-    pub(in crate::mpi) fn take_error(&mut self, id: SharedCollectiveId) -> Option<Box<MpiError>> {
-        self.all[id].collective.take_error()
+    /// The messages of the call, which begin when its round has completed.
+    pub(in crate::mpi) fn messages(&self, id: SharedCollectiveId) -> Option<RunId> {
+        self.all[id].messages
     }
 
     /// The peers that the running call may wait for.
@@ -155,19 +166,21 @@ impl<D: Device> Mpi<D> {
     /// Advances the running calls; the number of calls that advanced.
     pub(in crate::mpi) fn advance_shared(&mut self) -> usize {
         let mut advanced = 0;
-        let mut freed = Vec::new();
+        let (mut with_messages, mut freed) = (Vec::new(), Vec::new());
         let SharedCollectives { all, running } = &mut self.shared_collectives;
         running.retain(|id| {
-            let OwnedCollective { collective, owner } = &mut all[*id];
+            let OwnedCollective { collective, owner, .. } = &mut all[*id];
             let before = collective.progress();
             let is_complete = collective.advance(&mut self.engine);
             advanced += usize::from(is_complete || collective.progress() != before);
             if is_complete {
                 self.engine.note_event();
+                with_messages.extend(collective.has_long_blocks().then_some(*id));
                 freed.extend((*owner == CollectiveOwner::Freed).then_some(*id));
             }
             !is_complete
         });
+        with_messages.into_iter().for_each(|id| self.launch_long_blocks(id));
         freed.into_iter().for_each(|id| self.close_shared(Some(id)));
         advanced
     }
@@ -179,8 +192,11 @@ impl<D: Device> Mpi<D> {
     ) -> Result<Option<SharedCollectiveId>> {
         let comm = self.comms.get(call.comm)?;
         let has_shared_form = match form {
-            CallForm::Blocking => true,
-            CallForm::Persistent => !self.is_offloaded(comm),
+            // Long blocks of several ranks would overwrite each other in place.
+            CallForm::Blocking => {
+                !(call.in_place && call.function == CollectiveFunction::Alltoallv)
+            }
+            CallForm::Persistent => !call.has_pairwise_blocks() && !self.is_offloaded(comm),
             CallForm::Nonblocking => false,
         };
         // In checked mode, each operation is part of an exchange of messages.
@@ -193,8 +209,12 @@ impl<D: Device> Mpi<D> {
 
     /// Begins a call and advances it as far as possible.
     #[inline(always)]
-    pub(in crate::mpi) fn begin_shared(&mut self, id: SharedCollectiveId, call: Call) -> Activity {
-        let is_complete = self.shared_collectives.all[id].collective.begin(call, &mut self.engine);
+    pub(in crate::mpi) fn begin_shared(
+        &mut self, id: SharedCollectiveId, sequence: u32, call: Call,
+    ) -> Activity {
+        let owned = &mut self.shared_collectives.all[id];
+        owned.sequence = sequence;
+        let is_complete = owned.collective.begin(call, &mut self.engine);
         self.shared_activity(id, is_complete)
     }
 
@@ -210,10 +230,44 @@ impl<D: Device> Mpi<D> {
         if !is_complete {
             self.engine.note_long_start();
             self.shared_collectives.running.push(id);
-        } else if !self.shared_collectives.all[id].collective.has_failed() {
+        } else if !self.shared_collectives.all[id].collective.needs_attention() {
             return Activity::Complete(Status::EMPTY);
+        } else {
+            self.launch_long_blocks(id);
         }
         Activity::Shared(id)
+    }
+
+    /// Starts the messages of a completed round, if it has long blocks.
+    #[cold]
+    fn launch_long_blocks(&mut self, id: SharedCollectiveId) {
+        let OwnedCollective { collective, sequence, messages, .. } =
+            &mut self.shared_collectives.all[id];
+        let Some((call, long)) = collective.take_long_blocks() else { return };
+        let Ok(comm) = self.comms.get(call.comm) else { return };
+        let shape = Shape { ranks: comm.size() };
+        let schedule = Arc::new(long.schedule(&call, shape, comm.rank));
+        *messages = Some(self.engine.launch(Launch {
+            plan: call.into_plan(schedule, false),
+            members: comm.members(),
+            rank: comm.member(),
+            context: comm.context.for_traffic(Traffic::Collective),
+            sequence: *sequence,
+        }));
+    }
+
+    /// Whether the call, with its messages, has completed.
+    pub(in crate::mpi) fn is_shared_complete(&self, id: SharedCollectiveId) -> bool {
+        let messages = self.shared_collectives.messages(id);
+        self.shared_collectives.is_complete(id)
+            && messages.is_none_or(|run| self.engine.is_run_complete(run))
+    }
+
+    /// The error of a completed call.
+    pub(in crate::mpi) fn end_shared(&mut self, id: SharedCollectiveId) -> Option<Box<MpiError>> {
+        let OwnedCollective { collective, messages, .. } = &mut self.shared_collectives.all[id];
+        let end = messages.take().and_then(|run| self.engine.take_run_end(run));
+        collective.take_error().or(end.and_then(|end| end.error))
     }
 
     /// Leaves the segment of a freed operation: now, or when its running call has completed.

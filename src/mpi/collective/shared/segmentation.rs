@@ -26,7 +26,10 @@ impl Segmentation {
     ) -> Self {
         let ranks = ranks as usize;
         let blocks = match function {
-            CollectiveFunction::Barrier => {
+            CollectiveFunction::Barrier
+            | CollectiveFunction::Gatherv
+            | CollectiveFunction::Scatterv
+            | CollectiveFunction::Alltoallv => {
                 return Self { piece_bytes: 0, rounds: 1, parts: None };
             }
             CollectiveFunction::Allreduce if bytes >= ALLREDUCE_PARTS_MIN_BYTES => {
@@ -104,7 +107,7 @@ mod tests {
 
     fn covers(function: CollectiveFunction, ranks: u32, bytes: usize, element_bytes: usize) {
         let segmentation = Segmentation::of(function, ranks, bytes, element_bytes, ENTRY_BYTES);
-        if function == CollectiveFunction::Barrier {
+        if segmentation.piece_bytes == 0 && segmentation.rounds == 1 {
             return;
         }
         assert!(

@@ -1,10 +1,12 @@
 //! The data of a round: filling the own entry, reading the entries of other ranks.
 
+use super::blocks::LongBlocks;
+use super::execution::slot_header;
 use super::segmentation::Segmentation;
 use crate::engine::memory::Memory;
 use crate::mpi::collective::calls::Call;
 use crate::mpi::collective::calls::function::CollectiveFunction;
-use crate::shared_memory::segment::SharedSegment;
+use crate::shared_memory::segment::{SharedSegment, SlotHeader};
 use platform::base::Span;
 
 /// Bytes of operands that are combined at a time: a result stays in the first-level cache until it
@@ -19,6 +21,9 @@ pub(super) struct TransferView<'a> {
     pub(super) ranks: u32,
     /// [`BLOCK_BYTES`] bytes, for an operand that the result would overwrite.
     pub(super) scratch: Span,
+    /// The longest block in an entry of `blocks`.
+    pub(super) block_max: usize,
+    pub(super) long: &'a mut LongBlocks,
 }
 
 impl Call {
@@ -61,8 +66,12 @@ impl TransferView<'_> {
     #[inline]
     pub(super) fn publishes(&self) -> bool {
         match self.call.function {
-            CollectiveFunction::Bcast | CollectiveFunction::Scatter => self.rank == self.call.root,
-            CollectiveFunction::Gather | CollectiveFunction::Reduce => self.rank != self.call.root,
+            CollectiveFunction::Bcast
+            | CollectiveFunction::Scatter
+            | CollectiveFunction::Scatterv => self.rank == self.call.root,
+            CollectiveFunction::Gather
+            | CollectiveFunction::Gatherv
+            | CollectiveFunction::Reduce => self.rank != self.call.root,
             _ => true,
         }
     }
@@ -72,20 +81,30 @@ impl TransferView<'_> {
     pub(super) fn sources(&self) -> std::ops::Range<u32> {
         let Call { function, root, .. } = *self.call;
         match function {
-            CollectiveFunction::Bcast | CollectiveFunction::Scatter if self.rank == root => 0..0,
-            CollectiveFunction::Bcast | CollectiveFunction::Scatter => root..root + 1,
-            CollectiveFunction::Gather | CollectiveFunction::Reduce if self.rank != root => 0..0,
+            CollectiveFunction::Bcast
+            | CollectiveFunction::Scatter
+            | CollectiveFunction::Scatterv => match self.rank == root {
+                true => 0..0,
+                false => root..root + 1,
+            },
+            CollectiveFunction::Gather
+            | CollectiveFunction::Gatherv
+            | CollectiveFunction::Reduce
+                if self.rank != root =>
+            {
+                0..0
+            }
             CollectiveFunction::Scan | CollectiveFunction::Exscan => 0..self.rank,
             _ => 0..self.ranks,
         }
     }
 
-    fn others(&self) -> impl Iterator<Item = u32> + use<> {
+    pub(super) fn others(&self) -> impl Iterator<Item = u32> + use<> {
         let rank = self.rank;
         (0..self.ranks).filter(move |other| *other != rank)
     }
 
-    /// Bytes of the entry of `rank` in `round`.
+    /// Bytes of the entry of `rank` in `round`; of this rank, if only it knows them.
     #[inline]
     pub(super) fn len(&self, rank: u32, round: u32) -> usize {
         let (call, segmentation) = (&*self.call, self.segmentation);
@@ -102,8 +121,27 @@ impl TransferView<'_> {
                 segmentation.piece_bytes
             }
             CollectiveFunction::Allgatherv => segmentation.range(round, call.block(rank)).1,
+            CollectiveFunction::Gatherv
+            | CollectiveFunction::Scatterv
+            | CollectiveFunction::Alltoallv => self.len_of_blocks(),
             _ => segmentation.range(round, call.bytes).1,
         }
+    }
+
+    /// Compares an entry of `source` in `round` with the own arguments.
+    ///
+    /// # Errors
+    /// Two headers that differ: the own one, and that of `source`.
+    #[inline]
+    pub(super) fn check(
+        &self, source: u32, round: u32, theirs: SlotHeader, entry: Span,
+    ) -> Result<(), [SlotHeader; 2]> {
+        if self.call.has_pairwise_blocks() {
+            return self.check_block(source, theirs, entry);
+        }
+        let ours = slot_header(self.call);
+        let is_expected = theirs == ours && entry.len() == self.len(source, round);
+        if is_expected { Ok(()) } else { Err([ours, theirs]) }
     }
 
     /// Writes this rank's entry of `round`.
@@ -129,6 +167,9 @@ impl TransferView<'_> {
                     pack(&self.call.send, self.call.block_start(other) + start, part);
                 }
             }
+            CollectiveFunction::Gatherv
+            | CollectiveFunction::Scatterv
+            | CollectiveFunction::Alltoallv => self.fill_blocks(entry),
             // Gather, allgather, allgatherv, reduce, short allreduce, scan, exscan.
             _ => {
                 let (start, _) = segmentation.range(round, self.call.block(self.rank));
@@ -194,6 +235,9 @@ impl TransferView<'_> {
                 let (start, len) = segmentation.range(round, call.bytes);
                 self.combine(segment, at, (start, start, 0, len), self.rank);
             }
+            CollectiveFunction::Gatherv
+            | CollectiveFunction::Scatterv
+            | CollectiveFunction::Alltoallv => self.read_blocks(segment, at),
             // A barrier, rank 0 of an exscan.
             _ => {}
         }
@@ -298,7 +342,7 @@ impl TransferView<'_> {
 
 /// Copies the bytes of `from` at `start` into an entry.
 #[inline]
-fn pack(from: &Memory, start: usize, to: Span) {
+pub(super) fn pack(from: &Memory, start: usize, to: Span) {
     match from.span() {
         Some(span) => span.part(start, to.len()).copy_nonoverlapping(to),
         None => from.copy(start, &mut Memory::Span(to), 0, to.len()),
@@ -307,7 +351,7 @@ fn pack(from: &Memory, start: usize, to: Span) {
 
 /// Copies `len` bytes at `offset` of the entry of `rank` in round `at` to `to` at `start`.
 #[inline]
-fn unpack(
+pub(super) fn unpack(
     to: &mut Memory, start: usize, segment: &mut SharedSegment,
     (rank, at, offset, len): (u32, u64, usize, usize),
 ) {

@@ -119,6 +119,13 @@ pub(crate) fn windowed_blocks(
     }
 }
 
+/// Schedule of `rank` that exchanges these regions of user buffers; empty ones are not sent.
+pub(crate) fn exchange_regions(
+    shape: Shape, rank: u32, send: impl Fn(u32) -> Region, receive: impl Fn(u32) -> Region,
+) -> Schedule {
+    exchange(ScheduleBuilder::new(), shape, rank, WINDOW, send, receive, &|_| None)
+}
+
 /// Exchanges all blocks, with at most `window` active distances. The messages of a peer wait on its
 /// step in `saved`, if any; in that case the own block is already in its final location.
 fn exchange(
