@@ -187,6 +187,24 @@ static void error_field_is_left(void)
         CHECK_STRICTLY(status[call].MPI_ERROR == 4711);
 }
 
+/* The status of a null request is empty, with its error field, also in a list (section 3.7.3). */
+static void error_field_of_nothing(void)
+{
+    MPI_Status status[2];
+    MPI_Request none[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    int flag = 0;
+    for (int call = 0; call < 4; call++) {
+        status[0].MPI_ERROR = status[1].MPI_ERROR = 4711;
+        switch (call) {
+        case 0: MUST(MPI_Wait(none, &status[1])); status[0] = status[1]; break;
+        case 1: MUST(MPI_Waitall(2, none, status)); break;
+        case 2: MUST(MPI_Testall(2, none, &flag, status)); break;
+        default: MUST(MPI_Request_get_status_all(2, none, &flag, status));
+        }
+        CHECK_STRICTLY(status[0].MPI_ERROR == MPI_SUCCESS && status[1].MPI_ERROR == MPI_SUCCESS);
+    }
+}
+
 int main(int argc, char **argv)
 {
     check_start(&argc, &argv);
@@ -199,5 +217,6 @@ int main(int argc, char **argv)
     section("set by hand");
     set_by_hand();
     error_field_is_left();
+    error_field_of_nothing();
     return check_end();
 }

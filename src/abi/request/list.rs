@@ -206,7 +206,12 @@ impl RequestArray {
         for (place, index) in indices.enumerate() {
             let status = self.status(place);
             // SAFETY: `new` was promised as many statuses as requests.
-            unsafe { put_status(status, &mpi.request_status(self.get(index))) };
+            unsafe {
+                match mpi.readiness(self.get(index)) {
+                    Ok(Readiness::Inactive) => put_empty_status(status),
+                    _ => put_status(status, &mpi.request_status(self.get(index))),
+                }
+            }
             if let Some(functions) = mpi.functions(self.get(index)) {
                 let of = GeneralizedCompletion { functions, status };
                 batch.generalized.push(BatchEntry { place, of });
@@ -268,10 +273,15 @@ impl RequestArray {
     /// function.
     #[inline(always)]
     fn store_status(&self, place: usize, completed: Completed, batch: &mut Batch) {
-        let Completed { outcome, comm, functions, .. } = completed;
+        let Completed { outcome, comm, functions, inactive, .. } = completed;
         let status = self.status(place);
         // SAFETY: `new` was promised as many statuses as requests.
-        unsafe { put_status(status, &outcome.status) };
+        unsafe {
+            match inactive {
+                true => put_empty_status(status),
+                false => put_status(status, &outcome.status),
+            }
+        }
         if let Some(functions) = functions {
             let of = GeneralizedCompletion { functions, status };
             batch.generalized.push(BatchEntry { place, of });
