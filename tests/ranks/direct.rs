@@ -24,17 +24,49 @@ struct Script {
     jointly: bool,
     receiver: SplitEnd,
     sender: SplitEnd,
+    /// Whether each end of a split copy pauses once.
+    pauses: bool,
 }
 
 const SCRIPTS: &[Script] = &[
-    Script { jointly: false, receiver: SplitEnd::Completed, sender: SplitEnd::PeerPending },
-    Script { jointly: false, receiver: SplitEnd::Failed, sender: SplitEnd::PeerPending },
+    Script {
+        jointly: false,
+        receiver: SplitEnd::Completed,
+        sender: SplitEnd::PeerPending,
+        pauses: false,
+    },
+    Script {
+        jointly: false,
+        receiver: SplitEnd::Failed,
+        sender: SplitEnd::PeerPending,
+        pauses: false,
+    },
     // The sender finds nothing left, or ends first.
-    Script { jointly: true, receiver: SplitEnd::Completed, sender: SplitEnd::PeerPending },
-    Script { jointly: true, receiver: SplitEnd::Failed, sender: SplitEnd::PeerPending },
+    Script {
+        jointly: true,
+        receiver: SplitEnd::Completed,
+        sender: SplitEnd::PeerPending,
+        pauses: false,
+    },
+    Script {
+        jointly: true,
+        receiver: SplitEnd::Failed,
+        sender: SplitEnd::PeerPending,
+        pauses: false,
+    },
     // The sender copies the last piece.
-    Script { jointly: true, receiver: SplitEnd::PeerPending, sender: SplitEnd::Completed },
-    Script { jointly: true, receiver: SplitEnd::PeerPending, sender: SplitEnd::Failed },
+    Script {
+        jointly: true,
+        receiver: SplitEnd::PeerPending,
+        sender: SplitEnd::Completed,
+        pauses: false,
+    },
+    Script {
+        jointly: true,
+        receiver: SplitEnd::PeerPending,
+        sender: SplitEnd::Failed,
+        pauses: false,
+    },
 ];
 
 /// The loopback device with direct copies.
@@ -43,6 +75,17 @@ struct Scripted {
     script: Script,
     /// The destinations of the messages, by their tickets.
     into: Arc<Mutex<Vec<Span>>>,
+    /// The tickets of the copies that have paused.
+    paused: Vec<u64>,
+}
+
+impl Scripted {
+    /// Whether the copy pauses now.
+    fn pauses(&mut self, ticket: u64) -> bool {
+        let pauses = self.script.pauses && !self.paused.contains(&ticket);
+        self.paused.push(ticket);
+        pauses
+    }
 }
 
 /// Copies the first half of the bytes of `into`, or the second.
@@ -65,14 +108,13 @@ impl Bulk for Scripted {
         len > 0
     }
 
-    fn read(&mut self, _peer: Peer, from: u64, into: Span) -> Result<(), String> {
+    fn read(&mut self, _peer: Peer, from: u64, into: Span, done: usize) -> Result<usize, String> {
         if self.script.receiver == SplitEnd::Failed {
             return Err("scripted".to_owned());
         }
         let from = span_at(from, into.len());
-        copy_half(from, into, false);
-        copy_half(from, into, true);
-        Ok(())
+        copy_half(from, into, done > 0);
+        Ok(if done > 0 { into.len() } else { into.len() / 2 })
     }
 
     fn split(&mut self) -> Option<&mut dyn SplitCopies> {
@@ -89,6 +131,9 @@ impl SplitCopies for Scripted {
 
     fn read_split(&mut self, _peer: Peer, ticket: u64, from: u64, into: Span) -> SplitEnd {
         assert_eq!(self.into.lock().unwrap()[(ticket - TICKET) as usize].address(), into.address());
+        if self.pauses(ticket) {
+            return SplitEnd::Paused;
+        }
         let from = span_at(from, into.len());
         copy_half(from, into, false);
         if self.script.receiver == SplitEnd::Completed {
@@ -98,6 +143,9 @@ impl SplitCopies for Scripted {
     }
 
     fn write_split(&mut self, _peer: Peer, ticket: u64, from: Span) -> SplitEnd {
+        if self.pauses(ticket) {
+            return SplitEnd::Paused;
+        }
         let into = self.into.lock().unwrap()[(ticket - TICKET) as usize];
         if self.script.sender == SplitEnd::Completed {
             copy_half(from, into, true);
@@ -125,7 +173,7 @@ impl Middleware for Scripted {
 fn engines(script: Script) -> Vec<Engine<Scripted>> {
     let into = Arc::new(Mutex::new(Vec::new()));
     let network = Loopback::network(2).into_iter().enumerate();
-    let device = |inner| Scripted { inner, script, into: into.clone() };
+    let device = |inner| Scripted { inner, script, into: into.clone(), paused: Vec::new() };
     network.map(|(me, inner)| Engine::new(device(inner), me as Peer, 2)).collect()
 }
 
@@ -142,11 +190,14 @@ fn settle(engines: &mut [Engine<Scripted>]) {
 
 #[test]
 fn a_long_message_arrives_with_every_result_of_its_copy() {
-    for script in SCRIPTS {
+    let scripts = SCRIPTS.iter().flat_map(|script| {
+        [false, true].map(|pauses| Script { pauses: pauses && script.jointly, ..*script })
+    });
+    for script in scripts {
         for (posted_first, capacity) in
             [(true, LEN), (false, LEN), (true, LEN - 7), (false, LEN - 7), (true, LEN + 1)]
         {
-            let mut engines = engines(*script);
+            let mut engines = engines(script);
             // Two at the same time: the result of one must not complete the other.
             let mut data: Vec<Vec<u8>> =
                 (0..2).map(|which| (0..LEN).map(|i| (i * 7 + which) as u8).collect()).collect();
@@ -188,9 +239,9 @@ fn a_long_message_arrives_with_every_result_of_its_copy() {
 fn a_receive_fails_if_its_sender_ends_within_the_message() {
     let pending = SplitEnd::PeerPending;
     for script in [
-        Script { jointly: true, receiver: pending, sender: pending },
-        Script { jointly: true, receiver: SplitEnd::Failed, sender: pending },
-        Script { jointly: false, receiver: SplitEnd::Failed, sender: pending },
+        Script { jointly: true, receiver: pending, sender: pending, pauses: false },
+        Script { jointly: true, receiver: SplitEnd::Failed, sender: pending, pauses: false },
+        Script { jointly: false, receiver: SplitEnd::Failed, sender: pending, pauses: false },
     ] {
         let mut engines = engines(script);
         let mut data = vec![7; LEN];

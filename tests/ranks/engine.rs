@@ -214,6 +214,23 @@ fn the_end_of_a_run_is_an_event() {
     assert_ne!(engines[0].events(), before);
 }
 
+/// The caller of a poll holds the lock of the process, and other threads wait for it.
+#[test]
+fn a_poll_copies_a_part_of_a_long_message() {
+    let mut engines = engines(1);
+    let data: Vec<u8> = (0..1 << 20).map(|at: u32| (at % 251) as u8).collect();
+    let mut got = vec![0; data.len()];
+    let receive = engines[0].receive(from(0, 1), room(&mut got));
+    engines[0].send(0, envelope(0, 1), Memory::owned(data.clone()), Mode::Standard);
+    let mut polls = 0;
+    while engines[0].take_completion(receive).is_none() {
+        assert!(engines[0].poll() > 0, "a poll that copies has not found nothing");
+        polls += 1;
+    }
+    assert!(polls >= 4, "{polls} polls");
+    assert!(got == data);
+}
+
 /// Many messages without receives: credit bounds the payload that the receiver keeps, the rest waits
 /// at the sender, and all messages arrive in order.
 #[test]

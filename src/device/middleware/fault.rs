@@ -55,12 +55,12 @@ impl<D: Device> Bulk for Fault<D> {
         self.inner.bulk().is_some_and(|bulk| bulk.prefers(peer, len))
     }
 
-    fn read(&mut self, peer: Peer, from: u64, into: Span) -> Result<(), String> {
+    fn read(&mut self, peer: Peer, from: u64, into: Span, done: usize) -> Result<usize, String> {
         if self.is_fault() {
             return Err(format!("injected: a read of {} bytes from rank {peer} fails", into.len()));
         }
         match self.inner.bulk() {
-            Some(bulk) => bulk.read(peer, from, into),
+            Some(bulk) => bulk.read(peer, from, into, done),
             None => Err("the inner device has no direct copies now".to_owned()),
         }
     }

@@ -21,7 +21,7 @@
 use std::time::{Duration, Instant};
 
 use super::split_copy::{SplitCopy, SplitPiece};
-use crate::device::SplitEnd;
+use crate::device::{COPY_STEP, SplitEnd};
 use crate::devices::rings::peer_address::{PeerAddress, PublishedAddress};
 use platform::base::{Result, Span};
 use platform::sys::cma;
@@ -62,6 +62,8 @@ pub(crate) struct DirectRead {
     /// By slot.
     peers: Vec<Readability>,
     trial: ReadTrial,
+    /// What was read of the message in progress during the trial, and for how long.
+    timed: (usize, Duration),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -91,7 +93,8 @@ impl DirectRead {
     pub(crate) fn new(copy: CopyMethod, peers: usize, address: &PeerAddress) -> Result<Self> {
         let peers = vec![Readability::Unknown; peers];
         let trial = ReadTrial::Trying { spent: Duration::ZERO, best: 0.0, len: 0 };
-        Ok(Self { copy, _published: address.publish()?, peers, trial })
+        let timed = (0, Duration::ZERO);
+        Ok(Self { copy, _published: address.publish()?, peers, trial, timed })
     }
 
     /// Whether messages may be read at all.
@@ -120,31 +123,33 @@ impl DirectRead {
         self.peers[slot] == Readability::Readable
     }
 
-    /// Reads from the peer in `slot`. A failure is final: the peer is unreadable after it.
+    /// Reads the next bytes of a message from the peer in `slot`, and returns how many have been
+    /// read. A failure is final: the peer is unreadable after it.
     ///
     /// # Errors
     /// A sentence with the cause.
     pub(crate) fn read(
-        &mut self, slot: usize, address: &PeerAddress, from: u64, into: Span,
-    ) -> Result<(), String> {
-        let begin = Instant::now();
+        &mut self, slot: usize, address: &PeerAddress, from: u64, into: Span, done: usize,
+    ) -> Result<usize, String> {
+        let begin = self.trial_time();
         let pid = address.pid();
-        if let Err(error) = cma::read(pid, from, into) {
+        let len = (into.len() - done).min(COPY_STEP);
+        if let Err(error) = cma::read(pid, from.wrapping_add(done as u64), into.part(done, len)) {
             self.peers[slot] = Readability::Unreadable;
-            let len = into.len();
+            self.timed = Default::default();
             return Err(format!("cannot read {len} bytes of process {pid}: {error}"));
         }
-        if self.copy == CopyMethod::Auto && into.len() >= READ_MIN {
-            self.record_read(into.len(), begin.elapsed());
-        }
-        Ok(())
+        let done = done + len;
+        self.record_step(begin, len, done == into.len());
+        Ok(done)
     }
 
-    /// Reads pieces of a message from the peer in `slot` until none is left. A failure is final.
+    /// Reads pieces of a message from the peer in `slot` until none is left, or enough for one call.
+    /// A failure is final.
     pub(crate) fn read_split(
         &mut self, slot: usize, address: &PeerAddress, split: &SplitCopy, from: u64, into: Span,
     ) -> SplitEnd {
-        let begin = Instant::now();
+        let begin = self.trial_time();
         let pid = address.pid();
         let mut bytes = 0;
         while let Some(range) = split.take_front() {
@@ -155,14 +160,35 @@ impl DirectRead {
                 break;
             }
             bytes += range.len();
+            if bytes >= COPY_STEP {
+                self.record_step(begin, bytes, false);
+                return SplitEnd::Paused;
+            }
         }
-        if self.copy == CopyMethod::Auto && bytes >= READ_MIN {
-            self.record_read(bytes, begin.elapsed());
-        }
+        self.record_step(begin, bytes, true);
         split.leave_front()
     }
 
-    /// Records that `bytes` bytes of a message were read in this time.
+    /// The time, during the trial.
+    fn trial_time(&self) -> Option<Instant> {
+        let is_trial = matches!(self.trial, ReadTrial::Trying { .. });
+        (self.copy == CopyMethod::Auto && is_trial).then(Instant::now)
+    }
+
+    /// Counts `bytes` of a message that have been read since `begin`; the `last` ones complete it.
+    fn record_step(&mut self, begin: Option<Instant>, bytes: usize, last: bool) {
+        let Some(begin) = begin else { return };
+        self.timed.0 += bytes;
+        self.timed.1 += begin.elapsed();
+        if last {
+            let (bytes, time) = std::mem::take(&mut self.timed);
+            if bytes >= READ_MIN {
+                self.record_read(bytes, time);
+            }
+        }
+    }
+
+    /// Records that a message of `bytes` bytes was read in this time.
     fn record_read(&mut self, bytes: usize, elapsed: Duration) {
         let ReadTrial::Trying { mut spent, mut best, mut len } = self.trial else { return };
         spent += elapsed;
@@ -178,22 +204,32 @@ impl DirectRead {
     }
 }
 
-/// Writes pieces of the message `from` to the memory of its receiver, until none is left or the split
-/// copy has another generation.
+/// Writes pieces of the message `from` to the memory of its receiver, until none is left, enough for one
+/// call, or the split copy has another generation.
 pub fn write_split(
     address: &PeerAddress, split: &SplitCopy, generation: u32, from: Span,
 ) -> SplitEnd {
     let pid = address.pid();
-    let mut took = false;
-    while let Some(SplitPiece { range, to }) = split.take_back(generation, from.len()) {
+    let (mut took, mut bytes) = (false, 0);
+    while bytes < COPY_STEP
+        && let Some(SplitPiece { range, to }) = split.take_back(generation, from.len())
+    {
         took = true;
+        bytes += range.len();
         // SAFETY: the receiver keeps the buffer and completes the receive only after this side has
         // left the copy; no piece is taken twice.
         if unsafe { cma::write(pid, from.part(range.start, range.len()), to) }.is_err() {
             split.fail();
         }
     }
-    if took { split.leave_back() } else { SplitEnd::PeerPending }
+    if !took {
+        return SplitEnd::PeerPending;
+    }
+    // The receiver need not wait for the next call.
+    match split.leave_back() {
+        SplitEnd::PeerPending if bytes >= COPY_STEP => SplitEnd::Paused,
+        end => end,
+    }
 }
 
 /// The least useful speed for a message of `len` bytes, as a fraction of the speed of a copy.
@@ -273,7 +309,7 @@ mod tests {
         let mut bytes = [0; 8];
         // SAFETY: `bytes` outlives the call, and only this call uses it.
         let into = unsafe { Span::of(&mut bytes) };
-        let why = direct_read.read(0, &address, 8, into).unwrap_err();
+        let why = direct_read.read(0, &address, 8, into, 0).unwrap_err();
         assert!(why.contains("cannot read 8 bytes"), "{why}");
         assert!(!direct_read.prefers(0, &address, 1 << 20));
     }

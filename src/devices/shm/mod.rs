@@ -205,10 +205,10 @@ impl Bulk for Shm {
         self.direct_read.prefers(slot, address, len)
     }
 
-    fn read(&mut self, peer: Peer, from: u64, into: Span) -> Result<(), String> {
+    fn read(&mut self, peer: Peer, from: u64, into: Span, done: usize) -> Result<usize, String> {
         let slot = self.packets.node_ranks().slot_of(peer);
         let address = &self.areas[slot].address;
-        self.direct_read.read(slot, address, from, into)
+        self.direct_read.read(slot, address, from, into, done)
     }
 
     fn split(&mut self) -> Option<&mut dyn SplitCopies> {

@@ -5,7 +5,7 @@
 //! message  |  0  |  1  |  2  |  3  |  4  |  5  |     pieces; taking one adds to the word, so that
 //!           read by the receiver ─>  <─ written      no piece is taken twice
 //!
-//! word     | generation 32 | flags 8 | back 12 | front 12 |
+//! word     | generation 24 | flags 8 | back 16 | front 16 |
 //!
 //! free ──begin──> receiver ──a first piece──> both ──either leaves──> receiver, or sender
 //!  ^                  └────────────leave────────────────────────────────┐        │
@@ -13,9 +13,9 @@
 //! ```
 //!
 //! The receiver begins and sends the generation to the sender, which may come late or never: the
-//! sender takes part only while the generation is current and the receiver has not left. The entry is
-//! free for the next message when both have left. The end that leaves last knows the result and
-//! sends it to the other end. No end waits for the other here.
+//! sender takes part only while the generation is current and the receiver has not left. It may leave
+//! and return. The entry is free for the next message when both have left. The end that leaves last
+//! knows the result and sends it to the other end. No end waits for the other here.
 //!
 //! It knows one address, that of the message, and copies nothing (`direct_read` does). Values read from
 //! the word are checked before use: damage can make a message fail and nothing else.
@@ -32,7 +32,7 @@ const PIECE: usize = 128 << 10;
 /// Pieces end at page boundaries if the buffer begins at one: only one side pins a page.
 const PAGE: usize = 4096;
 
-const COUNT_BITS: u32 = 12;
+const COUNT_BITS: u32 = 16;
 const COUNT: u64 = (1 << COUNT_BITS) - 1;
 /// The largest number of pieces: each count may reach it.
 const PIECES_MAX: usize = COUNT as usize;
@@ -43,7 +43,8 @@ const RECEIVER: u64 = 1 << (2 * COUNT_BITS);
 const SENDER: u64 = RECEIVER << 1;
 /// A piece could not be copied.
 const FAILED: u64 = RECEIVER << 2;
-const GENERATION_SHIFT: u32 = 32;
+const GENERATION_SHIFT: u32 = 40;
+const GENERATION_MAX: u32 = (1 << (64 - GENERATION_SHIFT)) - 1;
 
 /// The state of one split copy at a time. All zero: free.
 #[repr(C, align(128))]
@@ -72,7 +73,7 @@ impl SplitCopy {
         if before & (RECEIVER | SENDER) != 0 {
             return None;
         }
-        let generation = generation(before).wrapping_add(1);
+        let generation = (generation(before) + 1) & GENERATION_MAX;
         self.into.store(into, Ordering::Relaxed);
         self.len.store(len as u64, Ordering::Relaxed);
         self.word.store(u64::from(generation) << GENERATION_SHIFT | RECEIVER, Ordering::Release);

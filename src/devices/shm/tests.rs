@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::device::conformance;
+use crate::device::{COPY_STEP, conformance};
 use crate::devices::rings::{PACKET_MAX, QUEUE_FIRST, RING_COUNT};
 use platform::base::{ErrorClass, Random};
 use platform::diagnosis::rank_status::{RankActivity, RankStatus};
@@ -195,7 +195,7 @@ fn every_packet_wakes_a_rank_that_sleeps() {
 #[test]
 fn a_readable_peer_is_read() {
     let mut ranks = network_of(&[0, 1], CopyMethod::Cma);
-    let source: Vec<u8> = (0..100_000).map(|at| at as u8).collect();
+    let source: Vec<u8> = (0..3 * COPY_STEP + 100).map(|at| (at * 7 / 3) as u8).collect();
     let mut copy = vec![0; source.len()];
     let bulk = ranks[1].bulk().unwrap();
     if !bulk.prefers(0, source.len()) {
@@ -203,9 +203,25 @@ fn a_readable_peer_is_read() {
         return;
     }
     // SAFETY: `copy` outlives the read and nothing else uses it.
-    bulk.read(0, source.as_ptr() as u64, unsafe { Span::of(&mut copy) }).unwrap();
+    let into = unsafe { Span::of(&mut copy) };
+    let mut done = 0;
+    while done < source.len() {
+        let next = bulk.read(0, source.as_ptr() as u64, into, done).unwrap();
+        assert!((1..=COPY_STEP).contains(&(next - done)), "{done} to {next}");
+        done = next;
+    }
     assert!(copy == source);
     assert!(network_of(&[0, 1], CopyMethod::Pipe)[0].bulk().is_none());
+}
+
+/// Takes the steps of one end of a split copy.
+fn until_end(mut step: impl FnMut() -> SplitEnd) -> SplitEnd {
+    loop {
+        match step() {
+            SplitEnd::Paused => {}
+            end => return end,
+        }
+    }
 }
 
 #[test]
@@ -238,9 +254,9 @@ fn both_ends_copy_every_byte_once() {
                 if round % 3 == 0 {
                     std::thread::yield_now();
                 }
-                helper.write_split(1, ticket, from)
+                until_end(|| helper.write_split(1, ticket, from))
             });
-            let read = receiver.read_split(0, ticket, address, into);
+            let read = until_end(|| receiver.read_split(0, ticket, address, into));
             [read, writing.join().unwrap()]
         });
         assert!(
@@ -318,10 +334,13 @@ impl Kill {
     }
 }
 
-/// The command that runs one test of this test binary.
-fn command_of(test: &str) -> String {
-    let program = std::env::current_exe().unwrap();
-    format!("{} --exact --ignored devices::shm::tests::{test}", program.display())
+/// The command that runs one test of this test binary, after the words of `before`.
+fn command_of(test: &str, before: &[&str]) -> Command {
+    let own = std::env::current_exe().unwrap();
+    let words = [before, &[own.to_str().unwrap(), "--exact", "--ignored"]].concat();
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).arg(format!("devices::shm::tests::{test}")).stdout(Stdio::null());
+    command
 }
 
 const ROUNDS: usize = 2000;
@@ -353,14 +372,10 @@ fn ping_pong(mut device: Shm, me: Peer) {
 #[test]
 fn two_processes_communicate() {
     let segment = shm::create().unwrap();
-    let command = command_of("helper_the_other_process");
-    let mut words = command.split(' ');
     let mut child = Kill(
-        Command::new(words.next().unwrap())
-            .args(words)
+        command_of("helper_the_other_process", &[])
             .env("SUIRO_TEST_PID", std::process::id().to_string())
             .env("SUIRO_TEST_NUMBER", segment.as_raw_fd().to_string())
-            .stdout(Stdio::null())
             .spawn()
             .unwrap(),
     );
@@ -390,15 +405,17 @@ fn the_size_of_dev_shm_does_not_matter() {
     let full = "head -c 1000000 /dev/zero > /dev/shm/full 2>/dev/null";
     let missing = "mount -t tmpfs none /dev && mknod -m 666 /dev/null c 1 3";
     let run = |script: &str| {
-        let mut command = Command::new("unshare");
-        command.args(["--mount", "sh", "-c", script]).stdout(Stdio::null());
-        command.spawn().is_ok_and(|child| Kill(child).wait())
+        let before = ["unshare", "--mount", "sh", "-c", script];
+        command_of("helper_two_processes_communicate", &before)
+            .spawn()
+            .is_ok_and(|child| Kill(child).wait())
     };
     if !run(small) {
         eprintln!("skipped: this needs the right to mount");
         return;
     }
-    let talk = command_of("helper_two_processes_communicate");
+    // The words after the script.
+    let talk = "\"$0\" \"$@\"";
     assert!(run(&format!("{small} && {talk}")), "64 KiB");
     assert!(run(&format!("{small} && ! {full} && {talk}")), "full");
     assert!(run(&format!("{missing} && ! test -e /dev/shm && {talk}")), "missing");

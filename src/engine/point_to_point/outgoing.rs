@@ -3,7 +3,7 @@
 //! Each peer has a queue of replies, a queue of first packets, and a queue of granted sends whose data
 //! packets follow. The outbox lists the peers with anything that may leave, each once.
 
-use crate::device::{Busy, Device, Header, PacketSink as _};
+use crate::device::{Busy, COPY_STEP, Device, Header, PacketSink as _};
 use crate::engine::point_to_point::PointToPoint;
 use crate::engine::point_to_point::operation::{Completion, OperationId, OperationState};
 use crate::engine::point_to_point::protocol::QueuedEnvelope;
@@ -74,6 +74,7 @@ impl<D: Device> PointToPoint<D> {
 
     /// Sends the data packets of a granted send, until it has completed or the device is full.
     fn send_data(&mut self, to: Peer, id: OperationId) -> Result<(), Busy> {
+        let mut copied = 0;
         loop {
             let OperationState::Send(send) = &mut self.protocol.operations[id].state else {
                 return Ok(());
@@ -85,6 +86,11 @@ impl<D: Device> PointToPoint<D> {
             let (end, len) = (range.end, range.len());
             let message = &send.message;
             if to == self.protocol.me {
+                // The rest is copied in the next poll, as in `direct_copy`.
+                if copied >= COPY_STEP {
+                    return Err(Busy);
+                }
+                copied += len;
                 rendezvous.sent(end);
                 let (receiver, message) = (send.receiver, message.alias());
                 self.protocol.data_to_self(receiver, &message, range);

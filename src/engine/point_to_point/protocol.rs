@@ -75,6 +75,18 @@ pub(crate) struct MatchedRts {
     pub(crate) receiver: OperationId,
     pub(crate) from: Peer,
     pub(crate) rts: Rts,
+    pub(crate) copied: DirectCopy,
+}
+
+/// The progress of a direct copy.
+#[derive(Clone, Copy)]
+pub(crate) enum DirectCopy {
+    /// It has not begun.
+    Due,
+    /// The receiver alone has read this number of bytes.
+    Reading(usize),
+    /// Both ends copy, by this ticket of the device.
+    Split(u64),
 }
 
 /// A request to assist the copy of a message to `to`.
@@ -229,7 +241,8 @@ impl MessageProtocol {
         let progress = RendezvousReceiver::new(rts.total, buffer.len);
         let phase = ReceivePhase::Matched { from, envelope, progress };
         self.operations[id].state = OperationState::Receive(ReceiveOperation { buffer, phase });
-        self.matched_rts.push_back(MatchedRts { receiver: id, from, rts });
+        let copied = DirectCopy::Due;
+        self.matched_rts.push_back(MatchedRts { receiver: id, from, rts, copied });
     }
 
     /// The rendezvous of a send to `to`, and the field for the key of its receiver.
