@@ -11,8 +11,8 @@
 //!
 //! **A waiting call polls**, so the thread stays away from the call and adds no cost: a wait begins
 //! and ends without a system call, and other ranks need not wake a rank in which only this thread
-//! sleeps. A call that polls *disarms* the device; the thread notices at the end of its slice
-//! ([`SLEEP_SLICE`]).
+//! sleeps. A call that polls *disarms* the device; the thread notices at the end of its slice. Slices
+//! begin with [`SLEEP_SLICE`] and double while nothing happens.
 //!
 //! **While away**, the thread checks whether calls were made since its last check, at growing
 //! intervals. A call that starts an operation that continues without it (a long message, a
@@ -49,7 +49,9 @@ const FIRST_PAUSE: Duration = Duration::from_micros(100);
 const UNNOTIFIED_PAUSE_MAX: Duration = Duration::from_micros(800);
 /// The longest pause: a thread that is away uses a ten-thousandth of a processor.
 const PAUSE_MAX: Duration = Duration::from_millis(10);
-/// How long the thread sleeps on the device before it checks whether the device was disarmed.
+/// The same while one call waits all the time. It is no longer than twice that wait.
+const WAITING_PAUSE_MAX: Duration = Duration::from_millis(320);
+/// How long the thread sleeps on the device before it first checks whether the device was disarmed.
 pub(super) const SLEEP_SLICE: Duration = PAUSE_MAX;
 
 /// A running progress thread.
@@ -232,8 +234,9 @@ impl Process {
             pause = match slept {
                 ParkOutcome::Notified => FIRST_PAUSE,
                 ParkOutcome::AlreadyNotified => UNNOTIFIED_PAUSE_MAX,
-                ParkOutcome::TimedOut if has_calls || self.call_counters.has_waiting() => {
-                    (2 * pause).min(PAUSE_MAX)
+                ParkOutcome::TimedOut if has_calls => (2 * pause).min(PAUSE_MAX),
+                ParkOutcome::TimedOut if self.call_counters.has_waiting() => {
+                    (2 * pause).min(WAITING_PAUSE_MAX)
                 }
                 ParkOutcome::TimedOut => return true,
             };

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Costs: a wait shorter than [`FIRST_CHECK_AGE`] reads the clock once per sleep, and writes its
-//! entry if the launcher reads the table. A check takes some microseconds, about ten times a
+//! entry if the launcher reads the table. A check takes some microseconds, at most ten times a
 //! second.
 
 use std::time::Duration;

@@ -37,15 +37,11 @@ use platform::diagnosis::wait_monitor::WaitId;
 use platform::diagnosis::wait_report::WaitReport;
 use platform::sys::{clock, futex};
 pub(super) use report::print_and_abort;
-use wait_policy::{SpinHistory, WaitBackoff, WaitPolicy, WaitStep};
+use wait_policy::{SLEEP_MAX, SpinHistory, WaitBackoff, WaitPolicy, WaitStep, longest_sleep};
 use wait_state::WaitState;
 use waiters::Wakeups;
 
-/// The longest sleep on the device. After it a thread polls although it was not woken.
-const SLEEP_MAX: Duration = Duration::from_millis(100);
-/// The slices of such a sleep of the progress thread, which checks after each whether it is needed.
-const SLICES: u32 = (SLEEP_MAX.as_millis() / SLEEP_SLICE.as_millis()) as u32;
-/// [`SLEEP_MAX`] while packets wait for space in the device, which wakes no thread.
+/// The longest sleep while packets wait for space in the device, which wakes no thread.
 const CONGESTED_SLEEP_MAX: Duration = Duration::from_millis(1);
 /// The same for the progress thread, while no other thread polls.
 const CONGESTED_SLICE: Duration = Duration::from_micros(50);
@@ -429,36 +425,48 @@ pub(super) fn sleep(
         state.unlocked(|| wakeups.notify_all());
     } else if is_quiet && !is_complete {
         let congested = running.mpi.engine.is_congested();
-        let Some(call) = call else {
+        let Some(mut call) = call else {
             running.wait_state = WaitState::Armed;
-            let (slice, slices) =
-                if congested { (CONGESTED_SLICE, 1) } else { (SLEEP_SLICE, SLICES) };
-            state.unlocked(|| sleep_on_wake(&wake, slice, slices));
+            let (slice, longest) = match running.waiters.is_delegated() {
+                _ if congested => (CONGESTED_SLICE, CONGESTED_SLICE),
+                // The thread checks the waits of all other threads.
+                true => (SLEEP_SLICE, longest_sleep(Duration::ZERO)),
+                false => (SLEEP_SLICE, SLEEP_MAX),
+            };
+            state.unlocked(|| sleep_on_wake(&wake, slice, longest));
             let running = running_mpi(state)?;
             running.wait_state = WaitState::Away;
             running.disarm();
             return Ok(false);
         };
+        let since_ns = call.call().wait_id().since_ns;
         let id = running.waiters.sleep_on_device(call);
-        let longest = if congested { CONGESTED_SLEEP_MAX } else { SLEEP_MAX };
-        state.unlocked(|| sleep_on_wake(&wake, longest, 1));
+        let longest = match congested {
+            true => CONGESTED_SLEEP_MAX,
+            false => longest_sleep(age(since_ns, clock::monotonic_ns())),
+        };
+        state.unlocked(|| sleep_on_wake(&wake, longest, longest));
         is_complete = running_mpi(state).is_ok_and(|running| !running.waiters.remove(id));
     }
     running_mpi(state)?.disarm();
     Ok(is_complete)
 }
 
-/// Sleeps until woken, or for `slices` slices; for one slice once the device no longer wakes.
-fn sleep_on_wake(wake: &WakeSource, slice: Duration, slices: u32) {
+/// Sleeps until woken, or for `longest`, in slices of twice the length of the one before; until the end
+/// of a slice once the device no longer wakes.
+fn sleep_on_wake(wake: &WakeSource, first_slice: Duration, longest: Duration) {
     match wake {
         WakeSource::Never => std::thread::yield_now(),
         WakeSource::Word { word, expected } => {
             let word = AsRef::as_ref(&**word);
-            for _ in 0..slices {
+            let (mut slice, mut slept) = (first_slice, Duration::ZERO);
+            while slept < longest {
                 futex::wait(word, *expected, Some(slice));
                 if word.load(Ordering::Relaxed) != *expected {
                     return;
                 }
+                slept += slice;
+                slice *= 2;
             }
         }
     }

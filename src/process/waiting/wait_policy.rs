@@ -28,6 +28,8 @@
 //! rank has a processor, nothing is learned: a yield may cost a whole time slice of another program
 //! then, so it comes late in any case.
 
+use std::time::Duration;
+
 use crate::process::settings::WaitMode;
 
 /// Polls before the first yield, about 20 µs.
@@ -53,8 +55,20 @@ const SLOT_BITS: u32 = 22;
 /// Then the rank yields, so that two ranks that exchange messages do not keep it for longer.
 const SPIN_WAITS_MAX: u32 = 256;
 
+/// The longest sleep on the device. After it a thread polls although it was not woken.
+pub(crate) const SLEEP_MAX: Duration = Duration::from_secs(2);
+/// The same at the beginning of a wait, for the deadlock detector, which compares several checks.
+const FIRST_SLEEP_MAX: Duration = Duration::from_millis(100);
+
 /// Polls without arrivals between two checks by the monitor of waits, for waits that never sleep.
 const REPORT_POLLS: u32 = 10_000;
+
+/// The longest sleep of a call that has waited for `waited`: half of that, so that a rank without
+/// events takes a processor less and less often, and what no event reports (the end of a peer, a
+/// deadlock) is found after half of the wait at the latest.
+pub(crate) fn longest_sleep(waited: Duration) -> Duration {
+    (waited / 2).clamp(FIRST_SLEEP_MAX, SLEEP_MAX)
+}
 
 /// What to do before the next poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -323,6 +337,17 @@ mod tests {
             backoff.reset();
         }
         assert_eq!(checks, 3);
+    }
+
+    #[test]
+    fn a_long_wait_sleeps_ever_longer() {
+        let (mut waited, mut sleeps) = (Duration::ZERO, 0);
+        while waited < Duration::from_secs(5) {
+            waited += longest_sleep(waited);
+            sleeps += 1;
+        }
+        assert_eq!(sleeps, 10);
+        assert_eq!(longest_sleep(waited * 1000), SLEEP_MAX);
     }
 
     #[test]
