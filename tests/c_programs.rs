@@ -178,6 +178,15 @@ fn threads_self_spinning() {
     assert!(good, "{:?}\n{}{}", outcome.code, outcome.text(), outcome.stderr);
 }
 
+/// A thread that waits for a long message lets calls of another thread in.
+#[test]
+fn threads_beside_a_stream() {
+    let program = compile(&root().join("tests/data/threads_stream.c"));
+    let outcome = run(&program, &[], Form { ranks: 2, copy: "pipe", progress: "polling" });
+    let good = outcome.code == Some(0) && outcome.text().ends_with("errors = 0\n");
+    assert!(good, "{:?}\n{}{}", outcome.code, outcome.text(), outcome.stderr);
+}
+
 /// In checked mode, incorrect programs get errors and correct programs run unchanged.
 #[test]
 fn checked_mode() {

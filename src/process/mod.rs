@@ -191,8 +191,8 @@ impl Process {
         }
     }
 
-    /// Polls once, then tests. If ranks share processors, an unsuccessful test yields: the rank
-    /// that the test depends on may need this processor.
+    /// Polls once, then tests. An unsuccessful test gives the lock to a thread that waits for it. If
+    /// ranks share processors, it yields: the rank that the test depends on may need this processor.
     ///
     /// # Errors
     /// `Other` unless MPI runs; the errors of `body`.
@@ -206,11 +206,17 @@ impl Process {
         running.take_over_polling();
         let arrived = if running.waiters.is_delegated() { 0 } else { running.mpi.poll() };
         let result = body(&mut running.mpi);
-        let yields = arrived == 0
-            && running.wait_policy.is_shared()
-            && result.as_ref().is_ok_and(|result| !found(result));
-        if running.mpi.engine.has_work() || !running.waiters.is_empty() {
+        let is_idle = arrived == 0 && result.as_ref().is_ok_and(|result| !found(result));
+        let yields = is_idle && running.wait_policy.is_shared();
+        let has_more = running.mpi.engine.has_work() || !running.waiters.is_empty();
+        let passes_on = is_idle && state.is_contended();
+        if has_more {
+            if passes_on {
+                state.hand_off();
+            }
             self.finish_call(state, false);
+        } else if passes_on {
+            state.pass_on();
         } else {
             drop(state);
         }

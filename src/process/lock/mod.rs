@@ -13,8 +13,11 @@
 //! initialized, until another thread needs the lock, and again after that thread has called alone
 //! for a while. Otherwise the lock is a mutex. `biased_lock` has the protocol and its guarantees.
 //!
-//! A thread that holds the lock for long checks [`Guard::is_contended`] and hands the lock over
-//! ([`Guard::hand_off`]).
+//! A thread that holds the lock for long checks [`Guard::is_contended`] and hands the lock over:
+//! [`Guard::hand_off`] if it has nothing to do, [`Guard::hand_off_asleep`] if it has much to do,
+//! [`Guard::pass_on`] at the end of a call that found nothing. Other calls release the lock to any
+//! thread that comes first, as a handover to a sleeping thread costs more than many calls; the mutex
+//! then gives a waiting thread its turn after about half a millisecond.
 #![allow(unsafe_code)]
 
 mod biased_lock;
@@ -23,15 +26,21 @@ mod biased_lock_primitive;
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use parking_lot::RawMutex;
 use parking_lot::lock_api::{RawMutex as _, RawMutexFair as _};
 
 use biased_lock::{BiasedLock, LockEntry, UNBIASED};
+use platform::sys::futex;
 
 /// How often to check whether the waiting thread has taken the lock, about 1 µs. A spinning thread
 /// needs no longer; a sleeping thread gets the lock by the fair unlock.
 const HANDOFF_SPINS: u32 = 50;
+
+/// How long a busy thread sleeps for a waiting thread that takes the lock no sooner: that thread has
+/// no processor, and may need the one of the busy thread.
+const HANDOFF_SLEEP: Duration = Duration::from_micros(500);
 
 /// A value that one thread at a time may use.
 pub(crate) struct ProcessLock<T> {
@@ -39,6 +48,10 @@ pub(crate) struct ProcessLock<T> {
     mutex: RawMutex,
     /// Threads that wait for the mutex.
     waiting_threads: AtomicU32,
+    /// Threads that have waited and then entered, modulo 2^32.
+    turns: AtomicU32,
+    /// Threads that sleep until the number of turns changes.
+    handing_off: AtomicU32,
     value: UnsafeCell<T>,
 }
 
@@ -68,6 +81,8 @@ impl<T> ProcessLock<T> {
             bias,
             mutex: RawMutex::INIT,
             waiting_threads: AtomicU32::new(0),
+            turns: AtomicU32::new(0),
+            handing_off: AtomicU32::new(0),
             value: UnsafeCell::new(value),
         }
     }
@@ -95,9 +110,7 @@ impl<T> ProcessLock<T> {
     #[inline(never)]
     fn enter_mutex(&self, visits: bool) -> LockEntry {
         if !self.mutex.try_lock() {
-            self.waiting_threads.fetch_add(1, Ordering::Relaxed);
-            self.mutex.lock();
-            self.waiting_threads.fetch_sub(1, Ordering::Relaxed);
+            self.wait_for_mutex();
         }
         let entry =
             self.bias.enter_locked(visits, self.waiting_threads.load(Ordering::Relaxed) > 0);
@@ -106,6 +119,35 @@ impl<T> ProcessLock<T> {
             unsafe { self.mutex.unlock() };
         }
         entry
+    }
+
+    #[cold]
+    fn wait_for_mutex(&self) {
+        self.waiting_threads.fetch_add(1, Ordering::Relaxed);
+        self.mutex.lock();
+        self.waiting_threads.fetch_sub(1, Ordering::Relaxed);
+        // The order of these two is the reverse of that in `sleep_until_turn`.
+        self.turns.fetch_add(1, Ordering::SeqCst);
+        if self.handing_off.load(Ordering::SeqCst) > 0 {
+            futex::wake(&self.turns);
+        }
+    }
+
+    /// Spins until no thread waits or one has entered since there were `turns` turns; whether that
+    /// happened soon.
+    fn spin_until_turn(&self, turns: u32) -> bool {
+        (0..HANDOFF_SPINS).any(|_| {
+            std::hint::spin_loop();
+            self.waiting_threads.load(Ordering::Relaxed) == 0
+                || self.turns.load(Ordering::Relaxed) != turns
+        })
+    }
+
+    /// Sleeps for a short while, at most until a waiting thread has entered.
+    fn sleep_until_turn(&self, turns: u32) {
+        self.handing_off.fetch_add(1, Ordering::SeqCst);
+        futex::wait(&self.turns, turns, Some(HANDOFF_SLEEP));
+        self.handing_off.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -139,17 +181,38 @@ impl<T> Guard<'_, T> {
         result
     }
 
-    /// Lets a waiting thread take the lock first.
+    /// Lets a waiting thread take the lock first, if it is awake or asleep in the mutex.
     #[cold]
     pub(crate) fn hand_off(&mut self) {
-        self.leave(true);
-        for _ in 0..HANDOFF_SPINS {
-            if self.lock.waiting_threads.load(Ordering::Relaxed) == 0 {
-                break;
-            }
-            std::hint::spin_loop();
+        self.offer();
+        self.reenter();
+    }
+
+    /// As [`Guard::hand_off`]; sleeps if the waiting thread waits for a processor. Otherwise it would
+    /// find the lock held by the same busy thread each time when it runs.
+    #[cold]
+    pub(crate) fn hand_off_asleep(&mut self) {
+        if let Some(turns) = self.offer() {
+            self.lock.sleep_until_turn(turns);
         }
         self.reenter();
+    }
+
+    /// Releases the lock to a waiting thread; yields if that thread waits for a processor.
+    #[cold]
+    pub(crate) fn pass_on(mut self) {
+        if self.offer().is_some() {
+            std::thread::yield_now();
+        }
+    }
+
+    /// Releases the lock to a waiting thread and spins until that thread has entered. The number of
+    /// turns if the lock is still free then.
+    fn offer(&mut self) -> Option<u32> {
+        let turns = self.lock.turns.load(Ordering::Relaxed);
+        self.leave(true);
+        let is_free = !self.lock.spin_until_turn(turns) && !self.lock.mutex.is_locked();
+        is_free.then_some(turns)
     }
 
     #[inline]
@@ -313,6 +376,54 @@ mod tests {
                 }
             });
         }
+    }
+
+    /// As a loop over `MPI_Test`; the other thread calls now and then.
+    #[test]
+    fn a_thread_that_locks_again_at_once_passes_the_lock_on() {
+        let lock = ProcessLock::new(0);
+        let rounds = 200;
+        let mut passed: Vec<u32> = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..rounds {
+                    std::thread::sleep(Duration::from_micros(50));
+                    *lock.lock() += 1;
+                }
+            });
+            let rounds = 0..rounds;
+            rounds.map(|round| until_entered(&lock, round)).collect()
+        });
+        passed.sort_unstable();
+        // Without a processor the other thread may wait for longer.
+        assert!(passed[passed.len() / 2] < 5, "{passed:?}");
+    }
+
+    /// How often this thread has passed the lock on while a thread waited, until the value changed.
+    fn until_entered(lock: &ProcessLock<u32>, value: u32) -> u32 {
+        let mut passed = 0;
+        loop {
+            let guard = lock.lock();
+            if *guard != value {
+                return passed;
+            }
+            passed += u32::from(guard.is_contended());
+            (0..10).for_each(|_| std::hint::spin_loop());
+            guard.pass_on();
+        }
+    }
+
+    #[test]
+    fn a_busy_thread_lets_each_waiting_thread_in() {
+        let lock = ProcessLock::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| (0..100).for_each(|_| *lock.lock() += 1));
+            }
+            let mut guard = lock.lock();
+            while *guard < 300 {
+                guard.hand_off_asleep();
+            }
+        });
     }
 
     #[test]
