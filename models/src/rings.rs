@@ -20,7 +20,15 @@ use mpsc_queue::QueueArrival;
 use wake_word::WakeWord;
 
 type Ring = spsc_ring::SpscRing<2, 256>;
-type Queue = mpsc_queue::MpscQueue<2, 64>;
+type QueueCells = mpsc_queue::QueueCells<2>;
+type QueueSlots = mpsc_queue::QueueSlots<2, 64>;
+type Queue = mpsc_queue::MpscQueue<Arc<QueueCells>, Arc<QueueSlots>>;
+type QueueReader = mpsc_queue::QueueReader<Arc<QueueCells>, Arc<QueueSlots>>;
+
+fn queue() -> Queue {
+    // SAFETY: new memory.
+    unsafe { Queue::new(Arc::new(QueueCells::new()), Arc::new(QueueSlots::new())) }
+}
 
 fn header(number: u64) -> Header {
     Header { words: [number, !number], kind: number as u8 }
@@ -118,7 +126,7 @@ fn try_all(queue: &Queue, from: u32, count: u64) -> u64 {
 #[test]
 fn queue_keeps_the_order_of_each_sender() {
     crate::check(|| {
-        let queue = Arc::new(Queue::new());
+        let queue = queue();
         let other = thread::spawn({
             let queue = queue.clone();
             move || try_all(&queue, 0, 2)
@@ -127,7 +135,7 @@ fn queue_keeps_the_order_of_each_sender() {
             let queue = queue.clone();
             move || {
                 // SAFETY: the only receiver.
-                let mut reader = unsafe { mpsc_queue::QueueReader::new(queue) };
+                let mut reader = unsafe { QueueReader::new(queue) };
                 let mut next = [0; 2];
                 (0..2).for_each(|_| receive(&mut reader, &mut next));
                 (reader, next)
@@ -142,7 +150,7 @@ fn queue_keeps_the_order_of_each_sender() {
 }
 
 /// Takes a packet, if there is one; `next` has the number of the next packet of each sender.
-fn receive(reader: &mut mpsc_queue::QueueReader<Arc<Queue>>, next: &mut [u64; 2]) {
+fn receive(reader: &mut QueueReader, next: &mut [u64; 2]) {
     reader.next(|arrival| match arrival {
         QueueArrival::Packet { from, header, data } => {
             check(next[from as usize], &header, data);
@@ -155,7 +163,7 @@ fn receive(reader: &mut mpsc_queue::QueueReader<Arc<Queue>>, next: &mut [u64; 2]
 #[test]
 fn queue_wraps() {
     crate::check(|| {
-        let queue = Arc::new(Queue::new());
+        let queue = queue();
         let sender = thread::spawn({
             let queue = queue.clone();
             move || {
@@ -166,7 +174,7 @@ fn queue_wraps() {
             }
         });
         // SAFETY: the only receiver.
-        let mut reader = unsafe { mpsc_queue::QueueReader::new(queue) };
+        let mut reader = unsafe { QueueReader::new(queue) };
         let mut next = [0; 2];
         while next[0] < 5 {
             let before = next;
@@ -182,7 +190,7 @@ fn queue_wraps() {
 #[test]
 fn switching_to_a_ring_keeps_order() {
     crate::check(|| {
-        let (queue, ring) = (Arc::new(Queue::new()), Arc::new(Ring::new()));
+        let (queue, ring) = (queue(), Arc::new(Ring::new()));
         let sender = thread::spawn({
             let (queue, ring) = (queue.clone(), ring.clone());
             move || {
@@ -192,7 +200,7 @@ fn switching_to_a_ring_keeps_order() {
             }
         });
         // SAFETY: the only receivers.
-        let mut queue = unsafe { mpsc_queue::QueueReader::new(queue) };
+        let mut queue = unsafe { QueueReader::new(queue) };
         // SAFETY: as above.
         let mut ring = unsafe { spsc_ring::RingReader::new(ring, 256) };
         let (mut next, mut switched) = (0, false);
@@ -301,7 +309,7 @@ impl Futex {
 /// The receiver sleeps when it finds nothing; a lost wake-up is a deadlock, which loom reports.
 fn sleeping_receiver(senders: usize, packets: usize) {
     crate::check(move || {
-        let queue = Arc::new(Queue::new());
+        let queue = queue();
         let (wake_word, futex) = (Arc::new(WakeWord::new()), Arc::new(Futex::new()));
         let sender = |_| {
             let (queue, wake_word, futex) = (queue.clone(), wake_word.clone(), futex.clone());
@@ -316,7 +324,7 @@ fn sleeping_receiver(senders: usize, packets: usize) {
         };
         let threads: Vec<_> = (0..senders).map(sender).collect();
         // SAFETY: the only receiver.
-        let mut reader = unsafe { mpsc_queue::QueueReader::new(queue.clone()) };
+        let mut reader = unsafe { QueueReader::new(queue.clone()) };
         let mut arrived = 0;
         while arrived < senders * packets {
             if reader.next(|_| ()).is_some() {

@@ -131,8 +131,10 @@ impl<T> Deref for Mapped<T> {
 unsafe impl Shareable for AtomicU64 {}
 // SAFETY: atomics.
 unsafe impl Shareable for super::primitive::AtomicU32 {}
-// SAFETY: atomics, and cells of integers and bytes; readers check every value.
-unsafe impl Shareable for super::ReceiveQueues {}
+// SAFETY: atomics.
+unsafe impl Shareable for super::wake_word::WakeWord {}
+// SAFETY: cells of integers and bytes; readers check every value.
+unsafe impl Shareable for super::QueueBuffers {}
 
 /// A number that depends on each of `parts` and on the version of the library; never 0.
 pub(crate) fn digest(parts: impl Iterator<Item = u64>) -> u64 {

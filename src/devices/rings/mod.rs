@@ -38,8 +38,10 @@ use mpsc_queue::QueueArrival;
 pub use node_ranks::NodeRanks;
 use platform::base::Peer;
 use platform::sys::{futex, membarrier};
-pub(crate) use receive_queues::{LAYOUT, PACKET_MAX, RING_COUNT, ReceiveQueues};
-use receive_queues::{OVERSUBSCRIBED_RING_BYTES, PacketQueue, PacketRing, RING_BYTES};
+pub(crate) use receive_queues::{
+    LAYOUT, PACKET_MAX, QueueBuffers, QueueHead, RING_COUNT, ReceiveQueues,
+};
+use receive_queues::{OVERSUBSCRIBED_RING_BYTES, PacketCells, PacketRing, PacketSlots, RING_BYTES};
 use wake_word::WakeWord;
 
 /// Packets that a sender puts into a queue before it claims a ring, if there may be too few rings.
@@ -58,10 +60,9 @@ const PREFAULT_RANKS_MAX: usize = RING_COUNT;
 pub(crate) struct Packets {
     me: usize,
     node_ranks: NodeRanks,
-    receive_queues: Mapped<ReceiveQueues>,
     /// By slot.
     outbound: Vec<Outbound>,
-    queue: mpsc_queue::QueueReader<Mapped<PacketQueue>>,
+    queue: mpsc_queue::QueueReader<Mapped<PacketCells>, Mapped<PacketSlots>>,
     /// In the order of the switch markers.
     inbound: Vec<Inbound>,
     wake_word: Arc<MappedWakeWord>,
@@ -84,8 +85,7 @@ struct Fences {
 /// The sending side to a peer.
 struct Outbound {
     route: SendRoute,
-    wake_word: Mapped<WakeWord>,
-    receive_queues: Mapped<ReceiveQueues>,
+    receive_queues: ReceiveQueues,
 }
 
 /// Queued --QUEUE_FIRST packets, a free ring--> Claimed --marker is in the queue--> Ring
@@ -120,35 +120,21 @@ impl Packets {
     ///
     /// # Panics
     /// If `ranks` has no entry `me`, names a rank twice, or has more than 32,767 entries.
-    pub(crate) unsafe fn attach(
-        me: usize, ranks: &[Peer], all_queues: Vec<Mapped<ReceiveQueues>>,
-    ) -> Self {
+    pub(crate) unsafe fn attach(me: usize, ranks: &[Peer], all_queues: Vec<ReceiveQueues>) -> Self {
         assert!(me < ranks.len() && ranks.len() == all_queues.len());
         let node_ranks = NodeRanks::new(ranks);
-        let receive_queues = all_queues[me].clone();
+        let own = &all_queues[me];
         let fences = Fences { sending: !membarrier::register(), receiving: !membarrier::barrier() };
         if fences.receiving {
-            receive_queues.wake_word.require_fences();
+            own.wake_word.require_fences();
         }
         // SAFETY: the only reader, by the caller's contract.
-        let queue =
-            unsafe { mpsc_queue::QueueReader::new(receive_queues.part(|queues| &queues.queue)) };
-        let wake_word = Arc::new(MappedWakeWord(receive_queues.part(|queues| &queues.wake_word)));
+        let queue = unsafe { mpsc_queue::QueueReader::new(own.queue.clone()) };
+        let wake_word = Arc::new(MappedWakeWord(own.wake_word.clone()));
         let outbound = all_queues.into_iter().map(Outbound::new).collect();
         let inbound = Vec::with_capacity(RING_COUNT);
         let (prefault, ring_bytes) = (false, RING_BYTES);
-        Self {
-            me,
-            node_ranks,
-            receive_queues,
-            outbound,
-            queue,
-            inbound,
-            wake_word,
-            fences,
-            prefault,
-            ring_bytes,
-        }
+        Self { me, node_ranks, outbound, queue, inbound, wake_word, fences, prefault, ring_bytes }
     }
 
     /// The ranks of the job share processors: rings are small, so that all of them stay in the caches.
@@ -187,7 +173,7 @@ impl Packets {
 
     /// Whether the rank in `slot` is armed: a hint.
     pub(crate) fn is_armed(&self, slot: usize) -> bool {
-        self.outbound[slot].wake_word.is_armed()
+        self.outbound[slot].receive_queues.wake_word.is_armed()
     }
 
     /// [`Device::caps`](crate::device::Device::caps).
@@ -252,31 +238,32 @@ impl Packets {
 
     /// [`Device::arm`](crate::device::Device::arm).
     pub fn arm(&mut self) -> WakeSource {
-        let mut expected = self.receive_queues.wake_word.arm();
+        let wake_word = &self.wake_word.0;
+        let mut expected = wake_word.arm();
         if !self.fences.receiving && !membarrier::barrier() {
             // It worked at `attach`. From now on the senders use fences.
-            self.receive_queues.wake_word.require_fences();
+            wake_word.require_fences();
             self.fences.receiving = true;
-            expected = self.receive_queues.wake_word.arm();
+            expected = wake_word.arm();
         }
         WakeSource::Word { word: self.wake_word.clone(), expected }
     }
 
     /// [`Device::disarm`](crate::device::Device::disarm).
     pub(crate) fn disarm(&mut self) {
-        self.receive_queues.wake_word.disarm();
+        self.wake_word.0.disarm();
     }
 
     /// [`Device::wake_self`](crate::device::Device::wake_self).
     pub fn wake_self(&mut self) {
-        self.receive_queues.wake_word.wake();
-        futex::wake(self.receive_queues.wake_word.word());
+        self.wake_word.0.wake();
+        futex::wake(self.wake_word.0.word());
     }
 
     /// Wakes the rank in `slot` if it is armed; called after each packet for it.
     #[inline]
     pub fn wake(&self, slot: usize) {
-        let wake_word = &self.outbound[slot].wake_word;
+        let wake_word = &self.outbound[slot].receive_queues.wake_word;
         if wake_word.notify(self.fences.sending) {
             futex::wake(wake_word.word());
         }
@@ -315,7 +302,7 @@ impl Packets {
         let from = ranks[slot];
         let known = self.inbound.iter().any(|inbound| inbound.from == from);
         assert!(!known && self.inbound.len() < RING_COUNT, "rank {from} switches twice");
-        let memory = self.receive_queues.part(|queues| &queues.rings[ring]);
+        let memory = self.outbound[self.me].receive_queues.ring(ring);
         if self.prefault {
             memory.prefault(PacketRing::used_bytes(self.ring_bytes));
         }
@@ -353,7 +340,7 @@ impl Packets {
     /// As on a system without membarrier.
     pub(crate) fn fence_everything(&mut self) {
         self.fences = Fences { sending: true, receiving: true };
-        self.receive_queues.wake_word.require_fences();
+        self.wake_word.0.require_fences();
     }
 
     /// How many senders have switched to a ring.
@@ -374,9 +361,8 @@ impl Packets {
 }
 
 impl Outbound {
-    fn new(receive_queues: Mapped<ReceiveQueues>) -> Self {
-        let wake_word = receive_queues.part(|queues| &queues.wake_word);
-        Self { route: SendRoute::Queued { packets: 0 }, wake_word, receive_queues }
+    fn new(receive_queues: ReceiveQueues) -> Self {
+        Self { route: SendRoute::Queued { packets: 0 }, receive_queues }
     }
 
     fn is_unused(&self) -> bool {
@@ -396,7 +382,7 @@ impl Outbound {
         }
         if let SendRoute::Claimed { ring } = self.route {
             self.receive_queues.queue.switch(me as u32, ring)?;
-            let ring = self.receive_queues.part(|queues| &queues.rings[ring]);
+            let ring = self.receive_queues.ring(ring);
             if prefault {
                 ring.prefault(PacketRing::used_bytes(ring_bytes));
             }

@@ -7,8 +7,9 @@
 //!
 //! A sender that finds `lap` in the cell of the tail takes the position with a compare-and-swap;
 //! an earlier stamp means that the queue is full: [`Busy`]. Packets that do not fit into the cell lie
-//! in the slot with the cell's index. All zero is the empty queue. The order of one sender's packets is
-//! the order of their positions.
+//! in the slot with the cell's index, and their length in the cell. Cells and slots are apart in memory:
+//! the cells of all queues of a node share few page tables. All zero is the empty queue. The order of
+//! one sender's packets is the order of their positions.
 //!
 //! D. Vyukov, "Bounded MPMC queue" (1024cores.net), with the cell's index subtracted from stamps so
 //! that zero is the initial state.
@@ -20,30 +21,69 @@ use super::primitive::{AtomicU32, Ordering, SharedBytes, SharedCell};
 use crate::device::{Busy, Header};
 
 /// Bytes that travel inside a cell.
-const INLINE: usize = 36;
+pub(crate) const INLINE: usize = 40;
 
-/// `CELLS` packets at most (a power of two), each of `PACKET` bytes at most.
+/// A queue, as references to its memory.
+#[derive(Clone)]
+pub(crate) struct MpscQueue<C, S> {
+    cells: C,
+    slots: S,
+}
+
+/// `CELLS` packets at most, a power of two.
 #[repr(C, align(128))]
-pub(crate) struct MpscQueue<const CELLS: usize, const PACKET: usize> {
+pub(crate) struct QueueCells<const CELLS: usize> {
     /// The next position to be taken.
     tail: AtomicU32,
     cells: [QueueCell; CELLS],
-    slots: [SharedBytes<PACKET>; CELLS],
 }
+
+/// Packets outside of their cells, each of `PACKET` bytes at most.
+#[repr(C, align(128))]
+pub(crate) struct QueueSlots<const CELLS: usize, const PACKET: usize>([SharedBytes<PACKET>; CELLS]);
 
 #[repr(C, align(64))]
 struct QueueCell {
     stamp: AtomicU32,
-    /// The kind in the highest byte, the length in the others.
+    /// [`CellShape`].
     shape: SharedCell<u32>,
     words: SharedCell<[u64; 2]>,
-    /// The slot of the sender, and [`SWITCH`] in the highest bit.
-    from: SharedCell<u32>,
     data: SharedBytes<INLINE>,
 }
 
-/// Not a packet but a switch marker: the sender continues in the ring that the first word names.
-const SWITCH: u32 = 1 << 31;
+/// The kind of a packet (8 bits), its length or [`CellShape::IN_SLOT`] (8 bits), [`CellShape::SWITCH`]
+/// (1 bit) and the slot of the sender (15 bits).
+#[derive(Clone, Copy)]
+struct CellShape(u32);
+
+impl CellShape {
+    /// The packet is in the slot, and its length in the data of the cell.
+    const IN_SLOT: usize = 0xff;
+
+    /// Not a packet but a switch marker: the sender continues in the ring that the first word names.
+    const SWITCH: u32 = 1 << 15;
+
+    fn new(kind: u8, len: usize, from: u32) -> Self {
+        let len = if len <= INLINE { len } else { Self::IN_SLOT };
+        Self(u32::from(kind) << 24 | (len as u32) << 16 | from)
+    }
+
+    fn kind(self) -> u8 {
+        (self.0 >> 24) as u8
+    }
+
+    fn len(self) -> usize {
+        (self.0 >> 16) as usize & 0xff
+    }
+
+    fn is_switch(self) -> bool {
+        self.0 & Self::SWITCH != 0
+    }
+
+    fn from(self) -> u32 {
+        self.0 & (Self::SWITCH - 1)
+    }
+}
 
 /// An entry of the queue.
 pub(crate) enum QueueArrival<'a> {
@@ -64,14 +104,24 @@ pub(crate) enum QueueArrival<'a> {
 }
 
 /// The receiving side.
-pub(crate) struct QueueReader<Q> {
-    queue: Q,
+pub(crate) struct QueueReader<C, S> {
+    queue: MpscQueue<C, S>,
     /// The next position to read.
     position: u32,
 }
 
-impl<const CELLS: usize, const PACKET: usize> MpscQueue<CELLS, PACKET> {
-    const SOUND: () = assert!(CELLS.is_power_of_two() && CELLS >= 2 && PACKET < 1 << 24);
+impl<const CELLS: usize, const PACKET: usize, C, S> MpscQueue<C, S>
+where
+    C: Deref<Target = QueueCells<CELLS>>,
+    S: Deref<Target = QueueSlots<CELLS, PACKET>>,
+{
+    /// The queue in this memory.
+    ///
+    /// # Safety
+    /// All queues with these cells have these slots, and no other queue has them.
+    pub(crate) unsafe fn new(cells: C, slots: S) -> Self {
+        Self { cells, slots }
+    }
 
     /// Sends at most `PACKET` bytes, written by `fill`.
     ///
@@ -79,24 +129,32 @@ impl<const CELLS: usize, const PACKET: usize> MpscQueue<CELLS, PACKET> {
     /// [`Busy`] if the queue is full; `fill` is not called then.
     ///
     /// # Panics
-    /// If `len` is too long.
+    /// If `len` is too long, or `from` more than 32,767.
     pub(crate) fn send(
         &self, from: u32, header: &Header, len: usize, fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Busy> {
+        assert!(from < CellShape::SWITCH);
+        self.put(from, header, len, fill)
+    }
+
+    fn put(
+        &self, from: u32, header: &Header, len: usize, fill: impl FnOnce(&mut [u8]),
+    ) -> Result<(), Busy> {
         assert!(len <= PACKET);
-        let (index, lap) = self.take()?;
-        let cell = &self.cells[index];
+        let (index, lap) = self.cells.take()?;
+        let cell = &self.cells.cells[index];
         // SAFETY: the stamp was `lap`, so the receiver has read cell and slot, and no other sender
         // has this position (`take`); the receiver reads them again after the stamp below.
         unsafe {
             if len <= INLINE {
                 cell.data.write(0, len, fill);
             } else {
-                self.slots[index].write(0, len, fill);
+                let len_bytes = (len as u32).to_ne_bytes();
+                cell.data.write(0, len_bytes.len(), |data| data.copy_from_slice(&len_bytes));
+                self.slots.0[index].write(0, len, fill);
             }
-            cell.shape.store(u32::from(header.kind) << 24 | len as u32);
+            cell.shape.store(CellShape::new(header.kind, len, from).0);
             cell.words.store(header.words);
-            cell.from.store(from);
         }
         cell.stamp.store(lap.wrapping_add(1), Ordering::Release);
         Ok(())
@@ -107,9 +165,14 @@ impl<const CELLS: usize, const PACKET: usize> MpscQueue<CELLS, PACKET> {
     /// # Errors
     /// [`Busy`] if the queue is full.
     pub(crate) fn switch(&self, from: u32, ring: usize) -> Result<(), Busy> {
+        assert!(from < CellShape::SWITCH);
         let header = Header { words: [ring as u64, 0], kind: 0 };
-        self.send(from | SWITCH, &header, 0, |_| ())
+        self.put(from | CellShape::SWITCH, &header, 0, |_| ())
     }
+}
+
+impl<const CELLS: usize> QueueCells<CELLS> {
+    const SOUND: () = assert!(CELLS.is_power_of_two() && CELLS >= 2);
 
     /// Takes the next position for the caller: its cell and its lap.
     fn take(&self) -> Result<(usize, u32), Busy> {
@@ -136,31 +199,37 @@ impl<const CELLS: usize, const PACKET: usize> MpscQueue<CELLS, PACKET> {
 }
 
 #[cfg(loom)]
-impl<const CELLS: usize, const PACKET: usize> MpscQueue<CELLS, PACKET> {
-    /// An empty queue for the model checker.
+impl<const CELLS: usize> QueueCells<CELLS> {
+    /// Empty cells for the model checker.
     pub(crate) fn new() -> Self {
         let cell = |_| QueueCell {
             stamp: AtomicU32::new(0),
             shape: SharedCell::new(0),
             words: SharedCell::new([0; 2]),
-            from: SharedCell::new(0),
             data: SharedBytes::new(),
         };
-        let slots = std::array::from_fn(|_| SharedBytes::new());
-        Self { tail: AtomicU32::new(0), cells: std::array::from_fn(cell), slots }
+        Self { tail: AtomicU32::new(0), cells: std::array::from_fn(cell) }
     }
 }
 
-impl<const CELLS: usize, const PACKET: usize, Q> QueueReader<Q>
+#[cfg(loom)]
+impl<const CELLS: usize, const PACKET: usize> QueueSlots<CELLS, PACKET> {
+    /// Slots for the model checker.
+    pub(crate) fn new() -> Self {
+        Self(std::array::from_fn(|_| SharedBytes::new()))
+    }
+}
+
+impl<const CELLS: usize, const PACKET: usize, C, S> QueueReader<C, S>
 where
-    Q: Deref<Target = MpscQueue<CELLS, PACKET>>,
+    C: Deref<Target = QueueCells<CELLS>>,
+    S: Deref<Target = QueueSlots<CELLS, PACKET>>,
 {
     /// The receiving side of an unread queue.
     ///
     /// # Safety
     /// It is the only reader that the queue ever has.
-    pub(crate) unsafe fn new(queue: Q) -> Self {
-        let () = MpscQueue::<CELLS, PACKET>::SOUND;
+    pub(crate) unsafe fn new(queue: MpscQueue<C, S>) -> Self {
         Self { queue, position: 0 }
     }
 
@@ -177,36 +246,38 @@ where
     pub(crate) fn next<R>(&mut self, deliver: impl FnOnce(QueueArrival<'_>) -> R) -> Option<R> {
         let index = self.position as usize % CELLS;
         let lap = self.position.wrapping_sub(index as u32);
-        let cell = &self.queue.cells[index];
+        let cell = &self.queue.cells.cells[index];
         if cell.stamp.load(Ordering::Acquire) != lap.wrapping_add(1) {
             return None;
         }
         let result = self.read(index, deliver);
         self.position = self.position.wrapping_add(1);
-        let cell = &self.queue.cells[index];
+        let cell = &self.queue.cells.cells[index];
         cell.stamp.store(lap.wrapping_add(CELLS as u32), Ordering::Release);
         Some(result)
     }
 
     fn read<R>(&self, index: usize, deliver: impl FnOnce(QueueArrival<'_>) -> R) -> R {
-        let cell = &self.queue.cells[index];
+        let cell = &self.queue.cells.cells[index];
         // SAFETY: by the stamp, the sender has written cell and slot, and no sender writes them
         // before `next` changes the stamp; this is the only receiver (`new`).
         unsafe {
-            let (shape, words, from) = (cell.shape.load(), cell.words.load(), cell.from.load());
-            if from & SWITCH != 0 {
-                return deliver(QueueArrival::Switch { from: from & !SWITCH, ring: words[0] });
+            let (shape, words) = (CellShape(cell.shape.load()), cell.words.load());
+            let (from, kind, len) = (shape.from(), shape.kind(), shape.len());
+            if shape.is_switch() {
+                return deliver(QueueArrival::Switch { from, ring: words[0] });
             }
-            let (len, kind) = (shape as usize & 0xff_ffff, (shape >> 24) as u8);
             let deliver = |data: &[u8]| {
                 deliver(QueueArrival::Packet { from, header: Header { words, kind }, data })
             };
             if len <= INLINE {
-                cell.data.read(0, len, deliver)
-            } else {
-                assert!(len <= PACKET, "shared segment damaged: a packet of {len} bytes queued");
-                self.queue.slots[index].read(0, len, deliver)
+                return cell.data.read(0, len, deliver);
             }
+            let mut len_bytes = [0; 4];
+            cell.data.read(0, len_bytes.len(), |data| len_bytes.copy_from_slice(data));
+            let len = u32::from_ne_bytes(len_bytes) as usize;
+            assert!(len <= PACKET, "shared segment damaged: a packet of {len} bytes queued");
+            self.queue.slots.0[index].read(0, len, deliver)
         }
     }
 }

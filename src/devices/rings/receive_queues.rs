@@ -1,8 +1,17 @@
 //! The receive queues of a rank: one queue for all peers, and rings for one peer each; their sizes.
+//!
+//! They have three parts in a segment. A rank writes to the rings of few peers, but reads the wake words
+//! of all, and with 512 ranks it may send a message to each. So the wake words of all ranks lie
+//! together, and so do the heads: a page table of 4 KiB maps 2 MiB, and each rank has its own tables.
+//!
+//! ```text
+//! | wake word | wake word | ... | head | head | ... | buffers | buffers | ...
+//! ```
 #![allow(unsafe_code)]
 
 use std::mem::offset_of;
 
+use super::memory::Mapped;
 use super::primitive::{AtomicU32, Ordering};
 use super::wake_word::WakeWord;
 use super::{mpsc_queue, spsc_ring};
@@ -31,39 +40,70 @@ const QUEUE_CELLS: usize = 64;
 /// A ring of the size used here.
 pub(crate) type PacketRing = spsc_ring::SpscRing<RING_CELLS, RING_BYTES>;
 
-/// A queue of the size used here.
-pub(crate) type PacketQueue = mpsc_queue::MpscQueue<QUEUE_CELLS, PACKET_MAX>;
+/// The memory of a queue of the size used here.
+pub(super) type PacketCells = mpsc_queue::QueueCells<QUEUE_CELLS>;
+pub(super) type PacketSlots = mpsc_queue::QueueSlots<QUEUE_CELLS, PACKET_MAX>;
 
+/// A queue of the size used here.
+pub(super) type PacketQueue = mpsc_queue::MpscQueue<Mapped<PacketCells>, Mapped<PacketSlots>>;
+
+const _: () = assert!(mpsc_queue::INLINE == spsc_ring::INLINE, "one limit of short packets");
 const _: () = assert!(PACKET_MAX <= spsc_ring::packet_max(OVERSUBSCRIBED_RING_BYTES));
 
-/// The receive queues of one rank: 6.2 MiB of addresses. All zero is empty, so a rank may send to a
-/// peer that has not attached yet; unused pages take no memory.
-#[repr(C, align(4096))]
+/// The receive queues of one rank. All zero is empty, so a rank may send to a peer that has not attached
+/// yet; unused pages take no memory.
 pub(crate) struct ReceiveQueues {
-    pub(super) wake_word: WakeWord,
-    /// For each ring 1 + the slot of its sender, or 0.
-    pub(super) ring_owners: RingOwners,
+    pub(super) wake_word: Mapped<WakeWord>,
+    pub(super) ring_owners: Mapped<RingOwners>,
     /// Packets of senders without a ring.
     pub(super) queue: PacketQueue,
-    /// Packets of one sender each.
-    pub(super) rings: [PacketRing; RING_COUNT],
+    buffers: Mapped<QueueBuffers>,
+}
+
+/// What every sender uses: 4.3 KiB.
+#[repr(C, align(128))]
+pub(crate) struct QueueHead {
+    /// For each ring 1 + the slot of its sender, or 0.
+    ring_owners: RingOwners,
+    cells: PacketCells,
+}
+
+/// Long packets of the queue, and packets of one sender each: 18.3 MiB of addresses.
+#[repr(C, align(4096))]
+pub(crate) struct QueueBuffers {
+    slots: PacketSlots,
+    rings: [PacketRing; RING_COUNT],
 }
 
 impl ReceiveQueues {
-    /// The wake word of the rank, for events other than packets.
-    pub(crate) fn wake_word(&self) -> &WakeWord {
-        &self.wake_word
+    /// The receive queues with these parts.
+    ///
+    /// # Safety
+    /// Wherever one of the parts is used, the others are used with it.
+    pub(crate) unsafe fn new(
+        wake_word: Mapped<WakeWord>, head: &Mapped<QueueHead>, buffers: Mapped<QueueBuffers>,
+    ) -> Self {
+        let (cells, slots) =
+            (head.part(|head| &head.cells), buffers.part(|buffers| &buffers.slots));
+        // SAFETY: by the caller's contract, cells and slots belong together.
+        let queue = unsafe { PacketQueue::new(cells, slots) };
+        Self { wake_word, ring_owners: head.part(|head| &head.ring_owners), queue, buffers }
+    }
+
+    /// The ring with this index.
+    pub(super) fn ring(&self, index: usize) -> Mapped<PacketRing> {
+        self.buffers.part(|buffers| &buffers.rings[index])
     }
 }
 
 /// Numbers that depend on the layout of receive queues, for [`memory::digest`](super::memory::digest).
 pub(crate) const LAYOUT: [usize; 10] = [
-    size_of::<ReceiveQueues>(),
-    offset_of!(ReceiveQueues, ring_owners),
-    offset_of!(ReceiveQueues, queue),
-    offset_of!(ReceiveQueues, rings),
+    size_of::<WakeWord>(),
+    size_of::<QueueHead>(),
+    offset_of!(QueueHead, cells),
+    size_of::<QueueBuffers>(),
+    offset_of!(QueueBuffers, rings),
     size_of::<PacketRing>(),
-    size_of::<PacketQueue>(),
     RING_COUNT,
     RING_CELLS,
     OVERSUBSCRIBED_RING_BYTES,
@@ -99,8 +139,9 @@ mod tests {
     }
 
     #[test]
-    fn cells_are_lines_and_receive_queues_are_pages() {
-        assert_eq!(size_of::<ReceiveQueues>() % 4096, 0);
+    fn cells_are_lines_and_buffers_are_pages() {
+        assert_eq!(size_of::<QueueBuffers>() % 4096, 0);
+        assert!(size_of::<QueueHead>() <= 4608);
         assert!(size_of::<PacketRing>() < RING_CELLS * 64 + RING_BYTES + 256);
     }
 }

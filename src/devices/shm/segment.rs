@@ -1,16 +1,17 @@
 //! Layout of the segment of a node.
 //!
 //! ```text
-//! | preamble | area of slot 0 | area of slot 1 | ... | status table | shared segments
+//! | preamble | wake words | areas | status table | buffers of the receive queues | shared segments
 //!
-//!   slot                             index of a rank on its node
+//!   area                             queue head, address, split copies
 //!   receive queues, split copies     written by peers, read by the owner
 //!   address                          written by the owner, read by peers
 //! ```
 //!
-//! All zero is the initial state, so a rank may write to the area of a peer that has not attached yet,
-//! and no rank initializes anything. An area takes 6.4 MiB of addresses, a shared segment
-//! ([`SegmentPool`]) 256 KiB for each rank; unused pages take no memory.
+//! Wake words, areas and buffers are arrays with an element for each *slot*, the index of a rank on its
+//! node. All zero is the initial state, so a rank may write to the area of a peer that has not attached
+//! yet, and no rank initializes anything. A rank has 18.3 MiB of addresses for buffers, and a shared
+//! segment ([`SegmentPool`]) 256 KiB for each rank; unused pages take no memory.
 #![allow(unsafe_code)]
 
 use std::mem::offset_of;
@@ -21,7 +22,8 @@ use super::settings_agreement::SettingsAgreement;
 use super::split_copy::SplitCopy;
 use crate::devices::rings::memory::{Mapped, SegmentMemory, Shareable, digest};
 use crate::devices::rings::peer_address::PeerAddress;
-use crate::devices::rings::{self, ReceiveQueues};
+use crate::devices::rings::wake_word::WakeWord;
+use crate::devices::rings::{self, QueueBuffers, QueueHead, ReceiveQueues};
 use crate::shared_memory::segment;
 use crate::shared_memory::segment::SegmentPool;
 use platform::base::Result;
@@ -32,7 +34,10 @@ use platform::diagnosis::status_table::StatusTable;
 pub(crate) const SPLIT_COPIES: usize = 4;
 
 /// Incremented with each change of meaning (not of sizes) in the segment.
-const REVISION: u64 = 8;
+const REVISION: u64 = 9;
+
+/// The parts of the segment begin at multiples of this.
+const PAGE: usize = 4096;
 
 #[repr(C, align(4096))]
 struct NodePreamble {
@@ -42,9 +47,9 @@ struct NodePreamble {
 }
 
 /// The area of one rank.
-#[repr(C, align(4096))]
+#[repr(C, align(128))]
 pub(crate) struct RankArea {
-    pub(crate) receive_queues: ReceiveQueues,
+    queue_head: QueueHead,
     pub(crate) address: PeerAddress,
     /// Copies of messages to this rank.
     pub(crate) split_copies: [SplitCopy; SPLIT_COPIES],
@@ -60,6 +65,35 @@ unsafe impl Shareable for SettingsAgreement {}
 pub(crate) struct NodeSegment {
     memory: SegmentMemory,
     ranks: usize,
+    offsets: Offsets,
+}
+
+/// Where the parts of the segment begin.
+#[derive(Clone, Copy)]
+struct Offsets {
+    wake_words: usize,
+    areas: usize,
+    table: usize,
+    buffers: usize,
+    pool: usize,
+    end: usize,
+}
+
+impl Offsets {
+    /// For this number of ranks; `None` if no memory is that large.
+    fn new(ranks: usize) -> Option<Self> {
+        let after = |offset: usize, bytes: Option<usize>| {
+            offset.checked_add(bytes?)?.checked_next_multiple_of(PAGE)
+        };
+        let array = |element_bytes: usize| ranks.checked_mul(element_bytes);
+        let wake_words = size_of::<NodePreamble>();
+        let areas = after(wake_words, array(size_of::<WakeWord>()))?;
+        let table = after(areas, array(size_of::<RankArea>()))?;
+        let buffers = after(table, StatusTable::bytes(ranks))?;
+        let pool = after(buffers, array(size_of::<QueueBuffers>()))?;
+        let end = after(pool, SegmentPool::bytes(ranks))?;
+        Some(Self { wake_words, areas, table, buffers, pool, end })
+    }
 }
 
 impl NodeSegment {
@@ -69,12 +103,11 @@ impl NodeSegment {
     /// `NoMem` without memory; `Arg` if it has another size; `Other` if a process of another build of
     /// this library shares it.
     pub(crate) fn open(file: OwnedFd, ranks: usize) -> Result<Self> {
-        let bytes = ranks
-            .checked_mul(size_of::<RankArea>())
-            .and_then(|areas| areas.checked_add(size_of::<NodePreamble>()))
-            .and_then(|bytes| bytes.checked_add(status_table_bytes(ranks)?))
-            .and_then(|bytes| bytes.checked_add(SegmentPool::bytes(ranks)?));
-        Ok(Self { memory: SegmentMemory::open(file, bytes, ranks, layout(ranks))?, ranks })
+        let offsets = Offsets::new(ranks);
+        let bytes = offsets.map(|offsets| offsets.end);
+        let memory = SegmentMemory::open(file, bytes, ranks, layout(ranks))?;
+        let offsets = offsets.expect("the segment has been mapped");
+        Ok(Self { memory, ranks, offsets })
     }
 
     /// The area of the rank in `slot`.
@@ -82,8 +115,24 @@ impl NodeSegment {
     /// # Panics
     /// If there is no such slot.
     pub(crate) fn area(&self, slot: usize) -> Mapped<RankArea> {
+        self.element(self.offsets.areas, slot)
+    }
+
+    /// The receive queues of the rank in `slot`.
+    ///
+    /// # Panics
+    /// If there is no such slot.
+    pub(crate) fn receive_queues(&self, slot: usize) -> ReceiveQueues {
+        let head = self.area(slot).part(|area| &area.queue_head);
+        let wake_word = self.element(self.offsets.wake_words, slot);
+        // SAFETY: the parts of one slot are used here only.
+        unsafe { ReceiveQueues::new(wake_word, &head, self.element(self.offsets.buffers, slot)) }
+    }
+
+    /// The element of `slot` in the array at `offset`.
+    fn element<T: Shareable>(&self, offset: usize, slot: usize) -> Mapped<T> {
         assert!(slot < self.ranks);
-        self.memory.part(size_of::<NodePreamble>() + slot * size_of::<RankArea>())
+        self.memory.part(offset + slot * size_of::<T>())
     }
 
     /// The settings that all ranks must have in common.
@@ -94,7 +143,7 @@ impl NodeSegment {
     /// The shared segments of communicators, after the status table.
     pub(crate) fn segment_pool(&self) -> SegmentPool {
         let bytes = SegmentPool::bytes(self.ranks).unwrap_or(usize::MAX);
-        let (start, memory) = self.memory.bytes(self.pool_offset(), bytes);
+        let (start, memory) = self.memory.bytes(self.offsets.pool, bytes);
         // SAFETY: inside the mapping (`bytes`), at the beginning of a page. The memory begins as
         // zero and has no other use; all processes have the same layout (`SegmentMemory::open`).
         unsafe { SegmentPool::new(start, self.ranks, memory) }
@@ -102,32 +151,18 @@ impl NodeSegment {
 
     /// Makes the data pages of shared segment 0 present.
     pub(crate) fn prefault_first_segment(&self) {
-        let (offset, buffers) =
-            (self.pool_offset(), SegmentPool::first_segment_buffers(self.ranks));
+        let (offset, buffers) = (self.offsets.pool, SegmentPool::first_segment_buffers(self.ranks));
         self.memory.prefault(offset + buffers.start..offset + buffers.end);
     }
 
     /// The status table, after the areas.
     pub(crate) fn status_table(&self) -> StatusTable {
-        let bytes = status_table_bytes(self.ranks).unwrap_or(usize::MAX);
-        let (_, memory) = self.memory.bytes(self.table_offset(), bytes);
+        let bytes = StatusTable::bytes(self.ranks).unwrap_or(usize::MAX);
+        let (_, memory) = self.memory.bytes(self.offsets.table, bytes);
         // SAFETY: inside the mapping (`bytes`), at the beginning of a page. The memory begins as
         // zero and is used for nothing else; all processes have the same layout (`SegmentMemory::open`).
-        unsafe { StatusTable::within(memory, self.table_offset(), self.ranks) }
+        unsafe { StatusTable::within(memory, self.offsets.table, self.ranks) }
     }
-
-    fn table_offset(&self) -> usize {
-        size_of::<NodePreamble>() + self.ranks * size_of::<RankArea>()
-    }
-
-    fn pool_offset(&self) -> usize {
-        self.table_offset() + status_table_bytes(self.ranks).unwrap_or(usize::MAX)
-    }
-}
-
-/// The size of the status table in whole pages.
-fn status_table_bytes(ranks: usize) -> Option<usize> {
-    StatusTable::bytes(ranks)?.checked_next_multiple_of(align_of::<RankArea>())
 }
 
 /// A number that depends on the layout of the segment and the meaning of its contents.
@@ -137,7 +172,7 @@ fn layout(ranks: usize) -> u64 {
         size_of::<RankArea>(),
         offset_of!(RankArea, address),
         offset_of!(RankArea, split_copies),
-        status_table_bytes(ranks).unwrap_or(0),
+        StatusTable::bytes(ranks).unwrap_or(0),
         SegmentPool::bytes(ranks).unwrap_or(0),
         segment::RING_ENTRIES,
     ];
@@ -149,8 +184,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn areas_are_pages() {
-        assert_eq!(size_of::<RankArea>() % 4096, 0);
-        assert_eq!(size_of::<NodePreamble>(), 4096);
+    fn the_areas_of_all_ranks_share_page_tables() {
+        assert_eq!(size_of::<NodePreamble>(), PAGE);
+        let offsets = Offsets::new(512).unwrap();
+        // A page table of 4 KiB maps 2 MiB.
+        assert!(offsets.table <= 2 * (2 << 20));
+        assert!(Offsets::new(usize::MAX / 4096).is_none());
     }
 }

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use super::atomic_request::AtomicRequest;
 use super::interface::{EngineProgress, TofuInterface};
-use super::segment::AtomicRequestQueue;
+use super::segment::{RequestCells, RequestSlots, TofuArea};
 use crate::devices::rings::memory::Mapped;
 use crate::devices::rings::mpsc_queue::{QueueArrival, QueueReader};
 use platform::base::{ErrorClass, Result};
@@ -38,7 +38,7 @@ pub(crate) struct EngineThread {
 struct Worker {
     interface: Arc<TofuInterface>,
     stopping: Arc<AtomicBool>,
-    requests: QueueReader<Mapped<AtomicRequestQueue>>,
+    requests: QueueReader<Mapped<RequestCells>, Mapped<RequestSlots>>,
     /// Replies for which the queues of peers had no room, with the slots of the peers.
     replies: VecDeque<(usize, AtomicRequest)>,
     seen: EngineProgress,
@@ -68,8 +68,7 @@ impl EngineThread {
     pub(crate) unsafe fn start(interface: Arc<TofuInterface>, cpus: &[usize]) -> Result<Self> {
         let stopping = Arc::new(AtomicBool::new(false));
         // SAFETY: the only reader, by the caller's contract.
-        let requests =
-            unsafe { QueueReader::new(interface.fabric.own().part(|area| &area.atomic_requests)) };
+        let requests = unsafe { QueueReader::new(TofuArea::own_requests(interface.fabric.own())) };
         let mut worker = Worker {
             interface: interface.clone(),
             stopping: stopping.clone(),

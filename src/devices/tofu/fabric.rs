@@ -57,7 +57,7 @@ impl TofuFabric {
 
     /// Wakes the application of this rank if it is armed.
     pub(crate) fn wake_host(&self) {
-        wake(self.own().receive_queues.wake_word());
+        wake(&self.own().host_wake_word);
     }
 
     /// Wakes the engine thread of this rank if it is armed.
@@ -85,7 +85,7 @@ impl TofuFabric {
     pub(crate) fn post(&self, slot: usize, request: AtomicRequest) -> Result<(), Busy> {
         let (header, data) = request.pack();
         let area = &self.areas[slot];
-        area.atomic_requests
+        area.requests()
             .send(self.me as u32, &header, data.len(), |packet| packet.copy_from_slice(&data))?;
         wake(&area.engine_wake_word);
         Ok(())
@@ -151,7 +151,7 @@ impl TofuFabric {
             wake(&area.engine_wake_word);
         }
         if area.counter_activity.host_programs.load(Ordering::SeqCst) > 0 {
-            wake(area.receive_queues.wake_word());
+            wake(&area.host_wake_word);
         }
     }
 }

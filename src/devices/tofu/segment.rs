@@ -27,10 +27,10 @@ use super::atomic_request;
 use super::primitive::{AtomicU32, AtomicU64};
 use super::tags::TagTable;
 use crate::devices::rings::memory::{Mapped, SegmentMemory, Shareable, digest};
-use crate::devices::rings::mpsc_queue::MpscQueue;
+use crate::devices::rings::mpsc_queue::{MpscQueue, QueueCells, QueueSlots};
 use crate::devices::rings::peer_address::PeerAddress;
 use crate::devices::rings::wake_word::WakeWord;
-use crate::devices::rings::{self, ReceiveQueues};
+use crate::devices::rings::{self, QueueBuffers, QueueHead, ReceiveQueues};
 use platform::base::Result;
 
 /// Counters of a rank, including those that trigger nothing.
@@ -39,11 +39,15 @@ pub(crate) const WORDS: usize = 1 << 16;
 /// Requests that wait at a rank. Each fits into a cell of the queue.
 const ATOMIC_REQUESTS: usize = 64;
 
+/// The memory of the queue of requests to one rank.
+pub(crate) type RequestCells = QueueCells<ATOMIC_REQUESTS>;
+pub(crate) type RequestSlots = QueueSlots<ATOMIC_REQUESTS, { atomic_request::REQUEST_BYTES }>;
+
 /// The queue of requests to one rank.
-pub(crate) type AtomicRequestQueue = MpscQueue<ATOMIC_REQUESTS, { atomic_request::REQUEST_BYTES }>;
+type RequestQueue = MpscQueue<Mapped<RequestCells>, Mapped<RequestSlots>>;
 
 /// Incremented with each change of meaning (not of sizes) in the segment.
-const REVISION: u64 = 1;
+const REVISION: u64 = 2;
 
 #[repr(C, align(4096))]
 struct TofuPreamble {
@@ -54,15 +58,34 @@ struct TofuPreamble {
 /// The area of one rank.
 #[repr(C, align(4096))]
 pub(crate) struct TofuArea {
-    pub(crate) receive_queues: ReceiveQueues,
+    pub(crate) host_wake_word: WakeWord,
+    queue_head: QueueHead,
+    queue_buffers: QueueBuffers,
     pub(crate) address: PeerAddress,
     pub(crate) engine_wake_word: WakeWord,
-    pub(crate) atomic_requests: AtomicRequestQueue,
+    request_cells: RequestCells,
+    request_slots: RequestSlots,
     pub(crate) counter_activity: CounterActivity,
     /// Levels of the counters.
     pub(crate) counters: [AtomicU64; WORDS],
     /// Registered memory.
     pub(crate) tags: TagTable,
+}
+
+impl TofuArea {
+    /// The queue of requests to the rank.
+    pub(crate) fn requests(&self) -> MpscQueue<&RequestCells, &RequestSlots> {
+        // SAFETY: the same pair in both functions.
+        unsafe { MpscQueue::new(&self.request_cells, &self.request_slots) }
+    }
+
+    /// The queue of requests to the rank, for its reader.
+    pub(crate) fn own_requests(area: &Mapped<Self>) -> RequestQueue {
+        let (cells, slots) =
+            (area.part(|area| &area.request_cells), area.part(|area| &area.request_slots));
+        // SAFETY: as above.
+        unsafe { MpscQueue::new(cells, slots) }
+    }
 }
 
 /// Words that an addition to a counter of the rank also reads or writes.
@@ -140,6 +163,18 @@ impl TofuSegment {
         assert!(slot < self.ranks);
         self.memory.part(size_of::<TofuPreamble>() + slot * size_of::<TofuArea>())
     }
+
+    /// The receive queues of the rank in `slot`.
+    ///
+    /// # Panics
+    /// If there is no such slot.
+    pub(crate) fn receive_queues(&self, slot: usize) -> ReceiveQueues {
+        let area = self.area(slot);
+        let (head, buffers) =
+            (area.part(|area| &area.queue_head), area.part(|area| &area.queue_buffers));
+        // SAFETY: parts of one area, used here only.
+        unsafe { ReceiveQueues::new(area.part(|area| &area.host_wake_word), &head, buffers) }
+    }
 }
 
 /// A number that depends on the layout of the segment and the meaning of its contents.
@@ -150,8 +185,8 @@ fn layout(ranks: usize, words: usize) -> u64 {
         size_of::<TofuArea>(),
         offset_of!(TofuArea, address),
         offset_of!(TofuArea, engine_wake_word),
-        offset_of!(TofuArea, atomic_requests),
-        size_of::<AtomicRequestQueue>(),
+        offset_of!(TofuArea, request_cells),
+        offset_of!(TofuArea, request_slots),
         offset_of!(TofuArea, counter_activity),
         offset_of!(TofuArea, counters),
         offset_of!(TofuArea, tags),
