@@ -160,6 +160,43 @@ fn receive(reader: &mut QueueReader, next: &mut [u64; 2]) {
     });
 }
 
+/// A sender stops between taking a cell and filling it, until the receiver has the packets of another.
+#[test]
+fn queue_passes_a_sender_that_has_stopped() {
+    crate::check(|| {
+        let queue = queue();
+        let goes_on = Arc::new((primitive::AtomicU32::new(0), Futex::new()));
+        let stopped = thread::spawn({
+            let (queue, goes_on) = (queue.clone(), goes_on.clone());
+            move || {
+                let fill = |data: &mut [u8]| {
+                    goes_on.1.wait(&goes_on.0, 0);
+                    fill(0)(data);
+                };
+                queue.send(0, &header(0), 3, fill).expect("two packets fill the queue");
+            }
+        });
+        let sender = thread::spawn({
+            let queue = queue.clone();
+            move || until_sent(|| queue.send(1, &header(0), 3, fill(0)))
+        });
+        // SAFETY: the only receiver.
+        let mut reader = unsafe { QueueReader::new(queue) };
+        let mut next = [0; 2];
+        for from in [1, 0] {
+            while next[from] == 0 {
+                receive(&mut reader, &mut next);
+                thread::yield_now();
+            }
+            goes_on.0.store(1, primitive::Ordering::Relaxed);
+            goes_on.1.wake();
+        }
+        assert_eq!(reader.count(), 2);
+        stopped.join().unwrap();
+        sender.join().unwrap();
+    });
+}
+
 #[test]
 fn queue_wraps() {
     crate::check(|| {

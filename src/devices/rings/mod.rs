@@ -144,7 +144,7 @@ impl Packets {
     /// After the first packet.
     pub(crate) fn share_processors(&mut self) {
         let is_first = self.outbound.iter().all(Outbound::is_unused);
-        assert!(is_first && self.queue.position() == 0, "packets came before the job was known");
+        assert!(is_first && self.queue.count() == 0, "packets came before the job was known");
         self.ring_bytes = OVERSUBSCRIBED_RING_BYTES;
         self.prefault = self.node_ranks.ranks().len() <= PREFAULT_RANKS_MAX;
     }
@@ -157,7 +157,7 @@ impl Packets {
     /// A number that changes with every packet read.
     pub(crate) fn arrivals(&self) -> u64 {
         let rings = self.inbound.iter().map(|inbound| u64::from(inbound.reader.position()));
-        rings.sum::<u64>() + u64::from(self.queue.position())
+        rings.sum::<u64>() + u64::from(self.queue.count())
     }
 
     /// Which rank is in which slot.
@@ -238,6 +238,7 @@ impl Packets {
 
     /// [`Device::arm`](crate::device::Device::arm).
     pub fn arm(&mut self) -> WakeSource {
+        self.queue.look_past_soon();
         let wake_word = &self.wake_word.0;
         let mut expected = wake_word.arm();
         if !self.fences.receiving && !membarrier::barrier() {

@@ -11,6 +11,12 @@
 //! the cells of all queues of a node share few page tables. All zero is the empty queue. The order of
 //! one sender's packets is the order of their positions.
 //!
+//! A sender that loses its processor between the two steps holds up no other sender: the receiver
+//! looks past an unfilled cell once in a while, at most to the tail that it has seen before. A cell
+//! up to there was taken after its sender had filled all its earlier cells, and the receiver sees them
+//! filled, so the order of each sender's packets holds. The queue is full `CELLS` packets after the
+//! unfilled cell. If the sender has died there, it remains so.
+//!
 //! D. Vyukov, "Bounded MPMC queue" (1024cores.net), with the cell's index subtracted from stamps so
 //! that zero is the initial state.
 #![allow(unsafe_code)]
@@ -106,9 +112,17 @@ pub(crate) enum QueueArrival<'a> {
 /// The receiving side.
 pub(crate) struct QueueReader<C, S> {
     queue: MpscQueue<C, S>,
-    /// The next position to read.
+    /// The next position to read in order.
     position: u32,
+    /// The cells of later positions that have been read, by index.
+    read_ahead: u64,
+    /// Polls that found the cell at `position` unfilled.
+    misses: u32,
 }
+
+/// Every so many polls without an entry, the reader looks past the next cell. A power of two: a poll of
+/// an empty queue is to read one cell only. The model checker looks each time.
+const LOOK_PAST_EVERY: u32 = if cfg!(loom) { 1 } else { 16 };
 
 impl<const CELLS: usize, const PACKET: usize, C, S> MpscQueue<C, S>
 where
@@ -172,7 +186,7 @@ where
 }
 
 impl<const CELLS: usize> QueueCells<CELLS> {
-    const SOUND: () = assert!(CELLS.is_power_of_two() && CELLS >= 2);
+    const SOUND: () = assert!(CELLS.is_power_of_two() && CELLS >= 2 && CELLS <= u64::BITS as usize);
 
     /// Takes the next position for the caller: its cell and its lap.
     fn take(&self) -> Result<(usize, u32), Busy> {
@@ -184,8 +198,9 @@ impl<const CELLS: usize> QueueCells<CELLS> {
             let stamp = self.cells[index].stamp.load(Ordering::Acquire);
             if stamp == lap {
                 let (before, after) = (tail, tail.wrapping_add(1));
-                let relaxed = Ordering::Relaxed;
-                match self.tail.compare_exchange_weak(before, after, relaxed, relaxed) {
+                // Release: a reader of the tail sees that this sender has filled its earlier cells.
+                let (done, failed) = (Ordering::Release, Ordering::Relaxed);
+                match self.tail.compare_exchange_weak(before, after, done, failed) {
                     Ok(_) => return Ok((index, lap)),
                     Err(moved) => tail = moved,
                 }
@@ -230,37 +245,94 @@ where
     /// # Safety
     /// It is the only reader that the queue ever has.
     pub(crate) unsafe fn new(queue: MpscQueue<C, S>) -> Self {
-        Self { queue, position: 0 }
+        Self { queue, position: 0, read_ahead: 0, misses: 0 }
     }
 
     /// How many packets and switches have been read, modulo 2^32.
-    pub(crate) fn position(&self) -> u32 {
-        self.position
+    pub(crate) fn count(&self) -> u32 {
+        self.position.wrapping_add(self.read_ahead.count_ones())
     }
 
-    /// Passes the next entry to `deliver` and returns its result; `None` if the queue is empty.
+    /// The next poll looks past an unfilled cell. The caller will not poll for long.
+    pub(crate) fn look_past_soon(&mut self) {
+        self.misses = LOOK_PAST_EVERY - 1;
+    }
+
+    /// Passes the next entry to `deliver` and returns its result; `None` if there is none, or only
+    /// behind an unfilled cell.
     ///
     /// # Panics
     /// If the length is one that no sender writes: the segment is damaged.
     #[inline]
     pub(crate) fn next<R>(&mut self, deliver: impl FnOnce(QueueArrival<'_>) -> R) -> Option<R> {
-        let index = self.position as usize % CELLS;
-        let lap = self.position.wrapping_sub(index as u32);
-        let cell = &self.queue.cells.cells[index];
-        if cell.stamp.load(Ordering::Acquire) != lap.wrapping_add(1) {
-            return None;
+        if !self.is_filled(self.position) {
+            self.misses = self.misses.wrapping_add(1);
+            if !self.misses.is_multiple_of(LOOK_PAST_EVERY) {
+                return None;
+            }
+            return self.look_past(deliver);
         }
-        let result = self.read(index, deliver);
+        let result = self.take(self.position, deliver);
         self.position = self.position.wrapping_add(1);
+        if self.read_ahead != 0 {
+            self.skip_read();
+        }
+        Some(result)
+    }
+
+    /// Passes the first entry behind unfilled cells to `deliver`.
+    #[cold]
+    fn look_past<R>(&mut self, deliver: impl FnOnce(QueueArrival<'_>) -> R) -> Option<R> {
+        // Acquire: with a taken cell, the earlier cells of its sender are seen filled.
+        let tail = self.queue.cells.tail.load(Ordering::Acquire);
+        // A larger difference is the mistake of a peer.
+        let taken = tail.wrapping_sub(self.position).min(CELLS as u32);
+        let later = (0..taken).map(|offset| self.position.wrapping_add(offset));
+        let found = later
+            .filter(|position| self.read_ahead & Self::bit(*position) == 0)
+            .find(|position| self.is_filled(*position))?;
+        let result = self.take(found, deliver);
+        self.read_ahead |= Self::bit(found);
+        self.skip_read();
+        self.look_past_soon();
+        Some(result)
+    }
+
+    /// Advances over cells that have been read.
+    fn skip_read(&mut self) {
+        while self.read_ahead & Self::bit(self.position) != 0 {
+            self.read_ahead &= !Self::bit(self.position);
+            self.position = self.position.wrapping_add(1);
+        }
+    }
+
+    fn bit(position: u32) -> u64 {
+        1 << (position as usize % CELLS)
+    }
+
+    /// Whether the sender with this position has filled the cell, and the reader has not read it.
+    #[inline]
+    fn is_filled(&self, position: u32) -> bool {
+        let index = position as usize % CELLS;
+        let filled = position.wrapping_sub(index as u32).wrapping_add(1);
+        self.queue.cells.cells[index].stamp.load(Ordering::Acquire) == filled
+    }
+
+    /// Reads the filled cell with this position and frees it.
+    #[inline]
+    fn take<R>(&self, position: u32, deliver: impl FnOnce(QueueArrival<'_>) -> R) -> R {
+        let index = position as usize % CELLS;
+        let lap = position.wrapping_sub(index as u32);
+        let result = self.read(index, deliver);
         let cell = &self.queue.cells.cells[index];
         cell.stamp.store(lap.wrapping_add(CELLS as u32), Ordering::Release);
-        Some(result)
+        result
     }
 
     fn read<R>(&self, index: usize, deliver: impl FnOnce(QueueArrival<'_>) -> R) -> R {
         let cell = &self.queue.cells.cells[index];
         // SAFETY: by the stamp, the sender has written cell and slot, and no sender writes them
-        // before `next` changes the stamp; this is the only receiver (`new`).
+        // before `take` changes the stamp; this is the only receiver (`new`).
         unsafe {
             let (shape, words) = (CellShape(cell.shape.load()), cell.words.load());
             let (from, kind, len) = (shape.from(), shape.kind(), shape.len());

@@ -103,6 +103,38 @@ fn busy_pairs_get_rings_and_the_rest_shares_the_queue() {
     assert_eq!(ranks[0].packets.route(1), "unused");
 }
 
+/// A rank stops between two steps of a packet, as without a processor. The packets of the others arrive,
+/// in order, also after they have switched to a ring.
+#[test]
+fn a_sender_that_stops_in_the_queue_holds_up_no_other() {
+    let mut ranks = network(4);
+    let [receiver, stopped, second, third] = ranks.get_disjoint_mut([0, 1, 2, 3]).unwrap();
+    let (header, count) = (Header::default(), 2 * QUEUE_FIRST as u8);
+    let mut arrivals = Arrivals::default();
+    let stop = |packet: &mut [u8]| {
+        for value in 0..count {
+            second.send_short(0, &header, &[value]).unwrap();
+            if value % 2 == 0 {
+                third.send_short(0, &header, &[value]).unwrap();
+            }
+            // As a rank that is about to sleep: one poll is to find what there is.
+            receiver.arm();
+            receiver.poll(&mut arrivals);
+        }
+        (0..100).for_each(|_| drop(receiver.poll(&mut arrivals)));
+        assert_eq!(arrivals.0.len(), usize::from(count) * 3 / 2);
+        packet[0] = 77;
+    };
+    stopped.send(0, &header, 1, stop).unwrap();
+    assert_eq!(receiver.poll(&mut arrivals), 1);
+    let of = |rank: Peer| {
+        arrivals.0.iter().filter(move |(from, _)| *from == rank).map(|(_, data)| data[0])
+    };
+    assert!(of(1).eq([77]));
+    assert!(of(2).eq(0..count));
+    assert!(of(3).eq((0..count).step_by(2)));
+}
+
 #[test]
 fn few_ranks_have_rings_from_the_first_packet_on() {
     let mut ranks = network(3);
