@@ -23,7 +23,6 @@ const LOCAL: &[&str] = &[
     "attribute_errors",
     "datatype_queries",
     "error_codes",
-    "errors_full",
     "groups",
     "info",
     "topology_dims",

@@ -88,7 +88,7 @@ pub unsafe extern "C" fn PMPI_T_cvar_handle_alloc(
         let value = settings::current_value(&SETTINGS[variable]);
         count.put(value.len() as c_int + 1);
         let made = objects.tools.controls.insert(ControlHandle { variable, value });
-        handle.put_handle(made.map_err(out_of_handles)?);
+        handle.put_handle(made.map_err(|error| out_of_handles(error.why))?);
         Ok(())
     })
 }
@@ -201,7 +201,9 @@ pub unsafe extern "C" fn PMPI_T_pvar_handle_alloc(
         let (handle, count) = unsafe { (out(handle, "handle")?, out(count, "count")?) };
         let session = open(objects, session)?;
         let index = checked_index(pvar_index, VARIABLES.len())?;
-        handle.put_handle(objects.tools.bind(session, index).map_err(out_of_handles)?);
+        handle.put_handle(
+            objects.tools.bind(session, index).map_err(|error| out_of_handles(error.why))?,
+        );
         count.put(1);
         Ok(())
     })
@@ -358,8 +360,8 @@ fn no_handle(handle: Handle) -> Box<MpiError> {
     tool_error(MPI_T_ERR_INVALID_HANDLE, why)
 }
 
-fn out_of_handles(error: Box<MpiError>) -> Box<MpiError> {
-    tool_error(MPI_T_ERR_OUT_OF_HANDLES, error.why)
+fn out_of_handles(why: String) -> Box<MpiError> {
+    tool_error(MPI_T_ERR_OUT_OF_HANDLES, why)
 }
 
 fn checked_index(index: c_int, len: usize) -> Result<usize> {
