@@ -95,7 +95,7 @@ impl<T> HandleTable<T> {
         if self.free > FREE_RESERVE || index == SLOTS_MAX && self.free > 0 {
             let slot = &mut self.slots[self.oldest as usize];
             (self.oldest, self.free) = (slot.next, self.free - 1);
-            return Ok((slot.handle, slot.value.insert(value)));
+            return Ok((slot.handle, fill(&mut slot.value, value)));
         }
         self.insert_new(value)
     }
@@ -126,7 +126,7 @@ impl<T> HandleTable<T> {
         let index = self.slots.len();
         let handle = (self.kind as u32) << (SLOT_BITS + AGE_BITS) | index as u32;
         self.slots.push(HandleSlot { handle, next: 0, value: None });
-        Ok((handle, self.slots[index].value.insert(value)))
+        Ok((handle, fill(&mut self.slots[index].value, value)))
     }
 
     /// The object of a handle; `None` if the handle is freed, of another kind or invalid.
@@ -187,6 +187,16 @@ fn index(handle: Handle) -> usize {
 fn next_age(handle: Handle) -> Handle {
     let mask = ((1 << AGE_BITS) - 1) << SLOT_BITS;
     handle & !mask | (handle + (1 << SLOT_BITS)) & mask
+}
+
+/// Stores a value in a free slot. Known to be empty, the slot gets the fields one by one, instead of a
+/// copy of a value whose fields were just written: such a copy waits for all earlier stores.
+#[inline(always)]
+fn fill<T>(slot: &mut Option<T>, value: T) -> &mut T {
+    match slot {
+        Some(_) => unreachable!("a free slot has an object"),
+        empty @ None => empty.insert(value),
+    }
 }
 
 #[cfg(test)]

@@ -37,11 +37,17 @@ impl<T> Slab<T> {
     pub fn insert(&mut self, value: T) -> u32 {
         self.len += 1;
         if let Some(key) = self.free {
-            let entry = &mut self.entries[key as usize];
-            if let SlabEntry::Free { next } = *entry {
-                self.free = next;
+            match &mut self.entries[key as usize] {
+                SlabEntry::Used(_) => unreachable!("a free entry has a value"),
+                // Known to be free, the entry gets the fields of the value one by one. A copy of a
+                // value whose fields were just written would wait for all earlier stores.
+                free => {
+                    if let SlabEntry::Free { next } = *free {
+                        self.free = next;
+                    }
+                    *free = SlabEntry::Used(value);
+                }
             }
-            *entry = SlabEntry::Used(value);
             return key;
         }
         let key = u32::try_from(self.entries.len()).expect("fewer than 2^32 values");

@@ -6,11 +6,13 @@
 use std::ffi::{c_int, c_void};
 
 use crate::abi::arguments::user_memory::memory;
-use crate::abi::entry_point::{PROCESS, blocking, conclude, finish, number};
+use crate::abi::entry_point::{PROCESS, blocking, conclude, finish, number, put_status};
 use crate::abi::types::*;
+use crate::engine::point_to_point::operation::OperationId;
 use crate::mpi::Memory;
 use crate::mpi::point_to_point::SendMode;
 use crate::mpi::request::Activity;
+use crate::mpi::request::status::Status;
 use crate::process::ProcessMpi;
 use platform::base::Result;
 
@@ -33,10 +35,10 @@ pub unsafe extern "C" fn PMPI_Recv_c(
     let body = |mpi: &mut ProcessMpi| {
         // SAFETY: the caller's promise of the buffer (§3.2).
         let memory = unsafe { memory(mpi, buf, count, datatype)? };
-        mpi.receive(memory, source, tag, number(comm))
+        mpi.receive_operation(memory, source, tag, number(comm))
     };
     // SAFETY: the caller's promise of the status.
-    unsafe { blocking("MPI_Recv", comm, status, body) }
+    unsafe { message("MPI_Recv", comm, status, Status::PROC_NULL, body) }
 }
 
 /// Ready send: the matching receive must already be posted.
@@ -55,8 +57,13 @@ pub unsafe extern "C" fn PMPI_Send_c(
     buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, dest: c_int, tag: c_int,
     comm: MPI_Comm,
 ) -> c_int {
-    // SAFETY: the caller's promise of the buffer (§3.2).
-    unsafe { send("MPI_Send", SendMode::Standard, buf, count, datatype, dest, tag, comm) }
+    let body = |mpi: &mut ProcessMpi| {
+        // SAFETY: the caller's promise of the buffer (§3.2).
+        let memory = unsafe { memory(mpi, buf, count, datatype)? };
+        mpi.send_operation(memory, dest, tag, number(comm))
+    };
+    // SAFETY: the status is null.
+    unsafe { message("MPI_Send", comm, std::ptr::null_mut(), Status::EMPTY, body) }
 }
 
 /// Sends one message and receives another, without deadlock.
@@ -102,7 +109,40 @@ pub unsafe extern "C" fn PMPI_Ssend_c(
     unsafe { send("MPI_Ssend", SendMode::Synchronous, buf, count, datatype, dest, tag, comm) }
 }
 
-/// A blocking send in any mode.
+/// Starts an operation on `comm`, waits for its completion and stores its status; `none` without an
+/// operation.
+///
+/// [`blocking`] for the two functions whose time counts. An [`Activity`] is copied in other parts than
+/// it was written in, and such a read waits until all earlier stores are in memory: those of the
+/// packet too, a sixth of the time of a short message.
+///
+/// # Safety
+/// `status` is null or may be written.
+#[inline]
+unsafe fn message(
+    name: &str, comm: MPI_Comm, status: *mut MPI_Status, none: Status,
+    body: impl FnOnce(&mut ProcessMpi) -> Result<Option<OperationId>>,
+) -> c_int {
+    let error = PROCESS.until(
+        body,
+        |mpi, operation| {
+            let Some(operation) = *operation else {
+                // SAFETY: the caller's promise.
+                unsafe { put_status(status, &none) };
+                return Ok(Some(None));
+            };
+            Ok(mpi.engine.take_completion(operation).map(|end| {
+                // SAFETY: the caller's promise.
+                unsafe { put_status(status, &Status::from(&end)) };
+                end.error
+            }))
+        },
+        |mpi, operation| mpi.blocked(name, operation.map(Activity::Message).iter()),
+    );
+    finish(comm, name, error.and_then(|error| error.map_or(Ok(()), Err)))
+}
+
+/// A blocking send in a mode other than the standard one.
 ///
 /// # Safety
 /// The standard's requirements for the buffer.

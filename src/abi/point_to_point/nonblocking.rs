@@ -4,13 +4,17 @@
 
 use std::ffi::{c_int, c_void};
 
+use crate::abi::arguments::pointer::out;
 use crate::abi::arguments::user_memory::memory;
-use crate::abi::entry_point::{number, start};
+use crate::abi::entry_point::{local, number, start};
 use crate::abi::point_to_point::blocking::{copy_of, exchange};
 use crate::abi::types::*;
+use crate::engine::point_to_point::operation::OperationId;
 use crate::mpi::point_to_point::SendMode;
 use crate::mpi::request::Activity;
+use crate::mpi::request::status::Status;
 use crate::process::ProcessMpi;
+use platform::base::Result;
 
 /// Starts `MPI_Bsend`.
 #[unsafe(no_mangle)]
@@ -33,10 +37,10 @@ pub unsafe extern "C" fn PMPI_Irecv_c(
     let body = |mpi: &mut ProcessMpi| {
         // SAFETY: the caller's promise of the buffer (§3.7.2).
         let memory = unsafe { memory(mpi, buf, count, datatype)? };
-        mpi.receive(memory, source, tag, number(comm))
+        mpi.receive_operation(memory, source, tag, number(comm))
     };
     // SAFETY: the caller's promise of the request.
-    unsafe { start("MPI_Irecv", comm, request, body) }
+    unsafe { start_message("MPI_Irecv", comm, request, Status::PROC_NULL, body) }
 }
 
 /// Starts `MPI_Rsend`.
@@ -55,10 +59,13 @@ pub unsafe extern "C" fn PMPI_Isend_c(
     buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, dest: c_int, tag: c_int,
     comm: MPI_Comm, request: *mut MPI_Request,
 ) -> c_int {
-    // SAFETY: the caller's promise of the buffer and the request (§3.7.2).
-    unsafe {
-        isend("MPI_Isend", SendMode::Standard, buf, count, datatype, dest, tag, comm, request)
-    }
+    let body = |mpi: &mut ProcessMpi| {
+        // SAFETY: the caller's promise of the buffer (§3.7.2).
+        let memory = unsafe { memory(mpi, buf, count, datatype)? };
+        mpi.send_operation(memory, dest, tag, number(comm))
+    };
+    // SAFETY: the caller's promise of the request.
+    unsafe { start_message("MPI_Isend", comm, request, Status::EMPTY, body) }
 }
 
 /// Starts a send and a receive that complete as one request.
@@ -107,7 +114,27 @@ pub unsafe extern "C" fn PMPI_Issend_c(
     }
 }
 
-/// Starts a send in any mode.
+/// Starts a message on `comm` and stores its request, which is complete with the status `none` if there
+/// is no operation: [`start`] without an activity, for the same reason as in `blocking`.
+///
+/// # Safety
+/// `request` is null or may be written.
+#[inline]
+unsafe fn start_message(
+    name: &str, comm: MPI_Comm, request: *mut MPI_Request, none: Status,
+    body: impl FnOnce(&mut ProcessMpi) -> Result<Option<OperationId>>,
+) -> c_int {
+    local(name, comm, |mpi| {
+        // SAFETY: the caller's promise.
+        let request = unsafe { out(request, "request")? };
+        mpi.check_request_space()?;
+        let operation = body(mpi)?;
+        request.put_handle(mpi.message_request(number(comm), operation, none)?);
+        Ok(())
+    })
+}
+
+/// Starts a send in a mode other than the standard one.
 ///
 /// # Safety
 /// The standard's requirements for the buffer; `request` is null or may be written.

@@ -8,6 +8,7 @@ use crate::device::Device;
 use crate::engine::Engine;
 use crate::engine::memory::Memory;
 use crate::engine::point_to_point::matching::MatchPattern;
+use crate::engine::point_to_point::operation::OperationId;
 use crate::engine::point_to_point::probe::ProbedMessage;
 use crate::engine::point_to_point::send::Mode;
 use crate::engine::point_to_point::wire::Envelope;
@@ -133,29 +134,43 @@ impl<D: Device> Mpi<D> {
     pub(crate) fn send(
         &mut self, mode: SendMode, memory: Memory, dest: i32, tag: i32, comm: Handle,
     ) -> Result<Activity> {
-        if mode != SendMode::Standard || dest == PROC_NULL {
+        if mode != SendMode::Standard {
             let recipe = self.send_arguments(mode, memory, dest, tag, comm)?;
             return self.start_operation(recipe, comm);
         }
-        let (to, envelope) = self.destination(dest, tag, comm)?;
-        Ok(match self.engine.send(to, envelope, memory, Mode::Standard) {
+        Ok(match self.send_operation(memory, dest, tag, comm)? {
             Some(operation) => Activity::Message(operation),
             None => Activity::Complete(Status::EMPTY),
         })
     }
 
-    /// Starts a receive.
+    /// Starts a send in standard mode. `None` means that it has completed.
+    ///
+    /// # Errors
+    /// As [`Mpi::send_arguments`].
+    #[inline(always)]
+    pub(crate) fn send_operation(
+        &mut self, memory: Memory, dest: i32, tag: i32, comm: Handle,
+    ) -> Result<Option<OperationId>> {
+        if dest == PROC_NULL {
+            self.comms.get(comm)?;
+            check_tag(tag)?;
+            return Ok(None);
+        }
+        let (to, envelope) = self.destination(dest, tag, comm)?;
+        Ok(self.engine.send(to, envelope, memory, Mode::Standard))
+    }
+
+    /// Starts a receive; `None` for `MPI_PROC_NULL`.
     ///
     /// # Errors
     /// As [`Mpi::receive_arguments`].
     #[inline(always)]
-    pub(crate) fn receive(
+    pub(crate) fn receive_operation(
         &mut self, memory: Memory, source: i32, tag: i32, comm: Handle,
-    ) -> Result<Activity> {
-        Ok(match self.pattern(source, tag, comm)? {
-            Some(pattern) => Activity::Message(self.engine.receive(pattern, memory)),
-            None => Activity::Complete(Status::PROC_NULL),
-        })
+    ) -> Result<Option<OperationId>> {
+        let Some(pattern) = self.pattern(source, tag, comm)? else { return Ok(None) };
+        Ok(Some(self.engine.receive(pattern, memory)))
     }
 
     /// The peer of the rank `dest`, and the matching information of the message.

@@ -266,6 +266,23 @@ impl<D: Device> Mpi<D> {
         Ok(handle)
     }
 
+    /// A request for a message of `comm`; complete with the status `none` if there is no operation.
+    ///
+    /// # Errors
+    /// `NoMem` without a free handle.
+    #[inline(always)]
+    pub(crate) fn message_request(
+        &mut self, comm: Handle, operation: Option<OperationId>, none: Status,
+    ) -> Result<Handle> {
+        let inactive = Request { comm, activity: None, arguments: None };
+        let (handle, request) = self.requests.insert_mut(inactive)?;
+        request.activity = Some(match operation {
+            Some(operation) => Activity::Message(operation),
+            None => Activity::Complete(none),
+        });
+        Ok(handle)
+    }
+
     /// An inactive persistent request.
     ///
     /// # Errors
