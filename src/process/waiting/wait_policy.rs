@@ -33,9 +33,9 @@ use std::time::Duration;
 use crate::process::settings::WaitMode;
 
 /// Polls before the first yield, about 20 µs.
-const SPINS: u32 = 1000;
+const SPINS: u32 = 2000;
 /// The same if ranks share processors, about 2 µs: the time of a yield.
-const SHORT_SPINS: u32 = 60;
+const SHORT_SPINS: u32 = 120;
 /// How long to yield before the first sleep, in nanoseconds: long enough for a peer to copy a few
 /// megabytes or to compute briefly. (With 150 µs a message of 4 MiB took twice as long; with 8
 /// ranks on 2 processors the MG kernel of the NAS Parallel Benchmarks and a wavefront of small
