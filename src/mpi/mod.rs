@@ -32,6 +32,7 @@ use crate::device::Device;
 use crate::engine::Engine;
 pub use crate::engine::memory::Memory;
 pub use crate::engine::memory::layout::Layout;
+pub(crate) use crate::engine::point_to_point::operation::OperationId;
 use crate::offload::Scheme;
 use crate::offload::packing::PackingPolicy;
 

@@ -8,11 +8,10 @@ use std::ffi::{c_int, c_void};
 use crate::abi::arguments::user_memory::memory;
 use crate::abi::entry_point::{PROCESS, blocking, conclude, finish, number, put_status};
 use crate::abi::types::*;
-use crate::engine::point_to_point::operation::OperationId;
-use crate::mpi::Memory;
 use crate::mpi::point_to_point::SendMode;
 use crate::mpi::request::Activity;
 use crate::mpi::request::status::Status;
+use crate::mpi::{Memory, OperationId};
 use crate::process::ProcessMpi;
 use platform::base::Result;
 

@@ -9,7 +9,7 @@ use crate::abi::arguments::user_memory::memory;
 use crate::abi::entry_point::{local, number, start};
 use crate::abi::point_to_point::blocking::{copy_of, exchange};
 use crate::abi::types::*;
-use crate::engine::point_to_point::operation::OperationId;
+use crate::mpi::OperationId;
 use crate::mpi::point_to_point::SendMode;
 use crate::mpi::request::Activity;
 use crate::mpi::request::status::Status;

@@ -297,8 +297,9 @@ mod tests {
         history.slot = SLOT >> SLOT_BITS;
         let mut backoff = WaitBackoff::new(&mut history);
         let clock = |poll: u64| SLOT + poll * 1000;
-        let mut steps: Vec<_> =
-            (0..3000).map(|poll| backoff.next(&mut history, || clock(poll))).collect();
+        let mut steps: Vec<_> = (0..3 * u64::from(SPINS))
+            .map(|poll| backoff.next(&mut history, || clock(poll)))
+            .collect();
         steps.dedup();
         steps
     }
