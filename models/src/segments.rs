@@ -13,7 +13,7 @@ use loom::thread;
 use crate::primitive::{self, AtomicU32, Ordering};
 use crate::rings::wake_word::WakeWord;
 use crate::rings::{Futex, content};
-use segment::SlotHeader;
+use segment::{AwaitedEntry, SlotHeader};
 
 type Slot = segment::SegmentSlot<2>;
 type Buffer = segment::SlotBuffer<2, 64>;
@@ -194,7 +194,11 @@ impl Sleeper {
     }
 
     fn notify(&self) {
-        if self.wake_word.notify(true) {
+        self.notify_if(|| true);
+    }
+
+    fn notify_if(&self, is_awaited: impl FnOnce() -> bool) {
+        if self.wake_word.notify_if(true, is_awaited) {
             self.futex.wake();
         }
     }
@@ -236,5 +240,50 @@ fn segment_wakes_readers_and_publishers() {
             }
         }
         thread.join().unwrap();
+    });
+}
+
+/// A rank that reads the entry of rank 1, then that of rank 2, as a collective call does; each publisher
+/// wakes it only if it awaits that entry.
+#[test]
+fn segment_wakes_a_reader_for_the_entry_that_it_awaits() {
+    /// Reads what is published; whether all is. What it awaits is declared, or any entry.
+    fn advance(reader: &mut Segment, seen: &mut usize) -> bool {
+        loop {
+            while *seen < 3 && check(reader, *seen, 1) {
+                *seen += 1;
+            }
+            let next = AwaitedEntry::Of(*seen as u32);
+            if *seen == 3 || [AwaitedEntry::Any, next].contains(&reader.awaited()) {
+                return *seen == 3;
+            }
+            reader.declare_awaited(AwaitedEntry::Any);
+        }
+    }
+    crate::check(|| {
+        let memory = TestSegment::new(3);
+        let mut reader = memory.enter(0);
+        let sleeper = Sleeper::new();
+        let publishers: Vec<_> = (1..3)
+            .map(|local_rank| {
+                let (mut publisher, sleeper) = (memory.enter(local_rank), sleeper.clone());
+                thread::spawn(move || {
+                    assert!(publish(&mut publisher, 1));
+                    sleeper.notify_if(|| publisher.is_awaited_by(0));
+                })
+            })
+            .collect();
+        // It slept before it began the call.
+        reader.declare_awaited(AwaitedEntry::None);
+        let mut seen = 1;
+        while !advance(&mut reader, &mut seen) {
+            reader.declare_awaited(AwaitedEntry::Of(seen as u32));
+            let expected = sleeper.wake_word.arm();
+            if !advance(&mut reader, &mut seen) {
+                sleeper.futex.wait(sleeper.wake_word.word(), expected);
+            }
+            sleeper.wake_word.disarm();
+        }
+        publishers.into_iter().for_each(|publisher| publisher.join().unwrap());
     });
 }

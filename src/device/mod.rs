@@ -112,6 +112,15 @@ pub trait Device: Send {
         panic!("rank {peer} shares no memory with this rank");
     }
 
+    /// The same, unless `is_awaited` returns false, which is called only if `peer` seems to be armed.
+    ///
+    /// # Panics
+    /// As [`Device::notify`].
+    fn notify_if(&mut self, peer: Peer, is_awaited: impl FnOnce() -> bool) {
+        let _ = is_awaited;
+        self.notify(peer);
+    }
+
     /// A number that changes with every packet delivered and every change of a counter of this rank;
     /// `None` while the device has work for this rank, or if the device does not know. The deadlock
     /// detector compares two of these numbers.

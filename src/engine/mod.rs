@@ -152,6 +152,12 @@ impl<D: Device> Engine<D> {
         self.messages.device.notify(peer);
     }
 
+    /// [`Device::notify_if`].
+    #[inline]
+    pub(crate) fn notify_if(&mut self, peer: Peer, is_awaited: impl FnOnce() -> bool) {
+        self.messages.device.notify_if(peer, is_awaited);
+    }
+
     /// The number of programs that the host runs because the interface lacks something for them.
     pub(crate) fn host_programs(&mut self) -> u64 {
         self.messages.device.trigger().map_or(0, |trigger| trigger.fallbacks())

@@ -173,6 +173,11 @@ impl Device for Devices {
     fn notify(&mut self, peer: Peer) {
         carrier!(self, device => device.notify(peer));
     }
+
+    #[inline]
+    fn notify_if(&mut self, peer: Peer, is_awaited: impl FnOnce() -> bool) {
+        carrier!(self, device => device.notify_if(peer, is_awaited));
+    }
 }
 
 /// Kept out of its callers: they hold the short path of messages through shared memory.

@@ -5,7 +5,7 @@
 //! entries; round `s` uses entry `s % RING_ENTRIES`:
 //!
 //! ```text
-//!  slot    | done up to | entry 0 | entry 1 | ... | entry 7 |     one line each: a small call of a
+//!  slot    | progress | entry 0 | entry 1 | ... | entry 7 |       one line each: a small call of a
 //!                          │                                      collective is one line per rank
 //!                          └ sequence, header, up to 40 bytes
 //!  buffer  | 32 KiB of entry 0 | 32 KiB of entry 1 | ...          longer data
@@ -23,6 +23,16 @@
 //! every four rounds, in a line of its own, and also in each entry that it publishes. Round numbers
 //! have 64 bits and never repeat; sequence 0 is an unused entry. After it has published, a rank wakes
 //! the ranks that sleep ([`Device::notify`]).
+//!
+//! # Awaited entries
+//! A rank reads the entries of a round in the order of ranks. Before it sleeps it may declare whose entry
+//! it waits for ([`AwaitedEntry`]), so that other publishers do not wake it: the first arrivals of many
+//! ranks at a barrier would wake each other with every further arrival.
+//!
+//! ```text
+//!  reader      awaited = 3, fence, read(3): not published        at least one side sees the other
+//!  publisher   publish, fence: does anyone who sleeps await 3?
+//! ```
 //!
 //! # No circular wait
 //! A rank that has published [`RING_ENTRIES`] rounds waits until the others are done with the first of
@@ -49,7 +59,7 @@ use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use super::primitive::{AccessMode, AtomicU32, AtomicU64, Ordering, SharedBytes};
+use super::primitive::{AccessMode, AtomicU32, AtomicU64, Ordering, SharedBytes, full_fence};
 use platform::base::Span;
 
 /// Entries of a slot.
@@ -81,17 +91,40 @@ pub struct SlotHeader {
     pub bytes: u64,
 }
 
+/// What the publishers of entries wake a rank for. The progress of readers wakes it in any case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AwaitedEntry {
+    Any,
+    /// The entry of this local rank comes first.
+    Of(u32),
+    None,
+}
+
+impl AwaitedEntry {
+    fn word(self) -> u32 {
+        match self {
+            Self::Any => 0,
+            Self::Of(rank) => rank + 1,
+            Self::None => u32::MAX,
+        }
+    }
+}
+
 /// The slot of one rank, without long data.
 #[repr(C, align(128))]
 pub(crate) struct SegmentSlot<const ENTRIES: usize> {
-    /// The rank has read all entries up to this round.
-    done: PaddedWord,
+    progress: SlotProgress,
     entries: [SlotEntry; ENTRIES],
 }
 
-/// A word with two lines of its own: processors fetch lines in pairs.
+/// It has two lines of its own: processors fetch lines in pairs.
 #[repr(C, align(128))]
-struct PaddedWord(AtomicU64);
+struct SlotProgress {
+    /// The rank has read all entries up to this round.
+    done: AtomicU64,
+    /// [`AwaitedEntry::word`].
+    awaited: AtomicU32,
+}
 
 #[repr(C, align(64))]
 struct SlotEntry {
@@ -132,6 +165,8 @@ pub struct SizedSegment<const ENTRIES: usize, const DATA: usize> {
     /// Known progress of each rank, and of the slowest other rank.
     known: Box<[u64]>,
     known_of_all: u64,
+    /// What this rank has declared.
+    awaited: AwaitedEntry,
     _memory: Arc<dyn Any + Send + Sync>,
 }
 
@@ -205,6 +240,7 @@ impl<const ENTRIES: usize, const DATA: usize> SizedSegment<ENTRIES, DATA> {
             published_done: 0,
             known: vec![0; slots.len()].into_boxed_slice(),
             known_of_all,
+            awaited: AwaitedEntry::Any,
             _memory: memory,
         }
     }
@@ -309,8 +345,36 @@ impl<const ENTRIES: usize, const DATA: usize> SizedSegment<ENTRIES, DATA> {
             return false;
         }
         self.published_done = round;
-        self.slots()[self.local_rank].done.0.store(round, Ordering::Release);
+        self.slots()[self.local_rank].progress.done.store(round, Ordering::Release);
         true
+    }
+
+    /// What this rank has declared.
+    #[inline]
+    pub(crate) fn awaited(&self) -> AwaitedEntry {
+        self.awaited
+    }
+
+    /// Declares what this rank waits for. The caller then looks for all entries that the publishers may
+    /// have withheld a wake-up for: those that `awaited` names.
+    pub(crate) fn declare_awaited(&mut self, awaited: AwaitedEntry) {
+        if self.awaited != awaited {
+            self.awaited = awaited;
+            let word = &self.slots()[self.local_rank].progress.awaited;
+            word.store(awaited.word(), Ordering::SeqCst);
+            full_fence();
+        }
+    }
+
+    /// Whether the rank, which sleeps, may wait for the entry that this rank has published.
+    ///
+    /// # Panics
+    /// If there is no such local rank.
+    pub(crate) fn is_awaited_by(&self, rank: usize) -> bool {
+        full_fence();
+        let seen = self.slots()[rank].progress.awaited.load(Ordering::SeqCst);
+        let own = AwaitedEntry::Of(self.local_rank as u32);
+        seen == AwaitedEntry::Any.word() || seen == own.word()
     }
 
     /// Whether all other ranks are done with `round`.
@@ -319,7 +383,7 @@ impl<const ENTRIES: usize, const DATA: usize> SizedSegment<ENTRIES, DATA> {
         let mut all = u64::MAX;
         for rank in (0..self.len()).filter(|rank| *rank != self.local_rank) {
             if self.known[rank] < round {
-                let done = self.slots()[rank].done.0.load(Ordering::Acquire);
+                let done = self.slots()[rank].progress.done.load(Ordering::Acquire);
                 self.known[rank] = done.max(self.known[rank]);
             }
             all = all.min(self.known[rank]);
@@ -370,10 +434,14 @@ impl<const ENTRIES: usize> SegmentSlot<ENTRIES> {
     /// Resets to zero; does not write to unused entries.
     fn clear(&self) {
         let sequences = self.entries.iter().map(|entry| &entry.sequence);
-        for word in sequences.chain([&self.done.0]) {
+        for word in sequences.chain([&self.progress.done]) {
             if word.load(Ordering::Relaxed) != 0 {
                 word.store(0, Ordering::Relaxed);
             }
+        }
+        let awaited = &self.progress.awaited;
+        if awaited.load(Ordering::Relaxed) != 0 {
+            awaited.store(0, Ordering::Relaxed);
         }
     }
 }
@@ -388,7 +456,8 @@ impl<const ENTRIES: usize> SegmentSlot<ENTRIES> {
             packed_header: AtomicU64::new(0),
             data: SharedBytes::new(),
         };
-        Self { done: PaddedWord(AtomicU64::new(0)), entries: std::array::from_fn(entry) }
+        let progress = SlotProgress { done: AtomicU64::new(0), awaited: AtomicU32::new(0) };
+        Self { progress, entries: std::array::from_fn(entry) }
     }
 }
 

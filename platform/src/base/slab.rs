@@ -123,6 +123,14 @@ impl<T> Slab<T> {
             SlabEntry::Free { .. } => None,
         })
     }
+
+    /// All values, to change them, by ascending key.
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.entries.iter_mut().filter_map(|entry| match entry {
+            SlabEntry::Used(value) => Some(value),
+            SlabEntry::Free { .. } => None,
+        })
+    }
 }
 
 impl<T> std::ops::Index<u32> for Slab<T> {

@@ -129,7 +129,7 @@ impl Packets {
             own.wake_word.require_fences();
         }
         // SAFETY: the only reader, by the caller's contract.
-        let queue = unsafe { mpsc_queue::QueueReader::new(own.queue.clone()) };
+        let queue = unsafe { mpsc_queue::QueueReader::new(own.own_queue()) };
         let wake_word = Arc::new(MappedWakeWord(own.wake_word.clone()));
         let outbound = all_queues.into_iter().map(Outbound::new).collect();
         let inbound = Vec::with_capacity(RING_COUNT);
@@ -264,8 +264,14 @@ impl Packets {
     /// Wakes the rank in `slot` if it is armed; called after each packet for it.
     #[inline]
     pub fn wake(&self, slot: usize) {
+        self.wake_if(slot, || true);
+    }
+
+    /// The same, unless the rank is armed and `is_awaited` returns false.
+    #[inline]
+    pub(crate) fn wake_if(&self, slot: usize, is_awaited: impl FnOnce() -> bool) {
         let wake_word = &self.outbound[slot].receive_queues.wake_word;
-        if wake_word.notify(self.fences.sending) {
+        if wake_word.notify_if(self.fences.sending, is_awaited) {
             futex::wake(wake_word.word());
         }
     }
@@ -281,10 +287,10 @@ impl Packets {
             SendRoute::Ring(writer) => writer.send(header, len, fill),
             SendRoute::Claimed { .. } => Err(Busy),
             SendRoute::NoRing => {
-                outbound.receive_queues.queue.send(self.me as u32, header, len, fill)
+                outbound.receive_queues.queue().send(self.me as u32, header, len, fill)
             }
             SendRoute::Queued { packets } => {
-                outbound.receive_queues.queue.send(self.me as u32, header, len, fill)?;
+                outbound.receive_queues.queue().send(self.me as u32, header, len, fill)?;
                 *packets += 1;
                 Ok(())
             }
@@ -376,13 +382,13 @@ impl Outbound {
         if let SendRoute::Queued { packets } = self.route
             && packets >= queue_first
         {
-            self.route = match self.receive_queues.ring_owners.claim(me) {
+            self.route = match self.receive_queues.ring_owners().claim(me) {
                 Some(ring) => SendRoute::Claimed { ring },
                 None => SendRoute::NoRing,
             };
         }
         if let SendRoute::Claimed { ring } = self.route {
-            self.receive_queues.queue.switch(me as u32, ring)?;
+            self.receive_queues.queue().switch(me as u32, ring)?;
             let ring = self.receive_queues.ring(ring);
             if prefault {
                 ring.prefault(PacketRing::used_bytes(ring_bytes));

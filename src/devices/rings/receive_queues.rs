@@ -54,9 +54,7 @@ const _: () = assert!(PACKET_MAX <= spsc_ring::packet_max(OVERSUBSCRIBED_RING_BY
 /// yet; unused pages take no memory.
 pub(crate) struct ReceiveQueues {
     pub(super) wake_word: Mapped<WakeWord>,
-    pub(super) ring_owners: Mapped<RingOwners>,
-    /// Packets of senders without a ring.
-    pub(super) queue: PacketQueue,
+    head: Mapped<QueueHead>,
     buffers: Mapped<QueueBuffers>,
 }
 
@@ -81,13 +79,27 @@ impl ReceiveQueues {
     /// # Safety
     /// Wherever one of the parts is used, the others are used with it.
     pub(crate) unsafe fn new(
-        wake_word: Mapped<WakeWord>, head: &Mapped<QueueHead>, buffers: Mapped<QueueBuffers>,
+        wake_word: Mapped<WakeWord>, head: Mapped<QueueHead>, buffers: Mapped<QueueBuffers>,
     ) -> Self {
-        let (cells, slots) =
-            (head.part(|head| &head.cells), buffers.part(|buffers| &buffers.slots));
-        // SAFETY: by the caller's contract, cells and slots belong together.
-        let queue = unsafe { PacketQueue::new(cells, slots) };
-        Self { wake_word, ring_owners: head.part(|head| &head.ring_owners), queue, buffers }
+        Self { wake_word, head, buffers }
+    }
+
+    pub(super) fn ring_owners(&self) -> &RingOwners {
+        &self.head.ring_owners
+    }
+
+    /// The queue of packets from senders without a ring.
+    pub(super) fn queue(&self) -> mpsc_queue::MpscQueue<&PacketCells, &PacketSlots> {
+        // SAFETY: by the contract of `new`, cells and slots belong together.
+        unsafe { mpsc_queue::MpscQueue::new(&self.head.cells, &self.buffers.slots) }
+    }
+
+    /// The same for the reader.
+    pub(super) fn own_queue(&self) -> PacketQueue {
+        let cells = self.head.part(|head| &head.cells);
+        let slots = self.buffers.part(|buffers| &buffers.slots);
+        // SAFETY: as above.
+        unsafe { PacketQueue::new(cells, slots) }
     }
 
     /// The ring with this index.

@@ -60,13 +60,19 @@ impl WakeWord {
     /// Called after a packet was published; true if the caller must wake the waiters of the word.
     #[inline]
     pub(crate) fn notify(&self, fence: bool) -> bool {
+        self.notify_if(fence, || true)
+    }
+
+    /// The same; false if the rank is armed and `is_awaited` returns false.
+    #[inline]
+    pub(crate) fn notify_if(&self, fence: bool, is_awaited: impl FnOnce() -> bool) -> bool {
         if fence {
             full_fence();
         } else {
             light_fence();
         }
         let seen = self.word.load(Ordering::Relaxed);
-        seen & (ARMED | FENCE) != 0 && self.notify_armed(seen)
+        seen & (ARMED | FENCE) != 0 && is_awaited() && self.notify_armed(seen)
     }
 
     /// Changes the word, armed or not: a thread of this rank may still sleep on it after `disarm`. The

@@ -166,6 +166,11 @@ impl Device for Shm {
     fn notify(&mut self, peer: Peer) {
         self.packets.wake(self.packets.node_ranks().slot_of(peer));
     }
+
+    #[inline]
+    fn notify_if(&mut self, peer: Peer, is_awaited: impl FnOnce() -> bool) {
+        self.packets.wake_if(self.packets.node_ranks().slot_of(peer), is_awaited);
+    }
 }
 
 impl SharedMemory for Shm {

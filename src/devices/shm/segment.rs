@@ -126,7 +126,7 @@ impl NodeSegment {
         let head = self.area(slot).part(|area| &area.queue_head);
         let wake_word = self.element(self.offsets.wake_words, slot);
         // SAFETY: the parts of one slot are used here only.
-        unsafe { ReceiveQueues::new(wake_word, &head, self.element(self.offsets.buffers, slot)) }
+        unsafe { ReceiveQueues::new(wake_word, head, self.element(self.offsets.buffers, slot)) }
     }
 
     /// The element of `slot` in the array at `offset`.

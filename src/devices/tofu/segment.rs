@@ -173,7 +173,7 @@ impl TofuSegment {
         let (head, buffers) =
             (area.part(|area| &area.queue_head), area.part(|area| &area.queue_buffers));
         // SAFETY: parts of one area, used here only.
-        unsafe { ReceiveQueues::new(area.part(|area| &area.host_wake_word), &head, buffers) }
+        unsafe { ReceiveQueues::new(area.part(|area| &area.host_wake_word), head, buffers) }
     }
 }
 

@@ -424,6 +424,7 @@ pub(super) fn sleep(
     state: &mut Guard<'_, ProcessState>, mut call: Option<ParkedCall>,
 ) -> Result<bool> {
     let running = running_mpi(state)?;
+    running.mpi.declare_awaited();
     let wake = running.mpi.engine.arm();
     let is_quiet = running.mpi.poll() == 0 && !(call.is_some() && running.mpi.engine.has_work());
     // A poll does not find what a peer writes into memory that it shares with this process, so

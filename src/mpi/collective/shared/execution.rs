@@ -10,7 +10,7 @@ use crate::mpi::collective::calls::Call;
 use crate::mpi::collective::calls::function::CollectiveFunction;
 use crate::mpi::collective::selection::machine_model::MachineModel;
 use crate::mpi::communicator::COMM_NULL;
-use crate::shared_memory::segment::{SharedSegment, SlotHeader};
+use crate::shared_memory::segment::{AwaitedEntry, SharedSegment, SlotHeader};
 use platform::base::{ErrorClass, MpiError, Peer};
 
 /// Rounds that a rank publishes before it reads the entries of the first of them.
@@ -227,7 +227,7 @@ impl SharedCollective {
                 if let Some(entry) = segment.entry(at, view.len(rank, running.published)) {
                     view.fill_entry(running.published, entry);
                     segment.publish(at, slot_header(view.call));
-                    notify_peers(engine, peers, rank);
+                    notify_awaiting(engine, peers, segment);
                     running.published += 1;
                     stuck = false;
                 }
@@ -264,9 +264,21 @@ impl SharedCollective {
                 return true;
             }
             if stuck {
-                return false;
+                let awaited = segment.awaited();
+                if awaited == AwaitedEntry::Any || awaited == AwaitedEntry::Of(running.seen) {
+                    return false;
+                }
+                // A thread of this rank may sleep until what was awaited earlier.
+                segment.declare_awaited(AwaitedEntry::Any);
             }
         }
+    }
+
+    /// Declares what the call waits for. The caller arms, and then advances the call once more.
+    pub(crate) fn declare_awaited(&mut self) {
+        let Running { completed, seen, .. } = self.running;
+        let awaited = if completed { AwaitedEntry::None } else { AwaitedEntry::Of(seen) };
+        self.segment.declare_awaited(awaited);
     }
 
     /// Fails the call: the rank that was read last is in another call.
@@ -324,6 +336,16 @@ fn notify_peers<D: Device>(engine: &mut Engine<D>, peers: &[Peer], rank: u32) {
     for (local_rank, peer) in peers.iter().enumerate() {
         if local_rank != rank as usize {
             engine.notify(*peer);
+        }
+    }
+}
+
+/// Wakes the peers that wait for an entry of this rank.
+#[inline]
+fn notify_awaiting<D: Device>(engine: &mut Engine<D>, peers: &[Peer], segment: &SharedSegment) {
+    for (local_rank, peer) in peers.iter().enumerate() {
+        if local_rank != segment.local_rank() {
+            engine.notify_if(*peer, || segment.is_awaited_by(local_rank));
         }
     }
 }

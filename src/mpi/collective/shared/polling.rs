@@ -163,6 +163,13 @@ impl Call {
 }
 
 impl<D: Device> Mpi<D> {
+    /// Declares which entries the running calls wait for: other publishers need not wake this rank. The
+    /// caller then arms the device, and polls.
+    pub(crate) fn declare_awaited(&mut self) {
+        let all = self.shared_collectives.all.values_mut();
+        all.for_each(|owned| owned.collective.declare_awaited());
+    }
+
     /// Advances the running calls; the number of calls that advanced.
     pub(in crate::mpi) fn advance_shared(&mut self) -> usize {
         let mut advanced = 0;
