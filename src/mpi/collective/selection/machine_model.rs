@@ -25,6 +25,8 @@ pub struct MachineModel {
     /// Bytes per rank from which a message that is read in place is faster than two copies through
     /// shared memory.
     pub long_bytes: usize,
+    /// The same for an alltoall, where no two ranks read the same bytes.
+    pub long_alltoall_bytes: usize,
     /// The longest block of a gatherv, scatterv or alltoallv that goes through shared memory, in bytes.
     pub entry_block_max: usize,
     /// Number of polls of the shared segment at the start of a call, before the call waits like any
@@ -45,6 +47,7 @@ pub const SHARED: MachineModel = MachineModel {
     reduced_ps: 22,
     copied_ps: 18,
     long_bytes: 64 << 10,
+    long_alltoall_bytes: 64 << 10,
     entry_block_max: 8 << 10,
     // Less than half a microsecond: simultaneous ranks arrive within less, and for a longer wait
     // the polls do not matter.
@@ -61,6 +64,7 @@ pub const OVERSUBSCRIBED: MachineModel = MachineModel {
     copied_ps: 20,
     // Each message needs a time slice of its receiver. Shared-memory collectives need fewer.
     long_bytes: usize::MAX,
+    long_alltoall_bytes: 1 << 20,
     entry_block_max: usize::MAX,
     // A missing rank has no processor.
     spins_max: 0,

@@ -112,7 +112,11 @@ impl Selection {
     /// Whether messages are faster for `operation` although the ranks share memory, if it only
     /// moves `bytes` bytes to each rank.
     pub(crate) fn prefers_messages(&self, operation: CollectiveOperation, bytes: usize) -> bool {
-        bytes >= self.machine.long_bytes && self.choice(operation) == AlgorithmChoice::Auto
+        let long_bytes = match operation {
+            CollectiveOperation::Alltoall => self.machine.long_alltoall_bytes,
+            _ => self.machine.long_bytes,
+        };
+        bytes >= long_bytes && self.choice(operation) == AlgorithmChoice::Auto
     }
 
     /// The machine model for costs inside a node.
