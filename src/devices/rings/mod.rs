@@ -120,10 +120,13 @@ impl Packets {
     ///
     /// # Panics
     /// If `ranks` has no entry `me`, names a rank twice, or has more than 32,767 entries.
-    pub(crate) unsafe fn attach(me: usize, ranks: &[Peer], all_queues: Vec<ReceiveQueues>) -> Self {
-        assert!(me < ranks.len() && ranks.len() == all_queues.len());
+    pub(crate) unsafe fn attach(
+        me: usize, ranks: &[Peer], all_queues: impl Iterator<Item = ReceiveQueues>,
+    ) -> Self {
+        let outbound: Vec<_> = all_queues.map(Outbound::new).collect();
+        assert!(me < ranks.len() && ranks.len() == outbound.len());
         let node_ranks = NodeRanks::new(ranks);
-        let own = &all_queues[me];
+        let own = &outbound[me].receive_queues;
         let fences = Fences { sending: !membarrier::register(), receiving: !membarrier::barrier() };
         if fences.receiving {
             own.wake_word.require_fences();
@@ -131,7 +134,6 @@ impl Packets {
         // SAFETY: the only reader, by the caller's contract.
         let queue = unsafe { mpsc_queue::QueueReader::new(own.own_queue()) };
         let wake_word = Arc::new(MappedWakeWord(own.wake_word.clone()));
-        let outbound = all_queues.into_iter().map(Outbound::new).collect();
         let inbound = Vec::with_capacity(RING_COUNT);
         let (prefault, ring_bytes) = (false, RING_BYTES);
         Self { me, node_ranks, outbound, queue, inbound, wake_word, fences, prefault, ring_bytes }

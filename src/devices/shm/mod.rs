@@ -68,7 +68,7 @@ impl Shm {
         let areas: Vec<_> = (0..ranks.len()).map(|slot| segment.area(slot)).collect();
         cma::admit_siblings();
         let direct_read = DirectRead::new(copy, ranks.len(), &areas[me].address)?;
-        let queues = (0..ranks.len()).map(|slot| segment.receive_queues(slot)).collect();
+        let queues = (0..ranks.len()).map(|slot| segment.receive_queues(slot));
         // SAFETY: the only value: this process owns the slot (`DirectRead::new`), and calls this once.
         let packets = unsafe { Packets::attach(me, ranks, queues) };
         let (segments, settings) = (segment.segment_pool(), segment.settings());

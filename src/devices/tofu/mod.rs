@@ -123,7 +123,7 @@ impl Tofu {
         let areas: Vec<_> = (0..ranks.len()).map(|slot| segment.area(slot)).collect();
         cma::admit_siblings();
         let published = areas[me].address.publish()?;
-        let queues = (0..ranks.len()).map(|slot| segment.receive_queues(slot)).collect();
+        let queues = (0..ranks.len()).map(|slot| segment.receive_queues(slot));
         // SAFETY: the only value: this process owns the slot (`publish`), and calls this once.
         let packets = unsafe { Packets::attach(me, ranks, queues) };
         let fabric = TofuFabric::new(me, ranks, areas);
