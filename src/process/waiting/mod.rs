@@ -299,9 +299,9 @@ fn pause(
     }
     match step {
         WaitStep::Spin if is_contended => between_polls(state, Guard::hand_off)?,
-        // Without a pause instruction: a poll is long enough, and half of a pause is a tenth of the
-        // time of a short message.
-        WaitStep::Spin => {}
+        // Half of a pause is a tenth of the time of a short message.
+        WaitStep::Spin if backoff.is_short() => {}
+        WaitStep::Spin => std::hint::spin_loop(),
         WaitStep::Yield => {
             check_peers(state);
             between_polls(state, |state| state.unlocked(std::thread::yield_now))?;

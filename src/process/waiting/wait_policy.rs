@@ -33,9 +33,12 @@ use std::time::Duration;
 use crate::process::settings::WaitMode;
 
 /// Polls before the first yield, about 20 µs.
-const SPINS: u32 = 2000;
+const SPINS: u32 = 1000;
 /// The same if ranks share processors, about 2 µs: the time of a yield.
-const SHORT_SPINS: u32 = 120;
+const SHORT_SPINS: u32 = 60;
+/// Polls before the first pause instruction, about 300 ns: twice the time of a short message. Polls
+/// without pause during a longer wait slow down a peer that copies.
+const EAGER_SPINS: u32 = 32;
 /// How long to yield before the first sleep, in nanoseconds: long enough for a peer to copy a few
 /// megabytes or to compute briefly. (With 150 µs a message of 4 MiB took twice as long; with 8
 /// ranks on 2 processors the MG kernel of the NAS Parallel Benchmarks and a wavefront of small
@@ -221,6 +224,12 @@ impl WaitBackoff {
     pub(crate) fn is_report_due(&mut self) -> bool {
         self.polls = self.polls.wrapping_add(1);
         self.polls.is_multiple_of(REPORT_POLLS)
+    }
+
+    /// Whether the wait is so short that its polls follow each other without pause.
+    #[inline]
+    pub(crate) fn is_short(&self) -> bool {
+        self.spins <= EAGER_SPINS
     }
 
     /// What to do after a poll that found nothing. `now_ns` is called only after spinning.
