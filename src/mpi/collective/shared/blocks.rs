@@ -177,6 +177,8 @@ impl TransferView<'_> {
             }
             let Some((_, entry)) = segment.read(source as usize, at) else { continue };
             match self.place(entry) {
+                // Also the empty entry of a gatherv, which is not a long block then.
+                _ if self.incoming_bytes(source) == 0 => {}
                 Some(BlockPlace::Entry(range)) if range.len() == self.incoming_bytes(source) => {
                     let (start, len) = (range.start, range.len());
                     unpack(self.incoming(source), 0, segment, (source, at, start, len));
