@@ -25,6 +25,7 @@ use nix::sys::ptrace::{self, Options};
 use nix::unistd::Pid;
 
 use super::cma;
+use super::process::{TaskState, task_stat};
 use crate::base::Span;
 
 /// Maximum size of a stack copy in bytes; the innermost calls are at its start.
@@ -211,10 +212,10 @@ struct Stopped {
 impl Stopped {
     fn stop(thread: u32, deadline: Instant) -> Result<Self, Untraceable> {
         let thread = thread as libc::pid_t;
-        ptrace::seize(Pid::from_raw(thread), Options::empty()).map_err(refused)?;
+        ptrace::seize(Pid::from_raw(thread), Options::empty()).map_err(|e| refused(thread, e))?;
         // From here on, dropping `seized` detaches the thread.
         let seized = Self { thread };
-        ptrace::interrupt(Pid::from_raw(thread)).map_err(refused)?;
+        ptrace::interrupt(Pid::from_raw(thread)).map_err(|e| refused(thread, e))?;
         loop {
             if seized.has_stopped()? {
                 return Ok(seized);
@@ -288,12 +289,18 @@ impl Registers {
     }
 }
 
-fn refused(error: Errno) -> Untraceable {
+fn refused(thread: libc::pid_t, error: Errno) -> Untraceable {
     match error {
         Errno::ESRCH => Untraceable::Gone,
+        // The kernel's answer for a thread that has exited and whose exit nobody has collected.
+        Errno::EPERM if has_exited(thread) => Untraceable::Gone,
         Errno::ENOSYS => Untraceable::Unsupported,
         _ => Untraceable::Forbidden,
     }
+}
+
+fn has_exited(thread: libc::pid_t) -> bool {
+    task_stat(thread as u32).is_none_or(|stat| stat.state == TaskState::Ended)
 }
 
 #[cfg(test)]
@@ -307,20 +314,15 @@ mod tests {
     impl Sleeper {
         fn start() -> Self {
             let sleeper = Self(Command::new("sleep").arg("600").spawn().unwrap());
-            sleeper.until_state('S');
+            sleeper.until_state(TaskState::Sleeping);
             sleeper
         }
 
-        fn until_state(&self, wanted: char) {
+        fn until_state(&self, wanted: TaskState) {
             let limit = Instant::now() + Duration::from_secs(30);
-            loop {
-                let stat = fs::read_to_string(format!("/proc/{}/stat", self.0.id())).unwrap();
-                let state = stat.rsplit_once(") ").unwrap().1.chars().next();
-                let program = fs::read_link(format!("/proc/{}/exe", self.0.id())).unwrap();
-                if state == Some(wanted) && !program.ends_with("mpi_abi") {
-                    return;
-                }
-                assert!(Instant::now() < limit, "{stat}");
+            let state = || task_stat(self.0.id()).map(|stat| stat.state);
+            while state() != Some(wanted) {
+                assert!(Instant::now() < limit, "{:?}", state());
                 std::thread::sleep(Duration::from_millis(1));
             }
         }
@@ -350,7 +352,7 @@ mod tests {
         assert_eq!(at(stack).unwrap().name, "[stack]");
         assert!(snapshot.word(stack & !7).is_some() && snapshot.word(stack - 64).is_none());
         assert_eq!(threads(sleeper.0.id()), [sleeper.0.id()]);
-        sleeper.until_state('S');
+        sleeper.until_state(TaskState::Sleeping);
         sleeper.snapshot().unwrap();
     }
 
@@ -358,11 +360,11 @@ mod tests {
     fn a_stopped_child_stays_stopped() {
         let sleeper = Sleeper::start();
         crate::sys::process::signal_process(sleeper.0.id(), libc::SIGSTOP);
-        sleeper.until_state('T');
+        sleeper.until_state(TaskState::Stopped);
         sleeper.snapshot().unwrap();
-        sleeper.until_state('T');
+        sleeper.until_state(TaskState::Stopped);
         crate::sys::process::signal_process(sleeper.0.id(), libc::SIGCONT);
-        sleeper.until_state('S');
+        sleeper.until_state(TaskState::Sleeping);
     }
 
     #[test]
@@ -372,6 +374,9 @@ mod tests {
         sleeper.0.kill().unwrap();
         let late = Snapshot::take(id, id, &[], Instant::now());
         assert!(matches!(late.unwrap_err(), Untraceable::Gone | Untraceable::Late));
+        sleeper.until_state(TaskState::Ended);
+        let dead = Snapshot::take(id, id, &[], Instant::now());
+        assert_eq!(dead.unwrap_err(), Untraceable::Gone);
         assert!(!sleeper.0.wait().unwrap().success());
         let gone = Snapshot::take(id, id, &[], Instant::now());
         assert!(matches!(gone.unwrap_err(), Untraceable::Gone | Untraceable::Forbidden));
