@@ -11,13 +11,17 @@
 //! # Guarantees
 //! * Packets from one peer arrive complete, exactly once, in the order in which they were sent, short
 //!   and long ones alike.
-//! * An accepted packet is delivered without further calls at the sender.
+//! * An accepted packet is delivered, or its peer [fails](PacketSink::failed). It needs no further calls
+//!   at the sender if [`PeerCaps::delivers_alone`]; else the sender polls until
+//!   [`Device::is_drained`].
 //! * `poll` delivers a bounded number of packets, whatever peers send meanwhile.
 //! * After [`Device::arm`], a packet for this rank makes the [`WakeSource`] fire. The `poll` that follows
 //!   `arm` delivers the packets sent before.
 //! * After [`Device::notify`], the [`WakeSource`] of an armed peer fires as for a packet. The peer then
 //!   sees what was written to a shared segment before `notify`, and so does a peer that arms later.
-//! * A rank that got [`Busy`] is not woken when the device has room again: it polls.
+//! * A rank that got [`Busy`] is woken when there is room again, and hears of it by
+//!   [`PacketSink::room`], if [`PeerCaps::announces_room`]; else it polls.
+//! * A peer that has failed gets no more packets: [`Device::send`] accepts them and drops them.
 //!
 //! `conformance` tests these guarantees on every device, alone and inside each middleware.
 
@@ -31,10 +35,11 @@ pub mod rma;
 mod shared_memory;
 pub mod trigger;
 
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
-use platform::base::Peer;
+use platform::base::{Peer, Span};
 use rma::Rma;
 use trigger::Trigger;
 
@@ -60,6 +65,23 @@ pub struct Caps {
     pub packet_max: usize,
 }
 
+/// What a device does for one peer, constant from its first packet on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PeerCaps {
+    /// The longest data of [`Device::send_contiguous`] and [`Device::send_lent`], in bytes; at least
+    /// [`Caps::packet_max`].
+    pub long_max: usize,
+    /// The longest message that should be sent eagerly, in bytes, if the device knows: at most
+    /// `long_max`.
+    pub eager_max: Option<usize>,
+    /// Whether [`Device::send_lent`] may be called.
+    pub lends: bool,
+    /// Whether accepted packets arrive without further calls at the sender.
+    pub delivers_alone: bool,
+    /// Whether [`PacketSink::room`] follows [`Busy`].
+    pub announces_room: bool,
+}
+
 /// The device has no room: try again after a `poll`. Nothing was sent or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Busy;
@@ -82,6 +104,47 @@ pub trait Device: Send {
     fn send(
         &mut self, peer: Peer, header: &Header, len: usize, fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Busy>;
+
+    /// What the device does for `peer`.
+    fn peer_caps(&self, peer: Peer) -> PeerCaps {
+        let _ = peer;
+        PeerCaps {
+            long_max: self.caps().packet_max,
+            eager_max: None,
+            lends: false,
+            delivers_alone: true,
+            announces_room: false,
+        }
+    }
+
+    /// Sends one packet of at most [`PeerCaps::long_max`] bytes, which are adjacent in memory. The
+    /// memory is free afterwards, as with [`Device::send`].
+    ///
+    /// # Errors
+    /// [`Busy`] without room.
+    fn send_contiguous(&mut self, peer: Peer, header: &Header, data: Span) -> Result<(), Busy> {
+        self.send(peer, header, data.len(), |packet| data.read(0, packet))
+    }
+
+    /// Sends one packet of at most [`PeerCaps::long_max`] bytes without a copy. `data` stays readable
+    /// and unchanged until [`PacketSink::sent`] with `token`, or [`PacketSink::failed`] of the peer.
+    ///
+    /// # Errors
+    /// [`Busy`] without room.
+    ///
+    /// # Panics
+    /// Unless [`PeerCaps::lends`].
+    fn send_lent(
+        &mut self, peer: Peer, header: &Header, data: Span, token: u32,
+    ) -> Result<(), Busy> {
+        let _ = (header, data, token);
+        panic!("the device for rank {peer} copies what it sends");
+    }
+
+    /// Whether all accepted packets have arrived at their peers' devices or need no further calls.
+    fn is_drained(&self) -> bool {
+        true
+    }
 
     /// Delivers packets to `sink`, a bounded number, and returns how many.
     ///
@@ -153,6 +216,37 @@ pub trait Device: Send {
 pub trait PacketSink {
     /// A packet from `from`. `data` is the device's buffer, valid during this call.
     fn packet(&mut self, from: Peer, header: &Header, data: &[u8]);
+
+    /// The destination of the next packet from `from`, of which only the header has arrived: `len`
+    /// bytes. The device asks once for a packet, and writes the data there as it arrives; then
+    /// [`PacketSink::placed`] ends the packet. Without a destination the packet comes by
+    /// [`PacketSink::packet`].
+    fn place(&mut self, from: Peer, header: &Header, len: usize) -> Option<Span> {
+        let _ = (from, header, len);
+        None
+    }
+
+    /// All data of the packet whose destination was asked for last has arrived there.
+    fn placed(&mut self, from: Peer, header: &Header, len: usize) {
+        let _ = (from, header, len);
+    }
+
+    /// The memory of [`Device::send_lent`] with this token is free.
+    fn sent(&mut self, to: Peer, token: u32) {
+        let _ = (to, token);
+    }
+
+    /// There may be room for packets to `peer`, after [`Busy`].
+    fn room(&mut self, peer: Peer) {
+        let _ = peer;
+    }
+
+    /// `peer` has failed, for the reason `why`, a sentence that names its host: no packet comes from
+    /// it or reaches it any more. Said once. Packets that arrived before were delivered; one whose
+    /// destination was asked for never ends.
+    fn failed(&mut self, peer: Peer, why: &str) {
+        let _ = (peer, why);
+    }
 }
 
 /// What wakes an armed rank.
@@ -163,6 +257,16 @@ pub enum WakeSource {
     /// The word changes from `expected` to another value, followed by a futex wake of every waiter.
     Word {
         /// The futex word; it may lie in memory shared with the peers.
+        word: Arc<dyn AsRef<AtomicU32> + Send + Sync>,
+        /// Its value before the first event.
+        expected: u32,
+    },
+    /// An event makes the word change as above, or the descriptor readable; what changes the word for
+    /// a rank that is armed so makes the descriptor readable too.
+    Descriptor {
+        /// What to wait for by poll(2): an epoll instance.
+        descriptor: Arc<OwnedFd>,
+        /// The word; it may lie in memory shared with the peers.
         word: Arc<dyn AsRef<AtomicU32> + Send + Sync>,
         /// Its value before the first event.
         expected: u32,

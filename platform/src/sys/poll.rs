@@ -1,7 +1,7 @@
 //! Waits for several descriptors at once.
 
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use nix::errno::Errno;
@@ -51,6 +51,14 @@ impl<'fd, Token: Copy> PollSet<'fd, Token> {
     }
 }
 
+/// Waits for at most `timeout` until `fd` can be read or has ended; whether it can or has.
+pub fn is_readable(fd: impl AsFd, timeout: Duration) -> bool {
+    let mut set = PollSet::default();
+    set.add_read(fd.as_fd(), ());
+    // An error is no reason to wait: the caller looks, and comes back.
+    set.wait(Some(timeout)).map_or(true, |ready| !ready.is_empty())
+}
+
 /// Rounded up, so that a wait never ends just before its time.
 fn milliseconds(timeout: Option<Duration>) -> PollTimeout {
     let Some(timeout) = timeout else { return PollTimeout::NONE };
@@ -61,7 +69,6 @@ fn milliseconds(timeout: Option<Duration>) -> PollTimeout {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::fd::AsFd;
 
     #[test]
     fn only_what_is_ready_is_named() {

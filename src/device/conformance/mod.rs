@@ -18,6 +18,7 @@ use crate::device::middleware::delay::Delay;
 use crate::device::middleware::fault::Fault;
 use crate::device::middleware::trace::Trace;
 use platform::base::{Peer, Random};
+use platform::sys::poll;
 
 /// The time without progress after which a check fails.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -425,6 +426,10 @@ fn has_fired(wake: &WakeSource) -> bool {
         WakeSource::Never => false,
         WakeSource::Word { word, expected } => {
             (**word).as_ref().load(Ordering::SeqCst) != *expected
+        }
+        WakeSource::Descriptor { descriptor, word, expected } => {
+            (**word).as_ref().load(Ordering::SeqCst) != *expected
+                || poll::is_readable(descriptor, Duration::ZERO)
         }
     }
 }

@@ -9,8 +9,10 @@ pub mod trace;
 
 use crate::device::rma::Rma;
 use crate::device::trigger::Trigger;
-use crate::device::{Bulk, Busy, Caps, Device, Header, PacketSink, SharedMemory, WakeSource};
-use platform::base::Peer;
+use crate::device::{
+    Bulk, Busy, Caps, Device, Header, PacketSink, PeerCaps, SharedMemory, WakeSource,
+};
+use platform::base::{Peer, Span};
 
 /// A device around a device. Each step has a default that changes nothing.
 pub trait Middleware: Send {
@@ -76,6 +78,30 @@ impl<M: Middleware> Device for M {
         let sent = self.inner_mut().send(peer, header, len, fill);
         self.after_send(peer, header, len, sent);
         sent
+    }
+
+    fn peer_caps(&self, peer: Peer) -> PeerCaps {
+        self.inner().peer_caps(peer)
+    }
+
+    fn send_contiguous(&mut self, peer: Peer, header: &Header, data: Span) -> Result<(), Busy> {
+        self.before_send()?;
+        let sent = self.inner_mut().send_contiguous(peer, header, data);
+        self.after_send(peer, header, data.len(), sent);
+        sent
+    }
+
+    fn send_lent(
+        &mut self, peer: Peer, header: &Header, data: Span, token: u32,
+    ) -> Result<(), Busy> {
+        self.before_send()?;
+        let sent = self.inner_mut().send_lent(peer, header, data, token);
+        self.after_send(peer, header, data.len(), sent);
+        sent
+    }
+
+    fn is_drained(&self) -> bool {
+        self.inner().is_drained()
     }
 
     fn poll(&mut self, sink: &mut impl PacketSink) -> usize {

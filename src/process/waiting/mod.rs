@@ -35,7 +35,7 @@ use platform::base::{ErrorClass, Result};
 use platform::diagnosis::deadlock::{EXIT_GRACE, age};
 use platform::diagnosis::wait_monitor::WaitId;
 use platform::diagnosis::wait_report::WaitReport;
-use platform::sys::{clock, futex};
+use platform::sys::{clock, futex, poll};
 pub(super) use report::print_and_abort;
 use wait_policy::{SLEEP_MAX, SpinHistory, WaitBackoff, WaitPolicy, WaitStep, longest_sleep};
 use wait_state::WaitState;
@@ -469,19 +469,26 @@ pub(super) fn sleep(
 /// Sleeps until woken, or for `longest`, in slices of twice the length of the one before; until the end
 /// of a slice once the device no longer wakes.
 fn sleep_on_wake(wake: &WakeSource, first_slice: Duration, longest: Duration) {
-    match wake {
-        WakeSource::Never => std::thread::yield_now(),
-        WakeSource::Word { word, expected } => {
-            let word = AsRef::as_ref(&**word);
-            let (mut slice, mut slept) = (first_slice, Duration::ZERO);
-            while slept < longest {
-                futex::wait(word, *expected, Some(slice));
-                if word.load(Ordering::Relaxed) != *expected {
+    let (word, expected) = match wake {
+        WakeSource::Never => return std::thread::yield_now(),
+        WakeSource::Word { word, expected } | WakeSource::Descriptor { word, expected, .. } => {
+            (AsRef::as_ref(&**word), *expected)
+        }
+    };
+    let (mut slice, mut slept) = (first_slice, Duration::ZERO);
+    while slept < longest {
+        match wake {
+            WakeSource::Descriptor { descriptor, .. } => {
+                if poll::is_readable(descriptor, slice) {
                     return;
                 }
-                slept += slice;
-                slice *= 2;
             }
+            _ => futex::wait(word, expected, Some(slice)),
         }
+        if word.load(Ordering::Relaxed) != expected {
+            return;
+        }
+        slept += slice;
+        slice *= 2;
     }
 }
