@@ -146,6 +146,10 @@ pub trait Device: Send {
         true
     }
 
+    /// Records that this rank sends nothing until it sends again, and may exit: peers do not take its
+    /// end for a failure. The device is drained, here and at all peers that still send to this rank.
+    fn leave(&mut self) {}
+
     /// Delivers packets to `sink`, a bounded number, and returns how many.
     ///
     /// The sink queues its replies; the engine sends them after `poll`.

@@ -3,6 +3,7 @@
 //! | module | |
 //! |---|---|
 //! | [`shm`] | device: ranks of a node, by shared memory |
+//! | [`tcp`] | device: ranks of any nodes, by TCP connections |
 //! | [`tofu`] | device: ranks of a node, by simulated network interfaces |
 //! | [`loopback`] | device: ranks of a process, for tests |
 //! | [`rings`] | queues and rings in shared memory, for `shm` and `tofu` |
@@ -15,5 +16,6 @@ pub(crate) mod interface;
 pub mod loopback;
 pub(crate) mod rings;
 pub mod shm;
+pub(crate) mod tcp;
 pub(crate) mod tofu;
 pub mod torus;

@@ -104,6 +104,10 @@ impl<M: Middleware> Device for M {
         self.inner().is_drained()
     }
 
+    fn leave(&mut self) {
+        self.inner_mut().leave();
+    }
+
     fn poll(&mut self, sink: &mut impl PacketSink) -> usize {
         self.poll_inner(sink)
     }
