@@ -61,7 +61,7 @@ pub fn ranks<T: Send>(count: u32, seed: u64, body: impl Fn(&mut Rank) -> T + Syn
 /// # Panics
 /// As [`ranks`].
 pub fn placed<T: Send>(places: &[u32], seed: u64, body: impl Fn(&mut Rank) -> T + Sync) -> Vec<T> {
-    over(Loopback::network(places.len()), places, seed, body)
+    over(Loopback::on_nodes(places), places, seed, body)
 }
 
 /// [`ranks`] on one node whose interfaces have these limits.

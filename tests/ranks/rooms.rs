@@ -12,7 +12,7 @@ use mpi_abi::mpi::request::Activity;
 use mpi_abi::shared_memory::segment::{SharedSegment, SlotHeader};
 use platform::base::Random;
 
-use super::harness::{Rank, ranks};
+use super::harness::{Rank, placed, ranks};
 
 pub fn number(rank: &Rank, comm: u32) -> Option<u32> {
     rank.mpi.segment_number(comm)
@@ -196,6 +196,43 @@ fn rooms_run_out_for_all_alike_and_come_back() {
             assert_eq!(having.len(), turn.iter().flatten().count(), "a room twice");
             assert_eq!(having, (1..64).collect());
         }
+    }
+}
+
+/// A communicator of ranks on several nodes has no segment, and those that its ranks claimed, each on
+/// its own node, are free again: in the end the ranks of each node can use all segments of the node.
+#[test]
+fn rooms_are_of_one_node() {
+    for (seed, places) in
+        (0..).zip([&[0, 0, 1, 1][..], &[0, 1, 0, 1], &[0, 1, 1, 0, 2], &[5, 3, 3]])
+    {
+        placed(places, seed, |rank| {
+            assert_eq!(number(rank, COMM_WORLD), None);
+            let node = places[rank.me as usize];
+            let mut kept = Vec::new();
+            for turn in 0..30 {
+                let across = split(rank, COMM_WORLD, Some(0), turn % 3 * rank.me as i32).unwrap();
+                let copy = duplicate(rank, across);
+                assert_eq!((number(rank, across), number(rank, copy)), (None, None));
+                barrier(rank, across);
+                for comm in [across, copy] {
+                    rank.mpi.free_comm(comm).unwrap();
+                }
+                // From now on the first free segments of the nodes have different numbers.
+                let local = split(rank, COMM_WORLD, Some(node as i32), 0).unwrap();
+                let is_kept = node == places[0];
+                if is_kept { kept.push(local) } else { rank.mpi.free_comm(local).unwrap() }
+            }
+            kept.into_iter().for_each(|comm| rank.mpi.free_comm(comm).unwrap());
+            barrier(rank, COMM_WORLD);
+            let local = split(rank, COMM_WORLD, Some(node as i32), 0).unwrap();
+            if rank.mpi.comms.get(local).unwrap().size() > 1 {
+                let all: Vec<u32> = (1..63).map(|_| duplicate(rank, local)).collect();
+                all.iter().for_each(|comm| talk(rank, *comm));
+                let numbers: BTreeSet<_> = all.iter().map(|comm| number(rank, *comm)).collect();
+                assert_eq!(numbers.len(), 62);
+            }
+        });
     }
 }
 

@@ -2,8 +2,8 @@
 //! back-pressure.
 //!
 //! A rank has one queue behind a lock for all its senders. A rank may send to itself. Ranks may be in
-//! threads of their own or take turns in one thread. Their shared segments lie in an anonymous file,
-//! so that unused pages take no memory.
+//! threads of their own or take turns in one thread. The shared segments of a node lie in an anonymous
+//! file, so that unused pages take no memory; ranks on different nodes share none.
 //!
 //! One-sided access and programs of deferred work use a network of their own ([`LIMITS`]). A seed drives
 //! it, and it keeps no order, so a program that relies on order fails its tests.
@@ -12,7 +12,7 @@
 mod network;
 mod offload;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -42,6 +42,9 @@ pub struct Loopback {
     me: Peer,
     inboxes: Arc<[LoopbackInbox]>,
     network: Arc<SharedNetwork>,
+    /// The node of each rank.
+    nodes: Arc<[u32]>,
+    /// The segments of the own node.
     segments: Option<SegmentPool>,
     /// Packets delivered by `poll`.
     delivered: u64,
@@ -83,19 +86,37 @@ impl Loopback {
         Self::offloading(ranks, 0, |_| LIMITS)
     }
 
+    /// The ranks `0..nodes.len()`, each on the given node.
+    pub fn on_nodes(nodes: &[u32]) -> Vec<Self> {
+        Self::with_interfaces(nodes, 0, |_| LIMITS)
+    }
+
     /// The ranks `0..ranks`, with interfaces of other limits and with the order of events of `seed`.
     pub fn offloading(
         ranks: usize, seed: u64, limits: impl Fn(Peer) -> InterfaceLimits,
     ) -> Vec<Self> {
+        Self::with_interfaces(&vec![0; ranks], seed, limits)
+    }
+
+    fn with_interfaces(
+        nodes: &[u32], seed: u64, limits: impl Fn(Peer) -> InterfaceLimits,
+    ) -> Vec<Self> {
+        let ranks = nodes.len();
         let inboxes: Arc<[LoopbackInbox]> = (0..ranks).map(|_| LoopbackInbox::new()).collect();
         let interfaces = Mutex::new(LoopbackNetwork::new(ranks, seed, limits));
         let network = Arc::new(SharedNetwork { interfaces, is_active: AtomicBool::new(false) });
-        let segments = segment_pool(ranks);
+        let mut pools = BTreeMap::new();
+        for node in nodes {
+            let local_ranks = nodes.iter().filter(|other| *other == node).count();
+            pools.entry(*node).or_insert_with(|| segment_pool(local_ranks));
+        }
+        let nodes: Arc<[u32]> = nodes.into();
         let rank = |me| Self {
             me,
             inboxes: inboxes.clone(),
             network: network.clone(),
-            segments: segments.clone(),
+            segments: pools[&nodes[me as usize]].clone(),
+            nodes: nodes.clone(),
             delivered: 0,
         };
         (0..ranks as Peer).map(rank).collect()
@@ -103,6 +124,10 @@ impl Loopback {
 
     fn inbox(&self, peer: Peer) -> &LoopbackInbox {
         &self.inboxes[peer as usize]
+    }
+
+    fn is_on_node(&self, peer: Peer) -> bool {
+        self.nodes.get(peer as usize) == Some(&self.nodes[self.me as usize])
     }
 }
 
@@ -206,6 +231,7 @@ impl Device for Loopback {
     }
 
     fn notify(&mut self, peer: Peer) {
+        assert!(self.is_on_node(peer), "rank {peer} shares no memory with this rank");
         self.inbox(peer).wake();
     }
 }
@@ -237,7 +263,7 @@ impl SharedMemory for Loopback {
 
     fn enter(&mut self, number: u32, ranks: &[Peer]) -> Option<SharedSegment> {
         let local_rank = ranks.iter().position(|peer| *peer == self.me)?;
-        ranks.iter().all(|peer| (*peer as usize) < self.inboxes.len()).then_some(())?;
+        ranks.iter().all(|peer| self.is_on_node(*peer)).then_some(())?;
         self.segments.as_ref()?.enter(number, local_rank, ranks.len())
     }
 

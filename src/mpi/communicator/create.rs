@@ -249,11 +249,14 @@ impl<D: Device> Mpi<D> {
         let (records, _) = bytes.as_chunks();
         let records: Vec<SplitRecord> = records.iter().map(SplitRecord::parse).collect();
         let made = self.new_comm(split, &records);
-        let granted = match &made {
-            Ok(Some((comm, grant))) if comm.size() > 1 && !comm.is_inter() => grant.segment,
-            Ok(_) | Err(_) => None,
+        let (granted, is_granted_here) = match &made {
+            Ok(Some((comm, grant))) if comm.size() > 1 && !comm.is_inter() => {
+                (grant.segment, comm.rank == 0)
+            }
+            Ok(_) | Err(_) => (None, false),
         };
-        if let Some(own) = split.claimed.filter(|own| granted != Some(*own)) {
+        // Numbers do not tell: each node has its own segments.
+        if let Some(own) = split.claimed.filter(|_| !is_granted_here) {
             self.release_segment(own);
         }
         match made? {

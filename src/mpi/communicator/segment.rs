@@ -2,8 +2,9 @@
 //!
 //! Rank 0 of a new communicator claims a room and sends its number along with the context, or that
 //! there is none; so all of its processes have a room, or none has. In a split whoever may become
-//! rank 0 claims one, and gives it back if it does not. Communicators of one process and
-//! intercommunicators have none. `MPI_COMM_WORLD` has the room that needs no claim.
+//! rank 0 claims one, and gives it back if it does not. Communicators of one process, those whose
+//! processes are on several nodes, and intercommunicators have none. `MPI_COMM_WORLD` has the room that
+//! needs no claim. Numbers of rooms mean something on one node only.
 //!
 //! ```text
 //! claim ──number on its way──> enter ──> the communicator has it ──freed──> leave
@@ -183,8 +184,9 @@ impl<D: Device> Mpi<D> {
 
     /// `MPI_COMM_WORLD` gets everybody's room, if all share memory.
     pub(crate) fn attach_world_segment(&mut self, world: Handle) -> Result {
-        let group = Arc::clone(&self.comms.get(world)?.group);
-        let room = (group.size() > 1).then_some(0);
+        let on = self.comms.get(world)?;
+        let group = Arc::clone(&on.group);
+        let room = (group.size() > 1 && on.nodes.is_none()).then_some(0);
         self.attach_segment(Ok(world), room, &group).map(drop)
     }
 
