@@ -102,7 +102,7 @@ fn describe(environment: &Environment, client: &mut Client) {
     }
     client.barrier().unwrap();
     let len = segment.metadata().unwrap().len();
-    let secret: String = job.secret.unwrap().iter().map(|byte| format!("{byte:02x}")).collect();
+    let secret: String = job.secret.unwrap().key.iter().map(|byte| format!("{byte:02x}")).collect();
     println!("job {:?} {:?} {len} {secret}", job.local_ranks, job.app_number);
     let has_secret = |text: &str| text.contains(&secret);
     assert!(!env::vars().any(|(_, value)| has_secret(&value)));

@@ -337,6 +337,16 @@ fn no_launcher(shown: &str, attempts: &FailedAttempts) -> Box<MpiError> {
 }
 
 #[cfg(test)]
+impl Client {
+    /// The client of a rank on `stream`, by PMI-1 of a launcher of another library.
+    pub(super) fn of_stream(stream: SocketStream, rank: u32, size: u32) -> Self {
+        let (opened, environment) =
+            (Ok((Channel::new(stream), rank, size)), Environment::default());
+        Self::by_pmi(opened, &environment, RequiredRanks::All, PmiChoice::Any).unwrap()
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::bootstrap::server::{Server, ServerEvent};

@@ -53,11 +53,11 @@ impl JobView {
         match (inherited, launcher) {
             (Some(file), _) => Ok(file),
             (None, None) => create(),
-            (None, Some(launcher)) => self.exchange(purpose, launcher),
+            (None, Some(launcher)) => self.pass_file(purpose, launcher),
         }
     }
 
-    fn exchange(&self, purpose: HostFile, launcher: &mut Client) -> Result<OwnedFd> {
+    fn pass_file(&self, purpose: HostFile, launcher: &mut Client) -> Result<OwnedFd> {
         let leader = self.local_ranks.first().copied().unwrap_or(self.rank);
         let key = purpose.key(leader);
         if leader == self.rank {
@@ -75,7 +75,7 @@ impl JobView {
     }
 }
 
-fn create() -> Result<OwnedFd> {
+pub(super) fn create() -> Result<OwnedFd> {
     shm::create().map_err(|error| cannot_share(&error.to_string()))
 }
 
@@ -89,7 +89,7 @@ pub(super) fn open(location: &str) -> Result<OwnedFd> {
     shm::open_of(pid, fd).map_err(|error| cannot_share(&format!("process {pid}: {error}")))
 }
 
-fn cannot_share(why: &str) -> Box<MpiError> {
+pub(super) fn cannot_share(why: &str) -> Box<MpiError> {
     ErrorClass::NoMem.error(format!("cannot share memory with the ranks of this host: {why}"))
 }
 

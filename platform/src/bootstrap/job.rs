@@ -1,16 +1,18 @@
 //! A rank's view of its job: all information from the launcher and the peers at the start.
 
-use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 
 use crate::base::{ErrorClass, Result};
 use crate::sys::descriptor;
 use crate::sys::host;
+use crate::sys::secret::JobSecret;
 
 use super::client::{Client, JobAttributes};
 use super::environment::Environment;
 use super::host_file;
+use super::hosts::JobHosts;
+use super::identity;
 
 /// Position of a rank in its job.
 #[derive(Debug)]
@@ -19,19 +21,22 @@ pub struct JobView {
     pub rank: u32,
     /// Number of processes.
     pub size: u32,
-    /// The ranks on this host, this one included, ascending.
+    /// The ranks on this host, this one included, ascending. Before [`JobView::exchange`], those
+    /// that the launcher names.
     pub local_ranks: Vec<u32>,
+    /// The hosts of all ranks: one before [`JobView::exchange`].
+    pub hosts: JobHosts,
     /// The number of this program on the launcher's command line, if there is one.
     pub app_number: Option<u32>,
     /// Maximum number of processes, if the launcher reports it.
     pub universe_size: Option<u32>,
-    /// A memory file that the launcher made for the ranks of this host, of size 0 until a rank
-    /// grows it. Only Suiro's own launcher makes one.
+    /// A memory file that the launcher or [`JobView::exchange`] made for the ranks of this host, of
+    /// size 0 until a rank grows it. Only Suiro's own launcher makes one.
     pub segment: Option<OwnedFd>,
     /// A second memory file, for the network interfaces of this host.
     pub interface: Option<OwnedFd>,
     /// The job's secret. Only Suiro's own launcher makes one.
-    pub secret: Option<[u8; descriptor::SECRET_BYTES]>,
+    pub secret: Option<JobSecret>,
 }
 
 impl JobView {
@@ -41,6 +46,7 @@ impl JobView {
             rank: 0,
             size: 1,
             local_ranks: vec![0],
+            hosts: JobHosts::one(host::name()),
             app_number: None,
             universe_size: None,
             segment: None,
@@ -71,7 +77,7 @@ impl JobView {
                     (Some(host_file::open(segment)?), Some(host_file::open(interface)?))
                 }
             };
-            secret = inherited("SUIRO_JOB_FD", environment.job_fd, descriptor::read_secret)?;
+            secret = inherited("SUIRO_JOB_FD", environment.job_fd, JobSecret::read)?;
         }
         let local_ranks = match client.attributes().local_ranks.clone() {
             Some(ranks) => ranks,
@@ -79,7 +85,24 @@ impl JobView {
         };
         let JobAttributes { rank, size, app_number, universe_size, .. } =
             client.attributes().clone();
-        Ok(Self { rank, size, local_ranks, app_number, universe_size, segment, interface, secret })
+        let hosts = JobHosts::one(host::name());
+        Ok(Self {
+            rank,
+            size,
+            local_ranks,
+            hosts,
+            app_number,
+            universe_size,
+            segment,
+            interface,
+            secret,
+        })
+    }
+
+    /// Whether some ranks run on other hosts, according to the launcher: then [`JobView::exchange`]
+    /// must follow.
+    pub fn has_remote_ranks(&self) -> bool {
+        self.local_ranks.len() != self.size as usize
     }
 }
 
@@ -98,7 +121,7 @@ fn inherited<T>(
 /// Finds the ranks on this host by comparing hosts; all ranks must call this.
 fn compare_hosts(client: &mut Client) -> Result<Vec<u32>> {
     let (rank, size) = (client.attributes().rank, client.attributes().size);
-    let own = host_identity();
+    let own = identity::of_this_host();
     client.put(&format!("suiro-host-{rank}"), &own)?;
     client.barrier()?;
     let mut ranks = Vec::new();
@@ -110,24 +133,9 @@ fn compare_hosts(client: &mut Client) -> Result<Vec<u32>> {
     Ok(ranks)
 }
 
-/// Equal for two processes if and only if they run on one kernel under one host name.
-fn host_identity() -> String {
-    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let name = host::name();
-    let plain = |text: &str| text.replace(|character: char| !character.is_ascii_graphic(), "_");
-    format!("{}/{}", plain(&name), plain(boot.trim()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_host_identity_fits_the_wire() {
-        let identity = host_identity();
-        assert_eq!(identity, host_identity());
-        assert!(identity.len() < 256 && identity.bytes().all(|byte| byte.is_ascii_graphic()));
-    }
 
     #[test]
     fn nobody_launched_means_alone() {

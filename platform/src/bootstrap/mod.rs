@@ -4,7 +4,7 @@
 //!   environment ──> Client ──> PMI-1 ── wire (lines) ── Server <── launch
 //!        │            ├─────> PMI-2 ┐
 //!        │            └─────> PMIx  ┴ other launchers
-//!        └──> Job { rank, size, local ranks, descriptors }
+//!        └──> JobView { rank, size, local ranks, hosts, descriptors }
 //! ```
 //!
 //! The wires and the server do no I/O: bytes in, replies and events out. Only the client and
@@ -17,12 +17,16 @@ mod ancestor;
 mod channel;
 mod client;
 mod environment;
+mod exchange;
 mod host_file;
+mod hosts;
+mod identity;
 mod job;
 mod mapping;
 mod pmi1;
 mod pmi2;
 mod pmix;
+mod record;
 mod server;
 pub mod wire;
 
@@ -30,9 +34,12 @@ pub use client::{Client, JobAttributes, KvsLimits, RequiredRanks};
 pub use environment::{
     BOUND, CpuBinding, Environment, INTERFACE_FD, JOB_FD, PRIVATE_VARIABLES, SEGMENT_FD, STATUS_FD,
 };
+pub use exchange::PeerOffer;
 pub use host_file::HostFile;
+pub use hosts::JobHosts;
 pub use job::JobView;
 pub use mapping::{local_ranks, single_host_mapping};
+pub use record::PeerRecord;
 pub use server::{JoinState, Server, ServerEvent};
 
 /// The protocols through which a rank joins a job, and the launchers that use them.

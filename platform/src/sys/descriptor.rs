@@ -1,4 +1,4 @@
-//! File descriptors that cross process boundaries: pipes, inherited numbers, secrets.
+//! File descriptors that cross process boundaries: pipes, inherited numbers.
 
 #![allow(unsafe_code)]
 
@@ -6,18 +6,15 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Seek, SeekFrom};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use nix::fcntl::{FcntlArg, OFlag, SealFlag, fcntl};
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::stat::{SFlag, fstat};
 use nix::unistd::pipe2;
-
-/// The bytes of a job's secret.
-pub(crate) const SECRET_BYTES: usize = 32;
 
 /// A pipe, read end first, closed on exec.
 pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
@@ -27,22 +24,6 @@ pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 /// An empty unnamed file in memory that processes can grow, seal and share, closed on exec.
 pub fn memory_file(name: &str) -> io::Result<OwnedFd> {
     Ok(memfd_create(name, MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING)?)
-}
-
-/// A fresh random secret in an unnamed, sealed file, closed on exec.
-pub fn secret_file() -> io::Result<OwnedFd> {
-    let mut secret = [0_u8; SECRET_BYTES];
-    // SAFETY: the buffer is writable and as long as the passed length.
-    let count = unsafe { libc::getrandom(secret.as_mut_ptr().cast(), SECRET_BYTES, 0) };
-    if count != SECRET_BYTES as isize {
-        return Err(io::Error::last_os_error());
-    }
-    let file = File::from(memory_file("suiro-job")?);
-    check_file_size(SECRET_BYTES as u64)?;
-    file.write_all_at(&secret, 0)?;
-    let seals = SealFlag::F_SEAL_WRITE | SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_GROW;
-    fcntl(&file, FcntlArg::F_ADD_SEALS(seals | SealFlag::F_SEAL_SEAL))?;
-    Ok(file.into())
 }
 
 /// Checks that files of this process, memory files included, may have `bytes` bytes. Growing a file
@@ -58,13 +39,6 @@ pub(crate) fn check_file_size(bytes: u64) -> io::Result<()> {
         }
         _ => Ok(()),
     }
-}
-
-/// The secret that [`secret_file`] wrote.
-pub(crate) fn read_secret(file: OwnedFd) -> io::Result<[u8; SECRET_BYTES]> {
-    let mut secret = [0; SECRET_BYTES];
-    File::from(file).read_exact_at(&mut secret, 0)?;
-    Ok(secret)
 }
 
 /// A copy of the inherited descriptor `number`; from now on both are closed on exec.
@@ -188,14 +162,6 @@ mod tests {
     use std::io::{Read, Write};
 
     #[test]
-    fn a_secret_is_random_and_cannot_be_changed() {
-        let (one, other) = (secret_file().unwrap(), secret_file().unwrap());
-        let file = File::from(one.try_clone().unwrap());
-        assert!(file.write_all_at(b"x", 0).is_err());
-        assert_ne!(read_secret(one).unwrap(), read_secret(other).unwrap());
-    }
-
-    #[test]
     fn what_is_written_is_unread_until_somebody_reads_it() {
         let (reader, writer) = pipe().unwrap();
         let (mut other, socket) = std::os::unix::net::UnixStream::pair().unwrap();
@@ -208,7 +174,7 @@ mod tests {
         File::from(reader).read_exact(&mut [0; 4]).unwrap();
         other.read_exact(&mut [0; 4]).unwrap();
         assert_eq!((unread(writer.as_fd()), unread(socket.as_fd())), (0, 0));
-        assert_eq!(unread(secret_file().unwrap().as_fd()), 0);
+        assert_eq!(unread(memory_file("test").unwrap().as_fd()), 0);
     }
 
     #[test]

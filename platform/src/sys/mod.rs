@@ -13,6 +13,7 @@ pub mod membarrier;
 pub(crate) mod pmix;
 pub mod poll;
 pub mod process;
+pub mod secret;
 pub mod shm;
 pub mod signals;
 pub mod socket;

@@ -243,7 +243,17 @@ pub fn own_pid() -> u32 {
 /// An identifier of this process's pid namespace: process ids are valid only within it. 0 if the
 /// system does not report one.
 pub fn namespace() -> u64 {
-    fs::metadata("/proc/self/ns/pid").map_or(0, |place| place.ino())
+    namespace_of("pid")
+}
+
+/// An identifier of this process's user namespace: the kernel lets no process look into one that has
+/// another. 0 if the system does not report one.
+pub(crate) fn user_namespace() -> u64 {
+    namespace_of("user")
+}
+
+fn namespace_of(kind: &str) -> u64 {
+    fs::metadata(format!("/proc/self/ns/{kind}")).map_or(0, |place| place.ino())
 }
 
 /// Whether the process `pid` of this namespace has exited, even if not yet collected.

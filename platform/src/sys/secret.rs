@@ -1,0 +1,126 @@
+//! The secret of a job: random bytes that its processes know, and nobody else.
+
+#![allow(unsafe_code)]
+
+use std::fmt::{self, Write};
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+
+use nix::fcntl::{FcntlArg, SealFlag, fcntl};
+
+use super::descriptor::{check_file_size, memory_file};
+
+/// Bytes of the identity of a job, which need not be secret.
+const ID_BYTES: usize = 16;
+
+/// Bytes of the secret.
+const KEY_BYTES: usize = 32;
+
+const BYTES: usize = ID_BYTES + KEY_BYTES;
+
+/// The identity of a job and its secret. No text of an error or of the log contains the secret.
+#[derive(Clone, PartialEq, Eq)]
+pub struct JobSecret {
+    /// Tells the job from all others; it may be sent in the clear.
+    pub id: [u8; ID_BYTES],
+    /// What only processes of the job know.
+    pub key: [u8; KEY_BYTES],
+}
+
+impl JobSecret {
+    /// Draws a secret.
+    ///
+    /// # Errors
+    /// The error of getrandom(2).
+    pub fn draw() -> io::Result<Self> {
+        let mut bytes = [0_u8; BYTES];
+        // SAFETY: the buffer is writable and as long as the passed length.
+        let count = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), BYTES, 0) };
+        if count != BYTES as isize {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self::of_bytes(&bytes))
+    }
+
+    /// A fresh secret in an unnamed, sealed file, closed on exec.
+    ///
+    /// # Errors
+    /// The error of getrandom(2), or of a system call for the file.
+    pub fn in_new_file() -> io::Result<OwnedFd> {
+        let Self { id, key } = Self::draw()?;
+        let file = File::from(memory_file("suiro-job")?);
+        check_file_size(BYTES as u64)?;
+        file.write_all_at(&[&id[..], &key].concat(), 0)?;
+        let seals = SealFlag::F_SEAL_WRITE | SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_GROW;
+        fcntl(&file, FcntlArg::F_ADD_SEALS(seals | SealFlag::F_SEAL_SEAL))?;
+        Ok(file.into())
+    }
+
+    /// Reads the file that [`JobSecret::in_new_file`] wrote.
+    pub(crate) fn read(file: OwnedFd) -> io::Result<Self> {
+        let mut bytes = [0; BYTES];
+        File::from(file).read_exact_at(&mut bytes, 0)?;
+        Ok(Self::of_bytes(&bytes))
+    }
+
+    /// The secret as text, for the key-value space of a launcher.
+    pub(crate) fn to_text(&self) -> String {
+        self.id.iter().chain(&self.key).fold(String::new(), |mut text, byte| {
+            // Writing to a string never fails.
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+    }
+
+    /// Reads the text of [`JobSecret::to_text`].
+    pub(crate) fn from_text(text: &str) -> Option<Self> {
+        let mut bytes = [0; BYTES];
+        let (digits, rest) = text.as_bytes().as_chunks::<2>();
+        if digits.len() != BYTES || !rest.is_empty() {
+            return None;
+        }
+        for (byte, digits) in bytes.iter_mut().zip(digits) {
+            let value = |digit: u8| char::from(digit).to_digit(16);
+            *byte = (value(digits[0])? << 4 | value(digits[1])?) as u8;
+        }
+        Some(Self::of_bytes(&bytes))
+    }
+
+    fn of_bytes(bytes: &[u8; BYTES]) -> Self {
+        let (mut id, mut key) = ([0; ID_BYTES], [0; KEY_BYTES]);
+        id.copy_from_slice(&bytes[..ID_BYTES]);
+        key.copy_from_slice(&bytes[ID_BYTES..]);
+        Self { id, key }
+    }
+}
+
+impl fmt::Debug for JobSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JobSecret")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_cannot_be_changed() {
+        let file = File::from(JobSecret::in_new_file().unwrap());
+        assert!(file.write_all_at(b"x", 0).is_err());
+    }
+
+    #[test]
+    fn a_secret_crosses_files_and_texts_and_is_never_printed() {
+        let one = JobSecret::read(JobSecret::in_new_file().unwrap()).unwrap();
+        assert_eq!(JobSecret::from_text(&one.to_text()), Some(one.clone()));
+        assert_ne!(one, JobSecret::draw().unwrap());
+        assert_eq!(format!("{one:?}"), "JobSecret");
+        let text = one.to_text();
+        for bad in ["", &text[1..], &text[2..], &text.replace(&text[..1], "g"), "é"] {
+            assert_eq!(JobSecret::from_text(bad), None, "{bad}");
+        }
+    }
+}
