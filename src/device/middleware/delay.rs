@@ -1,7 +1,8 @@
 //! A middleware that delays packets of the inner device for some polls.
 //!
 //! Each packet waits a random number of polls, and never overtakes an earlier one of the same peer;
-//! packets of different peers may change order. Time is counted in polls of this rank, so equal seeds
+//! packets of different peers may change order. Other events of a peer wait behind its packets. With a
+//! delay of 0 polls packets go straight to their destinations. Time is counted in polls of this rank, so equal seeds
 //! and equal arrivals give equal deliveries. While the rank is armed no packet is held: the poll after
 //! `arm` must deliver the packets sent before. Shared segments are not delayed.
 
@@ -18,55 +19,85 @@ pub struct Delay<D> {
     armed: bool,
 }
 
-/// Held packets, oldest first.
+/// Held events, oldest first.
 struct DelayQueue {
-    packets: VecDeque<DelayedPacket>,
+    events: VecDeque<DelayedEvent>,
     random: Random,
     polls_max: u64,
     /// Polls so far: the clock of this device.
     now: u64,
 }
 
-struct DelayedPacket {
-    from: Peer,
-    header: Header,
-    data: Vec<u8>,
-    /// Due at the poll of this number, unless an earlier packet of `from` is still held.
+struct DelayedEvent {
+    peer: Peer,
+    event: SinkEvent,
+    /// Due at the poll of this number, unless an earlier event of `peer` is still held.
     due: u64,
+}
+
+/// What a device says to its sink.
+enum SinkEvent {
+    Packet(Header, Vec<u8>),
+    Sent(u32),
+    Room,
+    Failed(String),
 }
 
 impl<D: Device> Delay<D> {
     /// Holds each packet of `inner` for up to `polls_max` polls, chosen by `seed`.
     pub fn new(inner: D, seed: u64, polls_max: u64) -> Self {
         let random = Random::new(seed);
-        let queue = DelayQueue { packets: VecDeque::new(), random, polls_max, now: 0 };
+        let queue = DelayQueue { events: VecDeque::new(), random, polls_max, now: 0 };
         Self { inner, queue, armed: false }
     }
 }
 
 impl DelayQueue {
-    /// Delivers due packets (or all), oldest first, and returns their number.
+    /// Delivers due events (or all), oldest first, and returns the number of packets.
     fn deliver(&mut self, all: bool, sink: &mut impl PacketSink) -> usize {
         let mut waiting = Vec::new();
         let (mut kept, mut delivered) = (VecDeque::new(), 0);
-        for packet in self.packets.drain(..) {
-            if all || (packet.due <= self.now && !waiting.contains(&packet.from)) {
-                sink.packet(packet.from, &packet.header, &packet.data);
-                delivered += 1;
-            } else {
-                waiting.push(packet.from);
-                kept.push_back(packet);
+        for held in self.events.drain(..) {
+            if !all && (held.due > self.now || waiting.contains(&held.peer)) {
+                waiting.push(held.peer);
+                kept.push_back(held);
+                continue;
+            }
+            match held.event {
+                SinkEvent::Packet(header, data) => {
+                    sink.packet(held.peer, &header, &data);
+                    delivered += 1;
+                }
+                SinkEvent::Sent(token) => sink.sent(held.peer, token),
+                SinkEvent::Room => sink.room(held.peer),
+                SinkEvent::Failed(why) => sink.failed(held.peer, &why),
             }
         }
-        self.packets = kept;
+        self.events = kept;
         delivered
+    }
+
+    fn hold(&mut self, peer: Peer, event: SinkEvent) {
+        let due = self.now + self.random.below(self.polls_max + 1);
+        self.events.push_back(DelayedEvent { peer, event, due });
     }
 }
 
 impl PacketSink for DelayQueue {
     fn packet(&mut self, from: Peer, header: &Header, data: &[u8]) {
-        let due = self.now + self.random.below(self.polls_max + 1);
-        self.packets.push_back(DelayedPacket { from, header: *header, data: data.to_vec(), due });
+        self.hold(from, SinkEvent::Packet(*header, data.to_vec()));
+    }
+
+    fn sent(&mut self, to: Peer, token: u32) {
+        self.hold(to, SinkEvent::Sent(token));
+    }
+
+    fn room(&mut self, peer: Peer) {
+        self.hold(peer, SinkEvent::Room);
+    }
+
+    fn failed(&mut self, peer: Peer, why: &str) {
+        self.hold(peer, SinkEvent::Failed(why.to_owned()));
     }
 }
 
@@ -82,6 +113,9 @@ impl<D: Device> Middleware for Delay<D> {
     }
 
     fn poll_inner(&mut self, sink: &mut impl PacketSink) -> usize {
+        if self.queue.polls_max == 0 {
+            return self.inner.poll(sink);
+        }
         self.queue.now += 1;
         self.inner.poll(&mut self.queue);
         self.queue.deliver(self.armed, sink)
@@ -91,8 +125,8 @@ impl<D: Device> Middleware for Delay<D> {
         self.armed = is_armed;
     }
 
-    fn holds_packets(&self) -> bool {
-        !self.queue.packets.is_empty()
+    fn holds_events(&self) -> bool {
+        !self.queue.events.is_empty()
     }
 }
 

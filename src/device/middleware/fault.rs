@@ -1,10 +1,10 @@
 //! A middleware that refuses packets at random, as a full queue would.
 //!
 //! On average one in `one_in` sends gets [`Busy`], and direct reads fail as often. A refused packet is
-//! not sent. Shared segments have no faults. Equal seeds refuse the same sends.
+//! not sent, and no room follows, so such a device announces none. Shared segments have no faults. Equal seeds refuse the same sends.
 
 use crate::device::middleware::Middleware;
-use crate::device::{Bulk, Busy, Device, SplitCopies, SplitEnd};
+use crate::device::{Bulk, Busy, Device, PeerCaps, SplitCopies, SplitEnd};
 use platform::base::{Peer, Random, Span};
 
 /// The inner device, with faults.
@@ -42,6 +42,11 @@ impl<D: Device> Middleware for Fault<D> {
 
     fn before_send(&mut self) -> Result<(), Busy> {
         if self.is_fault() { Err(Busy) } else { Ok(()) }
+    }
+
+    fn inner_peer_caps(&self, peer: Peer) -> PeerCaps {
+        let caps = self.inner.peer_caps(peer);
+        PeerCaps { announces_room: caps.announces_room && self.one_in == 0, ..caps }
     }
 
     fn inner_bulk(&mut self) -> Option<&mut dyn Bulk> {

@@ -53,8 +53,13 @@ pub trait Middleware: Send {
         self.inner_mut().bulk()
     }
 
-    /// Whether the middleware holds packets.
-    fn holds_packets(&self) -> bool {
+    /// [`Device::peer_caps`].
+    fn inner_peer_caps(&self, peer: Peer) -> PeerCaps {
+        self.inner().peer_caps(peer)
+    }
+
+    /// Whether the middleware holds packets or other events.
+    fn holds_events(&self) -> bool {
         false
     }
 }
@@ -81,7 +86,7 @@ impl<M: Middleware> Device for M {
     }
 
     fn peer_caps(&self, peer: Peer) -> PeerCaps {
-        self.inner().peer_caps(peer)
+        self.inner_peer_caps(peer)
     }
 
     fn send_contiguous(&mut self, peer: Peer, header: &Header, data: Span) -> Result<(), Busy> {
@@ -101,7 +106,7 @@ impl<M: Middleware> Device for M {
     }
 
     fn is_drained(&self) -> bool {
-        self.inner().is_drained()
+        !self.holds_events() && self.inner().is_drained()
     }
 
     fn leave(&mut self) {
@@ -131,7 +136,7 @@ impl<M: Middleware> Device for M {
     }
 
     fn quiescence(&self) -> Option<u64> {
-        if self.holds_packets() { None } else { self.inner().quiescence() }
+        if self.holds_events() { None } else { self.inner().quiescence() }
     }
 
     fn bulk(&mut self) -> Option<&mut dyn Bulk> {

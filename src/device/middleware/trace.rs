@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use crate::device::middleware::Middleware;
 use crate::device::{Busy, Device, Header, PacketSink};
-use platform::base::Peer;
+use platform::base::{Peer, Span};
 
 /// The inner device, with a log of events.
 pub struct Trace<D> {
@@ -44,6 +44,23 @@ pub enum DeviceEvent {
         header: Header,
         /// Bytes of data.
         len: usize,
+    },
+    /// The memory of a packet for `peer` is free.
+    Returned {
+        /// The receiver.
+        peer: Peer,
+        /// The token of the packet.
+        token: u32,
+    },
+    /// There may be room for packets to `peer`.
+    Room {
+        /// The receiver.
+        peer: Peer,
+    },
+    /// `peer` has failed.
+    Failed {
+        /// The peer.
+        peer: Peer,
     },
     /// The rank was armed.
     Armed,
@@ -94,6 +111,30 @@ impl<S: PacketSink> PacketSink for TracingSink<'_, S> {
     fn packet(&mut self, from: Peer, header: &Header, data: &[u8]) {
         self.log.record(DeviceEvent::Arrived { peer: from, header: *header, len: data.len() });
         self.sink.packet(from, header, data);
+    }
+
+    fn place(&mut self, from: Peer, header: &Header, len: usize) -> Option<Span> {
+        self.sink.place(from, header, len)
+    }
+
+    fn placed(&mut self, from: Peer, header: &Header, len: usize) {
+        self.log.record(DeviceEvent::Arrived { peer: from, header: *header, len });
+        self.sink.placed(from, header, len);
+    }
+
+    fn sent(&mut self, to: Peer, token: u32) {
+        self.log.record(DeviceEvent::Returned { peer: to, token });
+        self.sink.sent(to, token);
+    }
+
+    fn room(&mut self, peer: Peer) {
+        self.log.record(DeviceEvent::Room { peer });
+        self.sink.room(peer);
+    }
+
+    fn failed(&mut self, peer: Peer, why: &str) {
+        self.log.record(DeviceEvent::Failed { peer });
+        self.sink.failed(peer, why);
     }
 }
 
