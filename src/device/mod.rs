@@ -82,6 +82,14 @@ pub struct PeerCaps {
     pub announces_room: bool,
 }
 
+impl PeerCaps {
+    /// A peer that takes packets of at most `long_max` bytes as they are sent, and nothing more.
+    pub(crate) const fn reliable(long_max: usize) -> Self {
+        let (eager_max, lends) = (None, false);
+        Self { long_max, eager_max, lends, delivers_alone: true, announces_room: false }
+    }
+}
+
 /// The device has no room: try again after a `poll`. Nothing was sent or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Busy;
@@ -108,13 +116,7 @@ pub trait Device: Send {
     /// What the device does for `peer`.
     fn peer_caps(&self, peer: Peer) -> PeerCaps {
         let _ = peer;
-        PeerCaps {
-            long_max: self.caps().packet_max,
-            eager_max: None,
-            lends: false,
-            delivers_alone: true,
-            announces_room: false,
-        }
+        PeerCaps::reliable(self.caps().packet_max)
     }
 
     /// Sends one packet of at most [`PeerCaps::long_max`] bytes, which are adjacent in memory. The

@@ -37,6 +37,11 @@ impl TestBuffer {
         unsafe { Span::of(&mut self.0) }
     }
 
+    /// Overwrites the content.
+    pub(super) fn fill(&mut self, byte: u8) {
+        self.0.fill(byte);
+    }
+
     /// The content, read as the device reads it.
     pub(super) fn bytes(&mut self) -> Vec<u8> {
         let mut bytes = vec![0; self.0.len()];

@@ -5,12 +5,15 @@
 //! threads of their own or take turns in one thread. The shared segments of a node lie in an anonymous
 //! file, so that unused pages take no memory; ranks on different nodes share none.
 //!
+//! [`Loopback::remote`] makes ranks that share no memory (`remote`).
+//!
 //! One-sided access and programs of deferred work use a network of their own ([`LIMITS`]). A seed drives
 //! it, and it keeps no order, so a program that relies on order fails its tests.
 #![allow(unsafe_code)]
 
 mod network;
 mod offload;
+mod remote;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ptr::NonNull;
@@ -21,12 +24,13 @@ use parking_lot::Mutex;
 
 use crate::device::rma::Rma;
 use crate::device::trigger::{InterfaceLimits, Trigger};
-use crate::device::{Busy, Caps, Device, Header, PacketSink, SharedMemory, WakeSource};
+use crate::device::{Busy, Caps, Device, Header, PacketSink, PeerCaps, SharedMemory, WakeSource};
 use crate::shared_memory::segment::{SegmentPool, SharedSegment};
 pub use network::LIMITS;
 use network::LoopbackNetwork;
-use platform::base::Peer;
+use platform::base::{Peer, Span};
 use platform::sys::{futex, shm};
+use remote::{OutgoingData, RemoteQueues};
 
 /// Packets in the queue of a rank; with more, senders get [`Busy`].
 pub(crate) const QUEUE_PACKETS: usize = 8;
@@ -46,6 +50,8 @@ pub struct Loopback {
     nodes: Arc<[u32]>,
     /// The segments of the own node.
     segments: Option<SegmentPool>,
+    /// The queues of a rank that shares no memory with its peers.
+    remote: Option<Box<RemoteQueues>>,
     /// Packets delivered by `poll`.
     delivered: u64,
 }
@@ -70,6 +76,10 @@ struct ArrivalQueue {
     packets: VecDeque<QueuedPacket>,
     /// The receiver is armed: the next packet bumps `wakes`.
     is_armed: bool,
+    /// The receiver has died.
+    is_dead: bool,
+    /// Ranks with packets that did not fit.
+    senders: Vec<Peer>,
 }
 
 struct QueuedPacket {
@@ -117,9 +127,22 @@ impl Loopback {
             network: network.clone(),
             segments: pools[&nodes[me as usize]].clone(),
             nodes: nodes.clone(),
+            remote: None,
             delivered: 0,
         };
         (0..ranks as Peer).map(rank).collect()
+    }
+
+    /// The ranks `0..ranks` of a network: they share no memory, lend what they send, write long packets
+    /// to their destinations, announce room, and may [die](Self::die). `seed` decides the order of
+    /// events.
+    pub fn remote(ranks: usize, seed: u64) -> Vec<Self> {
+        let mut ranks = Self::network(ranks);
+        for (rank, seed) in ranks.iter_mut().zip(seed..) {
+            rank.segments = None;
+            rank.remote = Some(Box::new(RemoteQueues::new(seed)));
+        }
+        ranks
     }
 
     fn inbox(&self, peer: Peer) -> &LoopbackInbox {
@@ -171,20 +194,63 @@ impl Device for Loopback {
         &mut self, peer: Peer, header: &Header, len: usize, fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Busy> {
         assert!(len <= PACKET_MAX);
+        let data = || {
+            let mut data = vec![0; len].into_boxed_slice();
+            fill(&mut data);
+            data
+        };
+        if let Some(remote) = &mut self.remote {
+            return remote.send(peer, header, || OutgoingData::Copied(data()));
+        }
         let inbox = self.inbox(peer);
         let mut arrivals = inbox.arrivals.lock();
         if arrivals.packets.len() == QUEUE_PACKETS {
             return Err(Busy);
         }
-        let mut data = vec![0; len].into_boxed_slice();
-        fill(&mut data);
-        arrivals.packets.push_back(QueuedPacket { from: self.me, header: *header, data });
+        arrivals.packets.push_back(QueuedPacket { from: self.me, header: *header, data: data() });
         drop(arrivals);
         inbox.wake();
         Ok(())
     }
 
+    fn peer_caps(&self, _peer: Peer) -> PeerCaps {
+        match &self.remote {
+            Some(_) => RemoteQueues::caps(),
+            None => PeerCaps::reliable(PACKET_MAX),
+        }
+    }
+
+    fn send_contiguous(&mut self, peer: Peer, header: &Header, data: Span) -> Result<(), Busy> {
+        let Some(remote) = &mut self.remote else {
+            return self.send(peer, header, data.len(), |packet| data.read(0, packet));
+        };
+        assert!(data.len() <= RemoteQueues::caps().long_max);
+        remote.send(peer, header, || {
+            let mut bytes = vec![0; data.len()].into_boxed_slice();
+            data.read(0, &mut bytes);
+            OutgoingData::Copied(bytes)
+        })
+    }
+
+    fn send_lent(
+        &mut self, peer: Peer, header: &Header, data: Span, token: u32,
+    ) -> Result<(), Busy> {
+        assert!(data.len() <= RemoteQueues::caps().long_max);
+        let remote = self.remote.as_mut().expect("a rank of a network");
+        remote.send(peer, header, || OutgoingData::Lent(data, token))
+    }
+
+    fn is_drained(&self) -> bool {
+        self.remote.as_ref().is_none_or(|remote| remote.is_drained())
+    }
+
     fn poll(&mut self, sink: &mut impl PacketSink) -> usize {
+        if let Some(mut remote) = self.remote.take() {
+            let delivered = self.poll_remote(&mut remote, sink);
+            self.remote = Some(remote);
+            self.delivered += delivered as u64;
+            return delivered;
+        }
         self.advance_network();
         // The whole queue, before the first delivery: so the batch is bounded.
         let packets = std::mem::take(&mut self.inbox(self.me).arrivals.lock().packets);
@@ -203,11 +269,13 @@ impl Device for Loopback {
         drop(arrivals);
         let wake = WakeSource::Word { word: inbox.wakes.clone(), expected };
         self.run_to_quiescence();
+        self.remote.iter_mut().for_each(|remote| remote.set_armed(true));
         wake
     }
 
     fn disarm(&mut self) {
         self.inbox(self.me).arrivals.lock().is_armed = false;
+        self.remote.iter_mut().for_each(|remote| remote.set_armed(false));
     }
 
     fn wake_self(&mut self) {
@@ -215,7 +283,9 @@ impl Device for Loopback {
     }
 
     fn quiescence(&self) -> Option<u64> {
-        Some(self.counter_changes()?.wrapping_add(self.delivered))
+        let is_idle = self.remote.as_ref().is_none_or(|remote| remote.is_idle());
+        let changes = self.counter_changes().filter(|_| is_idle)?;
+        Some(changes.wrapping_add(self.delivered))
     }
 
     fn shared_memory(&mut self) -> Option<&mut dyn SharedMemory> {
@@ -223,11 +293,11 @@ impl Device for Loopback {
     }
 
     fn rma(&mut self) -> Option<&mut dyn Rma> {
-        Some(self)
+        if self.remote.is_none() { Some(self) } else { None }
     }
 
     fn trigger(&mut self) -> Option<&mut dyn Trigger> {
-        Some(self)
+        if self.remote.is_none() { Some(self) } else { None }
     }
 
     fn notify(&mut self, peer: Peer) {
@@ -296,6 +366,15 @@ mod tests {
     #[test]
     fn conforms() {
         crate::device::conformance::check(Loopback::network);
+    }
+
+    #[test]
+    fn a_network_conforms() {
+        let seeded = |seed| move |ranks| Loopback::remote(ranks, seed);
+        crate::device::conformance::check(seeded(1));
+        (0..10).for_each(|seed| {
+            crate::device::conformance::check_network(seeded(seed), Loopback::die);
+        });
     }
 
     #[test]
