@@ -1,6 +1,10 @@
 //! The device for ranks on other hosts: TCP.
-#![allow(dead_code, clippy::todo)]
+#![allow(dead_code, unused_imports, clippy::todo)]
 
+mod channel;
+#[cfg(test)]
+mod fuzz;
+mod handshake;
 mod settings;
 
 pub(crate) use settings::{CryptMode, TcpSettings};
