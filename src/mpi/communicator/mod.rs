@@ -278,6 +278,11 @@ impl Comms {
         self.nodes = several.then(|| nodes.into());
     }
 
+    /// The node of a process.
+    pub(crate) fn node_of(&self, peer: Peer) -> u32 {
+        self.nodes.as_ref().map_or(0, |nodes| nodes[peer as usize])
+    }
+
     /// Creates `MPI_COMM_WORLD` and `MPI_COMM_SELF`, with this error handler.
     ///
     /// # Errors
@@ -332,9 +337,9 @@ impl Comms {
     /// # Errors
     /// `NoMem` without a free handle.
     pub(crate) fn insert(&mut self, mut comm: Comm) -> Result<Handle> {
-        if let Some(nodes) = self.nodes.as_ref().filter(|_| !comm.is_inter()) {
-            let node = |peer| nodes[peer as usize];
-            comm.nodes = Nodes::new(comm.group.peers().map(node)).map(Arc::new);
+        if self.nodes.is_some() && !comm.is_inter() {
+            let places = comm.group.peers().map(|peer| self.node_of(peer));
+            comm.nodes = Nodes::new(places).map(Arc::new);
         }
         self.table.insert(comm)
     }

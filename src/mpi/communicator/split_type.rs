@@ -7,6 +7,9 @@
 //! criterion ──allgather of (criterion, locations)──> color, or none ──> split
 //! ```
 //!
+//! Instances are numbered on each host, so only ranks of one host may use the same one. The host of a
+//! rank is its node in the table of communicators. The color is the first rank that uses the resource.
+//!
 //! On an intercommunicator, the ranks of both groups take part, in the numbering of its members.
 //! The exchange is the same for all criteria, because a rank with `MPI_UNDEFINED` does not know the
 //! criterion of the other ranks. All ranks see all records, so all detect different criteria.
@@ -90,6 +93,20 @@ impl CriterionRecord {
         });
         Self { code: word(0), locations }
     }
+
+    fn takes_part(&self) -> bool {
+        self.code != SplitCriterion::Undefined.code()
+    }
+
+    /// The host and the number of the instance of a resource of which the rank uses one, if it takes
+    /// part.
+    fn instance(&self, resource: Resource) -> Option<(u32, u32)> {
+        let one = |resource| match self.locations.of(resource) {
+            ResourceLocation::One(instance) => Some(instance),
+            ResourceLocation::Several | ResourceLocation::Unknown => None,
+        };
+        if self.takes_part() { Some((one(Resource::Machine)?, one(resource)?)) } else { None }
+    }
 }
 
 /// An exchange of criteria in progress.
@@ -121,6 +138,11 @@ impl<D: Device> Mpi<D> {
         let (rank, size) = (old.member() as usize, old.members_shape().ranks as usize);
         let allgather =
             Collective::Allgather(UniformBlocks { block: CRITERION_RECORD_BYTES, in_place: false });
+        let host = self.comms.node_of(self.engine.me());
+        let locations = ResourceLocations::new(|resource| match resource {
+            Resource::Machine => ResourceLocation::One(host),
+            other => locations.of(other),
+        });
         let own = Memory::owned(CriterionRecord { code: by.code(), locations }.emit());
         let all = Memory::owned(vec![0; CRITERION_RECORD_BYTES * size]);
         let run = self.launch_on(comm, allgather, vec![own, all])?;
@@ -174,9 +196,8 @@ fn check_agreed(records: &[CriterionRecord]) -> Result {
 
 /// The assignment of `rank` in a split with equal criteria.
 fn assign(records: &[CriterionRecord], rank: usize, by: SplitCriterion) -> SplitAssignment {
-    let hardware = |found: Option<(Resource, u32)>| SplitAssignment {
-        // Numbers of instances have 16 bits, as numbers of processors.
-        color: found.map(|(resource, instance)| (resource as i32) << 16 | instance as i32 & 0xffff),
+    let hardware = |found: Option<(Resource, usize)>| SplitAssignment {
+        color: found.map(|(_, first)| first as i32),
         resource: found.map(|(resource, _)| resource),
     };
     match by {
@@ -186,33 +207,32 @@ fn assign(records: &[CriterionRecord], rank: usize, by: SplitCriterion) -> Split
         SplitCriterion::World => SplitAssignment { color: Some(0), resource: None },
         SplitCriterion::Alone => SplitAssignment { color: Some(rank as i32), resource: None },
         SplitCriterion::Resource(resource) => {
-            hardware(match records[rank].locations.of(resource) {
-                ResourceLocation::One(instance) => Some((resource, instance)),
-                ResourceLocation::Several | ResourceLocation::Unknown => None,
-            })
+            let own = records[rank].instance(resource);
+            let first = own.and_then(|own| {
+                records.iter().position(|record| record.instance(resource) == Some(own))
+            });
+            hardware(first.map(|first| (resource, first)))
         }
         SplitCriterion::Unguided => hardware(unguided(records)[rank]),
     }
 }
 
-/// The resource of each rank in an unguided split: the widest one whose ranks are a strict subset
-/// of all ranks that take part, and none of whose ranks has a wider one.
-fn unguided(records: &[CriterionRecord]) -> Vec<Option<(Resource, u32)>> {
-    let takes_part = |record: &CriterionRecord| record.code != SplitCriterion::Undefined.code();
-    let all = records.iter().filter(|record| takes_part(record)).count();
+/// The resource of each rank in an unguided split, and the first rank that uses it: the widest one
+/// whose ranks are a strict subset of all ranks that take part, and none of whose ranks has a wider
+/// one.
+fn unguided(records: &[CriterionRecord]) -> Vec<Option<(Resource, usize)>> {
+    let all = records.iter().filter(|record| record.takes_part()).count();
     let mut found = vec![None; records.len()];
     for resource in Resource::ALL {
-        let mut users: Vec<(u32, usize)> = Vec::new();
-        for (rank, record) in records.iter().enumerate().filter(|(_, record)| takes_part(record)) {
-            if let ResourceLocation::One(instance) = record.locations.of(resource) {
-                users.push((instance, rank));
-            }
-        }
+        let mut users: Vec<_> = (0..)
+            .zip(records)
+            .filter_map(|(rank, record): (usize, _)| Some((record.instance(resource)?, rank)))
+            .collect();
         users.sort_unstable();
         for users in users.chunk_by(|one, two| one.0 == two.0) {
             if users.len() < all && users.iter().all(|(_, rank)| found[*rank].is_none()) {
-                for (instance, rank) in users {
-                    found[*rank] = Some((resource, *instance));
+                for (_, rank) in users {
+                    found[*rank] = Some((resource, users[0].1));
                 }
             }
         }
@@ -267,7 +287,7 @@ mod tests {
         assert_eq!(unguided(&ranks)[..4], parts);
         assert_eq!(unguided(&ranks)[4], Some((package, 1)));
         let one_package = [on_core(2), on_core(3), on_core(2)];
-        assert_eq!(unguided(&one_package), [Some((l2, 2)), Some((l2, 3)), Some((l2, 2))]);
+        assert_eq!(unguided(&one_package), [Some((l2, 0)), Some((l2, 1)), Some((l2, 0))]);
         assert_eq!(unguided(&[on_core(2), on_core(2), out()]), [None; 3]);
         assert_eq!(unguided(&[on_core(2)]), [None]);
         let mixed = [on_core(0), several(), on_core(1)];
@@ -286,6 +306,24 @@ mod tests {
         assert_eq!(assign(&records, 1, SplitCriterion::Alone).color, Some(1));
         assert_eq!(assign(&records, 1, SplitCriterion::World).color, Some(0));
         assert_eq!(assign(&records, 1, SplitCriterion::Unrecognized).color, None);
+    }
+
+    #[test]
+    fn resources_with_one_number_on_two_hosts_are_two() {
+        let ranks = [(0, 0), (1, 0), (0, 1), (1, 1), (1, 0)];
+        let records = ranks.map(|(host, core)| CriterionRecord {
+            code: SplitCriterion::Unguided.code(),
+            locations: ResourceLocations::new(|resource| match resource {
+                Resource::Machine => ResourceLocation::One(host),
+                other => on_core(core).locations.of(other),
+            }),
+        });
+        let colors = |by| [0, 1, 2, 3, 4].map(|rank| assign(&records, rank, by).color.unwrap());
+        assert_eq!(colors(SplitCriterion::Resource(Resource::Core)), [0, 1, 2, 3, 1]);
+        assert_eq!(colors(SplitCriterion::Resource(Resource::Package)), [0, 1, 0, 1, 1]);
+        assert_eq!(colors(SplitCriterion::Resource(Resource::Machine)), [0, 1, 0, 1, 1]);
+        assert_eq!(colors(SplitCriterion::Unguided), [0, 1, 0, 1, 1]);
+        assert_eq!(assign(&records, 4, SplitCriterion::Unguided).resource, Some(Resource::Machine));
     }
 
     #[test]
@@ -318,10 +356,11 @@ mod tests {
                 CriterionRecord { code: SplitCriterion::Unguided.code(), locations }
             }).collect();
             let found = unguided(&records);
-            for (resource, instance) in found.iter().flatten() {
-                let location = ResourceLocation::One(*instance);
-                let users = |record: &CriterionRecord| record.locations.of(*resource) == location;
-                let together = Some((*resource, *instance));
+            for (resource, first) in found.iter().flatten() {
+                let instance = records[*first].instance(*resource);
+                prop_assert!(instance.is_some());
+                let users = |record: &CriterionRecord| record.instance(*resource) == instance;
+                let together = Some((*resource, *first));
                 for (record, found) in records.iter().zip(&found) {
                     prop_assert_eq!(users(record), *found == together);
                 }
