@@ -11,8 +11,8 @@ pub(crate) fn host_name() -> String {
     host::name()
 }
 
-/// A number for the smallest hardware object that contains all processors of this process: the
-/// order of ranks in a topology. All processes of a job run on one host.
+/// A number for the smallest hardware object of this host that contains all processors of this
+/// process: for the order of ranks in a topology.
 pub(crate) fn locality_id() -> u64 {
     let read = |path: &Path| std::fs::read_to_string(path).ok();
     let allowed = cpu::affinity().unwrap_or_default();

@@ -8,7 +8,7 @@ use mpi_abi::mpi::topology::dist_graph::{DistGraph, EdgeRole, GraphEdge};
 use mpi_abi::mpi::topology::{Cart, Graph};
 use platform::base::Random;
 
-use super::harness::{Rank, ranks};
+use super::harness::{Rank, placed, ranks};
 
 fn made(rank: &mut Rank, mut making: TopologyCreation) -> Option<Handle> {
     rank.until(|mpi| mpi.end_topology(&mut making).unwrap())
@@ -45,6 +45,21 @@ fn a_grid_is_reordered_by_node() {
             assert_eq!(block as usize, old % 3, "blocks of two columns");
         }
     }
+}
+
+/// Ranks on several hosts, each bound to a processor of its own: the host counts, not the processor.
+#[test]
+fn a_grid_is_reordered_by_host() {
+    let hosts: Vec<u32> = (0..12).map(|rank| rank % 3).collect();
+    let places = placed(&hosts, 7, |rank| {
+        let whole = ReplicatedTopology::Cart(Cart::new(&[2, 6], &[0, 0]).unwrap());
+        let processor = u64::from(rank.me / 3);
+        let making = rank.mpi.create_replicated(COMM_WORLD, whole, Some(processor)).unwrap();
+        let comm = made(rank, making).unwrap();
+        let (own, _) = place(rank, comm);
+        rank.mpi.comms.get(comm).unwrap().cart().unwrap().coordinates(own)[1] / 2
+    });
+    assert_eq!(places, hosts, "blocks of two columns");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use mpi_abi::mpi::collective::algorithms::hierarchical::costs;
 use mpi_abi::mpi::collective::algorithms::hierarchical::costs::TwoLevel;
 use mpi_abi::mpi::collective::algorithms::hierarchical::{HierarchyView, Nodes};
 use mpi_abi::mpi::collective::algorithms::{
-    Allreduce, Bcast, Operands, Reduce, Rooted, Scan, UniformBlocks,
+    Allreduce, Bcast, Operands, RankBlocks, Reduce, ReduceScatter, Rooted, Scan, UniformBlocks,
 };
 use mpi_abi::mpi::collective::selection::registry::CollectiveOperation;
 use mpi_abi::mpi::collective::selection::{AlgorithmChoice, Selection};
@@ -315,6 +315,49 @@ fn an_allgather_crosses_between_leaders() {
     }
 }
 
+/// A length for each rank, some of them 0.
+fn lengths(placement: &Placement) -> Vec<usize> {
+    let mut random = Random::new(placement.seed ^ 0xbeef);
+    (0..placement.nodes.size()).map(|_| random.below(5) as usize * ELEMENT).collect()
+}
+
+#[test]
+fn an_allgather_of_unlike_blocks_crosses_between_leaders() {
+    for placement in placements() {
+        let zero = vec![0; placement.nodes.size() as usize];
+        for (blocks, in_place) in
+            [(lengths(&placement), false), (lengths(&placement), true), (zero, false)]
+        {
+            let kept = |rank: u32| in_place && rank.is_multiple_of(2);
+            let args = |rank| RankBlocks { blocks: &blocks, in_place: kept(rank) };
+            let part = |view: HierarchyView<'_>| hierarchical::allgatherv(view, args(view.rank()));
+            let block =
+                |rank: u32, algebra: &mut Algebra| algebra.leaves(rank, 0, blocks[rank as usize]);
+            let send = |rank, algebra: &mut Algebra| match kept(rank) {
+                true => Vec::new(),
+                false => block(rank, algebra),
+            };
+            let before = |rank, algebra: &mut Algebra| {
+                let mut all = vec![send(rank, algebra)];
+                for other in 0..placement.nodes.size() {
+                    let is_here = kept(rank) && other == rank;
+                    let len = blocks[other as usize];
+                    all.push(if is_here { block(rank, algebra) } else { algebra.junk(len) });
+                }
+                all
+            };
+            placement.expect("allgatherv", &part, &before, &|rank, algebra| {
+                let mut all = vec![send(rank, algebra)];
+                all.extend((0..placement.nodes.size()).map(|other| block(other, algebra)));
+                all
+            });
+            for (from, to, _) in placement.crossing(part) {
+                assert!(placement.leads(from) && placement.leads(to));
+            }
+        }
+    }
+}
+
 #[test]
 fn an_alltoall_crosses_in_one_message_for_two_nodes() {
     for placement in placements() {
@@ -430,6 +473,63 @@ fn an_allreduce_crosses_between_leaders() {
 }
 
 #[test]
+fn a_reduce_scatter_crosses_between_leaders() {
+    for placement in placements() {
+        let ranks = placement.nodes.size();
+        let zero = vec![0; ranks as usize];
+        let blocks =
+            [lengths(&placement), vec![ELEMENT; ranks as usize], lengths(&placement), zero];
+        for (in_place, blocks) in IN_PLACE.into_iter().chain([IN_PLACE[1]]).zip(blocks) {
+            let total = blocks.iter().sum();
+            let Operands { commutative, .. } = operands(&placement, 1);
+            let args =
+                |rank| ReduceScatter { blocks: &blocks, commutative, in_place: in_place(rank) };
+            let part =
+                |view: HierarchyView<'_>| hierarchical::reduce_scatter(view, args(view.rank()));
+            let before = |rank: u32, algebra: &mut Algebra| {
+                let all = algebra.leaves(rank, 0, total);
+                match in_place(rank) {
+                    true => vec![Vec::new(), all],
+                    false => vec![all, algebra.junk(blocks[rank as usize])],
+                }
+            };
+            let name = placement.name("reduce-scatter");
+            let case = Case {
+                name: name.clone(),
+                shape: placement.shape(),
+                element: ELEMENT,
+                schedule: &|rank| part(placement.view(rank)),
+                before: &before,
+            };
+            let mut algebra = Algebra::default();
+            for (rank, after) in (0..).zip(case.run(&mut algebra)) {
+                let (own, due) = (rank as usize, before(rank, &mut algebra));
+                assert_eq!(after[0], due[0], "{name}: the send buffer of rank {rank} changed");
+                let start = blocks[..own].iter().sum::<usize>() as u32;
+                let result = &after[1][..blocks[own]];
+                assert_combined(result, 0..ranks, start, !commutative, &algebra, &name);
+            }
+            for (from, to, _) in placement.crossing(part) {
+                assert!(placement.leads(from) && placement.leads(to));
+            }
+        }
+    }
+}
+
+#[test]
+fn an_exscan_goes_from_node_to_node() {
+    for placement in placements().filter(|placement| placement.nodes.are_in_order()) {
+        for (in_place, elements) in IN_PLACE.into_iter().zip([2, 1, 2]).chain([(IN_PLACE[0], 0)]) {
+            let operands = operands(&placement, elements);
+            let args = |rank| Scan { operands, in_place: in_place(rank) };
+            let part = |view: HierarchyView<'_>| hierarchical::exscan(view, args(view.rank()));
+            let result = |rank: u32| (elements > 0 && rank > 0).then_some(rank);
+            reduction(&placement, "exscan", operands, &part, &in_place, &result);
+        }
+    }
+}
+
+#[test]
 fn a_scan_goes_from_node_to_node() {
     for placement in placements().filter(|placement| placement.nodes.are_in_order()) {
         for (in_place, elements) in IN_PLACE.into_iter().zip([2, 1, 2]).chain([(IN_PLACE[0], 0)]) {
@@ -452,8 +552,14 @@ fn assert_cost<A: Arguments>(placement: &Placement, two: &TwoLevel<A>, args: A::
     let schedules = placement.schedules(|view| (two.schedule)(view, args));
     let rounds = schedules.iter().map(Schedule::rounds).max().unwrap_or(0);
     let due = claimed.intra_node.rounds + claimed.inter_node.rounds;
-    // The first node of a scan, which may be the largest, has no third phase.
-    let is_exact = two.operation != CollectiveOperation::Scan;
+    // The first node of a scan, which may be the largest, has no third phase; empty blocks are not sent.
+    let is_exact = ![
+        CollectiveOperation::Scan,
+        CollectiveOperation::Exscan,
+        CollectiveOperation::Allgatherv,
+        CollectiveOperation::ReduceScatter,
+    ]
+    .contains(&two.operation);
     assert!(u64::from(rounds) <= due, "{name}: {rounds} rounds");
     assert!(u64::from(rounds) == due || !is_exact, "{name}: {rounds} rounds");
     let mut of_rank = vec![[(0, 0); 2]; schedules.len()];
@@ -486,6 +592,13 @@ fn what_crosses_costs_what_is_claimed() {
         assert_cost(&placement, &costs::REDUCE, Reduce { operands, root, in_place });
         assert_cost(&placement, &costs::ALLREDUCE, Allreduce { operands, in_place });
         assert_cost(&placement, &costs::SCAN, Scan { operands, in_place });
+        assert_cost(&placement, &costs::EXSCAN, Scan { operands, in_place });
+        for blocks in [lengths(&placement), vec![ELEMENT; placement.nodes.size() as usize]] {
+            let commutative = operands.commutative;
+            assert_cost(&placement, &costs::ALLGATHERV, RankBlocks { blocks: &blocks, in_place });
+            let args = ReduceScatter { blocks: &blocks, commutative, in_place };
+            assert_cost(&placement, &costs::REDUCE_SCATTER, args);
+        }
     }
 }
 
@@ -494,7 +607,7 @@ fn two_levels_are_chosen_where_they_save_or_are_wanted() {
     let by = Selection::default();
     let is_in_two = |by: &Selection, nodes: &Nodes, args: Bcast| {
         let two = hierarchical::bcast(HierarchyView::new(nodes, by, 1), args);
-        Collective::Bcast(args).schedule_on_nodes(by, nodes, 1) == two
+        Collective::Bcast(args).schedule(by, nodes, 1) == two
     };
     let short = Bcast { bytes: 8, root: 0 };
     let turns = Nodes::new((0..64).map(|rank| rank % 4)).unwrap();
@@ -506,7 +619,7 @@ fn two_levels_are_chosen_where_they_save_or_are_wanted() {
         is_in_two(&by, &turns, short)
     };
     assert!(wanted("two_level") && !wanted("binomial"));
-    assert_eq!(AlgorithmChoice::from_text(CollectiveOperation::Exscan, "two_level"), None);
+    assert_eq!(AlgorithmChoice::from_text(CollectiveOperation::Gatherv, "two_level"), None);
     // With each rank on a node of its own there is only one level.
     let alone = Nodes::new(0..64).unwrap();
     assert!(!(costs::BCAST.fits)(&alone, short));

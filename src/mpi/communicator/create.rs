@@ -384,7 +384,11 @@ impl<D: Device> Mpi<D> {
         &mut self, comm: Handle, operation: Collective, buffers: Vec<Memory>,
     ) -> Result<RunId> {
         let on = self.comms.get(comm)?;
-        let schedule = operation.schedule(&self.selection, on.members_shape(), on.member());
+        let by = &self.selection;
+        let schedule = match &on.nodes {
+            Some(nodes) => operation.schedule(by, &**nodes, on.rank),
+            None => operation.schedule(by, on.members_shape(), on.member()),
+        };
         self.launch_run(comm, RunPlan::moving(schedule, buffers))
     }
 }

@@ -16,7 +16,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::engine::schedules::plan::Members;
-use crate::mpi::collective::algorithms::{InterShape, Shape};
+use crate::mpi::collective::algorithms::{InterShape, RankLayout, Shape};
 use crate::mpi::communicator::{Comm, Context};
 use crate::mpi::errhandler::Handler;
 use crate::mpi::group::Group;
@@ -209,6 +209,15 @@ impl Comm {
             false => Ok(Shape { ranks: self.size() }),
             true => Err(self.unsupported_intercomm()),
         }
+    }
+
+    /// The ranks and nodes for algorithms on an intracommunicator.
+    ///
+    /// # Errors
+    /// As [`Comm::shape`].
+    pub(crate) fn layout(&self) -> Result<RankLayout<'_>> {
+        let shape = self.shape()?;
+        Ok(RankLayout { shape, nodes: self.nodes.as_deref() })
     }
 
     #[cold]

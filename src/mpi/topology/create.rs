@@ -29,6 +29,7 @@ use crate::mpi::Mpi;
 use crate::mpi::collective::algorithms::{
     BlockPairs, Collective, RankBlocks, UniformBlocks, allgatherv, alltoallv,
 };
+use crate::mpi::communicator::Comm;
 use crate::mpi::communicator::create::Split;
 use crate::mpi::handle::Handle;
 use crate::mpi::request::Activity;
@@ -143,9 +144,17 @@ impl From<ReplicatedTopology> for VirtualTopology {
     }
 }
 
+impl Comm {
+    /// The node of this rank for the order of ranks: its host, or its part of the only host.
+    fn locality(&self, part_of_host: NodeNumber) -> NodeNumber {
+        self.nodes.as_ref().map_or(part_of_host, |nodes| nodes.node_of(self.rank).into())
+    }
+}
+
 impl<D: Device> Mpi<D> {
     /// Starts the creation of a communicator with a grid or a graph, from as many of the first ranks
-    /// of `comm`. `reorder` is the node of this rank if the ranks are reordered (§8.5.1, §8.5.3).
+    /// of `comm`. `reorder` is the part of the host on which this rank runs, if the ranks are reordered
+    /// (§8.5.1, §8.5.3); between hosts, the host counts.
     ///
     /// # Errors
     /// `Comm` if there is no such communicator, `Arg` if it has too few ranks.
@@ -155,6 +164,7 @@ impl<D: Device> Mpi<D> {
         let old = self.comms.get(comm)?;
         let (own, wanted) = (old.rank, replicated.size());
         old.check_topology_size(wanted)?;
+        let reorder = reorder.map(|part| old.locality(part));
         let stage = match reorder {
             Some(node) => {
                 TopologyStage::Nodes(self.launch_allgather(comm, &node.to_le_bytes())?, replicated)
@@ -165,7 +175,7 @@ impl<D: Device> Mpi<D> {
     }
 
     /// Starts the creation of a communicator with a distributed graph of the ranks of `comm`. The
-    /// ranks are reordered if all of them pass their node in `reorder` (§8.5.4).
+    /// ranks are reordered if all of them pass their part of the host in `reorder` (§8.5.4).
     ///
     /// # Errors
     /// `Comm` if there is no such communicator. Invalid edges are an error of
@@ -178,7 +188,7 @@ impl<D: Device> Mpi<D> {
         let own = old.rank;
         let edges = local.edges.as_deref().unwrap_or(&[]);
         let record = GraphRecord {
-            node: reorder.unwrap_or(0),
+            node: reorder.map_or(0, |part| old.locality(part)),
             edges: edges.len() as u32,
             class: local.edges.as_ref().map_or_else(|error| error.code.0, |_| 0),
             reorder: reorder.is_some(),
@@ -292,7 +302,7 @@ impl<D: Device> Mpi<D> {
             buffers.extend(blocks.iter().map(|block| Memory::owned(vec![0; *block])));
             let args = RankBlocks { blocks: &blocks, in_place: false };
             let on = self.comms.get(comm)?;
-            let schedule = allgatherv(&self.selection, on.shape()?, on.rank, args);
+            let schedule = allgatherv(&self.selection, on.layout()?, on.rank, args);
             return Ok(TopologyStage::AllEdges(
                 self.launch_schedule(comm, schedule, buffers)?,
                 nodes,
@@ -309,7 +319,7 @@ impl<D: Device> Mpi<D> {
             let alltoall =
                 Collective::Alltoall(UniformBlocks { block: COUNT_BYTES, in_place: false });
             return Ok(TopologyStage::Counts(
-                self.launch_collective(comm, alltoall, buffers)?,
+                self.launch_on(comm, alltoall, buffers)?,
                 edges,
                 weighted,
             ));
@@ -334,7 +344,7 @@ impl<D: Device> Mpi<D> {
         buffers.extend(receive.iter().map(|bytes| Memory::owned(vec![0; *bytes])));
         let args = BlockPairs { send: &send, receive: &receive, in_place: false };
         let on = self.comms.get(comm)?;
-        let schedule = alltoallv(&self.selection, on.shape()?, on.rank, args);
+        let schedule = alltoallv(&self.selection, on.layout()?, on.rank, args);
         Ok(TopologyStage::Edges(self.launch_schedule(comm, schedule, buffers)?, weighted))
     }
 
@@ -350,15 +360,7 @@ impl<D: Device> Mpi<D> {
     fn launch_allgather(&mut self, comm: Handle, own: &[u8]) -> Result<RunId> {
         let all = vec![0; own.len() * self.comms.get(comm)?.size() as usize];
         let allgather = Collective::Allgather(UniformBlocks { block: own.len(), in_place: false });
-        self.launch_collective(comm, allgather, vec![Memory::owned(own), Memory::owned(all)])
-    }
-
-    fn launch_collective(
-        &mut self, comm: Handle, operation: Collective, buffers: Vec<Memory>,
-    ) -> Result<RunId> {
-        let on = self.comms.get(comm)?;
-        let schedule = operation.schedule(&self.selection, on.shape()?, on.rank);
-        self.launch_schedule(comm, schedule, buffers)
+        self.launch_on(comm, allgather, vec![Memory::owned(own), Memory::owned(all)])
     }
 
     fn launch_schedule(

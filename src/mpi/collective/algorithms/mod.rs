@@ -59,7 +59,7 @@ pub mod reduce_scatter;
 pub mod scan;
 pub mod scatter;
 
-use crate::mpi::collective::selection::Selection;
+use crate::mpi::collective::selection::{Selection, registry};
 use hierarchical::{Nodes, costs};
 
 use crate::offload::{Buffer, Region, Schedule};
@@ -85,6 +85,27 @@ impl Shape {
     /// Number of doublings from 1 that reach all ranks.
     pub(crate) fn doublings(self) -> u32 {
         self.ranks.next_power_of_two().trailing_zeros()
+    }
+}
+
+/// The ranks of a communicator and their nodes; equal on all its ranks.
+#[derive(Clone, Copy, Debug)]
+pub struct RankLayout<'a> {
+    pub(crate) shape: Shape,
+    /// The nodes, if there are several.
+    pub(crate) nodes: Option<&'a Nodes>,
+}
+
+impl From<Shape> for RankLayout<'_> {
+    /// The ranks of one node.
+    fn from(shape: Shape) -> Self {
+        Self { shape, nodes: None }
+    }
+}
+
+impl<'a> From<&'a Nodes> for RankLayout<'a> {
+    fn from(nodes: &'a Nodes) -> Self {
+        Self { shape: Shape { ranks: nodes.size() }, nodes: Some(nodes) }
     }
 }
 
@@ -288,157 +309,84 @@ pub enum Collective {
 
 impl Collective {
     /// Schedule of `rank` in this operation, by the selected algorithm.
-    pub fn schedule(self, by: &Selection, shape: Shape, rank: u32) -> Schedule {
+    pub fn schedule<'a>(
+        self, by: &Selection, on: impl Into<RankLayout<'a>>, rank: u32,
+    ) -> Schedule {
+        let on = on.into();
         match self {
             Self::Barrier => {
-                by.schedule(&crate::mpi::collective::selection::registry::BARRIER, shape, rank, ())
+                by.schedule_on(&registry::BARRIER, Some(&costs::BARRIER), on, rank, ())
             }
             Self::Bcast(args) => {
-                by.schedule(&crate::mpi::collective::selection::registry::BCAST, shape, rank, args)
+                by.schedule_on(&registry::BCAST, Some(&costs::BCAST), on, rank, args)
             }
             Self::Gather(args) => {
-                by.schedule(&crate::mpi::collective::selection::registry::GATHER, shape, rank, args)
+                by.schedule_on(&registry::GATHER, Some(&costs::GATHER), on, rank, args)
             }
-            Self::Scatter(args) => by.schedule(
-                &crate::mpi::collective::selection::registry::SCATTER,
-                shape,
-                rank,
-                args,
-            ),
-            Self::Allgather(args) => by.schedule(
-                &crate::mpi::collective::selection::registry::ALLGATHER,
-                shape,
-                rank,
-                args,
-            ),
-            Self::Alltoall(args) => by.schedule(
-                &crate::mpi::collective::selection::registry::ALLTOALL,
-                shape,
-                rank,
-                args,
-            ),
+            Self::Scatter(args) => {
+                by.schedule_on(&registry::SCATTER, Some(&costs::SCATTER), on, rank, args)
+            }
+            Self::Allgather(args) => {
+                by.schedule_on(&registry::ALLGATHER, Some(&costs::ALLGATHER), on, rank, args)
+            }
+            Self::Alltoall(args) => {
+                by.schedule_on(&registry::ALLTOALL, Some(&costs::ALLTOALL), on, rank, args)
+            }
             Self::Reduce(args) => {
-                by.schedule(&crate::mpi::collective::selection::registry::REDUCE, shape, rank, args)
+                by.schedule_on(&registry::REDUCE, Some(&costs::REDUCE), on, rank, args)
             }
-            Self::Allreduce(args) => by.schedule(
-                &crate::mpi::collective::selection::registry::ALLREDUCE,
-                shape,
-                rank,
-                args,
-            ),
+            Self::Allreduce(args) => {
+                by.schedule_on(&registry::ALLREDUCE, Some(&costs::ALLREDUCE), on, rank, args)
+            }
             Self::ReduceScatterBlock(ReduceScatterBlock { block, in_place }) => {
-                let blocks = &vec![block.bytes; shape.ranks as usize];
+                let blocks = &vec![block.bytes; on.shape.ranks as usize];
                 let commutative = block.commutative;
-                reduce_scatter(by, shape, rank, ReduceScatter { blocks, commutative, in_place })
+                reduce_scatter(by, on, rank, ReduceScatter { blocks, commutative, in_place })
             }
-            Self::Scan(args) => {
-                by.schedule(&crate::mpi::collective::selection::registry::SCAN, shape, rank, args)
-            }
+            Self::Scan(args) => by.schedule_on(&registry::SCAN, Some(&costs::SCAN), on, rank, args),
             Self::Exscan(args) => {
-                by.schedule(&crate::mpi::collective::selection::registry::EXSCAN, shape, rank, args)
-            }
-        }
-    }
-
-    /// [`Collective::schedule`] for ranks on several nodes. Operations without a two-level form run
-    /// as on one node.
-    pub fn schedule_on_nodes(self, by: &Selection, nodes: &Nodes, rank: u32) -> Schedule {
-        match self {
-            Self::Barrier => by.schedule_on_nodes(
-                &crate::mpi::collective::selection::registry::BARRIER,
-                &costs::BARRIER,
-                nodes,
-                rank,
-                (),
-            ),
-            Self::Bcast(args) => by.schedule_on_nodes(
-                &crate::mpi::collective::selection::registry::BCAST,
-                &costs::BCAST,
-                nodes,
-                rank,
-                args,
-            ),
-            Self::Gather(args) => by.schedule_on_nodes(
-                &crate::mpi::collective::selection::registry::GATHER,
-                &costs::GATHER,
-                nodes,
-                rank,
-                args,
-            ),
-            Self::Scatter(args) => by.schedule_on_nodes(
-                &crate::mpi::collective::selection::registry::SCATTER,
-                &costs::SCATTER,
-                nodes,
-                rank,
-                args,
-            ),
-            Self::Allgather(args) => by.schedule_on_nodes(
-                &crate::mpi::collective::selection::registry::ALLGATHER,
-                &costs::ALLGATHER,
-                nodes,
-                rank,
-                args,
-            ),
-            Self::Alltoall(args) => by.schedule_on_nodes(
-                &crate::mpi::collective::selection::registry::ALLTOALL,
-                &costs::ALLTOALL,
-                nodes,
-                rank,
-                args,
-            ),
-            Self::Reduce(args) => by.schedule_on_nodes(
-                &crate::mpi::collective::selection::registry::REDUCE,
-                &costs::REDUCE,
-                nodes,
-                rank,
-                args,
-            ),
-            Self::Allreduce(args) => by.schedule_on_nodes(
-                &crate::mpi::collective::selection::registry::ALLREDUCE,
-                &costs::ALLREDUCE,
-                nodes,
-                rank,
-                args,
-            ),
-            Self::Scan(args) => by.schedule_on_nodes(
-                &crate::mpi::collective::selection::registry::SCAN,
-                &costs::SCAN,
-                nodes,
-                rank,
-                args,
-            ),
-            Self::ReduceScatterBlock(_) | Self::Exscan(_) => {
-                self.schedule(by, Shape { ranks: nodes.size() }, rank)
+                by.schedule_on(&registry::EXSCAN, Some(&costs::EXSCAN), on, rank, args)
             }
         }
     }
 }
 
-/// Schedule of `rank` in an `MPI_Gatherv`, by the selected algorithm.
-pub fn gatherv(by: &Selection, shape: Shape, rank: u32, args: RootedBlocks<'_>) -> Schedule {
-    by.schedule(&crate::mpi::collective::selection::registry::GATHERV, shape, rank, args)
+/// Schedule of `rank` in an `MPI_Gatherv`, by the selected algorithm. Only the root knows the lengths,
+/// so no rank can combine messages: each block travels on its own, and once.
+pub fn gatherv<'a>(
+    by: &Selection, on: impl Into<RankLayout<'a>>, rank: u32, args: RootedBlocks<'_>,
+) -> Schedule {
+    by.schedule_on(&registry::GATHERV, None, on.into(), rank, args)
 }
 
-/// Schedule of `rank` in an `MPI_Scatterv`, by the selected algorithm.
-pub fn scatterv(by: &Selection, shape: Shape, rank: u32, args: RootedBlocks<'_>) -> Schedule {
-    by.schedule(&crate::mpi::collective::selection::registry::SCATTERV, shape, rank, args)
+/// Schedule of `rank` in an `MPI_Scatterv`, by the selected algorithm; as in [`gatherv`], each block
+/// travels on its own.
+pub fn scatterv<'a>(
+    by: &Selection, on: impl Into<RankLayout<'a>>, rank: u32, args: RootedBlocks<'_>,
+) -> Schedule {
+    by.schedule_on(&registry::SCATTERV, None, on.into(), rank, args)
 }
 
 /// Schedule of `rank` in an `MPI_Allgatherv`, by the selected algorithm.
-pub fn allgatherv(by: &Selection, shape: Shape, rank: u32, args: RankBlocks<'_>) -> Schedule {
-    by.schedule(&crate::mpi::collective::selection::registry::ALLGATHERV, shape, rank, args)
+pub fn allgatherv<'a>(
+    by: &Selection, on: impl Into<RankLayout<'a>>, rank: u32, args: RankBlocks<'_>,
+) -> Schedule {
+    by.schedule_on(&registry::ALLGATHERV, Some(&costs::ALLGATHERV), on.into(), rank, args)
 }
 
-/// Schedule of `rank` in an `MPI_Alltoallv` or `MPI_Alltoallw`, by the selected algorithm.
-pub fn alltoallv(by: &Selection, shape: Shape, rank: u32, args: BlockPairs<'_>) -> Schedule {
-    by.schedule(&crate::mpi::collective::selection::registry::ALLTOALLV, shape, rank, args)
+/// Schedule of `rank` in an `MPI_Alltoallv` or `MPI_Alltoallw`, by the selected algorithm. Two ranks
+/// alone know the length of a block, so each block travels on its own, and once.
+pub fn alltoallv<'a>(
+    by: &Selection, on: impl Into<RankLayout<'a>>, rank: u32, args: BlockPairs<'_>,
+) -> Schedule {
+    by.schedule_on(&registry::ALLTOALLV, None, on.into(), rank, args)
 }
 
 /// Schedule of `rank` in an `MPI_Reduce_scatter`, by the selected algorithm.
-pub fn reduce_scatter(
-    by: &Selection, shape: Shape, rank: u32, args: ReduceScatter<'_>,
+pub fn reduce_scatter<'a>(
+    by: &Selection, on: impl Into<RankLayout<'a>>, rank: u32, args: ReduceScatter<'_>,
 ) -> Schedule {
-    by.schedule(&crate::mpi::collective::selection::registry::REDUCE_SCATTER, shape, rank, args)
+    by.schedule_on(&registry::REDUCE_SCATTER, Some(&costs::REDUCE_SCATTER), on.into(), rank, args)
 }
 
 #[cfg(test)]

@@ -10,8 +10,8 @@ use crate::mpi::Mpi;
 use crate::mpi::collective::algorithms;
 use crate::mpi::collective::algorithms::inter::{self, InterCollective};
 use crate::mpi::collective::algorithms::{
-    Allreduce, Bcast, BlockPairs, Collective, InterShape, Operands, RankBlocks, Reduce,
-    ReduceScatter, ReduceScatterBlock, Rooted, RootedBlocks, Scan, Shape, UniformBlocks,
+    Allreduce, Bcast, BlockPairs, Collective, InterShape, Operands, RankBlocks, RankLayout, Reduce,
+    ReduceScatter, ReduceScatterBlock, Rooted, RootedBlocks, Scan, UniformBlocks,
 };
 use crate::mpi::collective::calls::Call;
 use crate::mpi::collective::calls::function::CollectiveFunction;
@@ -47,7 +47,7 @@ impl<D: Device> Mpi<D> {
                     comm.nodes.as_ref(),
                 ),
                 (None, None) => {
-                    Arc::new(call.block_schedule(&self.selection, comm.shape()?, comm.rank)?)
+                    Arc::new(call.block_schedule(&self.selection, comm.layout()?, comm.rank)?)
                 }
             },
         };
@@ -106,31 +106,33 @@ impl Call {
     ///
     /// # Errors
     /// `Intern` for another function.
-    fn block_schedule(&self, selection: &Selection, shape: Shape, rank: u32) -> Result<Schedule> {
+    fn block_schedule(
+        &self, selection: &Selection, on: RankLayout<'_>, rank: u32,
+    ) -> Result<Schedule> {
         let Self { root, in_place, .. } = *self;
         let lengths = lengths(&self.blocks);
         Ok(match (self.function, self.operands()) {
             (CollectiveFunction::Gatherv, _) => {
                 let args = RootedBlocks { own: self.send.len(), blocks: &lengths, root, in_place };
-                algorithms::gatherv(selection, shape, rank, args)
+                algorithms::gatherv(selection, on, rank, args)
             }
             (CollectiveFunction::Scatterv, _) => {
                 let own = self.receive.len();
                 let args = RootedBlocks { own, blocks: &lengths, root, in_place };
-                algorithms::scatterv(selection, shape, rank, args)
+                algorithms::scatterv(selection, on, rank, args)
             }
             (CollectiveFunction::Allgatherv, _) => {
                 let args = RankBlocks { blocks: &lengths, in_place };
-                algorithms::allgatherv(selection, shape, rank, args)
+                algorithms::allgatherv(selection, on, rank, args)
             }
             (CollectiveFunction::Alltoallv, _) => {
                 let (send, receive) = lengths.split_at(lengths.len() / 2);
                 let args = BlockPairs { send, receive, in_place };
-                algorithms::alltoallv(selection, shape, rank, args)
+                algorithms::alltoallv(selection, on, rank, args)
             }
             (CollectiveFunction::ReduceScatter, Some(Operands { commutative, .. })) => {
                 let args = ReduceScatter { blocks: &self.result_lengths(), commutative, in_place };
-                algorithms::reduce_scatter(selection, shape, rank, args)
+                algorithms::reduce_scatter(selection, on, rank, args)
             }
             _ => return Err(self.without_algorithm()),
         })

@@ -34,7 +34,7 @@ impl ScheduleCache {
         }
         let schedule = Arc::new(match nodes {
             None => collective.schedule(by, shape, rank),
-            Some(nodes) => collective.schedule_on_nodes(by, nodes, rank),
+            Some(nodes) => collective.schedule(by, &**nodes, rank),
         });
         let key = (collective, shape, rank, nodes.cloned());
         let entry = (key, Arc::clone(&schedule));

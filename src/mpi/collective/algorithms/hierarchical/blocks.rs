@@ -14,7 +14,8 @@ use crate::mpi::collective::algorithms::building_blocks::phases::{PhasePlacement
 use crate::mpi::collective::algorithms::gather;
 use crate::mpi::collective::algorithms::scatter;
 use crate::mpi::collective::algorithms::{
-    Bcast, RECEIVE, RankBlocks, Rooted, RootedBlocks, SEND, UniformBlocks, input_buffer,
+    Bcast, RECEIVE, RankBlocks, Rooted, RootedBlocks, SEND, UniformBlocks, block_buffer,
+    input_buffer,
 };
 use crate::mpi::collective::selection::registry;
 use crate::offload::{Buffer, Region, Schedule};
@@ -131,6 +132,40 @@ pub fn allgather(view: HierarchyView<'_>, args: UniformBlocks) -> Schedule {
     phases.finish()
 }
 
+/// Schedule of a rank in an allgather of blocks with different lengths, which travel together through
+/// scratch memory, in node order.
+pub fn allgatherv(view: HierarchyView<'_>, args: RankBlocks<'_>) -> Schedule {
+    let mut phases = Phases::default();
+    let RankBlocks { blocks, in_place } = args;
+    let total: usize = blocks.iter().sum();
+    if total == 0 {
+        return phases.finish();
+    }
+    let all = phases.scratch(total);
+    let parts = NodeParts::new(view, blocks);
+    let region = |rank: u32| parts.rank_part(all, rank);
+    let own = if in_place { block_buffer(view.rank) } else { SEND };
+    let own = own.region(0, blocks[view.rank as usize]);
+    let lens = parts.rank_lengths(view.node());
+    let to_leader = RootedBlocks { own: own.len, blocks: &lens, root: 0, in_place: false };
+    let part = gather::linear::gatherv(view.shape(view.node()), view.place(), to_leader);
+    view.intra_node_round(&mut phases, &part, &|entry| match entry.checked_sub(1) {
+        None => own,
+        Some(place) => region(view.ranks()[place as usize]),
+    });
+    let among = RankBlocks { blocks: &parts.lens, in_place: true };
+    let buffer = |entry: u32| parts.node_part(all, entry - 1);
+    view.inter_node(&mut phases, &registry::ALLGATHERV, among, &buffer);
+    let from_leader = Bcast { bytes: total, root: 0 };
+    view.intra_node(&mut phases, &registry::BCAST, &|_| from_leader, &|_| all);
+    let others = (0..view.nodes.size()).filter(|rank| !in_place || *rank != view.rank);
+    phases.copy(others.map(|rank| {
+        let from = region(rank);
+        (from, block_buffer(rank).region(0, from.len))
+    }));
+    phases.finish()
+}
+
 /// The leaders exchange the blocks of their nodes.
 fn exchange(phases: &mut Phases, view: HierarchyView<'_>, homes: &NodeBlocks<'_>, block: usize) {
     let lens = view.node_lengths(block);
@@ -201,6 +236,54 @@ impl<'a> NodeBlocks<'a> {
                 (blocks.buffer.region(start, self.block), self.rank_block(*rank))
             })
         })
+    }
+}
+
+/// The blocks of all ranks, of different lengths, in node order.
+pub(super) struct NodeParts<'a> {
+    view: HierarchyView<'a>,
+    blocks: &'a [usize],
+    /// The bytes of each node's blocks.
+    pub(super) lens: Vec<usize>,
+    /// Where the block of each rank begins.
+    starts: Vec<usize>,
+}
+
+impl<'a> NodeParts<'a> {
+    pub(super) fn new(view: HierarchyView<'a>, blocks: &'a [usize]) -> Self {
+        let mut starts = vec![0; blocks.len()];
+        let mut end = 0;
+        for rank in view.all().flat_map(|node| view.nodes.ranks(node)) {
+            starts[*rank as usize] = end;
+            end += blocks[*rank as usize];
+        }
+        let mut parts = Self { view, blocks, lens: Vec::new(), starts };
+        parts.lens = view.all().map(|node| parts.rank_lengths(node).iter().sum()).collect();
+        parts
+    }
+
+    /// The bytes of the blocks of a node's ranks.
+    pub(super) fn rank_lengths(&self, node: u32) -> Vec<usize> {
+        self.view.nodes.ranks(node).iter().map(|rank| self.blocks[*rank as usize]).collect()
+    }
+
+    /// The blocks of a node in `all`.
+    fn node_part(&self, all: Region, node: u32) -> Region {
+        let start = self.starts[self.view.nodes.ranks(node)[0] as usize];
+        all.buffer.region(all.start + start, self.lens[node as usize])
+    }
+
+    /// The block of a rank in `all`.
+    pub(super) fn rank_part(&self, all: Region, rank: u32) -> Region {
+        let rank = rank as usize;
+        all.buffer.region(all.start + self.starts[rank], self.blocks[rank])
+    }
+
+    /// The block of a rank of the own node in `part`, which has the blocks of the node.
+    pub(super) fn local_part(&self, part: Region, rank: u32) -> Region {
+        let first = self.starts[self.view.ranks()[0] as usize];
+        let rank = rank as usize;
+        part.buffer.region(part.start + self.starts[rank] - first, self.blocks[rank])
     }
 }
 

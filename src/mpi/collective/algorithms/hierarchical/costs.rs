@@ -1,17 +1,21 @@
 //! Costs of hierarchical operations in two levels, and the choice between one level and two.
 //!
 //! Costs of phases are added. Messages between nodes have the cost of the machine model for the
-//! network; in an operation in one level, all messages count as messages between nodes.
+//! network; in an operation in one level, all messages count as messages between nodes, and the ranks
+//! of a node that send at the same time share its link.
 
 use std::ops::Add;
 
+use super::blocks::NodeParts;
+use super::reduce::whole_operands;
 use super::{HierarchyView, Nodes};
 use crate::mpi::collective::algorithms::algorithm::{AgreedArguments, Algorithm, Arguments, Cost};
 use crate::mpi::collective::algorithms::alltoall;
 use crate::mpi::collective::algorithms::gather;
 use crate::mpi::collective::algorithms::scatter;
 use crate::mpi::collective::algorithms::{
-    Allreduce, Bcast, RankBlocks, Reduce, Rooted, RootedBlocks, Scan, Shape, UniformBlocks,
+    Allreduce, Bcast, RankBlocks, RankLayout, Reduce, ReduceScatter, Rooted, RootedBlocks, Scan,
+    Shape, UniformBlocks,
 };
 use crate::mpi::collective::selection::registry;
 use crate::mpi::collective::selection::registry::{AlgorithmFamily, CollectiveOperation};
@@ -22,16 +26,19 @@ use crate::offload::Schedule;
 pub(crate) const NAME: &str = "two_level";
 
 /// The operations that have a two-level form.
-pub(crate) const OPERATIONS: [CollectiveOperation; 9] = [
+pub(crate) const OPERATIONS: [CollectiveOperation; 12] = [
     BARRIER.operation,
     BCAST.operation,
     GATHER.operation,
     SCATTER.operation,
     ALLGATHER.operation,
+    ALLGATHERV.operation,
     ALLTOALL.operation,
     REDUCE.operation,
     ALLREDUCE.operation,
+    REDUCE_SCATTER.operation,
     SCAN.operation,
+    EXSCAN.operation,
 ];
 
 /// An operation in two levels.
@@ -140,6 +147,23 @@ pub const ALLGATHER: TwoLevel<UniformBlocks> = TwoLevel {
     schedule: super::allgather,
 };
 
+/// Allgather of blocks with different lengths.
+pub const ALLGATHERV: TwoLevel<RankBlocks> = TwoLevel {
+    operation: CollectiveOperation::Allgatherv,
+    fits: |nodes, _| has_local_peers(nodes),
+    cost: |view, args| {
+        let all = args.blocks.iter().sum();
+        let parts = NodeParts::new(view, args.blocks);
+        let among = RankBlocks { blocks: &parts.lens, in_place: true };
+        let gather = parts_cost(view, &parts, gather::linear::GATHERV.cost);
+        HierarchicalCost {
+            intra_node: gather + intra_node_bcast(view, all) + Cost::of_copy(all as u64),
+            inter_node: view.inter_node_cost(&registry::ALLGATHERV, among),
+        }
+    },
+    schedule: super::allgatherv,
+};
+
 /// Alltoall.
 pub const ALLTOALL: TwoLevel<UniformBlocks> = TwoLevel {
     operation: CollectiveOperation::Alltoall,
@@ -200,6 +224,26 @@ pub const ALLREDUCE: TwoLevel<Allreduce> = TwoLevel {
     schedule: super::allreduce,
 };
 
+/// Reduce-scatter.
+pub const REDUCE_SCATTER: TwoLevel<ReduceScatter> = TwoLevel {
+    operation: CollectiveOperation::ReduceScatter,
+    fits: |nodes, args| has_local_peers(nodes) && (args.commutative || nodes.are_in_order()),
+    cost: |view, args| {
+        let operands = whole_operands(args);
+        let parts = NodeParts::new(view, args.blocks);
+        let to_leader = Reduce { operands, root: 0, in_place: false };
+        let among = ReduceScatter { blocks: &parts.lens, ..args };
+        let reordered = if view.nodes.are_in_order() { 0 } else { operands.bytes as u64 };
+        HierarchicalCost {
+            intra_node: intra_node_reduce(view, to_leader)
+                + Cost::of_copy(reordered)
+                + parts_cost(view, &parts, scatter::linear::SCATTERV.cost),
+            inter_node: view.inter_node_cost(&registry::REDUCE_SCATTER, among),
+        }
+    },
+    schedule: super::reduce_scatter,
+};
+
 /// Scan.
 pub const SCAN: TwoLevel<Scan> = TwoLevel {
     operation: CollectiveOperation::Scan,
@@ -214,6 +258,22 @@ pub const SCAN: TwoLevel<Scan> = TwoLevel {
         }
     },
     schedule: super::scan,
+};
+
+/// Exscan.
+pub const EXSCAN: TwoLevel<Scan> = TwoLevel {
+    operation: CollectiveOperation::Exscan,
+    fits: SCAN.fits,
+    cost: |view, args| {
+        let bytes = args.operands.bytes;
+        let combined = Cost { reduced: 2 * bytes as u64, copied: bytes as u64, ..Cost::ZERO };
+        let exscan = view.intra_node_cost(&registry::EXSCAN, &|_| args);
+        HierarchicalCost {
+            intra_node: exscan + intra_node_bcast(view.with_last_leader(), bytes) + combined,
+            inter_node: view.inter_node_cost(&registry::EXSCAN, args),
+        }
+    },
+    schedule: super::exscan,
 };
 
 /// Maximum number of blocks that a leader copies, each in its own step, twice.
@@ -236,6 +296,18 @@ fn intra_node_gather(view: HierarchyView<'_>, block: usize) -> Cost {
 fn intra_node_reduce(view: HierarchyView<'_>, args: Reduce) -> Cost {
     let to_leader = |node| Reduce { root: view.leader_place(node), ..args };
     view.intra_node_cost(&registry::REDUCE, &to_leader)
+}
+
+/// Cost of an exchange of blocks between each leader and its node, the maximum over the nodes.
+fn parts_cost(
+    view: HierarchyView<'_>, parts: &NodeParts<'_>, cost: fn(Shape, RootedBlocks<'_>) -> Cost,
+) -> Cost {
+    let cost = |node| {
+        let lens = parts.rank_lengths(node);
+        let args = RootedBlocks { own: 0, blocks: &lens, root: 0, in_place: false };
+        cost(view.shape(node), args)
+    };
+    view.all().map(cost).fold(Cost::ZERO, Cost::maximum)
 }
 
 /// Cost of reordering blocks from node order to rank order.
@@ -307,39 +379,73 @@ impl Add for Cost {
 }
 
 impl Selection {
-    /// Schedule of a rank on several nodes: in one level or two, whichever is cheaper or selected
-    /// by a setting.
-    pub(crate) fn schedule_on_nodes<A: Arguments>(
-        &self, family: &AlgorithmFamily<A>, two: &TwoLevel<A>, nodes: &Nodes, rank: u32,
-        args: A::Borrowed<'_>,
+    /// Schedule of a rank, on one node, or on several in one level or two, whichever is cheaper or
+    /// selected by a setting.
+    pub(crate) fn schedule_on<A: Arguments>(
+        &self, family: &AlgorithmFamily<A>, two: Option<&TwoLevel<A>>, on: RankLayout<'_>,
+        rank: u32, args: A::Borrowed<'_>,
     ) -> Schedule {
-        let shape = Shape { ranks: nodes.size() };
+        let RankLayout { shape, nodes } = on;
+        let Some(nodes) = nodes else { return self.schedule(family, shape, rank, args) };
         let one = self.choose_across_nodes(family, shape, args);
         let view = HierarchyView::new(nodes, self, rank);
-        if (two.fits)(nodes, args.agreed()) && view.is_cheaper(one, two, args) {
-            (two.schedule)(view, args)
-        } else {
-            (one.schedule)(shape, rank, args)
+        match two {
+            Some(two) if view.is_cheaper(one, two, args) => (two.schedule)(view, args),
+            _ => (one.schedule)(shape, rank, args),
         }
     }
 }
 
+/// Algorithms in which each rank sends to the next one only, as far as the bytes matter.
+const BETWEEN_NEIGHBORS: [&str; 4] = ["chain", "neighbor", "ring", "scatter_ring"];
+
+/// Algorithms whose busiest link is that of the root, which sends or receives alone.
+const AT_THE_ROOT: [&str; 6] =
+    ["binomial", "in_order", "knomial", "knomial_4", "knomial_8", "linear"];
+
 impl HierarchyView<'_> {
-    /// Whether two levels are cheaper than one, or selected by a setting; a setting may also select
-    /// one level.
+    /// Whether two levels fit, and are cheaper than one or selected by a setting; a setting may also
+    /// select one level.
     fn is_cheaper<A: Arguments>(
         self, one: &Algorithm<A>, two: &TwoLevel<A>, args: A::Borrowed<'_>,
     ) -> bool {
-        if !self.selection.allows(two.operation, NAME) {
+        let agreed = args.agreed();
+        if !(two.fits)(self.nodes, agreed) || !self.selection.allows(two.operation, NAME) {
             return false;
         }
         if let AlgorithmChoice::Algorithm(name) = self.selection.choice(two.operation) {
             return name == NAME;
         }
-        let agreed = args.agreed();
+        self.time_in_two_ps(two, agreed) < self.time_in_one_ps(two.operation, one, agreed)
+    }
+
+    /// Estimated time in two levels.
+    pub fn time_in_two_ps<A: Arguments>(self, two: &TwoLevel<A>, agreed: A::Borrowed<'_>) -> u64 {
         let (near, far) = (self.selection.machine(), self.selection.network());
         let apart = (two.cost)(self, agreed);
-        let two = near.time_ps(apart.intra_node).saturating_add(far.time_ps(apart.inter_node));
-        two < far.time_ps((one.cost)(Shape { ranks: self.nodes.size() }, agreed))
+        near.time_ps(apart.intra_node).saturating_add(far.time_ps(apart.inter_node))
+    }
+
+    /// Estimated time in one level, in which several ranks of a node may share its link.
+    pub fn time_in_one_ps<A: Arguments>(
+        self, operation: CollectiveOperation, one: &Algorithm<A>, agreed: A::Borrowed<'_>,
+    ) -> u64 {
+        let cost = (one.cost)(Shape { ranks: self.nodes.size() }, agreed);
+        let bytes = cost.bytes.saturating_mul(self.sharers(operation, one.name));
+        self.selection.network().time_ps(Cost { bytes, ..cost })
+    }
+
+    /// How many ranks of a node send to other nodes at the same time.
+    fn sharers(self, operation: CollectiveOperation, algorithm: &str) -> u64 {
+        let is_rooted = matches!(
+            operation,
+            CollectiveOperation::Bcast
+                | CollectiveOperation::Gather
+                | CollectiveOperation::Scatter
+                | CollectiveOperation::Reduce
+        );
+        let is_alone = is_rooted && AT_THE_ROOT.contains(&algorithm)
+            || self.nodes.are_in_order() && BETWEEN_NEIGHBORS.contains(&algorithm);
+        if is_alone { 1 } else { self.nodes.largest().into() }
     }
 }

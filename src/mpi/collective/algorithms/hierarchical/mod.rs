@@ -24,9 +24,9 @@ mod nodes;
 mod reduce;
 
 pub use alltoall::alltoall;
-pub use blocks::{allgather, gather, scatter};
+pub use blocks::{allgather, allgatherv, gather, scatter};
 pub use nodes::Nodes;
-pub use reduce::{allreduce, reduce, scan};
+pub use reduce::{allreduce, exscan, reduce, reduce_scatter, scan};
 
 use super::algorithm::Arguments;
 use super::{BUFFER, Bcast, Shape};
@@ -88,6 +88,11 @@ impl<'a> HierarchyView<'a> {
         self.nodes.ranks(self.node())
     }
 
+    /// Whether no other rank is on the own node.
+    fn is_alone(self) -> bool {
+        self.ranks().len() == 1
+    }
+
     /// The index of this rank on its node.
     fn place(self) -> u32 {
         place(self.ranks(), self.rank)
@@ -137,6 +142,14 @@ impl<'a> HierarchyView<'a> {
         let part = self.selection.schedule(family, self.shape(node), self.place(), args(node));
         let member = |place: u32| self.ranks()[place as usize];
         phases.then(&part, rounds, &PhasePlacement { member: &member, buffer });
+    }
+
+    /// A phase of one round inside each node, with the schedule of this rank there.
+    fn intra_node_round(
+        self, phases: &mut Phases, part: &Schedule, buffer: &dyn Fn(u32) -> Region,
+    ) {
+        let member = |place: u32| self.ranks()[place as usize];
+        phases.then(part, 1, &PhasePlacement { member: &member, buffer });
     }
 
     /// An operation between the leaders.
