@@ -23,7 +23,7 @@ pub(crate) fn lines(plan: &LaunchPlan, placement: &Placement, host: Host<'_>) ->
         .into_iter()
         .chain(timeout)
         .chain([
-            "no open port: ranks inherit a socket to the launcher (PMI-1), a shared memory file and \
+            "no open port of the launcher: ranks inherit a socket to the launcher (PMI-1), a shared memory file and \
             the secret of the job"
                 .to_owned(),
         ])

@@ -3,8 +3,9 @@
 //! ```text
 //!   initialize, open_session ──> join ── first user ──> start:
 //!     connect   find the launcher, learn this rank's place in the job
+//!     reach     exchange hosts and addresses, if there are several hosts  (`connection`)
 //!     attach    map the memory that the ranks of this host share
-//!     agree     compare settings with all ranks, choose how to wait; attach the network interface
+//!     agree     compare settings with all ranks, choose how to wait; attach the network
 //!     build     the MPI of this process
 //! ```
 //!
@@ -15,9 +16,9 @@
 
 use std::sync::atomic::Ordering;
 
+use super::connection::{Connection, ReachedPeers, settings_mismatch};
 use super::devices::Devices;
 use super::info_env;
-use super::launcher_watch;
 use super::settings::explain::Decisions;
 use super::settings::{Config, DeviceKind, ProgressMode, log};
 use super::waiting::CallWaiters;
@@ -25,7 +26,6 @@ use super::waiting::wait_policy::{SpinHistory, WaitPolicy};
 use super::waiting::wait_state::WaitState;
 use super::world::{ThreadLevel, WorldModel, WorldStage};
 use super::{Process, ProcessMpi, ProcessState, RunningMpi, first_objects, running_mpi};
-use crate::devices::shm::SettingsMismatch;
 use crate::mpi::WorldAttributes;
 use crate::mpi::collective::selection::machine_model;
 use crate::mpi::collective::selection::machine_model::MachineModel;
@@ -34,13 +34,10 @@ use crate::mpi::errhandler::Handler;
 use crate::mpi::handle::Handle;
 use crate::mpi::info::Info;
 use crate::mpi::memory_kinds;
-use platform::base::{ErrorClass, MpiError, Result, settings};
-use platform::bootstrap::{Client, Environment, HostFile, JobView, RequiredRanks};
-use platform::diagnosis::rank_status::RankStatus;
-use platform::diagnosis::status_table::StatusTable;
+use platform::base::{ErrorClass, Result};
+use platform::bootstrap::{HostFile, JobView, RequiredRanks};
 use platform::diagnosis::wait_monitor::{MonitorSettings, WaitMonitor};
-use platform::diagnosis::wait_report::WaitReport;
-use platform::sys::{clock, cma, cpu, host, process as system};
+use platform::sys::cma;
 
 /// A kind of user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,69 +169,31 @@ fn ensure_running(
 /// # Errors
 /// `Other` for a launcher or ranks that cannot be reached; `NoMem` without shared memory.
 fn start(config: &Config, required: RequiredRanks, level: ThreadLevel) -> Result<RunningMpi> {
-    let mut connection = connect(required)?;
+    let mut connection = Connection::open(required)?;
+    let inherits_memory = connection.inherits_memory();
+    let mut reached = if inherits_memory { None } else { connection.reach(config)? };
     let mut devices = attach(config, &mut connection)?;
-    let agreement = agree(config, &mut connection, &mut devices)?;
+    let is_crowded = compare(config, &connection, &devices, reached.as_ref())?;
+    // Ranks wait for each other from here on, so only after all are known to want the same device.
+    if inherits_memory {
+        reached = connection.reach(config)?;
+    }
+    attach_network(config, &mut connection, &mut devices, &mut reached)?;
+    let agreement = agree(config, &connection, &mut devices, is_crowded, reached.as_ref());
     if config.explain && connection.job.rank == 0 {
-        explain(config, level, &connection, &agreement);
+        explain(config, level, &connection, &agreement, &devices);
     }
     Ok(build(config, connection, devices, agreement))
 }
 
-/// This process in its job.
-struct Connection {
-    environment: Environment,
-    launcher: Option<Client>,
-    job: JobView,
-    /// The status table that the launcher reads.
-    status_table: Option<StatusTable>,
-    /// Threads that the launcher's library has started. They never call MPI.
-    helper_threads: Vec<u32>,
-}
-
-/// What follows from the settings and the hardware, the same on all ranks.
+/// What follows from the settings and the hardware, the same on all ranks except how they wait.
 struct Agreement {
-    processors: usize,
     wait_policy: WaitPolicy,
     progress_mode: ProgressMode,
     machine: MachineModel,
 }
 
-/// Step 1: joins the job of the launcher, if there is one.
-///
-/// # Errors
-/// `Other` for a launcher that cannot be reached, or ranks on other hosts.
-fn connect(required: RequiredRanks) -> Result<Connection> {
-    let environment = Environment::read();
-    let threads_before = environment.pmix_rank.map(|_| system::threads());
-    let mut launcher = Client::connect(&environment, required)?;
-    let mut helper_threads = threads_before.as_ref().map_or_else(Vec::new, |_| system::threads());
-    helper_threads.retain(|thread| !threads_before.iter().flatten().any(|before| before == thread));
-    launcher.iter().for_each(launcher_watch::start);
-    let status_table = launcher_table(&environment, launcher.as_ref());
-    let job = JobView::assemble(&environment, launcher.as_mut())?;
-    if job.local_ranks.len() != job.size as usize {
-        return Err(ErrorClass::Other.error(format!(
-            "only {} of the {} ranks run on this host; several hosts are not supported yet",
-            job.local_ranks.len(),
-            job.size
-        )));
-    }
-    Ok(Connection { environment, launcher, job, status_table, helper_threads })
-}
-
-/// The status table that the launcher reads, with the entry of this rank. Without it the launcher
-/// reports less.
-fn launcher_table(environment: &Environment, launcher: Option<&Client>) -> Option<StatusTable> {
-    let attributes = launcher?.attributes();
-    let number = environment.status_fd.filter(|_| attributes.is_own_launcher)?;
-    let table = StatusTable::inherit(number).ok()?;
-    let (since_ns, report) = (clock::monotonic_ns(), WaitReport::new("MPI_Init"));
-    table.write(attributes.rank, &RankStatus { since_ns, report, steady: None });
-    Some(table)
-}
-
-/// Step 2: maps the segment that the ranks of this host share.
+/// Maps the segment that the ranks of this host share.
 ///
 /// # Errors
 /// `NoMem` without shared memory; as [`Devices::attach`].
@@ -244,43 +203,70 @@ fn attach(config: &Config, connection: &mut Connection) -> Result<Devices> {
     Devices::attach(segment, job.local_index(), &job.local_ranks, config.copy)
 }
 
-/// Step 3: makes sure that all ranks have equal settings, and derives from them how this job runs.
+/// Makes sure that all ranks of this host have equal settings; whether they share processors, the same
+/// on all of them.
 ///
 /// # Errors
-/// `Other` if a setting differs; as [`Devices::attach_interface`].
-fn agree(config: &Config, connection: &mut Connection, devices: &mut Devices) -> Result<Agreement> {
-    let Connection { environment, launcher, job, .. } = connection;
-    let ranks = job.local_ranks.len();
-    let processors = processors(environment);
-    let is_oversubscribed = devices
-        .agree(job.rank, &config.agreed, ranks > processors)
-        .map_err(|first| settings_mismatch(job.rank, &config.agreed, &first))?;
-    // Ranks wait for each other here, so only after all ranks are known to want an interface.
+/// `Other` if a setting differs.
+fn compare(
+    config: &Config, connection: &Connection, devices: &Devices, reached: Option<&ReachedPeers>,
+) -> Result<bool> {
+    let Connection { job, processors, .. } = connection;
+    let is_crowded = job.local_ranks.len() > *processors;
+    let is_crowded = reached.map_or(is_crowded, |reached| reached.is_crowded_here);
+    devices
+        .agree(job.rank, &config.agreed, is_crowded)
+        .map_err(|first| settings_mismatch(job, &config.agreed, first.rank, &first.text))
+}
+
+/// Attaches what carries messages beside shared memory, if anything does.
+///
+/// # Errors
+/// As [`Devices::attach_interface`].
+fn attach_network(
+    config: &Config, connection: &mut Connection, devices: &mut Devices,
+    reached: &mut Option<ReachedPeers>,
+) -> Result {
+    let Connection { launcher, job, .. } = connection;
     if config.device == DeviceKind::Tofu {
         let file = job.open_host_file(HostFile::Interface, launcher.as_mut())?;
         devices.attach_interface(file, job.local_index(), &job.local_ranks, &config.tofu)?;
     }
-    let machine = if is_oversubscribed {
-        devices.share_processors();
-        machine_model::OVERSUBSCRIBED
-    } else {
-        devices.have_processors();
-        machine_model::SHARED
-    };
-    Ok(Agreement {
-        processors,
-        wait_policy: WaitPolicy::new(config.waiting, ranks, processors),
-        progress_mode: config.progress.resolve(ranks, processors),
-        machine,
-    })
+    if let Some(tcp) = reached.as_mut().and_then(|reached| reached.tcp.take()) {
+        devices.attach_sockets(tcp, job.rank, config.device == DeviceKind::Tcp);
+    }
+    Ok(())
 }
 
-/// Step 4: puts everything together.
+/// Derives from the settings and the hardware how this job runs.
+fn agree(
+    config: &Config, connection: &Connection, devices: &mut Devices, is_crowded: bool,
+    reached: Option<&ReachedPeers>,
+) -> Agreement {
+    let Connection { job, processors, .. } = connection;
+    let ranks = job.local_ranks.len();
+    match is_crowded {
+        true => devices.share_processors(),
+        false => devices.have_processors(),
+    }
+    // Equal on all hosts: ranks that choose different algorithms would not understand each other.
+    let is_any_crowded = reached.map_or(is_crowded, |reached| reached.is_crowded_somewhere);
+    Agreement {
+        wait_policy: WaitPolicy::new(config.waiting, ranks, *processors),
+        progress_mode: config.progress.resolve(job.size as usize, ranks, *processors),
+        machine: match is_any_crowded {
+            true => machine_model::OVERSUBSCRIBED,
+            false => machine_model::SHARED,
+        },
+    }
+}
+
+/// Puts everything together.
 fn build(
     config: &Config, connection: Connection, devices: Devices, agreement: Agreement,
 ) -> RunningMpi {
-    let Connection { launcher, job, status_table, helper_threads, .. } = connection;
-    let Agreement { processors, wait_policy, progress_mode, machine } = agreement;
+    let Connection { launcher, job, processors, status_table, helper_threads } = connection;
+    let Agreement { wait_policy, progress_mode, machine } = agreement;
     let JobView { rank, size, .. } = job;
     tracing::info!(rank, size, processors, "initialized");
     let number = |value: Option<u32>| value.and_then(|value| i32::try_from(value).ok());
@@ -295,6 +281,9 @@ fn build(
     let wait_monitor =
         WaitMonitor::new(settings, rank, size, status_table, || devices.status_table());
     let mut mpi = ProcessMpi::without_world(devices, rank, size, first_objects(), attributes);
+    if !job.hosts.is_one() {
+        mpi.comms.set_nodes(job.hosts.numbers());
+    }
     mpi.selection = config.selection.clone().with_machine(machine);
     mpi.offload = config.offload.0.filter(|_| config.device == DeviceKind::Tofu);
     mpi.rdma_schedule = config.rdma_schedule;
@@ -304,6 +293,7 @@ fn build(
         mpi,
         world: WorldModel::Before,
         launcher,
+        hosts: job.hosts,
         wait_monitor,
         sender_end_ns: None,
         helper_threads,
@@ -320,31 +310,14 @@ fn build(
     }
 }
 
-/// The settings of this rank differ from those of the first rank that attached.
-#[cold]
-fn settings_mismatch(rank: u32, ours: &str, first: &SettingsMismatch) -> Box<MpiError> {
-    let what = match settings::difference(ours, &first.text) {
-        Some((name, ours, theirs)) => {
-            format!("{name} is {ours} in rank {rank} but {theirs} in rank {}", first.rank)
-        }
-        None => format!("settings of rank {rank} are not those of rank {}", first.rank),
-    };
-    ErrorClass::Other.error(format!("{what}; it must be the same in all ranks of a job"))
-}
-
-/// The number of processors that the ranks of this host have together. If the launcher bound each
-/// rank to its own processors, it published the sum, which holds unless the affinity of this
-/// process has changed since.
-fn processors(environment: &Environment) -> usize {
-    match (&environment.bound, cpu::affinity()) {
-        (Some(bound), Ok(own)) if bound.own == own => cpu::within_quota(bound.host_total),
-        _ => cpu::allowed(),
-    }
-}
-
 /// Prints the decisions and their reasons.
-fn explain(config: &Config, level: ThreadLevel, connection: &Connection, agreement: &Agreement) {
-    let launcher = match &connection.launcher {
+fn explain(
+    config: &Config, level: ThreadLevel, connection: &Connection, agreement: &Agreement,
+    devices: &Devices,
+) {
+    let Connection { launcher, job, processors, .. } = connection;
+    let passes_secret = connection.inherits_memory();
+    let launcher = match launcher {
         None => "nobody: a job of one",
         Some(launcher) if launcher.prints_aborts() => "the mpirun of this library",
         Some(_) => "another launcher, by PMI",
@@ -352,10 +325,13 @@ fn explain(config: &Config, level: ThreadLevel, connection: &Connection, agreeme
     let decisions = Decisions {
         config,
         level,
-        ranks: connection.job.size,
+        ranks: job.size,
+        local_ranks: job.local_ranks.len(),
         launcher,
-        host: &host::name(),
-        processors: agreement.processors,
+        passes_secret,
+        hosts: &job.hosts,
+        sockets: &devices.sockets(),
+        processors: *processors,
         policy: agreement.wait_policy,
         machine: agreement.machine,
         reads_memory: cma::is_allowed(),

@@ -11,7 +11,7 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | `initialization` | `MPI_Init`: connect, attach, agree, build |
+//! | `initialization`, `connection` | `MPI_Init`: connect, reach, attach, agree, build |
 //! | `finalization`, `abort` | `MPI_Finalize`; the end of a job by an error |
 //! | `world` | stage and thread level of the world model |
 //! | `lock` | one thread at a time in MPI |
@@ -27,6 +27,7 @@
 //! the lock is held.
 
 mod abort;
+mod connection;
 mod devices;
 mod finalization;
 pub(crate) mod hardware;
@@ -43,7 +44,7 @@ use std::sync::atomic::AtomicU8;
 
 use crate::mpi::objects::Objects;
 use platform::base::{ErrorClass, MpiError, Result};
-use platform::bootstrap::Client;
+use platform::bootstrap::{Client, JobHosts};
 use platform::diagnosis::wait_monitor::WaitMonitor;
 use platform::diagnosis::wait_report::WaitReport;
 
@@ -83,6 +84,8 @@ struct RunningMpi {
     mpi: ProcessMpi,
     world: WorldModel,
     launcher: Option<Client>,
+    /// The hosts of all ranks.
+    hosts: JobHosts,
     /// Publishes and reports calls that wait for long.
     wait_monitor: WaitMonitor,
     /// When the process of a peer whose message is on its way was first seen to have ended, in

@@ -171,7 +171,7 @@ const SECTIONS: &[OptionSection] = &[
                 "device",
                 &[],
                 &["DEVICE"],
-                "what transports messages: shm (shared memory) or tofu (a simulated network \
+                "what transports messages: shm (shared memory), tcp, or tofu (a simulated network \
                 interface that runs persistent collectives)",
             ),
             (

@@ -42,10 +42,30 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "SUIRO_DEVICE",
-        values: "shm|tofu",
+        values: "shm|tofu|tcp",
         default: "shm",
-        meaning: "what transports messages: shared memory, or a simulated network interface that \
-                  runs persistent collectives",
+        meaning: "what transports messages: shared memory inside a host and TCP between hosts \
+                  (shm), TCP everywhere (tcp), or a simulated network interface that runs \
+                  persistent collectives (tofu)",
+    },
+    Setting {
+        name: "SUIRO_TCP_PORTS",
+        values: "auto|a range like 40000-40100",
+        default: "auto",
+        meaning: "the ports on which ranks wait for connections by TCP; auto: any",
+    },
+    Setting {
+        name: "SUIRO_TCP_CRYPT",
+        values: "auth|full",
+        default: "auth",
+        meaning: "what is protected on connections by TCP: both ends prove the secret of the job \
+                  (auth), or every byte is encrypted as well (full)",
+    },
+    Setting {
+        name: "SUIRO_TCP_TIMEOUT",
+        values: "a duration like 500ms, 30s or 2m",
+        default: "60s",
+        meaning: "the time of silence after which a rank that is reached by TCP has failed",
     },
     Setting {
         name: "SUIRO_OFFLOAD",
@@ -223,6 +243,7 @@ const AGREED: &[&str] = &[
     "SUIRO_REDUCE",
     "SUIRO_CHECK",
     "SUIRO_DEVICE",
+    "SUIRO_TCP_CRYPT",
     "SUIRO_OFFLOAD",
     "SUIRO_TOFU_GENERATION",
     "SUIRO_TOFU_PACE",

@@ -68,10 +68,15 @@ impl JobView {
             return Ok(file);
         }
         launcher.barrier()?;
-        let location = launcher.get(leader, &key)?.unwrap_or_default();
-        let opened = open(&location);
+        let location = launcher.get(leader, &key)?;
+        let opened = location.as_deref().map(open);
         launcher.barrier()?;
-        opened
+        opened.unwrap_or_else(|| {
+            Err(cannot_share(&format!(
+                "rank {leader} has published no memory; SUIRO_DEVICE and the library must be the same \
+                 in all ranks of a job"
+            )))
+        })
     }
 }
 

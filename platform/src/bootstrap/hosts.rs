@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::base::Peer;
 
-/// Which ranks run on which host. JobHosts are numbered in the order of their first ranks.
+/// Which ranks run on which host. Hosts are numbered in the order of their first ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobHosts {
     /// The number of the host of each rank; empty if there is one host.
@@ -14,12 +14,12 @@ pub struct JobHosts {
 
 impl JobHosts {
     /// All ranks run on one host.
-    pub(super) fn one(name: String) -> Self {
+    pub fn one(name: String) -> Self {
         Self { of_rank: Vec::new(), names: vec![name] }
     }
 
     /// The hosts of ranks with these identities and names of their hosts.
-    pub(super) fn of_ranks<'a>(ranks: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
+    pub fn of_ranks<'a>(ranks: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
         let (mut numbers, mut names) = (HashMap::new(), Vec::new());
         let of_rank: Vec<u32> = ranks
             .map(|(identity, name)| {

@@ -105,6 +105,12 @@ impl Shm {
         self.segment.status_table()
     }
 
+    /// Whether `rank` is on this node.
+    #[inline]
+    pub(crate) fn reaches(&self, rank: Peer) -> bool {
+        self.packets.node_ranks().find_slot(rank).is_some()
+    }
+
     /// Whether the process of `rank` has attached and has ended, as far as this process can tell.
     ///
     /// # Panics
@@ -205,7 +211,8 @@ impl SharedMemory for Shm {
 
 impl Bulk for Shm {
     fn prefers(&mut self, peer: Peer, len: usize) -> bool {
-        let slot = self.packets.node_ranks().slot_of(peer);
+        // A rank of another node may have announced the message.
+        let Some(slot) = self.packets.node_ranks().find_slot(peer) else { return false };
         let address = &self.areas[slot].address;
         self.direct_read.prefers(slot, address, len)
     }
@@ -243,9 +250,13 @@ impl SplitCopies for Shm {
     }
 
     fn write_split(&mut self, peer: Peer, ticket: u64, from: Span) -> SplitEnd {
-        let area = &self.areas[self.packets.node_ranks().slot_of(peer)];
-        match area.split_copies.get((ticket >> 32) as usize) {
-            Some(split) => direct_read::write_split(&area.address, split, ticket as u32, from),
+        let area = self.packets.node_ranks().find_slot(peer).map(|slot| &self.areas[slot]);
+        let split = area.and_then(|area| {
+            let split = area.split_copies.get((ticket >> 32) as usize)?;
+            Some((&area.address, split))
+        });
+        match split {
+            Some((address, split)) => direct_read::write_split(address, split, ticket as u32, from),
             None => SplitEnd::PeerPending,
         }
     }

@@ -3,10 +3,17 @@
 
 use super::{Config, DeviceKind, ProgressMode, WaitMode};
 use crate::devices::shm::CopyMethod;
+use crate::devices::tcp::CryptMode;
 use crate::mpi::collective::selection::machine_model::MachineModel;
 use crate::offload::Scheme;
 use crate::process::waiting::wait_policy::WaitPolicy;
 use crate::process::world::ThreadLevel;
+use platform::base::Peer;
+use platform::bootstrap::JobHosts;
+use platform::sys::topology::format_list;
+
+/// Hosts that are named, at most.
+const HOSTS_MAX: usize = 16;
 
 /// Input of the sentences.
 #[derive(Clone, Copy, Debug)]
@@ -15,10 +22,15 @@ pub(crate) struct Decisions<'a> {
     pub(crate) level: ThreadLevel,
     /// Number of ranks of the job.
     pub(crate) ranks: u32,
+    /// Number of ranks on this host.
+    pub(crate) local_ranks: usize,
     /// Name of the launcher.
     pub(crate) launcher: &'a str,
-    /// The name of this host, which runs all ranks.
-    pub(crate) host: &'a str,
+    /// Whether the launcher passes the secret of the job to its processes.
+    pub(crate) passes_secret: bool,
+    pub(crate) hosts: &'a JobHosts,
+    /// Sentences about the sockets of this rank; none without sockets.
+    pub(crate) sockets: &'a [String],
     /// Number of threads that can run at once here.
     pub(crate) processors: usize,
     pub(crate) policy: WaitPolicy,
@@ -31,24 +43,79 @@ pub(crate) struct Decisions<'a> {
 impl Decisions<'_> {
     /// One sentence each.
     pub(crate) fn lines(&self) -> Vec<String> {
-        let Self { ranks, launcher, host, .. } = self;
-        let device = match (ranks, self.config.device) {
-            (1, DeviceKind::Shm) => "device shm: one rank, which sends to itself only".to_owned(),
-            (_, DeviceKind::Shm) => format!("device shm between all ranks: they all run on {host}"),
-            (_, DeviceKind::Tofu) => {
-                "device tofu between all ranks, simulated (SUIRO_DEVICE=tofu)".into()
-            }
-        };
-        vec![
-            format!("{ranks} ranks, started by {launcher}"),
-            device,
+        let Self { ranks, launcher, .. } = self;
+        let mut lines = vec![format!("{ranks} ranks, started by {launcher}")];
+        lines.extend(self.devices());
+        lines.extend(self.sockets.iter().cloned());
+        lines.extend(self.secret());
+        lines.extend([
             self.copying(),
             self.waiting(),
             self.threads(),
             self.progress(),
             self.collectives(),
             self.offload(),
-        ]
+        ]);
+        lines
+    }
+
+    fn devices(&self) -> Vec<String> {
+        let Self { ranks, hosts, .. } = self;
+        let names = hosts.names();
+        let everywhere = match (ranks, self.config.device) {
+            (1, DeviceKind::Shm | DeviceKind::Tcp) => {
+                "device shm: one rank, which sends to itself only".to_owned()
+            }
+            (_, DeviceKind::Shm) if hosts.is_one() => {
+                format!("device shm between all ranks: they all run on {}", names[0])
+            }
+            (_, DeviceKind::Tofu) => {
+                "device tofu between all ranks, simulated (SUIRO_DEVICE=tofu)".into()
+            }
+            (_, DeviceKind::Tcp) => {
+                format!("device tcp between all ranks, on {} (SUIRO_DEVICE=tcp)", names.join(", "))
+            }
+            (_, DeviceKind::Shm) => return self.devices_of_hosts(),
+        };
+        vec![everywhere]
+    }
+
+    /// The device of each host, and that between them.
+    fn devices_of_hosts(&self) -> Vec<String> {
+        let Self { ranks, hosts, .. } = self;
+        let names = hosts.names();
+        let inside = (0..).zip(names).map(|(number, name)| {
+            let members = ranks_text(&hosts.ranks_on(number, *ranks));
+            format!("device shm on {name}, between its ranks: {members}")
+        });
+        let count = names.len();
+        let between = match names {
+            [one, other] => format!("device tcp between {one} and {other}"),
+            _ => format!("device tcp between any two of the {count} hosts"),
+        };
+        inside.take(HOSTS_MAX).chain([between]).collect()
+    }
+
+    /// What the secret of the job is worth.
+    fn secret(&self) -> Option<String> {
+        if self.sockets.is_empty() {
+            return None;
+        }
+        let worth = match self.passes_secret {
+            true => {
+                "passed by the launcher as a descriptor: processes of this user can read it, and \
+                 nobody else"
+            }
+            false => {
+                "drawn by rank 0 and agreed through the key-value space of the launcher: whoever can \
+                 read that space, or what the launcher sends between hosts, knows it"
+            }
+        };
+        let crypt = match self.config.tcp.crypt {
+            CryptMode::Auth => "packets travel in the clear (SUIRO_TCP_CRYPT=auth)",
+            CryptMode::Full => "every byte is encrypted (SUIRO_TCP_CRYPT=full)",
+        };
+        Some(format!("each connection proves the secret of the job, {worth}; {crypt}"))
     }
 
     fn collectives(&self) -> String {
@@ -60,6 +127,7 @@ impl Decisions<'_> {
     fn offload(&self) -> String {
         let how = match (self.config.device, self.config.offload.0, self.reads_memory) {
             (DeviceKind::Shm, ..) => "run on the host: device shm has no counters",
+            (DeviceKind::Tcp, ..) => "run on the host: device tcp has no counters",
             (DeviceKind::Tofu, None, _) => "run on the host (SUIRO_OFFLOAD=off)",
             (DeviceKind::Tofu, Some(_), false) => {
                 "run on the host: this system forbids process_vm_writev"
@@ -78,6 +146,9 @@ impl Decisions<'_> {
     }
 
     fn copying(&self) -> String {
+        if self.config.device == DeviceKind::Tcp {
+            return "long messages: by TCP like all others (SUIRO_DEVICE=tcp)".to_owned();
+        }
         let (allowed, forbidden) =
             ("this system allows process_vm_readv", "this system forbids process_vm_readv");
         let (how, why) = match (self.config.copy, self.reads_memory) {
@@ -93,16 +164,17 @@ impl Decisions<'_> {
             }
         };
         let reads = self.reads_memory && self.config.copy != CopyMethod::Pipe;
-        let both = match (reads, self.ranks as usize <= self.processors) {
+        let both = match (reads, self.local_ranks <= self.processors) {
             (false, _) => "",
             (true, true) => "; of what is read a sender that only waits writes a part",
             (true, false) => "; what is read is left to the receiver, as ranks share processors",
         };
-        format!("long messages: {how} ({why}){both}")
+        let inside = if self.hosts.is_one() { "" } else { " inside a host" };
+        format!("long messages{inside}: {how} ({why}){both}")
     }
 
     fn waiting(&self) -> String {
-        let Self { ranks, processors, .. } = self;
+        let Self { local_ranks: ranks, processors, .. } = self;
         if self.progress_mode() == ProgressMode::Delegate {
             return "waiting calls sleep at once (SUIRO_PROGRESS=delegate)".to_owned();
         }
@@ -141,7 +213,7 @@ impl Decisions<'_> {
     }
 
     fn progress(&self) -> String {
-        let Self { ranks, processors, .. } = self;
+        let Self { local_ranks: ranks, processors, .. } = self;
         let how = match (self.config.progress, self.progress_mode()) {
             (ProgressMode::Polling, _) => "inside MPI calls (SUIRO_PROGRESS=polling)",
             (ProgressMode::Thread, _) => {
@@ -166,8 +238,14 @@ impl Decisions<'_> {
 
     /// The resolved progress mode.
     fn progress_mode(&self) -> ProgressMode {
-        self.config.progress.resolve(self.ranks as usize, self.processors)
+        self.config.progress.resolve(self.ranks as usize, self.local_ranks, self.processors)
     }
+}
+
+/// A list like `0-2,5`.
+fn ranks_text(ranks: &[Peer]) -> String {
+    let ranks: Vec<usize> = ranks.iter().map(|rank| *rank as usize).collect();
+    format_list(&ranks)
 }
 
 #[cfg(test)]
@@ -175,40 +253,69 @@ mod tests {
     use super::*;
     use crate::mpi::collective::selection::machine_model;
 
+    /// The sentences for a job on these hosts, one of each rank.
+    fn lines(config: &Config, hosts: &[&str], reads_memory: bool, sockets: &[String]) -> String {
+        let hosts = JobHosts::of_ranks(hosts.iter().map(|name| (*name, *name)));
+        let ranks = hosts.numbers().len().max(4) as u32;
+        let local_ranks = hosts.ranks_on(0, ranks).len();
+        let all = Decisions {
+            config,
+            level: ThreadLevel::Multiple,
+            ranks,
+            local_ranks,
+            launcher: "somebody",
+            passes_secret: false,
+            hosts: &hosts,
+            sockets,
+            processors: 2,
+            policy: WaitPolicy::new(config.waiting, local_ranks, 2),
+            machine: machine_model::SHARED,
+            reads_memory,
+        };
+        all.lines().join("\n")
+    }
+
     #[test]
     fn every_decision_has_its_reason() {
-        let lines = |config: &Config, ranks: u32, reads_memory: bool| {
-            let policy = WaitPolicy::new(config.waiting, ranks as usize, 2);
-            let (launcher, host, level) = ("somebody", "here", ThreadLevel::Multiple);
-            let all = Decisions {
-                config,
-                level,
-                ranks,
-                launcher,
-                host,
-                processors: 2,
-                policy,
-                machine: machine_model::SHARED,
-                reads_memory,
-            };
-            all.lines().join("\n")
-        };
-        let text = lines(&Config::default(), 4, true);
+        let lines = |config: &Config, reads_memory| lines(config, &["here"], reads_memory, &[]);
+        let text = lines(&Config::default(), true);
         for words in ["by somebody", "all run on here", "allows process_vm_readv", "4 ranks on 2"] {
             assert!(text.contains(words), "{words}: {text}");
         }
         assert!(text.contains("sleep soon") && text.contains("(MPI_THREAD_MULTIPLE)"));
         assert!(text.contains("left to the receiver, as ranks share processors"));
-        assert!(
-            lines(&Config::default(), 2, true).contains("a sender that only waits writes a part")
-        );
-        assert!(lines(&Config::default(), 2, false).contains("ring in shared memory (this system"));
+        assert!(!text.contains("secret") && !text.contains("tcp"), "{text}");
+        let text = lines(&Config::default(), false);
+        assert!(text.contains("ring in shared memory (this system"));
         let chain = Config { agreed: "SUIRO_COLL_BCAST=chain\n".to_owned(), ..Config::default() };
-        assert!(lines(&chain, 2, true).contains("for each rank; SUIRO_COLL_BCAST=chain"));
+        assert!(lines(&chain, true).contains("for each rank; SUIRO_COLL_BCAST=chain"));
         let tofu = Config { device: DeviceKind::Tofu, ..Config::default() };
-        assert!(lines(&tofu, 2, true).contains("run on the interface, by two counters each"));
-        assert!(lines(&tofu, 2, false).contains("run on the host: this system forbids"));
+        assert!(lines(&tofu, true).contains("run on the interface, by two counters each"));
+        assert!(lines(&tofu, false).contains("run on the host: this system forbids"));
         let spin = Config { waiting: WaitMode::Spin, ..Config::default() };
-        assert!(lines(&spin, 1, true).contains("without a pause (SUIRO_WAIT=spin)"));
+        assert!(lines(&spin, true).contains("without a pause (SUIRO_WAIT=spin)"));
+    }
+
+    #[test]
+    fn hosts_their_devices_and_the_worth_of_the_secret_are_named() {
+        let sockets = ["tcp: listens somewhere".to_owned()];
+        let hosts = ["one", "two", "one", "two"];
+        let text = lines(&Config::default(), &hosts, true, &sockets);
+        for words in [
+            "device shm on one, between its ranks: 0,2\n",
+            "device shm on two, between its ranks: 1,3\n",
+            "device tcp between one and two\n",
+            "tcp: listens somewhere\n",
+            "drawn by rank 0 and agreed through the key-value space",
+            "in the clear (SUIRO_TCP_CRYPT=auth)",
+            "a sender that only waits writes a part",
+            "2 ranks on 2 processors",
+        ] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+        let tcp = Config { device: DeviceKind::Tcp, ..Config::default() };
+        let text = lines(&tcp, &["here"], true, &sockets);
+        assert!(text.contains("device tcp between all ranks, on here (SUIRO_DEVICE=tcp)"));
+        assert!(!text.contains("device shm"), "{text}");
     }
 }

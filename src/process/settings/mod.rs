@@ -6,11 +6,13 @@
 pub(crate) mod explain;
 mod interface;
 pub(crate) mod log;
+mod network;
 
 use std::str::FromStr;
 use std::time::Duration;
 
 use crate::devices::shm::CopyMethod;
+use crate::devices::tcp::TcpSettings;
 use crate::devices::tofu;
 use crate::engine::point_to_point::EAGER_MAX;
 use crate::mpi::collective::selection::registry::CollectiveOperation;
@@ -39,12 +41,12 @@ pub(crate) enum ProgressMode {
 }
 
 impl ProgressMode {
-    /// The resolved mode for `ranks` local ranks on `processors` processors. A single rank has no
-    /// operations that continue without calls. Where ranks share processors, a progress thread
-    /// would take time from a computing rank.
-    pub(crate) fn resolve(self, ranks: usize, processors: usize) -> Self {
+    /// The resolved mode in a job of `size` ranks, of which `ranks` run on this host with `processors`
+    /// processors. A rank alone has no operations that continue without calls. Where ranks share
+    /// processors, a progress thread would take time from a computing rank.
+    pub(crate) fn resolve(self, size: usize, ranks: usize, processors: usize) -> Self {
         match self {
-            Self::Auto if ranks == 1 || ranks > processors => Self::Polling,
+            Self::Auto if size == 1 || ranks > processors => Self::Polling,
             chosen => chosen,
         }
     }
@@ -77,11 +79,13 @@ impl Default for EagerMax {
 /// Transport of messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum DeviceKind {
-    /// Shared memory.
+    /// Shared memory inside a host, TCP between hosts.
     #[default]
     Shm,
     /// A simulated network interface.
     Tofu,
+    /// TCP between all ranks, also on one host.
+    Tcp,
 }
 
 /// Persistent collectives on an interface that supports them: `None` if they are not offloaded.
@@ -111,6 +115,8 @@ pub struct Config {
     pub(crate) rdma_schedule: Option<PackingPolicy>,
     /// `SUIRO_TOFU_*`.
     pub(crate) tofu: tofu::TofuSettings,
+    /// `SUIRO_TCP_*`.
+    pub(crate) tcp: TcpSettings,
     /// `SUIRO_SHM_COPY`.
     pub(crate) copy: CopyMethod,
     /// `SUIRO_EAGER_MAX`.
@@ -197,6 +203,7 @@ fn parse_device(text: &str) -> Option<DeviceKind> {
     match text {
         "shm" => Some(DeviceKind::Shm),
         "tofu" => Some(DeviceKind::Tofu),
+        "tcp" => Some(DeviceKind::Tcp),
         _ => None,
     }
 }
@@ -269,6 +276,7 @@ impl Config {
             offload: parse("SUIRO_OFFLOAD", one, parse_offload)?,
             rdma_schedule: parse("SUIRO_RDMA_SCHEDULE", one, parse_rdma_schedule)?,
             tofu: interface::settings(one)?,
+            tcp: network::settings(one)?,
             copy: parse("SUIRO_SHM_COPY", one, parse_copy)?,
             eager_max: parse("SUIRO_EAGER_MAX", one, |text| Some(EagerMax(text.parse().ok()?)))?,
             check: parse("SUIRO_CHECK", one, parse_flag)?,

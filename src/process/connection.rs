@@ -1,0 +1,178 @@
+//! The way of this process into its job: the launcher, the hosts of all ranks, and the sockets by which
+//! ranks of other hosts are reached.
+//!
+//! ```text
+//!   connect   find the launcher, learn this rank's place in the job
+//!   reach     agree on a secret, listen, exchange records (host, settings, address) with all ranks
+//! ```
+//!
+//! A job on one host skips the second step, unless TCP carries its messages (`SUIRO_DEVICE=tcp`).
+
+use super::launcher_watch;
+use super::settings::{Config, DeviceKind};
+use crate::devices::tcp::{JobKey, Tcp};
+use platform::base::{ErrorClass, MpiError, Peer, Result, settings};
+use platform::bootstrap::{Client, Environment, JobView, PeerOffer, PeerRecord, RequiredRanks};
+use platform::diagnosis::rank_status::RankStatus;
+use platform::diagnosis::status_table::StatusTable;
+use platform::diagnosis::wait_report::WaitReport;
+use platform::sys::{clock, cpu, process as system};
+
+/// This process in its job.
+pub(super) struct Connection {
+    pub(super) launcher: Option<Client>,
+    pub(super) job: JobView,
+    /// The number of processors that the ranks of this host have together.
+    pub(super) processors: usize,
+    /// The status table that the launcher reads.
+    pub(super) status_table: Option<StatusTable>,
+    /// Threads that the launcher's library has started. They never call MPI.
+    pub(super) helper_threads: Vec<u32>,
+}
+
+/// What this rank has learned from the records of all ranks.
+pub(super) struct ReachedPeers {
+    /// The sockets, if TCP carries messages.
+    pub(super) tcp: Option<Tcp>,
+    /// Whether the ranks of this host share processors.
+    pub(super) is_crowded_here: bool,
+    /// Whether the ranks of any host do.
+    pub(super) is_crowded_somewhere: bool,
+}
+
+impl Connection {
+    /// Joins the job of the launcher, if there is one.
+    ///
+    /// # Errors
+    /// `Other` for a launcher that cannot be reached.
+    pub(super) fn open(required: RequiredRanks) -> Result<Self> {
+        let environment = Environment::read();
+        let threads_before = environment.pmix_rank.map(|_| system::threads());
+        let mut launcher = Client::connect(&environment, required)?;
+        let mut helper_threads =
+            threads_before.as_ref().map_or_else(Vec::new, |_| system::threads());
+        helper_threads
+            .retain(|thread| !threads_before.iter().flatten().any(|before| before == thread));
+        launcher.iter().for_each(launcher_watch::start);
+        let status_table = launcher_table(&environment, launcher.as_ref());
+        let job = JobView::assemble(&environment, launcher.as_mut())?;
+        let processors = processors(&environment);
+        Ok(Self { launcher, job, processors, status_table, helper_threads })
+    }
+
+    /// Whether ranks compare their settings in the memory that they share before they wait for each
+    /// other: the launcher of this library has passed that memory.
+    pub(super) fn inherits_memory(&self) -> bool {
+        self.launcher.as_ref().is_none_or(|launcher| launcher.attributes().is_own_launcher)
+    }
+
+    /// Exchanges records with all ranks, which call this too, and takes their addresses. `None` if this
+    /// job needs no records: it runs on one host, and sockets do not carry its messages.
+    ///
+    /// # Errors
+    /// `Other` for a setting that differs, for a device that does not reach other hosts, if no socket
+    /// can be opened, or without the launcher.
+    pub(super) fn reach(&mut self, config: &Config) -> Result<Option<ReachedPeers>> {
+        let Self { launcher: Some(launcher), job, processors, .. } = self else { return Ok(None) };
+        let everywhere = config.device == DeviceKind::Tcp && job.size > 1;
+        if !everywhere && !job.has_remote_ranks() {
+            return Ok(None);
+        }
+        let secret = job.agree_secret(launcher)?;
+        let key = JobKey { id: secret.id, secret: secret.key };
+        let mut tcp = Tcp::listen(job.rank, job.size as usize, key, &config.tcp)?;
+        let offer =
+            PeerOffer { settings: &config.agreed, processors: *processors, card: tcp.card() };
+        let records = job.exchange(launcher, offer)?;
+        check_settings(job, &config.agreed, &records)?;
+        let crowded = crowded_hosts(job, &records);
+        let own_host = job.hosts.number_of(job.rank);
+        let needs_tcp = everywhere || !job.hosts.is_one();
+        if needs_tcp && config.device == DeviceKind::Tofu {
+            return Err(tofu_on_several_hosts(job));
+        }
+        for (peer, record) in (0..).zip(&records) {
+            let is_remote = job.hosts.number_of(peer) != own_host;
+            if peer != job.rank && (everywhere || is_remote) {
+                tcp.set_card(peer, &record.card, &record.host)?;
+            }
+        }
+        Ok(Some(ReachedPeers {
+            tcp: needs_tcp.then_some(tcp),
+            is_crowded_here: crowded[own_host as usize],
+            is_crowded_somewhere: crowded.contains(&true),
+        }))
+    }
+}
+
+/// The status table that the launcher reads, with the entry of this rank. Without it the launcher
+/// reports less.
+fn launcher_table(environment: &Environment, launcher: Option<&Client>) -> Option<StatusTable> {
+    let attributes = launcher?.attributes();
+    let number = environment.status_fd.filter(|_| attributes.is_own_launcher)?;
+    let table = StatusTable::inherit(number).ok()?;
+    let (since_ns, report) = (clock::monotonic_ns(), WaitReport::new("MPI_Init"));
+    table.write(attributes.rank, &RankStatus { since_ns, report, steady: None });
+    Some(table)
+}
+
+/// The number of processors that the ranks of this host have together. If the launcher bound each
+/// rank to its own processors, it published the sum, which holds unless the affinity of this
+/// process has changed since.
+fn processors(environment: &Environment) -> usize {
+    match (&environment.bound, cpu::affinity()) {
+        (Some(bound), Ok(own)) if bound.own == own => cpu::within_quota(bound.host_total),
+        _ => cpu::allowed(),
+    }
+}
+
+/// Whether the ranks of each host share processors: the number of its first rank counts, so that all
+/// ranks find the same.
+fn crowded_hosts(job: &JobView, records: &[PeerRecord]) -> Vec<bool> {
+    let mut hosts = vec![(0_u32, 0_u32); job.hosts.names().len()];
+    for (rank, record) in (0..).zip(records) {
+        let (ranks, processors) = &mut hosts[job.hosts.number_of(rank) as usize];
+        *ranks += 1;
+        if *ranks == 1 {
+            *processors = record.processors;
+        }
+    }
+    hosts.into_iter().map(|(ranks, processors)| ranks > processors).collect()
+}
+
+/// # Errors
+/// `Other` if the settings of this rank are not those of rank 0.
+fn check_settings(job: &JobView, ours: &str, records: &[PeerRecord]) -> Result {
+    match records.first() {
+        Some(first) if first.settings != ours => {
+            Err(settings_mismatch(job, ours, 0, &first.settings))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The settings of this rank differ from those of the rank `first`.
+#[cold]
+pub(super) fn settings_mismatch(
+    job: &JobView, ours: &str, first: Peer, its: &str,
+) -> Box<MpiError> {
+    let rank = |rank: Peer| match job.hosts.is_one() {
+        true => format!("rank {rank}"),
+        false => format!("rank {rank} on host {}", job.hosts.name_of(rank)),
+    };
+    let (own, first) = (rank(job.rank), rank(first));
+    let what = match settings::difference(ours, its) {
+        Some((name, ours, theirs)) => format!("{name} is {ours} in {own} but {theirs} in {first}"),
+        None => format!("settings of {own} are not those of {first}"),
+    };
+    ErrorClass::Other.error(format!("{what}; it must be the same in all ranks of a job"))
+}
+
+#[cold]
+fn tofu_on_several_hosts(job: &JobView) -> Box<MpiError> {
+    ErrorClass::Other.error(format!(
+        "SUIRO_DEVICE=tofu simulates a network inside one host, but the ranks of this job run on {}; \
+         shm reaches other hosts by TCP",
+        job.hosts.names().join(", ")
+    ))
+}

@@ -1,0 +1,265 @@
+//! The devices in use, as one device.
+//!
+//! ```text
+//!                          network: none    tofu    tcp between hosts    tcp everywhere
+//!   messages in a host     shm              tofu    shm                  tcp
+//!   messages between hosts                          tcp                  tcp
+//!   messages to itself     shm              tofu    shm                  shm
+//! ```
+//!
+//! What ranks of a host share beside messages (the settings of the job, the status table) is always in
+//! the segment of [`Shm`]. Copies of memory and shared segments are offered where messages inside a host
+//! are those of `shm` or `tofu`; a peer on another host has neither. This module uses only the contract
+//! of a device.
+
+mod network;
+mod socket_interval;
+
+use std::os::fd::OwnedFd;
+
+use crate::device::rma::Rma;
+use crate::device::trigger::Trigger;
+use crate::device::{
+    Bulk, Busy, Caps, Device, Header, PacketSink, PeerCaps, SharedMemory, WakeSource,
+};
+use crate::devices::shm::{CopyMethod, SettingsMismatch, Shm};
+use crate::devices::tcp::Tcp;
+use crate::devices::tofu::{self, Tofu};
+use network::{Network, Sockets};
+use platform::base::{Peer, Result, Span};
+use platform::diagnosis::status_table::StatusTable;
+
+pub(crate) struct Devices {
+    node: Shm,
+    /// What carries messages beside `node` or instead of it.
+    network: Option<Box<Network>>,
+}
+
+impl Devices {
+    /// Joins the segment of this host as the rank `ranks[me]`: see [`Shm::attach`].
+    ///
+    /// # Errors
+    /// As [`Shm::attach`].
+    pub(crate) fn attach(
+        segment: OwnedFd, me: usize, ranks: &[Peer], copy: CopyMethod,
+    ) -> Result<Self> {
+        Ok(Self { node: Shm::attach(segment, me, ranks, copy)?, network: None })
+    }
+
+    /// Makes a simulated network interface carry messages, before the first message: see
+    /// [`Tofu::attach`].
+    ///
+    /// # Errors
+    /// As [`Tofu::attach`].
+    pub(crate) fn attach_interface(
+        &mut self, segment: OwnedFd, me: usize, ranks: &[Peer], settings: &tofu::TofuSettings,
+    ) -> Result {
+        let tofu = Tofu::attach(segment, me, ranks, settings)?;
+        self.network = Some(Box::new(Network::Tofu(tofu)));
+        Ok(())
+    }
+
+    /// Makes TCP carry the messages to ranks on other hosts, or with `everywhere` to all ranks but
+    /// `me`, before the first message.
+    pub(crate) fn attach_sockets(&mut self, tcp: Tcp, me: Peer, everywhere: bool) {
+        let sockets = Sockets::new(tcp, everywhere.then_some(me));
+        self.network = Some(Box::new(Network::Tcp(sockets)));
+    }
+
+    /// Where the sockets listen and which addresses they announce, one sentence each; none without
+    /// sockets.
+    pub(crate) fn sockets(&self) -> Vec<String> {
+        match self.network.as_deref() {
+            None | Some(Network::Tofu(_)) => Vec::new(),
+            Some(Network::Tcp(sockets)) => sockets.explanations(),
+        }
+    }
+
+    /// As [`Shm::agree`].
+    ///
+    /// # Errors
+    /// The first rank with a different text.
+    pub(crate) fn agree(
+        &self, rank: Peer, text: &str, proposal: bool,
+    ) -> Result<bool, SettingsMismatch> {
+        self.node.agree(rank, text, proposal)
+    }
+
+    /// Records that each rank has a processor of its own.
+    pub(crate) fn have_processors(&mut self) {
+        self.node.enable_split_copies();
+    }
+
+    /// Records that the ranks of this host share processors; all of them call this before their first
+    /// packet.
+    ///
+    /// # Panics
+    /// After the first packet.
+    pub(crate) fn share_processors(&mut self) {
+        self.node.share_processors();
+        if let Some(Network::Tofu(interface)) = self.network.as_deref_mut() {
+            interface.share_processors();
+        }
+    }
+
+    /// As [`Shm::status_table`].
+    pub(crate) fn status_table(&self) -> StatusTable {
+        self.node.status_table()
+    }
+
+    /// As [`Shm::has_ended`]; false for a rank on another host, which [fails](PacketSink::failed)
+    /// instead.
+    pub(crate) fn has_ended(&self, rank: Peer) -> bool {
+        self.node.reaches(rank) && self.node.has_ended(rank)
+    }
+}
+
+impl Device for Devices {
+    #[inline]
+    fn caps(&self) -> Caps {
+        match self.network.as_deref() {
+            None => self.node.caps(),
+            Some(network) => network.caps(self.node.caps()),
+        }
+    }
+
+    #[inline]
+    fn send_short(&mut self, peer: Peer, header: &Header, data: &[u8]) -> Result<(), Busy> {
+        match self.network.as_deref_mut() {
+            None => self.node.send_short(peer, header, data),
+            Some(network) => network.send(&mut self.node, peer, header, data.len(), |room| {
+                room.copy_from_slice(data);
+            }),
+        }
+    }
+
+    #[inline(always)]
+    fn send(
+        &mut self, peer: Peer, header: &Header, len: usize, fill: impl FnOnce(&mut [u8]),
+    ) -> Result<(), Busy> {
+        match self.network.as_deref_mut() {
+            None => self.node.send(peer, header, len, fill),
+            Some(network) => network.send(&mut self.node, peer, header, len, fill),
+        }
+    }
+
+    #[inline]
+    fn peer_caps(&self, peer: Peer) -> PeerCaps {
+        match self.network.as_deref() {
+            None => self.node.peer_caps(peer),
+            Some(network) => network.peer_caps(&self.node, peer),
+        }
+    }
+
+    #[inline]
+    fn send_contiguous(&mut self, peer: Peer, header: &Header, data: Span) -> Result<(), Busy> {
+        match self.network.as_deref_mut() {
+            None => self.node.send_contiguous(peer, header, data),
+            Some(network) => network.send_contiguous(&mut self.node, peer, header, data),
+        }
+    }
+
+    fn send_lent(
+        &mut self, peer: Peer, header: &Header, data: Span, token: u32,
+    ) -> Result<(), Busy> {
+        match self.network.as_deref_mut() {
+            None => self.node.send_lent(peer, header, data, token),
+            Some(network) => network.send_lent(&mut self.node, peer, header, data, token),
+        }
+    }
+
+    fn is_drained(&self) -> bool {
+        match self.network.as_deref() {
+            None | Some(Network::Tofu(_)) => true,
+            Some(Network::Tcp(sockets)) => sockets.is_drained(),
+        }
+    }
+
+    #[inline]
+    fn poll(&mut self, sink: &mut impl PacketSink) -> usize {
+        match self.network.as_deref_mut() {
+            None => self.node.poll(sink),
+            Some(network) => network.poll(&mut self.node, sink),
+        }
+    }
+
+    fn arm(&mut self) -> WakeSource {
+        match self.network.as_deref_mut() {
+            None => self.node.arm(),
+            Some(Network::Tofu(interface)) => interface.arm(),
+            Some(Network::Tcp(sockets)) => sockets.arm(&mut self.node),
+        }
+    }
+
+    fn disarm(&mut self) {
+        match self.network.as_deref_mut() {
+            None => self.node.disarm(),
+            Some(Network::Tofu(interface)) => interface.disarm(),
+            Some(Network::Tcp(sockets)) => sockets.disarm(&mut self.node),
+        }
+    }
+
+    fn wake_self(&mut self) {
+        match self.network.as_deref_mut() {
+            None => self.node.wake_self(),
+            Some(Network::Tofu(interface)) => interface.wake_self(),
+            Some(Network::Tcp(sockets)) => sockets.wake_self(&mut self.node),
+        }
+    }
+
+    fn quiescence(&self) -> Option<u64> {
+        match self.network.as_deref() {
+            None => self.node.quiescence(),
+            Some(Network::Tofu(interface)) => interface.quiescence(),
+            Some(Network::Tcp(sockets)) => sockets.quiescence(&self.node),
+        }
+    }
+
+    fn bulk(&mut self) -> Option<&mut dyn Bulk> {
+        match self.network.as_deref_mut() {
+            None => self.node.bulk(),
+            Some(Network::Tofu(interface)) => interface.bulk(),
+            Some(Network::Tcp(sockets)) if sockets.are_everywhere() => None,
+            Some(Network::Tcp(_)) => self.node.bulk(),
+        }
+    }
+
+    fn shared_memory(&mut self) -> Option<&mut dyn SharedMemory> {
+        match self.network.as_deref_mut() {
+            None => self.node.shared_memory(),
+            Some(Network::Tofu(interface)) => interface.shared_memory(),
+            Some(Network::Tcp(sockets)) if sockets.are_everywhere() => None,
+            Some(Network::Tcp(_)) => self.node.shared_memory(),
+        }
+    }
+
+    fn rma(&mut self) -> Option<&mut dyn Rma> {
+        match self.network.as_deref_mut() {
+            Some(Network::Tofu(interface)) => interface.rma(),
+            None | Some(Network::Tcp(_)) => None,
+        }
+    }
+
+    fn trigger(&mut self) -> Option<&mut dyn Trigger> {
+        match self.network.as_deref_mut() {
+            Some(Network::Tofu(interface)) => interface.trigger(),
+            None | Some(Network::Tcp(_)) => None,
+        }
+    }
+
+    #[inline]
+    fn notify(&mut self, peer: Peer) {
+        match self.network.as_deref_mut() {
+            Some(Network::Tofu(interface)) => interface.notify(peer),
+            None | Some(Network::Tcp(_)) => self.node.notify(peer),
+        }
+    }
+
+    #[inline]
+    fn notify_if(&mut self, peer: Peer, is_awaited: impl FnOnce() -> bool) {
+        match self.network.as_deref_mut() {
+            Some(Network::Tofu(interface)) => interface.notify_if(peer, is_awaited),
+            None | Some(Network::Tcp(_)) => self.node.notify_if(peer, is_awaited),
+        }
+    }
+}

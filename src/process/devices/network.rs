@@ -1,0 +1,167 @@
+//! What carries messages beside shared memory or instead of it.
+
+use crate::device::{Busy, Caps, Device, Header, PacketSink, PeerCaps, WakeSource};
+use crate::devices::shm::Shm;
+use crate::devices::tcp::Tcp;
+use crate::devices::tofu::Tofu;
+use platform::base::{Peer, Span};
+
+use super::socket_interval::SocketInterval;
+
+/// A device beside that of the host.
+pub(super) enum Network {
+    /// Carries all messages.
+    Tofu(Tofu),
+    /// Carries messages between hosts, or all but those of a rank to itself.
+    Tcp(Sockets),
+}
+
+/// TCP beside shared memory.
+pub(super) struct Sockets {
+    tcp: Tcp,
+    /// This rank, if TCP carries the messages to all others; else those to ranks of other hosts.
+    everywhere: Option<Peer>,
+    interval: SocketInterval,
+}
+
+/// Applies an operation to the device that carries messages to a peer.
+macro_rules! route {
+    ($network:expr, $node:expr, $peer:expr, $device:ident => $body:expr) => {
+        match $network {
+            Self::Tofu($device) => $body,
+            Self::Tcp(sockets) if sockets.carries($node, $peer) => {
+                let $device = &mut sockets.tcp;
+                $body
+            }
+            Self::Tcp(_) => {
+                let $device = $node;
+                $body
+            }
+        }
+    };
+}
+
+/// These functions are kept out of their callers, which hold the short path of messages through shared
+/// memory.
+impl Network {
+    #[inline(never)]
+    pub(super) fn caps(&self, node: Caps) -> Caps {
+        match self {
+            Self::Tofu(interface) => interface.caps(),
+            Self::Tcp(sockets) => {
+                let tcp = sockets.tcp.caps();
+                Caps {
+                    short_max: tcp.short_max.min(node.short_max),
+                    packet_max: tcp.packet_max.min(node.packet_max),
+                }
+            }
+        }
+    }
+
+    pub(super) fn peer_caps(&self, node: &Shm, peer: Peer) -> PeerCaps {
+        match self {
+            Self::Tofu(interface) => interface.peer_caps(peer),
+            Self::Tcp(sockets) if sockets.carries(node, peer) => sockets.tcp.peer_caps(peer),
+            Self::Tcp(_) => node.peer_caps(peer),
+        }
+    }
+
+    #[inline(never)]
+    pub(super) fn send(
+        &mut self, node: &mut Shm, peer: Peer, header: &Header, len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Result<(), Busy> {
+        route!(self, node, peer, device => device.send(peer, header, len, fill))
+    }
+
+    #[inline(never)]
+    pub(super) fn send_contiguous(
+        &mut self, node: &mut Shm, peer: Peer, header: &Header, data: Span,
+    ) -> Result<(), Busy> {
+        route!(self, node, peer, device => device.send_contiguous(peer, header, data))
+    }
+
+    #[inline(never)]
+    pub(super) fn send_lent(
+        &mut self, node: &mut Shm, peer: Peer, header: &Header, data: Span, token: u32,
+    ) -> Result<(), Busy> {
+        route!(self, node, peer, device => device.send_lent(peer, header, data, token))
+    }
+
+    #[inline(never)]
+    pub(super) fn poll(&mut self, node: &mut Shm, sink: &mut impl PacketSink) -> usize {
+        match self {
+            Self::Tofu(interface) => interface.poll(sink),
+            Self::Tcp(sockets) => sockets.poll(node, sink),
+        }
+    }
+}
+
+impl Sockets {
+    /// `everywhere` is this rank, if TCP carries the messages to all others.
+    pub(super) fn new(tcp: Tcp, everywhere: Option<Peer>) -> Self {
+        Self { tcp, everywhere, interval: SocketInterval::new() }
+    }
+
+    /// Whether TCP carries the messages to ranks of this host, too.
+    pub(super) fn are_everywhere(&self) -> bool {
+        self.everywhere.is_some()
+    }
+
+    /// Whether TCP carries the messages to `peer`.
+    fn carries(&self, node: &Shm, peer: Peer) -> bool {
+        match self.everywhere {
+            None => !node.reaches(peer),
+            Some(me) => peer != me,
+        }
+    }
+
+    fn poll(&mut self, node: &mut Shm, sink: &mut impl PacketSink) -> usize {
+        let arrived = node.poll(sink);
+        if !self.interval.is_due(arrived) {
+            return arrived;
+        }
+        let from_sockets = self.tcp.poll(sink);
+        self.interval.polled(from_sockets);
+        arrived + from_sockets
+    }
+
+    /// Where this rank listens, one sentence each.
+    pub(super) fn explanations(&self) -> Vec<String> {
+        vec![format!("tcp: rank 0 is reached at {}", self.tcp.card())]
+    }
+
+    pub(super) fn is_drained(&self) -> bool {
+        self.tcp.is_drained()
+    }
+
+    /// A wait for both cannot sleep yet unless sockets carry everything: peers of this host change a
+    /// word, and sockets make a descriptor readable. The caller polls and yields.
+    pub(super) fn arm(&mut self, node: &mut Shm) -> WakeSource {
+        let of_sockets = self.tcp.arm();
+        if self.are_everywhere() {
+            return of_sockets;
+        }
+        let _ = node.arm();
+        WakeSource::Never
+    }
+
+    pub(super) fn disarm(&mut self, node: &mut Shm) {
+        self.tcp.disarm();
+        if !self.are_everywhere() {
+            node.disarm();
+        }
+    }
+
+    pub(super) fn wake_self(&mut self, node: &mut Shm) {
+        self.tcp.wake_self();
+        if !self.are_everywhere() {
+            node.wake_self();
+        }
+    }
+
+    /// Packets of both. `None` if TCP does not know.
+    pub(super) fn quiescence(&self, node: &Shm) -> Option<u64> {
+        Some(self.tcp.quiescence()?.wrapping_add(node.quiescence()?))
+    }
+}
