@@ -5,6 +5,8 @@
 
 from dataclasses import dataclass, field
 
+from hosts import Layout
+
 
 @dataclass
 class Group:
@@ -17,8 +19,24 @@ class Group:
     flags: str = "tbmp"  # options that the program takes of those of peers.c
     modes: bool = False  # in our ways to make progress as well
     own: bool = False  # on our library only
+    layout: Layout | None = None  # None: all ranks on this machine
+    tuned_only: bool = False  # others as tuned only: their defaults take minutes
 
 
+def over(layout, title, *tests):
+    return Group(title, runs=[list(tests)], ranks=[layout.ranks], flags="tb", layout=layout)
+
+
+def kernels(layout, title):
+    words = [[name, of_class] for of_class in "SWA" for name in KERNELS]
+    crowded = layout.is_crowded
+    return Group(title, "npb", words, [layout.ranks], "", layout=layout, tuned_only=crowded)
+
+
+KERNELS = ["cg", "ep", "ft", "is", "lu", "mg"]
+LINK_TESTS = ["latency:8", "stream:65536", "stream:1048576", "stream:4194304"]
+SHORT_COLLECTIVES = ["barrier", "allreduce:8"]
+TWO, TWO_BY_TWO, FOUR_BY_TWO = Layout(2, 1), Layout(2, 2), Layout(4, 2)
 KINDS = {
     "posted": ["tags", "sources", "any-source", "any-tag", "communicators"],
     "unexpected": ["tags", "sources", "any-source", "any-tag", "communicators"],
@@ -88,10 +106,18 @@ GROUPS = {
         ranks=[2],
         flags="t",
     ),
+    "hosts-2x1": over(TWO, "Two hosts", *LINK_TESTS, *SHORT_COLLECTIVES),
+    "hosts-2x2": over(TWO_BY_TWO, "Two hosts, two ranks each", *SHORT_COLLECTIVES),
+    "hosts-4x2": over(FOUR_BY_TWO, "Four hosts, two ranks each", *SHORT_COLLECTIVES),
+    "loopback": over(Layout(0, 2), "Two ranks over TCP on one host", *LINK_TESTS, *SHORT_COLLECTIVES),
+    "npb-2x1": kernels(TWO, "NAS Parallel Benchmarks on two hosts"),
+    "npb-2x2": kernels(TWO_BY_TWO, "NAS Parallel Benchmarks on two hosts, two ranks each"),
 }
 DEFAULT = ["start", "pt2pt", "coll"]
 # The groups that `targets` stands for; see targets.py.
 TARGETS = ["near", "crowded", "modes", "blocked", "overlap", "depth", "memory"]
+# The groups that `hosts` stands for.
+HOSTS = ["hosts-2x1", "hosts-2x2", "hosts-4x2", "loopback", "npb-2x1", "npb-2x2"]
 # Whether everything works, in seconds: the other groups are tests of these.
 SMOKE = ["start", "pt2pt", "coll", "icoll", "pcoll", "blocked", "threads", "memory"]
 
@@ -104,6 +130,8 @@ def named(words):
 def expanded(word):
     if word == "targets":
         return TARGETS
+    if word == "hosts":
+        return HOSTS
     if word not in GROUPS:
         raise ValueError(word)
     return [word]

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import groups
+import hosts
 import libraries
 import report
 from groups import GROUPS
@@ -33,6 +34,8 @@ from libraries import OURS, ROOT
 WARNINGS = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread"]
 # Every process below one of ours has this in its environment, so that all of them can be ended.
 MARK = "BENCH_PEERS_MARK"
+# Limit of a kernel of the NAS Parallel Benchmarks.
+KERNEL_S = 120
 
 
 def chosen_libraries(names, ours):
@@ -119,6 +122,10 @@ def build(command, environment=None):
         stop(f"failed: {' '.join(map(str, command))}")
 
 
+def source(name):
+    return f"npb-harness/kernels/{name}.c" if name in groups.KERNELS else f"benches/{name}.c"
+
+
 def first_line(command):
     result = subprocess.run(command, check=False, cwd=ROOT, capture_output=True, text=True)
     return result.stdout.split("\n")[0].strip()
@@ -144,6 +151,7 @@ class Bench:
         self.used = {}
         self.work = options.out.resolve() / "programs"
         self.limits_program = self.work / "limits"
+        self.cluster = hosts.Cluster([ROOT, self.work, options.suiro])
         self.stages_program = options.suiro / "examples" / "stages"
         self.repetition = 0
         self.samples = []
@@ -158,12 +166,17 @@ class Bench:
                 build(["scripts/environment", library.folder.parent, *library.packages])
             for name in self.programs():
                 program = self.program(library, name)
-                command = [library.wrapper(), *WARNINGS, "-o", program, f"benches/{name}.c"]
+                command = [library.wrapper(), *WARNINGS, "-o", program, source(name), "-lm"]
                 build(command, library.environment)
+        if any(GROUPS[name].layout for name in self.options.groups):
+            # Its launcher starts our programs, too.
+            build(["scripts/environment", hosts.HYDRA.parent.parent, "mpich"])
 
     def programs(self):
         """Those that the groups need."""
-        return dict.fromkeys(GROUPS[name].program for name in self.options.groups)
+        names = dict.fromkeys(GROUPS[name].program for name in self.options.groups)
+        kernels = groups.KERNELS if names.pop("npb", 0) is None else []
+        return [*names, *kernels]
 
     def program(self, library, name):
         return self.work / f"{name}.{library.name}"
@@ -190,7 +203,15 @@ class Bench:
     def measure(self, library, group, ranks, words):
         """One run of a library's program; its figures are kept even if it fails later."""
         line_us = self.line_us()
-        result = run(library.command(ranks, words), library.environment, self.limit_s())
+        layout = GROUPS[group].layout
+        if layout:
+            command = self.cluster.command(library, layout, words)
+        else:
+            command = library.command(ranks, words)
+        result = run(command, library.environment, self.limit_s())
+        if layout and result.why:
+            # Its processes on other hosts may still run.
+            self.cluster.down()
         figures = []
         for line in result.lines:
             if line.startswith("library "):
@@ -203,9 +224,7 @@ class Bench:
                 result.why = result.why or f"a line that does not parse: {line}"
         self.keep(library, group, figures, line_us)
         if result.why:
-            about = {"peer": library.peer, "group": group, "ranks": ranks}
-            self.failures.append({"repetition": self.repetition, **about, "why": result.why})
-            print(f"FAILED  {library.peer}, {group}, {ranks} ranks: {result.why}", file=sys.stderr)
+            self.failed(library, group, ranks, result.why)
         return result
 
     def in_turn(self):
@@ -262,6 +281,46 @@ class Bench:
                         words = [ranks if word == "RANKS" else word for word in words]
                         self.measure(one, name, ranks, [program, *self.arguments(group), *words])
 
+    def over_hosts(self, name):
+        group = GROUPS[name]
+        for words in group.runs:
+            for library in self.in_turn():
+                for one in hosts.forms(library, group.layout, not group.tuned_only):
+                    if group.program == "npb":
+                        self.kernel(one, name, *words)
+                    else:
+                        program = self.program(library, group.program)
+                        arguments = [program, *self.arguments(group), *words]
+                        self.measure(one, name, group.layout.ranks, arguments)
+
+    def kernel(self, library, group, name, of_class):
+        """A kernel of the NAS Parallel Benchmarks; its own time, if it verifies the result."""
+        ranks = GROUPS[group].layout.ranks
+        if self.options.short and of_class == "A":
+            return
+        line_us = self.line_us()
+        words = [self.program(library, name), of_class]
+        command = self.cluster.command(library, GROUPS[group].layout, words)
+        result = run(command, library.environment, KERNEL_S)
+        figure = {"test": f"{name}.{of_class}", "ranks": ranks, "bytes": 0, "unit": "s"}
+        fields = dict(line.split("=", 1) for line in result.lines if "=" in line)
+        fields = {key.strip(): value.strip() for key, value in fields.items()}
+        if result.why:
+            self.failed(library, group, ranks, f"{name}.{of_class}: {result.why}")
+            self.cluster.down()
+            figure["status"] = "failed"
+        elif fields.get("Verification") != "SUCCESSFUL":
+            figure["status"] = "wrong"
+        else:
+            seconds = float(fields["Time in seconds"])
+            figure |= {"status": "ok", "value": seconds, "best": seconds}
+        self.keep(library, group, [figure], line_us)
+
+    def failed(self, library, group, ranks, why):
+        about = {"peer": library.peer, "group": group, "ranks": ranks}
+        self.failures.append({"repetition": self.repetition, **about, "why": why})
+        print(f"FAILED  {library.peer}, {group}, {ranks} ranks: {why}", file=sys.stderr)
+
     def stages(self):
         """What 8 bytes cost at the level of our device and engine, and in MPI, all confined."""
         own = [library for library in self.libraries if library.name == OURS]
@@ -287,6 +346,8 @@ class Bench:
                     self.start()
                 elif group == "stages":
                     self.stages()
+                elif GROUPS[group].layout:
+                    self.over_hosts(group)
                 else:
                     self.messages(group)
 
@@ -351,7 +412,8 @@ def read_options():
         type=words,
         default=groups.DEFAULT,
         metavar="G,..",
-        help=f"targets (that is {','.join(groups.TARGETS)}), {','.join(GROUPS)}",
+        help=f"targets (that is {','.join(groups.TARGETS)}), "
+        f"hosts ({','.join(groups.HOSTS)}), {','.join(GROUPS)}",
     )
     add("--tuned", action="store_true", help="others with what their users may set, too")
     add("--peers", type=words, default=["suiro", "mpich", "openmpi", "intel"], metavar="P,..")
@@ -400,7 +462,10 @@ def measured(options):
     options.suiro = (options.suiro or build_ours(options)).resolve()
     bench = Bench(options, chosen_libraries(options.peers, options.suiro))
     bench.prepare()
-    bench.all()
+    try:
+        bench.all()
+    finally:
+        bench.cluster.down()
     result = bench.result()
     result["medians"] = report.summary(result)
     options.out.mkdir(parents=True, exist_ok=True)

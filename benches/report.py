@@ -62,7 +62,7 @@ def limits_of(result):
 def limit(key, limits, processors):
     """What the bare machine allows, in the unit of the figure; None where nothing is known."""
     group, test, ranks, size = key
-    if GROUPS[group].program != "peers":
+    if GROUPS[group].program != "peers" or GROUPS[group].layout:
         return None
     if group == "start":
         return limits.get(("spawn", ranks, 0)) if not test.startswith("MPI_") else None
@@ -112,11 +112,12 @@ def summary(result):
 def add_speeds(row):
     others = {peer: value for peer, value in row["values"].items() if not is_ours(peer)}
     defaults = [peer for peer in others if is_default(peer)]
-    if not defaults:
+    if not others:
         return
     is_larger_better = "/" in row["unit"] or row["test"] in LARGER_IS_BETTER
     best_of = max if is_larger_better else min
-    row["best"] = best_of(defaults, key=others.get)
+    if defaults:
+        row["best"] = best_of(defaults, key=others.get)
     if len(others) > len(defaults):
         row["tuned"] = best_of(others, key=others.get)
     own = row["values"].get(OURS)
@@ -269,7 +270,7 @@ def print_targets(rows):
     """What is to be reached, if anything of it was measured."""
     lines = list(targets.lines(rows, digits, name_of))
     if lines:
-        print("\nFastest in shared memory: ours / the best other library, or what is said")
+        print("\nTargets: ours / the best other library, or what is said")
         head = ["", "unit", "Suiro", "best default", "best tuned", "ratio", "target", ""]
         aligned([head, *lines])
 

@@ -1,4 +1,4 @@
-"""Fastest in shared memory: what that means in figures, and whether it is so.
+"""Fastest in shared memory and over TCP: what that means in figures, and whether it is so.
 
 A target is a ratio of one of our figures to another of the same run: of the best other library with
 its defaults, of the best one that is tuned as well, or of another figure of ours. The ratios are
@@ -7,7 +7,7 @@ plain ones, ours by theirs: times are to be small and rates large.
 
 from dataclasses import dataclass
 
-from groups import DEPTH_TESTS
+from groups import DEPTH_TESTS, GROUPS, KERNELS
 from libraries import OURS
 
 
@@ -62,6 +62,30 @@ def bandwidth(what, size):
     return Target(what, "near", "stream", size=size, least=1.0, by="tuned")
 
 
+def link(where, group):
+    """Between two ranks that have TCP only."""
+    yield Target(f"{where}: 8 B one way", group, "latency", most=1.0)
+    for name, size in [("64 KiB", 65536), ("1 MiB", 1 << 20), ("4 MiB", 4 << 20)]:
+        yield Target(f"{where}: bandwidth {name}", group, "stream", size=size, least=1.0)
+
+
+def over_hosts(group):
+    """Barrier and allreduce; of other libraries the best tuned one counts."""
+    layout = GROUPS[group].layout
+    where = f"{layout.hosts} hosts x {layout.each}"
+    for test, size in [("barrier", 0), ("allreduce", 8)]:
+        what = f"{where}: {test} {size} B" if size else f"{where}: {test}"
+        yield Target(what, group, test, layout.ranks, size, most=0.9, by="tuned")
+
+
+def kernels(group):
+    layout = GROUPS[group].layout
+    where = f"{layout.hosts} hosts x {layout.each}"
+    for name in [f"{kernel}.{of_class}" for of_class in "SWA" for kernel in KERNELS]:
+        what = f"{where}: {name}"
+        yield Target(what, group, name, layout.ranks, 0, most=1.0, by="tuned")
+
+
 TARGETS = [
     Target("8 B one way", "near", "latency", most=0.85),
     Target("8 B message rate", "near", "rate", least=1.2),
@@ -85,6 +109,10 @@ TARGETS = [
     *map(depth, DEPTH_TESTS),
     memory("memory of 32 ranks after MPI_Init", "init", 0),
     memory("memory of 32 ranks after MPI_Alltoall", "alltoall", 1024),
+    *link("2 hosts x 1", "hosts-2x1"),
+    *(target for group in ["hosts-2x1", "hosts-2x2", "hosts-4x2"] for target in over_hosts(group)),
+    *link("loopback", "loopback"),
+    *(target for group in ["npb-2x1", "npb-2x2"] for target in kernels(group)),
 ]
 
 
