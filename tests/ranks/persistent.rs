@@ -11,7 +11,7 @@ use mpi_abi::mpi::op::Operator;
 use mpi_abi::mpi::request::Completed;
 use platform::base::Random;
 
-use super::harness::{Rank, ranks};
+use super::harness::{Rank, placed, ranks};
 use super::mpi::room;
 use super::rooms::{duplicate, number};
 
@@ -113,6 +113,26 @@ fn instances_meet_whatever_the_order_of_their_starts() {
             for job in jobs {
                 rank.mpi.free_request(job.request).unwrap();
                 assert!(rank.mpi.start(job.request).is_err());
+            }
+            assert!(!rank.mpi.engine.has_runs());
+        });
+    }
+}
+
+/// The same on several nodes: the operations of ranks that share no memory use messages.
+#[test]
+fn instances_meet_across_nodes() {
+    let all: [&[u32]; 4] = [&[0, 0, 1, 1], &[0, 1, 0, 1], &[0, 1, 1, 1, 2], &[0, 0, 0, 1]];
+    for (seed, places) in (0..).zip(all) {
+        placed(places, seed, |rank| {
+            let mut random = Random::new(seed << 8 | u64::from(rank.me));
+            let mut jobs: Vec<Job> =
+                (0..OPERATIONS).map(|index| make(rank, COMM_WORLD, index)).collect();
+            let count = places.len() as u32;
+            (0..TURNS).for_each(|now| turn(rank, count, &mut jobs, now, &mut random));
+            assert!(rank.mpi.request_segment(COMM_WORLD).unwrap().is_none());
+            for job in jobs {
+                rank.mpi.free_request(job.request).unwrap();
             }
             assert!(!rank.mpi.engine.has_runs());
         });

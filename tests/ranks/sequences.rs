@@ -539,3 +539,16 @@ fn sequences_on_communicators_of_every_kind() {
         sequence(&places, seed, 30);
     }
 }
+
+#[test]
+fn sequences_on_hosts_in_turn_and_uneven() {
+    for (seed, places) in (1 << 20..).zip([
+        &[0, 0, 1, 1][..],
+        &[0, 1, 0, 1],
+        &[0, 0, 0, 1],
+        &[0, 1, 1, 1, 2],
+        &[0, 1, 2, 0, 1, 2, 0],
+    ]) {
+        sequence(places, seed, 60);
+    }
+}
