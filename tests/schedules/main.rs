@@ -7,6 +7,7 @@
 mod by;
 mod copies;
 mod costs;
+mod crossings;
 mod data;
 mod inter;
 mod interleavings;

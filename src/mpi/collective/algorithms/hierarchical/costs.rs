@@ -397,11 +397,10 @@ impl Selection {
 }
 
 /// Algorithms in which each rank sends to the next one only, as far as the bytes matter.
-const BETWEEN_NEIGHBORS: [&str; 4] = ["chain", "neighbor", "ring", "scatter_ring"];
+const BETWEEN_NEIGHBORS: [&str; 3] = ["chain", "ring", "scatter_ring"];
 
-/// Algorithms whose busiest link is that of the root, which sends or receives alone.
-const AT_THE_ROOT: [&str; 6] =
-    ["binomial", "in_order", "knomial", "knomial_4", "knomial_8", "linear"];
+/// Algorithms with a root along trees of adjacent ranks: the busiest link is that of the root.
+const ALONG_TREES: [&str; 5] = ["binomial", "in_order", "knomial", "knomial_4", "knomial_8"];
 
 impl HierarchyView<'_> {
     /// Whether two levels fit, and are cheaper than one or selected by a setting; a setting may also
@@ -420,19 +419,31 @@ impl HierarchyView<'_> {
     }
 
     /// Estimated time in two levels.
-    pub fn time_in_two_ps<A: Arguments>(self, two: &TwoLevel<A>, agreed: A::Borrowed<'_>) -> u64 {
+    fn time_in_two_ps<A: Arguments>(self, two: &TwoLevel<A>, agreed: A::Borrowed<'_>) -> u64 {
         let (near, far) = (self.selection.machine(), self.selection.network());
         let apart = (two.cost)(self, agreed);
         near.time_ps(apart.intra_node).saturating_add(far.time_ps(apart.inter_node))
     }
 
     /// Estimated time in one level, in which several ranks of a node may share its link.
-    pub fn time_in_one_ps<A: Arguments>(
+    fn time_in_one_ps<A: Arguments>(
         self, operation: CollectiveOperation, one: &Algorithm<A>, agreed: A::Borrowed<'_>,
     ) -> u64 {
+        self.selection.network().time_ps(self.cost_in_one(operation, one, agreed))
+    }
+
+    /// Cost in one level, with the messages of all ranks that share the link of a node.
+    pub fn cost_in_one<A: Arguments>(
+        self, operation: CollectiveOperation, one: &Algorithm<A>, agreed: A::Borrowed<'_>,
+    ) -> Cost {
         let cost = (one.cost)(Shape { ranks: self.nodes.size() }, agreed);
-        let bytes = cost.bytes.saturating_mul(self.sharers(operation, one.name));
-        self.selection.network().time_ps(Cost { bytes, ..cost })
+        let sharers = self.sharers(operation, one.name);
+        let (messages, bytes) = (cost.messages, cost.bytes);
+        Cost {
+            messages: messages.saturating_mul(sharers),
+            bytes: bytes.saturating_mul(sharers),
+            ..cost
+        }
     }
 
     /// How many ranks of a node send to other nodes at the same time.
@@ -444,8 +455,10 @@ impl HierarchyView<'_> {
                 | CollectiveOperation::Scatter
                 | CollectiveOperation::Reduce
         );
-        let is_alone = is_rooted && AT_THE_ROOT.contains(&algorithm)
-            || self.nodes.are_in_order() && BETWEEN_NEIGHBORS.contains(&algorithm);
+        let is_alone = is_rooted && algorithm == "linear"
+            || self.nodes.are_in_order()
+                && (is_rooted && ALONG_TREES.contains(&algorithm)
+                    || BETWEEN_NEIGHBORS.contains(&algorithm));
         if is_alone { 1 } else { self.nodes.largest().into() }
     }
 }
