@@ -10,7 +10,7 @@ use platform::bootstrap::CpuBinding;
 use platform::sys::descriptor;
 use platform::sys::process;
 use platform::sys::process::ChildProgram;
-use platform::sys::secret::JobSecret;
+use platform::sys::secret::JobCredentials;
 use platform::sys::socket::SocketStream;
 
 use super::environment::{self, EnvironmentVariable, RankEnvironment};
@@ -59,7 +59,7 @@ impl<'a> LaunchContext<'a> {
             environments,
             segment: descriptor::memory_file("suiro-segment")?,
             interface: descriptor::memory_file("suiro-interface")?,
-            secret: JobSecret::in_new_file()?,
+            secret: JobCredentials::in_new_file()?,
             status,
             file_limit,
         })

@@ -25,7 +25,7 @@ use super::identity;
 use super::job::JobView;
 use super::record::{self, PeerRecord};
 use crate::base::{ErrorClass, MpiError, Peer, Result};
-use crate::sys::secret::JobSecret;
+use crate::sys::secret::JobCredentials;
 use crate::sys::{descriptor, host, process};
 
 /// The key of the secret.
@@ -47,12 +47,12 @@ impl JobView {
     ///
     /// # Errors
     /// `Other` if the launcher has gone, or rank 0 has not called this.
-    pub fn agree_secret(&mut self, launcher: &mut Client) -> Result<JobSecret> {
+    pub fn agree_secret(&mut self, launcher: &mut Client) -> Result<JobCredentials> {
         if let Some(secret) = &self.secret {
             return Ok(secret.clone());
         }
         let secret = if self.rank == 0 {
-            let drawn = JobSecret::draw().map_err(|error| {
+            let drawn = JobCredentials::draw().map_err(|error| {
                 ErrorClass::Other.error(format!("the system gives no random bytes: {error}"))
             })?;
             launcher.put(SECRET, &drawn.to_text())?;
@@ -61,7 +61,7 @@ impl JobView {
         } else {
             launcher.barrier()?;
             let text = launcher.get(0, SECRET)?.unwrap_or_default();
-            JobSecret::from_text(&text).ok_or_else(|| {
+            JobCredentials::from_text(&text).ok_or_else(|| {
                 let why = "rank 0 has published no secret of the job; SUIRO_DEVICE and the library \
                            must be the same in all ranks of a job";
                 ErrorClass::Other.error(why)

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use crate::base::{ErrorClass, Result};
 use crate::sys::descriptor;
 use crate::sys::host;
-use crate::sys::secret::JobSecret;
+use crate::sys::secret::JobCredentials;
 
 use super::client::{Client, JobAttributes};
 use super::environment::Environment;
@@ -36,7 +36,7 @@ pub struct JobView {
     /// A second memory file, for the network interfaces of this host.
     pub interface: Option<OwnedFd>,
     /// The job's secret. Only Suiro's own launcher makes one.
-    pub secret: Option<JobSecret>,
+    pub secret: Option<JobCredentials>,
 }
 
 impl JobView {
@@ -77,7 +77,7 @@ impl JobView {
                     (Some(host_file::open(segment)?), Some(host_file::open(interface)?))
                 }
             };
-            secret = inherited("SUIRO_JOB_FD", environment.job_fd, JobSecret::read)?;
+            secret = inherited("SUIRO_JOB_FD", environment.job_fd, JobCredentials::read)?;
         }
         let local_ranks = match client.attributes().local_ranks.clone() {
             Some(ranks) => ranks,

@@ -22,14 +22,14 @@ const BYTES: usize = ID_BYTES + KEY_BYTES;
 
 /// The identity of a job and its secret. No text of an error or of the log contains the secret.
 #[derive(Clone, PartialEq, Eq)]
-pub struct JobSecret {
+pub struct JobCredentials {
     /// Tells the job from all others; it may be sent in the clear.
     pub id: [u8; ID_BYTES],
     /// What only processes of the job know.
     pub key: [u8; KEY_BYTES],
 }
 
-impl JobSecret {
+impl JobCredentials {
     /// Draws a secret.
     ///
     /// # Errors
@@ -58,7 +58,7 @@ impl JobSecret {
         Ok(file.into())
     }
 
-    /// Reads the file that [`JobSecret::in_new_file`] wrote.
+    /// Reads the file that [`JobCredentials::in_new_file`] wrote.
     pub(crate) fn read(file: OwnedFd) -> io::Result<Self> {
         let mut bytes = [0; BYTES];
         File::from(file).read_exact_at(&mut bytes, 0)?;
@@ -74,7 +74,7 @@ impl JobSecret {
         })
     }
 
-    /// Reads the text of [`JobSecret::to_text`].
+    /// Reads the text of [`JobCredentials::to_text`].
     pub(crate) fn from_text(text: &str) -> Option<Self> {
         let mut bytes = [0; BYTES];
         let (digits, rest) = text.as_bytes().as_chunks::<2>();
@@ -96,9 +96,9 @@ impl JobSecret {
     }
 }
 
-impl fmt::Debug for JobSecret {
+impl fmt::Debug for JobCredentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JobSecret")
+        f.write_str("JobCredentials")
     }
 }
 
@@ -108,19 +108,19 @@ mod tests {
 
     #[test]
     fn a_secret_cannot_be_changed() {
-        let file = File::from(JobSecret::in_new_file().unwrap());
+        let file = File::from(JobCredentials::in_new_file().unwrap());
         assert!(file.write_all_at(b"x", 0).is_err());
     }
 
     #[test]
     fn a_secret_crosses_files_and_texts_and_is_never_printed() {
-        let one = JobSecret::read(JobSecret::in_new_file().unwrap()).unwrap();
-        assert_eq!(JobSecret::from_text(&one.to_text()), Some(one.clone()));
-        assert_ne!(one, JobSecret::draw().unwrap());
-        assert_eq!(format!("{one:?}"), "JobSecret");
+        let one = JobCredentials::read(JobCredentials::in_new_file().unwrap()).unwrap();
+        assert_eq!(JobCredentials::from_text(&one.to_text()), Some(one.clone()));
+        assert_ne!(one, JobCredentials::draw().unwrap());
+        assert_eq!(format!("{one:?}"), "JobCredentials");
         let text = one.to_text();
         for bad in ["", &text[1..], &text[2..], &text.replace(&text[..1], "g"), "é"] {
-            assert_eq!(JobSecret::from_text(bad), None, "{bad}");
+            assert_eq!(JobCredentials::from_text(bad), None, "{bad}");
         }
     }
 }
