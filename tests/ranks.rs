@@ -11,6 +11,7 @@ mod ranks {
     pub mod neighbor;
     pub mod offloaded;
     pub mod persistent;
+    pub mod remote;
     pub mod restarts;
     pub mod rooms;
     pub mod sequences;

@@ -92,7 +92,10 @@ impl<D: Device> Engine<D> {
 
     /// Whether nothing can happen here until a packet arrives or the application acts.
     pub fn is_quiescent(&self) -> bool {
-        !self.needs_poll() && !self.has_work() && self.device_quiescence().is_some()
+        !self.needs_poll()
+            && !self.has_work()
+            && !self.messages.awaits_room()
+            && self.device_quiescence().is_some()
     }
 
     /// The next reduction for the application.

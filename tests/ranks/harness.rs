@@ -17,7 +17,9 @@ use mpi_abi::mpi::{Mpi, WorldAttributes};
 use platform::base::Random;
 
 /// MPI over a network with random full queues and late delivery.
-pub type TestMpi = Mpi<Fault<Delay<Loopback>>>;
+pub type TestMpi = Mpi<TestDevice>;
+
+type TestDevice = Fault<Delay<Loopback>>;
 
 /// One of this number of sends finds the device full although it is not.
 const BUSY_ONE_IN: u64 = 5;
@@ -61,7 +63,24 @@ pub fn ranks<T: Send>(count: u32, seed: u64, body: impl Fn(&mut Rank) -> T + Syn
 /// # Panics
 /// As [`ranks`].
 pub fn placed<T: Send>(places: &[u32], seed: u64, body: impl Fn(&mut Rank) -> T + Sync) -> Vec<T> {
-    over(Loopback::on_nodes(places), places, seed, body)
+    over(disturbed(Loopback::on_nodes(places), seed), places, seed, body)
+}
+
+/// [`ranks`] on a network ([`Loopback::remote`]), in some seeds without other delays, and in some
+/// without full queues but its own.
+///
+/// # Panics
+/// As [`ranks`].
+pub fn networked<T: Send>(
+    places: &[u32], seed: u64, body: impl Fn(&mut Rank) -> T + Sync,
+) -> Vec<T> {
+    let delay = if seed.is_multiple_of(2) { 0 } else { DELAY_POLLS };
+    let busy_one_in = if seed.is_multiple_of(3) { BUSY_ONE_IN } else { 0 };
+    let network = Loopback::remote(places.len(), seed).into_iter().zip(0..);
+    let wrap = |(device, me)| {
+        Fault::new(Delay::new(device, own_seed(seed, me), delay), own_seed(seed, me), busy_one_in)
+    };
+    over(network.map(wrap).collect(), places, seed, body)
 }
 
 /// [`ranks`] on one node whose interfaces have these limits.
@@ -73,11 +92,24 @@ pub fn limited<T: Send>(
     body: impl Fn(&mut Rank) -> T + Sync,
 ) -> Vec<T> {
     let network = Loopback::offloading(count as usize, seed, limits);
-    over(network, &vec![0; count as usize], seed, body)
+    over(disturbed(network, seed), &vec![0; count as usize], seed, body)
+}
+
+fn own_seed(seed: u64, me: u32) -> u64 {
+    seed ^ u64::from(me) << 32
+}
+
+/// The devices with random full queues and late delivery.
+fn disturbed(network: Vec<Loopback>, seed: u64) -> Vec<TestDevice> {
+    let disturb = |(device, me)| {
+        let seed = own_seed(seed, me);
+        Fault::new(Delay::new(device, seed, DELAY_POLLS), seed, BUSY_ONE_IN)
+    };
+    network.into_iter().zip(0..).map(disturb).collect()
 }
 
 fn over<T: Send>(
-    network: Vec<Loopback>, places: &[u32], seed: u64, body: impl Fn(&mut Rank) -> T + Sync,
+    network: Vec<TestDevice>, places: &[u32], seed: u64, body: impl Fn(&mut Rank) -> T + Sync,
 ) -> Vec<T> {
     let count = places.len() as u32;
     let state = State {
@@ -93,7 +125,7 @@ fn over<T: Send>(
         let threads: Vec<_> = network
             .map(|(device, me)| {
                 let (baton, body) = (Arc::clone(&baton), &body);
-                scope.spawn(move || run(device, me, places, seed, baton, body))
+                scope.spawn(move || run(device, me, places, baton, body))
             })
             .collect();
         let results: Vec<_> = threads.into_iter().map(|thread| thread.join()).collect();
@@ -103,12 +135,9 @@ fn over<T: Send>(
 }
 
 fn run<T>(
-    device: Loopback, me: u32, places: &[u32], seed: u64, baton: Arc<Baton>,
-    body: impl Fn(&mut Rank) -> T,
+    device: TestDevice, me: u32, places: &[u32], baton: Arc<Baton>, body: impl Fn(&mut Rank) -> T,
 ) -> T {
     let _end = End { baton: Arc::clone(&baton), me };
-    let own_seed = seed ^ u64::from(me) << 32;
-    let device = Fault::new(Delay::new(device, own_seed, DELAY_POLLS), own_seed, BUSY_ONE_IN);
     let count = places.len() as u32;
     let mut mpi =
         Mpi::without_world(device, me, count, Objects::default(), WorldAttributes::default());

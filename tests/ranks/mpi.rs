@@ -10,7 +10,7 @@ use mpi_abi::mpi::request::Activity;
 use mpi_abi::mpi::request::status::{ANY_SOURCE, ANY_TAG};
 use platform::base::{ErrorClass, Random, Span};
 
-use super::harness::{Rank, ranks};
+use super::harness::{Rank, networked, ranks};
 
 /// Receive memory, which the test keeps, untouched, until its receive has completed.
 #[allow(unsafe_code)]
@@ -37,7 +37,7 @@ pub fn receive(rank: &mut Rank, buffer: &mut [u8], source: i32, tag: i32, comm: 
 #[test]
 fn everybody_exchanges_with_everybody() {
     for (count, seed) in (1..=5).flat_map(|count| (0..4).map(move |seed| (count, seed))) {
-        ranks(count, seed, |rank| {
+        let body = |rank: &mut Rank| {
             let lengths = [0usize, 5, 41, 300, 9000];
             let mut activities = Vec::new();
             for (to, len) in (0..count).flat_map(|to| lengths.map(|len| (to, len))) {
@@ -55,7 +55,9 @@ fn everybody_exchanges_with_everybody() {
             for activity in activities {
                 assert_eq!(rank.wait(activity).error, None);
             }
-        });
+        };
+        ranks(count, seed, body);
+        networked(&(0..count).collect::<Vec<_>>(), seed, body);
     }
 }
 

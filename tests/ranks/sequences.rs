@@ -18,7 +18,7 @@ use mpi_abi::mpi::request::status::PROC_NULL;
 use platform::base::{Random, Span};
 
 use super::collectives::{combine, combine_spans};
-use super::harness::{Rank, placed};
+use super::harness::{Rank, networked, placed};
 use super::intercomm::{built, dealt, local, place_in};
 use super::mpi::room;
 
@@ -487,9 +487,9 @@ fn complete(rank: &mut Rank, which: usize, pending: &mut Vec<Pending>) {
     }
 }
 
-fn sequence(places: &[u32], seed: u64, calls: usize) {
+fn sequence(places: &[u32], seed: u64, calls: usize, is_network: bool) {
     let count = places.len() as u32;
-    placed(places, seed, |rank| {
+    let body = |rank: &mut Rank| {
         let mut random = Random::new(seed);
         let mut own_random = Random::new(seed << 8 | u64::from(rank.me));
         let all = communicators(rank, &mut random, count);
@@ -520,7 +520,12 @@ fn sequence(places: &[u32], seed: u64, calls: usize) {
             let drawn = own_random.below(pending.len() as u64) as usize;
             complete(rank, drawn, &mut pending);
         }
-    });
+    };
+    if is_network {
+        networked(places, seed, body);
+    } else {
+        placed(places, seed, body);
+    }
 }
 
 #[test]
@@ -536,7 +541,8 @@ fn sequences_on_communicators_of_every_kind() {
                 _ => random.below(3) as u32,
             })
             .collect();
-        sequence(&places, seed, 30);
+        sequence(&places, seed, 30, false);
+        sequence(&places, seed, 15, true);
     }
 }
 
@@ -549,6 +555,6 @@ fn sequences_on_hosts_in_turn_and_uneven() {
         &[0, 1, 1, 1, 2],
         &[0, 1, 2, 0, 1, 2, 0],
     ]) {
-        sequence(places, seed, 60);
+        sequence(places, seed, 60, false);
     }
 }

@@ -78,6 +78,8 @@ struct ArrivalQueue {
     is_armed: bool,
     /// The receiver has died.
     is_dead: bool,
+    /// The receiver has left: what is sent to it is dropped.
+    has_left: bool,
     /// Ranks with packets that did not fit.
     senders: Vec<Peer>,
 }
@@ -312,6 +314,7 @@ impl Drop for Loopback {
         if !std::thread::panicking() {
             self.run_to_quiescence();
         }
+        self.inbox(self.me).arrivals.lock().has_left = self.remote.is_some();
         self.network.interfaces.lock().remove_rank(self.me);
     }
 }

@@ -190,13 +190,18 @@ impl Loopback {
         for (to, queue) in &mut remote.outgoing {
             let inbox = self.inbox(*to);
             let mut arrivals = inbox.arrivals.lock();
-            let room = QUEUE_PACKETS.saturating_sub(arrivals.packets.len()).min(queue.len());
+            let room = match arrivals.has_left {
+                true => queue.len(),
+                false => QUEUE_PACKETS.saturating_sub(arrivals.packets.len()).min(queue.len()),
+            };
             for OutgoingPacket { header, data } in queue.drain(..room) {
                 if let OutgoingData::Lent(_, token) = data {
                     remote.returned.push((*to, token));
                 }
                 let packet = QueuedPacket { from: self.me, header, data: data.into_bytes() };
-                arrivals.packets.push_back(packet);
+                if !arrivals.has_left {
+                    arrivals.packets.push_back(packet);
+                }
             }
             if !queue.is_empty() && !arrivals.senders.contains(&self.me) {
                 arrivals.senders.push(self.me);
@@ -250,10 +255,18 @@ impl Loopback {
         }
     }
 
-    /// Dies: the other ranks of the network get the packets that have left, and then hear that this
-    /// rank has failed.
+    /// Dies ([`Loopback::death`]).
     pub fn die(&mut self) {
-        self.inbox(self.me).arrivals.lock().is_dead = true;
-        self.inboxes.iter().for_each(|inbox| inbox.wake());
+        self.death()();
+    }
+
+    /// The death of this rank of a network: the other ranks get the packets that have left, and then
+    /// hear that this rank has failed. Its device is not used any more then.
+    pub fn death(&self) -> impl Fn() + use<> {
+        let (me, inboxes) = (self.me, self.inboxes.clone());
+        move || {
+            inboxes[me as usize].arrivals.lock().is_dead = true;
+            inboxes.iter().for_each(|inbox| inbox.wake());
+        }
     }
 }

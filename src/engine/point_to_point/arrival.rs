@@ -5,13 +5,13 @@
 
 use crate::device::{Header, PacketSink};
 use crate::engine::point_to_point::operation::{
-    Completion, MemoryRange, OperationId, OperationState, ReceiveOperation, ReceivePhase,
+    Completion, MemoryRange, OperationId, OperationState,
 };
 use crate::engine::point_to_point::protocol::{
     CopyAssist, MessageBody, MessageProtocol, UnexpectedMessage, deliver,
 };
 use crate::engine::point_to_point::wire::{Control, Envelope, PacketKind, Rts};
-use platform::base::Peer;
+use platform::base::{Peer, Span};
 
 impl PacketSink for MessageProtocol {
     #[inline]
@@ -25,6 +25,29 @@ impl PacketSink for MessageProtocol {
         } else {
             self.fault(from, &format!("a packet of the unknown kind {}", header.kind));
         }
+    }
+
+    fn place(&mut self, from: Peer, header: &Header, len: usize) -> Option<Span> {
+        self.destination(from, header, len)
+    }
+
+    fn placed(&mut self, from: Peer, header: &Header, len: usize) {
+        self.arrived_in_place(from, header, len);
+    }
+
+    fn sent(&mut self, to: Peer, token: u32) {
+        let Some((rendezvous, _)) = self.rendezvous(to, token) else { return };
+        if rendezvous.returned().is_ok() && rendezvous.is_done() {
+            self.complete(token, Completion::default());
+        }
+    }
+
+    fn room(&mut self, peer: Peer) {
+        self.room_announced(peer);
+    }
+
+    fn failed(&mut self, peer: Peer, why: &str) {
+        self.peer_failed(peer, why);
     }
 }
 
@@ -74,7 +97,7 @@ impl MessageProtocol {
                 self.data(from, receiver, offset, data.len(), take);
             }
             Control::Fin { sender } => self.fin(from, sender),
-            Control::Credit { bytes } => self.peers[from as usize].credit.refill(bytes),
+            Control::Credit { bytes } => self.peers.at(from).credit.refill(bytes),
             Control::CopyAssist { sender, receiver, ticket } => {
                 self.copy_assists.push_back(CopyAssist { to: from, sender, receiver, ticket });
             }
@@ -100,7 +123,7 @@ impl MessageProtocol {
         if done {
             return self.complete(sender, Completion::default());
         }
-        self.peers[from as usize].streams.push_back(sender);
+        self.peers.at(from).streams.push_back(sender);
         self.queue_peer(from);
     }
 
@@ -118,12 +141,7 @@ impl MessageProtocol {
     fn copy_assist_done(
         &mut self, from: Peer, sender: OperationId, receiver: OperationId, whole: bool,
     ) {
-        let operation = self.operations.get_mut(receiver).map(|operation| &mut operation.state);
-        let Some(OperationState::Receive(ReceiveOperation {
-            phase: ReceivePhase::Matched { progress, .. },
-            ..
-        })) = operation
-        else {
+        let Some((_, progress)) = self.arriving(from, receiver) else {
             return self.fault(from, "the end of a split copy for a receive that does not exist");
         };
         if progress.copy_assist_done(whole).is_err() {

@@ -9,7 +9,7 @@
 //!   | left += owed                  |
 //! ```
 //!
-//! A sender without credit uses a rendezvous, so a rank holds at most [`ALLOWANCE`] bytes of
+//! A sender without enough credit for a message uses a rendezvous, so a rank holds at most [`ALLOWANCE`] bytes of
 //! unexpected payload for each peer. Envelopes and inline messages, which fit in the cache line of
 //! their envelope, need no credit: progress never waits for credit. [`UnexpectedMemory`] counts them,
 //! and all other unexpected messages, for the limit of all of them (`hold`).

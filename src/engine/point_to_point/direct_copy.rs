@@ -114,7 +114,7 @@ impl<D: Device> PointToPoint<D> {
             return CopyStep::End(SplitEnd::Failed);
         }
         // A peer with an unanswered RTS of this rank copies that message first, and cannot assist.
-        let can_assist = self.protocol.peers[from as usize].unanswered_rts == 0;
+        let can_assist = self.protocol.peers.at(from).unanswered_rts == 0;
         let split = bulk.split().filter(|_| can_assist);
         let Some(ticket) = split.and_then(|split| split.begin_split(from, into)) else {
             return self.read(matched, into, 0);

@@ -15,10 +15,11 @@
 //! it waits for. Packets that are on their way when the receiver asks are kept too. Packets without an
 //! envelope are never held back, so a message that has matched always arrives.
 
+use std::collections::VecDeque;
+
 use crate::engine::point_to_point::matching::MatchPattern;
-use crate::engine::point_to_point::protocol::{
-    MessageBody, MessageProtocol, PeerQueues, QueuedEnvelope, UnexpectedMessage,
-};
+use crate::engine::point_to_point::peers::QueuedEnvelope;
+use crate::engine::point_to_point::protocol::{MessageBody, MessageProtocol, UnexpectedMessage};
 use crate::engine::point_to_point::wire::{Control, Envelope};
 use platform::base::Peer;
 
@@ -44,7 +45,7 @@ impl MessageProtocol {
     pub(crate) fn keep(&mut self, envelope: Envelope, message: UnexpectedMessage) {
         self.events += 1;
         let (from, memory) = (message.from, message.memory());
-        self.peers[from as usize].kept += memory;
+        self.peers.at(from).kept += memory;
         if self.unexpected.add(memory) {
             self.ask_to_hold(from);
         }
@@ -58,7 +59,7 @@ impl MessageProtocol {
     ) -> Option<(Envelope, UnexpectedMessage)> {
         let (envelope, message) = self.matching.take_message(pattern)?;
         let (from, memory) = (message.from, message.memory());
-        self.peers[from as usize].kept -= memory;
+        self.peers.at(from).kept -= memory;
         self.unexpected.remove(memory);
         if self.unexpected.is_limited() {
             self.taken(from);
@@ -69,11 +70,11 @@ impl MessageProtocol {
     #[cold]
     fn ask_to_hold(&mut self, from: Peer) {
         let (receives, _) = self.matching.lengths();
-        let has_share = self.peers[from as usize].kept <= self.unexpected.share();
+        let has_share = self.peers.at(from).kept <= self.unexpected.share();
         if from == self.me || receives > 0 || has_share {
             return;
         }
-        if !std::mem::replace(&mut self.peers[from as usize].asked_to_hold, true) {
+        if !std::mem::replace(&mut self.peers.at(from).asked_to_hold, true) {
             self.unexpected.holding.push(from);
             self.queue_reply(from, Control::Hold);
         }
@@ -85,7 +86,7 @@ impl MessageProtocol {
         if self.unexpected.is_low() {
             return self.ask_to_resume();
         }
-        let peer = &mut self.peers[from as usize];
+        let peer = self.peers.at(from);
         if peer.asked_to_hold && peer.kept < self.unexpected.share() / 2 {
             peer.asked_to_hold = false;
             self.unexpected.holding.retain(|holding| *holding != from);
@@ -104,7 +105,7 @@ impl MessageProtocol {
     #[cold]
     fn ask_to_resume(&mut self) {
         for peer in std::mem::take(&mut self.unexpected.holding) {
-            self.peers[peer as usize].asked_to_hold = false;
+            self.peers.at(peer).asked_to_hold = false;
             self.queue_reply(peer, Control::Resume);
         }
     }
@@ -114,26 +115,16 @@ impl MessageProtocol {
 impl MessageProtocol {
     /// The peer asks for no further messages.
     pub(crate) fn hold(&mut self, peer: Peer) {
-        let envelopes = &mut self.peers[peer as usize].envelopes;
-        if envelopes.front() != Some(&QueuedEnvelope::Hold) {
-            envelopes.push_front(QueuedEnvelope::Hold);
+        if self.peers.first_envelope(peer) != Some(QueuedEnvelope::Hold) {
+            self.peers.change_envelopes(peer, |queue| queue.push_front(QueuedEnvelope::Hold));
         }
     }
 
     /// The peer accepts messages again.
     pub(crate) fn resume(&mut self, peer: Peer) {
-        let envelopes = &mut self.peers[peer as usize].envelopes;
-        if envelopes.front() == Some(&QueuedEnvelope::Hold) {
-            envelopes.pop_front();
+        if self.peers.first_envelope(peer) == Some(QueuedEnvelope::Hold) {
+            self.peers.change_envelopes(peer, VecDeque::pop_front);
             self.queue_peer(peer);
         }
-    }
-}
-
-impl PeerQueues {
-    /// The number of packets and granted sends that have not left.
-    pub(crate) fn len(&self) -> usize {
-        let hold = usize::from(self.envelopes.front() == Some(&QueuedEnvelope::Hold));
-        self.replies.len() + self.envelopes.len() - hold + self.streams.len()
     }
 }

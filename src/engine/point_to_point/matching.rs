@@ -176,19 +176,27 @@ impl<R: Copy, M> Matching<R, M> {
     /// Takes the oldest posted receive that matches this envelope.
     #[inline]
     pub fn take_receive(&mut self, envelope: Envelope) -> Option<R> {
+        let number = self.find_receive(envelope)?;
+        Some(self.unpost(PostedId(number)))
+    }
+
+    /// The oldest posted receive that matches this envelope.
+    pub(crate) fn peek_receive(&mut self, envelope: Envelope) -> Option<R> {
+        let number = self.find_receive(envelope)?;
+        Some(self.receives[number].receive)
+    }
+
+    #[inline(always)]
+    fn find_receive(&mut self, envelope: Envelope) -> Option<u32> {
         let key = key(envelope);
         if !self.receives_hashed {
             let found = self.receives.find_first(SCAN_MAX, |posted| posted.masked_key.matches(key));
-            if let Some(number) = found {
-                return Some(self.receives.remove(number).receive);
-            }
-            if self.receives.len() <= SCAN_MAX {
-                return None;
+            if found.is_some() || self.receives.len() <= SCAN_MAX {
+                return found;
             }
             self.hash_receives();
         }
-        let number = self.oldest_hashed(key)?;
-        Some(self.unpost(PostedId(number)))
+        self.oldest_hashed(key)
     }
 
     #[cold]
@@ -404,7 +412,9 @@ mod tests {
 
         fn arrive(&mut self, envelope: Envelope) {
             self.id += 1;
+            let seen = self.matching.peek_receive(envelope);
             let taken = self.matching.take_receive(envelope);
+            assert_eq!(seen, taken);
             if taken.is_none() {
                 self.matching.push_message(envelope, self.id);
             }

@@ -19,6 +19,8 @@
 //! | `protocol` | the state of all messages; `arrival`: what an arriving packet changes |
 //! | `outgoing` | packets that wait for space in the device |
 //! | `rendezvous` | the state machines of long messages; `direct_copy`: copies without packets |
+//! | `placement` | destinations of long packets that are still arriving |
+//! | `peers` | the state of each peer; `failure`: peers that have ended |
 //! | `credit` | the limit of unexpected payload of each peer; `hold`: of all unexpected messages |
 //! | `wire` | packet formats |
 //! | `operation` | sends and receives in progress |
@@ -31,13 +33,16 @@ mod arrival;
 mod completion;
 mod credit;
 mod direct_copy;
+mod failure;
 mod hold;
 mod linked_queue;
 mod match_table;
 pub mod matching;
 pub mod operation;
 mod outgoing;
+mod peers;
 pub(crate) mod pending;
+mod placement;
 pub mod probe;
 mod protocol;
 mod receive;
@@ -48,7 +53,7 @@ pub mod wire;
 use crate::device::{Caps, Device};
 use crate::engine::point_to_point::operation::{CompletedStep, OperationState};
 use crate::engine::point_to_point::protocol::MessageProtocol;
-use platform::base::{ErrorClass, Peer, Result};
+use platform::base::{Peer, Result};
 
 /// The longest message that is sent eagerly, in bytes, unless another limit is set; less if the
 /// packets of the device are shorter.
@@ -61,7 +66,10 @@ pub const EAGER_MAX: usize = 16 << 10;
 pub(crate) struct PointToPoint<D> {
     pub(crate) device: D,
     caps: Caps,
+    /// The longest message that is sent eagerly to every peer; `send` knows peers with more.
     eager_max: usize,
+    /// The limit that the user has set.
+    eager_setting: Option<usize>,
     /// Packets that have left the queues, except inline and eager ones.
     packets_sent: usize,
     /// Operations that continue after the call that started them.
@@ -77,15 +85,17 @@ impl<D: Device> PointToPoint<D> {
             device,
             caps,
             eager_max: EAGER_MAX.min(caps.packet_max),
+            eager_setting: None,
             packets_sent: 0,
             long_starts: 0,
             protocol: MessageProtocol::new(me, size, caps.short_max),
         }
     }
 
-    /// Sets the limit of eager messages, in bytes. The limit is at least that of inline messages
-    /// and at most one packet.
+    /// Sets the limit of eager messages, in bytes, instead of the limits of the devices. The limit is
+    /// at least that of inline messages and at most one packet.
     pub(crate) fn set_eager_max(&mut self, bytes: usize) {
+        self.eager_setting = Some(bytes);
         self.eager_max = bytes.clamp(self.caps.short_max, self.caps.packet_max);
     }
 
@@ -94,7 +104,7 @@ impl<D: Device> PointToPoint<D> {
         self.protocol.unexpected.set_limit(bytes);
     }
 
-    /// The longest message that is sent eagerly, in bytes.
+    /// The longest message that is sent eagerly to every peer, in bytes.
     #[inline]
     pub(crate) fn eager_max(&self) -> usize {
         self.eager_max
@@ -118,15 +128,22 @@ impl<D: Device> PointToPoint<D> {
         self.protocol.needs_poll()
     }
 
-    /// Whether packets wait for space in the device. The device does not wake a rank for that.
+    /// Whether packets wait for space in the device of which it does not wake this rank.
     pub(crate) fn is_congested(&self) -> bool {
         !self.protocol.outbox.is_empty()
     }
 
-    /// Whether every send has left, released ones included.
+    /// Whether packets wait for room that the device announces.
+    pub(crate) fn awaits_room(&self) -> bool {
+        self.protocol.awaiting_room > 0
+    }
+
+    /// Whether every send has left, released ones included, and needs no further polls.
     pub(crate) fn is_drained(&self) -> bool {
         let mut operations = self.protocol.operations.iter();
         !self.is_congested()
+            && !self.awaits_room()
+            && self.device.is_drained()
             && operations.all(|(_, operation)| !matches!(operation.state, OperationState::Send(_)))
     }
 
@@ -174,14 +191,11 @@ impl<D: Device> PointToPoint<D> {
         !self.protocol.faults.is_empty()
     }
 
-    /// Takes a violation of the protocol by a peer.
+    /// Takes a violation of the protocol by a peer, or the failure of a peer.
     ///
     /// # Errors
-    /// `Intern`, with the peer and the packet.
+    /// `Intern`, with the peer and the packet; `Other`, with the peer and the reason.
     pub(crate) fn fault(&mut self) -> Result {
-        match self.protocol.faults.pop() {
-            Some(why) => Err(ErrorClass::Intern.error(why)),
-            None => Ok(()),
-        }
+        self.protocol.faults.pop().map_or(Ok(()), Err)
     }
 }

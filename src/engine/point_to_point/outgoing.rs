@@ -3,10 +3,13 @@
 //! Each peer has a queue of replies, a queue of first packets, and a queue of granted sends whose data
 //! packets follow. The outbox lists the peers with anything that may leave, each once.
 
+use std::collections::VecDeque;
+
 use crate::device::{Busy, COPY_STEP, Device, Header, PacketSink as _};
 use crate::engine::point_to_point::PointToPoint;
 use crate::engine::point_to_point::operation::{Completion, OperationId, OperationState};
-use crate::engine::point_to_point::protocol::QueuedEnvelope;
+use crate::engine::point_to_point::peers::{OutboxState, QueuedEnvelope};
+use crate::engine::point_to_point::send::send_whole;
 use crate::engine::point_to_point::wire::{Control, PacketKind, Rts};
 use platform::base::Peer;
 
@@ -15,30 +18,37 @@ impl<D: Device> PointToPoint<D> {
     pub(crate) fn send_queued(&mut self) {
         for _ in 0..self.protocol.outbox.len() {
             let Some(to) = self.protocol.outbox.pop_front() else { return };
-            self.protocol.peers[to as usize].queued = false;
-            if self.send_queued_to(to).is_err() {
+            self.protocol.peers.at(to).outbox = OutboxState::Out;
+            if self.send_queued_to(to).is_ok() {
+                continue;
+            }
+            if to != self.protocol.me && self.device.peer_caps(to).announces_room {
+                self.protocol.await_room(to);
+            } else {
                 self.protocol.queue_peer(to);
             }
         }
     }
 
     fn send_queued_to(&mut self, to: Peer) -> Result<(), Busy> {
-        while let Some(reply) = self.protocol.peers[to as usize].replies.front() {
+        while let Some(reply) = self.protocol.peers.at(to).replies.front() {
             let header = reply.header();
             self.send_packet(to, &header, &[])?;
-            self.protocol.peers[to as usize].replies.pop_front();
+            self.protocol.peers.at(to).replies.pop_front();
             self.packets_sent += 1;
         }
-        while let Some(&QueuedEnvelope::FirstOf(id)) =
-            self.protocol.peers[to as usize].envelopes.front()
-        {
+        while let Some(QueuedEnvelope::FirstOf(id)) = self.protocol.peers.first_envelope(to) {
             self.send_first_packet(to, id)?;
-            self.protocol.peers[to as usize].envelopes.pop_front();
+            self.protocol.peers.change_envelopes(to, VecDeque::pop_front);
             self.packets_sent += 1;
         }
-        while let Some(&id) = self.protocol.peers[to as usize].streams.front() {
-            self.send_data(to, id)?;
-            self.protocol.peers[to as usize].streams.pop_front();
+        while let Some(&id) = self.protocol.peers.at(to).streams.front() {
+            if to == self.protocol.me {
+                self.send_data_to_self(id)?;
+            } else {
+                self.send_data(to, id)?;
+            }
+            self.protocol.peers.at(to).streams.pop_front();
         }
         Ok(())
     }
@@ -62,45 +72,62 @@ impl<D: Device> PointToPoint<D> {
             let rts = Rts { sender: id, total: rendezvous.total() as u64, address };
             let header = send.envelope.header(PacketKind::Rts);
             self.send_packet(to, &header, &rts.emit())?;
-            self.protocol.peers[to as usize].unanswered_rts += 1;
+            self.protocol.peers.at(to).unanswered_rts += 1;
             return Ok(());
         }
         let header = send.envelope.header(PacketKind::Eager);
-        let message = &send.message;
-        self.device.send(to, &header, message.len, |packet| message.pack(0, packet))?;
+        send_whole(&mut self.device, to, &header, &send.message)?;
         self.protocol.complete(id, Completion::default());
         Ok(())
     }
 
-    /// Sends the data packets of a granted send, until it has completed or the device is full.
+    /// Sends the data packets of a granted send, until all have left or the device is full. Adjacent
+    /// bytes are lent to a device that borrows, and the send then completes when they come back.
     fn send_data(&mut self, to: Peer, id: OperationId) -> Result<(), Busy> {
-        let mut copied = 0;
-        loop {
-            let OperationState::Send(send) = &mut self.protocol.operations[id].state else {
-                return Ok(());
-            };
-            let Some(rendezvous) = &mut send.rendezvous else { return Ok(()) };
-            let Some(range) = rendezvous.next(self.caps.packet_max) else { break };
-            let header =
-                Control::Data { receiver: send.receiver, offset: range.start as u64 }.header();
-            let (end, len) = (range.end, range.len());
-            let message = &send.message;
-            if to == self.protocol.me {
-                // The rest is copied in the next poll, as in `direct_copy`.
-                if copied >= COPY_STEP {
-                    return Err(Busy);
+        let caps = self.device.peer_caps(to);
+        while let Some((send, rendezvous)) = self.protocol.granted(id) {
+            let span = send.message.span();
+            let longest = if span.is_some() { caps.long_max } else { self.caps.packet_max };
+            let Some(range) = rendezvous.next(longest) else { break };
+            let (start, end, len) = (range.start, range.end, range.len());
+            let header = Control::Data { receiver: send.receiver, offset: start as u64 }.header();
+            match span.map(|span| span.part(start, len)) {
+                Some(part) if caps.lends => {
+                    self.device.send_lent(to, &header, part, id)?;
+                    rendezvous.lent(end);
                 }
-                copied += len;
-                rendezvous.sent(end);
-                let (receiver, message) = (send.receiver, message.alias());
-                self.protocol.data_to_self(receiver, &message, range);
-            } else {
-                self.device.send(to, &header, len, |packet| message.pack(range.start, packet))?;
-                rendezvous.sent(end);
+                Some(part) => {
+                    self.device.send_contiguous(to, &header, part)?;
+                    rendezvous.sent(end);
+                }
+                None => {
+                    let fill = |packet: &mut [u8]| send.message.pack(start, packet);
+                    self.device.send(to, &header, len, fill)?;
+                    rendezvous.sent(end);
+                }
             }
             self.packets_sent += 1;
         }
-        self.protocol.complete(id, Completion::default());
+        self.protocol.end_send(id);
+        Ok(())
+    }
+
+    /// Copies a granted message of this rank to itself. The rest of a long one is copied in the next
+    /// poll, as in `direct_copy`.
+    fn send_data_to_self(&mut self, id: OperationId) -> Result<(), Busy> {
+        let mut copied = 0;
+        while let Some((send, rendezvous)) = self.protocol.granted(id) {
+            let Some(range) = rendezvous.next(self.caps.packet_max) else { break };
+            if copied >= COPY_STEP {
+                return Err(Busy);
+            }
+            copied += range.len();
+            rendezvous.sent(range.end);
+            let (receiver, message) = (send.receiver, send.message.alias());
+            self.protocol.data_to_self(receiver, &message, range);
+            self.packets_sent += 1;
+        }
+        self.protocol.end_send(id);
         Ok(())
     }
 }

@@ -6,7 +6,7 @@ use crate::device::Device;
 use crate::engine::point_to_point::PointToPoint;
 use crate::engine::point_to_point::matching::MatchPattern;
 use crate::engine::point_to_point::operation::{OperationId, OperationState, ReceivePhase};
-use crate::engine::point_to_point::protocol::PeerQueues;
+use crate::engine::point_to_point::peers::PeerQueues;
 use crate::engine::point_to_point::wire::Envelope;
 use platform::base::Peer;
 use platform::diagnosis::wait_report::QueueLengths;
@@ -73,7 +73,7 @@ impl<D: Device> PointToPoint<D> {
     /// The lengths of all queues.
     pub(crate) fn queues(&self) -> QueueLengths {
         let (posted, unexpected) = self.queue_lengths();
-        let peers = self.protocol.peers.iter();
+        let peers = self.protocol.peers.states();
         let outgoing = peers.map(PeerQueues::len).sum();
         QueueLengths { posted, unexpected, outgoing }
     }

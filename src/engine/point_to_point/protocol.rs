@@ -7,12 +7,13 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use crate::engine::point_to_point::credit::{Credit, UnexpectedMemory};
+use crate::engine::point_to_point::credit::UnexpectedMemory;
 use crate::engine::point_to_point::matching::{MatchPattern, Matching};
 use crate::engine::point_to_point::operation::{
     CompletedStep, Completion, MemoryRange, Operation, OperationId, OperationOwner, OperationState,
-    ReceiveOperation, ReceivePhase,
+    ReceiveOperation, ReceivePhase, SendOperation,
 };
+use crate::engine::point_to_point::peers::{OutboxState, PeerTable, QueuedEnvelope};
 use crate::engine::point_to_point::rendezvous::{RendezvousReceiver, RendezvousSender};
 use crate::engine::point_to_point::wire::{Control, Envelope, Rts};
 use platform::base::{ErrorClass, MpiError, Peer, Slab};
@@ -26,48 +27,20 @@ pub(crate) struct MessageProtocol {
     short_max: usize,
     pub(crate) matching: Matching<OperationId, UnexpectedMessage>,
     pub(crate) operations: Slab<Operation>,
-    pub(crate) peers: Vec<PeerQueues>,
-    /// Peers with queued packets, each once (`PeerQueues::queued`).
+    pub(crate) peers: PeerTable,
+    /// Peers with queued packets, each once ([`OutboxState::Queued`]).
     pub(crate) outbox: VecDeque<Peer>,
+    /// The number of peers in the state [`OutboxState::AwaitsRoom`].
+    pub(crate) awaiting_room: usize,
     pub(crate) matched_rts: VecDeque<MatchedRts>,
     pub(crate) copy_assists: VecDeque<CopyAssist>,
     pub(crate) steps: VecDeque<CompletedStep>,
-    /// Violations of the protocol by peers, as sentences.
-    pub(crate) faults: Vec<String>,
+    /// Violations of the protocol by peers, and peers that have failed.
+    pub(crate) faults: Vec<Box<MpiError>>,
     /// Events that a call may wait for, so far.
     pub(crate) events: u64,
     pub(crate) unexpected: UnexpectedMemory,
     free_buffers: Vec<Vec<u8>>,
-}
-
-#[derive(Default)]
-pub(crate) struct PeerQueues {
-    pub(crate) credit: Credit,
-    /// Packets without an envelope. They leave first, in order.
-    pub(crate) replies: VecDeque<Control>,
-    /// First packets of sends, in the order in which they must leave.
-    pub(crate) envelopes: VecDeque<QueuedEnvelope>,
-    /// Granted sends, whose data follows the envelopes.
-    pub(crate) streams: VecDeque<OperationId>,
-    /// Whether the peer is in the outbox.
-    pub(crate) queued: bool,
-    /// RTS packets to the peer without an answer: copies that the peer has to do before it can
-    /// assist one of this rank.
-    pub(crate) unanswered_rts: u32,
-    /// The memory of unexpected messages of the peer, in bytes.
-    pub(crate) kept: usize,
-    /// Whether this rank has asked the peer to hold its messages back (`hold`).
-    pub(crate) asked_to_hold: bool,
-}
-
-/// An entry of the queue of first packets.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum QueuedEnvelope {
-    /// The peer has asked this rank to hold its messages back: no first packet leaves before this
-    /// entry is removed.
-    Hold,
-    /// The first packet of a send.
-    FirstOf(OperationId),
 }
 
 /// A receive with the RTS that matched it, not answered yet.
@@ -95,6 +68,12 @@ pub(crate) struct CopyAssist {
     pub(crate) sender: OperationId,
     pub(crate) receiver: OperationId,
     pub(crate) ticket: u64,
+}
+
+/// A send whose receiver has asked for its data.
+pub(crate) struct GrantedSend<'a> {
+    pub(crate) message: &'a MemoryRange,
+    pub(crate) receiver: OperationId,
 }
 
 #[derive(Debug)]
@@ -129,8 +108,9 @@ impl MessageProtocol {
             short_max,
             matching: Matching::default(),
             operations: Slab::default(),
-            peers: (0..size).map(|_| PeerQueues::default()).collect(),
+            peers: PeerTable::default(),
             outbox: VecDeque::new(),
+            awaiting_room: 0,
             matched_rts: VecDeque::new(),
             copy_assists: VecDeque::new(),
             steps: VecDeque::new(),
@@ -150,28 +130,48 @@ impl MessageProtocol {
             && self.steps.is_empty())
     }
 
-    /// Queues a packet without an envelope.
+    /// Queues a packet without an envelope, unless the peer has failed.
     pub(crate) fn queue_reply(&mut self, to: Peer, reply: Control) {
-        self.peers[to as usize].replies.push_back(reply);
-        self.queue_peer(to);
+        if self.peers.failure(to).is_none() {
+            self.peers.at(to).replies.push_back(reply);
+            self.queue_peer(to);
+        }
     }
 
     /// Queues the first packet of a send.
     pub(crate) fn queue_first(&mut self, to: Peer, send: OperationId) {
-        self.peers[to as usize].envelopes.push_back(QueuedEnvelope::FirstOf(send));
+        let first = QueuedEnvelope::FirstOf(send);
+        self.peers.change_envelopes(to, |queue| queue.push_back(first));
         self.queue_peer(to);
     }
 
-    /// Puts a peer with queued packets into the outbox.
+    /// Puts a peer with queued packets into the outbox, unless it waits for room.
     pub(crate) fn queue_peer(&mut self, to: Peer) {
-        if !std::mem::replace(&mut self.peers[to as usize].queued, true) {
+        let state = &mut self.peers.at(to).outbox;
+        if *state == OutboxState::Out {
+            *state = OutboxState::Queued;
             self.outbox.push_back(to);
+        }
+    }
+
+    /// The queued packets of a peer that is not in the outbox wait for room.
+    pub(crate) fn await_room(&mut self, to: Peer) {
+        self.peers.at(to).outbox = OutboxState::AwaitsRoom;
+        self.awaiting_room += 1;
+    }
+
+    /// There may be room for packets to a peer.
+    pub(crate) fn room_announced(&mut self, to: Peer) {
+        if self.peers.get(to).is_some_and(|peer| peer.outbox == OutboxState::AwaitsRoom) {
+            self.peers.at(to).outbox = OutboxState::Out;
+            self.awaiting_room -= 1;
+            self.queue_peer(to);
         }
     }
 
     /// Counts the answer to an RTS.
     pub(crate) fn rts_answered(&mut self, to: Peer) {
-        let unanswered = &mut self.peers[to as usize].unanswered_rts;
+        let unanswered = &mut self.peers.at(to).unanswered_rts;
         *unanswered = unanswered.saturating_sub(1);
     }
 
@@ -182,7 +182,7 @@ impl MessageProtocol {
         if len <= self.short_max || from == self.me {
             return;
         }
-        if let Some(bytes) = self.peers[from as usize].credit.consume(len) {
+        if let Some(bytes) = self.peers.at(from).credit.consume(len) {
             self.queue_reply(from, Control::Credit { bytes });
         }
     }
@@ -238,11 +238,36 @@ impl MessageProtocol {
     pub(crate) fn match_rts(
         &mut self, id: OperationId, envelope: Envelope, from: Peer, rts: Rts, buffer: MemoryRange,
     ) {
+        if let Some(error) = self.failure(from) {
+            let Envelope { source, tag, .. } = envelope;
+            let error = Some(error);
+            let end = Completion { source, tag, bytes: 0, cancelled: false, error };
+            return self.complete(id, end);
+        }
         let progress = RendezvousReceiver::new(rts.total, buffer.len);
         let phase = ReceivePhase::Matched { from, envelope, progress };
         self.operations[id].state = OperationState::Receive(ReceiveOperation { buffer, phase });
         let copied = DirectCopy::Due;
         self.matched_rts.push_back(MatchedRts { receiver: id, from, rts, copied });
+    }
+
+    /// A send whose data leaves in packets.
+    pub(crate) fn granted(
+        &mut self, id: OperationId,
+    ) -> Option<(GrantedSend<'_>, &mut RendezvousSender)> {
+        match &mut self.operations[id].state {
+            OperationState::Send(SendOperation { message, receiver, rendezvous, .. }) => {
+                Some((GrantedSend { message, receiver: *receiver }, rendezvous.as_mut()?))
+            }
+            OperationState::Receive(_) | OperationState::Complete(_) => None,
+        }
+    }
+
+    /// Completes a send if its buffer may be reused.
+    pub(crate) fn end_send(&mut self, id: OperationId) {
+        if self.granted(id).is_some_and(|(_, rendezvous)| rendezvous.is_done()) {
+            self.complete(id, Completion::default());
+        }
     }
 
     /// The rendezvous of a send to `to`, and the field for the key of its receiver.
@@ -292,12 +317,7 @@ impl MessageProtocol {
         &mut self, from: Peer, receiver: OperationId, offset: u64, len: usize,
         take: impl FnOnce(&mut MemoryRange),
     ) {
-        let operation = self.operations.get_mut(receiver).map(|operation| &mut operation.state);
-        let Some(OperationState::Receive(ReceiveOperation {
-            buffer,
-            phase: ReceivePhase::Matched { progress, .. },
-        })) = operation
-        else {
+        let Some((buffer, progress)) = self.arriving(from, receiver) else {
             return self.fault(from, "data for a receive that does not exist");
         };
         if progress.data(offset, len).is_err() {
@@ -309,9 +329,25 @@ impl MessageProtocol {
         }
     }
 
+    /// The buffer and the progress of a receive whose message is on its way from a peer.
+    pub(crate) fn arriving(
+        &mut self, from: Peer, receiver: OperationId,
+    ) -> Option<(&mut MemoryRange, &mut RendezvousReceiver)> {
+        match &mut self.operations.get_mut(receiver)?.state {
+            OperationState::Receive(ReceiveOperation {
+                buffer,
+                phase: ReceivePhase::Matched { from: sender, progress, .. },
+            }) if *sender == from => Some((buffer, progress)),
+            OperationState::Receive(_) | OperationState::Send(_) | OperationState::Complete(_) => {
+                None
+            }
+        }
+    }
+
     /// Records a violation of the protocol; nothing else changes.
     pub(crate) fn fault(&mut self, from: Peer, what: &str) {
-        self.faults.push(format!("rank {from} of the world sent {what}"));
+        let why = format!("rank {from} of the world sent {what}");
+        self.faults.push(ErrorClass::Intern.error(why));
     }
 }
 
@@ -359,47 +395,6 @@ impl MessageProtocol {
         let (envelope, bytes, truncated) = (*envelope, progress.limit(), progress.is_truncated());
         let capacity = receive.buffer.len;
         self.complete(id, received(envelope, bytes, truncated.then_some(capacity)));
-    }
-}
-
-/// Peers that have ended.
-impl MessageProtocol {
-    /// The peers whose messages are on their way: matched, but not complete.
-    pub(crate) fn senders(&self) -> Vec<Peer> {
-        let mut peers: Vec<_> = self.operations.iter().filter_map(|(_, at)| sender(at)).collect();
-        peers.sort_unstable();
-        peers.dedup();
-        peers
-    }
-
-    /// Completes, with an error, the receives whose messages are on their way from `ended`, whose
-    /// process has ended and whose packets have all been delivered.
-    pub(crate) fn end_receives_from(&mut self, ended: Peer) {
-        let all = self.operations.iter();
-        let lost: Vec<_> =
-            all.filter(|(_, at)| sender(at) == Some(ended)).map(|(id, _)| id).collect();
-        self.matched_rts.retain(|matched| matched.from != ended);
-        for id in lost {
-            let OperationState::Receive(receive) = &self.operations[id].state else { continue };
-            let ReceivePhase::Matched { envelope, .. } = receive.phase else { continue };
-            let Envelope { source, tag, .. } = envelope;
-            let error = Some(ErrorClass::Other.error(format!(
-                "the process of rank {ended} of the world ended before its message with tag {tag} \
-                 had arrived"
-            )));
-            self.complete(id, Completion { source, tag, bytes: 0, cancelled: false, error });
-        }
-    }
-}
-
-/// The peer whose message for this operation is on its way.
-fn sender(operation: &Operation) -> Option<Peer> {
-    match &operation.state {
-        OperationState::Receive(receive) => match receive.phase {
-            ReceivePhase::Matched { from, .. } => Some(from),
-            ReceivePhase::Posted(_) => None,
-        },
-        OperationState::Send(_) | OperationState::Complete(_) => None,
     }
 }
 

@@ -27,7 +27,8 @@ use std::ops::Range;
 /// The sending side.
 ///
 /// ```text
-/// RtsSent --CTS--> Sending --last packet--> Done
+/// RtsSent --CTS--> Sending --last packet--> Done <--last return-- Lent
+///     |  |            \-- last packet, memory of some is lent ------^
 ///     |  \-- CTS of 0 bytes ------------->---^
 ///     \-- FIN --------------------------->---/
 /// ```
@@ -41,9 +42,11 @@ pub(crate) struct RendezvousSender {
 enum SenderState {
     /// The RTS has been queued or sent; no receive has matched.
     RtsSent,
-    /// `sent < limit` bytes have been handed to the device.
-    Sending { sent: usize, limit: usize },
-    /// Every granted byte has been handed to the device. The buffer may be reused.
+    /// `sent < limit` bytes have been handed to the device, which uses the memory of `lent` packets.
+    Sending { sent: usize, limit: usize, lent: u32 },
+    /// Every granted byte has been handed to the device, which uses the memory of so many packets.
+    Lent(u32),
+    /// The buffer may be reused.
     Done,
 }
 
@@ -73,10 +76,12 @@ impl RendezvousSender {
     pub(crate) fn cts(&mut self, limit: usize) -> Result<(), ProtocolViolation> {
         match self.state {
             SenderState::RtsSent => {
-                self.state = Self::sending(0, limit.min(self.total));
+                self.state = Self::sending(0, limit.min(self.total), 0);
                 Ok(())
             }
-            SenderState::Sending { .. } | SenderState::Done => Err(ProtocolViolation),
+            SenderState::Sending { .. } | SenderState::Lent(_) | SenderState::Done => {
+                Err(ProtocolViolation)
+            }
         }
     }
 
@@ -90,29 +95,68 @@ impl RendezvousSender {
                 self.state = SenderState::Done;
                 Ok(())
             }
-            SenderState::Sending { .. } | SenderState::Done => Err(ProtocolViolation),
+            SenderState::Sending { .. } | SenderState::Lent(_) | SenderState::Done => {
+                Err(ProtocolViolation)
+            }
         }
     }
 
-    /// The bytes of the next packet, which has at most `packet_max`; `None` before the CTS and when
-    /// done.
+    /// The bytes of the next packet, which has at most `packet_max`; `None` before the CTS and after
+    /// the last packet.
     pub(crate) fn next(&self, packet_max: usize) -> Option<Range<usize>> {
         match self.state {
-            SenderState::Sending { sent, limit } => Some(sent..limit.min(sent + packet_max)),
-            SenderState::RtsSent | SenderState::Done => None,
+            SenderState::Sending { sent, limit, .. } => {
+                Some(sent..limit.min(sent.saturating_add(packet_max)))
+            }
+            SenderState::RtsSent | SenderState::Lent(_) | SenderState::Done => None,
         }
     }
 
     /// The device has accepted the packet that ends at `end`.
     pub(crate) fn sent(&mut self, end: usize) {
         match self.state {
-            SenderState::Sending { limit, .. } => self.state = Self::sending(end, limit),
-            SenderState::RtsSent | SenderState::Done => debug_assert!(false, "nothing was due"),
+            SenderState::Sending { limit, lent, .. } => {
+                self.state = Self::sending(end, limit, lent);
+            }
+            SenderState::RtsSent | SenderState::Lent(_) | SenderState::Done => {
+                debug_assert!(false, "nothing was due");
+            }
         }
     }
 
-    fn sending(sent: usize, limit: usize) -> SenderState {
-        if sent == limit { SenderState::Done } else { SenderState::Sending { sent, limit } }
+    /// The device has accepted the packet that ends at `end`, and uses its memory until
+    /// [`RendezvousSender::returned`].
+    pub(crate) fn lent(&mut self, end: usize) {
+        if let SenderState::Sending { lent, .. } = &mut self.state {
+            *lent += 1;
+        }
+        self.sent(end);
+    }
+
+    /// The device has returned the memory of a packet.
+    ///
+    /// # Errors
+    /// [`ProtocolViolation`] if it had none.
+    pub(crate) fn returned(&mut self) -> Result<(), ProtocolViolation> {
+        self.state = match self.state {
+            SenderState::Sending { sent, limit, lent: lent @ 1.. } => {
+                SenderState::Sending { sent, limit, lent: lent - 1 }
+            }
+            SenderState::Lent(1) => SenderState::Done,
+            SenderState::Lent(lent) => SenderState::Lent(lent - 1),
+            SenderState::RtsSent | SenderState::Sending { .. } | SenderState::Done => {
+                return Err(ProtocolViolation);
+            }
+        };
+        Ok(())
+    }
+
+    fn sending(sent: usize, limit: usize, lent: u32) -> SenderState {
+        match lent {
+            _ if sent < limit => SenderState::Sending { sent, limit, lent },
+            0 => SenderState::Done,
+            lent => SenderState::Lent(lent),
+        }
     }
 }
 
@@ -206,6 +250,36 @@ mod tests {
         assert_eq!(sender.next(4), Some(8..10));
         sender.sent(10);
         assert!(sender.is_done() && sender.next(4).is_none());
+    }
+
+    #[test]
+    fn lent_memory_comes_back_before_the_end() {
+        let mut sender = granted(10, 10);
+        assert_eq!(sender.returned(), Err(ProtocolViolation));
+        sender.lent(4);
+        sender.lent(6);
+        sender.returned().unwrap();
+        assert_eq!(sender.next(80), Some(6..10));
+        sender.lent(10);
+        assert_eq!((sender.next(80), sender.is_done()), (None, false));
+        assert_eq!(
+            (sender.cts(10), sender.finish()),
+            (Err(ProtocolViolation), Err(ProtocolViolation))
+        );
+        sender.returned().unwrap();
+        assert!(!sender.is_done());
+        sender.returned().unwrap();
+        assert!(sender.is_done());
+        assert_eq!(sender.returned(), Err(ProtocolViolation));
+    }
+
+    #[test]
+    fn memory_that_came_back_early_does_not_delay_the_end() {
+        let mut sender = granted(10, 10);
+        sender.lent(4);
+        sender.returned().unwrap();
+        sender.sent(10);
+        assert!(sender.is_done());
     }
 
     #[test]

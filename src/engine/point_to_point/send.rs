@@ -8,14 +8,16 @@
 //! longer or no credit      Rendezvous                              Rendezvous
 //! ```
 //!
+//! The device may set a higher limit than `eager_max` for messages of adjacent bytes to a peer.
+//!
 //! Packets to one peer leave in the order of the sends, so a packet waits in the queue of its peer
 //! while another one waits there. An eager message that the device refuses is queued, too.
 
-use crate::device::{Busy, Device};
+use crate::device::{Busy, Device, Header};
 use crate::engine::memory::Memory;
 use crate::engine::point_to_point::PointToPoint;
 use crate::engine::point_to_point::operation::{
-    MemoryRange, Operation, OperationId, OperationOwner, OperationState, SendOperation,
+    Completion, MemoryRange, Operation, OperationId, OperationOwner, OperationState, SendOperation,
 };
 use crate::engine::point_to_point::rendezvous::RendezvousSender;
 use crate::engine::point_to_point::wire::{Envelope, PacketKind};
@@ -70,7 +72,7 @@ impl<D: Device> PointToPoint<D> {
         &mut self, to: Peer, envelope: Envelope, message: MemoryRange, mode: Mode,
         owner: OperationOwner,
     ) -> Option<OperationId> {
-        let path = self.send_path(to, message.len, mode);
+        let path = self.send_path(to, &message, mode);
         match self.send_now(path, to, envelope, &message) {
             Ok(()) => None,
             Err(Busy) => {
@@ -80,33 +82,43 @@ impl<D: Device> PointToPoint<D> {
         }
     }
 
-    /// Decides the path of a message of `len` bytes. Takes its credit if the path is eager.
+    /// Decides the path of a message. Takes its credit if the path is eager.
     #[inline]
-    fn send_path(&mut self, to: Peer, len: usize, mode: Mode) -> SendPath {
+    fn send_path(&mut self, to: Peer, message: &MemoryRange, mode: Mode) -> SendPath {
+        let len = message.len;
         if mode == Mode::Synchronous {
             return SendPath::Rendezvous;
         }
         if self.is_inline(to, len) {
             return SendPath::Inline;
         }
-        if len > self.eager_max {
+        if len > self.eager_max && !self.is_eager_to(to, message) {
             return SendPath::Rendezvous;
         }
         if to == self.protocol.me {
             return SendPath::Local;
         }
-        let peer = &mut self.protocol.peers[to as usize];
-        if len > self.caps.short_max && !peer.credit.spend(len) {
+        if len > self.caps.short_max && !self.protocol.peers.at(to).credit.spend(len) {
             return SendPath::Rendezvous;
         }
-        if peer.envelopes.is_empty() { SendPath::Eager } else { SendPath::QueuedEager }
+        if self.protocol.peers.must_queue(to) { SendPath::QueuedEager } else { SendPath::Eager }
+    }
+
+    /// Whether a message that is longer than the common limit is within that of a peer.
+    #[inline(never)]
+    fn is_eager_to(&self, to: Peer, message: &MemoryRange) -> bool {
+        if to == self.protocol.me {
+            return false;
+        }
+        let caps = self.device.peer_caps(to);
+        let wanted = self.eager_setting.or(caps.eager_max).unwrap_or(0);
+        message.len <= wanted.min(caps.long_max) && message.span().is_some()
     }
 
     /// The first decision of [`PointToPoint::send_path`], and the only one for most messages.
     #[inline(always)]
     fn is_inline(&self, to: Peer, len: usize) -> bool {
-        let must_queue = !self.protocol.peers[to as usize].envelopes.is_empty();
-        len <= self.caps.short_max && to != self.protocol.me && !must_queue
+        len <= self.caps.short_max && to != self.protocol.me && !self.protocol.peers.must_queue(to)
     }
 
     /// Sends adjacent bytes inline; they are copied into the packet without a call.
@@ -133,9 +145,7 @@ impl<D: Device> PointToPoint<D> {
                 self.protocol.message_to_self(envelope, message);
                 Ok(())
             }
-            SendPath::Eager => {
-                self.device.send(to, &header, message.len, |packet| message.pack(0, packet))
-            }
+            SendPath::Eager => send_whole(&mut self.device, to, &header, message),
             SendPath::QueuedEager | SendPath::Rendezvous => Err(Busy),
         }
     }
@@ -148,11 +158,27 @@ impl<D: Device> PointToPoint<D> {
         let send = SendOperation { to, envelope, message, rendezvous, receiver: 0 };
         let id =
             self.protocol.operations.insert(Operation { owner, state: OperationState::Send(send) });
+        if let Some(error) = self.protocol.failure(to) {
+            let end = Completion { error: Some(error), ..Completion::default() };
+            self.protocol.complete(id, end);
+            return id;
+        }
         self.protocol.queue_first(to, id);
         self.send_queued();
-        if is_rendezvous || self.is_congested() {
+        if is_rendezvous || self.is_congested() || self.awaits_room() {
             self.note_long_start();
         }
         id
+    }
+}
+
+/// Sends a whole message as one packet.
+#[inline]
+pub(crate) fn send_whole(
+    device: &mut impl Device, to: Peer, header: &Header, message: &MemoryRange,
+) -> Result<(), Busy> {
+    match message.span() {
+        Some(span) => device.send_contiguous(to, header, span),
+        None => device.send(to, header, message.len, |packet| message.pack(0, packet)),
     }
 }

@@ -1,0 +1,107 @@
+//! The end of peers: a process that has ended, and a peer that the device no longer reaches.
+//!
+//! ```text
+//! the device reports a failure      every operation with the peer ends with an error, its queues are
+//!                                   emptied, later sends to it end at once, and a waiting call hears
+//!                                   of it as of a violation of the protocol
+//! a process has ended               the receives whose messages were on their way end with an error
+//! ```
+//!
+//! A posted receive names its source by a rank in a communicator, which this layer cannot translate
+//! into a peer. So it stays posted.
+
+use crate::engine::point_to_point::operation::{
+    Completion, Operation, OperationState, ReceivePhase,
+};
+use crate::engine::point_to_point::peers::OutboxState;
+use crate::engine::point_to_point::protocol::MessageProtocol;
+use crate::engine::point_to_point::wire::Envelope;
+use platform::base::{ErrorClass, MpiError, Peer};
+
+impl MessageProtocol {
+    /// The device reaches `peer` no longer. Lent memory has been given back.
+    pub(crate) fn peer_failed(&mut self, peer: Peer, why: &str) {
+        let why = format!("rank {peer} of the world has failed: {why}");
+        match self.peers.fail(peer, &why) {
+            OutboxState::Out => (),
+            OutboxState::Queued => self.outbox.retain(|queued| *queued != peer),
+            OutboxState::AwaitsRoom => self.awaiting_room -= 1,
+        }
+        self.matched_rts.retain(|matched| matched.from != peer);
+        self.copy_assists.retain(|assist| assist.to != peer);
+        let all = self.operations.iter();
+        let lost: Vec<_> = all
+            .filter(|(_, at)| receiver(at) == Some(peer) || sender(at) == Some(peer))
+            .map(|(id, _)| id)
+            .collect();
+        for id in lost {
+            let (source, tag) = self.matched_envelope(id);
+            let error = Some(ErrorClass::Other.error(why.clone()));
+            self.complete(id, Completion { source, tag, bytes: 0, cancelled: false, error });
+        }
+        self.events += 1;
+        self.faults.push(ErrorClass::Other.error(why));
+    }
+
+    /// The error of operations with a peer that has failed.
+    pub(crate) fn failure(&self, peer: Peer) -> Option<Box<MpiError>> {
+        Some(ErrorClass::Other.error(self.peers.failure(peer)?))
+    }
+
+    /// The peers whose messages are on their way: matched, but not complete.
+    pub(crate) fn senders(&self) -> Vec<Peer> {
+        let mut peers: Vec<_> = self.operations.iter().filter_map(|(_, at)| sender(at)).collect();
+        peers.sort_unstable();
+        peers.dedup();
+        peers
+    }
+
+    /// Completes, with an error, the receives whose messages are on their way from `ended`, whose
+    /// process has ended and whose packets have all been delivered.
+    pub(crate) fn end_receives_from(&mut self, ended: Peer) {
+        let all = self.operations.iter();
+        let lost: Vec<_> =
+            all.filter(|(_, at)| sender(at) == Some(ended)).map(|(id, _)| id).collect();
+        self.matched_rts.retain(|matched| matched.from != ended);
+        for id in lost {
+            let (source, tag) = self.matched_envelope(id);
+            let error = Some(ErrorClass::Other.error(format!(
+                "the process of rank {ended} of the world ended before its message with tag {tag} \
+                 had arrived"
+            )));
+            self.complete(id, Completion { source, tag, bytes: 0, cancelled: false, error });
+        }
+    }
+
+    /// Source and tag of the message of a receive, 0 for a send.
+    fn matched_envelope(&self, id: u32) -> (u32, i32) {
+        match &self.operations[id].state {
+            OperationState::Receive(receive) => match receive.phase {
+                ReceivePhase::Matched { envelope: Envelope { source, tag, .. }, .. } => {
+                    (source, tag)
+                }
+                ReceivePhase::Posted(_) => (0, 0),
+            },
+            OperationState::Send(_) | OperationState::Complete(_) => (0, 0),
+        }
+    }
+}
+
+/// The peer whose message for this operation is on its way.
+fn sender(operation: &Operation) -> Option<Peer> {
+    match &operation.state {
+        OperationState::Receive(receive) => match receive.phase {
+            ReceivePhase::Matched { from, .. } => Some(from),
+            ReceivePhase::Posted(_) => None,
+        },
+        OperationState::Send(_) | OperationState::Complete(_) => None,
+    }
+}
+
+/// The peer to which this operation sends.
+fn receiver(operation: &Operation) -> Option<Peer> {
+    match &operation.state {
+        OperationState::Send(send) => Some(send.to),
+        OperationState::Receive(_) | OperationState::Complete(_) => None,
+    }
+}
