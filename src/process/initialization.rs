@@ -288,7 +288,7 @@ fn build(
     mpi.offload = config.offload.0.filter(|_| config.device == DeviceKind::Tofu);
     mpi.rdma_schedule = config.rdma_schedule;
     mpi.checked_mode.set(config.check);
-    mpi.engine.set_eager_max(config.eager_max.0);
+    config.eager_max.iter().for_each(|limit| mpi.engine.set_eager_max(*limit));
     RunningMpi {
         mpi,
         world: WorldModel::Before,

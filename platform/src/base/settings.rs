@@ -136,10 +136,11 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "SUIRO_EAGER_MAX",
-        values: "a number of bytes",
-        default: "16384",
+        values: "auto|a number of bytes",
+        default: "auto",
         meaning: "the longest message that is sent before its receive is posted; limited by the \
-                  packet size of the device (32768 in shared memory)",
+                  packet size of the device (32768 in shared memory); auto: 16384 in shared memory, \
+                  and what suits it on a network",
     },
     Setting {
         name: "SUIRO_CHECK",

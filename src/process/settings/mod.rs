@@ -14,7 +14,6 @@ use std::time::Duration;
 use crate::devices::shm::CopyMethod;
 use crate::devices::tcp::TcpSettings;
 use crate::devices::tofu;
-use crate::engine::point_to_point::EAGER_MAX;
 use crate::mpi::collective::selection::registry::CollectiveOperation;
 use crate::mpi::collective::selection::{AlgorithmChoice, Selection};
 use crate::mpi::errhandler::Handler;
@@ -66,16 +65,6 @@ pub(crate) enum WaitMode {
     Sleep,
 }
 
-/// The longest message to send eagerly, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct EagerMax(pub(crate) usize);
-
-impl Default for EagerMax {
-    fn default() -> Self {
-        Self(EAGER_MAX)
-    }
-}
-
 /// Transport of messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum DeviceKind {
@@ -119,8 +108,8 @@ pub struct Config {
     pub(crate) tcp: TcpSettings,
     /// `SUIRO_SHM_COPY`.
     pub(crate) copy: CopyMethod,
-    /// `SUIRO_EAGER_MAX`.
-    pub(crate) eager_max: EagerMax,
+    /// `SUIRO_EAGER_MAX`, if it is set.
+    pub(crate) eager_max: Option<usize>,
     /// `SUIRO_CHECK`.
     pub(crate) check: bool,
     /// `SUIRO_HANG_REPORT`.
@@ -278,7 +267,7 @@ impl Config {
             tofu: interface::settings(one)?,
             tcp: network::settings(one)?,
             copy: parse("SUIRO_SHM_COPY", one, parse_copy)?,
-            eager_max: parse("SUIRO_EAGER_MAX", one, |text| Some(EagerMax(text.parse().ok()?)))?,
+            eager_max: parse("SUIRO_EAGER_MAX", one, parse_eager_max)?,
             check: parse("SUIRO_CHECK", one, parse_flag)?,
             hang_report: parse("SUIRO_HANG_REPORT", one, parse_duration)?,
             deadlock: parse("SUIRO_DEADLOCK", one, parse_deadlock)?,
@@ -305,6 +294,10 @@ impl Config {
 pub(crate) fn current_value(setting: &Setting) -> String {
     let value = std::env::var(setting.name).ok().filter(|value| !value.is_empty());
     value.unwrap_or_else(|| setting.default.to_owned())
+}
+
+fn parse_eager_max(text: &str) -> Option<Option<usize>> {
+    if text == "auto" { Some(None) } else { Some(Some(text.parse().ok()?)) }
 }
 
 /// Algorithm choice for collective operations.
@@ -389,11 +382,12 @@ mod tests {
         let of = |value: &'static str| {
             Config::from_lookup(move |name| (name == "SUIRO_EAGER_MAX").then(|| value.to_owned()))
         };
-        assert_eq!(of("0").unwrap().eager_max, EagerMax(0));
-        assert_eq!(of("8388608").unwrap().eager_max, EagerMax(8 << 20));
+        assert_eq!(of("auto").unwrap().eager_max, None);
+        assert_eq!(of("0").unwrap().eager_max, Some(0));
+        assert_eq!(of("8388608").unwrap().eager_max, Some(8 << 20));
         for text in ["-1", "4K", "much", "1e3"] {
             let why = of(text).unwrap_err().why;
-            let good = "a number of bytes";
+            let good = "auto|a number of bytes";
             assert_eq!(why, format!("SUIRO_EAGER_MAX={text} is not one of {good}"));
         }
     }

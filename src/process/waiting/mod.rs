@@ -289,6 +289,10 @@ fn pause(
         step => step,
     };
     if step == WaitStep::Sleep || backoff.is_report_due() {
+        if running.mpi.engine.has_fault() {
+            check_peers(state);
+            return Ok(false);
+        }
         if running.end_lost_receives(call.wait_id()) {
             return Ok(false);
         }
@@ -317,8 +321,8 @@ fn pause(
     Ok(false)
 }
 
-/// Ends the job if a peer has violated the protocol. An error of this call would leave its operation
-/// in progress, with the buffer of the application, and no later call could rely on the peer.
+/// Ends the job if a peer has violated the protocol or has failed. An error of this call would leave its
+/// operation in progress, with the buffer of the application, and no later call could rely on the peer.
 fn check_peers(state: &mut Guard<'_, ProcessState>) {
     if let Ok(running) = running_mpi(state)
         && let Err(violation) = running.mpi.engine.fault()
@@ -426,7 +430,10 @@ pub(super) fn sleep(
     let running = running_mpi(state)?;
     running.mpi.declare_awaited();
     let wake = running.mpi.engine.arm();
-    let is_quiet = running.mpi.poll() == 0 && !(call.is_some() && running.mpi.engine.has_work());
+    let is_quiet = running.mpi.poll() == 0;
+    // A waiting call does what this poll has left to it before it sleeps.
+    let has_duty = running.mpi.engine.has_work() || running.mpi.engine.has_fault();
+    let is_quiet = is_quiet && !(call.is_some() && has_duty);
     // A poll does not find what a peer writes into memory that it shares with this process, so
     // waiting calls check that memory, after `arm`.
     let mut is_complete =
