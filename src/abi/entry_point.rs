@@ -318,9 +318,10 @@ fn error_target(scope: Scope) -> ErrorTarget {
         let handler = PROCESS.visit(|objects| objects.file_handler.clone());
         return ErrorTarget { handler, object: number(file), place: String::new() };
     }
+    let host = PROCESS.own_host().map_or(String::new(), |host| format!(" on {host}"));
     let found = PROCESS.visit_running(|mpi| {
         let me = mpi.engine.me();
-        let at = |title: &str| format!(" on {title}, rank {me} of the world");
+        let at = |title: &str| format!(" on {title}, rank {me} of the world{host}");
         if let Scope::Win(win) = scope
             && let Ok(window) = mpi.windows.get(number(win))
         {

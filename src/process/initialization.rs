@@ -279,7 +279,9 @@ fn build(
     }
     let settings = MonitorSettings { deadlock: config.deadlock, hang_report: config.hang_report };
     let wait_monitor =
-        WaitMonitor::new(settings, rank, size, status_table, || devices.status_table());
+        WaitMonitor::new(settings, (rank, size, job.hosts.clone()), status_table, || {
+            devices.status_table()
+        });
     let mut mpi = ProcessMpi::without_world(devices, rank, size, first_objects(), attributes);
     if !job.hosts.is_one() {
         mpi.comms.set_nodes(job.hosts.numbers());

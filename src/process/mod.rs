@@ -121,6 +121,15 @@ impl Process {
         }
     }
 
+    /// The name of the host of this rank, if MPI runs and the job has several hosts.
+    pub(crate) fn own_host(&self) -> Option<String> {
+        let mut state = self.state.visit();
+        let running = running_mpi(&mut state).ok()?;
+        let me = running.mpi.engine.me();
+        let hosts = Some(&running.hosts).filter(|hosts| !hosts.is_one());
+        hosts.map(|hosts| hosts.name_of(me).to_owned())
+    }
+
     /// Whether the world model or a session uses MPI.
     pub(crate) fn is_running(&self) -> bool {
         matches!(*self.state.visit(), ProcessState::Running(_))

@@ -2,11 +2,16 @@
 //!
 //! A wait is reported when it reaches the limit, and again each time its age has doubled.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::wait_monitor::WaitId;
-use super::wait_report::{QueueLengths, WaitReport};
+use super::wait_report::{QueueLengths, WaitReport, ranges};
 use crate::base::Peer;
+use crate::bootstrap::JobHosts;
+
+/// Hosts that a line names, at most.
+const HOSTS_MAX: usize = 8;
 
 /// Which waits of one rank have been reported.
 #[derive(Debug)]
@@ -41,16 +46,42 @@ impl HangReports {
     }
 }
 
-/// The line about a call of `rank`.
-pub fn hang_text(rank: Peer, waited: Duration, report: &WaitReport) -> String {
+/// The line about a call of `rank`. On several hosts it names that of the rank, and the hosts of the
+/// ranks of other hosts that must act.
+pub fn hang_text(rank: Peer, waited: Duration, report: &WaitReport, hosts: &JobHosts) -> String {
     let (seconds, queues) = (waited.as_secs_f64(), QueueLengths::describe(&[report.queues]));
     let comma = if queues.is_empty() { "" } else { ", " };
     let WaitReport { function, details, .. } = report;
-    format!("Suiro: rank {rank} has waited {seconds:.1} s{comma}{queues}: {function}{details}\n")
+    let (here, elsewhere) = match hosts.is_one() {
+        true => (String::new(), String::new()),
+        false => (format!(" on {}", hosts.name_of(rank)), remote_ranks(rank, report, hosts)),
+    };
+    format!(
+        "Suiro: rank {rank}{here} has waited {seconds:.1} s{comma}{queues}: \
+         {function}{details}{elsewhere}\n"
+    )
+}
+
+/// The ranks of other hosts in the conditions of a report, such as `; ranks 1,3 are on node2`.
+fn remote_ranks(own: Peer, report: &WaitReport, hosts: &JobHosts) -> String {
+    let mut by_host = BTreeMap::<u32, BTreeSet<Peer>>::new();
+    let peers = report.conditions.iter().flat_map(|condition| &condition.peers);
+    for peer in peers {
+        by_host.entry(hosts.number_of(*peer)).or_default().insert(*peer);
+    }
+    by_host.remove(&hosts.number_of(own));
+    let texts = by_host.values().take(HOSTS_MAX).map(|peers| {
+        let peers: Vec<Peer> = peers.iter().copied().collect();
+        let name = hosts.name_of(peers[0]);
+        let (noun, verb) = if peers.len() == 1 { ("rank", "is") } else { ("ranks", "are") };
+        format!("; {noun} {} {verb} on {name}", ranges(&peers))
+    });
+    texts.collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::wait_report::WaitCondition;
     use super::*;
 
     #[test]
@@ -65,5 +96,23 @@ mod tests {
         assert_eq!(due, [500, 1000, 2000, 4000]);
         assert!(!reports.take_due(second, Duration::from_millis(499)));
         assert!(reports.take_due(second, Duration::from_millis(500)));
+    }
+
+    #[test]
+    fn hosts_are_named_if_there_are_several() {
+        let condition =
+            |peers: &[Peer]| WaitCondition { peers: peers.to_vec(), ..WaitCondition::default() };
+        let conditions = vec![condition(&[1, 3]), condition(&[2, 4, 3])];
+        let report = WaitReport { conditions, ..WaitReport::new("MPI_Waitall") };
+        let text = |names: &[&str]| {
+            let hosts = JobHosts::of_ranks(names.iter().map(|name| (*name, *name)));
+            hang_text(0, Duration::from_secs(1), &report, &hosts)
+        };
+        assert_eq!(text(&["one"; 5]), "Suiro: rank 0 has waited 1.0 s: MPI_Waitall\n");
+        assert_eq!(
+            text(&["one", "two", "one", "two", "three"]),
+            "Suiro: rank 0 on one has waited 1.0 s: MPI_Waitall; ranks 1,3 are on two; rank 4 is on \
+             three\n"
+        );
     }
 }

@@ -25,6 +25,7 @@ use super::rank_status::{RankStatus, SteadyInterval};
 use super::status_table::StatusTable;
 use super::wait_report::WaitReport;
 use crate::base::Peer;
+use crate::bootstrap::JobHosts;
 
 /// Shorter waits are not checked.
 const FIRST_CHECK_AGE: Duration = Duration::from_millis(50);
@@ -64,6 +65,7 @@ pub struct MonitorSettings {
 #[derive(Debug)]
 pub struct WaitMonitor {
     rank: Peer,
+    hosts: JobHosts,
     /// `None` if neither the launcher nor a detector reads it.
     table: Option<StatusTable>,
     is_read_by_launcher: bool,
@@ -84,11 +86,11 @@ impl WaitId {
 }
 
 impl WaitMonitor {
-    /// The monitor of `rank` in a job of `size` ranks. `of_launcher` is the table that the launcher
+    /// The monitor of `rank` in a job of `size` ranks on `hosts`. `of_launcher` is the table that the launcher
     /// reads; if there is none, the detector needs that of `of_node`.
     pub fn new(
-        settings: MonitorSettings, rank: Peer, size: u32, of_launcher: Option<StatusTable>,
-        of_node: impl FnOnce() -> StatusTable,
+        settings: MonitorSettings, (rank, size, hosts): (Peer, u32, JobHosts),
+        of_launcher: Option<StatusTable>, of_node: impl FnOnce() -> StatusTable,
     ) -> Self {
         let MonitorSettings { deadlock, hang_report } = settings;
         let is_read_by_launcher = of_launcher.is_some();
@@ -99,6 +101,7 @@ impl WaitMonitor {
         let detector = DeadlockDetector::new(rank, size as usize, deadlock);
         Self {
             rank,
+            hosts,
             table: table.filter(|_| is_complete || is_read_by_launcher),
             is_read_by_launcher,
             detector: (detects && is_complete).then_some(detector),
@@ -135,7 +138,7 @@ impl WaitMonitor {
             return None;
         }
         let report = source.report();
-        let hang = reports.then(|| hang_text(self.rank, waited, &report));
+        let hang = reports.then(|| hang_text(self.rank, waited, &report, &self.hosts));
         if publishes {
             self.publish(wait, report, steady);
         }
@@ -241,6 +244,10 @@ mod tests {
         }
     }
 
+    fn one_host() -> JobHosts {
+        JobHosts::one("here".to_owned())
+    }
+
     /// The monitors of all ranks of a job below a launcher that does not read the table.
     fn monitors(
         count: u32, deadlock: DeadlockAction, hang_report: Option<Duration>,
@@ -248,7 +255,9 @@ mod tests {
         let (_, file) = StatusTable::create(count as usize).unwrap();
         let table = || StatusTable::inherit(file.as_raw_fd()).unwrap();
         let settings = MonitorSettings { deadlock, hang_report };
-        (0..count).map(|rank| WaitMonitor::new(settings, rank, count, None, table)).collect()
+        (0..count)
+            .map(|rank| WaitMonitor::new(settings, (rank, count, one_host()), None, table))
+            .collect()
     }
 
     fn snapshot(state: u64) -> WaitSnapshot {
@@ -357,7 +366,7 @@ Suiro:   SUIRO_DEADLOCK=abort ends such a job
         let settings = MonitorSettings::default();
         let monitor = |rank| {
             let no_other = || unreachable!("the table of the launcher is used");
-            WaitMonitor::new(settings, rank, 2, table(), no_other)
+            WaitMonitor::new(settings, (rank, 2, one_host()), table(), no_other)
         };
         let mut all: Vec<_> = (0..2).map(monitor).collect();
         let status = |rank| match launcher.read(rank) {
