@@ -17,6 +17,7 @@ pub mod secret;
 pub mod shm;
 pub mod signals;
 pub mod socket;
+pub mod tcp;
 pub mod thread;
 pub mod topology;
 pub mod trace;
