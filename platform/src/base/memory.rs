@@ -84,6 +84,17 @@ impl Span {
         unsafe { copy(part.address as *const u8, out.as_mut_ptr(), part.len) }
     }
 
+    /// Appends all bytes to `out`.
+    pub fn append_to(self, out: &mut Vec<u8>) {
+        out.reserve(self.len);
+        // SAFETY: the span is readable (`Span::new`), and `out` has room for its bytes, which are all
+        // written before they count.
+        unsafe {
+            copy(self.address as *const u8, out.as_mut_ptr().add(out.len()), self.len);
+            out.set_len(out.len() + self.len);
+        }
+    }
+
     /// Copies `data` over the bytes from `start` on.
     ///
     /// # Panics

@@ -2,9 +2,12 @@
 #![allow(dead_code, unused_imports, clippy::todo)]
 
 mod channel;
+mod frame;
+mod frame_reader;
 #[cfg(test)]
 mod fuzz;
 mod handshake;
+mod send_queue;
 mod settings;
 
 pub(crate) use settings::{CryptMode, TcpSettings};

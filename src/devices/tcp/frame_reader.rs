@@ -1,0 +1,357 @@
+//! The stream of one connection, cut into packets.
+//!
+//! ```text
+//!            header, short data ──────────────────────────────> PacketSink::packet
+//!   Header ──header of long data──> Body ──place──> destination ──all bytes──> PacketSink::placed
+//!     ▲                               └──no place──> a buffer ────all bytes──> PacketSink::packet
+//!     └───────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! Long data goes where the sink wants it; the caller may also receive straight to that place
+//! ([`FrameReader::destination`]). A frame that a lost connection has cut comes again from its start;
+//! its destination was asked for and stays.
+//!
+//! It has no socket, and takes any bytes: those that are no frames are a [`StreamViolation`].
+
+use super::frame::{FrameClass, FrameHeader};
+use crate::device::PacketSink;
+use platform::base::{Peer, Span};
+
+/// Data from which on the sink is asked for its place, in bytes. Shorter data is copied once more if it
+/// arrives in parts.
+const PLACED_MIN: usize = 2 << 10;
+
+/// Received bytes after which an acknowledgement is due although nobody waits for it.
+const UNACKNOWLEDGED_MAX: usize = 256 << 10;
+
+#[derive(Default)]
+pub(crate) struct FrameReader {
+    /// The beginning of a frame whose data is short.
+    partial: Vec<u8>,
+    body: Option<Body>,
+    /// The destination of the next packet: a connection was lost after the sink had named it.
+    kept: Option<Span>,
+    received: u64,
+    acknowledged: u64,
+    /// Bytes received since the last acknowledgement.
+    unacknowledged: usize,
+    is_urgent: bool,
+    is_leaving: bool,
+}
+
+/// Data that has arrived in part.
+struct Body {
+    frame: FrameHeader,
+    arrived: usize,
+    place: Place,
+}
+
+enum Place {
+    Memory(Span),
+    Buffer(Vec<u8>),
+}
+
+/// The peer sends bytes that are no frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StreamViolation;
+
+impl FrameReader {
+    /// The number of packets received.
+    #[inline]
+    pub(crate) fn received(&self) -> u64 {
+        self.received
+    }
+
+    /// The number of packets that the peer has acknowledged.
+    #[inline]
+    pub(crate) fn acknowledged(&self) -> u64 {
+        self.acknowledged
+    }
+
+    /// Whether the peer may exit.
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.is_leaving
+    }
+
+    /// Whether packets have not been acknowledged.
+    #[inline]
+    pub(crate) fn owes_acknowledgement(&self) -> bool {
+        self.unacknowledged > 0
+    }
+
+    /// Whether the peer waits for an acknowledgement, or many bytes have come since the last.
+    #[inline]
+    pub(crate) fn owes_at_once(&self) -> bool {
+        self.is_urgent || self.unacknowledged >= UNACKNOWLEDGED_MAX
+    }
+
+    /// An acknowledgement of all packets has left.
+    #[inline]
+    pub(crate) fn note_acknowledged(&mut self) {
+        self.unacknowledged = 0;
+        self.is_urgent = false;
+    }
+
+    /// A new connection: the peer continues with the first packet that was not received whole.
+    pub(crate) fn restart(&mut self) {
+        self.partial.clear();
+        self.is_leaving = false;
+        if let Some(Body { place: Place::Memory(span), .. }) = self.body.take() {
+            self.kept = Some(span);
+        }
+    }
+
+    /// Where the next bytes of the stream belong, if that is memory of the sink.
+    #[inline]
+    pub(crate) fn destination(&self) -> Option<Span> {
+        let body = self.body.as_ref()?;
+        match body.place {
+            Place::Memory(span) => Some(span.part(body.arrived, body.frame.len - body.arrived)),
+            Place::Buffer(_) => None,
+        }
+    }
+
+    /// `bytes` have been received to [`FrameReader::destination`]. Returns the number of packets that
+    /// are complete.
+    pub(crate) fn arrived(
+        &mut self, from: Peer, bytes: usize, sink: &mut impl PacketSink,
+    ) -> usize {
+        let Some(body) = &mut self.body else { return 0 };
+        body.arrived += bytes;
+        self.end_body(from, sink)
+    }
+
+    /// Takes the next bytes of the stream; returns the number of packets that are complete.
+    ///
+    /// # Errors
+    /// [`StreamViolation`]; the stream is of no further use.
+    #[inline]
+    pub(crate) fn feed(
+        &mut self, from: Peer, mut bytes: &[u8], sink: &mut impl PacketSink,
+    ) -> Result<usize, StreamViolation> {
+        let mut packets = 0;
+        while !bytes.is_empty() {
+            if self.body.is_some() {
+                packets += self.feed_body(from, &mut bytes, sink);
+            } else if !self.partial.is_empty() {
+                packets += self.feed_partial(from, &mut bytes, sink)?;
+            } else if let Some((header, rest)) = bytes.split_first_chunk() {
+                let frame = FrameHeader::parse(header).ok_or(StreamViolation)?;
+                if let Some((data, rest)) = rest.split_at_checked(frame.len)
+                    && (self.kept.is_none() || frame.len < PLACED_MIN)
+                {
+                    packets += self.frame(from, &frame, data, sink);
+                    bytes = rest;
+                } else if frame.len >= PLACED_MIN {
+                    self.begin_body(from, frame, sink);
+                    bytes = rest;
+                } else {
+                    self.partial.extend_from_slice(bytes);
+                    return Ok(packets);
+                }
+            } else {
+                self.partial.extend_from_slice(bytes);
+                return Ok(packets);
+            }
+        }
+        Ok(packets)
+    }
+
+    /// A whole frame.
+    #[inline]
+    fn frame(
+        &mut self, from: Peer, frame: &FrameHeader, data: &[u8], sink: &mut impl PacketSink,
+    ) -> usize {
+        self.acknowledged = self.acknowledged.max(frame.acknowledged);
+        if !self.count(frame) {
+            return 0;
+        }
+        sink.packet(from, &frame.packet, data);
+        1
+    }
+
+    /// Counts a frame; whether it has a packet.
+    #[inline]
+    fn count(&mut self, frame: &FrameHeader) -> bool {
+        match frame.class {
+            FrameClass::Packet => {}
+            FrameClass::UrgentPacket => self.is_urgent = true,
+            FrameClass::Acknowledgement => return false,
+            FrameClass::Leaving => {
+                self.is_leaving = true;
+                return false;
+            }
+        }
+        self.received += 1;
+        self.unacknowledged += FrameHeader::LEN + frame.len;
+        true
+    }
+
+    fn begin_body(&mut self, from: Peer, frame: FrameHeader, sink: &mut impl PacketSink) {
+        self.acknowledged = self.acknowledged.max(frame.acknowledged);
+        let place = match self.kept.take().or_else(|| sink.place(from, &frame.packet, frame.len)) {
+            Some(span) => Place::Memory(span),
+            None => Place::Buffer(Vec::with_capacity(frame.len)),
+        };
+        self.body = Some(Body { frame, arrived: 0, place });
+    }
+
+    fn feed_body(&mut self, from: Peer, bytes: &mut &[u8], sink: &mut impl PacketSink) -> usize {
+        let Some(body) = &mut self.body else { return 0 };
+        let (data, rest) = bytes.split_at(bytes.len().min(body.frame.len - body.arrived));
+        match &mut body.place {
+            Place::Memory(span) => span.write(body.arrived, data),
+            Place::Buffer(buffer) => buffer.extend_from_slice(data),
+        }
+        body.arrived += data.len();
+        *bytes = rest;
+        self.end_body(from, sink)
+    }
+
+    /// Delivers the body if all of it has arrived.
+    fn end_body(&mut self, from: Peer, sink: &mut impl PacketSink) -> usize {
+        let Some(body) = self.body.take_if(|body| body.arrived == body.frame.len) else { return 0 };
+        self.count(&body.frame);
+        match body.place {
+            Place::Memory(_) => sink.placed(from, &body.frame.packet, body.frame.len),
+            Place::Buffer(data) => sink.packet(from, &body.frame.packet, &data),
+        }
+        1
+    }
+
+    /// Completes the header, then the data of a frame that has arrived in part.
+    fn feed_partial(
+        &mut self, from: Peer, bytes: &mut &[u8], sink: &mut impl PacketSink,
+    ) -> Result<usize, StreamViolation> {
+        self.complete_partial(FrameHeader::LEN, bytes);
+        let Some(header) = self.partial.first_chunk() else { return Ok(0) };
+        let frame = FrameHeader::parse(header).ok_or(StreamViolation)?;
+        if frame.len >= PLACED_MIN {
+            self.partial.clear();
+            self.begin_body(from, frame, sink);
+            return Ok(0);
+        }
+        self.complete_partial(FrameHeader::LEN + frame.len, bytes);
+        if self.partial.len() < FrameHeader::LEN + frame.len {
+            return Ok(0);
+        }
+        let mut partial = std::mem::take(&mut self.partial);
+        let packets = self.frame(from, &frame, &partial[FrameHeader::LEN..], sink);
+        partial.clear();
+        self.partial = partial;
+        Ok(packets)
+    }
+
+    fn complete_partial(&mut self, len: usize, bytes: &mut &[u8]) {
+        let missing = len.saturating_sub(self.partial.len()).min(bytes.len());
+        let (taken, rest) = bytes.split_at(missing);
+        self.partial.extend_from_slice(taken);
+        *bytes = rest;
+    }
+}
+
+#[cfg(test)]
+#[allow(unsafe_code)]
+mod tests {
+    use super::*;
+    use crate::device::Header;
+    use proptest::prelude::*;
+
+    /// Packets as they were delivered, and a place for every second long one.
+    #[derive(Default)]
+    struct Packets {
+        delivered: Vec<(u64, Vec<u8>)>,
+        memory: Vec<u8>,
+        asked: usize,
+    }
+
+    impl PacketSink for Packets {
+        fn packet(&mut self, _from: Peer, header: &Header, data: &[u8]) {
+            self.delivered.push((header.words[0], data.to_vec()));
+        }
+
+        fn place(&mut self, _from: Peer, header: &Header, len: usize) -> Option<Span> {
+            self.asked += 1;
+            self.memory = vec![0; len];
+            // SAFETY: the memory is not used otherwise before `placed`.
+            (header.words[0] % 2 == 0).then(|| unsafe { Span::of(&mut self.memory) })
+        }
+
+        fn placed(&mut self, _from: Peer, header: &Header, len: usize) {
+            assert_eq!(len, self.memory.len());
+            self.delivered.push((header.words[0], self.memory.clone()));
+        }
+    }
+
+    fn frame(number: u64, len: usize) -> Vec<u8> {
+        let packet = Header { words: [number, 0], kind: 1 };
+        let class = FrameClass::Packet;
+        let header = FrameHeader { class, packet, len, acknowledged: number };
+        [&header.emit()[..], &vec![number as u8; len]].concat()
+    }
+
+    #[test]
+    fn a_lost_connection_repeats_a_frame_and_not_its_place() {
+        let (mut reader, mut sink) = (FrameReader::default(), Packets::default());
+        let long = frame(0, 5000);
+        assert_eq!(reader.feed(3, &long[..4000], &mut sink), Ok(0));
+        assert_eq!(reader.destination().unwrap().len(), 5032 - 4000);
+        reader.restart();
+        assert_eq!((reader.received(), reader.destination()), (0, None));
+        assert_eq!(reader.feed(3, &long, &mut sink), Ok(1));
+        assert_eq!(reader.feed(3, &frame(1, 3), &mut sink), Ok(1));
+        assert_eq!(sink.delivered, [(0, vec![0; 5000]), (1, vec![1; 3])]);
+        assert_eq!((sink.asked, reader.received()), (1, 2));
+    }
+
+    #[test]
+    fn controls_are_no_packets() {
+        let (mut reader, mut sink) = (FrameReader::default(), Packets::default());
+        let control = |class| FrameHeader::control(class, 5).emit();
+        assert_eq!(reader.feed(0, &control(FrameClass::Acknowledgement), &mut sink), Ok(0));
+        assert!(reader.acknowledged() == 5 && !reader.is_leaving());
+        assert_eq!(reader.feed(0, &control(FrameClass::Leaving), &mut sink), Ok(0));
+        assert!(reader.is_leaving() && reader.received() == 0 && !reader.owes_acknowledgement());
+        assert_eq!(reader.feed(0, &[9; 40], &mut sink), Err(StreamViolation));
+    }
+
+    proptest! {
+        /// However the stream is cut, the packets are the same.
+        #[test]
+        fn any_cuts_give_the_packets(
+            lengths in proptest::collection::vec(
+                prop_oneof![0_usize..100, 1900_usize..9000], 1..20,
+            ),
+            cuts in proptest::collection::vec(1_usize..4000, 1..60),
+        ) {
+            let numbered = || lengths.iter().zip(0..);
+            let stream: Vec<_> =
+                numbered().flat_map(|(len, number)| frame(number, *len)).collect();
+            let (mut reader, mut sink) = (FrameReader::default(), Packets::default());
+            let (mut rest, mut packets) = (&stream[..], 0);
+            for cut in cuts.iter().cycle() {
+                if rest.is_empty() {
+                    break;
+                }
+                let (mut now, later) = rest.split_at((*cut).min(rest.len()));
+                if let Some(to) = reader.destination() && cut % 2 == 0 {
+                    let (data, after) = now.split_at(now.len().min(to.len()));
+                    to.write(0, data);
+                    packets += reader.arrived(0, data.len(), &mut sink);
+                    now = after;
+                }
+                packets += reader.feed(0, now, &mut sink).unwrap();
+                rest = later;
+            }
+            let expected: Vec<_> =
+                numbered().map(|(len, number)| (number, vec![number as u8; *len])).collect();
+            prop_assert_eq!(packets, expected.len());
+            prop_assert_eq!(sink.delivered, expected);
+        }
+
+        #[test]
+        fn any_bytes_are_taken(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = FrameReader::default().feed(0, &bytes, &mut Packets::default());
+        }
+    }
+}
