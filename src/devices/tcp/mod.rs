@@ -1,19 +1,71 @@
-//! The device for ranks on other hosts: TCP.
-#![allow(dead_code, unused_imports, clippy::todo)]
+//! The device for ranks on any hosts: TCP connections.
+//!
+//! ```text
+//!   Tcp ── Link (one peer) ── SendQueue      packets that the peer has not acknowledged
+//!    │         │    └──────── FrameReader    the stream, cut into packets
+//!    │         └── OpenConnection            frames, in the clear or encrypted
+//!    ├── opening: Greeting ── Handshake      connections before their first frame
+//!    └── Watched                             one descriptor for all sockets and times
+//! ```
+//!
+//! A link connects when its first packet is sent, so memory grows with the peers that a rank talks to.
+//! A connection counts after both ends have proved the job's secret; two that cross become one. Packets
+//! are kept until the peer has acknowledged them, and sent again after a connection is lost: each
+//! arrives exactly once. A peer has failed when no process listens at its addresses, or when none
+//! answers for the time of the settings.
+//!
+//! Few sockets are read directly in each poll; many are asked for by epoll. It knows no launcher: cards
+//! of peers are given to it ([`Tcp::set_card`]).
 
+mod card;
 mod channel;
+mod connection;
 mod frame;
 mod frame_reader;
 #[cfg(test)]
 mod fuzz;
+mod greeting;
 mod handshake;
+mod link;
+mod opening;
 mod send_queue;
 mod settings;
 
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::device::{Busy, Caps, Device, Header, PacketSink, PeerCaps, WakeSource};
+use card::TcpCard;
+use frame::{FRAME_DATA_MAX, FrameClass, FrameHeader};
+use greeting::Greeting;
+use handshake::JobSecret;
+use link::{Link, LinkState};
+use platform::base::{ErrorClass, Peer, Result, Slab, Span};
+use platform::sys::tcp::{Ready, TcpAcceptor, Watched};
 pub(crate) use settings::{CryptMode, TcpSettings};
 
-use crate::device::{Busy, Caps, Device, Header, PacketSink, WakeSource};
-use platform::base::{Peer, Result};
+/// In bytes: at least those of the device `shm`.
+const SHORT_MAX: usize = 64;
+const PACKET_MAX: usize = 64 << 10;
+
+/// The longest message that is sent eagerly, in bytes: a rendezvous costs a round trip.
+const EAGER_MAX: usize = 64 << 10;
+
+/// Data from which on a copy is made after the data has been written, in bytes.
+const WRITE_FIRST_MIN: usize = 4 << 10;
+
+/// The number of open connections up to which each is read in every poll.
+const DIRECT_MAX: usize = 4;
+
+/// Direct polls between two looks at all descriptors.
+const LOOK_INTERVAL: u32 = 64;
+
+/// Polls without a packet after which acknowledgements leave that nobody waits for.
+const IDLE_POLLS: u32 = 32;
+
+/// Bytes that are received at once.
+const SCRATCH_BYTES: usize = 64 << 10;
 
 /// The identity of a job, and what its processes prove to each other.
 #[derive(Clone)]
@@ -25,23 +77,101 @@ pub(crate) struct JobKey {
 }
 
 /// The device of one rank.
-pub(crate) struct Tcp {}
+pub(crate) struct Tcp {
+    me: Peer,
+    job: [u8; 16],
+    secret: JobSecret,
+    settings: TcpSettings,
+    card: String,
+    /// The card and the host of each peer.
+    cards: Vec<Option<Box<(TcpCard, Box<str>)>>>,
+    links: Vec<Option<Box<Link>>>,
+    /// Peers with an open connection.
+    open: Vec<Peer>,
+    /// Peers to which a connection is being opened.
+    opening: Vec<Peer>,
+    acceptor: TcpAcceptor,
+    /// Connections of other processes that have not proved the secret.
+    unproven: Slab<Greeting>,
+    /// Whether the acceptor is watched.
+    accepts: bool,
+    watched: Watched,
+    ready: Vec<Ready>,
+    /// When something has to be done without an event, in nanoseconds of the host's clock.
+    due_ns: u64,
+    /// Connections that a send has found lost.
+    lost: Vec<(Peer, String)>,
+    /// Peers that have failed, with the reason.
+    failures: Vec<(Peer, String)>,
+    /// Open connections that are watched for writing.
+    blocked: usize,
+    scratch: Box<[u8]>,
+    polls: u32,
+    idle_polls: u32,
+    is_armed: bool,
+    wakes: Arc<WakeCount>,
+}
+
+struct WakeCount(AtomicU32);
+
+impl AsRef<AtomicU32> for WakeCount {
+    fn as_ref(&self) -> &AtomicU32 {
+        &self.0
+    }
+}
 
 impl Tcp {
-    /// Opens the listening sockets of rank `me` of `size`.
+    /// Opens the listening socket of rank `me` of `size`, which peers reach at `addresses`, the best
+    /// first.
     ///
     /// # Errors
     /// `Other` if no socket can be opened.
-    pub(crate) fn listen(
-        me: Peer, size: usize, job: JobKey, settings: &TcpSettings,
+    pub(crate) fn listen_at(
+        me: Peer, size: usize, job: JobKey, settings: &TcpSettings, addresses: Vec<IpAddr>,
     ) -> Result<Self> {
-        let _ = (me, size, job, settings);
-        todo!()
+        let failed = |what: &str, error: std::io::Error| {
+            ErrorClass::Other.error(format!("rank {me} cannot {what}: {error}"))
+        };
+        let acceptor = TcpAcceptor::listen(settings.ports.clone()).map_err(|error| {
+            let ports = settings.ports.as_ref().map_or_else(String::new, |ports| {
+                format!(" of SUIRO_TCP_PORTS={}-{}", ports.start(), ports.end())
+            });
+            failed(&format!("listen on a TCP port{ports}"), error)
+        })?;
+        let watched = Watched::new().map_err(|error| failed("watch TCP sockets", error))?;
+        let added = watched.add(&acceptor, opening::ACCEPTOR, false);
+        added.map_err(|error| failed("watch TCP sockets", error))?;
+        let card = TcpCard { port: acceptor.port(), addresses }.emit();
+        Ok(Self {
+            me,
+            job: job.id,
+            secret: JobSecret(job.secret),
+            settings: settings.clone(),
+            card,
+            cards: (0..size).map(|_| None).collect(),
+            links: (0..size).map(|_| None).collect(),
+            open: Vec::new(),
+            opening: Vec::new(),
+            acceptor,
+            unproven: Slab::default(),
+            accepts: true,
+            watched,
+            ready: Vec::new(),
+            due_ns: u64::MAX,
+            lost: Vec::new(),
+            failures: Vec::new(),
+            blocked: 0,
+            scratch: vec![0; SCRATCH_BYTES].into(),
+            polls: 0,
+            idle_polls: 0,
+            is_armed: false,
+            wakes: Arc::new(WakeCount(AtomicU32::new(0))),
+        })
     }
 
     /// What a peer needs to connect: at most 400 printable ASCII characters without spaces.
     pub(crate) fn card(&self) -> &str {
-        todo!()
+        &self.card
     }
 
     /// Takes the card of a peer, before the first packet to it; `host` is its host's name.
@@ -49,35 +179,257 @@ impl Tcp {
     /// # Errors
     /// `Other` for a text that is no card.
     pub(crate) fn set_card(&mut self, peer: Peer, card: &str, host: &str) -> Result {
-        let _ = (peer, card, host);
-        todo!()
+        let parsed = TcpCard::parse(card).ok_or_else(|| {
+            let why = format!("rank {peer} on host {host} has no TCP addresses: {card:?}");
+            ErrorClass::Other.error(why)
+        })?;
+        self.cards[peer as usize] = Some(Box::new((parsed, host.into())));
+        Ok(())
+    }
+
+    /// The link to a peer, with room for a packet; `None` if the peer has failed.
+    ///
+    /// # Errors
+    /// [`Busy`] without room.
+    #[inline]
+    fn roomy_link(&mut self, peer: Peer) -> Result<Option<&mut Link>, Busy> {
+        if self.links[peer as usize].is_none() {
+            self.open_link(peer);
+        }
+        let Some(link) = &mut self.links[peer as usize] else { return Ok(None) };
+        if link.has_failed() {
+            return Ok(None);
+        }
+        if matches!(link.state, LinkState::Idle) {
+            self.opening.push(peer);
+            opening::begin(link, self.settings.timeout);
+            // The next poll connects.
+            self.due_ns = 0;
+        }
+        if !link.queue.has_room() {
+            link.owes_room = true;
+            return Err(Busy);
+        }
+        Ok(Some(link))
+    }
+
+    /// Writes to an open connection what the socket takes.
+    #[inline]
+    fn write(&mut self, peer: Peer, acknowledges: bool) {
+        let Some(link) = &mut self.links[peer as usize] else { return };
+        let written = link.write(acknowledges);
+        self.after_write(peer, written);
+    }
+
+    /// Watches a connection for writing while something is left.
+    #[inline]
+    fn after_write(&mut self, peer: Peer, written: Result<(), String>) {
+        let Some(link) = &mut self.links[peer as usize] else { return };
+        if let Err(why) = written {
+            return self.lost.push((peer, why));
+        }
+        let is_written = link.queue.is_written();
+        let LinkState::Open(connection) = &mut link.state else { return };
+        let is_blocked = !(is_written && connection.has_written());
+        if is_blocked != connection.is_blocked {
+            connection.is_blocked = is_blocked;
+            self.watched.change(&**connection, u64::from(peer), is_blocked);
+            if is_blocked { self.blocked += 1 } else { self.blocked -= 1 }
+        }
+    }
+
+    /// Delivers what has arrived from an open connection.
+    #[inline]
+    fn read(&mut self, peer: Peer, sink: &mut impl PacketSink) -> usize {
+        let Some(link) = &mut self.links[peer as usize] else { return 0 };
+        let mut packets = 0;
+        let read = link.read(&mut self.scratch, sink, &mut packets);
+        // An acknowledgement may have been written, or have waited for the rest of a frame.
+        if read.is_err() || link.connection().is_some_and(|connection| !connection.has_written()) {
+            self.after_write(peer, read);
+        }
+        packets
+    }
+
+    /// Writes the acknowledgements that nobody waits for.
+    fn acknowledge_all(&mut self) {
+        for index in 0..self.open.len() {
+            let peer = self.open[index];
+            let link = self.links[peer as usize].as_ref();
+            if link.is_some_and(|link| link.reader.owes_acknowledgement()) {
+                self.write(peer, true);
+            }
+        }
+    }
+
+    /// Looks at all descriptors and times.
+    fn look(&mut self, sink: &mut impl PacketSink) -> usize {
+        let mut ready = std::mem::take(&mut self.ready);
+        self.watched.look(&mut ready);
+        let mut packets = 0;
+        for event in &ready {
+            match Peer::try_from(event.token) {
+                Ok(peer) => {
+                    if event.writable {
+                        self.write(peer, false);
+                    }
+                    if event.readable {
+                        packets += self.read(peer, sink);
+                    }
+                }
+                Err(_) => self.opening_event(event.token, sink),
+            }
+        }
+        self.ready = ready;
+        packets
+    }
+
+    /// Handles lost connections and reports failed peers.
+    #[cold]
+    fn settle(&mut self, sink: &mut impl PacketSink) {
+        for (peer, why) in std::mem::take(&mut self.lost) {
+            self.connection_lost(peer, why);
+        }
+        for (peer, why) in std::mem::take(&mut self.failures) {
+            sink.failed(peer, &why);
+        }
     }
 }
 
 impl Device for Tcp {
     fn caps(&self) -> Caps {
-        Caps { short_max: 64, packet_max: 64 << 10 }
+        Caps { short_max: SHORT_MAX, packet_max: PACKET_MAX }
+    }
+
+    fn peer_caps(&self, _peer: Peer) -> PeerCaps {
+        PeerCaps {
+            long_max: FRAME_DATA_MAX,
+            eager_max: Some(EAGER_MAX),
+            lends: true,
+            delivers_alone: false,
+            announces_room: true,
+        }
     }
 
     fn send_short(&mut self, peer: Peer, header: &Header, data: &[u8]) -> Result<(), Busy> {
         self.send(peer, header, data.len(), |packet| packet.copy_from_slice(data))
     }
 
+    #[inline]
     fn send(
-        &mut self, _peer: Peer, _header: &Header, _len: usize, _fill: impl FnOnce(&mut [u8]),
+        &mut self, peer: Peer, header: &Header, len: usize, fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Busy> {
-        todo!()
+        let Some(link) = self.roomy_link(peer)? else { return Ok(()) };
+        let received = link.reader.received();
+        link.queue.push(header, received, len, fill);
+        link.reader.note_acknowledged();
+        self.write(peer, false);
+        Ok(())
     }
 
-    fn poll(&mut self, _sink: &mut impl PacketSink) -> usize {
-        todo!()
+    fn send_contiguous(&mut self, peer: Peer, header: &Header, data: Span) -> Result<(), Busy> {
+        let Some(link) = self.roomy_link(peer)? else { return Ok(()) };
+        let acknowledged = link.reader.received();
+        let (class, len) = (FrameClass::Packet, data.len());
+        let frame = FrameHeader { class, packet: *header, len, acknowledged }.emit();
+        let is_first = link.queue.is_written();
+        let mut written = Ok(0);
+        if let LinkState::Open(connection) = &mut link.state
+            && is_first
+            && len >= WRITE_FIRST_MIN
+            && connection.is_plain()
+            && connection.is_ready()
+        {
+            written = connection.write_now(&frame, data);
+        }
+        let bytes = *written.as_ref().unwrap_or(&0);
+        link.queue.push_copy(&frame, data, bytes);
+        link.reader.note_acknowledged();
+        match written {
+            Ok(bytes) if bytes == FrameHeader::LEN + len => {}
+            Ok(_) => self.write(peer, false),
+            Err(error) => self.lost.push((peer, error.to_string())),
+        }
+        Ok(())
+    }
+
+    fn send_lent(
+        &mut self, peer: Peer, header: &Header, data: Span, token: u32,
+    ) -> Result<(), Busy> {
+        let Some(link) = self.roomy_link(peer)? else { return Ok(()) };
+        let received = link.reader.received();
+        link.queue.push_lent(header, received, data, token);
+        link.reader.note_acknowledged();
+        self.write(peer, false);
+        Ok(())
+    }
+
+    fn is_drained(&self) -> bool {
+        self.links.iter().flatten().all(|link| link.queue.is_empty())
+    }
+
+    fn leave(&mut self) {
+        for index in 0..self.open.len() {
+            let peer = self.open[index];
+            if let Some(link) = &mut self.links[peer as usize] {
+                let written = link.say_leaving();
+                self.after_write(peer, written);
+            }
+        }
+    }
+
+    fn poll(&mut self, sink: &mut impl PacketSink) -> usize {
+        self.polls = self.polls.wrapping_add(1);
+        let mut packets = 0;
+        let is_direct = self.open.len() <= DIRECT_MAX
+            && !self.is_armed
+            && self.blocked == 0
+            && self.opening.is_empty()
+            && self.unproven.is_empty()
+            && !self.polls.is_multiple_of(LOOK_INTERVAL);
+        if is_direct {
+            for index in 0..self.open.len() {
+                let peer = self.open[index];
+                packets += self.read(peer, sink);
+            }
+        } else {
+            packets = self.look(sink);
+            self.keep_times(sink);
+        }
+        if !(self.lost.is_empty() && self.failures.is_empty()) {
+            self.settle(sink);
+        }
+        if packets > 0 {
+            self.idle_polls = 0;
+        } else {
+            self.idle_polls += 1;
+            if self.idle_polls == IDLE_POLLS {
+                self.acknowledge_all();
+            }
+        }
+        packets
     }
 
     fn arm(&mut self) -> WakeSource {
-        todo!()
+        self.is_armed = true;
+        self.acknowledge_all();
+        self.order_timer();
+        WakeSource::Descriptor {
+            descriptor: self.watched.descriptor(),
+            word: self.wakes.clone(),
+            expected: self.wakes.0.load(Ordering::SeqCst),
+        }
     }
 
-    fn disarm(&mut self) {}
+    fn disarm(&mut self) {
+        self.is_armed = false;
+    }
 
-    fn wake_self(&mut self) {}
+    fn wake_self(&mut self) {
+        self.wakes.0.fetch_add(1, Ordering::SeqCst);
+        self.watched.ring();
+    }
 }
+
+#[cfg(test)]
+mod tests;

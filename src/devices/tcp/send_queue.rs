@@ -231,6 +231,19 @@ impl SendQueue {
         count
     }
 
+    /// Appends about `max` bytes of what is to be written next to `out`.
+    pub(crate) fn copy_next(&self, max: usize, out: &mut Vec<u8>) {
+        let mut parts = [SendPart::Bytes(&[]); GATHER_PARTS];
+        let count = self.gather(&mut parts);
+        for part in &parts[..count] {
+            let room = max.saturating_sub(out.len());
+            match part {
+                SendPart::Bytes(bytes) => out.extend_from_slice(&bytes[..bytes.len().min(room)]),
+                SendPart::Memory(span) => span.part(0, span.len().min(room)).append_to(out),
+            }
+        }
+    }
+
     /// The next `bytes` have been written.
     pub(crate) fn advance(&mut self, mut bytes: usize) {
         while bytes > 0 {

@@ -1,0 +1,144 @@
+//! What a process tells its peers before they connect, and what both ends say when they do.
+//!
+//! A card is text for the launcher's key-value space: `port/address,address,...`. The addresses are
+//! those that the settings choose, the best first. A connection also begins with names: a port may
+//! belong to another process by now, and two hosts may have an address in common.
+
+use std::net::{IpAddr, SocketAddr};
+
+use platform::base::Peer;
+
+/// Addresses of one card.
+const ADDRESSES_MAX: usize = 8;
+
+/// The port and the addresses of a process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TcpCard {
+    pub(crate) port: u16,
+    pub(crate) addresses: Vec<IpAddr>,
+}
+
+impl TcpCard {
+    /// The card as text, with at most 400 printable ASCII characters and no spaces.
+    pub(crate) fn emit(&self) -> String {
+        let addresses = self.addresses.iter().take(ADDRESSES_MAX);
+        let addresses: Vec<_> = addresses.map(ToString::to_string).collect();
+        format!("{}/{}", self.port, addresses.join(","))
+    }
+
+    /// The card in a text, if it is one.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (port, addresses) = text.split_once('/')?;
+        let addresses = addresses.split(',').map(str::parse).collect::<Result<Vec<_>, _>>();
+        let addresses = addresses.ok().filter(|list| list.len() <= ADDRESSES_MAX)?;
+        Some(Self { port: port.parse().ok()?, addresses })
+    }
+
+    /// Where to connect.
+    pub(crate) fn endpoints(&self) -> impl Iterator<Item = SocketAddr> {
+        self.addresses.iter().map(|address| SocketAddr::new(*address, self.port))
+    }
+}
+
+/// What an end of a connection says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Hello {
+    /// The identity of the job.
+    pub(crate) job: [u8; 16],
+    /// The rank of the process.
+    pub(crate) rank: Peer,
+    /// The rank that it wants to reach; its own at the end that accepts.
+    pub(crate) wanted: Peer,
+    /// The number of packets that it has received from there.
+    pub(crate) received: u64,
+}
+
+impl Hello {
+    const LEN: usize = 32;
+
+    pub(crate) fn emit(self) -> [u8; Self::LEN] {
+        let mut bytes = [0; Self::LEN];
+        bytes[..16].copy_from_slice(&self.job);
+        bytes[16..20].copy_from_slice(&self.rank.to_le_bytes());
+        bytes[20..24].copy_from_slice(&self.wanted.to_le_bytes());
+        bytes[24..].copy_from_slice(&self.received.to_le_bytes());
+        bytes
+    }
+
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
+        let bytes: &[u8; Self::LEN] = bytes.try_into().ok()?;
+        Some(Self {
+            job: *bytes.first_chunk()?,
+            rank: Peer::from_le_bytes(*bytes[16..].first_chunk()?),
+            wanted: Peer::from_le_bytes(*bytes[20..].first_chunk()?),
+            received: u64::from_le_bytes(*bytes[24..].first_chunk()?),
+        })
+    }
+}
+
+/// The answer of the end that accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// The connection is the one between the two. That end has received this number of packets.
+    Accepted { received: u64 },
+    /// The other end connects at the same time, and its connection is preferred.
+    Crossed,
+    /// Another process was meant, or the other end has given this one up.
+    Refused,
+}
+
+impl Verdict {
+    pub(crate) fn emit(self) -> [u8; 9] {
+        let (code, received) = match self {
+            Self::Accepted { received } => (1, received),
+            Self::Crossed => (2, 0),
+            Self::Refused => (3, 0),
+        };
+        let mut bytes = [code; 9];
+        bytes[1..].copy_from_slice(&received.to_le_bytes());
+        bytes
+    }
+
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
+        let (code, received) = bytes.split_first()?;
+        let received = u64::from_le_bytes(received.try_into().ok()?);
+        match code {
+            1 => Some(Self::Accepted { received }),
+            2 => Some(Self::Crossed),
+            3 => Some(Self::Refused),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cards_are_text() {
+        let addresses = ["10.77.0.1", "fd00::1"].map(|text| text.parse().unwrap()).to_vec();
+        let card = TcpCard { port: 4711, addresses };
+        assert_eq!(card.emit(), "4711/10.77.0.1,fd00::1");
+        assert_eq!(TcpCard::parse(&card.emit()), Some(card));
+        for bad in ["", "1", "x/::1", "70000/::1", "1/", "1/host", "1/::1,"] {
+            assert_eq!(TcpCard::parse(bad), None, "{bad}");
+        }
+        let full = TcpCard {
+            port: u16::MAX,
+            addresses: vec!["ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff".parse().unwrap(); 20],
+        };
+        assert!(full.emit().len() <= 400 && TcpCard::parse(&full.emit()).is_some());
+    }
+
+    #[test]
+    fn hellos_and_verdicts_read_back() {
+        let hello = Hello { job: [7; 16], rank: 1, wanted: u32::MAX, received: 1 << 40 };
+        assert_eq!(Hello::parse(&hello.emit()), Some(hello));
+        assert_eq!(Hello::parse(&[0; 31]), None);
+        for verdict in [Verdict::Accepted { received: 9 }, Verdict::Crossed, Verdict::Refused] {
+            assert_eq!(Verdict::parse(&verdict.emit()), Some(verdict));
+        }
+        assert_eq!(Verdict::parse(&[0; 9]), None);
+    }
+}

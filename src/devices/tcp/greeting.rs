@@ -1,0 +1,224 @@
+//! A new connection, until both ends know that the other is the process that they mean.
+//!
+//! ```text
+//!   end that connects                      end that accepts
+//!   Connecting ──connected──> Proving      Proving
+//!        message 1 ────────────────────────────>
+//!        <──────────────────── message 2, hello
+//!        message 3, hello ─────────────────────>  proven: the caller decides
+//!   AwaitingVerdict <──────────────── verdict     over
+//!   over
+//! ```
+//!
+//! Nothing is kept for a peer before its proof. The handshake itself is in
+//! [`handshake`](super::handshake).
+
+use std::io;
+use std::net::SocketAddr;
+
+use super::card::{Hello, Verdict};
+use super::channel::Channel;
+use super::connection::OpenConnection;
+use super::handshake::{HELLO_MAX, Handshake, HandshakeStep, JobSecret, Refusal};
+use platform::base::Span;
+use platform::sys::tcp::{Moved, SendPart, TcpConnection};
+
+/// Bytes that a greeting takes at once: more than both ends say before the first frame.
+const INPUT_MAX: usize = 2 << 10;
+
+pub(crate) struct Greeting {
+    connection: TcpConnection,
+    stage: Stage,
+    /// Whether this end connects.
+    connects: bool,
+    input: Vec<u8>,
+    output: Vec<u8>,
+    /// When this ends without success, in nanoseconds of the host's clock.
+    pub(crate) deadline_ns: u64,
+}
+
+enum Stage {
+    Connecting {
+        hello: Hello,
+    },
+    Proving(Handshake),
+    AwaitingVerdict(Channel),
+    Over(Channel),
+    /// After an error.
+    Void,
+}
+
+fn error(why: &str) -> GreetingError {
+    GreetingError { why: why.to_owned(), is_refusal: false }
+}
+
+const UNKNOWN: &str = "the other end says what this process does not understand";
+
+/// Why a greeting has failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct GreetingError {
+    /// Part of a sentence.
+    pub(crate) why: String,
+    /// Whether no process listens at the address.
+    pub(crate) is_refusal: bool,
+}
+
+impl From<io::Error> for GreetingError {
+    fn from(error: io::Error) -> Self {
+        let is_refusal = error.kind() == io::ErrorKind::ConnectionRefused;
+        Self { why: error.to_string(), is_refusal }
+    }
+}
+
+impl From<Refusal> for GreetingError {
+    fn from(why: Refusal) -> Self {
+        Self { why: why.to_string(), is_refusal: false }
+    }
+}
+
+/// The result of [`Greeting::advance`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GreetingStep {
+    /// More bytes are needed.
+    Pending,
+    /// The end that connects has reached this process. It may be another one than the wanted.
+    Reached(Hello),
+    /// The end that accepts is to say its verdict.
+    Asked(Hello),
+    /// The end that connects has the verdict.
+    Answered(Verdict),
+}
+
+impl Greeting {
+    /// Connects to `to`.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub(crate) fn start(to: SocketAddr, hello: Hello, deadline_ns: u64) -> io::Result<Self> {
+        let connection = TcpConnection::start(to)?;
+        Ok(Self::new(connection, Stage::Connecting { hello }, deadline_ns))
+    }
+
+    /// Takes a connection of another process.
+    pub(crate) fn accept(
+        connection: TcpConnection, secret: &JobSecret, hello: Hello, deadline_ns: u64,
+    ) -> Self {
+        let handshake = Handshake::respond(secret, &hello.emit());
+        Self::new(connection, Stage::Proving(handshake), deadline_ns)
+    }
+
+    fn new(connection: TcpConnection, stage: Stage, deadline_ns: u64) -> Self {
+        let connects = matches!(stage, Stage::Connecting { .. });
+        let (input, output) = (Vec::new(), Vec::new());
+        Self { connection, stage, connects, input, output, deadline_ns }
+    }
+
+    /// The connection, to watch: also for writing while [`Greeting::wants_to_write`].
+    pub(crate) fn connection(&self) -> &TcpConnection {
+        &self.connection
+    }
+
+    /// Whether the connection has to be written.
+    pub(crate) fn wants_to_write(&self) -> bool {
+        matches!(self.stage, Stage::Connecting { .. }) || !self.output.is_empty()
+    }
+
+    /// Reads, decides, writes.
+    ///
+    /// # Errors
+    /// Why there is no connection.
+    pub(crate) fn advance(&mut self, secret: &JobSecret) -> Result<GreetingStep, GreetingError> {
+        if let Stage::Connecting { hello } = &self.stage {
+            let hello = *hello;
+            if let Some(error) = self.connection.error() {
+                return Err(error.into());
+            }
+            if self.connection.peer_address().is_none() {
+                return Ok(GreetingStep::Pending);
+            }
+            let handshake = Handshake::initiate(secret, &hello.emit(), &mut self.output);
+            self.stage = Stage::Proving(handshake);
+        }
+        let is_over = self.read()?;
+        let step = self.decide()?;
+        self.write()?;
+        if is_over && step == GreetingStep::Pending {
+            return Err(error("the other end closed the connection"));
+        }
+        Ok(step)
+    }
+
+    fn decide(&mut self) -> Result<GreetingStep, GreetingError> {
+        let (stage, step) = match std::mem::replace(&mut self.stage, Stage::Void) {
+            Stage::Proving(handshake) => self.prove(handshake)?,
+            Stage::AwaitingVerdict(mut channel) => {
+                let mut said = Vec::new();
+                let opened = channel.open_one(HELLO_MAX, &mut self.input, &mut said);
+                if opened? {
+                    let verdict = Verdict::parse(&said).ok_or_else(|| error(UNKNOWN))?;
+                    (Stage::Over(channel), GreetingStep::Answered(verdict))
+                } else {
+                    (Stage::AwaitingVerdict(channel), GreetingStep::Pending)
+                }
+            }
+            stage => (stage, GreetingStep::Pending),
+        };
+        self.stage = stage;
+        Ok(step)
+    }
+
+    fn prove(&mut self, mut handshake: Handshake) -> Result<(Stage, GreetingStep), GreetingError> {
+        let step = handshake.advance(&mut self.input, &mut self.output);
+        let HandshakeStep::Proven { hello } = step? else {
+            return Ok((Stage::Proving(handshake), GreetingStep::Pending));
+        };
+        let hello = Hello::parse(&hello).ok_or_else(|| error(UNKNOWN))?;
+        let channel = handshake.into_channel();
+        Ok(match self.connects {
+            true => (Stage::AwaitingVerdict(channel), GreetingStep::Reached(hello)),
+            false => (Stage::Over(channel), GreetingStep::Asked(hello)),
+        })
+    }
+
+    /// Says the verdict, after [`GreetingStep::Asked`].
+    pub(crate) fn answer(&mut self, verdict: Verdict) {
+        if let Stage::Over(channel) = &mut self.stage {
+            channel.seal(&verdict.emit(), &mut self.output);
+        }
+        // What is not written here is written before the first frame. After a refusal it is lost.
+        let _ = self.write();
+    }
+
+    /// The connection, after a verdict that accepts it; `encrypts`: every byte from now on.
+    pub(crate) fn open(self, encrypts: bool) -> Option<OpenConnection> {
+        let Stage::Over(channel) = self.stage else { return None };
+        let channel = encrypts.then_some(channel);
+        Some(OpenConnection::new(self.connection, channel, self.input, self.output))
+    }
+
+    /// Whether the other end has closed the connection.
+    fn read(&mut self) -> io::Result<bool> {
+        let mut bytes = [0; INPUT_MAX];
+        while self.input.len() < INPUT_MAX {
+            let room = INPUT_MAX - self.input.len();
+            match self.connection.receive(Span::EMPTY, &mut bytes[..room]) {
+                Ok(Moved::Bytes(count)) => self.input.extend_from_slice(&bytes[..count]),
+                Ok(Moved::Nothing) => return Ok(false),
+                Ok(Moved::End) => return Ok(true),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(false)
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        while !self.output.is_empty() {
+            match self.connection.send(&[SendPart::Bytes(&self.output)]) {
+                Ok(Moved::Bytes(count)) => drop(self.output.drain(..count)),
+                Ok(Moved::Nothing | Moved::End) => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}

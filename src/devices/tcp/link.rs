@@ -1,0 +1,260 @@
+//! The way to one peer, over any number of connections, one at a time.
+//!
+//! ```text
+//!            first packet          proven, accepted
+//!   Idle ──────────────────> Opening ─────────────> Open
+//!    ▲                        │    ▲                  │
+//!    │                        │    └── lost ──────────┤
+//!    │                        └── nobody answers ──> Failed
+//!    └────── lost, and the peer was leaving ──────────┘
+//! ```
+//!
+//! A connection that a peer opens leads to `Open` from any state but `Failed`. What was not
+//! acknowledged on a lost connection is written again on the next one. While it opens, the link accepts
+//! packets as always.
+
+use std::net::SocketAddr;
+
+use super::card::{Hello, TcpCard};
+use super::connection::OpenConnection;
+use super::frame::FrameClass;
+use super::frame_reader::FrameReader;
+use super::greeting::{Greeting, GreetingError};
+use super::send_queue::SendQueue;
+use crate::device::PacketSink;
+use platform::base::Peer;
+
+/// The longest time for one address, in nanoseconds.
+const ATTEMPT_NS: u64 = 5_000_000_000;
+
+/// Time before all addresses are tried again, at first and at most.
+const PAUSE_MIN_NS: u64 = 50_000_000;
+const PAUSE_MAX_NS: u64 = 1_000_000_000;
+
+pub(crate) struct Link {
+    pub(crate) peer: Peer,
+    card: TcpCard,
+    host: Box<str>,
+    pub(crate) state: LinkState,
+    pub(crate) queue: SendQueue,
+    pub(crate) reader: FrameReader,
+    /// A packet was refused; the peer of the engine hears of room.
+    pub(crate) owes_room: bool,
+    /// Whether the end of this process was announced on the connection.
+    pub(crate) said_leaving: bool,
+}
+
+pub(crate) enum LinkState {
+    Idle,
+    Opening(Box<Opening>),
+    Open(Box<OpenConnection>),
+    Failed,
+}
+
+/// Attempts to connect.
+pub(crate) struct Opening {
+    /// The connection that is tried.
+    pub(crate) greeting: Option<Greeting>,
+    endpoints: Vec<SocketAddr>,
+    /// The address that is tried next.
+    next: usize,
+    pause_ns: u64,
+    /// When the next attempt begins, unless one is under way.
+    pub(crate) retry_ns: u64,
+    /// When the first attempt began.
+    pub(crate) since_ns: u64,
+    /// When the peer has failed.
+    deadline_ns: u64,
+    /// Attempts of this round that were refused: no process listens there.
+    refused: usize,
+    /// Why the last attempt failed.
+    why: String,
+}
+
+impl Link {
+    pub(crate) fn new(peer: Peer, card: TcpCard, host: Box<str>) -> Self {
+        Self {
+            peer,
+            card,
+            host,
+            state: LinkState::Idle,
+            queue: SendQueue::default(),
+            reader: FrameReader::default(),
+            owes_room: false,
+            said_leaving: false,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn connection(&mut self) -> Option<&mut OpenConnection> {
+        match &mut self.state {
+            LinkState::Open(connection) => Some(connection),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn opening(&mut self) -> Option<&mut Opening> {
+        match &mut self.state {
+            LinkState::Opening(opening) => Some(opening),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn has_failed(&self) -> bool {
+        matches!(self.state, LinkState::Failed)
+    }
+
+    /// Begins to connect: the first attempt at `retry_ns`, the last before `deadline_ns`.
+    pub(crate) fn begin(&mut self, now_ns: u64, retry_ns: u64, deadline_ns: u64, why: String) {
+        self.state = LinkState::Opening(Box::new(Opening {
+            greeting: None,
+            endpoints: self.card.endpoints().collect(),
+            next: 0,
+            pause_ns: PAUSE_MIN_NS,
+            retry_ns,
+            since_ns: now_ns,
+            deadline_ns,
+            refused: 0,
+            why,
+        }));
+    }
+
+    /// Takes over a connection whose other end has received the packets before `received`. False if
+    /// that cannot be.
+    pub(crate) fn open(
+        &mut self, connection: OpenConnection, received: u64, sink: &mut impl PacketSink,
+    ) -> bool {
+        let peer = self.peer;
+        if self.queue.rewind(received, |token| sink.sent(peer, token)).is_err() {
+            return false;
+        }
+        self.reader.restart();
+        self.said_leaving = false;
+        self.state = LinkState::Open(Box::new(connection));
+        true
+    }
+
+    /// The peer is lost; drops all packets to it. Returns why, as a sentence.
+    pub(crate) fn fail(&mut self, why: &str) -> String {
+        self.state = LinkState::Failed;
+        self.queue.clear();
+        self.owes_room = false;
+        let addresses: Vec<_> = self.card.endpoints().map(|it| it.to_string()).collect();
+        format!("its process on host {} ({}) {why}", self.host, addresses.join(", "))
+    }
+
+    /// Writes what the socket takes, an acknowledgement too if one is due `now`.
+    ///
+    /// # Errors
+    /// Why the connection is lost, as part of a sentence.
+    pub(crate) fn write(&mut self, acknowledges: bool) -> Result<(), String> {
+        let LinkState::Open(connection) = &mut self.state else { return Ok(()) };
+        if acknowledges && self.reader.owes_acknowledgement() && self.queue.is_between_frames() {
+            connection.push_control(FrameClass::Acknowledgement, self.reader.received());
+            self.reader.note_acknowledged();
+        }
+        match connection.write(&mut self.queue) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// Announces on the open connection that this process may exit.
+    ///
+    /// # Errors
+    /// As [`Link::write`].
+    pub(crate) fn say_leaving(&mut self) -> Result<(), String> {
+        if let LinkState::Open(connection) = &mut self.state
+            && self.queue.is_between_frames()
+            && !self.said_leaving
+        {
+            connection.push_control(FrameClass::Leaving, self.reader.received());
+            self.said_leaving = true;
+        }
+        self.write(true)
+    }
+
+    /// Delivers what has arrived; the number of packets.
+    ///
+    /// # Errors
+    /// Why the connection is lost, as part of a sentence.
+    #[inline]
+    pub(crate) fn read(
+        &mut self, scratch: &mut [u8], sink: &mut impl PacketSink, packets: &mut usize,
+    ) -> Result<(), String> {
+        let LinkState::Open(connection) = &mut self.state else { return Ok(()) };
+        let read = connection.read(self.peer, &mut self.reader, scratch, sink, packets);
+        let peer = self.peer;
+        let acknowledged = self.reader.acknowledged();
+        let known = self.queue.acknowledge(acknowledged, |token| sink.sent(peer, token));
+        known.map_err(|_| "the other end acknowledged packets that were not sent".to_owned())?;
+        if self.owes_room && self.queue.has_much_room() {
+            self.owes_room = false;
+            sink.room(peer);
+        }
+        read?;
+        if self.reader.owes_at_once() { self.write(true) } else { Ok(()) }
+    }
+}
+
+/// What an attempt has led to.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Attempt {
+    /// One is under way, or one will begin.
+    Pending,
+    /// There will be none: why, as part of a sentence.
+    Hopeless(String),
+}
+
+impl Opening {
+    /// The attempt under way has failed.
+    pub(crate) fn lost(&mut self, now_ns: u64, error: GreetingError) {
+        self.greeting = None;
+        self.refused += usize::from(error.is_refusal);
+        self.why = error.why;
+        if self.next == self.endpoints.len() {
+            self.retry_ns = now_ns + self.pause_ns;
+            self.pause_ns = (2 * self.pause_ns).min(PAUSE_MAX_NS);
+        } else {
+            self.retry_ns = now_ns;
+        }
+    }
+
+    /// The peer connects to this process at the same time: that connection is awaited for a while.
+    pub(crate) fn crossed(&mut self, now_ns: u64) {
+        self.greeting = None;
+        self.next = 0;
+        self.refused = 0;
+        self.retry_ns = now_ns + PAUSE_MAX_NS;
+    }
+
+    /// Begins the next attempt if it is time.
+    pub(crate) fn proceed(&mut self, now_ns: u64, hello: Hello) -> Attempt {
+        while self.greeting.is_none() && now_ns >= self.retry_ns {
+            if self.next == self.endpoints.len() {
+                if self.refused == self.endpoints.len() {
+                    return Attempt::Hopeless(format!("has ended ({})", self.why));
+                }
+                (self.next, self.refused) = (0, 0);
+            }
+            if now_ns >= self.deadline_ns {
+                return Attempt::Hopeless(format!("does not answer ({})", self.why));
+            }
+            let to = self.endpoints[self.next];
+            self.next += 1;
+            match Greeting::start(to, hello, now_ns + ATTEMPT_NS) {
+                Ok(greeting) => self.greeting = Some(greeting),
+                Err(error) => self.lost(now_ns, error.into()),
+            }
+        }
+        Attempt::Pending
+    }
+
+    /// When something has to be done without an event.
+    pub(crate) fn due_ns(&self) -> u64 {
+        match &self.greeting {
+            Some(greeting) => greeting.deadline_ns,
+            None => self.retry_ns,
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! Connections before they are open: those that this process opens, those that it accepts, and the ones
+//! that are lost.
+//!
+//! If two processes connect to each other at the same time, the connection of the lower rank stays. The
+//! other one is told that they crossed, and waits; if the better one does not come, it tries again and
+//! is accepted.
+
+use std::time::Duration;
+
+use super::card::{Hello, Verdict};
+use super::greeting::{Greeting, GreetingError, GreetingStep};
+use super::link::{Attempt, Link, LinkState};
+use super::{CryptMode, Tcp};
+use crate::device::PacketSink;
+use platform::base::Peer;
+use platform::sys::clock::monotonic_ns;
+use platform::sys::tcp::TcpConnection;
+
+/// The token of the acceptor. Those of open connections are peers.
+pub(crate) const ACCEPTOR: u64 = 1 << 32;
+/// Tokens of connections that this process opens: this and the peer.
+const OPENING: u64 = 1 << 33;
+/// Tokens of connections that it accepts: this and their key.
+const UNPROVEN: u64 = 1 << 34;
+
+/// Connections that have not proved the secret, at most, and the time for the proof.
+const UNPROVEN_MAX: usize = 64;
+const PROOF_NS: u64 = 2_000_000_000;
+
+/// How long a connection that crosses a better one is refused for its sake.
+const CROSSING_NS: u64 = 1_000_000_000;
+
+/// How long the end with the higher rank waits for the other one after a loss.
+const COURTESY_NS: u64 = 200_000_000;
+
+/// The longest time in which a lost connection must come again; the kernel has waited before.
+const REOPENING_MAX: Duration = Duration::from_secs(10);
+
+/// Begins to connect to the peer of a link.
+#[cold]
+pub(crate) fn begin(link: &mut Link, timeout: Duration) {
+    let now_ns = monotonic_ns();
+    let deadline_ns = now_ns + timeout.as_nanos() as u64;
+    link.begin(now_ns, now_ns, deadline_ns, "no connection was tried".to_owned());
+}
+
+impl Tcp {
+    /// Makes the link to a peer. A peer without a card has failed.
+    #[cold]
+    pub(crate) fn open_link(&mut self, peer: Peer) {
+        let Some((card, host)) = self.cards[peer as usize].as_deref().cloned() else {
+            let why = "its process has no TCP address".to_owned();
+            return self.failures.push((peer, why));
+        };
+        self.links[peer as usize] = Some(Box::new(Link::new(peer, card, host)));
+    }
+
+    /// Handles an event of a connection that is not open.
+    #[cold]
+    pub(crate) fn opening_event(&mut self, token: u64, sink: &mut impl PacketSink) {
+        if token == ACCEPTOR {
+            self.accept();
+        } else if token & OPENING != 0 {
+            self.advance_opening(token as u32, sink);
+        } else {
+            self.advance_unproven(token as u32, sink);
+        }
+    }
+
+    /// Ends what has lasted too long and begins what is due.
+    pub(crate) fn keep_times(&mut self, sink: &mut impl PacketSink) {
+        if self.due_ns == u64::MAX || monotonic_ns() < self.due_ns {
+            return;
+        }
+        let now_ns = monotonic_ns();
+        let unproven = self.unproven.iter();
+        let late = unproven.filter(|(_, greeting)| now_ns >= greeting.deadline_ns);
+        let late: Vec<_> = late.map(|(key, _)| key).collect();
+        late.into_iter().for_each(|key| drop(self.unproven.remove(key)));
+        if !self.accepts && self.unproven.len() < UNPROVEN_MAX {
+            self.accepts = self.watched.add(&self.acceptor, ACCEPTOR, false).is_ok();
+        }
+        for peer in self.opening.clone() {
+            self.proceed(peer, now_ns, sink);
+        }
+        self.find_due();
+    }
+
+    fn find_due(&mut self) {
+        let unproven = self.unproven.iter().map(|(_, greeting)| greeting.deadline_ns);
+        let links = self.opening.iter().filter_map(|peer| self.links[*peer as usize].as_ref());
+        let opening = links.filter_map(|link| match &link.state {
+            LinkState::Opening(opening) => Some(opening.due_ns()),
+            _ => None,
+        });
+        self.due_ns = unproven.chain(opening).min().unwrap_or(u64::MAX);
+    }
+
+    /// Makes the descriptor readable when something is due.
+    pub(crate) fn order_timer(&mut self) {
+        self.watched.set_timer((self.due_ns != u64::MAX).then_some(self.due_ns));
+    }
+
+    fn hello(&self, wanted: Peer, received: u64) -> Hello {
+        Hello { job: self.job, rank: self.me, wanted, received }
+    }
+}
+
+/// Connections of other processes.
+impl Tcp {
+    fn accept(&mut self) {
+        while self.unproven.len() < UNPROVEN_MAX {
+            let Some(connection) = self.acceptor.accept() else { return };
+            self.add_unproven(connection);
+        }
+        // The kernel holds further ones.
+        self.watched.remove(&self.acceptor);
+        self.accepts = false;
+    }
+
+    fn add_unproven(&mut self, connection: TcpConnection) {
+        if connection.configure(self.settings.timeout).is_err() {
+            return;
+        }
+        let deadline_ns = monotonic_ns() + PROOF_NS;
+        let hello = self.hello(self.me, 0);
+        let greeting = Greeting::accept(connection, &self.secret, hello, deadline_ns);
+        let key = self.unproven.insert(greeting);
+        let Some(greeting) = self.unproven.get(key) else { return };
+        if self.watched.add(greeting.connection(), UNPROVEN | u64::from(key), false).is_err() {
+            self.unproven.remove(key);
+        }
+        self.due_ns = self.due_ns.min(deadline_ns);
+    }
+
+    fn advance_unproven(&mut self, key: u32, sink: &mut impl PacketSink) {
+        let Some(greeting) = self.unproven.get_mut(key) else { return };
+        match greeting.advance(&self.secret) {
+            Ok(GreetingStep::Asked(hello)) => {
+                let Some(greeting) = self.unproven.remove(key) else { return };
+                self.decide(greeting, hello, sink);
+                // Another one may be accepted.
+                self.due_ns = 0;
+            }
+            Ok(_) => {
+                let wants = greeting.wants_to_write();
+                self.watched.change(greeting.connection(), UNPROVEN | u64::from(key), wants);
+            }
+            Err(error) => {
+                let address = greeting.connection().peer_address();
+                tracing::warn!(?address, why = error.why, "a connection was refused");
+                self.unproven.remove(key);
+                self.due_ns = 0;
+            }
+        }
+    }
+
+    /// The verdict on a connection whose other end has proved the secret.
+    fn decide(&mut self, mut greeting: Greeting, hello: Hello, sink: &mut impl PacketSink) {
+        let Hello { job, rank, wanted, received } = hello;
+        let is_known = self.cards.get(rank as usize).is_some_and(Option::is_some);
+        if job != self.job || wanted != self.me || rank == self.me || !is_known {
+            return greeting.answer(Verdict::Refused);
+        }
+        if self.links[rank as usize].is_none() {
+            self.open_link(rank);
+        }
+        let Some(link) = &mut self.links[rank as usize] else { return };
+        let verdict = match &link.state {
+            LinkState::Failed => Verdict::Refused,
+            LinkState::Opening(opening)
+                if self.me < rank
+                    && opening.greeting.is_some()
+                    && monotonic_ns() < opening.since_ns + CROSSING_NS =>
+            {
+                Verdict::Crossed
+            }
+            _ => Verdict::Accepted { received: link.reader.received() },
+        };
+        greeting.answer(verdict);
+        if matches!(verdict, Verdict::Accepted { .. }) {
+            self.open(rank, greeting, received, sink);
+        }
+    }
+
+    /// The connection is the one to the peer from now on.
+    fn open(&mut self, peer: Peer, greeting: Greeting, received: u64, sink: &mut impl PacketSink) {
+        let encrypts = self.settings.crypt == CryptMode::Full;
+        self.close(peer);
+        let Some(connection) = greeting.open(encrypts) else { return };
+        let Some(link) = &mut self.links[peer as usize] else { return };
+        let (token, is_blocked) = (u64::from(peer), connection.is_blocked);
+        self.watched.remove(&connection);
+        if self.watched.add(&connection, token, is_blocked).is_err() {
+            return self.lost.push((peer, "the system cannot watch its socket".to_owned()));
+        }
+        if !link.open(connection, received, sink) {
+            let why = link.fail("has lost packets that it had received");
+            return self.failures.push((peer, why));
+        }
+        tracing::debug!(peer, received, "connected");
+        self.open.push(peer);
+        self.write(peer, false);
+        // What came with the verdict is in no socket.
+        self.read(peer, sink);
+    }
+
+    /// Forgets the connection to a peer, open or not.
+    fn close(&mut self, peer: Peer) {
+        self.open.retain(|open| *open != peer);
+        self.opening.retain(|opening| *opening != peer);
+        let Some(link) = &mut self.links[peer as usize] else { return };
+        if link.connection().is_some_and(|connection| connection.is_blocked) {
+            self.blocked -= 1;
+        }
+        if !link.has_failed() {
+            link.state = LinkState::Idle;
+        }
+    }
+}
+
+/// Connections that this process opens.
+impl Tcp {
+    /// A connection is lost. It is opened again, unless the peer has announced its end.
+    pub(crate) fn connection_lost(&mut self, peer: Peer, why: String) {
+        let Some(link) = &mut self.links[peer as usize] else { return };
+        if link.connection().is_none() {
+            return;
+        }
+        tracing::debug!(peer, why, "the connection is lost");
+        self.close(peer);
+        let Some(link) = &mut self.links[peer as usize] else { return };
+        if link.reader.is_leaving() && link.queue.is_empty() {
+            return link.reader.restart();
+        }
+        let now_ns = monotonic_ns();
+        let retry_ns = if self.me < peer { now_ns } else { now_ns + COURTESY_NS };
+        let patience = self.settings.timeout.min(REOPENING_MAX);
+        link.begin(now_ns, retry_ns, now_ns + patience.as_nanos() as u64, why);
+        self.opening.push(peer);
+        self.due_ns = self.due_ns.min(retry_ns);
+    }
+
+    /// Begins the next attempt to connect to a peer, if it is time.
+    fn proceed(&mut self, peer: Peer, now_ns: u64, sink: &mut impl PacketSink) {
+        let Some(link) = &mut self.links[peer as usize] else { return };
+        let received = link.reader.received();
+        let hello = Hello { job: self.job, rank: self.me, wanted: peer, received };
+        let Some(opening) = link.opening() else { return };
+        if opening.greeting.as_ref().is_some_and(|greeting| now_ns >= greeting.deadline_ns) {
+            let why = "no answer".to_owned();
+            opening.lost(now_ns, GreetingError { why, is_refusal: false });
+        }
+        let had_attempt = opening.greeting.is_some();
+        match opening.proceed(now_ns, hello) {
+            Attempt::Pending if had_attempt || opening.greeting.is_none() => {}
+            Attempt::Pending => {
+                let Some(greeting) = &opening.greeting else { return };
+                let token = OPENING | u64::from(peer);
+                if self.watched.add(greeting.connection(), token, true).is_ok() {
+                    self.advance_opening(peer, sink);
+                }
+            }
+            Attempt::Hopeless(why) => {
+                let why = link.fail(&why);
+                self.opening.retain(|opening| *opening != peer);
+                self.failures.push((peer, why));
+            }
+        }
+    }
+
+    fn advance_opening(&mut self, peer: Peer, sink: &mut impl PacketSink) {
+        let Some(link) = &mut self.links[peer as usize] else { return };
+        let Some(opening) = link.opening() else { return };
+        let Some(greeting) = &mut opening.greeting else { return };
+        let now_ns = monotonic_ns();
+        let error = match greeting.advance(&self.secret) {
+            Ok(GreetingStep::Answered(Verdict::Accepted { received })) => {
+                let Some(greeting) = opening.greeting.take() else { return };
+                let _ = greeting.connection().configure(self.settings.timeout);
+                return self.open(peer, greeting, received, sink);
+            }
+            Ok(GreetingStep::Answered(Verdict::Crossed)) => {
+                opening.crossed(now_ns);
+                self.due_ns = self.due_ns.min(opening.due_ns());
+                return;
+            }
+            Ok(GreetingStep::Answered(Verdict::Refused)) => "the other end refused",
+            Ok(GreetingStep::Reached(hello)) if (hello.job, hello.rank) != (self.job, peer) => {
+                "another process answers there"
+            }
+            Ok(_) => {
+                let wants = greeting.wants_to_write();
+                let token = OPENING | u64::from(peer);
+                self.watched.change(greeting.connection(), token, wants);
+                return;
+            }
+            Err(error) => {
+                opening.lost(now_ns, error);
+                self.due_ns = 0;
+                return;
+            }
+        };
+        opening.lost(now_ns, GreetingError { why: error.to_owned(), is_refusal: true });
+        self.due_ns = 0;
+    }
+}
