@@ -143,13 +143,14 @@ pub trait Device: Send {
         panic!("the device for rank {peer} copies what it sends");
     }
 
-    /// Whether all accepted packets have arrived at their peers' devices or need no further calls.
+    /// Whether all accepted packets have arrived at their peers' devices or need no further calls. A
+    /// peer that polls or leaves says what has arrived.
     fn is_drained(&self) -> bool {
         true
     }
 
-    /// Records that this rank sends nothing until it sends again, and may exit: peers do not take its
-    /// end for a failure. The device is drained, here and at all peers that still send to this rank.
+    /// Tells peers that this rank may exit, until it sends again: they do not take its end for a
+    /// failure, and what they have sent so far has arrived if `poll` has delivered it.
     fn leave(&mut self) {}
 
     /// Delivers packets to `sink`, a bounded number, and returns how many.

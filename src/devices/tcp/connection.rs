@@ -7,7 +7,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use super::channel::Channel;
+use super::channel::SealedChannel;
 use super::frame::{FrameClass, FrameHeader};
 use super::frame_reader::FrameReader;
 use super::send_queue::{GATHER_PARTS, SendQueue};
@@ -34,7 +34,7 @@ pub(crate) struct OpenConnection {
 
 /// The records of a connection.
 struct Cipher {
-    channel: Channel,
+    channel: SealedChannel,
     sealed: Vec<u8>,
     written: usize,
     input: Vec<u8>,
@@ -43,7 +43,7 @@ struct Cipher {
 
 impl OpenConnection {
     pub(crate) fn new(
-        connection: TcpConnection, channel: Option<Channel>, early: Vec<u8>, unsent: Vec<u8>,
+        connection: TcpConnection, channel: Option<SealedChannel>, early: Vec<u8>, unsent: Vec<u8>,
     ) -> Self {
         let (mut prelude, mut sealed) = (Vec::new(), Vec::new());
         // What is left of the verdict is a record already.

@@ -183,6 +183,7 @@ impl FrameReader {
             }
         }
         self.received += 1;
+        self.is_leaving = false;
         self.unacknowledged += FrameHeader::LEN + frame.len;
         true
     }

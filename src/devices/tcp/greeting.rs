@@ -17,7 +17,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use super::card::{Hello, Verdict};
-use super::channel::Channel;
+use super::channel::SealedChannel;
 use super::connection::OpenConnection;
 use super::handshake::{HELLO_MAX, Handshake, HandshakeStep, JobSecret, Refusal};
 use platform::base::Span;
@@ -42,8 +42,8 @@ enum Stage {
         hello: Hello,
     },
     Proving(Handshake),
-    AwaitingVerdict(Channel),
-    Over(Channel),
+    AwaitingVerdict(SealedChannel),
+    Over(SealedChannel),
     /// After an error.
     Void,
 }

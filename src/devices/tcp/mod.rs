@@ -88,6 +88,8 @@ pub(crate) struct Tcp {
     links: Vec<Option<Box<Link>>>,
     /// Peers with an open connection.
     open: Vec<Peer>,
+    /// Those of them that are new. What came with the verdict is in no socket.
+    opened: Vec<Peer>,
     /// Peers to which a connection is being opened.
     opening: Vec<Peer>,
     acceptor: TcpAcceptor,
@@ -151,6 +153,7 @@ impl Tcp {
             cards: (0..size).map(|_| None).collect(),
             links: (0..size).map(|_| None).collect(),
             open: Vec::new(),
+            opened: Vec::new(),
             opening: Vec::new(),
             acceptor,
             unproven: Slab::default(),
@@ -210,6 +213,7 @@ impl Tcp {
             link.owes_room = true;
             return Err(Busy);
         }
+        link.said_leaving = false;
         Ok(Some(link))
     }
 
@@ -395,6 +399,9 @@ impl Device for Tcp {
         } else {
             packets = self.look(sink);
             self.keep_times(sink);
+            for peer in std::mem::take(&mut self.opened) {
+                packets += self.read(peer, sink);
+            }
         }
         if !(self.lost.is_empty() && self.failures.is_empty()) {
             self.settle(sink);

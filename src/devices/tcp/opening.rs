@@ -201,8 +201,7 @@ impl Tcp {
         tracing::debug!(peer, received, "connected");
         self.open.push(peer);
         self.write(peer, false);
-        // What came with the verdict is in no socket.
-        self.read(peer, sink);
+        self.opened.push(peer);
     }
 
     /// Forgets the connection to a peer, open or not.

@@ -1,5 +1,4 @@
 use std::net::Ipv4Addr;
-use std::time::{Duration, Instant};
 
 use super::*;
 use crate::device::conformance;
