@@ -42,6 +42,7 @@ use greeting::Greeting;
 use handshake::JobSecret;
 use link::{Link, LinkState};
 use platform::base::{ErrorClass, Peer, Result, Slab, Span};
+use platform::sys::network_interfaces;
 use platform::sys::tcp::{Ready, TcpAcceptor, Watched};
 pub(crate) use settings::{CryptMode, TcpSettings};
 
@@ -123,6 +124,23 @@ impl AsRef<AtomicU32> for WakeCount {
 }
 
 impl Tcp {
+    /// Opens the listening socket of rank `me` of `size`.
+    ///
+    /// # Errors
+    /// As [`Tcp::listen_at`].
+    pub(crate) fn listen(
+        me: Peer, size: usize, job: JobKey, settings: &TcpSettings,
+    ) -> Result<Self> {
+        let all = network_interfaces::interface_addresses().unwrap_or_default();
+        let up: Vec<_> = all.iter().filter(|it| it.is_up).map(|it| it.address).collect();
+        let is_far = |address: &IpAddr| match address {
+            IpAddr::V4(address) => !address.is_loopback() && !address.is_link_local(),
+            IpAddr::V6(address) => !address.is_loopback() && !address.is_unicast_link_local(),
+        };
+        let far: Vec<_> = up.iter().copied().filter(is_far).collect();
+        Self::listen_at(me, size, job, settings, if far.is_empty() { up } else { far })
+    }
+
     /// Opens the listening socket of rank `me` of `size`, which peers reach at `addresses`, the best
     /// first.
     ///
