@@ -4,8 +4,9 @@
 //! differ, bisection finds the limit between them.
 
 use super::{Fact, FactSection};
-use mpi_abi::mpi::collective::algorithms::Shape;
 use mpi_abi::mpi::collective::algorithms::algorithm::{Algorithm, Arguments, Cost};
+use mpi_abi::mpi::collective::algorithms::hierarchical::Nodes;
+use mpi_abi::mpi::collective::algorithms::{RankLayout, Shape};
 use mpi_abi::mpi::collective::selection::machine_model;
 use mpi_abi::mpi::collective::selection::machine_model::MachineModel;
 use mpi_abi::mpi::collective::selection::registry::{
@@ -17,6 +18,10 @@ use platform::base::Result;
 
 /// Default sizes of communicators in a table.
 const RANKS: [u32; 7] = [2, 3, 4, 8, 16, 64, 1024];
+
+/// Numbers of hosts in a table, and default numbers of ranks on each.
+const HOSTS: [u32; 2] = [2, 4];
+const RANKS_OF_HOST: [u32; 4] = [1, 2, 8, 32];
 
 /// The longest message in a table.
 const BYTES_MAX: usize = 1 << 30;
@@ -52,18 +57,28 @@ fn section(operation: CollectiveOperation, ranks: Option<u32>, by: &Selection) -
         facts.push(Fact::new(key(&format!("cost.{name}")), of, price));
     }
     for (machine, part, label) in [
-        (machine_model::SHARED, "ranks", "ranks"),
-        (machine_model::OVERSUBSCRIBED, "crowded", "ranks, crowded"),
+        (machine_model::SHARED, "ranks", ""),
+        (machine_model::OVERSUBSCRIBED, "crowded", ", crowded"),
     ] {
         let by = by.clone().with_machine(machine);
         for ranks in ranks.map_or(RANKS.to_vec(), |ranks| vec![ranks]) {
-            let table = table(operation, Shape { ranks }, &by);
-            facts.push(Fact::new(
-                key(&format!("{part}.{ranks}")),
-                format!("{ranks} {label}"),
-                table,
-            ));
+            let table = table(operation, Shape { ranks }.into(), &by);
+            let name = format!("{ranks} ranks{label}");
+            facts.push(Fact::new(key(&format!("{part}.{ranks}")), name, table));
         }
+    }
+    for (hosts, ranks) in HOSTS.into_iter().flat_map(|hosts| {
+        let each = ranks.map_or(RANKS_OF_HOST.to_vec(), |ranks| vec![ranks.div_ceil(hosts)]);
+        each.into_iter().map(move |ranks| (hosts, ranks))
+    }) {
+        let places = (0..hosts).flat_map(|host| (0..ranks).map(move |_| host));
+        let Some(nodes) = Nodes::new(places) else { continue };
+        let name = format!("{hosts} hosts of {ranks}");
+        facts.push(Fact::new(
+            key(&format!("hosts.{hosts}.{ranks}")),
+            name,
+            table(operation, (&nodes).into(), by),
+        ));
     }
     FactSection { title: operation.name(), facts }
 }
@@ -88,9 +103,9 @@ fn cost_text(cost: Cost) -> String {
 }
 
 /// The selected algorithms, each with its first length in bytes.
-fn table(operation: CollectiveOperation, shape: Shape, by: &Selection) -> String {
+fn table(operation: CollectiveOperation, on: RankLayout<'_>, by: &Selection) -> String {
     let chosen =
-        |bytes: usize| operation.visit(shape, bytes, SelectionVisitor { selection: by, shape });
+        |bytes: usize| operation.visit(on.shape(), bytes, SelectionVisitor { selection: by, on });
     // Empty messages need no algorithm.
     let mut from = vec![(1, chosen(1))];
     let mut known = 1;
@@ -119,7 +134,7 @@ fn table(operation: CollectiveOperation, shape: Shape, by: &Selection) -> String
 
 struct SelectionVisitor<'a> {
     selection: &'a Selection,
-    shape: Shape,
+    on: RankLayout<'a>,
 }
 
 impl Visitor for SelectionVisitor<'_> {
@@ -128,7 +143,7 @@ impl Visitor for SelectionVisitor<'_> {
     fn visit<A: Arguments>(
         self, family: &AlgorithmFamily<A>, args: A::Borrowed<'_>,
     ) -> Self::Output {
-        self.selection.choose(family, self.shape, args).name
+        self.selection.name_on(family, self.on, args)
     }
 }
 
@@ -166,9 +181,10 @@ mod tests {
         for operation in CollectiveOperation::ALL {
             for ranks in [1, 2, 7, 64] {
                 let shape = Shape { ranks };
-                let table = table(operation, shape, &by);
+                let table = table(operation, shape.into(), &by);
                 let chosen = |bytes| {
-                    operation.visit(shape, bytes, SelectionVisitor { selection: &by, shape })
+                    let visitor = SelectionVisitor { selection: &by, on: shape.into() };
+                    operation.visit(shape, bytes, visitor)
                 };
                 for range in table.split(", ").filter_map(|range| range.strip_prefix("from ")) {
                     let (bytes, name) = range.split_once(' ').unwrap();

@@ -60,7 +60,7 @@ pub mod scan;
 pub mod scatter;
 
 use crate::mpi::collective::selection::{Selection, registry};
-use hierarchical::{Nodes, costs};
+use hierarchical::Nodes;
 
 use crate::offload::{Buffer, Region, Schedule};
 
@@ -94,6 +94,13 @@ pub struct RankLayout<'a> {
     pub(crate) shape: Shape,
     /// The nodes, if there are several.
     pub(crate) nodes: Option<&'a Nodes>,
+}
+
+impl RankLayout<'_> {
+    /// The number of ranks.
+    pub fn shape(self) -> Shape {
+        self.shape
+    }
 }
 
 impl From<Shape> for RankLayout<'_> {
@@ -314,39 +321,21 @@ impl Collective {
     ) -> Schedule {
         let on = on.into();
         match self {
-            Self::Barrier => {
-                by.schedule_on(&registry::BARRIER, Some(&costs::BARRIER), on, rank, ())
-            }
-            Self::Bcast(args) => {
-                by.schedule_on(&registry::BCAST, Some(&costs::BCAST), on, rank, args)
-            }
-            Self::Gather(args) => {
-                by.schedule_on(&registry::GATHER, Some(&costs::GATHER), on, rank, args)
-            }
-            Self::Scatter(args) => {
-                by.schedule_on(&registry::SCATTER, Some(&costs::SCATTER), on, rank, args)
-            }
-            Self::Allgather(args) => {
-                by.schedule_on(&registry::ALLGATHER, Some(&costs::ALLGATHER), on, rank, args)
-            }
-            Self::Alltoall(args) => {
-                by.schedule_on(&registry::ALLTOALL, Some(&costs::ALLTOALL), on, rank, args)
-            }
-            Self::Reduce(args) => {
-                by.schedule_on(&registry::REDUCE, Some(&costs::REDUCE), on, rank, args)
-            }
-            Self::Allreduce(args) => {
-                by.schedule_on(&registry::ALLREDUCE, Some(&costs::ALLREDUCE), on, rank, args)
-            }
+            Self::Barrier => by.schedule_on(&registry::BARRIER, on, rank, ()),
+            Self::Bcast(args) => by.schedule_on(&registry::BCAST, on, rank, args),
+            Self::Gather(args) => by.schedule_on(&registry::GATHER, on, rank, args),
+            Self::Scatter(args) => by.schedule_on(&registry::SCATTER, on, rank, args),
+            Self::Allgather(args) => by.schedule_on(&registry::ALLGATHER, on, rank, args),
+            Self::Alltoall(args) => by.schedule_on(&registry::ALLTOALL, on, rank, args),
+            Self::Reduce(args) => by.schedule_on(&registry::REDUCE, on, rank, args),
+            Self::Allreduce(args) => by.schedule_on(&registry::ALLREDUCE, on, rank, args),
             Self::ReduceScatterBlock(ReduceScatterBlock { block, in_place }) => {
                 let blocks = &vec![block.bytes; on.shape.ranks as usize];
                 let commutative = block.commutative;
                 reduce_scatter(by, on, rank, ReduceScatter { blocks, commutative, in_place })
             }
-            Self::Scan(args) => by.schedule_on(&registry::SCAN, Some(&costs::SCAN), on, rank, args),
-            Self::Exscan(args) => {
-                by.schedule_on(&registry::EXSCAN, Some(&costs::EXSCAN), on, rank, args)
-            }
+            Self::Scan(args) => by.schedule_on(&registry::SCAN, on, rank, args),
+            Self::Exscan(args) => by.schedule_on(&registry::EXSCAN, on, rank, args),
         }
     }
 }
@@ -356,7 +345,7 @@ impl Collective {
 pub fn gatherv<'a>(
     by: &Selection, on: impl Into<RankLayout<'a>>, rank: u32, args: RootedBlocks<'_>,
 ) -> Schedule {
-    by.schedule_on(&registry::GATHERV, None, on.into(), rank, args)
+    by.schedule_on(&registry::GATHERV, on.into(), rank, args)
 }
 
 /// Schedule of `rank` in an `MPI_Scatterv`, by the selected algorithm; as in [`gatherv`], each block
@@ -364,14 +353,14 @@ pub fn gatherv<'a>(
 pub fn scatterv<'a>(
     by: &Selection, on: impl Into<RankLayout<'a>>, rank: u32, args: RootedBlocks<'_>,
 ) -> Schedule {
-    by.schedule_on(&registry::SCATTERV, None, on.into(), rank, args)
+    by.schedule_on(&registry::SCATTERV, on.into(), rank, args)
 }
 
 /// Schedule of `rank` in an `MPI_Allgatherv`, by the selected algorithm.
 pub fn allgatherv<'a>(
     by: &Selection, on: impl Into<RankLayout<'a>>, rank: u32, args: RankBlocks<'_>,
 ) -> Schedule {
-    by.schedule_on(&registry::ALLGATHERV, Some(&costs::ALLGATHERV), on.into(), rank, args)
+    by.schedule_on(&registry::ALLGATHERV, on.into(), rank, args)
 }
 
 /// Schedule of `rank` in an `MPI_Alltoallv` or `MPI_Alltoallw`, by the selected algorithm. Two ranks
@@ -379,14 +368,14 @@ pub fn allgatherv<'a>(
 pub fn alltoallv<'a>(
     by: &Selection, on: impl Into<RankLayout<'a>>, rank: u32, args: BlockPairs<'_>,
 ) -> Schedule {
-    by.schedule_on(&registry::ALLTOALLV, None, on.into(), rank, args)
+    by.schedule_on(&registry::ALLTOALLV, on.into(), rank, args)
 }
 
 /// Schedule of `rank` in an `MPI_Reduce_scatter`, by the selected algorithm.
 pub fn reduce_scatter<'a>(
     by: &Selection, on: impl Into<RankLayout<'a>>, rank: u32, args: ReduceScatter<'_>,
 ) -> Schedule {
-    by.schedule_on(&registry::REDUCE_SCATTER, Some(&costs::REDUCE_SCATTER), on.into(), rank, args)
+    by.schedule_on(&registry::REDUCE_SCATTER, on.into(), rank, args)
 }
 
 #[cfg(test)]

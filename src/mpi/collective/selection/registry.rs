@@ -3,7 +3,7 @@
 //! Among algorithms of equal cost, the first in a list is selected.
 
 use crate::mpi::collective::algorithms::algorithm::{Algorithm, Arguments};
-use crate::mpi::collective::algorithms::hierarchical::costs;
+use crate::mpi::collective::algorithms::hierarchical::costs::{self, TwoLevel};
 use crate::mpi::collective::algorithms::{
     Allreduce, Bcast, BlockPairs, Operands, RankBlocks, Reduce, ReduceScatter, Rooted,
     RootedBlocks, Scan, Shape, UniformBlocks, allgather, allreduce, alltoall, barrier, bcast,
@@ -108,9 +108,7 @@ impl CollectiveOperation {
 
     /// The names of its algorithms.
     pub(crate) fn algorithms(self) -> Vec<&'static str> {
-        let mut names = self.visit(Shape { ranks: 1 }, 0, AlgorithmNames);
-        names.extend(costs::OPERATIONS.contains(&self).then_some(costs::NAME));
-        names
+        self.visit(Shape { ranks: 1 }, 0, AlgorithmNames)
     }
 
     /// Calls `visitor` with the algorithms, and with the arguments of a typical call: `bytes` bytes
@@ -165,7 +163,8 @@ impl Visitor for AlgorithmNames {
     type Output = Vec<&'static str>;
 
     fn visit<A: Arguments>(self, family: &AlgorithmFamily<A>, _: A::Borrowed<'_>) -> Self::Output {
-        family.algorithms.iter().map(|algorithm| algorithm.name).collect()
+        let names = family.algorithms.iter().map(|algorithm| algorithm.name);
+        names.chain(family.two_level.map(|_| costs::NAME)).collect()
     }
 }
 
@@ -173,6 +172,8 @@ impl Visitor for AlgorithmNames {
 pub struct AlgorithmFamily<A: Arguments + 'static> {
     /// The operation.
     pub operation: CollectiveOperation,
+    /// Its form on several nodes in two levels. There is none if no leader would know the lengths.
+    pub(crate) two_level: Option<&'static TwoLevel<A>>,
     /// Its algorithms; for any call at least one fits.
     pub algorithms: &'static [Algorithm<A>],
 }
@@ -180,6 +181,7 @@ pub struct AlgorithmFamily<A: Arguments + 'static> {
 /// Barrier.
 pub const BARRIER: AlgorithmFamily<()> = AlgorithmFamily {
     operation: CollectiveOperation::Barrier,
+    two_level: Some(&costs::BARRIER),
     algorithms: &[
         barrier::dissemination::ALGORITHM,
         barrier::tree::ALGORITHM,
@@ -190,6 +192,7 @@ pub const BARRIER: AlgorithmFamily<()> = AlgorithmFamily {
 /// Broadcast.
 pub const BCAST: AlgorithmFamily<Bcast> = AlgorithmFamily {
     operation: CollectiveOperation::Bcast,
+    two_level: Some(&costs::BCAST),
     algorithms: &[
         bcast::binomial::ALGORITHM,
         bcast::knomial::FOUR,
@@ -206,30 +209,35 @@ pub const BCAST: AlgorithmFamily<Bcast> = AlgorithmFamily {
 /// Gather.
 pub const GATHER: AlgorithmFamily<Rooted> = AlgorithmFamily {
     operation: CollectiveOperation::Gather,
+    two_level: Some(&costs::GATHER),
     algorithms: &[gather::linear::GATHER, gather::binomial::ALGORITHM],
 };
 
 /// Gather of blocks with different lengths.
 pub const GATHERV: AlgorithmFamily<RootedBlocks> = AlgorithmFamily {
     operation: CollectiveOperation::Gatherv,
+    two_level: None,
     algorithms: &[gather::linear::GATHERV],
 };
 
 /// Scatter.
 pub const SCATTER: AlgorithmFamily<Rooted> = AlgorithmFamily {
     operation: CollectiveOperation::Scatter,
+    two_level: Some(&costs::SCATTER),
     algorithms: &[scatter::linear::SCATTER, scatter::binomial::ALGORITHM],
 };
 
 /// Scatter of blocks with different lengths.
 pub const SCATTERV: AlgorithmFamily<RootedBlocks> = AlgorithmFamily {
     operation: CollectiveOperation::Scatterv,
+    two_level: None,
     algorithms: &[scatter::linear::SCATTERV],
 };
 
 /// Allgather.
 pub const ALLGATHER: AlgorithmFamily<UniformBlocks> = AlgorithmFamily {
     operation: CollectiveOperation::Allgather,
+    two_level: Some(&costs::ALLGATHER),
     algorithms: &[
         // Among equal costs the first is selected: in this algorithm the own copy overlaps with
         // messages.
@@ -244,6 +252,7 @@ pub const ALLGATHER: AlgorithmFamily<UniformBlocks> = AlgorithmFamily {
 /// Allgather of blocks with different lengths.
 pub const ALLGATHERV: AlgorithmFamily<RankBlocks> = AlgorithmFamily {
     operation: CollectiveOperation::Allgatherv,
+    two_level: Some(&costs::ALLGATHERV),
     algorithms: &[
         allgather::bruck::ALLGATHERV,
         allgather::linear::ALLGATHERV,
@@ -254,6 +263,7 @@ pub const ALLGATHERV: AlgorithmFamily<RankBlocks> = AlgorithmFamily {
 /// Alltoall.
 pub const ALLTOALL: AlgorithmFamily<UniformBlocks> = AlgorithmFamily {
     operation: CollectiveOperation::Alltoall,
+    two_level: Some(&costs::ALLTOALL),
     algorithms: &[
         alltoall::pairwise::ALLTOALL,
         alltoall::spread::ALLTOALL,
@@ -264,12 +274,14 @@ pub const ALLTOALL: AlgorithmFamily<UniformBlocks> = AlgorithmFamily {
 /// Alltoall of blocks with different lengths.
 pub const ALLTOALLV: AlgorithmFamily<BlockPairs> = AlgorithmFamily {
     operation: CollectiveOperation::Alltoallv,
+    two_level: None,
     algorithms: &[alltoall::pairwise::ALLTOALLV, alltoall::spread::ALLTOALLV],
 };
 
 /// Reduce.
 pub const REDUCE: AlgorithmFamily<Reduce> = AlgorithmFamily {
     operation: CollectiveOperation::Reduce,
+    two_level: Some(&costs::REDUCE),
     algorithms: &[
         reduce::binomial::ALGORITHM,
         reduce::in_order::ALGORITHM,
@@ -282,6 +294,7 @@ pub const REDUCE: AlgorithmFamily<Reduce> = AlgorithmFamily {
 /// Allreduce.
 pub const ALLREDUCE: AlgorithmFamily<Allreduce> = AlgorithmFamily {
     operation: CollectiveOperation::Allreduce,
+    two_level: Some(&costs::ALLREDUCE),
     algorithms: &[
         allreduce::doubling::ALGORITHM,
         allreduce::halving::ALGORITHM,
@@ -294,6 +307,7 @@ pub const ALLREDUCE: AlgorithmFamily<Allreduce> = AlgorithmFamily {
 /// Reduce-scatter.
 pub const REDUCE_SCATTER: AlgorithmFamily<ReduceScatter> = AlgorithmFamily {
     operation: CollectiveOperation::ReduceScatter,
+    two_level: Some(&costs::REDUCE_SCATTER),
     algorithms: &[
         reduce_scatter::halving::ALGORITHM,
         reduce_scatter::pairwise::ALGORITHM,
@@ -306,12 +320,14 @@ pub const REDUCE_SCATTER: AlgorithmFamily<ReduceScatter> = AlgorithmFamily {
 /// Scan: the operands of the ranks up to the own.
 pub const SCAN: AlgorithmFamily<Scan> = AlgorithmFamily {
     operation: CollectiveOperation::Scan,
+    two_level: Some(&costs::SCAN),
     algorithms: &[scan::doubling::SCAN, scan::chain::SCAN, scan::linear::SCAN],
 };
 
 /// Exscan: the operands of the ranks before the own.
 pub const EXSCAN: AlgorithmFamily<Scan> = AlgorithmFamily {
     operation: CollectiveOperation::Exscan,
+    two_level: Some(&costs::EXSCAN),
     algorithms: &[scan::doubling::EXSCAN, scan::chain::EXSCAN, scan::linear::EXSCAN],
 };
 

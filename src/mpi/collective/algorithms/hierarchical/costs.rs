@@ -25,22 +25,6 @@ use crate::offload::Schedule;
 /// Name of two-level operations in settings.
 pub(crate) const NAME: &str = "two_level";
 
-/// The operations that have a two-level form.
-pub(crate) const OPERATIONS: [CollectiveOperation; 12] = [
-    BARRIER.operation,
-    BCAST.operation,
-    GATHER.operation,
-    SCATTER.operation,
-    ALLGATHER.operation,
-    ALLGATHERV.operation,
-    ALLTOALL.operation,
-    REDUCE.operation,
-    ALLREDUCE.operation,
-    REDUCE_SCATTER.operation,
-    SCAN.operation,
-    EXSCAN.operation,
-];
-
 /// An operation in two levels.
 pub struct TwoLevel<A: Arguments> {
     /// The operation.
@@ -382,18 +366,41 @@ impl Selection {
     /// Schedule of a rank, on one node, or on several in one level or two, whichever is cheaper or
     /// selected by a setting.
     pub(crate) fn schedule_on<A: Arguments>(
-        &self, family: &AlgorithmFamily<A>, two: Option<&TwoLevel<A>>, on: RankLayout<'_>,
-        rank: u32, args: A::Borrowed<'_>,
+        &self, family: &AlgorithmFamily<A>, on: RankLayout<'_>, rank: u32, args: A::Borrowed<'_>,
     ) -> Schedule {
-        let RankLayout { shape, nodes } = on;
-        let Some(nodes) = nodes else { return self.schedule(family, shape, rank, args) };
-        let one = self.choose_across_nodes(family, shape, args);
-        let view = HierarchyView::new(nodes, self, rank);
-        match two {
-            Some(two) if view.is_cheaper(one, two, args) => (two.schedule)(view, args),
-            _ => (one.schedule)(shape, rank, args),
+        match self.choose_on(family, on, args) {
+            Levels::One(algorithm) => (algorithm.schedule)(on.shape, rank, args),
+            Levels::Two(two, nodes) => (two.schedule)(HierarchyView::new(nodes, self, rank), args),
         }
     }
+
+    /// Name of the selected algorithm, or of the form in two levels.
+    pub fn name_on<'a, A: Arguments>(
+        &self, family: &AlgorithmFamily<A>, on: impl Into<RankLayout<'a>>, args: A::Borrowed<'_>,
+    ) -> &'static str {
+        match self.choose_on(family, on.into(), args) {
+            Levels::One(algorithm) => algorithm.name,
+            Levels::Two(..) => NAME,
+        }
+    }
+
+    fn choose_on<'a, A: Arguments>(
+        &self, family: &AlgorithmFamily<A>, on: RankLayout<'a>, args: A::Borrowed<'_>,
+    ) -> Levels<'a, A> {
+        let Some(nodes) = on.nodes else { return Levels::One(self.choose(family, on.shape, args)) };
+        let one = self.choose_across_nodes(family, on.shape, args);
+        let view = HierarchyView::new(nodes, self, 0);
+        match family.two_level {
+            Some(two) if view.is_cheaper(one, two, args) => Levels::Two(two, nodes),
+            _ => Levels::One(one),
+        }
+    }
+}
+
+/// The form of a call.
+enum Levels<'a, A: Arguments + 'static> {
+    One(&'static Algorithm<A>),
+    Two(&'static TwoLevel<A>, &'a Nodes),
 }
 
 /// Algorithms in which each rank sends to the next one only, as far as the bytes matter.
