@@ -115,12 +115,12 @@ impl SealedChannel {
 mod tests {
     use super::*;
     use crate::devices::tcp::fuzz;
-    use crate::devices::tcp::handshake::{Handshake, JobSecret};
+    use crate::devices::tcp::handshake::{Handshake, SharedSecret};
     use proptest::collection::vec;
     use proptest::prelude::*;
 
     fn pair() -> (SealedChannel, SealedChannel) {
-        let secret = JobSecret([7; 32]);
+        let secret = SharedSecret([7; 32]);
         let (mut there, mut back) = (Vec::new(), Vec::new());
         let mut initiator = Handshake::initiate(&secret, b"", &mut there);
         let mut responder = Handshake::respond(&secret, b"");

@@ -258,15 +258,15 @@ mod tests {
     use crate::device::Header;
     use proptest::prelude::*;
 
-    /// Packets as they were delivered, and a place for every second long one.
+    /// DeliveredPackets as they were delivered, and a place for every second long one.
     #[derive(Default)]
-    struct Packets {
+    struct DeliveredPackets {
         delivered: Vec<(u64, Vec<u8>)>,
         memory: Vec<u8>,
         asked: usize,
     }
 
-    impl PacketSink for Packets {
+    impl PacketSink for DeliveredPackets {
         fn packet(&mut self, _from: Peer, header: &Header, data: &[u8]) {
             self.delivered.push((header.words[0], data.to_vec()));
         }
@@ -293,7 +293,7 @@ mod tests {
 
     #[test]
     fn a_lost_connection_repeats_a_frame_and_not_its_place() {
-        let (mut reader, mut sink) = (FrameReader::default(), Packets::default());
+        let (mut reader, mut sink) = (FrameReader::default(), DeliveredPackets::default());
         let long = frame(0, 5000);
         assert_eq!(reader.feed(3, &long[..4000], &mut sink), Ok(0));
         assert_eq!(reader.destination().unwrap().len(), 5032 - 4000);
@@ -307,7 +307,7 @@ mod tests {
 
     #[test]
     fn controls_are_no_packets() {
-        let (mut reader, mut sink) = (FrameReader::default(), Packets::default());
+        let (mut reader, mut sink) = (FrameReader::default(), DeliveredPackets::default());
         let control = |class| FrameHeader::control(class, 5).emit();
         assert_eq!(reader.feed(0, &control(FrameClass::Acknowledgement), &mut sink), Ok(0));
         assert!(reader.acknowledged() == 5 && !reader.is_leaving());
@@ -328,7 +328,7 @@ mod tests {
             let numbered = || lengths.iter().zip(0..);
             let stream: Vec<_> =
                 numbered().flat_map(|(len, number)| frame(number, *len)).collect();
-            let (mut reader, mut sink) = (FrameReader::default(), Packets::default());
+            let (mut reader, mut sink) = (FrameReader::default(), DeliveredPackets::default());
             let (mut rest, mut packets) = (&stream[..], 0);
             for cut in cuts.iter().cycle() {
                 if rest.is_empty() {
@@ -352,7 +352,7 @@ mod tests {
 
         #[test]
         fn any_bytes_are_taken(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let _ = FrameReader::default().feed(0, &bytes, &mut Packets::default());
+            let _ = FrameReader::default().feed(0, &bytes, &mut DeliveredPackets::default());
         }
     }
 }

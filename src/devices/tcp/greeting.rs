@@ -19,7 +19,7 @@ use std::net::SocketAddr;
 use super::card::{Hello, Verdict};
 use super::channel::SealedChannel;
 use super::connection::OpenConnection;
-use super::handshake::{HELLO_MAX, Handshake, HandshakeStep, JobSecret, Refusal};
+use super::handshake::{HELLO_MAX, Handshake, HandshakeStep, Refusal, SharedSecret};
 use platform::base::Span;
 use platform::sys::tcp::{Moved, SendPart, TcpConnection};
 
@@ -101,7 +101,7 @@ impl Greeting {
 
     /// Takes a connection of another process.
     pub(crate) fn accept(
-        connection: TcpConnection, secret: &JobSecret, hello: Hello, deadline_ns: u64,
+        connection: TcpConnection, secret: &SharedSecret, hello: Hello, deadline_ns: u64,
     ) -> Self {
         let handshake = Handshake::respond(secret, &hello.emit());
         Self::new(connection, Stage::Proving(handshake), deadline_ns)
@@ -127,7 +127,7 @@ impl Greeting {
     ///
     /// # Errors
     /// Why there is no connection.
-    pub(crate) fn advance(&mut self, secret: &JobSecret) -> Result<GreetingStep, GreetingError> {
+    pub(crate) fn advance(&mut self, secret: &SharedSecret) -> Result<GreetingStep, GreetingError> {
         if let Stage::Connecting { hello } = &self.stage {
             let hello = *hello;
             if let Some(error) = self.connection.error() {

@@ -53,7 +53,7 @@ const SECOND_MAX: usize = FIRST_BYTES + HELLO_MAX;
 
 /// What the processes of a job know, and no other process.
 #[derive(Clone)]
-pub(crate) struct JobSecret(pub(crate) [u8; 32]);
+pub(crate) struct SharedSecret(pub(crate) [u8; 32]);
 
 /// What [`Handshake::advance`] has reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,7 +95,7 @@ enum HandshakeProgress {
     },
     /// The responder, before message 1.
     Listening {
-        secret: JobSecret,
+        secret: SharedSecret,
         hello: Box<[u8]>,
     },
     /// The responder, before message 3.
@@ -109,7 +109,7 @@ impl Handshake {
     ///
     /// # Panics
     /// If `hello` is longer than [`HELLO_MAX`], or the system has no random numbers.
-    pub(crate) fn initiate(secret: &JobSecret, hello: &[u8], out: &mut Vec<u8>) -> Self {
+    pub(crate) fn initiate(secret: &SharedSecret, hello: &[u8], out: &mut Vec<u8>) -> Self {
         assert!(hello.len() <= HELLO_MAX, "a hello of {} bytes", hello.len());
         let noise = builder(secret).and_then(Builder::build_initiator);
         let mut noise = Box::new(noise.expect("the pattern needs a secret only"));
@@ -121,7 +121,7 @@ impl Handshake {
     ///
     /// # Panics
     /// If `hello` is longer than [`HELLO_MAX`].
-    pub(crate) fn respond(secret: &JobSecret, hello: &[u8]) -> Self {
+    pub(crate) fn respond(secret: &SharedSecret, hello: &[u8]) -> Self {
         assert!(hello.len() <= HELLO_MAX, "a hello of {} bytes", hello.len());
         let (secret, hello) = (secret.clone(), hello.into());
         Self { state: HandshakeProgress::Listening { secret, hello } }
@@ -181,7 +181,7 @@ fn called(
 
 /// The responder waits for message 1, and answers with message 2.
 fn listening(
-    secret: JobSecret, hello: Box<[u8]>, input: &mut Vec<u8>, out: &mut Vec<u8>,
+    secret: SharedSecret, hello: Box<[u8]>, input: &mut Vec<u8>, out: &mut Vec<u8>,
 ) -> Result<(HandshakeProgress, HandshakeStep), Refusal> {
     let Some(len) = message_len(input, FIRST_BYTES..=FIRST_BYTES)? else {
         return Ok((HandshakeProgress::Listening { secret, hello }, HandshakeStep::Pending));
@@ -207,7 +207,7 @@ fn answered(
 }
 
 /// The preamble is bound to the keys, so ends of different versions never agree.
-fn builder(secret: &JobSecret) -> Result<Builder<'_>, snow::Error> {
+fn builder(secret: &SharedSecret) -> Result<Builder<'_>, snow::Error> {
     Builder::new(PATTERN.parse()?).prologue(&PREAMBLE)?.psk(0, &secret.0)
 }
 
@@ -253,9 +253,9 @@ fn take_message(
     Ok(payload)
 }
 
-impl fmt::Debug for JobSecret {
+impl fmt::Debug for SharedSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JobSecret")
+        f.write_str("SharedSecret")
     }
 }
 
@@ -285,7 +285,7 @@ mod tests {
     use proptest::prelude::*;
     use proptest::sample::Index;
 
-    const SECRET: JobSecret = JobSecret([7; 32]);
+    const SECRET: SharedSecret = SharedSecret([7; 32]);
 
     /// The bytes of messages 1, 2 and 3, and both channels.
     struct Talk {
@@ -359,7 +359,7 @@ mod tests {
     #[test]
     fn another_secret_is_refused_by_whichever_end_hears_it_first() {
         let (mut one, mut two) = (Vec::new(), Vec::new());
-        let other = JobSecret([8; 32]);
+        let other = SharedSecret([8; 32]);
         Handshake::initiate(&other, b"", &mut one);
         let mut responder = Handshake::respond(&SECRET, b"for members only");
         assert_eq!(responder.advance(&mut one.clone(), &mut two), Err(Refusal::Secret));
@@ -444,7 +444,7 @@ mod tests {
 
     #[test]
     fn a_secret_is_not_printed() {
-        assert_eq!(format!("{SECRET:?}"), "JobSecret");
+        assert_eq!(format!("{SECRET:?}"), "SharedSecret");
     }
 
     #[test]

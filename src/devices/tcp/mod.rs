@@ -39,7 +39,7 @@ use crate::device::{Busy, Caps, Device, Header, PacketSink, PeerCaps, WakeSource
 use card::TcpCard;
 use frame::{FRAME_DATA_MAX, FrameClass, FrameHeader};
 use greeting::Greeting;
-use handshake::JobSecret;
+use handshake::SharedSecret;
 use link::{Link, LinkState};
 use platform::base::{ErrorClass, Peer, Result, Slab, Span};
 use platform::sys::network_interfaces;
@@ -81,7 +81,7 @@ pub(crate) struct JobKey {
 pub(crate) struct Tcp {
     me: Peer,
     job: [u8; 16],
-    secret: JobSecret,
+    secret: SharedSecret,
     settings: TcpSettings,
     card: String,
     /// The card and the host of each peer.
@@ -165,7 +165,7 @@ impl Tcp {
         Ok(Self {
             me,
             job: job.id,
-            secret: JobSecret(job.secret),
+            secret: SharedSecret(job.secret),
             settings: settings.clone(),
             card,
             cards: (0..size).map(|_| None).collect(),
