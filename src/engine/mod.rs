@@ -139,6 +139,11 @@ impl<D: Device> Engine<D> {
         self.messages.device.disarm();
     }
 
+    /// [`Device::leave`].
+    pub(crate) fn leave(&mut self) {
+        self.messages.device.leave();
+    }
+
     /// [`Device::wake_self`].
     pub(crate) fn wake_self(&mut self) {
         self.messages.device.wake_self();

@@ -104,6 +104,7 @@ impl Process {
         let ProcessState::Dormant(dormant) = &mut *state else { return Ok(()) };
         let wakeups = dormant.cancel_waits();
         dormant.mpi.engine.withdraw_receives();
+        dormant.mpi.engine.leave();
         let left = dormant.launcher.as_mut().map_or(Ok(()), Client::finalize);
         state.set_overlapping(true);
         drop(state);

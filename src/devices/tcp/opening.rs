@@ -229,7 +229,9 @@ impl Tcp {
         tracing::debug!(peer, why, "the connection is lost");
         self.close(peer);
         let Some(link) = &mut self.links[peer as usize] else { return };
-        if link.reader.is_leaving() && link.queue.is_empty() {
+        if link.reader.is_leaving() && !link.queue.has_lent() {
+            // What the peer has not received concerns operations that it has not waited for.
+            link.queue.clear();
             return link.reader.restart();
         }
         let now_ns = monotonic_ns();

@@ -112,6 +112,11 @@ impl SendQueue {
         self.frames.is_empty()
     }
 
+    /// Whether data of the application is in use.
+    pub(crate) fn has_lent(&self) -> bool {
+        self.lent > 0
+    }
+
     /// Whether all frames have been written.
     #[inline]
     pub(crate) fn is_written(&self) -> bool {

@@ -175,6 +175,12 @@ impl Device for Devices {
         }
     }
 
+    fn leave(&mut self) {
+        if let Some(Network::Tcp(sockets)) = self.network.as_deref_mut() {
+            sockets.leave();
+        }
+    }
+
     #[inline]
     fn poll(&mut self, sink: &mut impl PacketSink) -> usize {
         match self.network.as_deref_mut() {

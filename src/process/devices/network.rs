@@ -135,6 +135,10 @@ impl Sockets {
         self.tcp.is_drained()
     }
 
+    pub(super) fn leave(&mut self) {
+        self.tcp.leave();
+    }
+
     /// A wait for both cannot sleep yet unless sockets carry everything: peers of this host change a
     /// word, and sockets make a descriptor readable. The caller polls and yields.
     pub(super) fn arm(&mut self, node: &mut Shm) -> WakeSource {
