@@ -15,8 +15,9 @@
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use super::client::Client;
+use super::identity;
 use super::job::JobView;
-use crate::base::{ErrorClass, MpiError, Result};
+use crate::base::{ErrorClass, MpiError, Peer, Result};
 use crate::sys::{process, shm};
 
 /// A purpose of a memory file.
@@ -62,26 +63,38 @@ impl JobView {
         let key = purpose.key(leader);
         if leader == self.rank {
             let file = create()?;
-            launcher.put(&key, &format!("{}:{}", process::own_pid(), file.as_raw_fd()))?;
+            let location = format!("{}:{}", process::own_pid(), file.as_raw_fd());
+            launcher.put(&key, &format!("{location}@{}", identity::of_this_host()))?;
             launcher.barrier()?;
             launcher.barrier()?;
             return Ok(file);
         }
         launcher.barrier()?;
-        let location = launcher.get(leader, &key)?;
-        let opened = location.as_deref().map(open);
+        let value = launcher.get(leader, &key)?;
+        let opened = open_value(leader, value.as_deref(), &identity::of_this_host());
         launcher.barrier()?;
-        opened.unwrap_or_else(|| {
-            Err(cannot_share(&format!(
-                "rank {leader} has published no memory; SUIRO_DEVICE and the library must be the same \
-                 in all ranks of a job"
-            )))
-        })
+        opened
     }
 }
 
 pub(super) fn create() -> Result<OwnedFd> {
     shm::create().map_err(|error| cannot_share(&error.to_string()))
+}
+
+/// Opens what rank `leader` has published: `process:descriptor@host`. In another namespace the numbers
+/// would be those of another process.
+fn open_value(leader: Peer, value: Option<&str>, own_host: &str) -> Result<OwnedFd> {
+    match value.and_then(|value| value.split_once('@')) {
+        Some((location, host)) if host == own_host => open(location),
+        Some(_) => Err(cannot_share(&format!(
+            "rank {leader} runs in another container than this rank, though the launcher says that \
+             they share a host; SUIRO_DEVICE=tcp needs no shared memory"
+        ))),
+        None => Err(cannot_share(&format!(
+            "rank {leader} has published no memory; SUIRO_DEVICE and the library must be the same in \
+             all ranks of a job"
+        ))),
+    }
 }
 
 /// Opens `process:descriptor`.
@@ -115,6 +128,19 @@ mod tests {
         for bad in ["", "1", "x:3", "1:x"] {
             let why = open(bad).unwrap_err().why;
             assert!(why.contains("cannot share memory") && why.contains(bad), "{why}");
+        }
+    }
+
+    #[test]
+    fn a_file_of_another_container_is_not_opened() {
+        let file = shm::create().unwrap();
+        let location = format!("{}:{}", process::own_pid(), file.as_raw_fd());
+        let value = format!("{location}@here");
+        assert!(open_value(0, Some(&value), "here").is_ok());
+        let why = |value, own| open_value(0, value, own).unwrap_err().why;
+        assert!(why(Some(&*value), "there").contains("another container"));
+        for bad in [None, Some(&*location)] {
+            assert!(why(bad, "here").contains("rank 0 has published no memory"));
         }
     }
 }
