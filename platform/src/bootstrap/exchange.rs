@@ -100,17 +100,18 @@ impl JobView {
         publish(launcher, self.rank, &own.emit())?;
         launcher.barrier()?;
         let found = FirstRank::find(launcher, self.rank, leader, &own)?;
-        let lines = match (&found.records, records) {
-            (Some(_), _) => None,
-            (None, copied) => {
+        let records = records.map(File::from);
+        let lines = match &found.records {
+            Some(_) => None,
+            None => {
                 let lines = all_lines(launcher, self.size)?;
-                if let Some(file) = copied {
-                    write_lines(&file.into(), &lines)?;
-                }
+                records.as_ref().map_or(Ok(()), |file| write_lines(file, &lines))?;
                 Some(lines)
             }
         };
         launcher.barrier()?;
+        // Until here others may open it.
+        drop(records);
         let lines = match (lines, found.records) {
             (None, Some(file)) => read_lines(&file)?,
             (lines, _) => lines.unwrap_or_default(),
