@@ -1,5 +1,6 @@
 /* MPI_Comm_split: colours, keys with ties, MPI_UNDEFINED, splits of splits. */
 #include "check.h"
+#include "hosts.h"
 
 static void expect(MPI_Comm comm, int size, int rank)
 {
@@ -77,13 +78,19 @@ static void down_to_one(void)
     MUST(MPI_Comm_free(&comm));
 }
 
-/* All on one machine: a split by shared memory gives everybody. */
+/* A split by shared memory gives all ranks of a host. */
 static void by_shared_memory(void)
 {
     MPI_Comm comm;
+    int *here = same_host(), size = 0, above = 0;
+    for (int rank = 0; rank < check_size; rank++) {
+        size += here[rank];
+        above += here[rank] && rank > check_rank;
+    }
+    free(here);
     MUST(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, -check_rank, MPI_INFO_NULL,
                              &comm));
-    expect(comm, check_size, check_size - 1 - check_rank);
+    expect(comm, size, above);
     MUST(MPI_Comm_free(&comm));
     MUST(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_UNDEFINED, 0, MPI_INFO_NULL, &comm));
     CHECK(comm == MPI_COMM_NULL);
