@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::io;
+use std::net::IpAddr;
 use std::path::Path;
 
 use super::{Fact, FactSection, coverage};
@@ -14,7 +15,8 @@ use mpi_abi::mpi::point_to_point::TAG_MAX;
 use mpi_abi::process::ThreadLevel;
 use platform::base::settings::{SETTINGS, Setting};
 use platform::bootstrap::PROTOCOLS;
-use platform::sys::{cma, cpu, file_system, host, membarrier, process, shm};
+use platform::sys::network_interfaces::InterfaceAddress;
+use platform::sys::{cma, cpu, file_system, host, membarrier, network_interfaces, process, shm};
 
 /// Facts about the build.
 #[derive(Clone, Copy, Debug)]
@@ -148,7 +150,31 @@ fn devices() -> Vec<Fact> {
             let why = "no membarrier(2); senders execute a fence too";
             no("device.shm.membarrier", "shm: one-sided fences", why)
         },
+        tcp_addresses(network_interfaces::interface_addresses()),
     ]
+}
+
+/// The addresses at which ranks of other hosts may reach those of this host.
+fn tcp_addresses(all: io::Result<Vec<InterfaceAddress>>) -> Fact {
+    let (key, label) = ("device.tcp", "tcp: addresses");
+    let addresses = match all {
+        Ok(addresses) => addresses,
+        Err(error) => return no(key, label, error),
+    };
+    let is_far = |address: &IpAddr| match address {
+        IpAddr::V4(address) => !address.is_loopback() && !address.is_link_local(),
+        IpAddr::V6(address) => !address.is_loopback() && !address.is_unicast_link_local(),
+    };
+    let far = addresses.iter().filter(|it| it.is_up && is_far(&it.address));
+    let (values, texts): (Vec<_>, Vec<_>) = far
+        .map(|InterfaceAddress { interface, address, .. }| {
+            (address.to_string(), format!("{address} ({interface})"))
+        })
+        .unzip();
+    if values.is_empty() {
+        return no(key, label, "this host has only addresses of its own");
+    }
+    Fact::new(key, label, values.join(" ")).with_text(texts.join(", "))
 }
 
 /// Whether ranks can read each other's memory. `own`: whether a process may read its own memory;
@@ -201,7 +227,8 @@ fn or_not_set(value: &str) -> &str {
 fn limits() -> Vec<Fact> {
     vec![
         Fact::new("limit.threads", "thread level", ThreadLevel::Multiple.name()),
-        Fact::new("limit.hosts", "hosts of a job", 1),
+        Fact::new("limit.hosts", "hosts of a job", "any")
+            .with_text("any number under other launchers; mpirun starts ranks on one host"),
         Fact::new("limit.tag", "largest tag", TAG_MAX),
         Fact::new("limit.eager", "eager messages up to", EAGER_MAX)
             .with_text(format!("{EAGER_MAX} bytes")),
@@ -234,6 +261,24 @@ mod tests {
         assert!(script.text.unwrap().contains("behind a wrapper script"));
         assert!(direct_reads(true, "2").value.starts_with("no: kernel.yama.ptrace_scope is 2"));
         assert!(direct_reads(false, "1").value.starts_with("no: process_vm_readv"));
+    }
+
+    #[test]
+    fn addresses_that_other_hosts_cannot_reach_are_left_out() {
+        let address = |text: &str, is_up| InterfaceAddress {
+            interface: "eth0".to_owned(),
+            address: text.parse().unwrap(),
+            prefix: 8,
+            is_up,
+        };
+        let own = ["127.0.0.1", "::1", "fe80::1", "169.254.0.1"].map(|text| address(text, true));
+        let down = address("10.0.0.2", false);
+        let all = [&own[..], &[down.clone()]].concat();
+        assert!(tcp_addresses(Ok(all.clone())).value.starts_with("no: "));
+        let far = [all, vec![address("10.0.0.1", true), address("fd00::2", true)]].concat();
+        let fact = tcp_addresses(Ok(far));
+        assert_eq!(fact.value, "10.0.0.1 fd00::2");
+        assert_eq!(fact.text.unwrap(), "10.0.0.1 (eth0), fd00::2 (eth0)");
     }
 
     #[test]

@@ -14,6 +14,7 @@ const KEYS: &[&str] = &[
     "device.shm",
     "device.shm.cma",
     "device.shm.membarrier",
+    "device.tcp",
     "fortran.compiler",
     "fortran.modules",
     "host.dev_shm",

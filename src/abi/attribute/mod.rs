@@ -332,8 +332,8 @@ impl Holder {
 static TAG_UB: AtomicI32 = AtomicI32::new(TAG_MAX);
 static IO: AtomicI32 = AtomicI32::new(ANY_SOURCE);
 static HOST: AtomicI32 = AtomicI32::new(PROC_NULL);
-/// All ranks run on one host and read its monotonic clock.
-static WTIME_IS_GLOBAL: AtomicI32 = AtomicI32::new(1);
+/// The ranks of one host read its monotonic clock; each host has its own.
+static WTIME_IS_GLOBAL: AtomicI32 = AtomicI32::new(0);
 static APP_NUMBER: AtomicI32 = AtomicI32::new(0);
 static UNIVERSE_SIZE: AtomicI32 = AtomicI32::new(0);
 static LAST_USED_CODE: AtomicI32 = AtomicI32::new(LAST_CODE);
@@ -360,6 +360,7 @@ pub(crate) fn predefined(comm: Handle, keyval: c_int) -> Option<Result<Option<us
         mpi.comms.get(comm)?;
         let address = Some(cell.as_ptr().addr());
         let told = match keyval {
+            MPI_WTIME_IS_GLOBAL => Some(c_int::from(!mpi.comms.has_several_nodes())),
             MPI_APPNUM => mpi.world_attributes.app_number,
             MPI_UNIVERSE_SIZE => {
                 // Communicators of sessions have it, too, also without `MPI_COMM_WORLD`.

@@ -302,6 +302,11 @@ impl Comms {
         self.nodes = several.then(|| nodes.into());
     }
 
+    /// Whether the processes are on several nodes.
+    pub(crate) fn has_several_nodes(&self) -> bool {
+        self.nodes.is_some()
+    }
+
     /// The node of a process.
     pub(crate) fn node_of(&self, peer: Peer) -> u32 {
         self.nodes.as_ref().map_or(0, |nodes| nodes[peer as usize])
