@@ -6,6 +6,7 @@ pub mod cma;
 pub mod control_group;
 pub mod cpu;
 pub mod descriptor;
+pub mod doorbell;
 pub mod file_system;
 pub mod futex;
 pub mod host;

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll, ppoll};
 
 /// The descriptors of one wait, each with a token chosen by the caller.
 #[derive(Debug)]
@@ -51,12 +51,15 @@ impl<'fd, Token: Copy> PollSet<'fd, Token> {
     }
 }
 
-/// Waits for at most `timeout` until `fd` can be read or has ended; whether it can or has.
+/// Waits for at most `timeout`, to the microsecond, until `fd` can be read or has ended; whether it can
+/// or has. False after an interruption.
 pub fn is_readable(fd: impl AsFd, timeout: Duration) -> bool {
-    let mut set = PollSet::default();
-    set.add_read(fd.as_fd(), ());
-    // An error is no reason to wait: the caller looks, and comes back.
-    set.wait(Some(timeout)).map_or(true, |ready| !ready.is_empty())
+    let mut entry = [PollFd::new(fd.as_fd(), PollFlags::POLLIN)];
+    match ppoll(&mut entry, Some(timeout.into()), None) {
+        Ok(ready) => ready > 0,
+        // An error of the system is no reason to wait: the caller looks, and comes back.
+        Err(error) => error != Errno::EINTR,
+    }
 }
 
 /// Rounded up, so that a wait never ends just before its time.

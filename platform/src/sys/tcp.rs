@@ -290,6 +290,8 @@ pub struct Ready {
 /// The tokens of the timer and of the wake-up.
 const TIMER: u64 = u64::MAX;
 const DOORBELL: u64 = u64::MAX - 1;
+/// The token of what only makes the descriptor readable.
+const BESIDE: u64 = u64::MAX - 2;
 
 impl Watched {
     /// Nothing to watch.
@@ -320,6 +322,15 @@ impl Watched {
         Ok(self.instance.add(fd, EpollEvent::new(interest(writable), token))?)
     }
 
+    /// Makes the descriptor of this value readable also while `fd` can be read, which [`Watched::look`]
+    /// does not report.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn add_beside(&self, fd: impl AsFd) -> io::Result<()> {
+        self.add(fd, BESIDE, false)
+    }
+
     /// Changes what a descriptor is watched for.
     pub fn change(&self, fd: impl AsFd, token: u64, writable: bool) {
         // Fails only for a descriptor that is not watched.
@@ -341,6 +352,7 @@ impl Watched {
                 // The caller looks at all its times anyway.
                 TIMER => drop(self.timer.unset()),
                 DOORBELL => drop(self.doorbell.read()),
+                BESIDE => {}
                 token => {
                     let over = EpollFlags::EPOLLHUP | EpollFlags::EPOLLERR;
                     let has = |flags| event.events().intersects(flags);
