@@ -269,7 +269,8 @@ pub enum WakeSource {
         expected: u32,
     },
     /// An event makes the word change as above, or the descriptor readable; what changes the word for
-    /// a rank that is armed so makes the descriptor readable too.
+    /// a rank that is armed so makes the descriptor readable too, and readable for as long as a thread
+    /// has this value: the thread may not have run since.
     Descriptor {
         /// What to wait for by poll(2): an epoll instance.
         descriptor: Arc<OwnedFd>,

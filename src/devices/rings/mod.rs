@@ -20,6 +20,7 @@
 //! from the segment are checked or masked; an impossible value is a panic with a message.
 #![allow(unsafe_code)]
 
+mod doorbells;
 pub(crate) mod memory;
 pub(crate) mod mpsc_queue;
 mod node_ranks;
@@ -28,21 +29,26 @@ mod receive_queues;
 mod spsc_ring;
 pub(crate) mod wake_word;
 
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 use crate::device::{Busy, Caps, Header, PacketSink, WakeSource};
 use crate::shared_memory::primitive;
+use doorbells::{OwnDoorbell, PeerDoorbells};
 use memory::Mapped;
 use mpsc_queue::QueueArrival;
 pub use node_ranks::NodeRanks;
 use platform::base::Peer;
+use platform::sys::doorbell::Doorbell;
+#[cfg(test)]
+use platform::sys::doorbell::DoorbellAddress;
 use platform::sys::{futex, membarrier};
 pub(crate) use receive_queues::{
     LAYOUT, PACKET_MAX, QueueBuffers, QueueHead, RING_COUNT, ReceiveQueues,
 };
 use receive_queues::{OVERSUBSCRIBED_RING_BYTES, PacketCells, PacketRing, PacketSlots, RING_BYTES};
-use wake_word::WakeWord;
+use wake_word::{WakeMethod, WakeWord};
 
 /// Packets that a sender puts into a queue before it claims a ring, if there may be too few rings.
 pub(crate) const QUEUE_FIRST: u32 = 4;
@@ -65,7 +71,11 @@ pub(crate) struct Packets {
     queue: mpsc_queue::QueueReader<Mapped<PacketCells>, Mapped<PacketSlots>>,
     /// In the order of the switch markers.
     inbound: Vec<Inbound>,
+    /// Shared with the wake sources of threads that sleep or have not returned yet.
     wake_word: Arc<MappedWakeWord>,
+    /// `None`: threads sleep on the wake word.
+    doorbell: Option<Box<OwnDoorbell>>,
+    peer_doorbells: PeerDoorbells,
     fences: Fences,
     /// Whether the pages of a claimed ring are made present ([`PREFAULT_RANKS_MAX`]).
     prefault: bool,
@@ -136,7 +146,20 @@ impl Packets {
         let wake_word = Arc::new(MappedWakeWord(own.wake_word.clone()));
         let inbound = Vec::with_capacity(RING_COUNT);
         let (prefault, ring_bytes) = (false, RING_BYTES);
-        Self { me, node_ranks, outbound, queue, inbound, wake_word, fences, prefault, ring_bytes }
+        let (doorbell, peer_doorbells) = (None, PeerDoorbells::default());
+        Self {
+            me,
+            node_ranks,
+            outbound,
+            queue,
+            inbound,
+            wake_word,
+            doorbell,
+            peer_doorbells,
+            fences,
+            prefault,
+            ring_bytes,
+        }
     }
 
     /// The ranks of the job share processors: rings are small, so that all of them stay in the caches.
@@ -149,6 +172,13 @@ impl Packets {
         assert!(is_first && self.queue.count() == 0, "packets came before the job was known");
         self.ring_bytes = OVERSUBSCRIBED_RING_BYTES;
         self.prefault = self.node_ranks.ranks().len() <= PREFAULT_RANKS_MAX;
+    }
+
+    /// Sleeps of this rank wait for `descriptor` from now on, which is readable while `doorbell` is: an
+    /// epoll instance that watches it, and sockets. Called before the first packet.
+    pub(crate) fn wait_for_descriptor(&mut self, doorbell: Doorbell, descriptor: Arc<OwnedFd>) {
+        self.wake_word.0.publish_doorbell(doorbell.address());
+        self.doorbell = Some(Box::new(OwnDoorbell { doorbell, descriptor }));
     }
 
     /// Whether pages are made present before their first use.
@@ -241,6 +271,7 @@ impl Packets {
     /// [`Device::arm`](crate::device::Device::arm).
     pub fn arm(&mut self) -> WakeSource {
         self.queue.look_past_soon();
+        self.drain_doorbell();
         let wake_word = &self.wake_word.0;
         let mut expected = wake_word.arm();
         if !self.fences.receiving && !membarrier::barrier() {
@@ -249,7 +280,26 @@ impl Packets {
             self.fences.receiving = true;
             expected = wake_word.arm();
         }
-        WakeSource::Word { word: self.wake_word.clone(), expected }
+        let word = self.wake_word.clone();
+        match &self.doorbell {
+            None => WakeSource::Word { word, expected },
+            Some(_) if self.wake_word.0.wake_method() == WakeMethod::Unreachable => {
+                WakeSource::Never
+            }
+            Some(own) => {
+                WakeSource::Descriptor { descriptor: own.descriptor.clone(), word, expected }
+            }
+        }
+    }
+
+    /// A thread that was woken, and has not run since, would sleep on if another thread drained the
+    /// doorbell. Until that thread has dropped its wake source, all sleeps end at once.
+    fn drain_doorbell(&self) {
+        if let Some(own) = &self.doorbell
+            && Arc::strong_count(&self.wake_word) == 1
+        {
+            own.doorbell.drain();
+        }
     }
 
     /// [`Device::disarm`](crate::device::Device::disarm).
@@ -260,7 +310,10 @@ impl Packets {
     /// [`Device::wake_self`](crate::device::Device::wake_self).
     pub fn wake_self(&mut self) {
         self.wake_word.0.wake();
-        futex::wake(self.wake_word.0.word());
+        match &self.doorbell {
+            None => drop(futex::wake(self.wake_word.0.word())),
+            Some(own) => own.doorbell.ring(),
+        }
     }
 
     /// Wakes the rank in `slot` if it is armed; called after each packet for it.
@@ -274,7 +327,7 @@ impl Packets {
     pub(crate) fn wake_if(&self, slot: usize, is_awaited: impl FnOnce() -> bool) {
         let wake_word = &self.outbound[slot].receive_queues.wake_word;
         if wake_word.notify_if(self.fences.sending, is_awaited) {
-            futex::wake(wake_word.word());
+            self.peer_doorbells.wake(slot, self.outbound.len(), wake_word);
         }
     }
 
@@ -350,6 +403,13 @@ impl Packets {
     pub(crate) fn fence_everything(&mut self) {
         self.fences = Fences { sending: true, receiving: true };
         self.wake_word.0.require_fences();
+    }
+
+    /// Peers cannot open the doorbell, as in a process that the system protects.
+    pub(crate) fn hide_doorbell(&self) {
+        let address = self.doorbell.as_ref().unwrap().doorbell.address();
+        let hidden = DoorbellAddress { inode: address.inode + 1, ..address };
+        self.wake_word.0.publish_doorbell(hidden);
     }
 
     /// How many senders have switched to a ring.

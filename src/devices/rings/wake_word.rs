@@ -10,8 +10,13 @@
 //! fence is on the path of every message, so it is left out if the receiver calls membarrier(2),
 //! which replaces both fences. A receiver without membarrier sets [`FENCE`] when it attaches, before
 //! it first sleeps; a sender that could not register for membarriers passes `fence`.
+//!
+//! A rank that waits for descriptors, too, has a doorbell, whose address is beside the word: a sender
+//! rings it instead of waking the waiters of the word. The address is read only when the rank must be
+//! woken, so a rank without a doorbell costs its senders nothing.
 
-use super::primitive::{AtomicU32, Ordering, full_fence, light_fence};
+use super::primitive::{AtomicU32, AtomicU64, Ordering, full_fence, light_fence};
+use platform::sys::doorbell::DoorbellAddress;
 
 /// The rank sleeps or will sleep soon.
 const ARMED: u32 = 1;
@@ -22,10 +27,28 @@ const FENCE: u32 = 2;
 /// Above the flags: the number of notifications.
 const NOTIFY_STEP: u32 = 4;
 
-/// All zero: awake, never notified.
+/// In the place of a doorbell: a peer cannot ring it. No pid is so large.
+const UNREACHABLE: u64 = u64::MAX;
+
+/// All zero: awake, never notified, without a doorbell.
 #[repr(C, align(128))]
 pub(crate) struct WakeWord {
     word: AtomicU32,
+    /// The pid above the descriptor of the doorbell + 1; 0 without a doorbell.
+    doorbell: AtomicU64,
+    /// The inode of the doorbell, written before its place.
+    inode: AtomicU64,
+}
+
+/// How to wake a rank that has been notified.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WakeMethod {
+    /// A futex wake of the waiters of the word.
+    Word,
+    /// A ring of this doorbell.
+    Doorbell(DoorbellAddress),
+    /// None: the rank polls.
+    Unreachable,
 }
 
 impl WakeWord {
@@ -47,6 +70,32 @@ impl WakeWord {
         armed
     }
 
+    /// From now on the receiver waits for this doorbell, before it first arms.
+    pub(crate) fn publish_doorbell(&self, address: DoorbellAddress) {
+        let DoorbellAddress { pid, descriptor, inode } = address;
+        self.inode.store(inode, Ordering::Relaxed);
+        self.doorbell.store(u64::from(pid) << 32 | (u64::from(descriptor) + 1), Ordering::Release);
+    }
+
+    /// How a sender must wake the receiver after a notification.
+    pub(crate) fn wake_method(&self) -> WakeMethod {
+        match self.doorbell.load(Ordering::Acquire) {
+            0 => WakeMethod::Word,
+            UNREACHABLE => WakeMethod::Unreachable,
+            place => WakeMethod::Doorbell(DoorbellAddress {
+                pid: (place >> 32) as u32,
+                descriptor: place as u32 - 1,
+                inode: self.inode.load(Ordering::Relaxed),
+            }),
+        }
+    }
+
+    /// A sender cannot ring: the receiver, which may sleep once more until the end of its slice, must
+    /// poll from then on.
+    pub(crate) fn withdraw_doorbell(&self) {
+        self.doorbell.store(UNREACHABLE, Ordering::Release);
+    }
+
     /// The receiver no longer sleeps.
     pub(crate) fn disarm(&self) {
         self.word.fetch_and(!ARMED, Ordering::Relaxed);
@@ -57,7 +106,7 @@ impl WakeWord {
         self.word.load(Ordering::Relaxed) & ARMED != 0
     }
 
-    /// Called after a packet was published; true if the caller must wake the waiters of the word.
+    /// Called after a packet was published; true if the caller must wake the rank ([`WakeMethod`]).
     #[inline]
     pub(crate) fn notify(&self, fence: bool) -> bool {
         self.notify_if(fence, || true)
@@ -76,7 +125,7 @@ impl WakeWord {
     }
 
     /// Changes the word, armed or not: a thread of this rank may still sleep on it after `disarm`. The
-    /// caller must wake the waiters of the word.
+    /// caller must wake the rank.
     pub(crate) fn wake(&self) {
         let order = Ordering::SeqCst;
         let mut seen = self.word.load(Ordering::Relaxed);
@@ -110,6 +159,6 @@ impl WakeWord {
 impl WakeWord {
     /// Awake, for the model checker.
     pub(crate) fn new() -> Self {
-        Self { word: AtomicU32::new(0) }
+        Self { word: AtomicU32::new(0), doorbell: AtomicU64::new(0), inode: AtomicU64::new(0) }
     }
 }

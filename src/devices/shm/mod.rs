@@ -14,6 +14,7 @@ mod settings_agreement;
 mod split_copy;
 
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use crate::device::{
     Bulk, Busy, Caps, Device, Header, PacketSink, SharedMemory, SplitCopies, SplitEnd, WakeSource,
@@ -26,6 +27,7 @@ use direct_read::DirectRead;
 use platform::base::{Peer, Result, Span};
 use platform::diagnosis::status_table::StatusTable;
 use platform::sys::cma;
+use platform::sys::doorbell::Doorbell;
 use segment::{NodeSegment, RankArea};
 use settings_agreement::SettingsAgreement;
 pub(crate) use settings_agreement::SettingsMismatch;
@@ -87,6 +89,12 @@ impl Shm {
     /// After the first packet.
     pub(crate) fn share_processors(&mut self) {
         self.packets.share_processors();
+    }
+
+    /// One sleep covers shared memory and descriptors from now on: [`Device::arm`] returns `descriptor`,
+    /// an epoll instance that watches `doorbell` beside sockets. Called before the first packet.
+    pub(crate) fn wait_for_descriptor(&mut self, doorbell: Doorbell, descriptor: Arc<OwnedFd>) {
+        self.packets.wait_for_descriptor(doorbell, descriptor);
     }
 
     /// Compares the settings of `rank`, this rank, with those of the first rank that attached; returns

@@ -34,7 +34,7 @@ use platform::diagnosis::status_table::StatusTable;
 pub(crate) const SPLIT_COPIES: usize = 4;
 
 /// Incremented with each change of meaning (not of sizes) in the segment.
-const REVISION: u64 = 9;
+const REVISION: u64 = 10;
 
 /// The parts of the segment begin at multiples of this.
 const PAGE: usize = 4096;

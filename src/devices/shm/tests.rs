@@ -1,6 +1,6 @@
 //! The device as a whole: conformance, rings and queue, sleep, direct reads, processes.
 
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use crate::devices::rings::{PACKET_MAX, QUEUE_FIRST, RING_COUNT};
 use platform::base::{ErrorClass, Random};
 use platform::diagnosis::rank_status::{RankActivity, RankStatus};
 use platform::diagnosis::wait_report::WaitReport;
-use platform::sys::{futex, shm};
+use platform::sys::{futex, poll, shm};
 
 fn network_of(peers: &[Peer], copy: CopyMethod) -> Vec<Shm> {
     let segment = shm::create().unwrap();
@@ -46,6 +46,55 @@ fn conforms_with_fences() {
         }
         network
     });
+}
+
+/// Ranks that wait for descriptors: here, each for its doorbell only.
+fn network_with_doorbells(ranks: usize) -> Vec<Shm> {
+    let mut network = network(ranks);
+    for rank in &mut network {
+        let doorbell = Doorbell::new().unwrap();
+        let descriptor = doorbell.as_fd().try_clone_to_owned().unwrap();
+        rank.wait_for_descriptor(doorbell, Arc::new(descriptor));
+    }
+    network
+}
+
+#[test]
+fn doorbells_wake() {
+    conformance::check_waking(network_with_doorbells);
+}
+
+#[test]
+fn a_thread_that_has_not_run_since_its_wake_up_still_wakes() {
+    let mut ranks = network_with_doorbells(2);
+    let (mut sender, mut receiver) = (ranks.remove(0), ranks.remove(0));
+    let readable = |wake: &WakeSource| {
+        let WakeSource::Descriptor { descriptor, .. } = wake else { panic!("no descriptor") };
+        poll::is_readable(descriptor, Duration::ZERO)
+    };
+    let early = receiver.arm();
+    sender.send_short(1, &Header::default(), b"x").unwrap();
+    // Another thread polls, and sleeps again.
+    assert_eq!(receiver.poll(&mut Arrivals::default()), 1);
+    receiver.disarm();
+    let late = receiver.arm();
+    assert!(readable(&early) && readable(&late));
+    drop((early, late));
+    assert!(!readable(&receiver.arm()));
+}
+
+#[test]
+fn a_rank_whose_doorbell_cannot_be_reached_does_not_sleep() {
+    let mut ranks = network_with_doorbells(2);
+    let (mut sender, mut receiver) = (ranks.remove(0), ranks.remove(0));
+    receiver.packets.hide_doorbell();
+    assert!(!matches!(receiver.arm(), WakeSource::Never));
+    sender.send_short(1, &Header::default(), b"x").unwrap();
+    receiver.disarm();
+    assert!(matches!(receiver.arm(), WakeSource::Never));
+    receiver.disarm();
+    sender.send_short(1, &Header::default(), b"x").unwrap();
+    assert_eq!(receiver.poll(&mut Arrivals::default()), 2);
 }
 
 #[test]

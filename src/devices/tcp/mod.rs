@@ -32,6 +32,7 @@ mod send_queue;
 mod settings;
 
 use std::net::IpAddr;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -206,6 +207,17 @@ impl Tcp {
         })?;
         self.cards[peer as usize] = Some(Box::new((parsed, host.into())));
         Ok(())
+    }
+
+    /// The descriptor of [`Device::arm`], from now on readable also while `doorbell` is, so that a sleep
+    /// covers another device.
+    ///
+    /// # Errors
+    /// `Other` with the system's error.
+    pub(crate) fn watch_beside(&self, doorbell: impl AsFd) -> Result<Arc<OwnedFd>> {
+        let added = self.watched.add_beside(doorbell);
+        added.map_err(|error| ErrorClass::Other.error(format!("cannot watch a pipe: {error}")))?;
+        Ok(self.watched.descriptor())
     }
 
     /// The link to a peer, with room for a packet; `None` if the peer has failed.

@@ -61,9 +61,13 @@ impl Devices {
 
     /// Makes TCP carry the messages to ranks on other hosts, or with `everywhere` to all ranks but
     /// `me`, before the first message.
-    pub(crate) fn attach_sockets(&mut self, tcp: Tcp, me: Peer, everywhere: bool) {
-        let sockets = Sockets::new(tcp, everywhere.then_some(me));
+    ///
+    /// # Errors
+    /// `Other` if this process may not have more descriptors.
+    pub(crate) fn attach_sockets(&mut self, tcp: Tcp, me: Peer, everywhere: bool) -> Result {
+        let sockets = Sockets::new(tcp, everywhere.then_some(me), &mut self.node)?;
         self.network = Some(Box::new(Network::Tcp(sockets)));
+        Ok(())
     }
 
     /// Where the sockets listen and which addresses they announce, one sentence each; none without
@@ -209,7 +213,7 @@ impl Device for Devices {
         match self.network.as_deref_mut() {
             None => self.node.wake_self(),
             Some(Network::Tofu(interface)) => interface.wake_self(),
-            Some(Network::Tcp(sockets)) => sockets.wake_self(&mut self.node),
+            Some(Network::Tcp(_)) => self.node.wake_self(),
         }
     }
 
@@ -269,3 +273,6 @@ impl Device for Devices {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+//! Shared memory and sockets as one device: all ranks in this process.
+
+use std::net::Ipv4Addr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::*;
+use crate::device::conformance;
+use crate::devices::tcp::{JobKey, TcpSettings};
+use platform::base::Random;
+use platform::sys::{poll, shm};
+
+/// The ranks of a job; `hosts` says on which host each of them runs.
+fn job(hosts: &[usize]) -> Vec<Devices> {
+    let size = hosts.len();
+    let key = JobKey { id: [3; 16], secret: [5; 32] };
+    let listen = |me| {
+        let addresses = vec![Ipv4Addr::LOCALHOST.into()];
+        Tcp::listen_at(me, size, key.clone(), &TcpSettings::default(), addresses).unwrap()
+    };
+    let mut sockets: Vec<_> = (0..size as Peer).map(listen).collect();
+    let cards: Vec<_> = sockets.iter().map(|rank| rank.card().to_owned()).collect();
+    let segments: Vec<_> = hosts.iter().map(|_| shm::create().unwrap()).collect();
+    let attach = |(me, mut tcp): (usize, Tcp)| {
+        for (peer, card) in (0..).zip(&cards) {
+            tcp.set_card(peer, card, "here").unwrap();
+        }
+        let here = |rank: &usize| hosts[*rank] == hosts[me];
+        let ranks: Vec<_> = (0..size).filter(here).map(|rank| rank as Peer).collect();
+        let slot = ranks.iter().position(|rank| *rank == me as Peer).unwrap();
+        let segment = segments[hosts[me]].try_clone().unwrap();
+        let mut devices = Devices::attach(segment, slot, &ranks, CopyMethod::Auto).unwrap();
+        devices.attach_sockets(tcp, me as Peer, false).unwrap();
+        devices
+    };
+    sockets.drain(..).enumerate().map(attach).collect()
+}
+
+#[test]
+fn a_rank_of_the_same_host_wakes() {
+    conformance::check_waking(|ranks| job(&vec![0; ranks]));
+}
+
+#[test]
+fn a_rank_of_another_host_wakes() {
+    conformance::check_waking(|ranks| job(&(0..ranks).collect::<Vec<_>>()));
+}
+
+/// Counts packets.
+struct Count(usize);
+
+impl PacketSink for Count {
+    fn packet(&mut self, _from: Peer, _header: &Header, _data: &[u8]) {
+        self.0 += 1;
+    }
+}
+
+#[test]
+fn one_sleep_hears_shared_memory_and_sockets() {
+    const PACKETS: usize = 1000;
+    const LONGEST: Duration = Duration::from_secs(20);
+    let mut ranks = job(&[0, 0, 1]);
+    let (mut receiver, senders) = (ranks.remove(0), ranks);
+    let drained = AtomicUsize::new(0);
+    let send = |(seed, mut sender): (u64, Devices)| {
+        let mut random = Random::new(seed);
+        let mut sink = Count(0);
+        for number in 0..PACKETS {
+            while sender.send_short(0, &Header::default(), b"x").is_err() {
+                sender.poll(&mut sink);
+            }
+            // Sockets deliver while their rank polls.
+            sender.poll(&mut sink);
+            (0..random.below(2000)).for_each(|_| std::hint::spin_loop());
+            if number % 20 == 0 {
+                thread::sleep(Duration::from_micros(random.below(500)));
+            }
+        }
+        let begin = Instant::now();
+        while !sender.is_drained() {
+            assert!(begin.elapsed() < LONGEST, "no acknowledgement");
+            sender.poll(&mut sink);
+        }
+        drained.fetch_add(1, Ordering::Relaxed);
+    };
+    thread::scope(|scope| {
+        for sender in (1..).zip(senders) {
+            scope.spawn(|| send(sender));
+        }
+        let (mut sink, mut sleeps) = (Count(0), 0);
+        while sink.0 < 2 * PACKETS {
+            let wake = receiver.arm();
+            if receiver.poll(&mut sink) == 0 {
+                let WakeSource::Descriptor { descriptor, .. } = &wake else { panic!("no sleep") };
+                let begin = Instant::now();
+                poll::is_readable(descriptor, LONGEST);
+                assert!(begin.elapsed() < LONGEST, "slept through a packet");
+                sleeps += 1;
+            }
+            receiver.disarm();
+        }
+        assert!(sleeps > 0);
+        // Acknowledgements leave while this rank polls.
+        let begin = Instant::now();
+        while drained.load(Ordering::Relaxed) < 2 && begin.elapsed() < LONGEST {
+            receiver.poll(&mut sink);
+        }
+    });
+}
