@@ -42,6 +42,8 @@ pub(crate) struct Link {
     pub(crate) owes_room: bool,
     /// Whether the end of this process was announced on the connection.
     pub(crate) said_leaving: bool,
+    /// When the connection was opened, in nanoseconds of the host's clock.
+    pub(crate) opened_ns: u64,
 }
 
 pub(crate) enum LinkState {
@@ -82,6 +84,7 @@ impl Link {
             reader: FrameReader::default(),
             owes_room: false,
             said_leaving: false,
+            opened_ns: 0,
         }
     }
 

@@ -2,8 +2,8 @@
 //! that are lost.
 //!
 //! If two processes connect to each other at the same time, the connection of the lower rank stays. The
-//! other one is told that they crossed, and waits; if the better one does not come, it tries again and
-//! is accepted.
+//! other one is told that they crossed, also when it comes late, and waits; if the better one does not
+//! come, it tries again and is accepted.
 
 use std::time::Duration;
 
@@ -166,16 +166,20 @@ impl Tcp {
             self.open_link(rank);
         }
         let Some(link) = &mut self.links[rank as usize] else { return };
-        let verdict = match &link.state {
-            LinkState::Failed => Verdict::Refused,
-            LinkState::Opening(opening)
-                if self.me < rank
-                    && opening.greeting.is_some()
-                    && monotonic_ns() < opening.since_ns + CROSSING_NS =>
-            {
-                Verdict::Crossed
-            }
-            _ => Verdict::Accepted { received: link.reader.received() },
+        let now_ns = monotonic_ns();
+        let has_better = self.me < rank
+            && match &link.state {
+                LinkState::Opening(opening) => {
+                    opening.greeting.is_some() && now_ns < opening.since_ns + CROSSING_NS
+                }
+                LinkState::Open(_) => now_ns < link.opened_ns + CROSSING_NS,
+                LinkState::Idle | LinkState::Failed => false,
+            };
+        let verdict = match link.has_failed() || received < link.queue.acknowledged() {
+            // The other end began before a connection that has carried packets.
+            true => Verdict::Refused,
+            false if has_better => Verdict::Crossed,
+            false => Verdict::Accepted { received: link.reader.received() },
         };
         greeting.answer(verdict);
         if matches!(verdict, Verdict::Accepted { .. }) {
@@ -198,6 +202,7 @@ impl Tcp {
             let why = link.fail("has lost packets that it had received");
             return self.failures.push((peer, why));
         }
+        link.opened_ns = monotonic_ns();
         tracing::debug!(peer, received, "connected");
         self.open.push(peer);
         self.write(peer, false);

@@ -112,6 +112,11 @@ impl SendQueue {
         self.frames.is_empty()
     }
 
+    /// The number of packets that the peer has acknowledged.
+    pub(crate) fn acknowledged(&self) -> u64 {
+        self.first
+    }
+
     /// Whether data of the application is in use.
     pub(crate) fn has_lent(&self) -> bool {
         self.lent > 0
