@@ -101,6 +101,14 @@ impl TcpConnection {
         Ok(())
     }
 
+    /// Ends the connection at both ends, with the loss of what is under way.
+    pub fn cut(&self) {
+        // With this setting, the kernel resets the connection when it is closed.
+        let linger = libc::linger { l_onoff: 1, l_linger: 0 };
+        let _ = setsockopt(&self.0, sockopt::Linger, &linger);
+        let _ = self.0.shutdown(std::net::Shutdown::Both);
+    }
+
     /// The address of the other end.
     pub fn peer_address(&self) -> Option<SocketAddr> {
         self.0.peer_addr().ok()

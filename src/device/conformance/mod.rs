@@ -74,6 +74,11 @@ pub(crate) fn check_waking<D: Device>(network: impl Fn(usize) -> Vec<D>) {
     arming_never_loses_a_packet(network(2), 3000);
 }
 
+/// Runs the suite on the devices alone, for variants of a device.
+pub(crate) fn check_bare<D: Device>(network: impl Fn(usize) -> Vec<D>) {
+    suite(&network);
+}
+
 /// Runs the checks of one-sided access and programs only, for interfaces of other kinds.
 pub(crate) fn check_offload<D: Device>(network: impl Fn(usize) -> Vec<D>) {
     rma::check(&network);

@@ -207,6 +207,14 @@ impl OpenConnection {
     }
 }
 
+#[cfg(test)]
+impl OpenConnection {
+    /// Ends the connection at both ends.
+    pub(crate) fn cut(&self) {
+        self.connection.cut();
+    }
+}
+
 impl AsFd for OpenConnection {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.connection.as_fd()

@@ -24,7 +24,7 @@ const OPENING: u64 = 1 << 33;
 const UNPROVEN: u64 = 1 << 34;
 
 /// Connections that have not proved the secret, at most, and the time for the proof.
-const UNPROVEN_MAX: usize = 64;
+pub(crate) const UNPROVEN_MAX: usize = 64;
 const PROOF_NS: u64 = 2_000_000_000;
 
 /// How long a connection that crosses a better one is refused for its sake.
@@ -175,10 +175,11 @@ impl Tcp {
                 LinkState::Open(_) => now_ns < link.opened_ns + CROSSING_NS,
                 LinkState::Idle | LinkState::Failed => false,
             };
-        let verdict = match link.has_failed() || received < link.queue.acknowledged() {
-            // The other end began before a connection that has carried packets.
+        // An attempt that began before a connection that has carried packets.
+        let is_stale = received < link.queue.acknowledged();
+        let verdict = match link.has_failed() {
             true => Verdict::Refused,
-            false if has_better => Verdict::Crossed,
+            false if has_better || is_stale => Verdict::Crossed,
             false => Verdict::Accepted { received: link.reader.received() },
         };
         greeting.answer(verdict);
