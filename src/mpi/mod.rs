@@ -21,6 +21,7 @@ pub(crate) mod memory_kinds;
 pub mod objects;
 pub mod op;
 pub mod point_to_point;
+pub mod processes;
 mod progress;
 pub mod request;
 pub(crate) mod session;

@@ -34,10 +34,12 @@ use crate::mpi::errhandler::Handler;
 use crate::mpi::handle::Handle;
 use crate::mpi::info::Info;
 use crate::mpi::memory_kinds;
+use crate::mpi::processes::JobId;
 use platform::base::{ErrorClass, Result};
 use platform::bootstrap::{HostFile, JobView, RequiredRanks};
 use platform::diagnosis::wait_monitor::{MonitorSettings, WaitMonitor};
 use platform::sys::cma;
+use platform::sys::secret::JobCredentials;
 
 /// A kind of user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -283,6 +285,8 @@ fn build(
             devices.status_table()
         });
     let mut mpi = ProcessMpi::without_world(devices, rank, size, first_objects(), attributes);
+    let (id, random) = identity(&job);
+    mpi.comms.set_job(id, random);
     if !job.hosts.is_one() {
         mpi.comms.set_nodes(job.hosts.numbers());
     }
@@ -310,6 +314,14 @@ fn build(
         progress_thread: None,
         wait_state: WaitState::Away,
     }
+}
+
+/// The identity of the job, if its processes share one, and random bits of it; else of this process.
+fn identity(job: &JobView) -> (Option<JobId>, u64) {
+    let own = job.secret.as_ref().map(|secret| u128::from_le_bytes(secret.id));
+    // Without random numbers contexts are unique in this job all the same.
+    let drawn = || JobCredentials::draw().map_or(0, |drawn| u128::from_le_bytes(drawn.id));
+    (own.map(JobId), own.unwrap_or_else(drawn) as u64)
 }
 
 /// Prints the decisions and their reasons.

@@ -1,15 +1,20 @@
 //! Communicators, and the table of all communicators of a process (MPI 5.0 §7).
 //!
-//! A communicator has a unique context id of 64 bits: the peer number of the process that chose it,
-//! and a counter of that process. That process sends the context to the other members, so no
-//! agreement on context masks is needed. The three lowest bits are the kind of traffic:
+//! A communicator has a unique context id of 64 bits: the rank of the process that chose it, and a
+//! counter of that process, exclusive or the random bits of their job. That process sends the context to
+//! the other members, so no agreement on context masks is needed, and processes of jobs that were started
+//! independently may meet. The three lowest bits are the kind of traffic:
 //!
 //! ```text
 //!  63 .. 35            34 .. 3      2 .. 0
-//!  peer of rank 0      counter      0 point to point, 1 collectives, 2 creation by a group,
-//!                                   3 leaders of two groups, 4 persistent collectives
+//!  rank of the leader  counter      0 point to point, 1 collectives, 2 creation by a group,
+//!  ^ salt (bit 63: 1)  ^ salt       3 leaders of two groups, 4 persistent collectives
+//!  0                   0 or 1       the same, of MPI_COMM_WORLD and MPI_COMM_SELF
 //!  all ones            a hash       2 and 3, without a parent communicator
 //! ```
+//!
+//! Contexts of two jobs are equal by chance only, for 2^40 pairs of communicators in one of two million
+//! cases. Within a job with one salt they are never equal.
 
 pub mod create;
 pub(crate) mod from_group;
@@ -34,6 +39,7 @@ use crate::mpi::communicator::hints::CommHints;
 use crate::mpi::communicator::intercomm::IntercommView;
 use crate::mpi::handle::{Handle, HandleKind, HandleTable};
 use crate::mpi::point_to_point::buffer::BsendBuffer;
+use crate::mpi::processes::{JobId, Processes};
 use platform::base::{ErrorClass, MpiError, Peer, Result};
 
 /// `MPI_COMM_NULL` of the standard ABI.
@@ -83,6 +89,11 @@ impl Context {
     /// ([`CreationKey`](crate::mpi::communicator::from_group::CreationKey)).
     pub(crate) fn without_leader(bits: u32) -> Self {
         Self::new(NO_LEADER, bits)
+    }
+
+    /// The context of this number in a job with this salt.
+    fn salted(self, salt: u64) -> Self {
+        Self(self.0 ^ salt)
     }
 
     pub(crate) fn bits(self) -> u64 {
@@ -242,8 +253,10 @@ pub struct Comms {
     self_comm: Handle,
     /// Number of contexts chosen by this process.
     contexts_chosen: u32,
+    /// Random bits of the contexts that this process chooses.
+    context_salt: u64,
     me: Peer,
-    size: u32,
+    pub(crate) processes: Processes,
     /// The node of each process, if there are several nodes.
     nodes: Option<Box<[u32]>>,
 }
@@ -264,7 +277,18 @@ impl Comms {
     pub(crate) fn without_world(me: Peer, size: u32) -> Self {
         // The predefined communicators have the first two contexts of process 0.
         let table = HandleTable::new(HandleKind::Comm);
-        Self { table, world: 0, self_comm: 0, contexts_chosen: 2, me, size, nodes: None }
+        let (contexts_chosen, context_salt) = (2, 0);
+        let processes = Processes::of_job(None, size);
+        let (world, self_comm) = (0, 0);
+        Self { table, world, self_comm, contexts_chosen, context_salt, me, processes, nodes: None }
+    }
+
+    /// Sets the identity of the job, equal on all processes if they have agreed on one, and random bits
+    /// for contexts, which should be equal on all processes of a job and never on two jobs.
+    pub fn set_job(&mut self, id: Option<JobId>, random: u64) {
+        self.processes = Processes::of_job(id, self.processes.job_size());
+        // The highest bit distinguishes chosen contexts from predefined ones.
+        self.context_salt = (random | 1 << 63) >> TRAFFIC_BITS << TRAFFIC_BITS;
     }
 
     /// Sets the node of each process, equal on all processes. Communicators created from now on use
@@ -273,7 +297,7 @@ impl Comms {
     /// # Panics
     /// If `nodes` does not have one number for each process.
     pub fn set_nodes(&mut self, nodes: &[u32]) {
-        assert_eq!(nodes.len(), self.size as usize);
+        assert_eq!(nodes.len(), self.processes.job_size() as usize);
         let several = nodes.windows(2).any(|pair| pair[0] != pair[1]);
         self.nodes = several.then(|| nodes.into());
     }
@@ -293,7 +317,7 @@ impl Comms {
     /// # Errors
     /// `Group` if this process is not a member of `MPI_COMM_WORLD`.
     pub(crate) fn open_world(&mut self, handler: &Handler) -> Result {
-        let world = Group::range(0, self.size, self.me);
+        let world = Group::range(0, self.processes.job_size(), self.me);
         let own = Group::range(self.me, 1, self.me);
         self.world = self.predefined(0, world, "MPI_COMM_WORLD", handler)?;
         self.self_comm = self.predefined(1, own, "MPI_COMM_SELF", handler)?;
@@ -315,7 +339,7 @@ impl Comms {
 
     /// Number of processes of the job.
     pub(crate) fn processes(&self) -> u32 {
-        self.size
+        self.processes.job_size()
     }
 
     /// Removes all communicators that were derived from this session, or for `None` from the world
@@ -334,7 +358,7 @@ impl Comms {
     pub(crate) fn choose_context(&mut self) -> Context {
         let context = Context::new(self.me, self.contexts_chosen);
         self.contexts_chosen += 1;
-        context
+        context.salted(self.context_salt)
     }
 
     /// A handle for a new communicator.
@@ -479,6 +503,23 @@ mod tests {
         near.set_nodes(&[5, 5]);
         near.open_world(&Handler::Return).unwrap();
         assert_eq!(near.get(COMM_WORLD).unwrap().nodes, None);
+    }
+
+    #[test]
+    fn contexts_of_two_jobs_differ() {
+        let mut seen = std::collections::BTreeSet::new();
+        for random in [0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210] {
+            for me in 0..30 {
+                let mut comms = Comms::without_world(me, 30);
+                comms.set_job(Some(JobId(random.into())), random);
+                for _ in 0..30 {
+                    let context = comms.choose_context();
+                    assert!(seen.insert(context.bits()), "{context:?} of rank {me} again");
+                    assert_eq!(Context::from_bits(context.for_traffic(Traffic::Leaders)), context);
+                    assert!(context.bits() > Context::new(0, 1).bits());
+                }
+            }
+        }
     }
 
     #[test]
