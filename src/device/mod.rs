@@ -43,7 +43,7 @@ use platform::base::{Peer, Span};
 use rma::Rma;
 use trigger::Trigger;
 
-pub use bulk::{Bulk, COPY_STEP, SplitCopies, SplitEnd};
+pub use bulk::{Bulk, COPY_STEP, MemoryDescriptor, SplitCopies, SplitEnd};
 pub use shared_memory::SharedMemory;
 
 /// Words that travel beside the data of a packet, for the engine only.

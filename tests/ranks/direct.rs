@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use mpi_abi::device::middleware::Middleware;
-use mpi_abi::device::{Bulk, SplitCopies, SplitEnd};
+use mpi_abi::device::{Bulk, MemoryDescriptor, SplitCopies, SplitEnd};
 use mpi_abi::devices::loopback::Loopback;
 use mpi_abi::engine::Engine;
 use mpi_abi::engine::point_to_point::send::Mode;
@@ -72,6 +72,7 @@ const SCRIPTS: &[Script] = &[
 /// The loopback device with direct copies.
 struct Scripted {
     inner: Loopback,
+    me: Peer,
     script: Script,
     /// The destinations of the messages, by their tickets.
     into: Arc<Mutex<Vec<Span>>>,
@@ -97,8 +98,15 @@ fn copy_half(from: Span, into: Span, second: bool) {
     into.write(start, &bytes);
 }
 
+/// What a description has beside the address.
+const KEY: u32 = 0xabcd;
+
+/// The memory that was described to this rank.
 #[allow(unsafe_code)]
-fn span_at(address: u64, len: usize) -> Span {
+fn span_at(from: MemoryDescriptor, me: Peer, len: usize) -> Span {
+    let (address, key) = from.0.split_at(8);
+    assert_eq!(key, u64::from(me ^ KEY).to_le_bytes(), "described to another rank");
+    let address = u64::from_le_bytes(address.try_into().unwrap());
     // SAFETY: the buffer of a send that has not completed; the test keeps it.
     unsafe { Span::new(address as *const u8, len) }
 }
@@ -108,11 +116,19 @@ impl Bulk for Scripted {
         len > 0
     }
 
-    fn read(&mut self, _peer: Peer, from: u64, into: Span, done: usize) -> Result<usize, String> {
+    fn describe(&mut self, peer: Peer, memory: Span) -> MemoryDescriptor {
+        let address = (memory.address() as u64).to_le_bytes();
+        let key = u64::from(peer ^ KEY).to_le_bytes();
+        MemoryDescriptor([address, key].concat().try_into().unwrap())
+    }
+
+    fn read(
+        &mut self, _peer: Peer, from: MemoryDescriptor, into: Span, done: usize,
+    ) -> Result<usize, String> {
         if self.script.receiver == SplitEnd::Failed {
             return Err("scripted".to_owned());
         }
-        let from = span_at(from, into.len());
+        let from = span_at(from, self.me, into.len());
         copy_half(from, into, done > 0);
         Ok(if done > 0 { into.len() } else { into.len() / 2 })
     }
@@ -129,12 +145,14 @@ impl SplitCopies for Scripted {
         self.script.jointly.then_some(TICKET + all.len() as u64 - 1)
     }
 
-    fn read_split(&mut self, _peer: Peer, ticket: u64, from: u64, into: Span) -> SplitEnd {
+    fn read_split(
+        &mut self, _peer: Peer, ticket: u64, from: MemoryDescriptor, into: Span,
+    ) -> SplitEnd {
         assert_eq!(self.into.lock().unwrap()[(ticket - TICKET) as usize].address(), into.address());
         if self.pauses(ticket) {
             return SplitEnd::Paused;
         }
-        let from = span_at(from, into.len());
+        let from = span_at(from, self.me, into.len());
         copy_half(from, into, false);
         if self.script.receiver == SplitEnd::Completed {
             copy_half(from, into, true);
@@ -173,8 +191,8 @@ impl Middleware for Scripted {
 fn engines(script: Script) -> Vec<Engine<Scripted>> {
     let into = Arc::new(Mutex::new(Vec::new()));
     let network = Loopback::network(2).into_iter().enumerate();
-    let device = |inner| Scripted { inner, script, into: into.clone(), paused: Vec::new() };
-    network.map(|(me, inner)| Engine::new(device(inner), me as Peer, 2)).collect()
+    let device = |me, inner| Scripted { inner, me, script, into: into.clone(), paused: Vec::new() };
+    network.map(|(me, inner)| Engine::new(device(me as Peer, inner), me as Peer, 2)).collect()
 }
 
 fn settle(engines: &mut [Engine<Scripted>]) {

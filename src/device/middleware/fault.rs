@@ -4,7 +4,7 @@
 //! not sent, and no room follows, so such a device announces none. Shared segments have no faults. Equal seeds refuse the same sends.
 
 use crate::device::middleware::Middleware;
-use crate::device::{Bulk, Busy, Device, PeerCaps, SplitCopies, SplitEnd};
+use crate::device::{Bulk, Busy, Device, MemoryDescriptor, PeerCaps, SplitCopies, SplitEnd};
 use platform::base::{Peer, Random, Span};
 
 /// The inner device, with faults.
@@ -60,7 +60,16 @@ impl<D: Device> Bulk for Fault<D> {
         self.inner.bulk().is_some_and(|bulk| bulk.prefers(peer, len))
     }
 
-    fn read(&mut self, peer: Peer, from: u64, into: Span, done: usize) -> Result<usize, String> {
+    fn describe(&mut self, peer: Peer, memory: Span) -> MemoryDescriptor {
+        match self.inner.bulk() {
+            Some(bulk) => bulk.describe(peer, memory),
+            None => MemoryDescriptor::of_address(memory.address() as u64),
+        }
+    }
+
+    fn read(
+        &mut self, peer: Peer, from: MemoryDescriptor, into: Span, done: usize,
+    ) -> Result<usize, String> {
         if self.is_fault() {
             return Err(format!("injected: a read of {} bytes from rank {peer} fails", into.len()));
         }
@@ -80,7 +89,9 @@ impl<D: Device> SplitCopies for Fault<D> {
         if self.is_fault() { None } else { self.inner_split()?.begin_split(peer, into) }
     }
 
-    fn read_split(&mut self, peer: Peer, ticket: u64, from: u64, into: Span) -> SplitEnd {
+    fn read_split(
+        &mut self, peer: Peer, ticket: u64, from: MemoryDescriptor, into: Span,
+    ) -> SplitEnd {
         let split = self.inner_split();
         split.map_or(SplitEnd::Failed, |split| split.read_split(peer, ticket, from, into))
     }

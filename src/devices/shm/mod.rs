@@ -17,7 +17,8 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use crate::device::{
-    Bulk, Busy, Caps, Device, Header, PacketSink, SharedMemory, SplitCopies, SplitEnd, WakeSource,
+    Bulk, Busy, Caps, Device, Header, MemoryDescriptor, PacketSink, SharedMemory, SplitCopies,
+    SplitEnd, WakeSource,
 };
 use crate::devices::rings::Packets;
 use crate::devices::rings::memory::Mapped;
@@ -225,10 +226,12 @@ impl Bulk for Shm {
         self.direct_read.prefers(slot, address, len)
     }
 
-    fn read(&mut self, peer: Peer, from: u64, into: Span, done: usize) -> Result<usize, String> {
+    fn read(
+        &mut self, peer: Peer, from: MemoryDescriptor, into: Span, done: usize,
+    ) -> Result<usize, String> {
         let slot = self.packets.node_ranks().slot_of(peer);
         let address = &self.areas[slot].address;
-        self.direct_read.read(slot, address, from, into, done)
+        self.direct_read.read(slot, address, from.address(), into, done)
     }
 
     fn split(&mut self) -> Option<&mut dyn SplitCopies> {
@@ -250,11 +253,13 @@ impl SplitCopies for Shm {
         self.areas[self.packets.own_slot()].split_copies.iter().enumerate().find_map(begin)
     }
 
-    fn read_split(&mut self, peer: Peer, ticket: u64, from: u64, into: Span) -> SplitEnd {
+    fn read_split(
+        &mut self, peer: Peer, ticket: u64, from: MemoryDescriptor, into: Span,
+    ) -> SplitEnd {
         let slot = self.packets.node_ranks().slot_of(peer);
         let address = &self.areas[slot].address;
         let split = &self.areas[self.packets.own_slot()].split_copies[(ticket >> 32) as usize];
-        self.direct_read.read_split(slot, address, split, from, into)
+        self.direct_read.read_split(slot, address, split, from.address(), into)
     }
 
     fn write_split(&mut self, peer: Peer, ticket: u64, from: Span) -> SplitEnd {

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::device::{COPY_STEP, conformance};
+use crate::device::{COPY_STEP, MemoryDescriptor, conformance};
 use crate::devices::rings::{PACKET_MAX, QUEUE_FIRST, RING_COUNT};
 use platform::base::{ErrorClass, Random};
 use platform::diagnosis::rank_status::{RankActivity, RankStatus};
@@ -289,7 +289,8 @@ fn a_readable_peer_is_read() {
     let into = unsafe { Span::of(&mut copy) };
     let mut done = 0;
     while done < source.len() {
-        let next = bulk.read(0, source.as_ptr() as u64, into, done).unwrap();
+        let from = MemoryDescriptor::of_address(source.as_ptr() as u64);
+        let next = bulk.read(0, from, into, done).unwrap();
         assert!((1..=COPY_STEP).contains(&(next - done)), "{done} to {next}");
         done = next;
     }
@@ -331,7 +332,8 @@ fn both_ends_copy_every_byte_once() {
         // SAFETY: `source` stays and is only read.
         let from = unsafe { Span::of(&mut source[..len]) };
         let ticket = receiver.begin_split(0, into).expect("a free split copy");
-        let (helper, address) = (&mut sender, from.address() as u64);
+        let described = sender.describe(1, from);
+        let helper = &mut sender;
         let ends = std::thread::scope(|scope| {
             let writing = scope.spawn(move || {
                 if round % 3 == 0 {
@@ -339,7 +341,7 @@ fn both_ends_copy_every_byte_once() {
                 }
                 until_end(|| helper.write_split(1, ticket, from))
             });
-            let read = until_end(|| receiver.read_split(0, ticket, address, into));
+            let read = until_end(|| receiver.read_split(0, ticket, described, into));
             [read, writing.join().unwrap()]
         });
         assert!(
@@ -372,9 +374,15 @@ fn a_copy_that_fails_at_one_end_fails_for_both() {
     let (into, from) = unsafe { (Span::of(&mut got), Span::new(8 as *const u8, 1 << 20)) };
     let ticket = receiver.begin_split(0, into).unwrap();
     assert_eq!(sender.write_split(1, ticket, from), SplitEnd::PeerPending, "the receiver is in it");
-    assert_eq!(receiver.read_split(0, ticket, 8, into), SplitEnd::Failed);
+    assert_eq!(
+        receiver.read_split(0, ticket, MemoryDescriptor::of_address(8), into),
+        SplitEnd::Failed
+    );
     let ticket = receiver.begin_split(0, into).unwrap();
-    assert_eq!(receiver.read_split(0, ticket, 8, into), SplitEnd::Failed);
+    assert_eq!(
+        receiver.read_split(0, ticket, MemoryDescriptor::of_address(8), into),
+        SplitEnd::Failed
+    );
     assert_eq!(sender.write_split(1, ticket, from), SplitEnd::PeerPending);
     assert!(!receiver.prefers(0, 1 << 20), "a failed read is the last");
 }

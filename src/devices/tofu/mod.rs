@@ -39,7 +39,9 @@ use crate::device::rma::{MemoryKey, RemoteAccess, RemoteAddress, Rma, RmaTicket,
 use crate::device::trigger::{
     CounterKey, InstanceState, InterfaceLimits, ProgramBinding, ProgramKey, Runner, Trigger,
 };
-use crate::device::{Bulk, Busy, COPY_STEP, Caps, Device, Header, PacketSink, WakeSource};
+use crate::device::{
+    Bulk, Busy, COPY_STEP, Caps, Device, Header, MemoryDescriptor, PacketSink, WakeSource,
+};
 use crate::devices::interface::NetworkModel;
 use crate::devices::rings::Packets;
 use crate::devices::rings::peer_address::PublishedAddress;
@@ -310,11 +312,13 @@ impl Bulk for Tofu {
                 .get_or_insert_with(|| self.interface.fabric.areas()[slot].address.is_readable())
     }
 
-    fn read(&mut self, peer: Peer, from: u64, into: Span, done: usize) -> Result<usize, String> {
+    fn read(
+        &mut self, peer: Peer, from: MemoryDescriptor, into: Span, done: usize,
+    ) -> Result<usize, String> {
         let slot = self.packets.node_ranks().slot_of(peer);
         let pid = self.interface.fabric.areas()[slot].address.pid();
         let len = (into.len() - done).min(COPY_STEP);
-        let read = cma::read(pid, from.wrapping_add(done as u64), into.part(done, len));
+        let read = cma::read(pid, from.address().wrapping_add(done as u64), into.part(done, len));
         read.map(|()| done + len).map_err(|error| {
             self.readable[slot] = Some(false);
             format!("cannot read {len} bytes of process {pid}: {error}")

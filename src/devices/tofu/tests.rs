@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::device::conformance;
+use crate::device::{MemoryDescriptor, conformance};
 use platform::sys::{futex, shm};
 
 fn network_of(peers: &[Peer], settings: &TofuSettings) -> Vec<Tofu> {
@@ -57,9 +57,10 @@ fn long_messages_are_read_from_their_sender() {
     assert!(!bulk.prefers(5, 100));
     // SAFETY: `copy` outlives the read and nothing else uses it.
     let into = unsafe { Span::of(&mut copy) };
-    assert_eq!(bulk.read(5, source.as_ptr() as u64, into, 0), Ok(source.len()));
+    let from = MemoryDescriptor::of_address(source.as_ptr() as u64);
+    assert_eq!(bulk.read(5, from, into, 0), Ok(source.len()));
     assert!(copy == source);
-    let why = bulk.read(5, 8, into, 0).unwrap_err();
+    let why = bulk.read(5, MemoryDescriptor::of_address(8), into, 0).unwrap_err();
     assert!(why.contains("cannot read 100000 bytes"), "{why}");
     assert!(!bulk.prefers(5, source.len()), "a failed read is the last");
 }

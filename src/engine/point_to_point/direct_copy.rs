@@ -105,8 +105,8 @@ impl<D: Device> PointToPoint<D> {
     }
 
     fn begin_copy(&mut self, matched: &MatchedRts, into: Span) -> CopyStep {
-        let &MatchedRts { receiver, from, rts: Rts { sender, address, .. }, .. } = matched;
-        if from == self.protocol.me || address == 0 {
+        let &MatchedRts { receiver, from, rts: Rts { sender, descriptor, .. }, .. } = matched;
+        if from == self.protocol.me || descriptor.is_none() {
             return CopyStep::End(SplitEnd::Failed);
         }
         let Some(bulk) = self.device.bulk() else { return CopyStep::End(SplitEnd::Failed) };
@@ -127,7 +127,9 @@ impl<D: Device> PointToPoint<D> {
 
     fn read(&mut self, matched: &MatchedRts, into: Span, done: usize) -> CopyStep {
         let bulk = self.device.bulk();
-        let read = bulk.map(|bulk| bulk.read(matched.from, matched.rts.address, into, done));
+        let read = bulk
+            .zip(matched.rts.descriptor)
+            .map(|(bulk, message)| bulk.read(matched.from, message, into, done));
         match read {
             Some(Ok(done)) if done < into.len() => CopyStep::Rest(DirectCopy::Reading(done)),
             Some(Ok(_)) => CopyStep::End(SplitEnd::Completed),
@@ -137,8 +139,10 @@ impl<D: Device> PointToPoint<D> {
 
     fn read_split(&mut self, matched: &MatchedRts, into: Span, ticket: u64) -> CopyStep {
         let split = self.device.bulk().and_then(|bulk| bulk.split());
-        let address = matched.rts.address;
-        match split.map(|split| split.read_split(matched.from, ticket, address, into)) {
+        let read = split
+            .zip(matched.rts.descriptor)
+            .map(|(split, message)| split.read_split(matched.from, ticket, message, into));
+        match read {
             Some(SplitEnd::Paused) => CopyStep::Rest(DirectCopy::Split(ticket)),
             Some(end) => CopyStep::End(end),
             None => CopyStep::End(SplitEnd::Failed),

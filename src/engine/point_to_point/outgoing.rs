@@ -68,8 +68,11 @@ impl<D: Device> PointToPoint<D> {
     fn send_first_packet(&mut self, to: Peer, id: OperationId) -> Result<(), Busy> {
         let OperationState::Send(send) = &self.protocol.operations[id].state else { return Ok(()) };
         if let Some(rendezvous) = send.rendezvous {
-            let address = send.message.span().map_or(0, |span| span.address() as u64);
-            let rts = Rts { sender: id, total: rendezvous.total() as u64, address };
+            let span =
+                send.message.span().filter(|span| !span.is_empty() && to != self.protocol.me);
+            let bulk = self.device.bulk();
+            let descriptor = span.zip(bulk).map(|(span, bulk)| bulk.describe(to, span));
+            let rts = Rts { sender: id, total: rendezvous.total() as u64, descriptor };
             let header = send.envelope.header(PacketKind::Rts);
             self.send_packet(to, &header, &rts.emit())?;
             self.protocol.peers.at(to).unanswered_rts += 1;

@@ -108,7 +108,7 @@ mod tests {
     /// A receive matched with an RTS of rank 1, and the header of its first data packet.
     fn rendezvous(protocol: &mut MessageProtocol) -> (OperationId, Header) {
         let id = post(protocol, LEN);
-        let rts = Rts { sender: 4, total: LEN as u64, address: 0 };
+        let rts = Rts { sender: 4, total: LEN as u64, descriptor: None };
         protocol.packet(1, &ENVELOPE.header(PacketKind::Rts), &rts.emit());
         (id, Control::Data { receiver: id, offset: 0 }.header())
     }

@@ -3,7 +3,7 @@
 //! ```text
 //! kind            words[0]            words[1]              data
 //! Eager           context             source, tag           the whole message
-//! Rts             context             source, tag           [`Rts`]: 20 bytes
+//! Rts             context             source, tag           [`Rts`]: 28 bytes
 //! Cts             sender, receiver    limit                 -
 //! Data            receiver            offset                a part of the message
 //! Fin             sender              -                     -
@@ -18,7 +18,10 @@
 //! Lengths and offsets are in bytes of the packed message. All ranks of a job have one byte order;
 //! the device checks that when it attaches.
 
-use crate::device::Header;
+use crate::device::{Header, MemoryDescriptor};
+
+/// A message that cannot be read, in an [`Rts`].
+const NO_DESCRIPTOR: [u8; MemoryDescriptor::LEN] = [0; MemoryDescriptor::LEN];
 
 /// The kinds of packet, as in [`Header::kind`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,20 +83,20 @@ pub(crate) struct Rts {
     pub(crate) sender: u32,
     /// Bytes of the packed message.
     pub(crate) total: u64,
-    /// The address of the message in the sender's memory; 0 if it is not contiguous.
-    pub(crate) address: u64,
+    /// What the receiver's device needs to read the message; `None` (zero) if it cannot be read.
+    pub(crate) descriptor: Option<MemoryDescriptor>,
 }
 
 impl Rts {
     /// The data's length in bytes.
-    pub(crate) const LEN: usize = 20;
+    pub(crate) const LEN: usize = 12 + MemoryDescriptor::LEN;
 
     /// The packet data.
     pub(crate) fn emit(self) -> [u8; Self::LEN] {
         let mut bytes = [0; Self::LEN];
         bytes[..4].copy_from_slice(&self.sender.to_le_bytes());
         bytes[4..12].copy_from_slice(&self.total.to_le_bytes());
-        bytes[12..].copy_from_slice(&self.address.to_le_bytes());
+        bytes[12..].copy_from_slice(&self.descriptor.map_or(NO_DESCRIPTOR, |readable| readable.0));
         bytes
     }
 
@@ -101,11 +104,12 @@ impl Rts {
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; Self::LEN] = bytes.try_into().ok()?;
         let (sender, rest) = bytes.split_first_chunk()?;
-        let (total, address) = rest.split_first_chunk()?;
+        let (total, descriptor) = rest.split_first_chunk()?;
+        let descriptor = descriptor.try_into().ok()?;
         Some(Self {
             sender: u32::from_le_bytes(*sender),
             total: u64::from_le_bytes(*total),
-            address: u64::from_le_bytes(address.try_into().ok()?),
+            descriptor: (descriptor != NO_DESCRIPTOR).then_some(MemoryDescriptor(descriptor)),
         })
     }
 }
@@ -222,9 +226,11 @@ mod tests {
     fn every_packet_reads_back() {
         let envelope = Envelope { context: u64::MAX - 1, source: u32::MAX, tag: -7 };
         assert_eq!(Envelope::of(&envelope.header(PacketKind::Eager)), envelope);
-        let rts = Rts { sender: 7, total: u64::MAX, address: 1 << 47 };
-        assert_eq!(Rts::parse(&rts.emit()), Some(rts));
-        assert_eq!(Rts::parse(&[0; 19]), None);
+        for descriptor in [None, Some(MemoryDescriptor::of_address(1 << 47))] {
+            let rts = Rts { sender: 7, total: u64::MAX, descriptor };
+            assert_eq!(Rts::parse(&rts.emit()), Some(rts));
+        }
+        assert_eq!(Rts::parse(&[0; Rts::LEN - 1]), None);
         for control in [
             Control::Cts { sender: 1, receiver: u32::MAX, limit: 1 << 40 },
             Control::Data { receiver: 3, offset: u64::MAX },
