@@ -91,7 +91,7 @@ impl PmiProtocol for Pmix {
 
     fn get(&mut self, from: u32, key: &str) -> Result<Option<String>> {
         // Servers have several statuses for an absent key.
-        match self.library.get(&self.me, from, key) {
+        match self.library.get_published(&self.me, from, key) {
             Ok(PmixValue::Text(value)) => Ok(Some(value)),
             Ok(PmixValue::Number(_) | PmixValue::Other(_)) | Err(_) => Ok(None),
         }

@@ -117,6 +117,8 @@ mod kind {
 
 /// `PMIX_GLOBAL`: for all processes, wherever they are.
 const GLOBAL: u8 = 3;
+/// How long the server of another host may take to answer, in seconds.
+const PUBLISHED_TIMEOUT_S: i32 = 30;
 /// `PMIX_OPERATION_SUCCEEDED`: completed at once, which is success too.
 const DONE_AT_ONCE: i32 = -157;
 /// `PMIX_ERR_BAD_PARAM`: for text that cannot be passed on as a C string.
@@ -176,19 +178,32 @@ impl PmixLibrary {
     pub(crate) fn get(
         &self, me: &PmixIdentity, rank: u32, key: &str,
     ) -> Result<PmixValue, PmixStatus> {
+        self.get_by(me, rank, key, &flag("pmix.immediate"))
+    }
+
+    /// The value of `key` that `rank` has published. Waits a while for the server of its host: not all
+    /// servers pass on what a fence has collected before they are asked.
+    ///
+    /// # Errors
+    /// A status that depends on the server when there is no value.
+    pub(crate) fn get_published(
+        &self, me: &PmixIdentity, rank: u32, key: &str,
+    ) -> Result<PmixValue, PmixStatus> {
+        let mut data = RawData { room: [0; 3] };
+        data.signed = PUBLISHED_TIMEOUT_S;
+        let timeout = attribute("pmix.timeout", kind::INT, data);
+        self.get(me, rank, key).or_else(|_| self.get_by(me, rank, key, &timeout))
+    }
+
+    fn get_by(
+        &self, me: &PmixIdentity, rank: u32, key: &str, how: &RawInfo,
+    ) -> Result<PmixValue, PmixStatus> {
         let key = text(key)?;
         let whose = RawProcess { rank, ..me.0 };
-        let at_once = flag("pmix.immediate");
         let mut value = ptr::null_mut();
         // SAFETY: all pointers are valid for the call, and one attribute is passed.
         check_status(unsafe {
-            (self.functions.get)(
-                &raw const whose,
-                key.as_ptr(),
-                &raw const at_once,
-                1,
-                &raw mut value,
-            )
+            (self.functions.get)(&raw const whose, key.as_ptr(), how, 1, &raw mut value)
         })?;
         if value.is_null() {
             return Err(NOT_FOUND);
@@ -323,11 +338,15 @@ fn text(text: &str) -> Result<CString, PmixStatus> {
 
 /// The attribute `name`, set to true.
 fn flag(name: &str) -> RawInfo {
-    let mut key = [0; 512];
-    key[..name.len()].copy_from_slice(name.as_bytes());
     let mut data = RawData { room: [0; 3] };
     data.flag = true;
-    RawInfo { key, directives: 0, value: RawValue { kind: kind::BOOL, data } }
+    attribute(name, kind::BOOL, data)
+}
+
+fn attribute(name: &str, kind: u16, data: RawData) -> RawInfo {
+    let mut key = [0; 512];
+    key[..name.len()].copy_from_slice(name.as_bytes());
+    RawInfo { key, directives: 0, value: RawValue { kind, data } }
 }
 
 /// Converts `value` and frees it.
