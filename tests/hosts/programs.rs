@@ -1,0 +1,119 @@
+//! Programs of `c-tests` with two ranks on each of two hosts, and the ports of jobs on one host. In
+//! continuous integration some programs; with `SUIRO_TEST_LONG=1` all of them.
+
+use std::fs;
+use std::path::Path;
+
+use super::cluster::Hosts;
+use super::sockets;
+use crate::harness::{self, root};
+
+const FLAGS: &[&str] = &["-std=c11", "-Wall", "-Wextra", "-Werror", "-O2", "-g", "-pthread"];
+
+const SOME: &[&str] = &[
+    "cancel",
+    "coll_all",
+    "coll_blocks",
+    "coll_forms",
+    "coll_inter",
+    "coll_nonblocking",
+    "comm_split_type",
+    "completion",
+    "floods",
+    "head_to_head",
+    "init_finalize",
+    "intercomm_traffic",
+    "long_queues",
+    "matching",
+    "persistent",
+    "probe",
+    "send_modes",
+    "send_sizes",
+    "sessions_some",
+    "threads_multiple",
+    "truncation",
+];
+
+/// Those that are not strict here, and the reason: the launchers that tell ranks about other hosts do it
+/// when all ranks ask, so each rank must initialize MPI.
+const NOT_STRICT: &[&str] = &["sessions_some"];
+
+/// Those that are there to fail.
+const FAILING: &[&str] = &["abort", "errors_abort", "errors_fatal"];
+
+/// The programs to run.
+fn programs() -> Vec<String> {
+    if std::env::var_os("SUIRO_TEST_LONG").is_none_or(|value| value != "1") {
+        return SOME.iter().map(|&name| name.to_owned()).collect();
+    }
+    let sources = fs::read_dir(root().join("c-tests")).unwrap();
+    let sources = sources.map(|entry| entry.unwrap().path());
+    let sources = sources.filter(|path| path.extension().is_some_and(|ending| ending == "c"));
+    // A Fortran source of the same name makes it a part of that program.
+    let is_own = |path: &Path| !["f", "f90"].iter().any(|end| path.with_extension(end).exists());
+    let sources = sources.filter(|path| is_own(path));
+    let names = sources.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned());
+    let mut names: Vec<_> = names.filter(|name| !FAILING.contains(&name.as_str())).collect();
+    names.sort_unstable();
+    names
+}
+
+fn compiled(name: &str) -> String {
+    let source = root().join("c-tests").join(name).with_extension("c");
+    harness::compile(&source, FLAGS).to_str().unwrap().to_owned()
+}
+
+/// Runs one of `parts` equal parts of the programs; reports all that fail.
+fn check(part: usize, parts: usize) {
+    let Some(hosts) = Hosts::up(2) else { return };
+    let mut wrong = String::new();
+    for name in programs().iter().skip(part).step_by(parts) {
+        let mut command = hosts.mpiexec(2, 2, &[&compiled(name)]);
+        if !NOT_STRICT.contains(&name.as_str()) {
+            command.env("CHECK_STRICT", "1");
+        }
+        let outcome = harness::start(command).wait();
+        if outcome.code != Some(0) || !outcome.text().ends_with("errors = 0\n") {
+            let said = [outcome.text(), &outcome.stderr].concat();
+            wrong += &format!("{name}: {:?}\n{said}\n", outcome.code);
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn programs_on_two_hosts() {
+    check(0, 2);
+}
+
+#[test]
+fn more_programs_on_two_hosts() {
+    check(1, 2);
+}
+
+#[test]
+fn abort_on_two_hosts() {
+    let Some(hosts) = Hosts::up(2) else { return };
+    let outcome = harness::start(hosts.mpiexec(2, 2, &[&compiled("abort")])).wait();
+    assert_eq!(outcome.code, Some(42), "{}", outcome.stderr);
+    assert!(outcome.text().starts_with("abort with 42\n"), "{}", outcome.text());
+}
+
+/// Under our launcher; the first rank of the job waits in the exchange with the other ranks.
+#[test]
+fn job_on_one_host_has_no_port() {
+    let end = harness::folder("one-host").join("end");
+    let program = harness::compiled("patterns");
+    let words = ["-n", "2", &program, end.to_str().unwrap()];
+    let running = harness::start(harness::mpirun(&words));
+    running.until_output(|text| text.contains("under way\n").then_some(()));
+    let ranks = harness::ranks(&running);
+    assert_eq!(ranks.len(), 2);
+    for pid in running.processes() {
+        let sockets = sockets::of_process(pid);
+        assert!(sockets.is_empty(), "process {pid}: {sockets:?}");
+    }
+    fs::write(&end, "").unwrap();
+    let outcome = running.wait();
+    assert_eq!(outcome.text(), "under way\nwrong = 0\n", "{}", outcome.stderr);
+}
