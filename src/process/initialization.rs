@@ -254,11 +254,12 @@ fn agree(
     // Equal on all hosts: ranks that choose different algorithms would not understand each other.
     let is_any_crowded = reached.map_or(is_crowded, |reached| reached.is_crowded_somewhere);
     Agreement {
-        wait_policy: WaitPolicy::new(config.waiting, ranks, *processors),
+        wait_policy: WaitPolicy::new(config.waiting, ranks, *processors, reached.is_some()),
         progress_mode: config.progress.resolve(job.size as usize, ranks, *processors),
-        machine: match is_any_crowded {
-            true => machine_model::OVERSUBSCRIBED,
-            false => machine_model::SHARED,
+        machine: match (config.device, is_any_crowded) {
+            (DeviceKind::Tcp, _) => machine_model::NETWORK,
+            (DeviceKind::Shm | DeviceKind::Tofu, true) => machine_model::OVERSUBSCRIBED,
+            (DeviceKind::Shm | DeviceKind::Tofu, false) => machine_model::SHARED,
         },
     }
 }

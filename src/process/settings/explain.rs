@@ -121,7 +121,11 @@ impl Decisions<'_> {
     fn collectives(&self) -> String {
         let machine = self.machine.name;
         let why: String = self.config.agreed.lines().map(|line| format!("; {line}")).collect();
-        format!("collectives: algorithms by what they cost in {machine}{why}")
+        let between = match (self.hosts.is_one(), self.config.device) {
+            (false, DeviceKind::Shm) => ", and between hosts in a network",
+            _ => "",
+        };
+        format!("collectives: algorithms by what they cost in {machine}{between}{why}")
     }
 
     fn offload(&self) -> String {
@@ -268,7 +272,7 @@ mod tests {
             hosts: &hosts,
             sockets,
             processors: 2,
-            policy: WaitPolicy::new(config.waiting, local_ranks, 2),
+            policy: WaitPolicy::new(config.waiting, local_ranks, 2, false),
             machine: machine_model::SHARED,
             reads_memory,
         };

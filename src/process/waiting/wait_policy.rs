@@ -36,6 +36,10 @@ use crate::process::settings::WaitMode;
 const SPINS: u32 = 1000;
 /// The same if ranks share processors, about 2 µs: the time of a yield.
 const SHORT_SPINS: u32 = 60;
+/// As [`SPINS`], if each poll asks sockets: a system call of half a microsecond. Ranks that share
+/// processors do not spin then. (On 2 hosts with a processor and 2 ranks each, a barrier took 51 µs with
+/// [`SHORT_SPINS`], and 15 µs without.)
+const SOCKET_SPINS: u32 = 40;
 /// Polls before the first pause instruction, about 300 ns: twice the time of a short message. Polls
 /// without pause during a longer wait slow down a peer that copies.
 const EAGER_SPINS: u32 = 32;
@@ -99,11 +103,14 @@ pub(crate) struct WaitPolicy {
 }
 
 impl WaitPolicy {
-    /// The policy for `ranks` local ranks on `processors` processors.
-    pub(crate) fn new(waiting: WaitMode, ranks: usize, processors: usize) -> Self {
+    /// The policy for `ranks` local ranks on `processors` processors, with sockets or without.
+    pub(crate) fn new(
+        waiting: WaitMode, ranks: usize, processors: usize, has_sockets: bool,
+    ) -> Self {
+        let (long, short) = if has_sockets { (SOCKET_SPINS, 0) } else { (SPINS, SHORT_SPINS) };
         let (spins, unproven_spins, yield_ns) = match waiting {
-            WaitMode::Auto if ranks <= processors => (SPINS, SPINS, YIELD_NS),
-            WaitMode::Auto => (SHORT_SPINS, 0, YIELD_NS),
+            WaitMode::Auto if ranks <= processors => (long, long, YIELD_NS),
+            WaitMode::Auto => (short, 0, YIELD_NS),
             WaitMode::Spin => (u32::MAX, u32::MAX, u64::MAX),
             WaitMode::Yield => (0, 0, u64::MAX),
             WaitMode::Sleep => (0, 0, 0),
@@ -302,7 +309,7 @@ mod tests {
     const SLOT: u64 = 7 << SLOT_BITS;
 
     fn steps(waiting: WaitMode, ranks: usize) -> Vec<WaitStep> {
-        let mut history = SpinHistory::new(WaitPolicy::new(waiting, ranks, 2));
+        let mut history = SpinHistory::new(WaitPolicy::new(waiting, ranks, 2, false));
         history.slot = SLOT >> SLOT_BITS;
         let mut backoff = WaitBackoff::new(&mut history);
         let clock = |poll: u64| SLOT + poll * 1000;
@@ -324,23 +331,23 @@ mod tests {
 
     #[test]
     fn processors_are_shared_if_no_rank_spins() {
-        assert!(!WaitPolicy::new(WaitMode::Auto, 2, 2).is_shared());
-        assert!(WaitPolicy::new(WaitMode::Auto, 3, 2).is_shared());
-        assert!(!WaitPolicy::new(WaitMode::Spin, 3, 2).is_shared());
+        assert!(!WaitPolicy::new(WaitMode::Auto, 2, 2, false).is_shared());
+        assert!(WaitPolicy::new(WaitMode::Auto, 3, 2, false).is_shared());
+        assert!(!WaitPolicy::new(WaitMode::Spin, 3, 2, false).is_shared());
     }
 
     #[test]
     fn several_threads_spin_only_if_each_has_a_processor() {
-        let auto = |ranks, processors| WaitPolicy::new(WaitMode::Auto, ranks, processors);
+        let auto = |ranks, processors| WaitPolicy::new(WaitMode::Auto, ranks, processors, false);
         assert!(auto(2, 2).is_crowded() && auto(2, 2).for_parked_thread().is_shared());
-        assert!(WaitPolicy::new(WaitMode::Spin, 2, 2).for_parked_thread().is_shared());
+        assert!(WaitPolicy::new(WaitMode::Spin, 2, 2, false).for_parked_thread().is_shared());
         assert!(!auto(2, 4).is_crowded() && !auto(2, 4).for_parked_thread().is_shared());
     }
 
     #[test]
     fn a_wait_that_never_sleeps_is_checked_now_and_then() {
         let mut backoff =
-            WaitBackoff::new(&mut SpinHistory::new(WaitPolicy::new(WaitMode::Spin, 2, 2)));
+            WaitBackoff::new(&mut SpinHistory::new(WaitPolicy::new(WaitMode::Spin, 2, 2, false)));
         let mut checks = 0;
         for _ in 0..3 * REPORT_POLLS {
             checks += u32::from(backoff.is_report_due());
@@ -362,7 +369,7 @@ mod tests {
 
     #[test]
     fn an_arrival_begins_again() {
-        let mut history = SpinHistory::new(WaitPolicy::new(WaitMode::Yield, 4, 2));
+        let mut history = SpinHistory::new(WaitPolicy::new(WaitMode::Yield, 4, 2, false));
         history.policy.yield_ns = YIELD_NS;
         let mut backoff = WaitBackoff::new(&mut history);
         backoff.next(&mut history, || 0);
@@ -387,7 +394,7 @@ mod tests {
 
     #[test]
     fn a_rank_with_a_processor_always_spins() {
-        let mut history = SpinHistory::new(WaitPolicy::new(WaitMode::Auto, 2, 2));
+        let mut history = SpinHistory::new(WaitPolicy::new(WaitMode::Auto, 2, 2, false));
         let mut now_ns = SLOT;
         for _ in 0..2 * SCORE_MAX {
             assert_eq!(wait(&mut history, &mut now_ns, SPINS + 9, 2 * LONG_YIELD_NS), 9);
@@ -396,7 +403,7 @@ mod tests {
 
     #[test]
     fn oversubscribed_ranks_try_to_spin_in_each_slot_and_continue_if_it_helps() {
-        let mut history = SpinHistory::new(WaitPolicy::new(WaitMode::Auto, 4, 2));
+        let mut history = SpinHistory::new(WaitPolicy::new(WaitMode::Auto, 4, 2, false));
         let mut now_ns = SLOT;
         for _ in 0..TRIAL_SCORE {
             assert_eq!(wait(&mut history, &mut now_ns, SHORT_SPINS + 1, 2 * LONG_YIELD_NS), 1);
