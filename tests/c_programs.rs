@@ -236,13 +236,43 @@ fn on_network_interfaces() {
         "threads_multiple",
         "truncation",
     ];
+    check_device("tofu", if programs::is_long() { PROGRAMS } else { SOME });
+}
+
+/// Programs succeed with TCP between the ranks of this host. Some programs; with `SUIRO_TEST_LONG=1`
+/// all, on 1 to 8 ranks.
+#[test]
+fn by_tcp() {
+    const SOME: &[&str] = &[
+        "cancel",
+        "coll_forms",
+        "completion",
+        "errors_arguments",
+        "floods",
+        "intercomm_traffic",
+        "long_queues",
+        "matching",
+        "persistent",
+        "send_modes",
+        "send_sizes",
+        "threads_multiple",
+        "truncation",
+    ];
+    // All ranks exchange addresses, so none may stay away; and connections take memory.
+    const OTHERS: &[&str] = &["sessions_some", "coll_persistent_memory"];
+    let all: Vec<&str> = PROGRAMS.iter().copied().filter(|name| !OTHERS.contains(name)).collect();
+    check_device("tcp", if programs::is_long() { &all } else { SOME });
+}
+
+/// Runs programs with a device other than shared memory.
+fn check_device(device: &str, names: &[&str]) {
     let all = programs::is_long();
-    for name in if all { PROGRAMS } else { SOME } {
+    for name in names {
         let program = program(name);
         let ranks: &[u32] = if all { &[1, 2, 3, 4, 5, 6, 7, 8] } else { &[2, 3] };
         for (&ranks, progress) in ranks.iter().zip(["polling", "thread"].iter().cycle()) {
             let form = Form { ranks, copy: "auto", progress };
-            let outcome = run_in(&[("SUIRO_DEVICE", "tofu")], &program, &[], form);
+            let outcome = run_in(&[("SUIRO_DEVICE", device)], &program, &[], form);
             let good = outcome.code == Some(0) && outcome.text().ends_with("errors = 0\n");
             let said = (outcome.code, outcome.text(), &outcome.stderr);
             assert!(good, "{name}, {form:?}: {said:?}");
