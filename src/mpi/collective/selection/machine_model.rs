@@ -70,13 +70,13 @@ pub const OVERSUBSCRIBED: MachineModel = MachineModel {
     spins_max: 0,
 };
 
-/// TCP between two hosts that are network namespaces of one machine: no wire, so the least that a
-/// network costs.
+/// TCP between two ranks of a host (`SUIRO_DEVICE=tcp`): no wire, so the least that a network costs. A
+/// message takes a system call on both sides, whatever overlaps with it.
 pub const NETWORK: MachineModel = MachineModel {
     name: "a network",
     round_ps: 4_500_000,
-    message_ps: 1_000_000,
-    byte_ps: 100,
+    message_ps: 4_500_000,
+    byte_ps: 160,
     ..SHARED
 };
 
