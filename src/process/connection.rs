@@ -80,7 +80,8 @@ impl Connection {
         }
         let secret = job.agree_secret(launcher)?;
         let key = JobKey { id: secret.id, secret: secret.key };
-        let mut tcp = Tcp::listen(job.rank, job.size as usize, key, &config.tcp)?;
+        let (size, spans_hosts) = (job.size as usize, job.has_remote_ranks());
+        let mut tcp = Tcp::listen(job.rank, size, spans_hosts, key, &config.tcp)?;
         let offer =
             PeerOffer { settings: &config.agreed, processors: *processors, card: tcp.card() };
         let records = job.exchange(launcher, offer)?;

@@ -49,6 +49,14 @@ pub const SETTINGS: &[Setting] = &[
                   persistent collectives (tofu)",
     },
     Setting {
+        name: "SUIRO_TCP_IF",
+        values: "auto|a list like eth0,10.0.0.0/8,^docker0",
+        default: "auto",
+        meaning: "the addresses by which other hosts reach a rank: of interfaces (ib* is all whose \
+                  names begin so) or in subnets; ^ excludes; auto: all except loopback, \
+                  link-local addresses and bridges of containers",
+    },
+    Setting {
         name: "SUIRO_TCP_PORTS",
         values: "auto|a range like 40000-40100",
         default: "auto",
@@ -245,6 +253,7 @@ const AGREED: &[&str] = &[
     "SUIRO_CHECK",
     "SUIRO_DEVICE",
     "SUIRO_TCP_CRYPT",
+    "SUIRO_TCP_TIMEOUT",
     "SUIRO_OFFLOAD",
     "SUIRO_TOFU_GENERATION",
     "SUIRO_TOFU_PACE",

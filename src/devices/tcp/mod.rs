@@ -26,6 +26,7 @@ mod frame_reader;
 mod fuzz;
 mod greeting;
 mod handshake;
+mod interfaces;
 mod link;
 mod opening;
 mod send_queue;
@@ -41,6 +42,8 @@ use card::TcpCard;
 use frame::{FRAME_DATA_MAX, FrameClass, FrameHeader};
 use greeting::Greeting;
 use handshake::SharedSecret;
+use interfaces::AddressDecision;
+pub(crate) use interfaces::InterfaceChoice;
 use link::{Link, LinkState};
 use platform::base::{ErrorClass, Peer, Result, Slab, Span};
 use platform::sys::network_interfaces;
@@ -85,6 +88,8 @@ pub(crate) struct Tcp {
     secret: SharedSecret,
     settings: TcpSettings,
     card: String,
+    /// All addresses of this host.
+    interfaces: Vec<AddressDecision>,
     /// The card and the host of each peer.
     cards: Vec<Option<Box<(TcpCard, Box<str>)>>>,
     links: Vec<Option<Box<Link>>>,
@@ -125,21 +130,28 @@ impl AsRef<AtomicU32> for WakeCount {
 }
 
 impl Tcp {
-    /// Opens the listening socket of rank `me` of `size`.
+    /// Opens the listening socket of rank `me` of `size`, on several hosts or on one.
     ///
     /// # Errors
-    /// As [`Tcp::listen_at`].
+    /// `Other` if there is no address that the settings allow; as [`Tcp::listen_at`].
     pub(crate) fn listen(
-        me: Peer, size: usize, job: JobKey, settings: &TcpSettings,
+        me: Peer, size: usize, spans_hosts: bool, job: JobKey, settings: &TcpSettings,
     ) -> Result<Self> {
         let all = network_interfaces::interface_addresses().unwrap_or_default();
-        let up: Vec<_> = all.iter().filter(|it| it.is_up).map(|it| it.address).collect();
-        let is_far = |address: &IpAddr| match address {
-            IpAddr::V4(address) => !address.is_loopback() && !address.is_link_local(),
-            IpAddr::V6(address) => !address.is_loopback() && !address.is_unicast_link_local(),
-        };
-        let far: Vec<_> = up.iter().copied().filter(is_far).collect();
-        Self::listen_at(me, size, job, settings, if far.is_empty() { up } else { far })
+        let decisions = settings.interfaces.decide(&all, spans_hosts);
+        let chosen = decisions.iter().filter(|it| it.is_chosen).map(|it| it.address.address);
+        let chosen: Vec<_> = chosen.collect();
+        if chosen.is_empty() {
+            let skipped: Vec<_> = decisions.iter().map(ToString::to_string).collect();
+            return Err(ErrorClass::Other.error(format!(
+                "rank {me} has no address for other ranks; change SUIRO_TCP_IF \
+                 or the interfaces: {}",
+                if skipped.is_empty() { "there are none".to_owned() } else { skipped.join("; ") }
+            )));
+        }
+        let mut tcp = Self::listen_at(me, size, job, settings, chosen)?;
+        tcp.interfaces = decisions;
+        Ok(tcp)
     }
 
     /// Opens the listening socket of rank `me` of `size`, which peers reach at `addresses`, the best
@@ -169,6 +181,7 @@ impl Tcp {
             secret: SharedSecret(job.secret),
             settings: settings.clone(),
             card,
+            interfaces: Vec::new(),
             cards: (0..size).map(|_| None).collect(),
             links: (0..size).map(|_| None).collect(),
             open: Vec::new(),
@@ -196,15 +209,22 @@ impl Tcp {
         &self.card
     }
 
+    /// Why peers are told of the addresses of this host, or not: a sentence each.
+    pub(crate) fn explanations(&self) -> Vec<String> {
+        self.interfaces.iter().map(ToString::to_string).collect()
+    }
+
     /// Takes the card of a peer, before the first packet to it; `host` is its host's name.
     ///
     /// # Errors
     /// `Other` for a text that is no card.
     pub(crate) fn set_card(&mut self, peer: Peer, card: &str, host: &str) -> Result {
-        let parsed = TcpCard::parse(card).ok_or_else(|| {
+        let mut parsed = TcpCard::parse(card).ok_or_else(|| {
             let why = format!("rank {peer} on host {host} has no TCP addresses: {card:?}");
             ErrorClass::Other.error(why)
         })?;
+        let own = self.interfaces.iter().filter(|it| it.is_chosen).map(|it| &it.address);
+        parsed.addresses = interfaces::order(own, parsed.addresses);
         self.cards[peer as usize] = Some(Box::new((parsed, host.into())));
         Ok(())
     }

@@ -3,9 +3,13 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use super::interfaces::InterfaceChoice;
+
 /// Settings of the TCP device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TcpSettings {
+    /// The addresses that peers are told of (`SUIRO_TCP_IF`).
+    pub(crate) interfaces: InterfaceChoice,
     /// The ports to listen on; any if `None` (`SUIRO_TCP_PORTS`).
     pub(crate) ports: Option<RangeInclusive<u16>>,
     /// What is encrypted (`SUIRO_TCP_CRYPT`).
@@ -26,6 +30,11 @@ pub(crate) enum CryptMode {
 
 impl Default for TcpSettings {
     fn default() -> Self {
-        Self { ports: None, crypt: CryptMode::default(), timeout: Duration::from_secs(60) }
+        Self {
+            interfaces: InterfaceChoice::default(),
+            ports: None,
+            crypt: CryptMode::default(),
+            timeout: Duration::from_secs(60),
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! What carries messages beside shared memory or instead of it.
 
+use std::iter;
+
 use crate::device::{Busy, Caps, Device, Header, PacketSink, PeerCaps, WakeSource};
 use crate::devices::shm::Shm;
 use crate::devices::tcp::Tcp;
@@ -138,7 +140,9 @@ impl Sockets {
 
     /// Where this rank listens, one sentence each.
     pub(super) fn explanations(&self) -> Vec<String> {
-        vec![format!("tcp: rank 0 is reached at {}", self.tcp.card())]
+        let card = format!("tcp: rank 0 is reached at {}", self.tcp.card());
+        let addresses = self.tcp.explanations().into_iter().map(|line| format!("tcp: {line}"));
+        iter::once(card).chain(addresses).collect()
     }
 
     pub(super) fn is_drained(&self) -> bool {

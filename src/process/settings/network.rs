@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::{parse, parse_duration};
-use crate::devices::tcp::{CryptMode, TcpSettings};
+use crate::devices::tcp::{CryptMode, InterfaceChoice, TcpSettings};
 use platform::base::Result;
 
 /// Reads the settings through `lookup`.
@@ -15,7 +15,7 @@ pub(super) fn settings(
 ) -> Result<TcpSettings> {
     // The explicit value; `None` for `auto`.
     let given = |name| lookup(name).filter(|text| text != "auto");
-    let of_default = TcpSettings::default();
+    let interfaces = parse("SUIRO_TCP_IF", given, InterfaceChoice::parse)?;
     let ports = parse("SUIRO_TCP_PORTS", given, |text| parse_ports(text).map(Some))?;
     let crypt = parse("SUIRO_TCP_CRYPT", lookup, |text| match text {
         "auth" => Some(CryptMode::Auth),
@@ -24,8 +24,8 @@ pub(super) fn settings(
     })?;
     // Without a limit, a rank would wait for a host that has lost its power.
     let timeout = parse("SUIRO_TCP_TIMEOUT", lookup, |text| parse_duration(text)?.map(Some))?;
-    let timeout = timeout.unwrap_or(of_default.timeout);
-    Ok(TcpSettings { ports, crypt, timeout, ..of_default })
+    let timeout = timeout.unwrap_or(TcpSettings::default().timeout);
+    Ok(TcpSettings { interfaces, ports, crypt, timeout })
 }
 
 /// A port, or the first and the last port of a range.
@@ -45,12 +45,14 @@ mod tests {
     fn what_is_not_said_is_the_default_of_the_device() {
         assert_eq!(settings(|_| None).unwrap(), TcpSettings::default());
         let lookup = |name: &str| match name {
+            "SUIRO_TCP_IF" => Some("ib*,^docker0".to_owned()),
             "SUIRO_TCP_PORTS" => Some("40000-40100".to_owned()),
             "SUIRO_TCP_CRYPT" => Some("full".to_owned()),
             "SUIRO_TCP_TIMEOUT" => Some("2m".to_owned()),
             _ => None,
         };
         let settings = settings(lookup).unwrap();
+        assert_eq!(Some(settings.interfaces), InterfaceChoice::parse("ib*,^docker0"));
         assert_eq!(settings.ports, Some(40000..=40100));
         assert_eq!((settings.crypt, settings.timeout), (CryptMode::Full, Duration::from_secs(120)));
     }
@@ -58,6 +60,7 @@ mod tests {
     #[test]
     fn a_bad_value_names_the_good_ones() {
         for (name, bad, good) in [
+            ("SUIRO_TCP_IF", "10.0.0.0/33", "eth0,10.0.0.0/8,^docker0"),
             ("SUIRO_TCP_PORTS", "0", "40000-40100"),
             ("SUIRO_TCP_PORTS", "9-8", "40000-40100"),
             ("SUIRO_TCP_PORTS", "1-70000", "40000-40100"),
