@@ -116,6 +116,16 @@ fn the_contract_is_kept() {
 }
 
 #[test]
+fn what_a_network_does_is_kept() {
+    // The process ends, and another job begins.
+    let end = |tcp: &mut Tcp| {
+        let job = JobKey { id: [0; 16], secret: [0; 32] };
+        *tcp = Tcp::listen_at(0, 1, job, &TcpSettings::default(), Vec::new()).unwrap();
+    };
+    conformance::check_network(|ranks| network(ranks, &TcpSettings::default()), end);
+}
+
+#[test]
 fn the_contract_is_kept_with_every_byte_encrypted() {
     let settings = TcpSettings { crypt: CryptMode::Full, ..TcpSettings::default() };
     conformance::check_bare(|ranks| network(ranks, &settings));
