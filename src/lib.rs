@@ -21,7 +21,7 @@
 //!                  │
 //!               process             settings, wire-up, locks, waiting, the progress thread
 //!              /       \
-//!            mpi      devices       communicators, datatypes, collectives │ loopback, shm, tofu
+//!            mpi      devices       communicators, datatypes, collectives │ loopback, shm, tcp, tofu
 //!             │          │
 //!          engine        │          matching, protocols, runs of schedules
 //!          /    \        │
@@ -42,8 +42,8 @@
 //!   on engines.
 //! * [`device`]: the contract of a transport: packets, one-sided access, programs. Its conformance suite,
 //!   and middleware for faults, delays and traces.
-//! * [`devices`]: `loopback` (ranks in one process), `shm` (one host) and `tofu` (one host, with a
-//!   simulated network interface per rank). A device knows no other device and no engine.
+//! * [`devices`]: `loopback` (ranks in one process), `shm` (one host), `tcp` (any hosts) and `tofu` (one
+//!   host, with a simulated network interface per rank). A device knows no other device and no engine.
 //! * [`engine`]: matching, eager and rendezvous protocols, operations, runs of schedules. The engine has
 //!   no clock and no thread, and makes no system call; it moves when it is called.
 //! * [`mpi`]: the objects and rules of the standard: communicators, groups, datatypes, operations,
@@ -66,7 +66,8 @@
 //! that a seed decides.
 //!
 //! **The device contract fits on a page.** A device accepts a packet or returns `Busy`. It never
-//! blocks, queues or retries. A packet without room waits in the engine, in order.
+//! blocks. A packet without room waits in the engine, in order. A job may have several devices, one for
+//! each peer; the failure of a peer is an event.
 //!
 //! **User code never runs inside.** Reduction functions, attribute callbacks and error handlers run
 //! on a thread of the application, without the process lock.
