@@ -99,7 +99,7 @@ fn collectives_have_algorithms_with_costs_and_tables() {
     {
         assert!(all.contains_key(key), "{key}");
     }
-    assert!(all["coll.ALLREDUCE.hosts.2.8"].contains("from 1 two_level"));
+    assert!(all["coll.ALLREDUCE.hosts.2.8"].contains("two_level"));
     assert!(!all["coll.ALLREDUCE.hosts.4.1"].contains("two_level"));
     assert_eq!(all["coll.BCAST.setting"], "auto");
     let one = facts(&["--coll", "bcast", "--ranks", "5", "--parsable"]);
