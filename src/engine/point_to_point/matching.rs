@@ -176,27 +176,30 @@ impl<R: Copy, M> Matching<R, M> {
     /// Takes the oldest posted receive that matches this envelope.
     #[inline]
     pub fn take_receive(&mut self, envelope: Envelope) -> Option<R> {
-        let number = self.find_receive(envelope)?;
-        Some(self.unpost(PostedId(number)))
-    }
-
-    /// The oldest posted receive that matches this envelope.
-    pub(crate) fn peek_receive(&mut self, envelope: Envelope) -> Option<R> {
-        let number = self.find_receive(envelope)?;
-        Some(self.receives[number].receive)
-    }
-
-    #[inline(always)]
-    fn find_receive(&mut self, envelope: Envelope) -> Option<u32> {
         let key = key(envelope);
         if !self.receives_hashed {
             let found = self.receives.find_first(SCAN_MAX, |posted| posted.masked_key.matches(key));
-            if found.is_some() || self.receives.len() <= SCAN_MAX {
-                return found;
+            if let Some(number) = found {
+                return Some(self.receives.remove(number).receive);
+            }
+            if self.receives.len() <= SCAN_MAX {
+                return None;
             }
             self.hash_receives();
         }
-        self.oldest_hashed(key)
+        let number = self.oldest_hashed(key)?;
+        Some(self.unpost(PostedId(number)))
+    }
+
+    /// The oldest posted receive that matches this envelope, which stays posted. Only for long messages:
+    /// it scans a queue of any length.
+    pub(crate) fn peek_receive(&self, envelope: Envelope) -> Option<R> {
+        let key = key(envelope);
+        let number = match self.receives_hashed {
+            true => self.oldest_hashed(key)?,
+            false => self.receives.find_first(usize::MAX, |at| at.masked_key.matches(key))?,
+        };
+        Some(self.receives[number].receive)
     }
 
     #[cold]

@@ -45,6 +45,9 @@ pub(crate) struct PeerQueues {
     pub(crate) asked_to_hold: bool,
     /// The receive into which the device writes a whole message of the peer (`placement`).
     pub(crate) placing: Option<OperationId>,
+    /// Whether the device copies what it sends to the peer, and takes no longer packets than to all: known
+    /// after the first eager message that is no inline one, false before and after a failure.
+    pub(crate) is_copied_to: bool,
     /// Why no packet reaches the peer any more.
     failure: Option<Box<str>>,
 }
@@ -145,6 +148,12 @@ impl PeerTable {
 }
 
 impl PeerQueues {
+    /// Whether first packets wait.
+    #[inline]
+    pub(crate) fn has_envelopes(&self) -> bool {
+        !self.envelopes.is_empty()
+    }
+
     /// The number of packets and granted sends that have not left.
     pub(crate) fn len(&self) -> usize {
         let hold = usize::from(self.envelopes.front() == Some(&QueuedEnvelope::Hold));

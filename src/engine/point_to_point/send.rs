@@ -42,6 +42,8 @@ enum SendPath {
     Local,
     /// Now, as one packet. Its credit has been taken.
     Eager,
+    /// The same, of adjacent bytes that the device may send without a copy.
+    EagerContiguous,
     /// As one packet behind the queued packets of the peer. Its credit has been taken.
     QueuedEager,
     /// The envelope goes first; the receiver reads the message or grants its packets.
@@ -98,10 +100,30 @@ impl<D: Device> PointToPoint<D> {
         if to == self.protocol.me {
             return SendPath::Local;
         }
-        if len > self.caps.short_max && !self.protocol.peers.at(to).credit.spend(len) {
+        let peer = self.protocol.peers.at(to);
+        if len > self.caps.short_max && !peer.credit.spend(len) {
             return SendPath::Rendezvous;
         }
-        if self.protocol.peers.must_queue(to) { SendPath::QueuedEager } else { SendPath::Eager }
+        if !peer.is_copied_to {
+            return self.eager_path(to, message);
+        }
+        if peer.has_envelopes() { SendPath::QueuedEager } else { SendPath::Eager }
+    }
+
+    /// The path of an eager message to a network, and of the first one to any peer.
+    #[inline(never)]
+    fn eager_path(&mut self, to: Peer, message: &MemoryRange) -> SendPath {
+        if self.protocol.peers.must_queue(to) {
+            return SendPath::QueuedEager;
+        }
+        let caps = self.device.peer_caps(to);
+        let is_copied = !caps.lends && caps.long_max <= self.caps.packet_max;
+        self.protocol.peers.at(to).is_copied_to = is_copied;
+        if is_copied || message.span().is_none() {
+            SendPath::Eager
+        } else {
+            SendPath::EagerContiguous
+        }
     }
 
     /// Whether a message that is longer than the common limit is within that of a peer.
@@ -145,7 +167,10 @@ impl<D: Device> PointToPoint<D> {
                 self.protocol.message_to_self(envelope, message);
                 Ok(())
             }
-            SendPath::Eager => send_whole(&mut self.device, to, &header, message),
+            SendPath::Eager => {
+                self.device.send(to, &header, message.len, |packet| message.pack(0, packet))
+            }
+            SendPath::EagerContiguous => send_whole(&mut self.device, to, &header, message),
             SendPath::QueuedEager | SendPath::Rendezvous => Err(Busy),
         }
     }
@@ -173,7 +198,6 @@ impl<D: Device> PointToPoint<D> {
 }
 
 /// Sends a whole message as one packet.
-#[inline]
 pub(crate) fn send_whole(
     device: &mut impl Device, to: Peer, header: &Header, message: &MemoryRange,
 ) -> Result<(), Busy> {
