@@ -80,7 +80,9 @@ impl Connection {
         }
         let secret = job.agree_secret(launcher)?;
         let key = JobKey { id: secret.id, secret: secret.key };
-        let (size, spans_hosts) = (job.size as usize, job.has_remote_ranks());
+        // Another launcher may count containers with networks of their own as one host.
+        let is_sure = launcher.attributes().is_own_launcher;
+        let (size, spans_hosts) = (job.size as usize, job.has_remote_ranks() || !is_sure);
         let mut tcp = Tcp::listen(job.rank, size, spans_hosts, key, &config.tcp)?;
         let offer =
             PeerOffer { settings: &config.agreed, processors: *processors, card: tcp.card() };
