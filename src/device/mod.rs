@@ -192,8 +192,9 @@ pub trait Device: Send {
     }
 
     /// A number that changes with every packet delivered and every change of a counter of this rank;
-    /// `None` while the device has work for this rank, or if the device does not know. The deadlock
-    /// detector compares two of these numbers.
+    /// `None` while the device has work for this rank or a packet of this rank is not where the next
+    /// poll of its peer finds it, or if the device does not know. The deadlock detector compares two of
+    /// these numbers.
     fn quiescence(&self) -> Option<u64> {
         None
     }

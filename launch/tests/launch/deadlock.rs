@@ -79,6 +79,12 @@ fn foreign_job(program: &str, count: &str, what: &str) -> Command {
     mpirun(&[&["-n", count][..], &hidden, &[program, what]].concat())
 }
 
+/// `command` with TCP between the ranks.
+fn by_tcp(mut command: Command) -> Command {
+    command.env("SUIRO_DEVICE", "tcp");
+    command
+}
+
 fn aborting(mut command: Command) -> Command {
     command.env("SUIRO_DEADLOCK", "abort");
     command
@@ -131,6 +137,19 @@ fn deadlocks_are_detected_without_the_launchers_help() {
 }
 
 #[test]
+fn deadlocks_over_tcp_are_reported_and_end_the_job() {
+    let program = compiled("deadlock");
+    // Without shared memory a wrong amount of data is an error.
+    let wrong_amounts = ["short-long", "long-short"];
+    let cases = || DEADLOCKS.iter().filter(|(what, ..)| !wrong_amounts.contains(what));
+    let jobs = cases().map(|(what, count, _)| aborting(by_tcp(job(&program, count, what))));
+    for ((what, _, wanted), outcome) in cases().zip(all(jobs)) {
+        eprintln!("{what}");
+        expect_end(&outcome, wanted);
+    }
+}
+
+#[test]
 fn deadlocks_are_detected_in_every_wait_and_progress_mode() {
     let program = compiled("deadlock");
     let ways = [("WAIT", "spin"), ("WAIT", "yield"), ("WAIT", "sleep"), ("PROGRESS", "thread")];
@@ -174,6 +193,8 @@ fn long_waits_are_not_reported_as_deadlocks() {
         cases.push((value, command));
     }
     cases.push(("foreign", foreign_job(&program, "3", "sleep")));
+    let over_tcp = SLOW.iter().map(|(what, count)| (*what, by_tcp(job(&program, count, what))));
+    cases.extend(over_tcp);
     let (names, jobs): (Vec<_>, Vec<_>) = cases.into_iter().map(|(n, c)| (n, aborting(c))).unzip();
     for (name, outcome) in names.iter().zip(all(jobs)) {
         assert_eq!((outcome.code, &*outcome.stderr), (Some(0), ""), "{name}");

@@ -107,6 +107,11 @@ impl Link {
         matches!(self.state, LinkState::Failed)
     }
 
+    /// Whether a connection is lost and the next one is not open.
+    pub(crate) fn is_reopening(&self) -> bool {
+        self.opened_ns > 0 && matches!(self.state, LinkState::Opening(_))
+    }
+
     /// Begins to connect: the first attempt at `retry_ns`, the last before `deadline_ns`.
     pub(crate) fn begin(&mut self, now_ns: u64, retry_ns: u64, deadline_ns: u64, why: String) {
         self.state = LinkState::Opening(Box::new(Opening {

@@ -168,7 +168,7 @@ impl Sockets {
         node.disarm();
     }
 
-    /// Packets of both. `None` if TCP does not know.
+    /// Packets of both.
     pub(super) fn quiescence(&self, node: &Shm) -> Option<u64> {
         Some(self.tcp.quiescence()?.wrapping_add(node.quiescence()?))
     }
