@@ -40,6 +40,14 @@ impl TcpCard {
     }
 }
 
+/// A peer to which this process may connect.
+#[derive(Clone, Debug)]
+pub(crate) struct KnownPeer {
+    pub(crate) card: TcpCard,
+    /// The name of its host.
+    pub(crate) host: Box<str>,
+}
+
 /// What an end of a connection says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hello {

@@ -275,7 +275,7 @@ mod tests {
             self.asked += 1;
             self.memory = vec![0; len];
             // SAFETY: the memory is not used otherwise before `placed`.
-            (header.words[0] % 2 == 0).then(|| unsafe { Span::of(&mut self.memory) })
+            header.words[0].is_multiple_of(2).then(|| unsafe { Span::of(&mut self.memory) })
         }
 
         fn placed(&mut self, _from: Peer, header: &Header, len: usize) {

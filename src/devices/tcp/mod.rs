@@ -38,7 +38,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::device::{Busy, Caps, Device, Header, PacketSink, PeerCaps, WakeSource};
-use card::TcpCard;
+use card::{KnownPeer, TcpCard};
 use frame::{FRAME_DATA_MAX, FrameClass, FrameHeader};
 use greeting::Greeting;
 use handshake::SharedSecret;
@@ -91,7 +91,7 @@ pub(crate) struct Tcp {
     /// All addresses of this host.
     interfaces: Vec<AddressDecision>,
     /// The card and the host of each peer.
-    cards: Vec<Option<Box<(TcpCard, Box<str>)>>>,
+    cards: Vec<Option<Box<KnownPeer>>>,
     links: Vec<Option<Box<Link>>>,
     /// Peers with an open connection.
     open: Vec<Peer>,
@@ -225,7 +225,7 @@ impl Tcp {
         })?;
         let own = self.interfaces.iter().filter(|it| it.is_chosen).map(|it| &it.address);
         parsed.addresses = interfaces::order(own, parsed.addresses);
-        self.cards[peer as usize] = Some(Box::new((parsed, host.into())));
+        self.cards[peer as usize] = Some(Box::new(KnownPeer { card: parsed, host: host.into() }));
         Ok(())
     }
 

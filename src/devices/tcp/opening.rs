@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use super::card::{Hello, Verdict};
+use super::card::{Hello, KnownPeer, Verdict};
 use super::greeting::{Greeting, GreetingError, GreetingStep};
 use super::link::{Attempt, Link, LinkState};
 use super::{CryptMode, Tcp};
@@ -48,7 +48,7 @@ impl Tcp {
     /// Makes the link to a peer. A peer without a card has failed.
     #[cold]
     pub(crate) fn open_link(&mut self, peer: Peer) {
-        let Some((card, host)) = self.cards[peer as usize].as_deref().cloned() else {
+        let Some(KnownPeer { card, host }) = self.cards[peer as usize].as_deref().cloned() else {
             let why = "its process has no TCP address".to_owned();
             return self.failures.push((peer, why));
         };

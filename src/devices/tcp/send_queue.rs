@@ -32,6 +32,7 @@ const CHUNK_MAX: usize = 256 << 10;
 pub(crate) const GATHER_PARTS: usize = 32;
 const GATHER_BYTES: usize = 1 << 20;
 
+#[derive(Default)]
 pub(crate) struct SendQueue {
     chunks: VecDeque<Chunk>,
     /// The number of the first chunk.
@@ -77,22 +78,6 @@ impl QueuedFrame {
 /// The peer has acknowledged a packet that was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FalseAcknowledgement;
-
-impl Default for SendQueue {
-    fn default() -> Self {
-        Self {
-            chunks: VecDeque::new(),
-            first_chunk: 0,
-            spare: Vec::new(),
-            frames: VecDeque::new(),
-            first: 0,
-            next: 0,
-            written: 0,
-            copied_bytes: 0,
-            lent: 0,
-        }
-    }
-}
 
 /// Packets.
 impl SendQueue {

@@ -62,7 +62,7 @@ impl PacketSink for Ledger {
 
     fn place(&mut self, _from: Peer, header: &Header, len: usize) -> Option<Span> {
         assert!(self.place.is_empty(), "asked twice");
-        if header.words[0] % 2 == 0 {
+        if header.words[0].is_multiple_of(2) {
             return None;
         }
         self.place = vec![0; len];

@@ -36,6 +36,7 @@ pub(crate) struct MessageProtocol {
     pub(crate) copy_assists: VecDeque<CopyAssist>,
     pub(crate) steps: VecDeque<CompletedStep>,
     /// Violations of the protocol by peers, and peers that have failed.
+    #[expect(clippy::vec_box, reason = "an error travels in its box")]
     pub(crate) faults: Vec<Box<MpiError>>,
     /// Events that a call may wait for, so far.
     pub(crate) events: u64,
