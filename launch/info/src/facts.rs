@@ -273,7 +273,7 @@ mod tests {
         };
         let own = ["127.0.0.1", "::1", "fe80::1", "169.254.0.1"].map(|text| address(text, true));
         let down = address("10.0.0.2", false);
-        let all = [&own[..], &[down.clone()]].concat();
+        let all = [&own[..], std::slice::from_ref(&down)].concat();
         assert!(tcp_addresses(Ok(all.clone())).value.starts_with("no: "));
         let far = [all, vec![address("10.0.0.1", true), address("fd00::2", true)]].concat();
         let fact = tcp_addresses(Ok(far));
