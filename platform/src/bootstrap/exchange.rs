@@ -348,7 +348,7 @@ mod tests {
                 client.barrier().unwrap();
                 String::new()
             }
-            _ => job.agree_secret(client).unwrap_err().why.into(),
+            _ => job.agree_secret(client).unwrap_err().why,
         });
         assert!(errors[1].contains("rank 0 has published no secret"), "{}", errors[1]);
     }

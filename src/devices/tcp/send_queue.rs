@@ -28,6 +28,9 @@ const LENT_MAX: usize = 32;
 const CHUNK_MIN: usize = 16 << 10;
 const CHUNK_MAX: usize = 256 << 10;
 
+/// Chunks that are kept: enough for a full queue.
+const SPARE_MAX: usize = COPIED_MAX / CHUNK_MAX + 2;
+
 /// Parts that one call writes, and the bytes of data after which no further part is added.
 pub(crate) const GATHER_PARTS: usize = 32;
 const GATHER_BYTES: usize = 1 << 20;
@@ -37,8 +40,8 @@ pub(crate) struct SendQueue {
     chunks: VecDeque<Chunk>,
     /// The number of the first chunk.
     first_chunk: u64,
-    /// An empty chunk for the next use.
-    spare: Vec<u8>,
+    /// Empty chunks for the next use: memory of the system costs a page fault for each 4 KiB.
+    spare: Vec<Vec<u8>>,
     frames: VecDeque<QueuedFrame>,
     /// The number of packets before the first frame.
     first: u64,
@@ -182,8 +185,8 @@ impl SendQueue {
     fn add_chunk(&mut self, len: usize) -> (u64, usize) {
         let last = self.chunks.back().map_or(0, |last| last.bytes.capacity());
         let capacity = (2 * last).clamp(CHUNK_MIN, CHUNK_MAX).max(len);
-        let mut bytes = std::mem::take(&mut self.spare);
-        bytes.reserve_exact(capacity.max(bytes.capacity()));
+        let mut bytes = self.spare.pop().unwrap_or_default();
+        bytes.reserve_exact(capacity);
         self.chunks.push_back(Chunk { bytes, frames: 0 });
         (self.first_chunk + self.chunks.len() as u64 - 1, 0)
     }
@@ -311,10 +314,9 @@ impl SendQueue {
             }
             let Some(mut chunk) = self.chunks.pop_front() else { return };
             self.first_chunk += 1;
-            if chunk.bytes.capacity() > self.spare.capacity() && chunk.bytes.capacity() <= CHUNK_MAX
-            {
+            if chunk.bytes.capacity() == CHUNK_MAX && self.spare.len() < SPARE_MAX {
                 chunk.bytes.clear();
-                self.spare = chunk.bytes;
+                self.spare.push(chunk.bytes);
             }
         }
     }
