@@ -19,18 +19,24 @@ use platform::base::Peer;
 /// Bytes of eager payload that may be on the way to, or unexpected at, one receiver.
 pub(crate) const ALLOWANCE: usize = 512 << 10;
 
+/// The same for a peer to which long messages are sent eagerly, as over a network: 64 messages of 64
+/// KiB. A rendezvous costs such a peer a round trip.
+const WIDE_ALLOWANCE: usize = 4 << 20;
+
 /// The credit between this rank and one peer, in both directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Credit {
     /// Bytes that this rank may still send.
     left: usize,
+    /// Bytes that it may send before the peer has consumed any.
+    allowance: usize,
     /// Bytes that this rank has consumed since its last credit packet.
     owed: usize,
 }
 
 impl Default for Credit {
     fn default() -> Self {
-        Self { left: ALLOWANCE, owed: 0 }
+        Self { left: ALLOWANCE, allowance: ALLOWANCE, owed: 0 }
     }
 }
 
@@ -49,8 +55,14 @@ impl Credit {
 
     /// The peer has consumed `bytes`.
     pub(crate) fn refill(&mut self, bytes: u64) {
-        let bytes = usize::try_from(bytes).unwrap_or(ALLOWANCE);
-        self.left = ALLOWANCE.min(self.left.saturating_add(bytes));
+        let bytes = usize::try_from(bytes).unwrap_or(self.allowance);
+        self.left = self.allowance.min(self.left.saturating_add(bytes));
+    }
+
+    /// Long messages are sent to the peer eagerly.
+    pub(crate) fn widen(&mut self) {
+        self.left += WIDE_ALLOWANCE - self.allowance;
+        self.allowance = WIDE_ALLOWANCE;
     }
 
     /// Counts `len` consumed bytes of the peer. The result is the credit to return now.
@@ -132,6 +144,12 @@ mod tests {
         }
         sender.refill(u64::MAX);
         assert_eq!(sender.left, ALLOWANCE);
+        assert!(sender.spend(ALLOWANCE));
+        sender.widen();
+        sender.widen();
+        assert_eq!(sender.left, WIDE_ALLOWANCE - ALLOWANCE);
+        sender.refill(u64::MAX);
+        assert_eq!(sender.left, WIDE_ALLOWANCE);
     }
 
     #[test]

@@ -128,13 +128,17 @@ impl<D: Device> PointToPoint<D> {
 
     /// Whether a message that is longer than the common limit is within that of a peer.
     #[inline(never)]
-    fn is_eager_to(&self, to: Peer, message: &MemoryRange) -> bool {
+    fn is_eager_to(&mut self, to: Peer, message: &MemoryRange) -> bool {
         if to == self.protocol.me {
             return false;
         }
         let caps = self.device.peer_caps(to);
         let wanted = self.eager_setting.or(caps.eager_max).unwrap_or(0);
-        message.len <= wanted.min(caps.long_max) && message.span().is_some()
+        let is_eager = message.len <= wanted.min(caps.long_max) && message.span().is_some();
+        if is_eager && caps.lends {
+            self.protocol.peers.at(to).credit.widen();
+        }
+        is_eager
     }
 
     /// The first decision of [`PointToPoint::send_path`], and the only one for most messages.
