@@ -22,6 +22,8 @@
 //! * A rank that got [`Busy`] is woken when there is room again, and hears of it by
 //!   [`PacketSink::room`], if [`PeerCaps::announces_room`]; else it polls.
 //! * A peer that has failed gets no more packets: [`Device::send`] accepts them and drops them.
+//! * A datagram arrives at most once, in no order with packets, or it is lost. None makes a peer fail or
+//!   changes [`Device::quiescence`].
 //!
 //! `conformance` tests these guarantees on every device, alone and inside each middleware.
 
@@ -90,6 +92,9 @@ impl PeerCaps {
     }
 }
 
+/// The longest data of [`Device::send_datagram`], in bytes.
+pub(crate) const DATAGRAM_MAX: usize = 1536;
+
 /// The device has no room: try again after a `poll`. Nothing was sent or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Busy;
@@ -141,6 +146,12 @@ pub trait Device: Send {
     ) -> Result<(), Busy> {
         let _ = (header, data, token);
         panic!("the device for rank {peer} copies what it sends");
+    }
+
+    /// Sends at most [`DATAGRAM_MAX`] bytes, or drops them: if `peer` is not connected yet, if there is
+    /// no room, or if the device has no datagrams. The first one makes it connect.
+    fn send_datagram(&mut self, peer: Peer, data: &[u8]) {
+        let _ = (peer, data);
     }
 
     /// Whether all accepted packets have arrived at their peers' devices or need no further calls. A
@@ -247,6 +258,11 @@ pub trait PacketSink {
     /// There may be room for packets to `peer`, after [`Busy`].
     fn room(&mut self, peer: Peer) {
         let _ = peer;
+    }
+
+    /// Data of [`Device::send_datagram`] from `from`, valid during this call.
+    fn datagram(&mut self, from: Peer, data: &[u8]) {
+        let _ = (from, data);
     }
 
     /// `peer` has failed, for the reason `why`, a sentence that names its host: no packet comes from

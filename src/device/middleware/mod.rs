@@ -105,6 +105,10 @@ impl<M: Middleware> Device for M {
         sent
     }
 
+    fn send_datagram(&mut self, peer: Peer, data: &[u8]) {
+        self.inner_mut().send_datagram(peer, data);
+    }
+
     fn is_drained(&self) -> bool {
         !self.holds_events() && self.inner().is_drained()
     }

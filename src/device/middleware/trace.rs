@@ -132,6 +132,10 @@ impl<S: PacketSink> PacketSink for TracingSink<'_, S> {
         self.sink.room(peer);
     }
 
+    fn datagram(&mut self, from: Peer, data: &[u8]) {
+        self.sink.datagram(from, data);
+    }
+
     fn failed(&mut self, peer: Peer, why: &str) {
         self.log.record(DeviceEvent::Failed { peer });
         self.sink.failed(peer, why);

@@ -86,6 +86,13 @@ impl OpenConnection {
         self.prelude.extend_from_slice(&FrameHeader::control(class, received).emit());
     }
 
+    /// Adds a datagram, under the same condition.
+    pub(crate) fn push_datagram(&mut self, received: u64, data: &[u8]) {
+        let control = FrameHeader::control(FrameClass::Datagram, received);
+        self.prelude.extend_from_slice(&FrameHeader { len: data.len(), ..control }.emit());
+        self.prelude.extend_from_slice(data);
+    }
+
     /// Writes what the socket takes. False if something is left.
     ///
     /// # Errors

@@ -10,9 +10,9 @@
 //!   data              len bytes
 //! ```
 //!
-//! All numbers are little-endian. Packets have no numbers on the wire: each end counts them.
+//! All numbers are little-endian. Datagrams have data, too. Packets have no numbers on the wire: each end counts them.
 
-use crate::device::Header;
+use crate::device::{DATAGRAM_MAX, Header};
 
 /// The longest data of a frame, in bytes.
 pub(crate) const FRAME_DATA_MAX: usize = 1 << 20;
@@ -29,6 +29,8 @@ pub(crate) enum FrameClass {
     Acknowledgement = 3,
     /// The sender may exit: the end of the connection is no failure.
     Leaving = 4,
+    /// A datagram: neither counted nor sent again.
+    Datagram = 5,
 }
 
 /// The header of a frame.
@@ -47,7 +49,7 @@ impl FrameHeader {
     /// Its length in bytes.
     pub(crate) const LEN: usize = 32;
 
-    /// A frame without a packet.
+    /// A frame without a packet and data.
     pub(crate) fn control(class: FrameClass, acknowledged: u64) -> Self {
         Self { class, packet: Header::default(), len: 0, acknowledged }
     }
@@ -74,12 +76,16 @@ impl FrameHeader {
             2 => FrameClass::UrgentPacket,
             3 => FrameClass::Acknowledgement,
             4 => FrameClass::Leaving,
+            5 => FrameClass::Datagram,
             _ => return None,
         };
-        let is_packet = matches!(class, FrameClass::Packet | FrameClass::UrgentPacket);
+        let len_max = match class {
+            FrameClass::Packet | FrameClass::UrgentPacket => FRAME_DATA_MAX,
+            FrameClass::Datagram => DATAGRAM_MAX,
+            FrameClass::Acknowledgement | FrameClass::Leaving => 0,
+        };
         let packet = Header { words: [word(0)?, word(8)?], kind: bytes[28] };
-        let fits = if is_packet { len <= FRAME_DATA_MAX } else { len == 0 };
-        (fits && bytes[30..] == [0, 0]).then_some(Self {
+        (len <= len_max && bytes[30..] == [0, 0]).then_some(Self {
             class,
             packet,
             len,
@@ -102,10 +108,14 @@ mod tests {
             FrameHeader { class: urgent, packet, len: FRAME_DATA_MAX, acknowledged: 0 },
             FrameHeader::control(FrameClass::Acknowledgement, 9),
             FrameHeader::control(FrameClass::Leaving, 0),
+            FrameHeader { len: DATAGRAM_MAX, ..FrameHeader::control(FrameClass::Datagram, 3) },
         ] {
             assert_eq!(FrameHeader::parse(&frame.emit()), Some(frame));
         }
         let long = FrameHeader { len: FRAME_DATA_MAX + 1, ..FrameHeader::control(urgent, 0) };
+        assert_eq!(FrameHeader::parse(&long.emit()), None);
+        let datagram = FrameHeader::control(FrameClass::Datagram, 0);
+        let long = FrameHeader { len: DATAGRAM_MAX + 1, ..datagram };
         assert_eq!(FrameHeader::parse(&long.emit()), None);
         let filled = FrameHeader { len: 1, ..FrameHeader::control(FrameClass::Leaving, 0) };
         assert_eq!(FrameHeader::parse(&filled.emit()), None);

@@ -1,7 +1,7 @@
 //! The stream of one connection, cut into packets.
 //!
 //! ```text
-//!            header, short data ──────────────────────────────> PacketSink::packet
+//!            header, short data ──────────────────────────────> PacketSink::packet, ::datagram
 //!   Header ──header of long data──> Body ──place──> destination ──all bytes──> PacketSink::placed
 //!     ▲                               └──no place──> a buffer ────all bytes──> PacketSink::packet
 //!     └───────────────────────────────────────────────────────────┘
@@ -14,12 +14,14 @@
 //! It has no socket, and takes any bytes: those that are no frames are a [`StreamViolation`].
 
 use super::frame::{FrameClass, FrameHeader};
-use crate::device::PacketSink;
+use crate::device::{DATAGRAM_MAX, PacketSink};
 use platform::base::{Peer, Span};
 
 /// Data from which on the sink is asked for its place, in bytes. Shorter data is copied once more if it
 /// arrives in parts.
 const PLACED_MIN: usize = 2 << 10;
+
+const _: () = assert!(DATAGRAM_MAX < PLACED_MIN, "a datagram has no place");
 
 /// Received bytes after which an acknowledgement is due although nobody waits for it.
 const UNACKNOWLEDGED_MAX: usize = 256 << 10;
@@ -164,6 +166,9 @@ impl FrameReader {
     ) -> usize {
         self.acknowledged = self.acknowledged.max(frame.acknowledged);
         if !self.count(frame) {
+            if frame.class == FrameClass::Datagram {
+                sink.datagram(from, data);
+            }
             return 0;
         }
         sink.packet(from, &frame.packet, data);
@@ -176,7 +181,7 @@ impl FrameReader {
         match frame.class {
             FrameClass::Packet => {}
             FrameClass::UrgentPacket => self.is_urgent = true,
-            FrameClass::Acknowledgement => return false,
+            FrameClass::Acknowledgement | FrameClass::Datagram => return false,
             FrameClass::Leaving => {
                 self.is_leaving = true;
                 return false;

@@ -44,6 +44,8 @@ pub(crate) struct Link {
     pub(crate) said_leaving: bool,
     /// When the connection was opened, in nanoseconds of the host's clock.
     pub(crate) opened_ns: u64,
+    /// The datagram for which the first connection is being opened.
+    pub(crate) first_datagram: Option<Box<[u8]>>,
 }
 
 pub(crate) enum LinkState {
@@ -85,6 +87,7 @@ impl Link {
             owes_room: false,
             said_leaving: false,
             opened_ns: 0,
+            first_datagram: None,
         }
     }
 
@@ -130,7 +133,7 @@ impl Link {
     /// Takes over a connection whose other end has received the packets before `received`. False if
     /// that cannot be.
     pub(crate) fn open(
-        &mut self, connection: OpenConnection, received: u64, sink: &mut impl PacketSink,
+        &mut self, mut connection: OpenConnection, received: u64, sink: &mut impl PacketSink,
     ) -> bool {
         let peer = self.peer;
         if self.queue.rewind(received, |token| sink.sent(peer, token)).is_err() {
@@ -138,6 +141,9 @@ impl Link {
         }
         self.reader.restart();
         self.said_leaving = false;
+        if let Some(data) = self.first_datagram.take() {
+            connection.push_datagram(self.reader.received(), &data);
+        }
         self.state = LinkState::Open(Box::new(connection));
         true
     }
@@ -180,6 +186,20 @@ impl Link {
             self.said_leaving = true;
         }
         self.write(true)
+    }
+
+    /// Sends a datagram if there is a connection with room for it.
+    ///
+    /// # Errors
+    /// As [`Link::write`].
+    pub(crate) fn send_datagram(&mut self, data: &[u8]) -> Result<(), String> {
+        if let LinkState::Open(connection) = &mut self.state
+            && self.queue.is_between_frames()
+            && connection.is_ready()
+        {
+            connection.push_datagram(self.reader.received(), data);
+        }
+        self.write(false)
     }
 
     /// Delivers what has arrived; the number of packets.

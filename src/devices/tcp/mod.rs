@@ -36,6 +36,7 @@ use std::net::IpAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use crate::device::{Busy, Caps, Device, Header, PacketSink, PeerCaps, WakeSource};
 use card::{KnownPeer, TcpCard};
@@ -68,6 +69,9 @@ const LOOK_INTERVAL: u32 = 64;
 
 /// Polls without a packet after which acknowledgements leave that nobody waits for.
 const IDLE_POLLS: u32 = 32;
+
+/// The time in which a peer must answer so that a datagram reaches it.
+const DATAGRAM_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Bytes that are received at once.
 const SCRATCH_BYTES: usize = 64 << 10;
@@ -416,6 +420,22 @@ impl Device for Tcp {
         link.reader.note_acknowledged();
         self.write(peer, false);
         Ok(())
+    }
+
+    fn send_datagram(&mut self, peer: Peer, data: &[u8]) {
+        if self.links[peer as usize].is_none() && self.cards[peer as usize].is_some() {
+            self.open_link(peer);
+        }
+        let Some(link) = &mut self.links[peer as usize] else { return };
+        if matches!(link.state, LinkState::Idle) && link.opened_ns == 0 {
+            self.opening.push(peer);
+            opening::begin(link, DATAGRAM_TIMEOUT);
+            link.first_datagram = Some(data.into());
+            self.due_ns = 0;
+            return;
+        }
+        let written = link.send_datagram(data);
+        self.after_write(peer, written);
     }
 
     fn is_drained(&self) -> bool {

@@ -268,6 +268,14 @@ impl Tcp {
                     self.advance_opening(peer, sink);
                 }
             }
+            // No packet has waited for all of that time.
+            Attempt::Hopeless(_) if link.first_datagram.take().is_some() => {
+                link.state = LinkState::Idle;
+                match link.queue.is_empty() {
+                    true => self.opening.retain(|opening| *opening != peer),
+                    false => begin(link, self.settings.timeout),
+                }
+            }
             Attempt::Hopeless(why) => {
                 let why = link.fail(&why);
                 self.opening.retain(|opening| *opening != peer);

@@ -44,6 +44,7 @@ struct Ledger {
     place: Vec<u8>,
     returned: Vec<u32>,
     failed: Vec<(Peer, String)>,
+    datagrams: Vec<(Peer, Vec<u8>)>,
 }
 
 fn length(number: u64) -> usize {
@@ -77,6 +78,10 @@ impl PacketSink for Ledger {
 
     fn sent(&mut self, _to: Peer, token: u32) {
         self.returned.push(token);
+    }
+
+    fn datagram(&mut self, from: Peer, data: &[u8]) {
+        self.datagrams.push((from, data.to_vec()));
     }
 
     fn failed(&mut self, peer: Peer, why: &str) {
@@ -224,6 +229,52 @@ fn a_process_that_has_ended_has_failed_unless_it_has_left() {
         send(&mut ranks[0], 1, 1).unwrap();
         assert!(ranks[0].is_drained());
     }
+}
+
+#[test]
+fn datagrams_are_no_packets() {
+    for crypt in [CryptMode::Auth, CryptMode::Full] {
+        let settings = TcpSettings { crypt, ..TcpSettings::default() };
+        let mut ranks = network(2, &settings);
+        let mut ledgers = [Ledger::default(), Ledger::default()];
+        let first = vec![7; crate::device::DATAGRAM_MAX];
+        ranks[0].send_datagram(1, &first);
+        ranks[0].send_datagram(1, b"lost");
+        poll_until(&mut ranks, &mut ledgers, |_, ledgers| !ledgers[1].datagrams.is_empty());
+        for number in 0..20 {
+            send(&mut ranks[0], 1, number).unwrap();
+            ranks[0].send_datagram(1, b"");
+        }
+        poll_until(&mut ranks, &mut ledgers, |ranks, ledgers| {
+            ledgers[1].from(0) == 20 && ranks[0].is_drained()
+        });
+        let quiet: Vec<_> = ranks.iter().map(Tcp::quiescence).collect();
+        assert_eq!(quiet, [Some(0), Some(20)]);
+        ranks[1].send_datagram(0, b"answer");
+        poll_until(&mut ranks, &mut ledgers, |_, ledgers| !ledgers[0].datagrams.is_empty());
+        assert_eq!(ledgers[0].datagrams, [(1, b"answer".to_vec())]);
+        assert_eq!(ledgers[1].datagrams[0], (0, first));
+        assert!(ledgers[1].datagrams[1..].iter().all(|datagram| datagram.1.is_empty()));
+        assert_eq!(ranks.iter().map(Tcp::quiescence).collect::<Vec<_>>(), quiet);
+    }
+}
+
+#[test]
+fn a_datagram_that_cannot_arrive_makes_no_peer_fail() {
+    let mut ranks = network(2, &TcpSettings::default());
+    ranks.pop();
+    let mut ledgers = [Ledger::default()];
+    for _ in 0..2 {
+        ranks[0].send_datagram(1, b"x");
+        assert_eq!(ranks[0].opening, [1]);
+        poll_until(&mut ranks, &mut ledgers, |ranks, _| ranks[0].opening.is_empty());
+        assert_eq!((&*ledgers[0].failed, ranks[0].quiescence()), (&[][..], Some(0)));
+    }
+    // A packet that is sent meanwhile needs the peer.
+    ranks[0].send_datagram(1, b"x");
+    send(&mut ranks[0], 1, 0).unwrap();
+    assert_eq!(ranks[0].quiescence(), None);
+    poll_until(&mut ranks, &mut ledgers, |_, ledgers| !ledgers[0].failed.is_empty());
 }
 
 #[test]

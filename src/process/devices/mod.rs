@@ -172,6 +172,12 @@ impl Device for Devices {
         }
     }
 
+    fn send_datagram(&mut self, peer: Peer, data: &[u8]) {
+        if let Some(Network::Tcp(sockets)) = self.network.as_deref_mut() {
+            sockets.send_datagram(&self.node, peer, data);
+        }
+    }
+
     fn is_drained(&self) -> bool {
         match self.network.as_deref() {
             None | Some(Network::Tofu(_)) => true,

@@ -145,6 +145,12 @@ impl Sockets {
         iter::once(card).chain(addresses).collect()
     }
 
+    pub(super) fn send_datagram(&mut self, node: &Shm, peer: Peer, data: &[u8]) {
+        if self.carries(node, peer) {
+            self.tcp.send_datagram(peer, data);
+        }
+    }
+
     pub(super) fn is_drained(&self) -> bool {
         self.tcp.is_drained()
     }
