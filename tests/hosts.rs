@@ -4,6 +4,7 @@
 
 mod hosts {
     pub mod cluster;
+    pub mod deadlock;
     pub mod deaths;
     pub mod links;
     pub mod programs;

@@ -294,6 +294,16 @@ impl<D: Device> Engine<D> {
         self.messages.note_long_start();
     }
 
+    /// [`PointToPoint::take_datagrams`].
+    pub(crate) fn take_datagrams(&mut self) -> Vec<(Peer, Box<[u8]>)> {
+        self.messages.take_datagrams()
+    }
+
+    /// [`Device::send_datagram`].
+    pub(crate) fn send_datagram(&mut self, peer: Peer, data: &[u8]) {
+        self.messages.device.send_datagram(peer, data);
+    }
+
     /// [`PointToPoint::has_fault`].
     pub(crate) fn has_fault(&self) -> bool {
         self.messages.has_fault()

@@ -1,6 +1,6 @@
 //! The deadlock detector: finds out that no rank of the job can continue.
 //!
-//! The detector is a value. Its inputs are snapshots of this rank's waits, the [`StatusTable`], and
+//! The detector is a value. Its inputs are snapshots of this rank's waits, the [`JobStatus`], and
 //! the time; [`super::wait_monitor`] calls it. It prints nothing, and it uses no thread or clock.
 //!
 //! Each rank publishes a [`SteadyInterval`] in the status table:
@@ -35,6 +35,11 @@
 //! packets, combined with the wait during which the counts do not change (Mattern, "Algorithms for
 //! distributed termination detection", Distributed Computing 2, 1987).
 //!
+//! What a device carries by itself (TCP) is in transit for longer. There a rank is quiescent only while
+//! its peers have acknowledged all that it has sent: at t, each packet had been delivered. The intervals
+//! of ranks on other hosts are known in times of this host, shortened by what is not known of the
+//! clocks ([`super::status_exchange`]).
+//!
 //! A process that has ended sends nothing. Its `from` is the time at which its end was observed
 //! plus [`EXIT_GRACE`], as the launcher may react to the end of a process.
 //!
@@ -46,10 +51,12 @@
 
 use std::time::Duration;
 
+use super::hang_report::ranks_on_hosts;
+use super::job_status::JobStatus;
 use super::rank_status::{RankActivity, RankStatus, SteadyInterval};
-use super::status_table::StatusTable;
-use super::wait_graph::{RankState, diagnose_deadlock, groups, ranks_named, time_range};
+use super::wait_graph::{RankState, diagnose_deadlock, groups, time_range};
 use crate::base::Peer;
+use crate::bootstrap::JobHosts;
 
 /// A shorter wait is never a part of a deadlock.
 const DEADLOCK_AGE_MIN: Duration = Duration::from_millis(250);
@@ -157,29 +164,29 @@ impl DeadlockDetector {
     /// report is for this rank to print; other ranks get `None`. `has_ended` finds out whether the
     /// process of a rank has ended.
     pub fn detect(
-        &mut self, now_ns: u64, table: &StatusTable, has_ended: impl Fn(Peer) -> bool,
+        &mut self, now_ns: u64, job: &JobStatus, hosts: &JobHosts, has_ended: impl Fn(Peer) -> bool,
     ) -> Option<WaitDiagnostic> {
-        let peers = self.read_peers(now_ns, table, has_ended)?;
-        if !table.raise_alarm() {
+        let peers = self.read_peers(now_ns, job, has_ended)?;
+        if !job.raise_alarm() {
             return None;
         }
         let is_multiple =
             |peer: &PeerWait| matches!(peer, PeerWait::Waiting(_, steady) if steady.is_multiple);
         let ends_job = self.action == DeadlockAction::Abort && !peers.iter().any(is_multiple);
         Some(WaitDiagnostic {
-            text: deadlock_text(now_ns, &peers, self.action, ends_job),
+            text: deadlock_text(now_ns, &peers, hosts, self.action, ends_job),
             abort_reason: ends_job.then_some("no rank can go on (SUIRO_DEADLOCK=abort)"),
         })
     }
 
     /// All ranks, if the job is deadlocked and this is the running rank with the lowest number.
     fn read_peers(
-        &mut self, now_ns: u64, table: &StatusTable, has_ended: impl Fn(Peer) -> bool,
+        &mut self, now_ns: u64, job: &JobStatus, has_ended: impl Fn(Peer) -> bool,
     ) -> Option<Vec<PeerWait>> {
         let (mut latest_from, mut earliest_until) = (0, u64::MAX);
         let mut peers = Vec::new();
         for (rank, ended_ns) in (0..).zip(&mut self.ended_ns) {
-            let published = match table.read(rank) {
+            let published = match job.read(rank) {
                 RankActivity::Waiting(status) => status.steady.map(|steady| (status, steady)),
                 RankActivity::Busy | RankActivity::Unknown => None,
             };
@@ -209,7 +216,7 @@ impl DeadlockDetector {
 
 /// The report of a deadlock. Ranks in the same call share a line.
 fn deadlock_text(
-    now_ns: u64, peers: &[PeerWait], action: DeadlockAction, ends_job: bool,
+    now_ns: u64, peers: &[PeerWait], hosts: &JobHosts, action: DeadlockAction, ends_job: bool,
 ) -> String {
     let calls = peers.iter().map(|peer| match peer {
         PeerWait::Waiting(RankStatus { report, .. }, _) => {
@@ -226,7 +233,7 @@ fn deadlock_text(
             PeerWait::Ended => None,
         });
         let waited = time_range(ages).map_or(String::new(), |waited| format!(" for {waited}"));
-        lines.push(format!("  {}: {call}{waited}", ranks_named(&ranks)));
+        lines.push(format!("  {}: {call}{waited}", ranks_on_hosts(&ranks, hosts)));
     }
     if hidden > 0 {
         lines.push(format!("  and {hidden} more"));
@@ -261,19 +268,28 @@ pub(super) fn nanoseconds(duration: Duration) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::status_table::StatusTable;
     use super::super::wait_report::WaitReport;
     use super::*;
 
     const SECOND_NS: u64 = 1_000_000_000;
 
-    fn publish(table: &StatusTable, rank: Peer, from_ns: u64, until_ns: u64) {
+    fn one_host() -> JobHosts {
+        JobHosts::one("here".to_owned())
+    }
+
+    fn two_ranks() -> JobStatus {
+        JobStatus::new(StatusTable::create(2).unwrap().0, (0, 2), &one_host())
+    }
+
+    fn publish(table: &JobStatus, rank: Peer, from_ns: u64, until_ns: u64) {
         let steady = Some(SteadyInterval { from_ns, until_ns, is_multiple: false });
         table.write(rank, &RankStatus { since_ns: 0, report: WaitReport::new("MPI_Recv"), steady });
     }
 
-    fn detect(table: &StatusTable, rank: Peer, now_ns: u64, ended: &[Peer]) -> bool {
-        let mut detector = DeadlockDetector::new(rank, table.ranks(), DeadlockAction::Report);
-        detector.detect(now_ns, table, |rank| ended.contains(&rank)).is_some()
+    fn detect(table: &JobStatus, rank: Peer, now_ns: u64, ended: &[Peer]) -> bool {
+        let mut detector = DeadlockDetector::new(rank, 2, DeadlockAction::Report);
+        detector.detect(now_ns, table, &one_host(), |rank| ended.contains(&rank)).is_some()
     }
 
     #[test]
@@ -299,7 +315,7 @@ mod tests {
     fn the_intervals_must_have_the_margin_in_common() {
         let margin_ns = nanoseconds(MARGIN);
         for (until_ns, is_deadlock) in [(5 + margin_ns, true), (4 + margin_ns, false)] {
-            let (table, _file) = StatusTable::create(2).unwrap();
+            let table = two_ranks();
             publish(&table, 0, 5, SECOND_NS);
             publish(&table, 1, 0, until_ns);
             assert!(!detect(&table, 1, SECOND_NS, &[]), "rank 0 reports");
@@ -309,7 +325,7 @@ mod tests {
 
     #[test]
     fn a_rank_without_an_interval_may_continue() {
-        let (table, _file) = StatusTable::create(2).unwrap();
+        let table = two_ranks();
         publish(&table, 0, 0, SECOND_NS);
         assert!(!detect(&table, 0, SECOND_NS, &[]), "never written");
         table.clear(1);
@@ -321,15 +337,15 @@ mod tests {
 
     #[test]
     fn a_process_that_ended_counts_after_the_grace_time() {
-        let (table, _file) = StatusTable::create(2).unwrap();
+        let table = two_ranks();
         let mut detector = DeadlockDetector::new(1, 2, DeadlockAction::Report);
         for (until_ns, is_deadlock) in [(SECOND_NS, false), (3 * SECOND_NS, true)] {
             publish(&table, 1, 0, until_ns);
-            let found = detector.detect(until_ns, &table, |rank| rank == 0);
+            let found = detector.detect(until_ns, &table, &one_host(), |rank| rank == 0);
             assert_eq!(found.is_some(), is_deadlock);
         }
         // A process that was killed leaves its interval in the table.
-        let (table, _file) = StatusTable::create(2).unwrap();
+        let table = two_ranks();
         publish(&table, 0, 0, SECOND_NS);
         publish(&table, 1, 0, 9 * SECOND_NS);
         assert!(!detect(&table, 1, 9 * SECOND_NS, &[]), "rank 0 reports");

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use super::wait_graph::ranks_named;
 use super::wait_monitor::WaitId;
 use super::wait_report::{QueueLengths, WaitReport, ranges};
 use crate::base::Peer;
@@ -62,6 +63,25 @@ pub fn hang_text(rank: Peer, waited: Duration, report: &WaitReport, hosts: &JobH
     )
 }
 
+/// Ranks with their hosts if there are several, such as `ranks 0,2 on node1, 1,3 on node2`.
+pub fn ranks_on_hosts(ranks: &[Peer], hosts: &JobHosts) -> String {
+    if hosts.is_one() {
+        return ranks_named(ranks);
+    }
+    let mut by_host = BTreeMap::<u32, Vec<Peer>>::new();
+    for rank in ranks {
+        by_host.entry(hosts.number_of(*rank)).or_default().push(*rank);
+    }
+    let texts = by_host
+        .values()
+        .take(HOSTS_MAX)
+        .map(|on_host| format!("{} on {}", ranges(on_host), hosts.name_of(on_host[0])));
+    let plural = if ranks.len() == 1 { "" } else { "s" };
+    let more = by_host.len().saturating_sub(HOSTS_MAX);
+    let more = if more > 0 { format!(" and {more} more hosts") } else { String::new() };
+    format!("rank{plural} {}{more}", texts.collect::<Vec<_>>().join(", "))
+}
+
 /// The ranks of other hosts in the conditions of a report, such as `; ranks 1,3 are on node2`.
 fn remote_ranks(own: Peer, report: &WaitReport, hosts: &JobHosts) -> String {
     let mut by_host = BTreeMap::<u32, BTreeSet<Peer>>::new();
@@ -109,8 +129,12 @@ mod tests {
             hang_text(0, Duration::from_secs(1), &report, &hosts)
         };
         assert_eq!(text(&["one"; 5]), "Suiro: rank 0 has waited 1.0 s: MPI_Waitall\n");
+        let names = ["one", "two", "one", "two", "three"];
+        let hosts = JobHosts::of_ranks(names.iter().map(|name| (*name, *name)));
+        assert_eq!(ranks_on_hosts(&[0, 2, 3], &hosts), "ranks 0,2 on one, 3 on two");
+        assert_eq!(ranks_on_hosts(&[4], &hosts), "rank 4 on three");
         assert_eq!(
-            text(&["one", "two", "one", "two", "three"]),
+            text(&names),
             "Suiro: rank 0 on one has waited 1.0 s: MPI_Waitall; ranks 1,3 are on two; rank 4 is on \
              three\n"
         );

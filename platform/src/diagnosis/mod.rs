@@ -6,7 +6,8 @@
 //!     wait_monitor   when to publish and to report   │        ▲     ▲
 //!       ├─ hang_report   the line about a long wait  │        │     └── call stacks
 //!       └─ deadlock      decides; its text           ▼        │
-//!                └────────────────────── status_table (rank_status): one record per rank
+//!                └─ job_status ───────── status_table (rank_status): one record per rank of a host
+//!                       └── status_exchange: what other hosts answer
 //!     wait_graph     which ranks wait for which, in sentences, for both texts
 //! ```
 //!
@@ -15,7 +16,9 @@
 pub mod deadlock;
 pub mod hang_report;
 pub mod job_report;
+pub mod job_status;
 pub mod rank_status;
+pub mod status_exchange;
 pub mod status_table;
 pub mod wait_graph;
 pub mod wait_monitor;

@@ -6,8 +6,9 @@
 //! prints the result after it has freed the lock.
 //!
 //! ```text
-//!   process ── WaitSource: snapshot, report ──> WaitMonitor ──> status table
-//!                                                │    │
+//!   process ── WaitSource: snapshot, report ──> WaitMonitor ──> job status: table, other hosts
+//!      ▲                                         │    │    │
+//!      └────────── datagrams ────────────────────│────│────┘
 //!                                   hang_report <┘    └> deadlock
 //! ```
 //!
@@ -21,7 +22,9 @@ use super::deadlock::{
     DeadlockAction, DeadlockDetector, WaitDiagnostic, WaitSnapshot, age, nanoseconds,
 };
 use super::hang_report::{HangReports, hang_text};
-use super::rank_status::{RankStatus, SteadyInterval};
+use super::job_status::JobStatus;
+use super::rank_status::{RankActivity, RankStatus, SteadyInterval};
+use super::status_exchange::StatusDatagram;
 use super::status_table::StatusTable;
 use super::wait_report::WaitReport;
 use crate::base::Peer;
@@ -67,7 +70,7 @@ pub struct WaitMonitor {
     rank: Peer,
     hosts: JobHosts,
     /// `None` if neither the launcher nor a detector reads it.
-    table: Option<StatusTable>,
+    job: Option<JobStatus>,
     is_read_by_launcher: bool,
     detector: Option<DeadlockDetector>,
     hang_reports: Option<HangReports>,
@@ -75,6 +78,8 @@ pub struct WaitMonitor {
     next_check_ns: u64,
     /// The entry of this rank in the table, while a call waits.
     published: Option<(WaitId, RankStatus)>,
+    /// Datagrams to send.
+    outgoing: Vec<StatusDatagram>,
 }
 
 impl WaitId {
@@ -97,17 +102,19 @@ impl WaitMonitor {
         let detects = deadlock != DeadlockAction::Off;
         let table = of_launcher.or_else(|| detects.then(of_node));
         // Without entries of all ranks nothing can be proved.
-        let is_complete = table.as_ref().is_some_and(|table| table.ranks() == size as usize);
+        let job = table.map(|table| JobStatus::new(table, (rank, size), &hosts));
+        let is_complete = job.as_ref().is_some_and(|job| job.is_complete(size));
         let detector = DeadlockDetector::new(rank, size as usize, deadlock);
         Self {
             rank,
             hosts,
-            table: table.filter(|_| is_complete || is_read_by_launcher),
+            job: job.filter(|_| is_complete || is_read_by_launcher),
             is_read_by_launcher,
             detector: (detects && is_complete).then_some(detector),
             hang_reports: hang_report.map(HangReports::new),
             next_check_ns: 0,
             published: None,
+            outgoing: Vec::new(),
         }
     }
 
@@ -142,13 +149,59 @@ impl WaitMonitor {
         if publishes {
             self.publish(wait, report, steady);
         }
-        let deadlock = steady.and_then(|_| self.detect(now_ns, source));
+        let deadlock = steady.and_then(|_| {
+            self.ask(now_ns, wait.since_ns, source);
+            self.detect(now_ns, source)
+        });
         match (hang, deadlock) {
             (None, deadlock) => deadlock,
             (Some(text), None) => Some(WaitDiagnostic { text, abort_reason: None }),
             (Some(text), Some(deadlock)) => {
                 Some(WaitDiagnostic { text: text + &deadlock.text, ..deadlock })
             }
+        }
+    }
+
+    /// Takes a datagram of another rank, while this one waits.
+    pub fn take_datagram(
+        &mut self, from: Peer, data: &[u8], now_ns: u64, source: &impl WaitSource,
+    ) {
+        let Some(job) = self.job.as_mut().filter(|_| self.detector.is_some()) else { return };
+        let Some((exchange, table)) = job.exchange() else { return };
+        let local = exchange.local_ranks().to_vec();
+        let read = |rank| {
+            let entry = local.binary_search(&rank).unwrap_or(usize::MAX);
+            (!source.has_ended(rank)).then(|| table.read(entry as u32))
+        };
+        let awaited = !exchange.is_answered();
+        self.outgoing.extend(exchange.take(from, data, now_ns, read));
+        if awaited && exchange.is_answered() {
+            self.next_check_ns = 0;
+        }
+    }
+
+    /// The datagrams to send.
+    pub fn take_outgoing(&mut self) -> Vec<StatusDatagram> {
+        std::mem::take(&mut self.outgoing)
+    }
+
+    /// Asks other hosts if this is the lowest rank of its host that waits, and all others wait or have
+    /// ended.
+    fn ask(&mut self, now_ns: u64, since_ns: u64, source: &impl WaitSource) {
+        let Some(job) = &mut self.job else { return };
+        let Some((exchange, table)) = job.exchange() else { return };
+        let mut lowest = None;
+        for (entry, rank) in (0..).zip(exchange.local_ranks()) {
+            match table.read(entry) {
+                RankActivity::Waiting(status) if status.steady.is_some() => {
+                    lowest.get_or_insert(*rank);
+                }
+                _ if source.has_ended(*rank) => {}
+                _ => return,
+            }
+        }
+        if lowest == Some(self.rank) {
+            self.outgoing.extend(exchange.questions(now_ns, since_ns));
         }
     }
 
@@ -171,7 +224,7 @@ impl WaitMonitor {
             return None;
         }
         self.detector.as_mut().into_iter().for_each(DeadlockDetector::wait_ended);
-        let was_reported = self.table.as_ref().is_some_and(StatusTable::withdraw_alarm);
+        let was_reported = self.job.as_ref().is_some_and(JobStatus::withdraw_alarm);
         was_reported.then(|| {
             let rank = self.rank;
             let text = format!("Suiro: rank {rank} goes on: what was reported is no deadlock\n");
@@ -190,8 +243,10 @@ impl WaitMonitor {
     }
 
     fn detect(&mut self, now_ns: u64, source: &impl WaitSource) -> Option<WaitDiagnostic> {
-        let (detector, table) = (self.detector.as_mut()?, self.table.as_ref()?);
-        detector.detect(now_ns, table, |rank| source.has_ended(rank))
+        let (detector, job) = (self.detector.as_mut()?, self.job.as_ref()?);
+        detector.detect(now_ns, job, &self.hosts, |rank| {
+            source.has_ended(rank) || job.has_ended_elsewhere(rank)
+        })
     }
 
     fn published_interval(&self) -> Option<SteadyInterval> {
@@ -199,15 +254,15 @@ impl WaitMonitor {
     }
 
     fn publish(&mut self, wait: WaitId, report: WaitReport, steady: Option<SteadyInterval>) {
-        let Some(table) = &self.table else { return };
+        let Some(job) = &self.job else { return };
         let status = RankStatus { since_ns: wait.since_ns, report, steady };
-        table.write(self.rank, &status);
+        job.write(self.rank, &status);
         self.published = Some((wait, status));
     }
 
     fn clear(&mut self) {
-        if let (Some(_), Some(table)) = (self.published.take(), &self.table) {
-            table.clear(self.rank);
+        if let (Some(_), Some(job)) = (self.published.take(), &self.job) {
+            job.clear(self.rank);
         }
     }
 }

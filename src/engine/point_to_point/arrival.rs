@@ -13,6 +13,9 @@ use crate::engine::point_to_point::protocol::{
 use crate::engine::point_to_point::wire::{Control, Envelope, PacketKind, Rts};
 use platform::base::{Peer, Span};
 
+/// Datagrams that are kept for the process.
+const DATAGRAMS_MAX: usize = 4096;
+
 impl PacketSink for MessageProtocol {
     #[inline]
     fn packet(&mut self, from: Peer, header: &Header, data: &[u8]) {
@@ -44,6 +47,12 @@ impl PacketSink for MessageProtocol {
 
     fn room(&mut self, peer: Peer) {
         self.room_announced(peer);
+    }
+
+    fn datagram(&mut self, from: Peer, data: &[u8]) {
+        if self.datagrams.len() < DATAGRAMS_MAX {
+            self.datagrams.push((from, data.into()));
+        }
     }
 
     fn failed(&mut self, peer: Peer, why: &str) {

@@ -186,6 +186,11 @@ impl<D: Device> PointToPoint<D> {
         self.long_starts = self.long_starts.wrapping_add(1);
     }
 
+    /// Takes the datagrams that have arrived, with the peers that sent them.
+    pub(crate) fn take_datagrams(&mut self) -> Vec<(Peer, Box<[u8]>)> {
+        std::mem::take(&mut self.protocol.datagrams)
+    }
+
     /// Whether [`PointToPoint::fault`] returns an error.
     pub(crate) fn has_fault(&self) -> bool {
         !self.protocol.faults.is_empty()

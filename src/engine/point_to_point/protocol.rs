@@ -35,6 +35,8 @@ pub(crate) struct MessageProtocol {
     pub(crate) matched_rts: VecDeque<MatchedRts>,
     pub(crate) copy_assists: VecDeque<CopyAssist>,
     pub(crate) steps: VecDeque<CompletedStep>,
+    /// Datagrams, with the peers that sent them.
+    pub(crate) datagrams: Vec<(Peer, Box<[u8]>)>,
     /// Violations of the protocol by peers, and peers that have failed.
     #[expect(clippy::vec_box, reason = "an error travels in its box")]
     pub(crate) faults: Vec<Box<MpiError>>,
@@ -115,6 +117,7 @@ impl MessageProtocol {
             matched_rts: VecDeque::new(),
             copy_assists: VecDeque::new(),
             steps: VecDeque::new(),
+            datagrams: Vec::new(),
             faults: Vec::new(),
             events: 0,
             unexpected: UnexpectedMemory::new(size),

@@ -31,6 +31,7 @@ impl RunningMpi {
     pub(super) fn check_waits<'a>(
         &'a mut self, own: Option<&'a mut (dyn WaitingCall + 'a)>,
     ) -> Option<WaitDiagnostic> {
+        let datagrams = self.mpi.engine.take_datagrams();
         let mut longest = own;
         let mut waits = usize::from(longest.is_some());
         let mut numbers = longest.as_mut().map_or(0, |own| own.wait_id().number());
@@ -52,7 +53,15 @@ impl RunningMpi {
             has_thread_multiple: self.has_thread_multiple,
             helper_threads: &self.helper_threads,
         };
-        self.wait_monitor.check(clock::monotonic_ns(), wait, &source)
+        let now_ns = clock::monotonic_ns();
+        for (from, data) in &datagrams {
+            self.wait_monitor.take_datagram(*from, data, now_ns, &source);
+        }
+        let diagnostic = self.wait_monitor.check(now_ns, wait, &source);
+        for (to, data) in self.wait_monitor.take_outgoing() {
+            self.mpi.engine.send_datagram(to, &data);
+        }
+        diagnostic
     }
 
     /// [`RunningMpi::check_waits`] by the progress thread.
