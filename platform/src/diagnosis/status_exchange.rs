@@ -16,8 +16,9 @@
 //! `time - now_ns + asked_ns`: the interval becomes shorter, never longer. Between the times, clocks
 //! differ by far less than the margin of the proof.
 //!
-//! Datagrams may be lost: nothing is known then, and another rank of that host is asked, ever more rarely. A
-//! host that is asked does not ask. This is a value: its caller has the clock, the table and the device.
+//! Datagrams may be lost: nothing is known then, and another rank of that host is asked, ever more
+//! rarely. A host that is asked does not ask. This is a value: its caller has the clock, the table and
+//! the device.
 //!
 //! [`StatusTable`]: super::status_table::StatusTable
 
@@ -74,7 +75,7 @@ struct AskedHost {
     ranks: Vec<Peer>,
     /// The index of the rank that is asked next.
     next: usize,
-    /// When the last question left, unless it was answered long ago.
+    /// When the last question left.
     asked_ns: u64,
     has_answered: bool,
     interval: Duration,

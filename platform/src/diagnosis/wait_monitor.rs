@@ -405,6 +405,59 @@ Suiro:   SUIRO_DEADLOCK=abort ends such a job
         assert_eq!(checks(&mut all, 1000, 3000, |_, _| snapshot(0)), []);
     }
 
+    /// The reports of ranks 0 and 2 on one host and 1 and 3 on another, in 3 s. The clock of the other
+    /// host shows less.
+    fn reports_of_two_hosts(
+        snapshot: impl Fn(u32, u64) -> WaitSnapshot,
+    ) -> Vec<(u64, u32, WaitDiagnostic)> {
+        const BEHIND_NS: u64 = 7_000_000_000;
+        let names = ["one", "two", "one", "two"];
+        let hosts = JobHosts::of_ranks(names.iter().map(|name| (*name, *name)));
+        let files = [(); 2].map(|()| StatusTable::create(2).unwrap().1);
+        let settings = MonitorSettings { deadlock: DeadlockAction::Report, hang_report: None };
+        let monitor = |rank| {
+            let table = || StatusTable::inherit(files[rank as usize % 2].as_raw_fd()).unwrap();
+            WaitMonitor::new(settings, (rank, 4, hosts.clone()), None, table)
+        };
+        let mut monitors: Vec<_> = (0..4).map(monitor).collect();
+        let mut in_transit: Vec<(Peer, StatusDatagram)> = Vec::new();
+        let mut found = Vec::new();
+        for ms in (0..3000).step_by(50) {
+            for (rank, monitor) in (0..).zip(&mut monitors) {
+                let behind_ns = u64::from(rank % 2) * BEHIND_NS;
+                let wait = WaitId { since_ns: BEGIN_NS - behind_ns, address: 0 };
+                let now_ns = wait.since_ns + ms * 1_000_000;
+                let source = Receive { source: (rank + 1) % 4, snapshot: snapshot(rank, ms) };
+                for (from, (_, data)) in in_transit.extract_if(.., |(_, (to, _))| *to == rank) {
+                    monitor.take_datagram(from, &data, now_ns, &source);
+                }
+                let diagnostic = monitor.check(now_ns, wait, &source);
+                found.extend(diagnostic.map(|diagnostic| (ms, rank, diagnostic)));
+                in_transit.extend(monitor.take_outgoing().into_iter().map(|sent| (rank, sent)));
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn a_deadlock_over_hosts_is_reported_once_and_names_them() {
+        let found = reports_of_two_hosts(|rank, _| snapshot(u64::from(rank)));
+        let [(_, 0, diagnostic)] = &found[..] else { panic!("{found:?}") };
+        let text = &diagnostic.text;
+        assert!(text.contains("  ranks 0,2 on one, 1,3 on two: MPI_Recv for 0."), "{text}");
+        assert!(text.contains("deadlock: rank 0 in MPI_Recv <- rank 1 in MPI_Recv <- "), "{text}");
+    }
+
+    #[test]
+    fn a_rank_of_another_host_that_may_continue_is_no_deadlock() {
+        for other in 0..4 {
+            let may_end = |rank, _| WaitSnapshot { is_conclusive: rank != other, ..snapshot(0) };
+            assert_eq!(reports_of_two_hosts(may_end), []);
+            let changes = |rank, ms| snapshot(u64::from(rank == other) * (ms / 100));
+            assert_eq!(reports_of_two_hosts(changes), []);
+        }
+    }
+
     #[test]
     fn long_waits_are_reported_without_a_detector() {
         let mut all = monitors(1, DeadlockAction::Off, Some(Duration::from_millis(500)));
