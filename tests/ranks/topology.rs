@@ -54,9 +54,11 @@ fn a_grid_is_reordered_by_host() {
     let places = placed(&hosts, 7, |rank| {
         let whole = ReplicatedTopology::Cart(Cart::new(&[2, 6], &[0, 0]).unwrap());
         let processor = u64::from(rank.me / 3);
+        let recommended = rank.mpi.recommended_rank(COMM_WORLD, &whole).unwrap();
         let making = rank.mpi.create_replicated(COMM_WORLD, whole, Some(processor)).unwrap();
         let comm = made(rank, making).unwrap();
         let (own, _) = place(rank, comm);
+        assert_eq!(recommended, Some(own));
         rank.mpi.comms.get(comm).unwrap().cart().unwrap().coordinates(own)[1] / 2
     });
     assert_eq!(places, hosts, "blocks of two columns");

@@ -73,8 +73,7 @@ pub unsafe extern "C" fn PMPI_Cart_get(
     })
 }
 
-/// The recommended rank of the caller in this grid: its old one, because one process does not know
-/// the nodes of the others.
+/// The recommended rank of the caller in this grid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Cart_map(
     comm: MPI_Comm, ndims: c_int, dims: *const c_int, periods: *const c_int, newrank: *mut c_int,
@@ -84,7 +83,7 @@ pub unsafe extern "C" fn PMPI_Cart_map(
         let cart =
             unsafe { Cart::new(list((ndims, dims), "dims")?, list((ndims, periods), "periods")?)? };
         // SAFETY: the caller gives a valid result pointer.
-        unsafe { put_own_rank(mpi, comm, cart.size(), newrank) }
+        unsafe { put_recommended(mpi, comm, &ReplicatedTopology::Cart(cart), newrank) }
     })
 }
 
@@ -308,7 +307,7 @@ pub unsafe extern "C" fn PMPI_Graph_get(
     })
 }
 
-/// The recommended rank of the caller in this graph: its old one.
+/// The recommended rank of the caller in this graph.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Graph_map(
     comm: MPI_Comm, nnodes: c_int, indx: *const c_int, edges: *const c_int, newrank: *mut c_int,
@@ -317,7 +316,7 @@ pub unsafe extern "C" fn PMPI_Graph_map(
         // SAFETY: the caller gives `nnodes` ends, and as many edges as these announce.
         let graph = unsafe { graph(nnodes, indx, edges)? };
         // SAFETY: the caller gives a valid result pointer.
-        unsafe { put_own_rank(mpi, comm, graph.size(), newrank) }
+        unsafe { put_recommended(mpi, comm, &ReplicatedTopology::Graph(graph), newrank) }
     })
 }
 
@@ -486,13 +485,13 @@ fn are_weighted(into: NeighborList<'_>, out: NeighborList<'_>) -> Result<bool> {
 ///
 /// # Safety
 /// `newrank` is null or may be written.
-unsafe fn put_own_rank(mpi: &ProcessMpi, comm: MPI_Comm, size: u32, newrank: *mut c_int) -> Result {
+unsafe fn put_recommended(
+    mpi: &ProcessMpi, comm: MPI_Comm, topology: &ReplicatedTopology, newrank: *mut c_int,
+) -> Result {
     // SAFETY: the caller's promise.
     let newrank = unsafe { out(newrank, "newrank")? };
-    let comm = mpi.comms.get(number(comm))?;
-    comm.check_topology_size(size)?;
-    let rank = if comm.rank < size { comm.rank as c_int } else { MPI_UNDEFINED };
-    newrank.put(rank);
+    let rank = mpi.recommended_rank(number(comm), topology)?;
+    newrank.put(rank.map_or(MPI_UNDEFINED, |rank| rank as c_int));
     Ok(())
 }
 

@@ -118,6 +118,11 @@ impl Greeting {
         &self.connection
     }
 
+    /// Whether the system of the other end has accepted the connection: its process exists.
+    pub(crate) fn is_connected(&self) -> bool {
+        !matches!(self.stage, Stage::Connecting { .. })
+    }
+
     /// Whether the connection has to be written.
     pub(crate) fn wants_to_write(&self) -> bool {
         matches!(self.stage, Stage::Connecting { .. }) || !self.output.is_empty()

@@ -67,8 +67,10 @@ pub(crate) struct Opening {
     pub(crate) retry_ns: u64,
     /// When the first attempt began.
     pub(crate) since_ns: u64,
-    /// When the peer has failed.
+    /// When the peer has failed: after `patience_ns` in which no system has accepted a connection. A
+    /// process that computes accepts none, but its system does.
     deadline_ns: u64,
+    patience_ns: u64,
     /// Attempts of this round that were refused: no process listens there.
     refused: usize,
     /// Why the last attempt failed.
@@ -115,8 +117,8 @@ impl Link {
         self.opened_ns > 0 && matches!(self.state, LinkState::Opening(_))
     }
 
-    /// Begins to connect: the first attempt at `retry_ns`, the last before `deadline_ns`.
-    pub(crate) fn begin(&mut self, now_ns: u64, retry_ns: u64, deadline_ns: u64, why: String) {
+    /// Begins to connect: the first attempt at `retry_ns`, the last within `patience_ns`.
+    pub(crate) fn begin(&mut self, now_ns: u64, retry_ns: u64, patience_ns: u64, why: String) {
         self.state = LinkState::Opening(Box::new(Opening {
             greeting: None,
             endpoints: self.card.endpoints().collect(),
@@ -124,7 +126,8 @@ impl Link {
             pause_ns: PAUSE_MIN_NS,
             retry_ns,
             since_ns: now_ns,
-            deadline_ns,
+            deadline_ns: now_ns + patience_ns,
+            patience_ns,
             refused: 0,
             why,
         }));
@@ -235,6 +238,14 @@ pub(crate) enum Attempt {
 }
 
 impl Opening {
+    /// The attempt under way had no answer in its time.
+    pub(crate) fn unanswered(&mut self, now_ns: u64) {
+        if self.greeting.as_ref().is_some_and(Greeting::is_connected) {
+            self.deadline_ns = now_ns + self.patience_ns;
+        }
+        self.lost(now_ns, GreetingError { why: "no answer".to_owned(), is_refusal: false });
+    }
+
     /// The attempt under way has failed.
     pub(crate) fn lost(&mut self, now_ns: u64, error: GreetingError) {
         self.greeting = None;
@@ -270,7 +281,7 @@ impl Opening {
             }
             let to = self.endpoints[self.next];
             self.next += 1;
-            match Greeting::start(to, hello, now_ns + ATTEMPT_NS) {
+            match Greeting::start(to, hello, now_ns + self.patience_ns.min(ATTEMPT_NS)) {
                 Ok(greeting) => self.greeting = Some(greeting),
                 Err(error) => self.lost(now_ns, error.into()),
             }

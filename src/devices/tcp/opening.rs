@@ -40,8 +40,7 @@ const REOPENING_MAX: Duration = Duration::from_secs(10);
 #[cold]
 pub(crate) fn begin(link: &mut Link, timeout: Duration) {
     let now_ns = monotonic_ns();
-    let deadline_ns = now_ns + timeout.as_nanos() as u64;
-    link.begin(now_ns, now_ns, deadline_ns, "no connection was tried".to_owned());
+    link.begin(now_ns, now_ns, timeout.as_nanos() as u64, "no connection was tried".to_owned());
 }
 
 impl Tcp {
@@ -243,7 +242,7 @@ impl Tcp {
         let now_ns = monotonic_ns();
         let retry_ns = if self.me < peer { now_ns } else { now_ns + COURTESY_NS };
         let patience = self.settings.timeout.min(REOPENING_MAX);
-        link.begin(now_ns, retry_ns, now_ns + patience.as_nanos() as u64, why);
+        link.begin(now_ns, retry_ns, patience.as_nanos() as u64, why);
         self.opening.push(peer);
         self.due_ns = self.due_ns.min(retry_ns);
     }
@@ -255,8 +254,7 @@ impl Tcp {
         let hello = Hello { job: self.job, rank: self.me, wanted: peer, received };
         let Some(opening) = link.opening() else { return };
         if opening.greeting.as_ref().is_some_and(|greeting| now_ns >= greeting.deadline_ns) {
-            let why = "no answer".to_owned();
-            opening.lost(now_ns, GreetingError { why, is_refusal: false });
+            opening.unanswered(now_ns);
         }
         let had_attempt = opening.greeting.is_some();
         match opening.proceed(now_ns, hello) {

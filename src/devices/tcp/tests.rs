@@ -278,6 +278,20 @@ fn a_datagram_that_cannot_arrive_makes_no_peer_fail() {
 }
 
 #[test]
+fn a_process_that_computes_for_long_has_not_failed() {
+    let settings = TcpSettings { timeout: Duration::from_millis(300), ..TcpSettings::default() };
+    let mut ranks = network(2, &settings);
+    let mut ledgers = [Ledger::default(), Ledger::default()];
+    send(&mut ranks[0], 1, 0).unwrap();
+    let begin = Instant::now();
+    while begin.elapsed() < 4 * settings.timeout {
+        ranks[0].poll(&mut ledgers[0]);
+    }
+    poll_until(&mut ranks, &mut ledgers, |_, ledgers| ledgers[1].from(0) == 1);
+    assert_eq!(ledgers[0].failed, []);
+}
+
+#[test]
 fn a_process_without_the_secret_gets_no_packet_into_the_job() {
     let settings = TcpSettings { timeout: Duration::from_secs(1), ..TcpSettings::default() };
     let mut ranks = keyed(&[[5; 32], [6; 32]], &settings);

@@ -174,6 +174,23 @@ impl<D: Device> Mpi<D> {
         Ok(TopologyCreation { comm, stage })
     }
 
+    /// The rank that this process gets in a communicator with a grid or a graph, if ranks are reordered
+    /// (§8.5.8); `None` outside. Between hosts, that of [`Mpi::create_replicated`]; on one host the old
+    /// rank, as one process does not know the parts of the host on which others run.
+    ///
+    /// # Errors
+    /// As [`Mpi::create_replicated`].
+    pub fn recommended_rank(
+        &self, comm: Handle, replicated: &ReplicatedTopology,
+    ) -> Result<Option<u32>> {
+        let old = self.comms.get(comm)?;
+        let size = replicated.size();
+        old.check_topology_size(size)?;
+        let Some(nodes) = &old.nodes else { return Ok((old.rank < size).then_some(old.rank)) };
+        let nodes: Vec<NodeNumber> = (0..size).map(|rank| nodes.node_of(rank).into()).collect();
+        Ok(new_rank(old.rank, &replicated.order(&nodes)))
+    }
+
     /// Starts the creation of a communicator with a distributed graph of the ranks of `comm`. The
     /// ranks are reordered if all of them pass their part of the host in `reorder` (§8.5.4).
     ///

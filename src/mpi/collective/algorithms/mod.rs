@@ -1,7 +1,7 @@
 //! Collective operations as schedules (MPI 5.0 chapter 6): one algorithm per file.
 //!
 //! An algorithm is a pure function `(shape of the communicator, rank, arguments) -> Schedule`, with
-//! a name and a cost beside it ([`algorithm`]); the [`registry`](super::selection::registry) lists
+//! a name and a cost beside it ([`algorithm`]); the [`registry`] lists
 //! them by operation. Blocking, nonblocking, persistent and offloaded calls run the same schedules;
 //! `tests/schedules` runs them for many sizes and roots on symbolic bytes.
 //!
