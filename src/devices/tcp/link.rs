@@ -166,13 +166,18 @@ impl Link {
     /// Why the connection is lost, as part of a sentence.
     pub(crate) fn write(&mut self, acknowledges: bool) -> Result<(), String> {
         let LinkState::Open(connection) = &mut self.state else { return Ok(()) };
-        if acknowledges && self.reader.owes_acknowledgement() && self.queue.is_between_frames() {
-            connection.push_control(FrameClass::Acknowledgement, self.reader.received());
-            self.reader.note_acknowledged();
-        }
-        match connection.write(&mut self.queue) {
-            Ok(_) => Ok(()),
-            Err(error) => Err(error.to_string()),
+        loop {
+            let is_due = acknowledges && self.reader.owes_acknowledgement();
+            let is_due = is_due || self.reader.owes_at_once();
+            if is_due && self.queue.is_between_frames() {
+                connection.push_control(FrameClass::Acknowledgement, self.reader.received());
+                self.reader.note_acknowledged();
+            }
+            let is_written = connection.write(&mut self.queue).map_err(|why| why.to_string())?;
+            // One that had to wait for the end of a frame leaves now.
+            if !(is_written && self.reader.owes_at_once()) {
+                return Ok(());
+            }
         }
     }
 

@@ -490,8 +490,8 @@ impl Device for Tcp {
         if packets > 0 {
             self.idle_polls = 0;
         } else {
-            self.idle_polls += 1;
-            if self.idle_polls == IDLE_POLLS {
+            self.idle_polls = self.idle_polls.wrapping_add(1);
+            if self.idle_polls.is_multiple_of(IDLE_POLLS) {
                 self.acknowledge_all();
             }
         }
