@@ -17,6 +17,7 @@
 //! | `build_info` | facts about the build |
 //! | `command_line` | options, hosts; the result is a `LaunchPlan` |
 //! | `placement` | processors of each rank |
+//! | `control` | messages between the head of a job and the agents of its hosts |
 //! | `supervisor` | the process that the shell started |
 //! | `job` | the job loop process: `start` spawns, `reap` collects, `state` decides what ends the job |
 //! | `input`, `output` | standard input and output of ranks |
@@ -31,6 +32,7 @@
 
 mod build_info;
 mod command_line;
+mod control;
 pub mod debugger;
 mod dump;
 mod explain;

@@ -92,7 +92,7 @@ pub(crate) struct RankWrapper {
 }
 
 /// A set of ranks in the syntax of the command line.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) enum RankSet {
     All,
     /// Inclusive ranges.

@@ -23,7 +23,7 @@ pub(crate) use options::OutputOptions;
 pub(crate) use streams::{JobIdentity, OutputReady, Streams};
 
 /// One of the two output streams of a rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) enum OutputStream {
     /// Standard output.
     Output,

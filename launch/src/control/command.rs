@@ -1,0 +1,96 @@
+//! Messages of the head to an agent.
+
+use std::ffi::OsString;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::command_line::plan::RankSet;
+
+/// What an agent must do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum AgentCommand {
+    /// Start these ranks. Sent once.
+    Start(Box<HostShare>),
+    /// The ranks may join: the debugger has seen their processes.
+    Release,
+    /// Standard input of a rank; no bytes are its end.
+    Input {
+        rank: u32,
+        #[serde(with = "serde_bytes")]
+        bytes: Vec<u8>,
+    },
+    /// Send this signal to the process group of every rank.
+    Signal(i32),
+    /// Terminate the ranks.
+    Terminate,
+    /// Terminate every process of the job.
+    TerminateRest,
+    /// Kill every process of the job.
+    Kill,
+    /// Report the state of each rank.
+    Dump,
+    /// The head is there.
+    Beat,
+}
+
+/// The part of a job that one host runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct HostShare {
+    /// The name of the job.
+    pub job: String,
+    pub secret: ShareSecret,
+    /// Number of ranks of the job.
+    pub size: u32,
+    /// The programs of the job.
+    pub apps: Vec<ShareApp>,
+    /// The number of the program of each rank of the job.
+    pub app_of_rank: Vec<u32>,
+    /// The host of each rank of the job; empty if all are on one.
+    pub host_of_rank: Vec<u32>,
+    /// The ranks to start, ascending.
+    pub ranks: Vec<RankShare>,
+    /// Standard output and error of a rank are one pipe.
+    pub shares_pipe: bool,
+    /// Ranks may not join before [`AgentCommand::Release`].
+    pub holds: bool,
+}
+
+/// A rank to start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RankShare {
+    pub rank: u32,
+    /// Its processors, if it is bound.
+    pub processors: Option<Vec<usize>>,
+    /// Whether it reads standard input.
+    pub reads_input: bool,
+}
+
+/// A program to start.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ShareApp {
+    /// A path, or a name to search.
+    pub program: OsString,
+    pub arguments: Vec<OsString>,
+    /// The environment, without the variables of the rank.
+    pub environment: Vec<(OsString, OsString)>,
+    /// The working directory, if not the agent's.
+    pub directory: Option<OsString>,
+    /// Directories in the syntax of `PATH`, searched before those of `PATH`.
+    pub path: Option<OsString>,
+    /// Commands that start the program for some ranks.
+    pub wraps: Vec<(RankSet, Vec<OsString>)>,
+}
+
+/// The identity and the secret of a job. It is never printed.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ShareSecret {
+    pub id: [u8; 16],
+    pub key: [u8; 32],
+}
+
+impl fmt::Debug for ShareSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ShareSecret")
+    }
+}

@@ -1,0 +1,171 @@
+//! Messages of an agent to the head.
+
+use platform::bootstrap::JoinState;
+use platform::sys::process::Exit;
+use serde::{Deserialize, Serialize};
+
+use super::wire::{JoinForm, exit};
+use crate::output::OutputStream;
+
+/// What has happened on the host of an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum AgentEvent {
+    /// The first event of an agent.
+    Hello(HostFacts),
+    /// A rank has started as this process.
+    Started { rank: u32, pid: u32 },
+    /// A rank could not be started: the exit code and the reason.
+    Refused { code: i32, why: String },
+    /// Bytes of a rank; no bytes are the end of this stream.
+    Output {
+        rank: u32,
+        stream: OutputStream,
+        #[serde(with = "serde_bytes")]
+        bytes: Vec<u8>,
+    },
+    /// The process of a rank ended.
+    Exited {
+        rank: u32,
+        #[serde(with = "exit")]
+        exit: Exit,
+        /// The MPI process, if that was another one.
+        inner: Option<InnerExit>,
+        #[serde(with = "JoinForm")]
+        join_state: JoinState,
+        circumstances: Circumstances,
+    },
+    /// The MPI process of a rank ended before MPI_Finalize, but the program that started it runs.
+    ProcessGone {
+        rank: u32,
+        pid: u32,
+        #[serde(with = "exit::option")]
+        exit: Option<Exit>,
+        circumstances: Circumstances,
+    },
+    /// A rank runs, but has closed its connection.
+    Disconnected { rank: u32, pid: u32 },
+    /// A rank called `MPI_Abort`.
+    Aborted { rank: u32, code: i32, message: Option<String> },
+    /// A rank waits for one that ended without MPI_Init.
+    Stuck { ended: u32, waiting: u32 },
+    /// A rank sent a request that is not supported.
+    Unsupported { rank: u32, why: String },
+    /// A rank violated the PMI protocol.
+    Broken { rank: u32, why: String },
+    /// The report that [`AgentCommand::Dump`](super::AgentCommand::Dump) requested.
+    Report(String),
+    /// No process of the job is left on this host.
+    Childless,
+    /// The agent is there.
+    Beat,
+}
+
+/// The host of an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct HostFacts {
+    /// The build of the program; it must be that of the head.
+    pub build: String,
+    /// The name of the host.
+    pub name: String,
+    /// What tells the machine from all others.
+    pub identity: String,
+    /// The processors that the job may use.
+    pub processors: Vec<usize>,
+}
+
+/// The end of an MPI process below the process of its rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct InnerExit {
+    pub pid: u32,
+    #[serde(with = "exit")]
+    pub exit: Exit,
+}
+
+/// Facts for the message about a rank that failed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Circumstances {
+    /// The MPI call that it waited in.
+    pub call: Option<String>,
+    /// Processes of this host that the kernel has ended for lack of memory since the job started.
+    pub memory_kills: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::{
+        AgentCommand, ControlReader, HostShare, RankShare, ShareApp, ShareSecret, emit,
+    };
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    fn round_trip<Message>(message: &Message) -> Message
+    where
+        Message: Serialize + serde::de::DeserializeOwned,
+    {
+        let mut bytes = Vec::new();
+        emit(message, &mut bytes);
+        let mut reader = ControlReader::new(bytes.len());
+        reader.push(&bytes);
+        reader.next_message().unwrap().unwrap()
+    }
+
+    fn exits() -> impl Strategy<Value = Exit> {
+        prop_oneof![(0..256).prop_map(Exit::Code), (1..65).prop_map(Exit::Signal)]
+    }
+
+    proptest! {
+        #[test]
+        fn ends_of_ranks_cross_the_wire(
+            rank in any::<u32>(), exit in exits(), inner in proptest::option::of(exits()),
+            call in proptest::option::of("[a-z]{0,9}"), memory_kills in any::<u64>(),
+        ) {
+            let circumstances = Circumstances { call, memory_kills };
+            let pid = 7;
+            let join_state = JoinState::Left;
+            let gone = AgentEvent::ProcessGone {
+                rank, pid, exit: inner, circumstances: circumstances.clone(),
+            };
+            let inner = inner.map(|exit| InnerExit { pid, exit });
+            let exited = AgentEvent::Exited { rank, exit, inner, join_state, circumstances };
+            prop_assert_eq!(round_trip(&gone), gone);
+            prop_assert_eq!(round_trip(&exited), exited);
+        }
+
+        #[test]
+        fn a_share_crosses_the_wire_with_any_bytes(
+            text in vec(1_u8..255, 0..20), ranks in vec((any::<u32>(), 0_usize..1000), 0..5),
+        ) {
+            use std::os::unix::ffi::OsStringExt;
+            let word = std::ffi::OsString::from_vec(text);
+            let app = ShareApp {
+                program: word.clone(),
+                arguments: vec![word.clone(); 2],
+                environment: vec![(word.clone(), word.clone())],
+                directory: Some(word),
+                ..ShareApp::default()
+            };
+            let share = |(rank, processor)| RankShare {
+                rank, processors: Some(vec![processor]), reads_input: false,
+            };
+            let message = AgentCommand::Start(Box::new(HostShare {
+                job: "job".to_owned(),
+                secret: ShareSecret { id: [1; 16], key: [2; 32] },
+                size: 9,
+                apps: vec![app],
+                app_of_rank: vec![0; 9],
+                host_of_rank: Vec::new(),
+                ranks: ranks.into_iter().map(share).collect(),
+                shares_pipe: true,
+                holds: false,
+            }));
+            prop_assert_eq!(round_trip(&message), message);
+        }
+    }
+
+    #[test]
+    fn the_secret_is_not_in_the_text_of_a_message() {
+        let secret = ShareSecret { id: [171; 16], key: [205; 32] };
+        assert_eq!(format!("{secret:?}"), "ShareSecret");
+    }
+}

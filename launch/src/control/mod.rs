@@ -1,0 +1,32 @@
+//! What the head of a job and the agents of its hosts say to each other.
+//!
+//! ```text
+//!   head ──AgentCommand──> agent       start these ranks, signal them, end them
+//!        <──AgentEvent────             started, exited, output
+//!
+//!   frame: length of the rest in 4 bytes, little-endian │ a message in the format of postcard
+//! ```
+//!
+//! The agent of the head's own host takes the same values without frames. The first event of every
+//! agent is [`AgentEvent::Hello`]; both ends are one program of one build, and a head refuses any
+//! other.
+//!
+//! No message makes the receiver reserve memory for more than has arrived, and each direction has a
+//! longest message. This module does no I/O, and does not know how an agent is started.
+
+#![cfg_attr(
+    not(test),
+    expect(dead_code, unused_imports, reason = "the job loop has no remote agents yet")
+)]
+
+mod command;
+mod event;
+mod frame;
+#[cfg(test)]
+#[path = "../../../src/devices/tcp/fuzz.rs"]
+mod fuzz;
+mod wire;
+
+pub(crate) use command::{AgentCommand, HostShare, RankShare, ShareApp, ShareSecret};
+pub(crate) use event::AgentEvent;
+pub(crate) use frame::{ControlReader, emit};
