@@ -57,6 +57,11 @@ impl Input {
         ranks.map(Self).ok_or_else(|| LaunchError::new(USAGE, why()))
     }
 
+    /// Whether `rank` reads standard input.
+    pub(crate) fn is_for(&self, rank: u32) -> bool {
+        self.0.contains(rank)
+    }
+
     /// Checks that all ranks are below `size`.
     ///
     /// # Errors
@@ -115,7 +120,7 @@ struct InputReader {
 impl Feed {
     /// Passes `stdin` to those of `size` ranks that `input` names.
     pub(crate) fn new(input: Input, stdin: OwnedFd, size: u32) -> io::Result<Self> {
-        let source = match (0..size).filter(|rank| input.0.contains(*rank)).count() {
+        let source = match (0..size).filter(|rank| input.is_for(*rank)).count() {
             0 => InputSource::Closed,
             1 => InputSource::One(stdin),
             _ if descriptor::reopen_for_reading(&stdin).is_some() => InputSource::Regular(stdin),
@@ -127,7 +132,7 @@ impl Feed {
 
     /// The standard input for `rank`, before its start.
     pub(crate) fn of_rank(&mut self, rank: u32) -> io::Result<OwnedFd> {
-        if !self.input.0.contains(rank) {
+        if !self.input.is_for(rank) {
             return self.null_input.try_clone();
         }
         match std::mem::replace(&mut self.source, InputSource::Closed) {

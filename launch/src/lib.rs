@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   mpirun (supervisor)                signals, keyboard, exit code
-//!     └─ mpirun (job loop)             PMI server, input, output, reaping
+//!     └─ mpirun (job loop)             head: input, output, decisions; agent: PMI server, reaping
 //!          ├─ rank 0 ── its children   one process group per rank
 //!          └─ rank 1 ...
 //! ```
@@ -19,7 +19,8 @@
 //! | `placement` | processors of each rank |
 //! | `control` | messages between the head of a job and the agents of its hosts |
 //! | `supervisor` | the process that the shell started |
-//! | `job` | the job loop process: `start` spawns, `reap` collects, `state` decides what ends the job |
+//! | `head` | the job loop process: `state` decides what ends the job |
+//! | `agent` | the ranks of a host: `start` spawns, `pmi` serves, `reap` collects |
 //! | `input`, `output` | standard input and output of ranks |
 //! | `dump` | state and stacks of the ranks of a job that hangs |
 //! | `debugger` | process table for parallel debuggers |
@@ -30,6 +31,7 @@
 //! The launcher opens no port and makes no file. It knows nothing of MPI except what ranks send by
 //! PMI.
 
+mod agent;
 mod build_info;
 mod command_line;
 mod control;
@@ -37,8 +39,8 @@ pub mod debugger;
 mod dump;
 mod explain;
 pub mod folders;
+mod head;
 mod input;
-mod job;
 mod linkage;
 mod mpirun;
 mod output;

@@ -11,13 +11,14 @@ use platform::sys::host;
 use platform::sys::signals;
 use platform::sys::topology::CpuTopology;
 
+use crate::agent::environment::EnvironmentVariable;
 use crate::build_info;
 use crate::command_line::plan::{LaunchPlan, VariablePattern};
 use crate::command_line::{self, HostEnvironment, LaunchCommand};
 use crate::debugger::Debugger;
 use crate::explain;
 use crate::folders::Folders;
-use crate::job::environment::{self, EnvironmentVariable};
+use crate::head::environment;
 use crate::linkage;
 use crate::placement::display::DisplayOptions;
 use crate::placement::report::PlacementReport;

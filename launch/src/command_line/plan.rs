@@ -70,17 +70,29 @@ pub(crate) struct App {
 }
 
 impl App {
-    /// Whether the program is a path and not a name to search.
+    /// See [`names_file`].
     pub(crate) fn names_file(&self) -> bool {
-        self.program.as_bytes().contains(&b'/')
+        names_file(&self.program)
     }
 
-    /// Possible paths of the program in these lists of directories, each in the syntax of `PATH`.
+    /// See [`candidates`].
     pub(crate) fn candidates<'a>(
         &'a self, lists: impl Iterator<Item = &'a OsString>,
     ) -> impl Iterator<Item = PathBuf> {
-        lists.flat_map(env::split_paths).map(|directory| directory.join(&self.program))
+        candidates(&self.program, lists)
     }
+}
+
+/// Whether `program` is a path and not a name to search.
+pub(crate) fn names_file(program: &OsStr) -> bool {
+    program.as_bytes().contains(&b'/')
+}
+
+/// Possible paths of `program` in these lists of directories, each in the syntax of `PATH`.
+pub(crate) fn candidates<'a>(
+    program: &'a OsStr, lists: impl Iterator<Item = &'a OsString>,
+) -> impl Iterator<Item = PathBuf> {
+    lists.flat_map(env::split_paths).map(move |directory| directory.join(program))
 }
 
 /// A command, such as a debugger, that starts the program for some ranks.

@@ -6,6 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::command_line::plan::RankSet;
+use crate::placement::total_processors;
 
 /// What an agent must do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,6 +55,18 @@ pub(crate) struct HostShare {
     pub shares_pipe: bool,
     /// Ranks may not join before [`AgentCommand::Release`].
     pub holds: bool,
+}
+
+impl HostShare {
+    /// The program of `rank`.
+    pub(crate) fn app_of(&self, rank: u32) -> &ShareApp {
+        &self.apps[self.app_of_rank[rank as usize] as usize]
+    }
+
+    /// The number of processors of all ranks of the host, if all are bound.
+    pub(crate) fn total_processors(&self) -> Option<usize> {
+        total_processors(self.ranks.iter().map(|rank| rank.processors.as_deref()))
+    }
 }
 
 /// A rank to start.

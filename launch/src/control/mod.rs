@@ -16,7 +16,7 @@
 
 #![cfg_attr(
     not(test),
-    expect(dead_code, unused_imports, reason = "the job loop has no remote agents yet")
+    expect(dead_code, unused_imports, reason = "the head has no remote agents yet")
 )]
 
 mod command;
@@ -28,5 +28,5 @@ mod fuzz;
 mod wire;
 
 pub(crate) use command::{AgentCommand, HostShare, RankShare, ShareApp, ShareSecret};
-pub(crate) use event::AgentEvent;
+pub(crate) use event::{AgentEvent, Circumstances, InnerExit};
 pub(crate) use frame::{ControlReader, emit};

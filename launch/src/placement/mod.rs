@@ -18,7 +18,7 @@ pub(crate) mod report;
 mod request;
 mod slots;
 
-pub(crate) use place::{Placement, may_fill, place};
+pub(crate) use place::{Placement, may_fill, place, total_processors};
 pub(crate) use request::PlacementRequest;
 
 #[cfg(test)]

@@ -51,12 +51,14 @@ impl Placement {
     pub(crate) fn of_rank(&self, rank: u32) -> Option<&[usize]> {
         self.processors.get(rank as usize)?.as_deref()
     }
+}
 
-    /// The number of processors of all ranks, if all are bound.
-    pub(crate) fn total_processors(&self) -> Option<usize> {
-        let sets: Option<Vec<_>> = self.processors.iter().map(Option::as_deref).collect();
-        Some(sets?.concat().into_iter().collect::<HashSet<_>>().len())
-    }
+/// The number of processors of ranks with these, if all are bound.
+pub(crate) fn total_processors<'a>(
+    ranks: impl Iterator<Item = Option<&'a [usize]>>,
+) -> Option<usize> {
+    let sets: Option<Vec<_>> = ranks.collect();
+    Some(sets?.concat().into_iter().collect::<HashSet<_>>().len())
 }
 
 /// Whether ranks may be bound without a request on this many usable processors.
@@ -504,10 +506,10 @@ mod tests {
         assert_eq!((picture(&allowed).as_str(), &allowed.note), ("0 1 2 3 0", &None));
         assert!(placed(&machine, "--bind-to package", 5).note.is_some());
         assert!(place(&request("--bind-to core:no-overload"), &machine, 5, 1).is_err());
-        assert_eq!(
-            (allowed.total_processors(), placed(&machine, "", 3).total_processors()),
-            (Some(4), None)
-        );
+        let total = |placement: &Placement| {
+            total_processors(placement.processors.iter().map(Option::as_deref))
+        };
+        assert_eq!((total(&allowed), total(&placed(&machine, "", 3))), (Some(4), None));
         // Two threads of a core are two slots only with hwtcpus.
         assert!(placed(&two_packages(2), "--bind-to core", 5).note.is_some());
         assert_eq!(placed(&two_packages(2), "--bind-to core --map-by :hwtcpus", 5).note, None);

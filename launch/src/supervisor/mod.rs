@@ -21,10 +21,10 @@ use platform::sys::process::{Exit, Reap, Side};
 use platform::sys::signals;
 use platform::sys::signals::Signals;
 
+use crate::agent::environment::EnvironmentVariable;
 use crate::command_line::plan::LaunchPlan;
 use crate::debugger::{self, DebuggedProcess, Debugger, PidReceiver};
-use crate::job;
-use crate::job::environment::EnvironmentVariable;
+use crate::head;
 use crate::mpirun::print_note;
 use crate::placement::Placement;
 use keyboard::Keyboard;
@@ -56,7 +56,7 @@ pub(crate) fn run(
     match process::fork_single_threaded()? {
         Side::Child => {
             drop((keyboard, signals, pid_receiver, supervisor_life));
-            let code = job::run(plan, environments, placement, input, supervisor_end, pid_sender);
+            let code = head::run(plan, environments, placement, input, supervisor_end, pid_sender);
             std::process::exit(code.unwrap_or_else(|error| {
                 print_note(&format!("cannot run the job: {error}"));
                 1

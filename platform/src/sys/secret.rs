@@ -44,21 +44,21 @@ impl JobCredentials {
         Ok(Self::of_bytes(&bytes))
     }
 
-    /// A fresh secret in an unnamed, sealed file, closed on exec.
+    /// The secret in an unnamed, sealed file, closed on exec.
     ///
     /// # Errors
-    /// The error of getrandom(2), or of a system call for the file.
-    pub fn in_new_file() -> io::Result<OwnedFd> {
-        let Self { id, key } = Self::draw()?;
+    /// The error of a system call for the file.
+    pub fn in_file(&self) -> io::Result<OwnedFd> {
+        let Self { id, key } = self;
         let file = File::from(memory_file("suiro-job")?);
         check_file_size(BYTES as u64)?;
-        file.write_all_at(&[&id[..], &key].concat(), 0)?;
+        file.write_all_at(&[&id[..], key].concat(), 0)?;
         let seals = SealFlag::F_SEAL_WRITE | SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_GROW;
         fcntl(&file, FcntlArg::F_ADD_SEALS(seals | SealFlag::F_SEAL_SEAL))?;
         Ok(file.into())
     }
 
-    /// Reads the file that [`JobCredentials::in_new_file`] wrote.
+    /// Reads the file that [`JobCredentials::in_file`] wrote.
     pub(crate) fn read(file: OwnedFd) -> io::Result<Self> {
         let mut bytes = [0; BYTES];
         File::from(file).read_exact_at(&mut bytes, 0)?;
@@ -108,13 +108,13 @@ mod tests {
 
     #[test]
     fn a_secret_cannot_be_changed() {
-        let file = File::from(JobCredentials::in_new_file().unwrap());
+        let file = File::from(JobCredentials::draw().unwrap().in_file().unwrap());
         assert!(file.write_all_at(b"x", 0).is_err());
     }
 
     #[test]
     fn a_secret_crosses_files_and_texts_and_is_never_printed() {
-        let one = JobCredentials::read(JobCredentials::in_new_file().unwrap()).unwrap();
+        let one = JobCredentials::read(JobCredentials::draw().unwrap().in_file().unwrap()).unwrap();
         assert_eq!(JobCredentials::from_text(&one.to_text()), Some(one.clone()));
         assert_ne!(one, JobCredentials::draw().unwrap());
         assert_eq!(format!("{one:?}"), "JobCredentials");

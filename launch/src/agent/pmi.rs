@@ -9,43 +9,47 @@ use platform::bootstrap::{JoinState, ServerEvent};
 use platform::sys::descriptor;
 use platform::sys::process;
 
-use super::JobLoop;
+use super::Agent;
 use super::rank::{MpiProcess, RunningRank, SHELL_TIMEOUT};
+use crate::control::{AgentEvent, Circumstances};
 
 /// A rank with more unread bytes of replies than this is disconnected.
 const REPLIES_MAX_BYTES: usize = 4 << 20;
 
-impl JobLoop {
-    pub(super) fn read_requests(&mut self, rank: usize) {
+impl Agent {
+    /// Reads the requests of the rank `number` of this host.
+    pub(super) fn read_requests(&mut self, number: usize) {
         let mut buffer = [0; 8192];
-        while let Some(pmi) = &self.ranks[rank].pmi {
+        let rank = self.ranks[number].rank;
+        while let Some(pmi) = &self.ranks[number].pmi {
             match pmi.receive_now(&mut buffer) {
                 Ok(received) if received.len_bytes > 0 => {
-                    let was_joined = self.server.join_state(rank as u32) == JoinState::Joined;
-                    let events = self.server.receive(rank as u32, &buffer[..received.len_bytes]);
-                    if events.contains(&ServerEvent::Joined(rank as u32)) {
-                        self.joined(rank, was_joined, received.sender);
+                    let was_joined = self.server.join_state(rank) == JoinState::Joined;
+                    let events = self.server.receive(rank, &buffer[..received.len_bytes]);
+                    if events.contains(&ServerEvent::Joined(rank)) {
+                        self.joined(number, was_joined, received.sender);
                     }
                     self.handle_events(events);
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Ok(_) | Err(_) => {
-                    self.ranks[rank].pmi = None;
-                    self.ranks[rank].disconnect_deadline = Some(Instant::now() + SHELL_TIMEOUT);
+                    self.ranks[number].pmi = None;
+                    self.ranks[number].disconnect_deadline = Some(Instant::now() + SHELL_TIMEOUT);
                 }
             }
         }
     }
 
-    /// The process `sender` joined for `rank`.
-    fn joined(&mut self, rank: usize, was_joined: bool, sender: Option<u32>) {
-        let before = self.ranks[rank].ended_mpi().filter(|_| was_joined);
-        self.ranks[rank].watch_mpi(self.pids[rank], sender);
+    /// The process `sender` joined for the rank `number` of this host.
+    fn joined(&mut self, number: usize, was_joined: bool, sender: Option<u32>) {
+        let joined = &mut self.ranks[number];
+        let before = joined.ended_mpi().filter(|_| was_joined);
+        joined.watch_mpi(sender);
         if let Some((pid, exit)) = before {
             // The earlier program of the rank did not finalize.
-            let actions = self.job.process_gone(rank as u32, pid, exit, Instant::now());
-            self.perform(actions);
+            let (rank, circumstances) = (joined.rank, Circumstances::default());
+            self.events.push(AgentEvent::ProcessGone { rank, pid, exit, circumstances });
         }
     }
 
@@ -65,48 +69,52 @@ impl JobLoop {
     }
 
     pub(super) fn handle_events(&mut self, events: Vec<ServerEvent>) {
-        let now = Instant::now();
         for event in events {
-            let actions = match event {
+            let event = match event {
                 ServerEvent::Reply { rank, bytes } => {
-                    self.reply(rank as usize, &bytes);
+                    self.reply(rank, &bytes);
                     continue;
                 }
                 ServerEvent::Joined(_) => continue,
                 ServerEvent::Left(rank) => {
-                    self.ranks[rank as usize].mpi = MpiProcess::RankItself;
+                    if let Some(number) = self.number_of(rank) {
+                        self.ranks[number].mpi = MpiProcess::RankItself;
+                    }
                     self.provide_files(rank);
                     continue;
                 }
                 ServerEvent::Aborted { rank, code, message } => {
-                    self.job.aborted(rank, code, message.as_deref(), now)
+                    AgentEvent::Aborted { rank, code, message }
                 }
                 ServerEvent::Broken { rank, why } => {
-                    self.ranks[rank as usize].pmi = None;
-                    self.job.broken(rank, &why)
+                    if let Some(number) = self.number_of(rank) {
+                        self.ranks[number].pmi = None;
+                    }
+                    AgentEvent::Broken { rank, why }
                 }
-                ServerEvent::Stuck { ended, waiting } => self.job.stuck(ended, waiting, now),
-                ServerEvent::Unsupported { rank, why } => self.job.unable(rank, &why),
+                ServerEvent::Stuck { ended, waiting } => AgentEvent::Stuck { ended, waiting },
+                ServerEvent::Unsupported { rank, why } => AgentEvent::Unsupported { rank, why },
             };
-            self.perform(actions);
+            self.events.push(event);
         }
     }
 
-    fn reply(&mut self, rank: usize, bytes: &[u8]) {
-        if self.ranks[rank].pmi.is_none() {
+    fn reply(&mut self, rank: u32, bytes: &[u8]) {
+        let Some(number) = self.number_of(rank) else { return };
+        if self.ranks[number].pmi.is_none() {
             return;
         }
-        self.ranks[rank].replies.extend_from_slice(bytes);
-        self.send_replies(rank);
-        if self.ranks[rank].replies.len() > REPLIES_MAX_BYTES {
-            self.ranks[rank].pmi = None;
-            let actions = self.job.broken(rank as u32, "it does not read the replies");
-            self.perform(actions);
+        self.ranks[number].replies.extend_from_slice(bytes);
+        self.send_replies(number);
+        if self.ranks[number].replies.len() > REPLIES_MAX_BYTES {
+            self.ranks[number].pmi = None;
+            let why = "it does not read the replies".to_owned();
+            self.events.push(AgentEvent::Broken { rank, why });
         }
     }
 
-    pub(super) fn send_replies(&mut self, rank: usize) {
-        let RunningRank { pmi: Some(pmi), replies, .. } = &mut self.ranks[rank] else { return };
+    pub(super) fn send_replies(&mut self, number: usize) {
+        let RunningRank { pmi: Some(pmi), replies, .. } = &mut self.ranks[number] else { return };
         while !replies.is_empty() {
             match pmi.send_some(replies) {
                 Ok(count) => drop(replies.drain(..count)),

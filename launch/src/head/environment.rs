@@ -1,37 +1,15 @@
-//! The environment of a rank: the launcher's own, without variables of an outer job, with those of
-//! the command line and of this job.
+//! The environment of each program: the launcher's own, without variables of an outer job, with those
+//! of the command line.
 
 use std::env;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 
-use platform::bootstrap::{
-    BOUND, CpuBinding, INTERFACE_FD, JOB_FD, PRIVATE_VARIABLES, SEGMENT_FD, STATUS_FD,
-};
+use platform::bootstrap::PRIVATE_VARIABLES;
 
+use crate::agent::environment::{EnvironmentVariable, set};
 use crate::command_line::plan::{
     EnvironmentChanges, EnvironmentEdit, EnvironmentFilter, LaunchPlan, joined,
 };
-
-pub(crate) type EnvironmentVariable = (OsString, OsString);
-
-/// Values of the variables that differ between ranks. All ranks are on one host.
-#[derive(Clone, Debug)]
-pub(crate) struct RankEnvironment {
-    pub rank: u32,
-    pub size: u32,
-    /// Connection to the launcher.
-    pub pmi_fd: i32,
-    /// Shared segment of the node.
-    pub segment_fd: i32,
-    /// Shared segment of the simulated interfaces of the node.
-    pub interface_fd: i32,
-    /// Secret of the job.
-    pub job_fd: i32,
-    /// Status table, if there is one.
-    pub status_fd: Option<i32>,
-    /// Processors of the rank, if all ranks are bound.
-    pub bound: Option<CpuBinding>,
-}
 
 /// `all` without the private variables of an outer job.
 fn without_private(all: impl Iterator<Item = EnvironmentVariable>) -> Vec<EnvironmentVariable> {
@@ -76,45 +54,6 @@ fn of_app(
     all
 }
 
-/// `base` with the variables of `values`.
-pub(crate) fn of_rank(
-    base: &[EnvironmentVariable], values: RankEnvironment,
-) -> Vec<EnvironmentVariable> {
-    let mut all = base.to_vec();
-    let RankEnvironment { rank, size, .. } = values;
-    for (name, value) in [
-        ("PMI_RANK", i64::from(rank)),
-        ("PMI_SIZE", i64::from(size)),
-        ("PMI_FD", values.pmi_fd.into()),
-        ("MPI_LOCALRANKID", rank.into()),
-        ("MPI_LOCALNRANKS", size.into()),
-        ("OMPI_COMM_WORLD_RANK", rank.into()),
-        ("OMPI_COMM_WORLD_SIZE", size.into()),
-        ("OMPI_COMM_WORLD_LOCAL_RANK", rank.into()),
-        ("OMPI_COMM_WORLD_LOCAL_SIZE", size.into()),
-        ("OMPI_COMM_WORLD_NODE_RANK", rank.into()),
-        (SEGMENT_FD, values.segment_fd.into()),
-        (INTERFACE_FD, values.interface_fd.into()),
-        (JOB_FD, values.job_fd.into()),
-    ] {
-        set(&mut all, OsStr::new(name), value.to_string().into());
-    }
-    if let Some(number) = values.status_fd {
-        set(&mut all, OsStr::new(STATUS_FD), number.to_string().into());
-    }
-    if let Some(bound) = values.bound {
-        set(&mut all, OsStr::new(BOUND), bound.to_string().into());
-    }
-    all
-}
-
-fn set(all: &mut Vec<EnvironmentVariable>, name: &OsStr, value: OsString) {
-    match all.iter_mut().find(|variable| variable.0 == name) {
-        Some(variable) => variable.1 = value,
-        None => all.push((name.to_owned(), value)),
-    }
-}
-
 fn is_private(name: &OsStr) -> bool {
     let Some(name) = name.to_str() else { return false };
     PRIVATE_VARIABLES.iter().any(|pattern| match pattern.strip_suffix('*') {
@@ -126,6 +65,8 @@ fn is_private(name: &OsStr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use platform::bootstrap::SEGMENT_FD;
+
     use crate::command_line::plan::VariablePattern;
 
     fn variable(name: &str, value: &str) -> EnvironmentVariable {
@@ -176,30 +117,5 @@ mod tests {
             EnvironmentEdit::Unset(pattern("AB")),
         ]);
         assert_eq!(seen(then, first), "A=0:9,8 C=3 D=4");
-    }
-
-    #[test]
-    fn values_of_the_rank_override_the_others() {
-        let (interface_fd, status_fd, bound) = (11, Some(10), None);
-        let (pmi_fd, segment_fd, job_fd) = (7, 8, 9);
-        let values = RankEnvironment {
-            rank: 1,
-            size: 3,
-            pmi_fd,
-            segment_fd,
-            interface_fd,
-            job_fd,
-            status_fd,
-            bound,
-        };
-        let all = of_rank(&[variable("A", "3"), variable("PMI_RANK", "9")], values);
-        let value = |name: &str| {
-            let mut found = all.iter().filter(|variable| variable.0 == name);
-            let value = found.next().unwrap().1.to_str().unwrap();
-            assert!(found.next().is_none(), "{name} is defined twice");
-            value
-        };
-        assert_eq!((value("A"), value("PMI_RANK"), value("PMI_FD")), ("3", "1", "7"));
-        assert_eq!((value("OMPI_COMM_WORLD_LOCAL_SIZE"), value(SEGMENT_FD)), ("3", "8"));
     }
 }

@@ -1,4 +1,4 @@
-//! One started rank, as the job loop sees it: its process, its PMI connection, and the MPI process
+//! One started rank, as its agent sees it: its process, its PMI connection, and the MPI process
 //! if the rank was started through a shell or a wrapper.
 
 use std::os::fd::AsFd;
@@ -9,7 +9,8 @@ use platform::sys::process::Exit;
 use platform::sys::socket::SocketStream;
 use platform::sys::watch::ProcessWatch;
 
-use super::event_loop::JobLoopToken;
+use super::AgentReady;
+use crate::control::InnerExit;
 
 /// The time that a shell has to exit with the code of its MPI process, and that a process has to
 /// exit after it closed its PMI connection.
@@ -20,6 +21,10 @@ const LOOK_UP_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A rank and the launcher's descriptors of it.
 pub(super) struct RunningRank {
+    /// Its number in the job.
+    pub(super) rank: u32,
+    /// The process that the launcher started.
+    pub(super) pid: u32,
     /// Its exit, once reaped.
     pub(super) exit: Option<Exit>,
     pub(super) pmi: Option<SocketStream>,
@@ -40,44 +45,50 @@ pub(super) enum MpiProcess {
     Gone { watch: ProcessWatch, check_at: Instant },
 }
 
-impl MpiProcess {
-    /// The process that runs MPI for the rank whose process is `own`.
-    pub(super) fn pid(&self, own: u32) -> u32 {
-        match self {
-            Self::RankItself | Self::Gone { .. } => own,
-            Self::Running(watch) => watch.pid(),
+impl RunningRank {
+    pub(super) fn new(rank: u32, pid: u32, pmi: SocketStream) -> Self {
+        Self {
+            rank,
+            pid,
+            exit: None,
+            pmi: Some(pmi),
+            replies: Vec::new(),
+            mpi: MpiProcess::RankItself,
+            disconnect_deadline: None,
         }
     }
-}
 
-impl RunningRank {
-    pub(super) fn new(pmi: SocketStream) -> Self {
-        let mpi = MpiProcess::RankItself;
-        Self { exit: None, pmi: Some(pmi), replies: Vec::new(), mpi, disconnect_deadline: None }
-    }
-
-    /// Adds the descriptors of the rank `number`; requests of `held` ranks are not read.
-    pub(super) fn interests<'a>(
-        &'a self, number: usize, held: bool, set: &mut PollSet<'a, JobLoopToken>,
+    /// Adds the descriptors of the rank `number` of this host; requests of `held` ranks are not read.
+    pub(super) fn interests<'a, Token: Copy>(
+        &'a self, number: usize, held: bool, set: &mut PollSet<'a, Token>,
+        token: impl Fn(AgentReady) -> Token,
     ) {
         if let Some(pmi) = &self.pmi {
             if self.exit.is_none() && !held {
-                set.add_read(pmi.as_fd(), JobLoopToken::Request(number));
+                set.add_read(pmi.as_fd(), token(AgentReady::Request(number)));
             }
             if !self.replies.is_empty() {
-                set.add_write(pmi.as_fd(), JobLoopToken::Reply(number));
+                set.add_write(pmi.as_fd(), token(AgentReady::Reply(number)));
             }
         }
         if let MpiProcess::Running(watch) = &self.mpi
             && let Some(fd) = watch.fd()
         {
-            set.add_read(fd, JobLoopToken::MpiProcess(number));
+            set.add_read(fd, token(AgentReady::MpiProcess(number)));
+        }
+    }
+
+    /// The process that runs MPI for this rank.
+    pub(super) fn mpi_pid(&self) -> u32 {
+        match &self.mpi {
+            MpiProcess::RankItself | MpiProcess::Gone { .. } => self.pid,
+            MpiProcess::Running(watch) => watch.pid(),
         }
     }
 
     /// The process `sender` joined for this rank.
-    pub(super) fn watch_mpi(&mut self, own_pid: u32, sender: Option<u32>) {
-        let Some(pid) = sender.filter(|pid| *pid != own_pid) else { return };
+    pub(super) fn watch_mpi(&mut self, sender: Option<u32>) {
+        let Some(pid) = sender.filter(|pid| *pid != self.pid) else { return };
         self.mpi = MpiProcess::Running(ProcessWatch::of(pid));
     }
 
@@ -121,11 +132,11 @@ impl RunningRank {
     }
 
     /// The exit of the MPI process, if it is not the rank's own and the kernel reports it.
-    pub(super) fn inner_exit(&self) -> Option<(u32, Exit)> {
+    pub(super) fn inner_exit(&self) -> Option<InnerExit> {
         match &self.mpi {
             MpiProcess::RankItself => None,
             MpiProcess::Running(watch) | MpiProcess::Gone { watch, .. } => {
-                Some((watch.pid(), watch.exit()?))
+                Some(InnerExit { pid: watch.pid(), exit: watch.exit()? })
             }
         }
     }

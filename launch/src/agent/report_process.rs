@@ -1,11 +1,11 @@
 //! The process that turns copies of stacks into the report about the ranks.
 //!
 //! ```text
-//!   job loop ──copies stacks, forks──> report process ──text──> job loop prints
+//!   agent ──copies stacks, forks──> report process ──text──> agent
 //! ```
 //!
-//! Symbols are searched in files that may be large or on a slow server, so the job loop does not do
-//! that itself: meanwhile it serves signals, and it ends a search that takes too long.
+//! Symbols are searched in files that may be large or on a slow server, so the agent does not do
+//! that itself: meanwhile it serves its ranks, and it ends a search that takes too long.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -29,8 +29,6 @@ pub(super) struct ReportProcess {
     received: Vec<u8>,
     /// The process is killed at this time.
     deadline: Instant,
-    /// The job ends after the report.
-    pub(super) overdue: bool,
 }
 
 impl ReportProcess {
@@ -38,22 +36,20 @@ impl ReportProcess {
     ///
     /// # Errors
     /// The system cannot start a process.
-    pub(super) fn start(
-        snapshots: Vec<RankSnapshot>, now_ns: u64, overdue: bool,
-    ) -> io::Result<Self> {
+    pub(super) fn start(snapshots: Vec<RankSnapshot>, now_ns: u64) -> io::Result<Self> {
         let (read, write) = descriptor::pipe()?;
         descriptor::set_nonblocking(&read)?;
         let deadline = Instant::now() + SYMBOL_TIMEOUT;
         match process::fork_single_threaded()? {
             Side::Child => {
                 let text = report(snapshots, now_ns, deadline);
-                // The job loop is the only reader.
+                // The agent is the only reader.
                 let _ = File::from(write).write_all(text.as_bytes());
                 std::process::exit(0)
             }
             Side::Parent(pid) => {
                 let (text, received) = (File::from(read), Vec::new());
-                Ok(Self { pid, text, received, deadline, overdue })
+                Ok(Self { pid, text, received, deadline })
             }
         }
     }

@@ -1,10 +1,10 @@
-//! Starts the ranks of a job, one after the other.
+//! Starts the ranks of a host, one after the other.
 
 use std::env;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use platform::bootstrap::CpuBinding;
 use platform::sys::descriptor;
@@ -15,19 +15,14 @@ use platform::sys::socket::SocketStream;
 
 use super::environment::{self, EnvironmentVariable, RankEnvironment};
 use crate::LaunchError;
-use crate::command_line::plan::{App, LaunchPlan};
-use crate::placement::Placement;
+use crate::command_line::plan::{candidates, names_file};
+use crate::control::{HostShare, RankShare, ShareApp, ShareSecret};
 
-/// What all ranks of a job share.
+/// What all ranks of a host share.
 pub(super) struct LaunchContext<'a> {
-    plan: &'a LaunchPlan,
-    /// The index of the program of each rank.
-    apps: &'a [u32],
-    placement: &'a Placement,
+    share: &'a HostShare,
     /// Processors of all ranks, if all are bound.
     total_processors: Option<usize>,
-    /// The environment of each program.
-    environments: &'a [Vec<EnvironmentVariable>],
     segment: OwnedFd,
     interface: OwnedFd,
     secret: OwnedFd,
@@ -46,36 +41,33 @@ pub(super) struct StartedRank {
 }
 
 impl<'a> LaunchContext<'a> {
-    /// Makes the shared files of the job; `status` is the status table.
+    /// Makes the shared files of the host; `status` is the status table.
     pub(super) fn new(
-        plan: &'a LaunchPlan, environments: &'a [Vec<EnvironmentVariable>], apps: &'a [u32],
-        placement: &'a Placement, status: Option<OwnedFd>, file_limit: Option<u64>,
+        share: &'a HostShare, status: Option<OwnedFd>, file_limit: Option<u64>,
     ) -> io::Result<Self> {
+        let ShareSecret { id, key } = share.secret;
         Ok(Self {
-            plan,
-            apps,
-            placement,
-            total_processors: placement.total_processors(),
-            environments,
+            share,
+            total_processors: share.total_processors(),
             segment: descriptor::memory_file("suiro-segment")?,
             interface: descriptor::memory_file("suiro-interface")?,
-            secret: JobCredentials::in_new_file()?,
+            secret: JobCredentials { id, key }.in_file()?,
             status,
             file_limit,
         })
     }
 
-    /// Starts `rank`, which reads `input`.
+    /// Starts the rank `number` of this host, which reads `input`.
     ///
     /// # Errors
     /// Code 127 if the program was not found, 126 if it could not be started.
     pub(super) fn start(
-        &self, rank: u32, input: io::Result<OwnedFd>,
+        &self, number: usize, input: io::Result<OwnedFd>,
     ) -> Result<StartedRank, LaunchError> {
-        let number = self.apps[rank as usize] as usize;
-        let (app, variables) = (&self.plan.apps[number], &self.environments[number]);
+        let own = &self.share.ranks[number];
+        let app = self.share.app_of(own.rank);
         let started = input.map_err(resource_error);
-        let started = started.and_then(|input| self.start_app(app, variables, rank, input));
+        let started = started.and_then(|input| self.start_app(app, own, number as u32, input));
         started.map_err(|error| {
             LaunchError::new(
                 error.code,
@@ -85,90 +77,76 @@ impl<'a> LaunchContext<'a> {
     }
 
     fn start_app(
-        &self, app: &App, variables: &[EnvironmentVariable], rank: u32, input: OwnedFd,
+        &self, app: &ShareApp, own: &RankShare, number: u32, input: OwnedFd,
     ) -> Result<StartedRank, LaunchError> {
         let (pmi, theirs) = SocketStream::pair().map_err(resource_error)?;
         pmi.name_senders().map_err(resource_error)?;
         let (output, output_end) = output_pipe().map_err(resource_error)?;
-        let (errors, errors_end) = if self.plan.output.shares_pipe() {
+        let (errors, errors_end) = if self.share.shares_pipe {
             (None, output_end.try_clone().map_err(resource_error)?)
         } else {
             output_pipe().map(|(read, write)| (Some(read), write)).map_err(resource_error)?
         };
         let values = RankEnvironment {
-            rank,
-            size: self.apps.len() as u32,
+            rank: own.rank,
+            size: self.share.size,
+            local_rank: number,
+            local_size: self.share.ranks.len() as u32,
             pmi_fd: theirs.as_fd().as_raw_fd(),
             segment_fd: self.segment.as_raw_fd(),
             interface_fd: self.interface.as_raw_fd(),
             job_fd: self.secret.as_raw_fd(),
             status_fd: self.status.as_ref().map(AsRawFd::as_raw_fd),
-            bound: self.bound(rank),
+            bound: self.bound(own),
         };
         let shared = [&self.segment, &self.interface, &self.secret].map(AsFd::as_fd);
         let mut inherited = vec![theirs.as_fd()];
         inherited.extend(shared);
         inherited.extend(self.status.as_ref().map(AsFd::as_fd));
-        let words = command_line(app, rank, variables);
+        let directory = app.directory.as_deref().map(Path::new);
+        let words = command_line(app, own.rank);
         let pid = process::spawn(ChildProgram {
             name: &words[0],
             arguments: &words[1..],
-            environment: &environment::of_rank(variables, values),
-            directory: app.directory.as_deref(),
+            environment: &environment::of_rank(&app.environment, values),
+            directory,
             streams: [input, output_end, errors_end],
             inherited: &inherited,
             file_limit: self.file_limit,
-            processors: self.placement.of_rank(rank),
+            processors: own.processors.as_deref(),
         })
-        .map_err(cannot_start)?;
+        .map_err(|error| cannot_start(error, directory))?;
         Ok(StartedRank { pid, pmi, outputs: [Some(output), errors] })
     }
 
-    /// The table of all processes, in the form of Open MPI, and where it is to be printed.
-    pub(super) fn process_table(&self, host: &str, pids: &[u32]) -> Option<(&OsStr, Vec<u8>)> {
-        let destination = self.plan.process_table.as_ref()?;
-        let mut table = Vec::new();
-        for ((rank, pid), app) in (0..).zip(pids).zip(self.apps) {
-            let program = &self.plan.apps[*app as usize].program;
-            table.extend_from_slice(
-                format!("(rank, host, exe, pid) = ({rank}, {host}, ").as_bytes(),
-            );
-            table.extend_from_slice(program.as_bytes());
-            table.extend_from_slice(format!(", {pid})\n").as_bytes());
-        }
-        Some((destination, table))
-    }
-
-    /// The binding that `rank` is informed of; it cannot see the processors of other ranks.
-    fn bound(&self, rank: u32) -> Option<CpuBinding> {
-        Some(CpuBinding {
-            own: self.placement.of_rank(rank)?.to_vec(),
-            host_total: self.total_processors?,
-        })
+    /// The binding that a rank is informed of; it cannot see the processors of other ranks.
+    fn bound(&self, own: &RankShare) -> Option<CpuBinding> {
+        Some(CpuBinding { own: own.processors.clone()?, host_total: self.total_processors? })
     }
 }
 
 /// The program and arguments that start `app` as `rank`.
-fn command_line(app: &App, rank: u32, variables: &[EnvironmentVariable]) -> Vec<OsString> {
-    let wraps = app.wraps.iter().filter(|wrap| wrap.ranks.contains(rank));
-    let mut words: Vec<_> = wraps.flat_map(|wrap| wrap.words.iter().cloned()).collect();
-    words.push(found(app, variables).unwrap_or_else(|| app.program.clone()));
+fn command_line(app: &ShareApp, rank: u32) -> Vec<OsString> {
+    let wraps = app.wraps.iter().filter(|(ranks, _)| ranks.contains(rank));
+    let mut words: Vec<_> = wraps.flat_map(|(_, words)| words.iter().cloned()).collect();
+    words.push(found(app).unwrap_or_else(|| app.program.clone()));
     words.extend(app.arguments.iter().cloned());
     words
 }
 
 /// The file of a plain program name, searched in the directories of the command line, then in the
 /// launcher's `PATH` if the program has none. Otherwise the system searches it.
-fn found(app: &App, variables: &[EnvironmentVariable]) -> Option<OsString> {
-    if app.names_file() {
+fn found(app: &ShareApp) -> Option<OsString> {
+    if names_file(&app.program) {
         return None;
     }
-    let own = match variables.iter().any(|variable| variable.0 == "PATH") {
+    let has_path = |variable: &EnvironmentVariable| variable.0 == "PATH";
+    let own = match app.environment.iter().any(has_path) {
         true => None,
         false => env::var_os("PATH"),
     };
     let lists = app.path.iter().chain(&own);
-    app.candidates(lists).find(|file| file.is_file()).map(OsString::from)
+    candidates(&app.program, lists).find(|file| file.is_file()).map(OsString::from)
 }
 
 /// A pipe with a nonblocking read end.
@@ -188,11 +166,19 @@ fn resource_error(error: io::Error) -> LaunchError {
     LaunchError::new(1, format!("{error}{remedy}"))
 }
 
-fn cannot_start(error: io::Error) -> LaunchError {
+fn cannot_start(error: io::Error, directory: Option<&Path>) -> LaunchError {
     match error.raw_os_error() {
         Some(process::TOO_MANY_FILES | process::TRY_AGAIN) => resource_error(error),
-        _ if error.kind() == ErrorKind::NotFound => LaunchError::new(127, "program not found"),
         _ if error.kind() == ErrorKind::OutOfMemory => resource_error(error),
-        _ => LaunchError::new(126, error.to_string()),
+        _ => match directory.filter(|directory| !directory.is_dir()) {
+            Some(directory) => {
+                let why = format!("there is no directory {} here", directory.display());
+                LaunchError::new(1, why)
+            }
+            None if error.kind() == ErrorKind::NotFound => {
+                LaunchError::new(127, "program not found")
+            }
+            None => LaunchError::new(126, error.to_string()),
+        },
     }
 }

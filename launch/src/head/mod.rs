@@ -1,69 +1,52 @@
-//! The job loop process of `mpirun`: starts the ranks, serves them, reaps them.
+//! The head of a job: decides which event ends it, prints, and has its exit code.
 //!
 //! ```text
-//!   signals, supervisor, PMI sockets, MPI processes, pipes
-//!        --poll--> event_loop --> Server, Streams, Feed, JobState
-//!                                                         `--JobAction--> actions
+//!   signals, supervisor, pipes --poll--> event_loop --> Streams, Feed
+//!   agent --AgentEvent--> JobState --JobAction--> actions --AgentCommand--> agent
 //! ```
 //!
-//! [`start`] spawns ranks, [`event_loop`] waits for events, [`pmi`] serves requests, [`reap`]
-//! collects ended processes, [`state`] decides without I/O which event ends the job, and
-//! [`actions`] carries decisions out. One thread does all of it, except that [`report_process`] names
-//! the calls of ranks.
+//! [`event_loop`] waits for events, [`state`] decides without I/O which event ends the job, and
+//! [`actions`] carries decisions out. The head starts no rank: that is the work of the
+//! [`agent`](crate::agent) of each host. One thread does all of it.
 
 mod actions;
 pub(crate) mod environment;
 mod event_loop;
-mod pmi;
-mod rank;
-mod reap;
-mod report_process;
-mod start;
+mod share;
 mod state;
 
-use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Instant;
 
-use platform::bootstrap::Server;
-use platform::diagnosis::status_table::StatusTable;
-use platform::sys::control_group;
 use platform::sys::host;
 use platform::sys::process;
 use platform::sys::signals;
 use platform::sys::signals::Signals;
 
+use crate::agent::Agent;
+use crate::agent::environment::EnvironmentVariable;
 use crate::command_line::plan::LaunchPlan;
 use crate::debugger::PidSender;
 use crate::input::Feed;
 use crate::output::{self, Streams};
 use crate::placement::Placement;
-use environment::EnvironmentVariable;
-use rank::RunningRank;
-use report_process::ReportProcess;
-use start::LaunchContext;
 use state::JobState;
 
-struct JobLoop {
+struct Head {
     job: JobState,
-    server: Server,
-    /// The memory files of later programs of the ranks, by the number of the program.
-    files: HashMap<u32, [OwnedFd; 2]>,
-    /// The call that each rank waits in. A job also runs without the table.
-    status_table: Option<StatusTable>,
-    ranks: Vec<RunningRank>,
-    pids: Vec<u32>,
+    /// The ranks of this host.
+    agent: Agent,
+    /// The process of each rank that has started.
+    pids: Vec<Option<u32>>,
     signals: Signals,
-    /// Processes that the kernel had ended for lack of memory before the job, if it counts them.
-    memory_kills_before: Option<u64>,
     /// The time at which the last rank was seen to have ended.
     ranks_ended: Option<Instant>,
     /// The read end of a pipe whose other end the supervisor alone has, while it runs.
     supervisor: Option<OwnedFd>,
     pid_sender: PidSender,
-    /// The report about the ranks that is being made.
-    report: Option<ReportProcess>,
+    /// A report about the ranks is being made; whether the job ends after it.
+    dump_overdue: Option<bool>,
     feed: Feed,
     streams: Streams,
 }
@@ -85,26 +68,20 @@ pub(crate) fn run(
     // A terminal with TOSTOP stops background processes that write. This one must write.
     let signals =
         Signals::block(&[&signals::JOB_SIGNALS[..], &plan.forwarded, &[signals::TTOU]].concat())?;
-    let apps = plan.app_of_rank();
     let now = Instant::now();
-    let size = apps.len() as u32;
+    let size = plan.size();
     let host = host::name();
     let name = job_name(&host);
-    let (status_table, status_fd) = StatusTable::create(size as usize).ok().unzip();
-    let context = LaunchContext::new(plan, environments, &apps, placement, status_fd, file_limit)?;
-    let mut job_loop = JobLoop {
+    let holds = pid_sender.hold_fd().is_some();
+    let mut head = Head {
         job: JobState::new(&host, size).forwarding(&plan.forwarded).limited(plan.timeout, now),
-        server: Server::new(&name, &apps),
-        files: HashMap::new(),
-        status_table,
-        ranks: Vec::new(),
-        pids: Vec::new(),
+        agent: Agent::new(share::of_one_host(plan, environments, placement, &name, holds)?),
+        pids: vec![None; size as usize],
         signals,
-        memory_kills_before: control_group::out_of_memory_kills(),
         ranks_ended: None,
         supervisor: Some(supervisor),
         pid_sender,
-        report: None,
+        dump_overdue: None,
         feed: Feed::new(plan.input.clone(), stdin, size)?,
         streams: Streams::open(
             &plan.output,
@@ -113,10 +90,10 @@ pub(crate) fn run(
             now,
         )?,
     };
-    job_loop.start(context, size);
-    job_loop.serve()?;
-    job_loop.streams.close()?;
-    Ok(job_loop.job.code())
+    head.start(plan, file_limit)?;
+    head.serve()?;
+    head.streams.close()?;
+    Ok(head.job.code())
 }
 
 /// The standard output and error of the launcher.

@@ -1,0 +1,173 @@
+//! The agent of a host: what the ranks of one host need from the launcher.
+//!
+//! ```text
+//!   head ──AgentCommand──> Agent ──spawns, signals──> ranks
+//!        <──AgentEvent────       <──PMI, exits────────
+//! ```
+//!
+//! [`start`] spawns ranks, [`pmi`] serves their requests, [`reap`] collects ended processes, and
+//! [`actions`] carries out commands. An [`Agent`] decides nothing: it reports, and the head of the job
+//! decides which event ends the job. It does not know of other hosts, and not where input comes from
+//! and output goes ([`RankStreams`]).
+//!
+//! The agent of the head's own host is a value in the process of the head.
+
+mod actions;
+pub(crate) mod environment;
+mod pmi;
+mod rank;
+mod reap;
+mod report_process;
+mod start;
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Instant;
+
+use platform::bootstrap::Server;
+use platform::diagnosis::status_table::StatusTable;
+use platform::sys::control_group;
+use platform::sys::poll::PollSet;
+
+use crate::control::{AgentEvent, HostShare};
+use rank::RunningRank;
+use report_process::ReportProcess;
+use start::{LaunchContext, StartedRank};
+
+/// Where the standard streams of the ranks of a host end.
+pub(crate) trait RankStreams {
+    /// The standard input of `rank`, before its start.
+    ///
+    /// # Errors
+    /// The system's, if it has no descriptor left.
+    fn input_of(&mut self, rank: u32) -> io::Result<OwnedFd>;
+
+    /// `rank` has started as `process`; `outputs` are its standard output and error, nonblocking
+    /// (only the first if both share a pipe).
+    fn started(&mut self, rank: u32, process: u32, outputs: [Option<OwnedFd>; 2]);
+}
+
+/// The ranks of a host.
+pub(crate) struct Agent {
+    share: HostShare,
+    server: Server,
+    /// The memory files of later programs of the ranks, by the number of the program.
+    files: HashMap<u32, [OwnedFd; 2]>,
+    /// The call that each rank waits in. A job also runs without the table.
+    status_table: Option<StatusTable>,
+    /// The started ranks, in the order of the share.
+    ranks: Vec<RunningRank>,
+    /// Requests of ranks are not read.
+    held: bool,
+    /// Processes that the kernel had ended for lack of memory before the job, if it counts them.
+    memory_kills_before: Option<u64>,
+    /// The report about the ranks that is being made.
+    report: Option<ReportProcess>,
+    events: Vec<AgentEvent>,
+}
+
+/// A descriptor of an [`Agent`] that became ready; a number counts the ranks of the host.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum AgentReady {
+    Report,
+    Request(usize),
+    Reply(usize),
+    MpiProcess(usize),
+}
+
+impl Agent {
+    /// An agent for the ranks of `share`, none of them started.
+    pub(crate) fn new(share: HostShare) -> Self {
+        Self {
+            server: Server::new(&share.job, &share.app_of_rank),
+            files: HashMap::new(),
+            status_table: None,
+            ranks: Vec::with_capacity(share.ranks.len()),
+            held: share.holds,
+            memory_kills_before: control_group::out_of_memory_kills(),
+            report: None,
+            events: Vec::new(),
+            share,
+        }
+    }
+
+    /// Starts the ranks, up to the first that cannot be started. `file_limit` is the limit of open
+    /// files that they get.
+    ///
+    /// # Errors
+    /// The system has no memory file for the ranks.
+    pub(crate) fn start(
+        &mut self, file_limit: Option<u64>, streams: &mut impl RankStreams,
+    ) -> io::Result<()> {
+        let table = StatusTable::create(self.share.size as usize);
+        let (table, status) = table.ok().unzip();
+        self.status_table = table;
+        let context = LaunchContext::new(&self.share, status, file_limit)?;
+        for (number, share) in self.share.ranks.iter().enumerate() {
+            let rank = share.rank;
+            match context.start(number, streams.input_of(rank)) {
+                Ok(StartedRank { pid, pmi, outputs }) => {
+                    streams.started(rank, pid, outputs);
+                    self.ranks.push(RunningRank::new(rank, pid, pmi));
+                    self.events.push(AgentEvent::Started { rank, pid });
+                }
+                Err(error) => {
+                    let (code, why) = (error.code, error.why);
+                    self.events.push(AgentEvent::Refused { code, why });
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds descriptors to poll; `token` makes the caller's tokens.
+    pub(crate) fn interests<'a, Token: Copy>(
+        &'a self, set: &mut PollSet<'a, Token>, token: impl Fn(AgentReady) -> Token,
+    ) {
+        for (number, rank) in self.ranks.iter().enumerate() {
+            rank.interests(number, self.held, set, &token);
+        }
+        if let Some(report) = &self.report {
+            set.add_read(report.as_fd(), token(AgentReady::Report));
+        }
+    }
+
+    /// Serves a ready descriptor.
+    pub(crate) fn handle(&mut self, ready: AgentReady, now: Instant) {
+        match ready {
+            // Read in every turn of the loop.
+            AgentReady::Report => {}
+            AgentReady::Request(number) => self.read_requests(number),
+            AgentReady::Reply(number) => self.send_replies(number),
+            AgentReady::MpiProcess(number) => self.ranks[number].mpi_ended(now),
+        }
+    }
+
+    /// Does what is due; the time to call this again.
+    pub(crate) fn tick(&mut self, now: Instant) -> Option<Instant> {
+        self.check_pending_ends(now);
+        self.read_report(now);
+        let looks = self.ranks.iter_mut().filter_map(|rank| rank.look_up_mpi(now)).min();
+        let running = self.ranks.iter().filter(|rank| rank.exit.is_none());
+        let checks = running.filter_map(RunningRank::check_deadline);
+        let report = self.report.as_ref().map(ReportProcess::deadline);
+        checks.chain(looks).chain(report).min()
+    }
+
+    /// Whether all started ranks have ended.
+    pub(crate) fn have_ranks_ended(&self) -> bool {
+        self.ranks.iter().all(|rank| rank.exit.is_some())
+    }
+
+    /// What has happened since the last call.
+    pub(crate) fn take_events(&mut self) -> Vec<AgentEvent> {
+        std::mem::take(&mut self.events)
+    }
+
+    /// The number of `rank` among the started ranks of this host.
+    fn number_of(&self, rank: u32) -> Option<usize> {
+        self.ranks.binary_search_by_key(&rank, |running| running.rank).ok()
+    }
+}
