@@ -188,6 +188,44 @@ impl CpuTopology {
         let processors = self.processors.iter().filter(|one| set.contains(&one.number));
         Self { processors: processors.cloned().collect() }
     }
+
+    /// One line for [`from_text`](Self::from_text): a word for each processor: the first
+    /// processors of its package, NUMA node, L3, L2, L1 and core, then its own number.
+    pub fn to_text(&self) -> String {
+        let word = |processor: &Processor| {
+            let first = &processor.first[HardwareLevel::Package as usize..];
+            first.iter().map(usize::to_string).collect::<Vec<_>>().join("/")
+        };
+        self.processors.iter().map(word).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The topology of another host from its text; `None` if it is no such text.
+    pub fn from_text(text: &str) -> Option<Self> {
+        // The limit of the kernel (NR_CPUS of Linux); bounds the work for the text of a stranger.
+        const PROCESSORS_MAX: usize = 1 << 13;
+        let number = |word: &str| word.parse().ok().filter(|number| *number < PROCESSORS_MAX);
+        let words: Vec<_> = text.split_ascii_whitespace().take(PROCESSORS_MAX + 1).collect();
+        let firsts = words.iter().map(|word| {
+            let numbers: Vec<usize> = word.split('/').map(number).collect::<Option<_>>()?;
+            <[usize; HardwareLevel::ALL.len() - 1]>::try_from(numbers).ok()
+        });
+        let firsts: Vec<_> = firsts.collect::<Option<_>>()?;
+        let number = |first: &[usize; HardwareLevel::ALL.len() - 1]| first[first.len() - 1];
+        let lowest = firsts.iter().map(number).min().unwrap_or(0);
+        let mut processors: Vec<_> = firsts
+            .iter()
+            .map(|narrower| {
+                let mut first = [lowest; HardwareLevel::ALL.len()];
+                first[HardwareLevel::Package as usize..].copy_from_slice(narrower);
+                Processor { number: number(narrower), first }
+            })
+            .collect();
+        processors.sort_by_key(|processor| (processor.first, processor.number));
+        let mut numbers: Vec<_> = processors.iter().map(|processor| processor.number).collect();
+        numbers.sort_unstable();
+        // No two words for one processor, so also not too many words.
+        numbers.is_sorted_by(|one, other| one < other).then_some(Self { processors })
+    }
 }
 
 /// Keys that distinguish the objects of one processor, by level.
@@ -469,6 +507,21 @@ mod tests {
     }
 
     #[test]
+    fn a_topology_crosses_the_wire_as_text() {
+        let topology = Tree::new(2, 2, 2).topology(&[3, 9, 11, 14]);
+        let text = topology.to_text();
+        assert_eq!(text, "3/3/3/3/3/3/3 3/3/3/3/3/3/11 3/9/9/9/9/9/9 14/14/14/14/14/14/14");
+        assert_eq!(CpuTopology::from_text(&text), Some(topology));
+        assert_eq!(CpuTopology::from_text("").unwrap().processors(), []);
+        for wrong in ["0", "0/0/0/0/0/0/x", "0/0/0/0/0/0/9999", "0/0/0/0/0/0/0/0", "0/0/0/0/0/0/-1"]
+        {
+            assert_eq!(CpuTopology::from_text(wrong), None, "{wrong}");
+        }
+        let twice = "0/0/0/0/0/0/1 0/0/0/0/0/0/1";
+        assert_eq!(CpuTopology::from_text(twice), None);
+    }
+
+    #[test]
     fn lists_are_read_and_written() {
         for (list, numbers) in
             [("", &[][..]), ("3", &[3]), ("0-2,8", &[0, 1, 2, 8]), ("1,3-4", &[1, 3, 4])]
@@ -483,6 +536,13 @@ mod tests {
 
     proptest! {
         #[test]
+        fn any_text_is_a_topology_or_none(text in "[0-9/ x]{0,60}") {
+            if let Some(topology) = CpuTopology::from_text(&text) {
+                prop_assert_eq!(CpuTopology::from_text(&topology.to_text()), Some(topology));
+            }
+        }
+
+        #[test]
         fn every_level_parts_the_allowed_processors(
             allowed in proptest::collection::btree_set(0usize..40, 0..40),
             damaged in proptest::collection::vec("[-,0-9a]{0,6}", 8),
@@ -494,6 +554,8 @@ mod tests {
                 damaged.get(sum % 11).cloned()
             };
             let topology = CpuTopology::read(&allowed, &read);
+            let text = topology.to_text();
+            prop_assert_eq!(CpuTopology::from_text(&text), Some(topology.clone()));
             for level in HardwareLevel::ALL {
                 let mut parts = topology.objects(level).concat();
                 parts.sort_unstable();
