@@ -106,6 +106,12 @@ impl Devices {
         }
     }
 
+    /// Whether this rank has sent a message to another host, and has had nothing from there since.
+    #[inline]
+    pub(crate) fn awaits_answer(&self) -> bool {
+        self.network.as_deref().is_some_and(Network::awaits_answer)
+    }
+
     /// As [`Shm::status_table`].
     pub(crate) fn status_table(&self) -> StatusTable {
         self.node.status_table()

@@ -25,6 +25,8 @@ pub(super) struct Sockets {
     /// This rank, if TCP carries the messages to all others; else those to ranks of other hosts.
     everywhere: Option<Peer>,
     interval: SocketInterval,
+    /// Whether this rank has sent by TCP since the last packet from there.
+    awaits_answer: bool,
 }
 
 /// Applies an operation to the device that carries messages to a peer.
@@ -33,6 +35,7 @@ macro_rules! route {
         match $network {
             Self::Tofu($device) => $body,
             Self::Tcp(sockets) if sockets.carries($node, $peer) => {
+                sockets.awaits_answer = true;
                 let $device = &mut sockets.tcp;
                 $body
             }
@@ -59,6 +62,11 @@ impl Network {
                 }
             }
         }
+    }
+
+    #[inline]
+    pub(super) fn awaits_answer(&self) -> bool {
+        matches!(self, Self::Tcp(sockets) if sockets.awaits_answer)
     }
 
     pub(super) fn peer_caps(&self, node: &Shm, peer: Peer) -> PeerCaps {
@@ -112,7 +120,7 @@ impl Sockets {
         })?;
         let descriptor = tcp.watch_beside(&doorbell)?;
         node.wait_for_descriptor(doorbell, descriptor);
-        Ok(Self { tcp, everywhere, interval: SocketInterval::new() })
+        Ok(Self { tcp, everywhere, interval: SocketInterval::new(), awaits_answer: false })
     }
 
     /// Whether TCP carries the messages to ranks of this host, too.
@@ -130,11 +138,12 @@ impl Sockets {
 
     fn poll(&mut self, node: &mut Shm, sink: &mut impl PacketSink) -> usize {
         let arrived = node.poll(sink);
-        if !self.interval.is_due(arrived) {
+        if !self.interval.is_due(arrived, self.awaits_answer) {
             return arrived;
         }
         let from_sockets = self.tcp.poll(sink);
         self.interval.polled(from_sockets);
+        self.awaits_answer &= from_sockets == 0;
         arrived + from_sockets
     }
 

@@ -282,6 +282,9 @@ fn pause(
 ) -> Result<bool> {
     let is_contended = state.is_contended();
     let running = running_mpi(state)?;
+    if running.mpi.engine.device().awaits_answer() && backoff.spins_for_answer() && !is_contended {
+        return Ok(false);
+    }
     let step = match backoff.next(&mut running.spin_history, clock::monotonic_ns) {
         WaitStep::Spin if !running.waiters.is_empty() && running.wait_policy.is_crowded() => {
             WaitStep::Yield

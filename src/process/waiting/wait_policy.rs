@@ -40,6 +40,10 @@ const SHORT_SPINS: u32 = 60;
 /// processors do not spin then. (On 2 hosts with a processor and 2 ranks each, a barrier took 51 µs with
 /// [`SHORT_SPINS`], and 15 µs without.)
 const SOCKET_SPINS: u32 = 40;
+/// Polls, with sockets, before the first yield of a rank that shares its processor, if it awaits an answer
+/// from another host: about the time of a message and its answer. A yield may come back only when the
+/// other ranks have had as much of the processor.
+const ANSWER_SPINS: u32 = 12;
 /// Polls before the first pause instruction, about 300 ns: twice the time of a short message. Polls
 /// without pause during a longer wait slow down a peer that copies.
 const EAGER_SPINS: u32 = 32;
@@ -202,6 +206,8 @@ impl SpinHistory {
 pub(crate) struct WaitBackoff {
     spins_max: u32,
     spins: u32,
+    /// Polls while an answer from another host was awaited.
+    answer_spins: u32,
     /// Polls that found nothing.
     polls: u32,
     /// When yielding began; `None` before that.
@@ -215,12 +221,13 @@ impl WaitBackoff {
     #[inline]
     pub(crate) fn new(history: &mut SpinHistory) -> Self {
         let spins_max = history.spins();
-        Self { spins_max, spins: 0, polls: 0, since_ns: None, learned: false }
+        Self { spins_max, spins: 0, answer_spins: 0, polls: 0, since_ns: None, learned: false }
     }
 
     /// Begins again after an arrival.
     pub(crate) fn reset(&mut self) {
         self.spins = 0;
+        self.answer_spins = 0;
         self.since_ns = None;
         self.learned = false;
     }
@@ -231,6 +238,14 @@ impl WaitBackoff {
     pub(crate) fn is_report_due(&mut self) -> bool {
         self.polls = self.polls.wrapping_add(1);
         self.polls.is_multiple_of(REPORT_POLLS)
+    }
+
+    /// Whether to poll again at once because an answer from another host is likely. The history learns
+    /// nothing from that.
+    #[inline]
+    pub(crate) fn spins_for_answer(&mut self) -> bool {
+        self.answer_spins += 1;
+        self.answer_spins <= ANSWER_SPINS
     }
 
     /// Whether the wait is so short that its polls follow each other without pause.
