@@ -22,6 +22,7 @@ use super::{Case, Shape};
 const ELEMENT: usize = 2;
 
 /// A placement of ranks on nodes.
+#[derive(Clone)]
 struct Placement {
     seed: u64,
     nodes: Nodes,
@@ -108,7 +109,13 @@ impl Placement {
 
     /// Whether a rank is the lowest of its node.
     fn leads(&self, rank: u32) -> bool {
-        self.nodes.ranks(self.nodes.node_of(rank))[0] == rank
+        self.leads_in_turn(0, rank)
+    }
+
+    /// Whether a rank is one of the two lowest of its node: the one whose turn it is.
+    fn leads_in_turn(&self, turn: usize, rank: u32) -> bool {
+        let ranks = self.nodes.ranks(self.nodes.node_of(rank));
+        ranks[turn % ranks.len()] == rank
     }
 }
 
@@ -151,14 +158,18 @@ pub fn heard(schedules: &[Schedule]) -> Vec<Known> {
 
 #[test]
 fn a_barrier_hears_of_all_and_leaders_alone_cross() {
-    for placement in placements() {
-        let schedules = placement.schedules(hierarchical::barrier);
+    for (placement, turn) in
+        placements().flat_map(|placement| [0, 1].map(|turn| (placement.clone(), turn)))
+    {
+        let barrier = |view: HierarchyView<'_>| hierarchical::barrier(view.in_turn(turn));
+        let schedules = placement.schedules(barrier);
         mpi_abi::offload::check::check(&schedules).unwrap();
         let all = (1 << placement.nodes.size()) - 1;
         let name = placement.name("barrier");
         assert!(heard(&schedules).iter().all(|known| *known == all), "{name}");
-        for (from, to, _) in placement.crossing(hierarchical::barrier) {
-            assert!(placement.leads(from) && placement.leads(to), "{name}: {from} to {to}");
+        for (from, to, _) in placement.crossing(barrier) {
+            let leads = |rank| placement.leads_in_turn(turn as usize, rank);
+            assert!(leads(from) && leads(to), "{name}, turn {turn}: {from} to {to}");
         }
     }
 }
@@ -467,6 +478,14 @@ fn an_allreduce_crosses_between_leaders() {
             reduction(&placement, "allreduce", operands, &part, &in_place, &result);
             for (from, to, _) in placement.crossing(part) {
                 assert!(placement.leads(from) && placement.leads(to));
+            }
+            let other = |view: HierarchyView<'_>| part(view.in_turn(1));
+            reduction(&placement, "allreduce in turn 1", operands, &other, &in_place, &result);
+            // Two operands have one association, so the leaders of small nodes take turns.
+            let turn = usize::from(placement.nodes.largest() <= 2);
+            for (from, to, _) in placement.crossing(other) {
+                let leads = |rank| placement.leads_in_turn(turn, rank);
+                assert!(leads(from) && leads(to), "{from} to {to}");
             }
         }
     }

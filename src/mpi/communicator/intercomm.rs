@@ -217,7 +217,7 @@ impl Comm {
     /// As [`Comm::shape`].
     pub(crate) fn layout(&self) -> Result<RankLayout<'_>> {
         let shape = self.shape()?;
-        Ok(RankLayout { shape, nodes: self.nodes.as_deref() })
+        Ok(RankLayout { shape, nodes: self.nodes.as_deref(), turn: 0 })
     }
 
     #[cold]

@@ -205,6 +205,11 @@ impl Comm {
         self.calls
     }
 
+    /// Which ranks lead their nodes in the collective call that starts now: 0 or 1. Equal on all ranks.
+    pub(crate) fn turn(&self) -> u32 {
+        self.calls % 2
+    }
+
     /// Sequence number of the persistent collective operation that is created now.
     pub(crate) fn next_init(&mut self) -> u32 {
         self.inits = self.inits.wrapping_add(1);

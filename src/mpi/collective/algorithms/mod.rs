@@ -94,6 +94,8 @@ pub struct RankLayout<'a> {
     pub(crate) shape: Shape,
     /// The nodes, if there are several.
     pub(crate) nodes: Option<&'a Nodes>,
+    /// Which ranks lead their nodes, where the leaders [take turns](Collective::takes_turns).
+    pub(crate) turn: u32,
 }
 
 impl RankLayout<'_> {
@@ -101,18 +103,23 @@ impl RankLayout<'_> {
     pub fn shape(self) -> Shape {
         self.shape
     }
+
+    /// The same ranks, where other ranks lead their nodes: see [`Collective::takes_turns`].
+    pub fn in_turn(self, turn: u32) -> Self {
+        Self { turn, ..self }
+    }
 }
 
 impl From<Shape> for RankLayout<'_> {
     /// The ranks of one node.
     fn from(shape: Shape) -> Self {
-        Self { shape, nodes: None }
+        Self { shape, nodes: None, turn: 0 }
     }
 }
 
 impl<'a> From<&'a Nodes> for RankLayout<'a> {
     fn from(nodes: &'a Nodes) -> Self {
-        Self { shape: Shape { ranks: nodes.size() }, nodes: Some(nodes) }
+        Self { shape: Shape { ranks: nodes.size() }, nodes: Some(nodes), turn: 0 }
     }
 }
 
@@ -315,6 +322,12 @@ pub enum Collective {
 }
 
 impl Collective {
+    /// Whether the schedule depends on the turn of a call: its leaders of nodes are others in the next
+    /// call, so that the ranks of a node have as much work (`hierarchical`).
+    pub(crate) fn takes_turns(self) -> bool {
+        matches!(self, Self::Barrier | Self::Allreduce(_))
+    }
+
     /// Schedule of `rank` in this operation, by the selected algorithm.
     pub fn schedule<'a>(
         self, by: &Selection, on: impl Into<RankLayout<'a>>, rank: u32,

@@ -44,7 +44,7 @@ impl<D: Device> Mpi<D> {
                     collective,
                     comm.shape()?,
                     comm.rank,
-                    comm.nodes.as_ref(),
+                    comm.nodes.as_ref().map(|nodes| (nodes, comm.turn())),
                 ),
                 (None, None) => {
                     Arc::new(call.block_schedule(&self.selection, comm.layout()?, comm.rank)?)

@@ -370,7 +370,9 @@ impl Selection {
     ) -> Schedule {
         match self.choose_on(family, on, args) {
             Levels::One(algorithm) => (algorithm.schedule)(on.shape, rank, args),
-            Levels::Two(two, nodes) => (two.schedule)(HierarchyView::new(nodes, self, rank), args),
+            Levels::Two(two, nodes) => {
+                (two.schedule)(HierarchyView::new(nodes, self, rank).in_turn(on.turn), args)
+            }
         }
     }
 

@@ -66,7 +66,7 @@ impl Nodes {
     }
 
     /// Number of ranks of the largest node.
-    pub(crate) fn largest(&self) -> u32 {
+    pub fn largest(&self) -> u32 {
         self.ranks.iter().map(|ranks| ranks.len() as u32).max().unwrap_or(1)
     }
 }

@@ -32,6 +32,8 @@ pub fn reduce(view: HierarchyView<'_>, args: Reduce) -> Schedule {
 
 /// Schedule of a rank in an allreduce.
 pub fn allreduce(view: HierarchyView<'_>, args: Allreduce) -> Schedule {
+    // The association of three or more operands depends on the leader. Equal calls have equal results.
+    let view = if view.nodes.largest() > 2 { view.in_turn(0) } else { view };
     let mut phases = Phases::default();
     let Allreduce { operands, in_place } = args;
     if operands.bytes == 0 {
@@ -45,8 +47,8 @@ pub fn allreduce(view: HierarchyView<'_>, args: Allreduce) -> Schedule {
     let among_leaders = Allreduce { operands, in_place: sum == result };
     let buffer = |entry: u32| buffers[entry as usize];
     view.inter_node(&mut phases, &registry::ALLREDUCE, among_leaders, &buffer);
-    let from_leader = Bcast { bytes: operands.bytes, root: 0 };
-    view.intra_node(&mut phases, &registry::BCAST, &|_| from_leader, &|_| result);
+    let from_leader = |node| Bcast { bytes: operands.bytes, root: view.leader_place(node) };
+    view.intra_node(&mut phases, &registry::BCAST, &from_leader, &|_| result);
     phases.finish()
 }
 
