@@ -15,7 +15,8 @@
 //! |---|---|
 //! | `mpirun` | from the arguments to the exit code |
 //! | `build_info` | facts about the build |
-//! | `command_line` | options, hosts; the result is a `LaunchPlan` |
+//! | `command_line` | options; the result is a `LaunchPlan` |
+//! | `hosts` | hosts and their slots, from options, files and resource managers |
 //! | `placement` | processors of each rank |
 //! | `control` | messages between the head of a job and the agents of its hosts |
 //! | `supervisor` | the process that the shell started |
@@ -40,6 +41,7 @@ mod dump;
 mod explain;
 pub mod folders;
 mod head;
+mod hosts;
 mod input;
 mod linkage;
 mod mpirun;

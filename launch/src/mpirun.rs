@@ -85,6 +85,14 @@ fn launch(plan: &LaunchPlan, debugger: &mut dyn Debugger) -> Result<i32, LaunchE
 /// Checks `plan` before anything is started, and prints its notes.
 fn check(plan: &LaunchPlan) -> Result<(), LaunchError> {
     plan.input.check(plan.size())?;
+    if let Some(host) = plan.hosts.hosts.iter().find(|host| !host.is_local) {
+        let why = format!(
+            "{}: {} is not this host, and jobs on several hosts are not supported yet; \
+             --host localhost starts all processes here",
+            host.source, host.name
+        );
+        return Err(LaunchError::new(USAGE, why));
+    }
     for app in &plan.apps {
         if let Some(directory) = app.directory.as_deref().filter(|path| !Path::is_dir(path)) {
             let why = format!("-wdir {}: not a directory", directory.display());

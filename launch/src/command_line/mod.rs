@@ -9,7 +9,6 @@
 //! whole job may precede any program. Variables of the environment replace some options that are
 //! not given, with the names that other launchers use.
 
-pub(crate) mod hosts;
 pub(crate) mod options;
 pub(crate) mod plan;
 
@@ -23,26 +22,17 @@ use clap::{ArgMatches, Command};
 
 use platform::sys::topology::CpuTopology;
 
+use super::hosts::{HostSelection, IsLocalHost, ResourceManager};
 use super::input::Input;
 use super::output::{OutputOptions, OutputStream};
 use super::placement;
 use super::{LaunchError, USAGE};
-use crate::command_line::hosts::{Hosts, IsLocalHost};
 use crate::command_line::options::{PROGRAM, is_given, occurrences};
 use crate::command_line::plan::{
     App, EnvironmentChanges, EnvironmentEdit, EnvironmentFilter, LaunchPlan, RankSet, RankWrapper,
     VariablePattern,
 };
 use platform::sys::signals;
-
-/// Variables with the host file if no option names one: those of MPICH, Intel MPI and Open MPI,
-/// which the MPI Operator of Kubernetes sets.
-const HOST_FILES: &[&str] = &[
-    "HYDRA_HOST_FILE",
-    "I_MPI_HYDRA_HOST_FILE",
-    "OMPI_MCA_orte_default_hostfile",
-    "PRTE_MCA_prte_default_hostfile",
-];
 
 /// Variables with the time limit, without `--timeout`.
 const TIMEOUTS: &[&str] = &["MPIEXEC_TIMEOUT", "I_MPI_JOB_TIMEOUT"];
@@ -118,7 +108,7 @@ struct PlanBuilder {
     plan: LaunchPlan,
     /// The count of each program, if one was given.
     counts: Vec<Option<u32>>,
-    hosts: Hosts,
+    hosts: HostSelection,
     without_effect: Vec<String>,
 }
 
@@ -154,10 +144,13 @@ impl PlanBuilder {
             plan.forwarded.extend(signal_list(&list)?);
         }
         for hosts in occurrences(matches, "host").iter().flatten() {
-            self.hosts.add_list("--host", &hosts.to_string_lossy())?;
+            self.hosts.add_list(self.counts.len(), "--host", &hosts.to_string_lossy())?;
         }
         for file in occurrences(matches, "hostfile").iter().flatten() {
             self.hosts.add_file("--hostfile", file)?;
+        }
+        if let Some(name) = last(matches, "rmk") {
+            self.hosts.restrict_to(ResourceManager::parse(&name.to_string_lossy())?);
         }
         form(&mut plan.output, matches)?;
         if let Some(ranks) = last(matches, "stdin") {
@@ -218,17 +211,26 @@ impl PlanBuilder {
     /// Completes and checks the plan.
     fn finish(mut self, here: &HostEnvironment<'_>) -> Result<LaunchPlan, LaunchError> {
         self.environment(here)?;
-        let slots = self.hosts.slots(here.is_local)?;
+        let hosts = std::mem::take(&mut self.hosts);
+        let hosts = hosts.finish(&|name| (here.environment)(name), here.is_local)?;
+        self.plan.hosts = hosts.list;
+        if self.plan.placement.excludes_local() {
+            self.plan.hosts.remove_local();
+            if self.plan.hosts.hosts.is_empty() {
+                let why = "--nolocal: no other host than this one is named";
+                return Err(LaunchError::new(USAGE, why));
+            }
+        }
         let placement = &mut self.plan.placement;
         let is_here = |host: &str| host == "+n0" || (here.is_local)(host);
         placement.read_files(&|path| fs::read_to_string(path), &is_here)?;
-        let counts = placement.counts(&self.counts, slots, || {
+        let counts = placement.counts(&self.counts, &self.plan.hosts, || {
             (here.topology)().map_err(|error| LaunchError::new(1, error.to_string()))
         })?;
         for (app, count) in self.plan.apps.iter_mut().zip(counts) {
             app.count = count;
         }
-        self.compare_with_slots(slots)?;
+        self.compare_with_slots()?;
         if self.plan.explain {
             // The library explains its own decisions.
             self.plan
@@ -254,18 +256,12 @@ impl PlanBuilder {
         }
         self.plan.placement =
             placement::options::from_environment(&self.plan.placement, here.environment);
-        if self.hosts.is_empty() {
-            match first(HOST_FILES) {
-                Some((name, file)) => self.hosts.add_file(name, &file)?,
-                None => self.hosts.add_allocation(&|name| (here.environment)(name))?,
-            }
-        }
         Ok(())
     }
 
-    fn compare_with_slots(&mut self, slots: Option<u32>) -> Result<(), LaunchError> {
+    fn compare_with_slots(&mut self) -> Result<(), LaunchError> {
         let size = self.plan.size();
-        let Some(slots) = slots else { return Ok(()) };
+        let Some(slots) = self.plan.hosts.slots() else { return Ok(()) };
         if size <= slots {
             self.plan.placement.slots_are_enough();
             return Ok(());
@@ -576,6 +572,27 @@ mod tests {
     }
 
     #[test]
+    fn hosts_come_from_options_or_the_environment() {
+        let names = |variables: &[(&str, &str)], line: &str| {
+            let hosts = plan_in(variables, line).hosts.hosts;
+            hosts.into_iter().map(|host| host.name).collect::<Vec<_>>().join(" ")
+        };
+        let allocation = [("LSB_MCPU_HOSTS", "x 2 y 2")];
+        for (line, hosts) in [
+            ("a", "x y"),
+            ("--host +n1 a", "y"),
+            ("--host here,there a", "here there"),
+            ("--host here,there --nolocal a", "there"),
+            ("-rmk pbs a", ""),
+            ("-rmk lsf a", "x y"),
+        ] {
+            assert_eq!(names(&allocation, line), hosts, "{line}");
+        }
+        assert_eq!(plan_in(&allocation, "a").apps[0].count, 4);
+        assert_eq!(plan("--host here,there a").apps[0].count, 2);
+    }
+
+    #[test]
     fn arguments_after_the_program_belong_to_it() {
         let plan = plan("-n 2 prog -n 3 --help -x");
         assert_eq!(plan.apps[0].arguments, ["-n", "3", "--help", "-x"]);
@@ -697,8 +714,11 @@ mod tests {
             ("--timeout 0 a", "--timeout 0"),
             ("--debug x gdb a", "--debug x"),
             ("--forward-signals INT,KILL a", "--forward-signals KILL"),
-            ("--host there a", "there is not this host"),
             ("--hostfile /nowhere a", "/nowhere"),
+            ("--nolocal --host here a", "--nolocal: no other host"),
+            ("--nolocal a", "--nolocal: no other host"),
+            ("-rmk moon a", "-rmk moon"),
+            ("--host a:x a", "--host: \"a:x\""),
             ("--app /nowhere", "/nowhere"),
             ("--app f a", "remove a"),
             ("--xterm 1 a", "--xterm is not supported; use --debug"),

@@ -85,13 +85,21 @@ const SECTIONS: &[OptionSection] = &[
                 "host",
                 &["H", "hosts"],
                 &["HOSTS"],
-                "hosts, each with an optional number of slots: a:4,b",
+                "hosts, each with an optional number of slots: a:4,node[01-08],user@b; +n2 and +e are \
+                a host and the rest of a host file or an allocation",
             ),
             (
                 "hostfile",
                 &["f", "machinefile", "machine", "default-hostfile"],
                 &["FILE"],
-                "a host on each line: 'a:4' or 'a slots=4'",
+                "a host on each line: 'a:4' or 'a slots=4 max_slots=8 user=USER port=PORT'",
+            ),
+            (
+                "rmk",
+                &[],
+                &["MANAGER"],
+                "take the hosts of this resource manager only: slurm, pbs, lsf, sge, cobalt, or \
+                user for none",
             ),
             (
                 "ppn",
@@ -281,7 +289,7 @@ const IGNORED: &[(usize, &str)] = &[
          branch-count demux dvm gpu-support gpus-per-proc hosts-group iface \
          launch-agent launcher launcher-exec localhost max-restarts \
          max-vm-size membind nameserver ompi-server order-nodes personality \
-         pmix-prefix preload-files pset rankmap report-pid report-uri rmk runtime-options \
+         pmix-prefix preload-files pset rankmap report-pid report-uri runtime-options \
          spawn-timeout stream-buffering tmpdir topolib tune usize with-ft",
     ),
     (2, "gmca gomca gpmixmca gprtemca mca omca pmixmca prtemca"),

@@ -6,6 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::hosts::HostList;
 use crate::input::Input;
 use crate::output::OutputOptions;
 use crate::placement::PlacementRequest;
@@ -22,6 +23,7 @@ pub(crate) struct LaunchPlan {
     pub output: OutputOptions,
     /// The ranks that read the launcher's standard input.
     pub input: Input,
+    pub hosts: HostList,
     pub placement: PlacementRequest,
     /// What is printed before the start.
     pub display: DisplayOptions,

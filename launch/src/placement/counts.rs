@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 
+use crate::hosts::HostList;
 use crate::{LaunchError, USAGE};
 use platform::sys::topology::{CpuTopology, HardwareLevel};
 
@@ -35,12 +36,11 @@ impl PlacementRequest {
     }
 
     /// The number of ranks of each program: as `given` by `-n`, otherwise by the request, or 1.
-    /// `slots` is the number of slots of the hosts.
     ///
     /// # Errors
     /// A count contradicts the request.
     pub(crate) fn counts(
-        &self, given: &[Option<u32>], slots: Option<u32>,
+        &self, given: &[Option<u32>], hosts: &HostList,
         topology: impl FnOnce() -> Result<CpuTopology, LaunchError>,
     ) -> Result<Vec<u32>, LaunchError> {
         let limit = self.limit(topology)?;
@@ -55,7 +55,9 @@ impl PlacementRequest {
                 divided(units.len(), "pe-list", given)
             }
             (None, _, Some(PerHost { count, .. })) => Ok(with_default(given, count as u32)),
-            (None, _, None) => Ok(with_default(given, slots.filter(|_| alone).unwrap_or(1))),
+            (None, _, None) => {
+                Ok(with_default(given, if alone { hosts.default_size() } else { 1 }))
+            }
         }
     }
 
@@ -117,6 +119,7 @@ fn divided(all: usize, source: &str, given: &[Option<u32>]) -> Result<Vec<u32>, 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hosts::JobHost;
     use crate::placement::machines;
 
     fn request(words: &[&str]) -> PlacementRequest {
@@ -129,10 +132,16 @@ mod tests {
         request
     }
 
+    fn hosts(slots: &[Option<u32>]) -> HostList {
+        let host = |slots: &Option<u32>| JobHost { slots: *slots, ..JobHost::default() };
+        HostList { hosts: slots.iter().map(host).collect(), mentions: Vec::new() }
+    }
+
     /// Two packages of two cores of two threads.
     fn counts(request: &PlacementRequest, given: &[Option<u32>]) -> Result<Vec<u32>, String> {
         let topology = || Ok(machines::two_packages(2));
-        request.counts(given, Some(9), topology).map_err(|error| error.why)
+        let hosts = hosts(&[Some(9)]);
+        request.counts(given, &hosts, topology).map_err(|error| error.why)
     }
 
     #[test]

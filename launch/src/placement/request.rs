@@ -36,6 +36,8 @@ pub(crate) struct PlacementRequest {
     pub(super) oversubscribe: Option<bool>,
     /// Do not bind if binding is not possible.
     pub(super) if_possible: bool,
+    /// No ranks on the host of the launcher.
+    pub(super) no_local: bool,
 }
 
 /// How ranks are mapped to objects.
@@ -132,7 +134,7 @@ const PLACES: &str = "slot, hwthread, core, l1cache, l2cache, l3cache, numa, pac
 const BOUNDS: &str = "none, hwthread, core, l1cache, l2cache, l3cache, numa, package (socket), \
                       machine (board, node), each also with :N, rr, user:LIST,LIST...";
 const MAP_MODIFIERS: &str = "PE=N, span, oversubscribe, nooversubscribe, hwtcpus, corecpus, \
-                             ordered, file=FILE";
+                             nolocal, ordered, file=FILE";
 const BIND_MODIFIERS: &str = "overload-allowed, no-overload, if-supported";
 
 impl PlacementRequest {
@@ -248,12 +250,18 @@ impl PlacementRequest {
             overload: later.overload.or(self.overload),
             oversubscribe: later.oversubscribe.or(self.oversubscribe),
             if_possible: later.if_possible || self.if_possible,
+            no_local: later.no_local || self.no_local,
         }
     }
 
     /// Whether there may be more ranks than slots or cores, if that was given.
     pub(crate) fn oversubscribe(&self) -> Option<bool> {
         self.oversubscribe
+    }
+
+    /// Whether the host of the launcher is left out.
+    pub(crate) fn excludes_local(&self) -> bool {
+        self.no_local
     }
 
     /// The hosts have enough slots; then the number of cores is not checked.
@@ -300,10 +308,7 @@ impl PlacementRequest {
             ("corecpus", _) => self.by_thread = false,
             // Without effect on one host, and without a parent job.
             ("span" | "inherit" | "noinherit", _) => {}
-            ("nolocal", _) => {
-                let why = "nolocal: there is only this host, which nolocal excludes";
-                return Err(why.into());
-            }
+            ("nolocal", _) => self.no_local = true,
             _ => return Err(unknown_keyword(modifier, MAP_MODIFIERS)),
         }
         Ok(())
@@ -457,6 +462,7 @@ mod tests {
         // As in older releases of Open MPI.
         assert_eq!(mapped("ppr:2:socket,pe=7,oversubscribe").width, Some(7));
         assert_eq!(mapped("slot:span:inherit"), mapped("slot"));
+        assert!(mapped("slot:nolocal").excludes_local());
     }
 
     #[test]
@@ -502,7 +508,6 @@ mod tests {
             (0, "pe-list=", "0,2,4-7"),
             (0, "rankfile", "rankfile:file=FILE"),
             (0, "core:file=x", "rankfile"),
-            (0, "slot:nolocal", "only this host"),
             (0, "dist:auto", "numa"),
             (1, "nonsense", "\"nonsense\" is unknown; expected one of none,"),
             (1, "core:fast", "expected one of overload-allowed"),
