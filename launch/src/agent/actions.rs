@@ -30,6 +30,11 @@ impl Agent {
             }
             AgentCommand::Kill => self.signal_everything(signals::KILL),
             AgentCommand::Dump => self.dump(),
+            AgentCommand::FenceDone(fence) => self.fence_done(fence),
+            AgentCommand::RemoteEnded { rank, programs } => {
+                let events = self.server.remote_ended(*rank, *programs);
+                self.handle_events(events);
+            }
             AgentCommand::Start(_) | AgentCommand::Input { .. } | AgentCommand::Beat => {}
         }
     }

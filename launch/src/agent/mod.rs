@@ -80,7 +80,12 @@ impl Agent {
     /// An agent for the ranks of `share`, none of them started.
     pub(crate) fn new(share: HostShare) -> Self {
         Self {
-            server: Server::new(&share.job, &share.app_of_rank),
+            server: Server::of_host(
+                &share.job,
+                &share.app_of_rank,
+                &share.host_of_rank,
+                share.host(),
+            ),
             files: HashMap::new(),
             status_table: None,
             ranks: Vec::with_capacity(share.ranks.len()),

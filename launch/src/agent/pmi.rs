@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Instant;
 
-use platform::bootstrap::{JoinState, ServerEvent};
+use platform::bootstrap::{Fence, JoinState, ServerEvent};
 use platform::sys::descriptor;
 use platform::sys::process;
 
@@ -92,10 +92,23 @@ impl Agent {
                     }
                     AgentEvent::Broken { rank, why }
                 }
+                ServerEvent::Fence(fence) => AgentEvent::Fence(fence),
                 ServerEvent::Stuck { ended, waiting } => AgentEvent::Stuck { ended, waiting },
                 ServerEvent::Unsupported { rank, why } => AgentEvent::Unsupported { rank, why },
             };
             self.events.push(event);
+        }
+    }
+
+    /// The ranks of all hosts have reached `fence`.
+    pub(super) fn fence_done(&mut self, fence: &Fence) {
+        match self.server.fence_done(fence) {
+            Ok(events) => self.handle_events(events),
+            Err(why) => {
+                let rank = self.share.ranks.first().map_or(0, |first| first.rank);
+                let why = format!("the head of the job sent an invalid fence: {why}");
+                self.events.push(AgentEvent::Broken { rank, why });
+            }
         }
     }
 

@@ -46,6 +46,10 @@ impl Agent {
             false => Circumstances::default(),
         };
         self.events.push(AgentEvent::Exited { rank, exit, inner, join_state, circumstances });
+        if !self.share.host_of_rank.is_empty() {
+            let programs = self.server.programs(rank);
+            self.events.push(AgentEvent::Ended { rank, programs });
+        }
         let events = self.server.rank_ended(rank);
         self.handle_events(events);
     }

@@ -3,8 +3,10 @@
 use std::ffi::OsString;
 use std::fmt;
 
+use platform::bootstrap::Fence;
 use serde::{Deserialize, Serialize};
 
+use super::wire::FenceForm;
 use crate::command_line::plan::RankSet;
 use crate::placement::total_processors;
 
@@ -21,6 +23,10 @@ pub(crate) enum AgentCommand {
         #[serde(with = "serde_bytes")]
         bytes: Vec<u8>,
     },
+    /// The ranks of all hosts have reached this fence, whose pairs are now those of all hosts.
+    FenceDone(#[serde(with = "FenceForm")] Fence),
+    /// A rank of another host ended, after it had joined by this number of programs.
+    RemoteEnded { rank: u32, programs: u32 },
     /// Send this signal to the process group of every rank.
     Signal(i32),
     /// Terminate the ranks.
@@ -58,6 +64,15 @@ pub(crate) struct HostShare {
 }
 
 impl HostShare {
+    /// The number of this host; all ranks to start are on it.
+    pub(crate) fn host(&self) -> u32 {
+        let first = self
+            .ranks
+            .first()
+            .and_then(|first| self.host_of_rank.get(first.rank as usize).copied());
+        first.unwrap_or(0)
+    }
+
     /// The program of `rank`.
     pub(crate) fn app_of(&self, rank: u32) -> &ShareApp {
         &self.apps[self.app_of_rank[rank as usize] as usize]

@@ -1,10 +1,10 @@
 //! Messages of an agent to the head.
 
-use platform::bootstrap::JoinState;
+use platform::bootstrap::{Fence, JoinState};
 use platform::sys::process::Exit;
 use serde::{Deserialize, Serialize};
 
-use super::wire::{JoinForm, exit};
+use super::wire::{FenceForm, JoinForm, exit};
 use crate::output::OutputStream;
 
 /// What has happened on the host of an agent.
@@ -46,6 +46,11 @@ pub(crate) enum AgentEvent {
     Disconnected { rank: u32, pid: u32 },
     /// A rank called `MPI_Abort`.
     Aborted { rank: u32, code: i32, message: Option<String> },
+    /// All ranks of this host have reached this fence; the answer is
+    /// [`AgentCommand::FenceDone`](super::AgentCommand::FenceDone).
+    Fence(#[serde(with = "FenceForm")] Fence),
+    /// A rank of a job on several hosts ended, after it had joined by this number of programs.
+    Ended { rank: u32, programs: u32 },
     /// A rank waits for one that ended without MPI_Init.
     Stuck { ended: u32, waiting: u32 },
     /// A rank sent a request that is not supported.
@@ -161,6 +166,15 @@ mod tests {
             }));
             prop_assert_eq!(round_trip(&message), message);
         }
+    }
+
+    #[test]
+    fn a_fence_crosses_the_wire_both_ways() {
+        let fence = Fence { program: 2, group: "WORLD:0".to_owned(), pairs: vec![7; 300] };
+        let event = AgentEvent::Fence(fence.clone());
+        assert_eq!(round_trip(&event), event);
+        let command = AgentCommand::FenceDone(fence);
+        assert_eq!(round_trip(&command), command);
     }
 
     #[test]

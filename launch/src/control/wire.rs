@@ -53,3 +53,13 @@ pub(super) enum JoinForm {
     Joined,
     Left,
 }
+
+/// A fence.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(remote = "platform::bootstrap::Fence")]
+pub(super) struct FenceForm {
+    program: u32,
+    group: String,
+    #[serde(with = "serde_bytes")]
+    pairs: Vec<u8>,
+}

@@ -89,6 +89,8 @@ impl Head {
             AgentEvent::Broken { rank, why } => self.job.broken(rank, &why),
             // Events of remote agents.
             AgentEvent::Hello(_)
+            | AgentEvent::Fence(_)
+            | AgentEvent::Ended { .. }
             | AgentEvent::Output { .. }
             | AgentEvent::Childless
             | AgentEvent::Beat => return,

@@ -6,9 +6,33 @@
 //!
 //! The blocks are repeated until all ranks are placed.
 
-/// The string for `size` ranks on one host.
-pub fn single_host_mapping(size: u32) -> String {
-    format!("(vector,(0,1,{size}))")
+/// The string for ranks on these hosts, by the numbers of the hosts.
+pub(super) fn process_mapping(host_of_rank: &[u32]) -> String {
+    let runs = host_of_rank.chunk_by(|left, right| left == right);
+    let mut blocks: Vec<[u64; 3]> = Vec::new();
+    for (host, per_host) in runs.map(|run| (u64::from(run[0]), run.len() as u64)) {
+        match blocks.last_mut() {
+            Some([first, count, same]) if *same == per_host && *first + *count == host => {
+                *count += 1
+            }
+            Some(_) | None => blocks.push([host, 1, per_host]),
+        }
+    }
+    // Rounds over all hosts are one block each, and the first stands for all of them.
+    let hosts = host_of_rank.iter().copied().map(u64::from);
+    let is_enough = |count: &usize| hosts.clone().eq(placed(&blocks[..*count]).take(hosts.len()));
+    let count = (1..blocks.len()).find(is_enough).unwrap_or(blocks.len());
+    let text = |[first, count, per_host]: &[u64; 3]| format!(",({first},{count},{per_host})");
+    format!("(vector{})", blocks[..count].iter().map(text).collect::<String>())
+}
+
+/// The ranks in a list like `0,1,4`, which must contain `own`.
+pub(super) fn listed_ranks(list: &str, own: u32) -> Option<Vec<u32>> {
+    let ranks = list.split(',').map(|rank| rank.trim().parse().ok());
+    let mut ranks = ranks.collect::<Option<Vec<u32>>>()?;
+    ranks.sort_unstable();
+    ranks.dedup();
+    ranks.contains(&own).then_some(ranks)
 }
 
 /// The ranks that share a host with `rank`, itself included, ascending.
@@ -23,19 +47,17 @@ pub fn local_ranks(mapping: &str, rank: u32, size: u32) -> Option<Vec<u32>> {
 /// The host of each rank.
 fn hosts(mapping: &str, size: u32) -> Option<Vec<u64>> {
     let blocks = blocks(mapping)?;
-    let mut hosts = Vec::new();
-    while hosts.len() < size as usize {
-        let before = hosts.len();
-        for [first, count, per_host] in blocks.iter().filter(|block| block[2] > 0) {
-            let ranks = (*first..first.checked_add(*count)?)
-                .flat_map(|host| std::iter::repeat_n(host, *per_host as usize));
-            hosts.extend(ranks.take(size as usize - hosts.len()));
-        }
-        if hosts.len() == before {
-            return None;
-        }
-    }
-    Some(hosts)
+    let places = blocks.iter().any(|[_, count, per_host]| *count > 0 && *per_host > 0);
+    places.then(|| placed(&blocks).take(size as usize).collect())
+}
+
+/// The host of each rank, without end unless no block places a rank.
+fn placed(blocks: &[[u64; 3]]) -> impl Iterator<Item = u64> + '_ {
+    let full = blocks.iter().filter(|[_, _, per_host]| *per_host > 0);
+    let round = full.flat_map(|[first, count, per_host]| {
+        (*first..*first + *count).flat_map(|host| std::iter::repeat_n(host, *per_host as usize))
+    });
+    round.cycle()
 }
 
 fn blocks(mapping: &str) -> Option<Vec<[u64; 3]>> {
@@ -64,6 +86,26 @@ mod tests {
     }
 
     #[test]
+    fn our_own_string_is_short_for_usual_orders() {
+        for (places, expected) in [
+            ([0; 8], "(vector,(0,1,8))"),
+            ([0, 0, 1, 1, 2, 2, 3, 3], "(vector,(0,4,2))"),
+            ([0, 1, 2, 0, 1, 2, 0, 1], "(vector,(0,3,1))"),
+            ([0, 0, 0, 1, 1, 2, 2, 2], "(vector,(0,1,3),(1,1,2),(2,1,3))"),
+        ] {
+            assert_eq!(process_mapping(&places), expected);
+        }
+    }
+
+    #[test]
+    fn lists_of_peers_are_read() {
+        assert_eq!(listed_ranks("2,0,1", 1), Some(vec![0, 1, 2]));
+        for bad in ["", "0-3", "0,,1", "0,2"] {
+            assert_eq!(listed_ranks(bad, 1), None, "{bad}");
+        }
+    }
+
+    #[test]
     fn what_places_nobody_is_refused() {
         for bad in ["", "(vector)", "(vector,(0,1))", "(vector,(0,0,4))", "(vector,(0,1,2,3))"] {
             assert_eq!(local_ranks(bad, 0, 2), None, "{bad}");
@@ -72,9 +114,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn our_own_string_puts_all_ranks_together(size in 1u32..200) {
-            let all: Vec<u32> = (0..size).collect();
-            prop_assert_eq!(local_ranks(&single_host_mapping(size), size - 1, size), Some(all));
+        fn our_own_string_says_where_ranks_are(
+            blocks in proptest::collection::vec((0u32..3, 1u32..4, 1usize..4), 1..5),
+            size in 1usize..60, rounds in any::<bool>(),
+        ) {
+            let block = |(first, count, per_host): &(u32, u32, usize)| {
+                (*first..first + count).flat_map(|host| vec![host; *per_host]).collect::<Vec<_>>()
+            };
+            let places: Vec<u32> = blocks.iter().flat_map(block).collect();
+            let size = if rounds { size } else { size.min(places.len()) };
+            let places: Vec<u32> = places.into_iter().cycle().take(size).collect();
+            let mapping = process_mapping(&places);
+            let found = hosts(&mapping, size as u32).unwrap();
+            prop_assert_eq!(found, places.iter().map(|host| u64::from(*host)).collect::<Vec<_>>());
         }
 
         #[test]

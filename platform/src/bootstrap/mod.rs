@@ -38,9 +38,9 @@ pub use exchange::PeerOffer;
 pub use host_file::HostFile;
 pub use hosts::JobHosts;
 pub use job::JobView;
-pub use mapping::{local_ranks, single_host_mapping};
+pub use mapping::local_ranks;
 pub use record::PeerRecord;
-pub use server::{JoinState, Server, ServerEvent};
+pub use server::{Fence, FenceEvent, FenceMerger, JoinState, Server, ServerEvent};
 
 /// The protocols through which a rank joins a job, and the launchers that use them.
 pub const PROTOCOLS: &[(&str, &str)] = &[

@@ -8,7 +8,7 @@ use crate::sys::socket::SocketStream;
 
 use super::channel::{Channel, PmiReply};
 use super::client::{JobAttributes, KvsLimits, PmiProtocol, RequiredRanks};
-use super::mapping::local_ranks;
+use super::mapping::{listed_ranks, local_ranks};
 use super::wire::PmiLine;
 
 /// A PMI-1 connection.
@@ -99,14 +99,17 @@ impl PmiProtocol for Pmi1 {
 
 /// All attributes, from the first reply of Suiro's own launcher.
 fn all_of(hello: &PmiReply, rank: u32, size: u32) -> Result<JobAttributes> {
-    let mapping = hello.wanted_value("mapping")?;
+    let listed = hello.value("local").map(|list| listed_ranks(&list, rank));
     Ok(JobAttributes {
         rank,
         size,
         app_number: hello.number("appnum"),
         universe_size: hello.number("universe"),
         job_name: hello.wanted_value("kvsname")?,
-        local_ranks: local_ranks(&mapping, rank, size),
+        local_ranks: match listed {
+            Some(listed) => listed,
+            None => local_ranks(&hello.wanted_value("mapping")?, rank, size),
+        },
         limits: limits(hello)?,
         files: hello.value("segment").zip(hello.value("interface")),
         is_own_launcher: true,

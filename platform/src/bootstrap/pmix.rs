@@ -13,6 +13,7 @@ use crate::sys::process;
 use super::channel::refused;
 use super::client::{JobAttributes, KvsLimits, PmiProtocol, RequiredRanks};
 use super::environment::Environment;
+use super::mapping::listed_ranks;
 
 /// File name for the loader's default search.
 const NAME: &str = "libpmix.so.2";
@@ -65,7 +66,7 @@ impl Pmix {
                 .map(|slots| slots.max(size)),
             job_name: self.me.job_name(),
             local_ranks: peers.and_then(|peers| match peers {
-                PmixValue::Text(list) => local_ranks(&list, rank),
+                PmixValue::Text(list) => listed_ranks(&list, rank),
                 PmixValue::Number(_) | PmixValue::Other(_) => None,
             }),
             limits: LIMITS,
@@ -149,15 +150,6 @@ fn candidates(wanted: Option<&str>, has_more_rights: bool) -> Vec<PathBuf> {
     }
 }
 
-/// The ranks in a list like `0,1,4`, which must contain this one.
-fn local_ranks(list: &str, own: u32) -> Option<Vec<u32>> {
-    let ranks = list.split(',').map(|rank| rank.trim().parse().ok());
-    let mut ranks = ranks.collect::<Option<Vec<u32>>>()?;
-    ranks.sort_unstable();
-    ranks.dedup();
-    ranks.contains(&own).then_some(ranks)
-}
-
 fn number(value: PmixValue) -> Option<u32> {
     match value {
         PmixValue::Number(number) => u32::try_from(number).ok(),
@@ -172,14 +164,6 @@ fn failed(library: &PmixLibrary, what: &str, status: PmixStatus) -> Box<MpiError
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lists_of_peers_are_read() {
-        assert_eq!(local_ranks("2,0,1", 1), Some(vec![0, 1, 2]));
-        for bad in ["", "0-3", "0,,1", "0,2"] {
-            assert_eq!(local_ranks(bad, 1), None, "{bad}");
-        }
-    }
 
     #[test]
     fn a_library_that_is_not_there_is_named() {
