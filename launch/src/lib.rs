@@ -17,7 +17,8 @@
 //! | `build_info` | facts about the build |
 //! | `command_line` | options; the result is a `LaunchPlan` |
 //! | `hosts` | hosts and their slots, from options, files and resource managers |
-//! | `placement` | processors of each rank |
+//! | `placement` | hosts and processors of each rank |
+//! | `starter` | commands that start agents on other hosts |
 //! | `control` | messages between the head of a job and the agents of its hosts |
 //! | `supervisor` | the process that the shell started |
 //! | `head` | the job loop process: `state` decides what ends the job |
@@ -47,6 +48,7 @@ mod linkage;
 mod mpirun;
 mod output;
 mod placement;
+mod starter;
 mod supervisor;
 pub mod wrapper;
 

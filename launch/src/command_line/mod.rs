@@ -26,8 +26,9 @@ use super::hosts::{HostSelection, IsLocalHost, ResourceManager};
 use super::input::Input;
 use super::output::{OutputOptions, OutputStream};
 use super::placement;
+use super::starter::{self, StarterRequest};
 use super::{LaunchError, USAGE};
-use crate::command_line::options::{PROGRAM, is_given, occurrences};
+use crate::command_line::options::{PROGRAM, is_given, last, occurrences};
 use crate::command_line::plan::{
     App, EnvironmentChanges, EnvironmentEdit, EnvironmentFilter, LaunchPlan, RankSet, RankWrapper,
     VariablePattern,
@@ -109,6 +110,7 @@ struct PlanBuilder {
     /// The count of each program, if one was given.
     counts: Vec<Option<u32>>,
     hosts: HostSelection,
+    starter: StarterRequest,
     without_effect: Vec<String>,
 }
 
@@ -157,7 +159,9 @@ impl PlanBuilder {
             plan.input = Input::parse(&ranks.to_string_lossy())?;
         }
         global_environment(&mut plan.global_environment, matches)?;
-        self.without_effect.extend(options::ignored(matches));
+        let has_effect = starter::options::take(&mut self.starter, matches)?;
+        let has_effect = |values: &[OsString]| has_effect.iter().any(|one| one == values);
+        self.without_effect.extend(options::ignored(matches, has_effect));
         Ok(())
     }
 
@@ -220,6 +224,10 @@ impl PlanBuilder {
                 let why = "--nolocal: no other host than this one is named";
                 return Err(LaunchError::new(USAGE, why));
             }
+        }
+        if self.plan.hosts.hosts.iter().any(|host| !host.is_local) {
+            let starter = std::mem::take(&mut self.starter);
+            self.plan.starter = Some(starter.choose(&|name| (here.environment)(name))?);
         }
         let placement = &mut self.plan.placement;
         let is_here = |host: &str| host == "+n0" || (here.is_local)(host);
@@ -295,11 +303,6 @@ impl PlanBuilder {
             self.plan.notes.push(format!("accepted without effect: {list}"));
         }
     }
-}
-
-/// The last value of the option.
-fn last(matches: &ArgMatches, name: &str) -> Option<OsString> {
-    occurrences(matches, name).pop()?.pop()
 }
 
 type OutputSetter = fn(&mut OutputOptions, &OsStr) -> Result<(), LaunchError>;
@@ -593,6 +596,27 @@ mod tests {
     }
 
     #[test]
+    fn other_hosts_have_a_starter() {
+        let starter = |variables: &[(&str, &str)], line: &str| {
+            let starter =
+                plan_in(variables, &format!("--host here,there {line} a")).starter.unwrap();
+            [starter.program, starter.extra].concat().join(OsStr::new(" ")).into_string().unwrap()
+        };
+        let variables = [("HYDRA_LAUNCHER_EXEC", "/h"), ("OMPI_MCA_plm_rsh_args", "-4")];
+        assert_eq!((starter(&[], ""), starter(&variables, "")), ("ssh".into(), "/h -4".into()));
+        for (line, command) in [
+            ("--launch-agent /x", "/x -4"),
+            ("--prtemca plm_ssh_agent /x", "/x -4"),
+            ("-launcher srun -bootstrap-exec-args -v", "srun -v"),
+        ] {
+            assert_eq!(starter(&variables, line), command, "{line}");
+        }
+        assert_eq!(plan_in(&variables, "-launcher pbsdsh a").starter, None);
+        let why = parse_in(&[], "-launcher pbsdsh --host here,there a").unwrap_err().why;
+        assert!(why.starts_with("-launcher pbsdsh: pbsdsh has no standard input"), "{why}");
+    }
+
+    #[test]
     fn arguments_after_the_program_belong_to_it() {
         let plan = plan("-n 2 prog -n 3 --help -x");
         assert_eq!(plan.apps[0].arguments, ["-n", "3", "--help", "-x"]);
@@ -661,16 +685,15 @@ mod tests {
 
     #[test]
     fn options_that_tune_other_libraries_are_noted_once() {
-        let line =
-            "--mca btl self,sm -genv I_MPI_FABRICS shm -launcher ssh -disable-auto-cleanup a";
+        let line = "--mca btl self,sm -genv I_MPI_FABRICS shm -iface lo -disable-auto-cleanup a";
         let [note] = &plan(line).notes[..] else { panic!("one note") };
-        for part in
-            ["--mca btl self,sm", "I_MPI_FABRICS", "--launcher ssh", "--disable-auto-cleanup"]
-        {
+        for part in ["--mca btl self,sm", "I_MPI_FABRICS", "--iface lo", "--disable-auto-cleanup"] {
             assert!(note.contains(part), "{part}: {note}");
         }
         assert!(plan(&format!("-q {line}")).notes.is_empty());
-        assert!(plan("-x A=1 --oversubscribe --allow-run-as-root a").notes.is_empty());
+        let line =
+            "-x A=1 --oversubscribe --allow-run-as-root -launcher ssh --mca plm_rsh_agent x a";
+        assert!(plan(line).notes.is_empty());
     }
 
     #[test]

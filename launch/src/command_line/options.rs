@@ -138,6 +138,35 @@ const SECTIONS: &[OptionSection] = &[
         ],
     },
     OptionSection {
+        heading: "Other hosts",
+        flags: &[],
+        valued: &[
+            (
+                "launcher",
+                &["bootstrap"],
+                &["NAME"],
+                "what starts mpirun on other hosts: ssh, rsh, slurm (srun), sge (qrsh), lsf (blaunch); \
+                default: the command of the allocation, or ssh. HYDRA_LAUNCHER and \
+                I_MPI_HYDRA_BOOTSTRAP set it as well",
+            ),
+            (
+                "launcher-exec",
+                &["launch-agent", "bootstrap-exec"],
+                &["COMMAND"],
+                "start mpirun on other hosts by COMMAND, called like ssh with a host and a command \
+                line; must not ask questions. HYDRA_LAUNCHER_EXEC, I_MPI_HYDRA_BOOTSTRAP_EXEC, \
+                OMPI_MCA_plm_rsh_agent and PRTE_MCA_plm_ssh_agent set it as well",
+            ),
+            (
+                "launcher-args",
+                &["bootstrap-exec-args"],
+                &["ARGUMENTS"],
+                "further arguments of that command, such as '-o BatchMode=no'; OMPI_MCA_plm_rsh_args \
+                and HYDRA_LAUNCHER_EXTRA_ARGS set them as well",
+            ),
+        ],
+    },
+    OptionSection {
         heading: "Environment",
         flags: &[
             ("envall", &[], "pass the whole environment to this program (default)"),
@@ -285,9 +314,9 @@ const IGNORED: &[(usize, &str)] = &[
     ),
     (
         1,
-        "add-host add-hostfile am app-pmix-prefix bootstrap bootstrap-exec bootstrap-exec-args \
+        "add-host add-hostfile am app-pmix-prefix \
          branch-count demux dvm gpu-support gpus-per-proc hosts-group iface \
-         launch-agent launcher launcher-exec localhost max-restarts \
+         localhost max-restarts \
          max-vm-size membind nameserver ompi-server order-nodes personality \
          pmix-prefix preload-files pset rankmap report-pid report-uri runtime-options \
          spawn-timeout stream-buffering tmpdir topolib tune usize with-ft",
@@ -422,8 +451,10 @@ pub(crate) fn is_given(matches: &ArgMatches, name: &str) -> bool {
     matches.value_source(name) == Some(CommandLine)
 }
 
-/// Options among `matches` that have no effect, with their values.
-pub(crate) fn ignored(matches: &ArgMatches) -> Vec<String> {
+/// Options among `matches` that have no effect, with their values; not those whose values `has_effect`.
+pub(crate) fn ignored(
+    matches: &ArgMatches, has_effect: impl Fn(&[OsString]) -> bool,
+) -> Vec<String> {
     let mut found = Vec::new();
     for (values, names) in IGNORED {
         for name in names.split_whitespace().filter(|name| is_given(matches, name)) {
@@ -431,7 +462,8 @@ pub(crate) fn ignored(matches: &ArgMatches) -> Vec<String> {
                 found.push(format!("--{name}"));
                 continue;
             }
-            for occurrence in occurrences(matches, name) {
+            let occurrences = occurrences(matches, name).into_iter();
+            for occurrence in occurrences.filter(|values| !has_effect(values)) {
                 let words = occurrence.join(OsStr::new(" "));
                 found.push(format!("--{name} {}", words.to_string_lossy()));
             }
@@ -444,6 +476,11 @@ pub(crate) fn ignored(matches: &ArgMatches) -> Vec<String> {
 pub(crate) fn occurrences(matches: &ArgMatches, name: &str) -> Vec<Vec<OsString>> {
     let all = matches.get_occurrences::<OsString>(name).into_iter().flatten();
     all.map(|values| values.cloned().collect()).collect()
+}
+
+/// The last value of the option.
+pub(crate) fn last(matches: &ArgMatches, name: &str) -> Option<OsString> {
+    occurrences(matches, name).pop()?.pop()
 }
 
 fn usage_error(error: &clap::Error) -> LaunchError {

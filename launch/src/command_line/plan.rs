@@ -11,6 +11,7 @@ use crate::input::Input;
 use crate::output::OutputOptions;
 use crate::placement::PlacementRequest;
 use crate::placement::display::DisplayOptions;
+use crate::starter::Starter;
 
 /// A job to run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,6 +25,8 @@ pub(crate) struct LaunchPlan {
     /// The ranks that read the launcher's standard input.
     pub input: Input,
     pub hosts: HostList,
+    /// What starts agents, if there are other hosts.
+    pub starter: Option<Starter>,
     pub placement: PlacementRequest,
     /// What is printed before the start.
     pub display: DisplayOptions,

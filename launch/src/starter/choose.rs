@@ -1,0 +1,328 @@
+//! Which starter a job has.
+//!
+//! ```text
+//!   1. the options -launcher-exec, -launcher, or --mca plm_rsh_agent
+//!   2. the variables of Open MPI, MPICH and Intel MPI for them
+//!   3. the system that has allocated the hosts, if its command is installed
+//!   4. ssh
+//! ```
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+
+use crate::hosts::EnvironmentLookup;
+use crate::{LaunchError, USAGE};
+
+use super::{Starter, StarterKind};
+
+/// What options and variables say about the starter.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct StarterRequest {
+    /// The kind, and the option.
+    kind: Option<(NamedStarter, String)>,
+    /// The command instead of the usual one, and the option.
+    command: Option<(Vec<OsString>, String)>,
+    extra: Option<Vec<OsString>>,
+}
+
+/// What a name of `-launcher` stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum NamedStarter {
+    /// With its program, if that is not the usual one.
+    Known(StarterKind, Option<&'static str>),
+    /// Without effect on this host, and an error with other hosts.
+    Refused(&'static str),
+}
+
+/// Names of `-launcher` in MPICH and Intel MPI.
+const NAMES: &[(&str, NamedStarter)] = &[
+    ("ssh", NamedStarter::Known(StarterKind::Shell, None)),
+    ("rsh", NamedStarter::Known(StarterKind::Shell, Some("rsh"))),
+    ("slurm", NamedStarter::Known(StarterKind::Slurm, None)),
+    ("srun", NamedStarter::Known(StarterKind::Slurm, None)),
+    ("sge", NamedStarter::Known(StarterKind::GridEngine, None)),
+    ("qrsh", NamedStarter::Known(StarterKind::GridEngine, None)),
+    ("lsf", NamedStarter::Known(StarterKind::Lsf, None)),
+    ("blaunch", NamedStarter::Known(StarterKind::Lsf, None)),
+    ("fork", NamedStarter::Known(StarterKind::Fork, None)),
+    ("pbsdsh", NamedStarter::Refused(NO_INPUT)),
+    ("pbs", NamedStarter::Refused(NO_INPUT)),
+    ("pdsh", NamedStarter::Refused("it mixes the output of hosts; use ssh")),
+    ("ll", NamedStarter::Refused("LoadLeveler is not supported; use ssh")),
+    ("manual", NamedStarter::Refused("use -launcher-exec with a command of your own")),
+    ("persist", NamedStarter::Refused("there is no persistent server; use ssh")),
+];
+
+const NO_INPUT: &str = "pbsdsh has no standard input, over which mpirun controls a host; use ssh";
+
+/// Variables with a command in place of ssh.
+const COMMANDS: &[&str] = &[
+    "OMPI_MCA_plm_rsh_agent",
+    "OMPI_MCA_plm_ssh_agent",
+    "PRTE_MCA_plm_ssh_agent",
+    "PRTE_MCA_plm_rsh_agent",
+    "HYDRA_LAUNCHER_EXEC",
+    "I_MPI_HYDRA_BOOTSTRAP_EXEC",
+];
+
+/// Variables with a name of [`NAMES`].
+const KINDS: &[&str] = &["HYDRA_LAUNCHER", "I_MPI_HYDRA_BOOTSTRAP"];
+
+/// Variables with further arguments. The fourth is misspelled in the MPI Operator, which sets it.
+const EXTRA: &[&str] = &[
+    "OMPI_MCA_plm_rsh_args",
+    "OMPI_MCA_plm_ssh_args",
+    "PRTE_MCA_plm_ssh_args",
+    "HYDRA_LAUNCH_EXTRA_ARGS",
+    "HYDRA_LAUNCHER_EXTRA_ARGS",
+    "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS",
+];
+
+/// Daemons of Open MPI, which its `--launch-agent` names.
+const DAEMONS: &[&str] = &["prted", "orted", "prte"];
+
+/// Variables of a job of a resource manager, all of which it sets: hosts are started by this.
+const ALLOCATIONS: &[(&[&str], StarterKind)] = &[
+    (&["SLURM_JOB_ID", "SLURM_JOB_NODELIST"], StarterKind::Slurm),
+    (&["PE_HOSTFILE", "JOB_ID"], StarterKind::GridEngine),
+    (&["LSB_JOBID", "LSB_MCPU_HOSTS"], StarterKind::Lsf),
+    (&["LSB_JOBID", "LSB_DJOB_HOSTFILE"], StarterKind::Lsf),
+];
+
+impl StarterKind {
+    fn program(self) -> &'static str {
+        match self {
+            Self::Shell => "ssh",
+            Self::Slurm => "srun",
+            Self::GridEngine => "qrsh",
+            Self::Lsf => "blaunch",
+            Self::Fork => "",
+        }
+    }
+
+    /// The kind of a command by the name of its program.
+    fn of_program(program: &OsStr) -> Self {
+        let name = Path::new(program).file_name().unwrap_or(program);
+        let kinds = [Self::Slurm, Self::GridEngine, Self::Lsf];
+        kinds.into_iter().find(|kind| name == kind.program()).unwrap_or(Self::Shell)
+    }
+}
+
+impl StarterRequest {
+    /// `-launcher NAME`; `source` is the option.
+    ///
+    /// # Errors
+    /// Names the known ones.
+    pub(crate) fn kind(&mut self, source: &str, name: &str) -> Result<(), LaunchError> {
+        let found = NAMES.iter().find(|(known, _)| *known == name);
+        let (_, named) = found.ok_or_else(|| {
+            let names: Vec<_> = NAMES.iter().map(|(known, _)| *known).collect();
+            let why = format!("{source} {name}: expected one of {}", names.join(", "));
+            LaunchError::new(USAGE, why)
+        })?;
+        self.kind = Some((*named, format!("{source} {name}")));
+        Ok(())
+    }
+
+    /// `-launcher-exec COMMAND`; `source` is the option. False if the command is a daemon of another
+    /// launcher, which has no meaning here.
+    ///
+    /// # Errors
+    /// The command has a quote without an end, or no words.
+    pub(crate) fn command(&mut self, source: &str, command: &OsStr) -> Result<bool, LaunchError> {
+        let words = words(source, command)?;
+        let name = Path::new(&words[0]).file_name().unwrap_or_default();
+        if DAEMONS.iter().any(|daemon| name == *daemon) {
+            return Ok(false);
+        }
+        self.command = Some((words, source.to_owned()));
+        Ok(true)
+    }
+
+    /// Further arguments of the command.
+    ///
+    /// # Errors
+    /// They have a quote without an end.
+    pub(crate) fn extra(&mut self, source: &str, arguments: &OsStr) -> Result<(), LaunchError> {
+        self.extra = Some(words(source, arguments)?);
+        Ok(())
+    }
+
+    /// The starter of the job.
+    ///
+    /// # Errors
+    /// A variable has a wrong value.
+    pub(crate) fn choose(
+        mut self, variable: &EnvironmentLookup<'_>,
+    ) -> Result<Starter, LaunchError> {
+        let first = |names: &[&'static str]| {
+            let value = |name: &&'static str| {
+                Some((*name, variable(name).filter(|value| !value.is_empty())?))
+            };
+            names.iter().find_map(value)
+        };
+        if self.kind.is_none() && self.command.is_none() {
+            if let Some((name, command)) = first(COMMANDS) {
+                self.command(name, &command)?;
+            }
+            if let Some((name, kind)) = first(KINDS) {
+                self.kind(name, &kind.to_string_lossy())?;
+            }
+        }
+        if let (None, Some((name, arguments))) = (&self.extra, first(EXTRA)) {
+            self.extra(name, &arguments)?;
+        }
+        let extra = self.extra.take().unwrap_or_default();
+        let usual = |kind: StarterKind| vec![kind.program().into()];
+        let known = match self.kind {
+            None => None,
+            Some((NamedStarter::Known(kind, program), source)) => Some((kind, program, source)),
+            Some((NamedStarter::Refused(why), source)) => {
+                return Err(LaunchError::new(USAGE, format!("{source}: {why}")));
+            }
+        };
+        let (kind, program, source) = match (known, self.command) {
+            (Some((kind, ..)), Some((words, source))) => (kind, words, source),
+            (None, Some((words, source))) => (StarterKind::of_program(&words[0]), words, source),
+            (Some((kind, program, source)), None) => {
+                (kind, program.map_or_else(|| usual(kind), |program| vec![program.into()]), source)
+            }
+            (None, None) => {
+                let (kind, source) = by_allocation(variable);
+                (kind, usual(kind), source)
+            }
+        };
+        Ok(Starter { kind, program, extra, source })
+    }
+}
+
+/// The starter of the allocation, or ssh, and why.
+fn by_allocation(variable: &EnvironmentLookup<'_>) -> (StarterKind, String) {
+    let is_set = |name: &&str| variable(name).is_some_and(|value| !value.is_empty());
+    let found = ALLOCATIONS.iter().find(|(names, _)| names.iter().all(is_set));
+    match found {
+        None => (StarterKind::Shell, "default".to_owned()),
+        Some((names, kind)) if is_installed(kind.program(), variable) => {
+            (*kind, names[0].to_owned())
+        }
+        Some((names, kind)) => (
+            StarterKind::Shell,
+            format!("{} is set, but {} is not found", names[0], kind.program()),
+        ),
+    }
+}
+
+/// Whether a program is in a directory of `PATH`.
+fn is_installed(name: &str, variable: &EnvironmentLookup<'_>) -> bool {
+    let path = variable("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
+}
+
+fn words(source: &str, command: &OsStr) -> Result<Vec<OsString>, LaunchError> {
+    let words = shlex::bytes::split(command.as_bytes()).filter(|words| !words.is_empty());
+    let words = words.ok_or_else(|| {
+        let why = format!("{source} {}: expected a command", command.to_string_lossy());
+        LaunchError::new(USAGE, why)
+    })?;
+    Ok(words.into_iter().map(OsString::from_vec).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(
+        request: StarterRequest, variables: &[(&str, &str)],
+    ) -> Result<(StarterKind, String, String), LaunchError> {
+        let variable = |name: &str| {
+            variables.iter().find(|pair| pair.0 == name).map(|pair| OsString::from(pair.1))
+        };
+        let starter = request.choose(&variable)?;
+        let words = [starter.program, starter.extra].concat();
+        let words = words.join(OsStr::new(" ")).into_string().unwrap();
+        Ok((starter.kind, words, starter.source))
+    }
+
+    fn by_variables(variables: &[(&str, &str)]) -> (StarterKind, String) {
+        // A folder with the commands of all systems.
+        let folder = std::env::temp_dir().join(format!("mpirun-starters-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        for name in ["srun", "qrsh", "blaunch"] {
+            std::fs::write(folder.join(name), "").unwrap();
+        }
+        let path = [("PATH", folder.to_str().unwrap())];
+        let found = chosen(StarterRequest::default(), &[variables, &path].concat());
+        std::fs::remove_dir_all(&folder).unwrap();
+        let (kind, words, _) = found.unwrap();
+        (kind, words)
+    }
+
+    #[test]
+    fn variables_of_all_launchers_are_read() {
+        let slurm = ("SLURM_JOB_ID", "7");
+        let nodes = ("SLURM_JOB_NODELIST", "n[1-2]");
+        for (variables, kind, words) in [
+            (vec![], StarterKind::Shell, "ssh"),
+            (vec![("HYDRA_LAUNCHER_EXEC", "/run/agent")], StarterKind::Shell, "/run/agent"),
+            (vec![("PRTE_MCA_plm_ssh_agent", "'/my ssh' -v")], StarterKind::Shell, "/my ssh -v"),
+            (
+                vec![("OMPI_MCA_plm_rsh_agent", "/etc/mpi/kubexec.sh"), slurm, nodes],
+                StarterKind::Shell,
+                "/etc/mpi/kubexec.sh",
+            ),
+            (
+                vec![("OMPI_MCA_plm_rsh_args", "-o ConnectionAttempts=10")],
+                StarterKind::Shell,
+                "ssh -o ConnectionAttempts=10",
+            ),
+            (vec![("HYDRA_LAUNCHER", "rsh")], StarterKind::Shell, "rsh"),
+            (vec![("I_MPI_HYDRA_BOOTSTRAP", "slurm")], StarterKind::Slurm, "srun"),
+            (
+                vec![("I_MPI_HYDRA_BOOTSTRAP", "lsf"), ("I_MPI_HYDRA_BOOTSTRAP_EXEC", "/lsf/b")],
+                StarterKind::Lsf,
+                "/lsf/b",
+            ),
+            (vec![("HYDRA_LAUNCHER_EXEC", "/opt/bin/srun")], StarterKind::Slurm, "/opt/bin/srun"),
+            (vec![slurm, nodes], StarterKind::Slurm, "srun"),
+            (vec![slurm], StarterKind::Shell, "ssh"),
+            (vec![("PE_HOSTFILE", "f"), ("JOB_ID", "1")], StarterKind::GridEngine, "qrsh"),
+            (vec![("LSB_JOBID", "1"), ("LSB_MCPU_HOSTS", "a 1")], StarterKind::Lsf, "blaunch"),
+            (vec![("PBS_JOBID", "1"), ("PBS_NODEFILE", "f")], StarterKind::Shell, "ssh"),
+        ] {
+            assert_eq!(by_variables(&variables), (kind, words.to_owned()), "{variables:?}");
+        }
+        let missing = chosen(StarterRequest::default(), &[slurm, nodes]).unwrap();
+        assert_eq!(missing.2, "SLURM_JOB_ID is set, but srun is not found");
+        let wrong = chosen(StarterRequest::default(), &[("HYDRA_LAUNCHER", "moon")]);
+        assert!(wrong.unwrap_err().why.starts_with("HYDRA_LAUNCHER moon: expected one of ssh, "));
+    }
+
+    #[test]
+    fn options_override_variables() {
+        let variables = [("HYDRA_LAUNCHER_EXEC", "/run/agent"), ("HYDRA_LAUNCHER", "lsf")];
+        let mut request = StarterRequest::default();
+        request.kind("-launcher", "ssh").unwrap();
+        let (kind, words, source) = chosen(request, &variables).unwrap();
+        assert_eq!((kind, &*words, &*source), (StarterKind::Shell, "ssh", "-launcher ssh"));
+        let mut request = StarterRequest::default();
+        assert_eq!(request.command("--launch-agent", OsStr::new("/opt/bin/prted")), Ok(false));
+        assert_eq!(request.command("--launch-agent", OsStr::new("/bin/x -y")), Ok(true));
+        assert_eq!(chosen(request, &variables).unwrap().1, "/bin/x -y");
+    }
+
+    #[test]
+    fn wrong_requests_are_named() {
+        let mut request = StarterRequest::default();
+        let found = request.kind("-launcher", "moon").unwrap_err();
+        assert!(found.why.starts_with("-launcher moon: expected one of ssh, rsh, slurm"));
+        for command in ["'", ""] {
+            let found = request.command("-launcher-exec", OsStr::new(command)).unwrap_err();
+            assert!(found.why.contains("expected a command"), "{}", found.why);
+        }
+        assert_eq!(request, StarterRequest::default());
+        request.kind("-bootstrap", "pbsdsh").unwrap();
+        let found = chosen(request, &[]).unwrap_err();
+        assert!(found.why.starts_with("-bootstrap pbsdsh: pbsdsh has no standard input"));
+    }
+}
