@@ -338,10 +338,10 @@ fn no_launcher(shown: &str, attempts: &FailedAttempts) -> Box<MpiError> {
 
 #[cfg(test)]
 impl Client {
-    /// The client of a rank on `stream`, by PMI-1 of a launcher of another library.
-    pub(super) fn of_stream(stream: SocketStream, rank: u32, size: u32) -> Self {
-        let (opened, environment) =
-            (Ok((Channel::new(stream), rank, size)), Environment::default());
+    /// The client of a rank on `stream`, by PMI-1 of the own launcher or that of another library.
+    pub(super) fn of_stream(stream: SocketStream, rank: u32, size: u32, ours: bool) -> Self {
+        let environment = Environment { job_fd: ours.then_some(9), ..Environment::default() };
+        let opened = Ok((Channel::new(stream), rank, size));
         Self::by_pmi(opened, &environment, RequiredRanks::All, PmiChoice::Any).unwrap()
     }
 }
@@ -371,17 +371,11 @@ mod tests {
         client.join().unwrap();
     }
 
-    fn joined(stream: SocketStream, ours: bool) -> Client {
-        let environment = Environment { job_fd: ours.then_some(9), ..Environment::default() };
-        let opened = Ok((Channel::new(stream), 0, 1));
-        Client::by_pmi(opened, &environment, RequiredRanks::All, PmiChoice::Any).unwrap()
-    }
-
     #[test]
     fn a_conversation_with_the_server() {
         for ours in [true, false] {
             with_server(move |stream| {
-                let mut client = joined(stream, ours);
+                let mut client = Client::of_stream(stream, 0, 1, ours);
                 let place = JobAttributes {
                     rank: 0,
                     size: 1,
@@ -409,7 +403,7 @@ mod tests {
     #[test]
     fn what_the_wire_cannot_carry_is_refused() {
         with_server(|stream| {
-            let mut client = joined(stream, true);
+            let mut client = Client::of_stream(stream, 0, 1, true);
             for value in ["", "a b", "a\nb", "é"] {
                 assert_eq!(client.put("a", value).unwrap_err().code.0, ErrorClass::Arg as i32);
             }

@@ -120,6 +120,11 @@ impl JobView {
         if shares {
             let own_or_first = found.segment.or(segment);
             self.find_hosts(launcher, &records, own_or_first)?;
+        } else {
+            // The launcher has made the files of each host that it names.
+            let leaders: Vec<_> = records.iter().map(|record| record.leader.to_string()).collect();
+            let names = records.iter().map(|record| &*record.host);
+            self.hosts = JobHosts::of_ranks(leaders.iter().map(String::as_str).zip(names));
         }
         Ok(records)
     }
@@ -266,19 +271,71 @@ mod tests {
 
     use super::*;
     use crate::bootstrap::environment::Environment;
-    use crate::bootstrap::server::{Server, ServerEvent};
+    use crate::bootstrap::server::{FenceEvent, FenceMerger, Server, ServerEvent};
     use crate::sys::socket::SocketStream;
 
     /// Runs `body` on each of `size` ranks in turn of their arrival at a real server.
     fn with_ranks<T: Send + 'static>(
         size: u32, body: impl Fn(&mut Client, JobView) -> T + Clone + Send + 'static,
     ) -> Vec<T> {
+        with_hosts(&vec![0; size as usize], false, body)
+    }
+
+    /// The servers of all hosts, and what merges their fences.
+    struct HostServers {
+        servers: Vec<Server>,
+        merger: FenceMerger,
+    }
+
+    impl HostServers {
+        fn of(host_of_rank: &[u32]) -> Self {
+            let hosts = host_of_rank.iter().max().map_or(0, |last| last + 1);
+            let apps = vec![0; host_of_rank.len()];
+            let server = |host| Server::of_host("job_1", &apps, host_of_rank, host);
+            let ranks_of = |host| {
+                let ranks = (0..).zip(host_of_rank).filter(move |(_, other)| **other == host);
+                ranks.map(|(rank, _)| rank).collect()
+            };
+            let children = (0..hosts).map(ranks_of).collect();
+            let merger = FenceMerger::new(apps.len() as u32, children);
+            Self { servers: (0..hosts).map(server).collect(), merger }
+        }
+
+        /// The replies to `bytes` of `rank` on `host`.
+        fn receive(&mut self, host: u32, rank: u32, bytes: &[u8]) -> Vec<(u32, Vec<u8>)> {
+            let mut replies = Vec::new();
+            let mut events = self.servers[host as usize].receive(rank, bytes);
+            while let Some(event) = events.pop() {
+                match event {
+                    ServerEvent::Reply { rank, bytes } => replies.insert(0, (rank, bytes)),
+                    ServerEvent::Fence(fence) => {
+                        for event in self.merger.reached(host as usize, fence).unwrap() {
+                            let FenceEvent::Merged { fence, children } = event else { continue };
+                            for child in children {
+                                events.extend(self.servers[child].fence_done(&fence).unwrap());
+                            }
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            replies
+        }
+    }
+
+    /// Runs `body` on each rank of a job on these hosts, of the own launcher or of another.
+    fn with_hosts<T: Send + 'static>(
+        host_of_rank: &[u32], ours: bool,
+        body: impl Fn(&mut Client, JobView) -> T + Clone + Send + 'static,
+    ) -> Vec<T> {
+        let size = host_of_rank.len() as u32;
         let pairs: Vec<_> = (0..size).map(|_| SocketStream::pair().unwrap()).collect();
         let (servers, clients): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
         let servers = Arc::new(servers);
-        let server = Arc::new(Mutex::new(Server::new("job_1", &vec![0; size as usize])));
+        let server = Arc::new(Mutex::new(HostServers::of(host_of_rank)));
         let serve = |rank: u32| {
             let (servers, server) = (servers.clone(), server.clone());
+            let host = host_of_rank[rank as usize];
             move || {
                 let mut buffer = [0; 256];
                 while let Ok(received) = servers[rank as usize].receive(&mut buffer) {
@@ -288,10 +345,8 @@ mod tests {
                     let bytes = &buffer[..received.len_bytes];
                     // The lock keeps the order of replies to one rank.
                     let mut server = server.lock().unwrap();
-                    for event in server.receive(rank, bytes) {
-                        if let ServerEvent::Reply { rank, bytes } = event {
-                            let _ = servers[rank as usize].send_all(&bytes);
-                        }
+                    for (rank, bytes) in server.receive(host, rank, bytes) {
+                        let _ = servers[rank as usize].send_all(&bytes);
                     }
                 }
             }
@@ -300,7 +355,7 @@ mod tests {
         let ranks = (0..).zip(clients).map(|(rank, stream)| {
             let body = body.clone();
             thread::spawn(move || {
-                let mut client = Client::of_stream(stream, rank, size);
+                let mut client = Client::of_stream(stream, rank, size, ours);
                 let job = JobView::assemble(&Environment::default(), Some(&mut client)).unwrap();
                 body(&mut client, job)
             })
@@ -339,6 +394,18 @@ mod tests {
             };
             assert!(results.iter().all(same), "case {wrong}");
         }
+    }
+
+    #[test]
+    fn the_hosts_of_a_launcher_that_made_their_files_are_its_own() {
+        let hosts = with_hosts(&[0, 1, 1, 0, 2], true, |client, mut job| {
+            assert!(job.has_remote_ranks());
+            let offer = PeerOffer { settings: "", processors: 1, card: "card" };
+            let records = job.exchange(client, offer).unwrap();
+            assert!(records.iter().all(|record| record.card == "card"));
+            job.hosts.numbers().to_vec()
+        });
+        assert_eq!(hosts, vec![vec![0, 1, 1, 0, 2]; 5]);
     }
 
     #[test]

@@ -370,3 +370,54 @@ fn the_first_end_of_each_number_of_programs_is_told() {
     let list = Fence { program: 1, group: "1,3".to_owned(), ..Fence::default() };
     assert_eq!(fences.reached(1, list), Ok(vec![FenceEvent::Stuck { ended: 1, waiting: 3 }]));
 }
+
+/// Each record crosses each connection once in each direction. Prints what a fence costs; 4,096 ranks
+/// with `SUIRO_TEST_LONG=1`.
+#[test]
+fn a_fence_carries_each_record_once() {
+    let sizes = match std::env::var_os("SUIRO_TEST_LONG") {
+        Some(_) => [(512, 8), (4096, 64)],
+        None => [(64, 8), (512, 8)],
+    };
+    for (ranks, hosts) in sizes {
+        let places: Vec<u32> = (0..ranks).map(|rank| rank * hosts / ranks).collect();
+        let mut world = World::new(&places);
+        // About the length of a record of this library.
+        let value = "v".repeat(400);
+        for rank in 0..ranks {
+            world.send(rank, "cmd=init pmi_version=1 pmi_subversion=1 suiro=1");
+            world.send(rank, &format!("cmd=put key=suiro-rank-{rank} value={value}"));
+        }
+        world.replies.clear();
+        let start = std::time::Instant::now();
+        (0..ranks).for_each(|rank| world.send(rank, "cmd=barrier_in"));
+        let bytes = |queues: &[VecDeque<Message>]| {
+            let fences = queues.iter().flatten().map(|message| match message {
+                Message::Reached(fence) | Message::Done(fence) => fence.pairs.len(),
+                Message::Ended(..) => 0,
+            });
+            fences.collect::<Vec<_>>()
+        };
+        let up = bytes(&world.up);
+        let random = &mut Random::new(1);
+        while world.up.iter().any(|queue| !queue.is_empty()) {
+            // Nothing goes down before the last has come up.
+            world.deliver(random);
+        }
+        let down = bytes(&world.down);
+        while world.deliver(random) {}
+        let took = start.elapsed();
+        assert_eq!(world.replies.len(), ranks as usize);
+        let record = |rank: u32| format!("suiro-rank-{rank}\n{value}\n").len();
+        let total: usize = (0..ranks).map(record).sum();
+        assert_eq!((up.len(), up.iter().sum()), (hosts as usize, total));
+        assert_eq!(down, vec![total; hosts as usize]);
+        println!(
+            "{ranks} ranks on {hosts} hosts: {} bytes up and {total} bytes down for each host, {took:?}",
+            up[0]
+        );
+        let get = format!("cmd=get key=suiro-rank-{}", ranks - 1);
+        world.send(0, &get);
+        assert!(world.replies[&0].iter().any(|line| line.contains(&value)));
+    }
+}
