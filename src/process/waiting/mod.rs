@@ -262,7 +262,7 @@ impl Process {
                 }
             }
             if arrived > 0 {
-                backoff.reset();
+                backoff.arrived(&mut running_mpi(state)?.spin_history);
                 busy_polls += 1;
                 if busy_polls >= BUSY_POLLS_MAX && state.is_contended() {
                     busy_polls = 0;
@@ -282,7 +282,10 @@ fn pause(
 ) -> Result<bool> {
     let is_contended = state.is_contended();
     let running = running_mpi(state)?;
-    if running.mpi.engine.device().awaits_answer() && backoff.spins_for_answer() && !is_contended {
+    if running.mpi.engine.device().awaits_answer()
+        && !is_contended
+        && backoff.spins_for_answer(&mut running.spin_history)
+    {
         return Ok(false);
     }
     let step = match backoff.next(&mut running.spin_history, clock::monotonic_ns) {
