@@ -7,6 +7,12 @@ use crate::folders::Folders;
 /// Width of a name with its colon.
 const NAME_WIDTH: usize = 26;
 
+/// What tells this build from others: head and agents must be one.
+pub(crate) fn identity() -> String {
+    let commit = option_env!("SUIRO_COMMIT").unwrap_or("unknown");
+    format!("{} ({commit}, {})", env!("CARGO_PKG_VERSION"), env!("SUIRO_BUILD_TARGET"))
+}
+
 /// A line for each fact about an installation in `folders`.
 pub(crate) fn text(folders: Option<&Folders>) -> String {
     let folder = |path: Option<String>| path.unwrap_or_else(|| "unknown".to_owned());

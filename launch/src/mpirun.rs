@@ -12,6 +12,7 @@ use platform::sys::signals;
 use platform::sys::topology::CpuTopology;
 
 use crate::agent::environment::EnvironmentVariable;
+use crate::agent::remote;
 use crate::build_info;
 use crate::command_line::plan::{LaunchPlan, VariablePattern};
 use crate::command_line::{self, HostEnvironment, LaunchCommand};
@@ -26,15 +27,22 @@ use crate::placement::{Placement, may_fill, place};
 use crate::supervisor;
 use crate::{LaunchError, USAGE};
 
+/// The only argument of an agent, which its head starts on another host.
+pub(crate) const AGENT: &str = "--agent";
+
 /// Runs `mpirun` with `arguments` (without the program's own name); the exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>, debugger: &mut dyn Debugger) -> i32 {
     signals::restore();
+    let arguments: Vec<_> = arguments.into_iter().collect();
+    if arguments == [AGENT] {
+        return remote::main();
+    }
     let here = HostEnvironment {
         is_local: &host::is_this_host,
         topology: &CpuTopology::here,
         environment: &|name| std::env::var_os(name),
     };
-    let command = command_line::parse(arguments.into_iter().collect(), &here);
+    let command = command_line::parse(arguments, &here);
     let code = command.and_then(|command| match command {
         LaunchCommand::Print(text) => print(&text),
         LaunchCommand::Settings => print(&settings::table(|name| std::env::var(name).ok())),
@@ -85,14 +93,6 @@ fn launch(plan: &LaunchPlan, debugger: &mut dyn Debugger) -> Result<i32, LaunchE
 /// Checks `plan` before anything is started, and prints its notes.
 fn check(plan: &LaunchPlan) -> Result<(), LaunchError> {
     plan.input.check(plan.size())?;
-    if let Some(host) = plan.hosts.hosts.iter().find(|host| !host.is_local) {
-        let why = format!(
-            "{}: {} is not this host, and jobs on several hosts are not supported yet; \
-             --host localhost starts all processes here",
-            host.source, host.name
-        );
-        return Err(LaunchError::new(USAGE, why));
-    }
     for app in &plan.apps {
         if let Some(directory) = app.directory.as_deref().filter(|path| !Path::is_dir(path)) {
             let why = format!("-wdir {}: not a directory", directory.display());
@@ -119,6 +119,10 @@ fn placed(plan: &LaunchPlan, threads: usize) -> Result<Placement, LaunchError> {
     let mut display = plan.display;
     display.map |= plan.dry_run && display == DisplayOptions::default();
     let ranks = plan.size() as usize;
+    if !plan.layout.remote.is_empty() && plan.placement.is_empty() && display.is_empty() {
+        // Without a request, only ranks that share one host are bound.
+        return Ok(Placement::default());
+    }
     let usable = cpu::affinity().map_or(0, |processors| processors.len());
     if plan.placement.is_empty() && display.is_empty() && !may_fill(ranks, threads, usable) {
         return Ok(Placement::default());

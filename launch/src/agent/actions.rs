@@ -90,7 +90,7 @@ impl Agent {
 
     /// Signals all descendants; without /proc, the process groups of the ranks.
     fn signal_everything(&self, signal: i32) {
-        let all = process::descendants();
+        let all = process::descendants_without(&self.starters);
         for pid in &all {
             process::signal_process(*pid, signal);
         }

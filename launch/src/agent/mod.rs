@@ -10,13 +10,16 @@
 //! decides which event ends the job. It does not know of other hosts, and not where input comes from
 //! and output goes ([`RankStreams`]).
 //!
-//! The agent of the head's own host is a value in the process of the head.
+//! The agent of the head's own host is a value in the process of the head; on other hosts it runs in
+//! a process of its own ([`remote`]).
 
 mod actions;
 pub(crate) mod environment;
 mod pmi;
 mod rank;
+mod rank_pipes;
 mod reap;
+pub(crate) mod remote;
 mod report_process;
 mod start;
 
@@ -65,6 +68,8 @@ pub(crate) struct Agent {
     /// The report about the ranks that is being made.
     report: Option<ReportProcess>,
     events: Vec<AgentEvent>,
+    /// Children of this process that start agents of other hosts: no processes of the job here.
+    starters: Vec<u32>,
 }
 
 /// A descriptor of an [`Agent`] that became ready; a number counts the ranks of the host.
@@ -93,6 +98,7 @@ impl Agent {
             memory_kills_before: control_group::out_of_memory_kills(),
             report: None,
             events: Vec::new(),
+            starters: Vec::new(),
             share,
         }
     }
@@ -125,6 +131,11 @@ impl Agent {
             }
         }
         Ok(())
+    }
+
+    /// The child `pid` starts the agent of another host: it gets no signal for the job here.
+    pub(crate) fn spare(&mut self, pid: u32) {
+        self.starters.push(pid);
     }
 
     /// Adds descriptors to poll; `token` makes the caller's tokens.

@@ -239,6 +239,7 @@ impl PlanBuilder {
             app.count = count;
         }
         self.compare_with_slots()?;
+        self.plan.layout = self.plan.hosts.layout(self.plan.size());
         if self.plan.explain {
             // The library explains its own decisions.
             self.plan
@@ -458,10 +459,17 @@ fn wrap(option: &str, command: &OsStr, ranks: &str) -> Result<RankWrapper, Launc
     let wrong = |why: String| LaunchError::new(USAGE, format!("{option} {why}"));
     let ranks = RankSet::parse(ranks)
         .ok_or_else(|| wrong(format!("{ranks}: expected ranks such as 0,2-4, or all")))?;
+    Ok(RankWrapper { ranks, words: words(option, command)? })
+}
+
+/// The words of a command.
+fn words(option: &str, command: &OsStr) -> Result<Vec<OsString>, LaunchError> {
     let words = shlex::bytes::split(command.as_bytes()).filter(|words| !words.is_empty());
-    let words =
-        words.ok_or_else(|| wrong(format!("{}: expected a command", command.to_string_lossy())))?;
-    Ok(RankWrapper { ranks, words: words.into_iter().map(OsString::from_vec).collect() })
+    let words = words.ok_or_else(|| {
+        let why = format!("{option} {}: expected a command", command.to_string_lossy());
+        LaunchError::new(USAGE, why)
+    })?;
+    Ok(words.into_iter().map(OsString::from_vec).collect())
 }
 
 /// Seconds, more than 0.

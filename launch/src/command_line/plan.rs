@@ -6,7 +6,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::hosts::HostList;
+use platform::bootstrap::JobHosts;
+
+use crate::hosts::{HostList, JobHost};
 use crate::input::Input;
 use crate::output::OutputOptions;
 use crate::placement::PlacementRequest;
@@ -28,6 +30,8 @@ pub(crate) struct LaunchPlan {
     /// What starts agents, if there are other hosts.
     pub starter: Option<Starter>,
     pub placement: PlacementRequest,
+    /// The hosts of the ranks.
+    pub layout: HostLayout,
     /// What is printed before the start.
     pub display: DisplayOptions,
     /// Where the process table is printed: `-` is standard output, `+` standard error, anything
@@ -56,6 +60,39 @@ impl LaunchPlan {
 
     pub(crate) fn size(&self) -> u32 {
         self.apps.iter().map(|app| app.count).sum()
+    }
+}
+
+/// The hosts of a job. The launcher's own host has number 0, even if it has no rank.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct HostLayout {
+    /// The hosts 1, 2, ....
+    pub remote: Vec<JobHost>,
+    /// The host of each rank; empty if all are on host 0.
+    pub host_of_rank: Vec<u32>,
+}
+
+impl HostLayout {
+    /// The host of `rank`.
+    pub(crate) fn host_of(&self, rank: u32) -> u32 {
+        self.host_of_rank.get(rank as usize).copied().unwrap_or(0)
+    }
+
+    /// The ranks on `host`, ascending, of a job of `size` ranks.
+    pub(crate) fn ranks_on(&self, host: u32, size: u32) -> Vec<u32> {
+        (0..size).filter(|rank| self.host_of(*rank) == host).collect()
+    }
+
+    /// The names of the hosts of `size` ranks; that of host 0 is `own`.
+    pub(crate) fn names(&self, own: &str, size: u32) -> JobHosts {
+        if self.host_of_rank.is_empty() {
+            return JobHosts::one(own.to_owned());
+        }
+        let name = |rank| match self.host_of(rank) {
+            0 => own,
+            host => &self.remote[host as usize - 1].name,
+        };
+        JobHosts::of_ranks((0..size).map(|rank| (name(rank), name(rank))))
     }
 }
 

@@ -2,6 +2,8 @@
 
 use platform::bootstrap::{Fence, JoinState};
 use platform::sys::process::Exit;
+#[cfg(doc)]
+use platform::sys::topology::CpuTopology;
 use serde::{Deserialize, Serialize};
 
 use super::wire::{FenceForm, JoinForm, exit};
@@ -65,6 +67,30 @@ pub(crate) enum AgentEvent {
     Beat,
 }
 
+impl AgentEvent {
+    /// The rank that it concerns, which is one of the agent's.
+    pub(crate) fn rank(&self) -> Option<u32> {
+        match self {
+            Self::Started { rank, .. }
+            | Self::Output { rank, .. }
+            | Self::Exited { rank, .. }
+            | Self::ProcessGone { rank, .. }
+            | Self::Disconnected { rank, .. }
+            | Self::Aborted { rank, .. }
+            | Self::Ended { rank, .. }
+            | Self::Unsupported { rank, .. }
+            | Self::Broken { rank, .. } => Some(*rank),
+            Self::Hello(_)
+            | Self::Refused { .. }
+            | Self::Fence(_)
+            | Self::Stuck { .. }
+            | Self::Report(_)
+            | Self::Childless
+            | Self::Beat => None,
+        }
+    }
+}
+
 /// The host of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct HostFacts {
@@ -74,8 +100,8 @@ pub(crate) struct HostFacts {
     pub name: String,
     /// What tells the machine from all others.
     pub identity: String,
-    /// The processors that the job may use.
-    pub processors: Vec<usize>,
+    /// The processors that the job may use, as [`CpuTopology::to_text`] has them.
+    pub topology: String,
 }
 
 /// The end of an MPI process below the process of its rank.
@@ -98,9 +124,8 @@ pub(crate) struct Circumstances {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::{
-        AgentCommand, ControlReader, HostShare, RankShare, ShareApp, ShareSecret, emit,
-    };
+    use crate::control::frame::{ControlReader, emit};
+    use crate::control::{AgentCommand, HostShare, RankShare, ShareApp, ShareSecret};
     use proptest::collection::vec;
     use proptest::prelude::*;
 

@@ -12,12 +12,8 @@
 //! other.
 //!
 //! No message makes the receiver reserve memory for more than has arrived, and each direction has a
-//! longest message. This module does no I/O, and does not know how an agent is started.
-
-#![cfg_attr(
-    not(test),
-    expect(dead_code, unused_imports, reason = "the head has no remote agents yet")
-)]
+//! longest message. Frames and messages are values; [`link`] alone does I/O. This module does not know
+//! how an agent is started.
 
 mod command;
 mod event;
@@ -25,8 +21,9 @@ mod frame;
 #[cfg(test)]
 #[path = "../../../src/devices/tcp/fuzz.rs"]
 mod fuzz;
+mod link;
 mod wire;
 
 pub(crate) use command::{AgentCommand, HostShare, RankShare, ShareApp, ShareSecret};
-pub(crate) use event::{AgentEvent, Circumstances, InnerExit};
-pub(crate) use frame::{ControlReader, emit};
+pub(crate) use event::{AgentEvent, Circumstances, HostFacts, InnerExit};
+pub(crate) use link::{ControlLink, LinkReady};

@@ -2,11 +2,16 @@
 
 use std::time::Instant;
 
+use platform::bootstrap::{Fence, FenceEvent};
+use platform::sys::host;
+
 use super::Head;
+use super::links::AgentLinkState;
 use super::state::JobAction;
 use crate::control::{AgentCommand, AgentEvent, Circumstances};
+use crate::output::OutputStream;
 
-impl Head {
+impl Head<'_> {
     pub(super) fn perform(&mut self, actions: Vec<JobAction>) {
         for action in actions {
             match action {
@@ -28,6 +33,7 @@ impl Head {
 
     pub(super) fn command(&mut self, command: &AgentCommand) {
         self.agent.perform(command);
+        self.links.iter_mut().for_each(|link| link.send(command));
     }
 
     /// Starts the report about each rank; if the job is overdue, it ends after that.
@@ -36,6 +42,9 @@ impl Head {
             Some(before) => *before |= overdue,
             None => {
                 self.dump_overdue = Some(overdue);
+                let serving =
+                    self.links.iter().filter(|link| link.state() == AgentLinkState::Serving);
+                self.reports = 1 + serving.count();
                 self.command(&AgentCommand::Dump);
             }
         }
@@ -45,32 +54,59 @@ impl Head {
         for line in text.lines() {
             self.streams.print_line(line, Instant::now());
         }
-        if self.dump_overdue.take() == Some(true) {
+        self.report_arrived();
+    }
+
+    /// A report has arrived, or will not.
+    pub(super) fn report_arrived(&mut self) {
+        self.reports = self.reports.saturating_sub(1);
+        if self.reports == 0 && self.dump_overdue.take() == Some(true) {
             let actions = self.job.dumped(Instant::now());
             self.perform(actions);
         }
     }
 
-    /// Takes the events of the agent. Actions may cause further events.
+    /// Takes the events of the agent of this host. Actions may cause further events.
     pub(super) fn take_events(&mut self) {
         loop {
             let events = self.agent.take_events();
             if events.is_empty() {
                 return;
             }
-            events.into_iter().for_each(|event| self.event(event));
+            events.into_iter().for_each(|event| self.event(0, event));
         }
     }
 
-    fn event(&mut self, event: AgentEvent) {
+    /// Something has happened on `host`.
+    pub(super) fn event(&mut self, host: u32, event: AgentEvent) {
         let now = Instant::now();
+        if let Some(rank) = event.rank()
+            && !self.is_rank_of(rank, host)
+        {
+            // Only a broken program reports ranks of other hosts.
+            return;
+        }
         let actions = match event {
             AgentEvent::Started { rank, pid } => {
                 self.job.started(rank, pid);
                 self.pids[rank as usize] = Some(pid);
-                return;
+                if host != 0 {
+                    let streams = &OutputStream::BOTH[..self.streams_of_a_rank()];
+                    self.streams.add_remote(rank, pid, streams);
+                }
+                return self.show_processes();
             }
-            AgentEvent::Refused { code, why } => self.job.refused(code, &why, now),
+            AgentEvent::Refused { code, why } => {
+                let place = match self.links.is_empty() {
+                    true => String::new(),
+                    false => format!(" on host {}", self.host_name(host)),
+                };
+                self.job.refused(code, &format!("{why}{place}"), now)
+            }
+            AgentEvent::Output { rank, stream, bytes } => {
+                return self.streams.receive(rank, stream, &bytes, now);
+            }
+            AgentEvent::Hello(_) => return self.start_remote(host),
             AgentEvent::Exited { rank, exit, inner, join_state, circumstances } => {
                 self.record(rank, circumstances);
                 let inner = inner.map(|inner| (inner.pid, inner.exit));
@@ -87,16 +123,70 @@ impl Head {
             AgentEvent::Stuck { ended, waiting } => self.job.stuck(ended, waiting, now),
             AgentEvent::Unsupported { rank, why } => self.job.unable(rank, &why),
             AgentEvent::Broken { rank, why } => self.job.broken(rank, &why),
-            // Events of remote agents.
-            AgentEvent::Hello(_)
-            | AgentEvent::Fence(_)
-            | AgentEvent::Ended { .. }
-            | AgentEvent::Output { .. }
-            | AgentEvent::Childless
-            | AgentEvent::Beat => return,
+            AgentEvent::Fence(fence) => return self.fence(host, fence),
+            AgentEvent::Ended { rank, programs } => {
+                let events = self.fences.rank_ended(rank, programs);
+                return events.into_iter().for_each(|event| self.fence_event(event));
+            }
+            // Noted by the link.
+            AgentEvent::Childless | AgentEvent::Beat => return,
             AgentEvent::Report(text) => return self.print_report(&text),
         };
         self.perform(actions);
+    }
+
+    /// All ranks of `host` have reached `fence`.
+    fn fence(&mut self, host: u32, fence: Fence) {
+        match self.fences.reached(host as usize, fence) {
+            Ok(events) => events.into_iter().for_each(|event| self.fence_event(event)),
+            Err(why) => {
+                let line =
+                    format!("the agent on {} sent a wrong fence: {why}", self.host_name(host));
+                self.perform(vec![JobAction::Print(line)]);
+            }
+        }
+    }
+
+    fn fence_event(&mut self, event: FenceEvent) {
+        match event {
+            FenceEvent::Merged { fence, children } => {
+                let command = AgentCommand::FenceDone(fence);
+                children.into_iter().for_each(|child| self.command_host(child as u32, &command));
+            }
+            FenceEvent::Ended { rank, programs } => {
+                let own = self.shares.plan.layout.host_of(rank);
+                let command = AgentCommand::RemoteEnded { rank, programs };
+                let hosts = 0..=self.links.len() as u32;
+                hosts
+                    .filter(|host| *host != own)
+                    .for_each(|host| self.command_host(host, &command));
+            }
+            FenceEvent::Stuck { ended, waiting } => {
+                let actions = self.job.stuck(ended, waiting, Instant::now());
+                self.perform(actions);
+            }
+        }
+    }
+
+    fn command_host(&mut self, host: u32, command: &AgentCommand) {
+        match host.checked_sub(1) {
+            None => self.agent.perform(command),
+            Some(number) => self.links[number as usize].send(command),
+        }
+    }
+
+    /// The number of output streams of a rank.
+    fn streams_of_a_rank(&self) -> usize {
+        if self.shares.plan.output.shares_pipe() { 1 } else { 2 }
+    }
+
+    fn is_rank_of(&self, rank: u32, host: u32) -> bool {
+        rank < self.shares.plan.size() && self.shares.plan.layout.host_of(rank) == host
+    }
+
+    fn host_name(&self, host: u32) -> String {
+        let remote = self.links.iter().find(|link| link.host == host);
+        remote.map_or_else(host::name, |link| link.name.clone())
     }
 
     /// Passes the circumstances of the next event of `rank` to the state of the job, for its message.

@@ -1,22 +1,32 @@
 //! The event loop: starts the ranks, then polls until the job has completed.
 
+use std::env;
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use platform::bootstrap::JobHosts;
 use platform::sys::host;
 use platform::sys::poll::PollSet;
 use platform::sys::process;
 use platform::sys::signals;
 
 use super::Head;
+use super::links::{AgentLink, AgentLinkReady, AgentLinkState, RemoteInput};
 use crate::agent::{AgentReady, RankStreams};
 use crate::command_line::plan::LaunchPlan;
 use crate::control::AgentCommand;
 use crate::input::{self, Feed};
+use crate::mpirun::AGENT;
 use crate::output::{self, Streams};
+
+/// With more input on the way to a host, no more is read.
+const INPUT_QUEUE_BYTES: usize = 256 * 1024;
+
+/// A turn of the loop that took longer: this process was stopped.
+const STOPPED_MIN: Duration = Duration::from_secs(5);
 
 /// The descriptor that became ready.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +35,8 @@ enum HeadToken {
     Supervisor,
     Debugger,
     Agent(AgentReady),
+    Link(usize, AgentLinkReady),
+    RemoteInput(usize),
     Input(input::InputReady),
     Output(output::OutputReady),
 }
@@ -40,25 +52,76 @@ impl RankStreams for OwnStreams<'_> {
         self.feed.of_rank(rank)
     }
 
-    fn started(&mut self, _rank: u32, process: u32, outputs: [Option<OwnedFd>; 2]) {
-        self.streams.add(process, outputs);
+    fn started(&mut self, rank: u32, process: u32, outputs: [Option<OwnedFd>; 2]) {
+        self.streams.add(rank, process, outputs);
     }
 }
 
-impl Head {
-    pub(super) fn start(&mut self, plan: &LaunchPlan, file_limit: Option<u64>) -> io::Result<()> {
+impl Head<'_> {
+    pub(super) fn start(&mut self, file_limit: Option<u64>) -> io::Result<()> {
+        // The other hosts need time.
+        self.start_agents(file_limit);
         let mut streams = OwnStreams { feed: &mut self.feed, streams: &mut self.streams };
         self.agent.start(file_limit, &mut streams)?;
         self.take_events();
-        self.show_processes(plan);
         Ok(())
     }
 
-    /// Passes the processes to the debugger and to the process table, if all ranks have started.
-    fn show_processes(&mut self, plan: &LaunchPlan) {
+    /// Starts the agents of the other hosts, up to the first that cannot be started.
+    fn start_agents(&mut self, file_limit: Option<u64>) {
+        let plan = self.shares.plan;
+        let Some(starter) = &plan.starter else { return };
+        let environment: Vec<_> = env::vars_os().collect();
+        let program = env::current_exe().unwrap_or_default();
+        let agent = [program.into(), AGENT.into()];
+        for (number, host) in (1..).zip(&plan.layout.remote) {
+            let now = Instant::now();
+            let started = starter.command(host, &agent).map_err(|error| error.why);
+            let started = started.and_then(|words| {
+                let place = (number, &*host.name);
+                AgentLink::start(place, &words, &environment, file_limit, now)
+                    .map_err(|error| format!("{}: {error}", words[0].to_string_lossy()))
+            });
+            match started {
+                Ok(link) => {
+                    link.starter().into_iter().for_each(|pid| self.agent.spare(pid));
+                    self.links.push(link);
+                }
+                Err(why) => {
+                    let ranks = plan.layout.ranks_on(number, plan.size());
+                    let actions = self.job.agent_lost(&host.name, &ranks, false, &why, now);
+                    return self.perform(actions);
+                }
+            }
+        }
+    }
+
+    /// The agent of `host` has been heard: it starts its ranks.
+    pub(super) fn start_remote(&mut self, host: u32) {
+        if !self.job.is_running() {
+            return;
+        }
+        let share = self.shares.of_host(host);
+        for rank in share.ranks.iter().filter(|rank| rank.reads_input).map(|rank| rank.rank) {
+            match self.feed.of_rank(rank) {
+                Ok(source) => self.inputs.push(RemoteInput::new(rank, host, source)),
+                Err(error) => {
+                    let why = format!("cannot read standard input for rank {rank}: {error}");
+                    let actions = self.job.refused(1, &why, Instant::now());
+                    self.perform(actions);
+                }
+            }
+        }
+        self.links[host as usize - 1].send(&AgentCommand::Start(Box::new(share)));
+    }
+
+    /// Passes the processes to the debugger and to the process table, once all ranks have started.
+    pub(super) fn show_processes(&mut self) {
         let Some(pids) = self.pids.iter().copied().collect::<Option<Vec<_>>>() else { return };
+        let plan = self.shares.plan;
         self.pid_sender.send(&pids);
-        if let Some((file, table)) = process_table(plan, &host::name(), &pids)
+        let hosts = plan.layout.names(&host::name(), plan.size());
+        if let Some((file, table)) = process_table(plan, &hosts, &pids)
             && let Err(error) = self.streams.print_table(file, &table)
         {
             let line = format!("mpirun: cannot write the process table: {error}");
@@ -74,6 +137,7 @@ impl Head {
             let ended = childless || self.job.kill_timed_out(now);
             let agent_deadline = self.agent.tick(now);
             self.take_events();
+            self.tick_links(now);
             self.streams.flush_overdue(now);
             let slow_readers = self.feed.drop_slow_readers(now);
             self.perform(self.job.input_lost(&slow_readers));
@@ -97,13 +161,58 @@ impl Head {
 
     /// Reaps all ended children; whether no child is left.
     fn reap(&mut self) -> bool {
-        // Other children are adopted orphans.
-        let childless = self.agent.reap(|_, _| {});
+        let mut others = Vec::new();
+        let childless = self.agent.reap(|pid, exit| others.push((pid, exit)));
         self.take_events();
-        if !childless && self.agent.have_ranks_ended() {
+        for (pid, exit) in others {
+            // Other children are adopted orphans.
+            let link = self.links.iter_mut().find(|link| link.starter() == Some(pid));
+            let Some(link) = link else { continue };
+            let (host, events) = (link.host, link.starter_ended(exit, Instant::now()));
+            events.into_iter().for_each(|event| self.event(host, event));
+        }
+        let childless = childless || self.has_only_starters();
+        let childless = childless && self.links.iter().all(AgentLink::is_childless);
+        if !childless && self.job.have_ranks_ended() {
             self.end_leftovers(Instant::now());
         }
         childless
+    }
+
+    /// Whether the children of this process are the starters of agents.
+    fn has_only_starters(&self) -> bool {
+        let starters: Vec<_> = self.links.iter().filter_map(AgentLink::starter).collect();
+        !starters.is_empty()
+            && self.agent.have_ranks_ended()
+            && !process::has_other_children(&starters)
+    }
+
+    /// Does what is due for the agents of other hosts.
+    fn tick_links(&mut self, now: Instant) {
+        let was_stopped = now.saturating_duration_since(self.turned_at) > STOPPED_MIN;
+        self.turned_at = now;
+        for number in 0..self.links.len() {
+            let link = &mut self.links[number];
+            if was_stopped {
+                link.excuse(now);
+            }
+            let (host, name, state) = (link.host, link.name.clone(), link.state());
+            let lines = link.take_lines();
+            let lost = link.tick(now);
+            for line in lines {
+                self.streams.print_line(&format!("{name}: {line}"), now);
+            }
+            if let Some(why) = lost {
+                let plan = self.shares.plan;
+                let ranks = plan.layout.ranks_on(host, plan.size());
+                let has_started = state != AgentLinkState::Starting;
+                let actions = self.job.agent_lost(&name, &ranks, has_started, &why, now);
+                self.perform(actions);
+                if has_started && self.dump_overdue.is_some() {
+                    self.report_arrived();
+                }
+            }
+        }
     }
 
     /// Ends the processes that the ranks left. Those that still have the output of a rank open, such
@@ -117,7 +226,9 @@ impl Head {
         if deadline.is_some_and(|at| now < at) {
             return;
         }
-        let actions = self.job.all_ended(deadline.map(|_| leftovers_text()), now);
+        let starters: Vec<_> = self.links.iter().filter_map(AgentLink::starter).collect();
+        let note = deadline.map(|_| leftovers_text(&starters));
+        let actions = self.job.all_ended(note, now);
         self.perform(actions);
     }
 
@@ -153,6 +264,15 @@ impl Head {
             set.add_read(debugger, HeadToken::Debugger);
         }
         self.agent.interests(&mut set, HeadToken::Agent);
+        for (number, link) in self.links.iter().enumerate() {
+            link.interests(&mut set, |ready| HeadToken::Link(number, ready));
+        }
+        for (number, input) in self.inputs.iter().enumerate() {
+            let queued = self.links[input.host as usize - 1].queued_bytes();
+            if let Some(source) = input.source().filter(|_| queued < INPUT_QUEUE_BYTES) {
+                set.add_read(source.as_fd(), HeadToken::RemoteInput(number));
+            }
+        }
         self.feed.interests(&mut set, HeadToken::Input);
         self.streams.interests(&mut set, HeadToken::Output);
         set.wait(timeout)
@@ -165,7 +285,8 @@ impl Head {
         let leftovers = self.ranks_ended.filter(|_| self.job.is_running());
         let leftovers = leftovers.and_then(|at| self.streams.leftovers_deadline(at, now));
         let all = [job, remaining_output, leftovers, self.streams.deadline(), self.feed.deadline()];
-        all.into_iter().flatten().min()
+        let links = self.links.iter().filter_map(AgentLink::deadline);
+        all.into_iter().flatten().chain(links).min()
     }
 
     /// The time at which the remaining output is given up; may be in the past.
@@ -194,6 +315,17 @@ impl Head {
                 self.command(&AgentCommand::Release);
             }
             HeadToken::Agent(ready) => self.agent.handle(ready, now),
+            HeadToken::Link(number, ready) => {
+                let (host, events) =
+                    (self.links[number].host, self.links[number].handle(ready, now));
+                events.into_iter().for_each(|event| self.event(host, event));
+            }
+            HeadToken::RemoteInput(number) => {
+                let host = self.inputs[number].host as usize;
+                if let Some(command) = self.inputs[number].read() {
+                    self.links[host - 1].send(&command);
+                }
+            }
             HeadToken::Input(ready) => self.feed.handle(ready, now),
             HeadToken::Output(ready) => {
                 if let Err(failure) = self.streams.handle(ready, now) {
@@ -207,12 +339,12 @@ impl Head {
 
 /// The table of all processes, in the form of Open MPI, and where it is to be printed.
 fn process_table<'a>(
-    plan: &'a LaunchPlan, host: &str, pids: &[u32],
+    plan: &'a LaunchPlan, hosts: &JobHosts, pids: &[u32],
 ) -> Option<(&'a OsStr, Vec<u8>)> {
     let destination = plan.process_table.as_ref()?;
     let mut table = Vec::new();
     for ((rank, pid), app) in (0..).zip(pids).zip(plan.app_of_rank()) {
-        let program = &plan.apps[app as usize].program;
+        let (program, host) = (&plan.apps[app as usize].program, hosts.name_of(rank));
         table.extend_from_slice(format!("(rank, host, exe, pid) = ({rank}, {host}, ").as_bytes());
         table.extend_from_slice(program.as_bytes());
         table.extend_from_slice(format!(", {pid})\n").as_bytes());
@@ -221,9 +353,9 @@ fn process_table<'a>(
 }
 
 /// A sentence about the processes that still have the output of ranks open.
-fn leftovers_text() -> String {
+fn leftovers_text(starters: &[u32]) -> String {
     let describe = |pid: &u32| format!("{pid} {}", process::name(*pid).unwrap_or_default());
-    let processes: Vec<_> = process::descendants().iter().map(describe).collect();
+    let processes: Vec<_> = process::descendants_without(starters).iter().map(describe).collect();
     format!(
         "all ranks have ended, but processes that they started may still write their output; \
          ending them: {}",

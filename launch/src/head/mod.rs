@@ -2,41 +2,59 @@
 //!
 //! ```text
 //!   signals, supervisor, pipes --poll--> event_loop --> Streams, Feed
-//!   agent --AgentEvent--> JobState --JobAction--> actions --AgentCommand--> agent
+//!   agents --AgentEvent--> JobState --JobAction--> actions --AgentCommand--> agents
 //! ```
 //!
 //! [`event_loop`] waits for events, [`state`] decides without I/O which event ends the job, and
-//! [`actions`] carries decisions out. The head starts no rank: that is the work of the
+//! [`actions`] carries decisions out, and [`links`] connects the agents of other hosts. The head starts no rank: that is the work of the
 //! [`agent`](crate::agent) of each host. One thread does all of it.
 
 mod actions;
 pub(crate) mod environment;
 mod event_loop;
+mod links;
 mod share;
 mod state;
 
+use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Instant;
 
+use platform::bootstrap::FenceMerger;
 use platform::sys::host;
 use platform::sys::process;
+use platform::sys::secret::JobCredentials;
 use platform::sys::signals;
 use platform::sys::signals::Signals;
 
 use crate::agent::Agent;
 use crate::agent::environment::EnvironmentVariable;
 use crate::command_line::plan::LaunchPlan;
+use crate::control::ShareSecret;
 use crate::debugger::PidSender;
 use crate::input::Feed;
 use crate::output::{self, Streams};
 use crate::placement::Placement;
+use links::{AgentLink, RemoteInput};
+use share::ShareMaker;
 use state::JobState;
 
-struct Head {
+struct Head<'a> {
+    shares: ShareMaker<'a>,
     job: JobState,
     /// The ranks of this host.
     agent: Agent,
+    /// The agents of other hosts: number n is that of host n + 1.
+    links: Vec<AgentLink>,
+    /// Standard input of ranks on other hosts.
+    inputs: Vec<RemoteInput>,
+    /// Barriers and values of PMI that concern several hosts.
+    fences: FenceMerger,
+    /// The reports that are awaited.
+    reports: usize,
+    /// The time of the last turn of the loop.
+    turned_at: Instant,
     /// The process of each rank that has started.
     pids: Vec<Option<u32>>,
     signals: Signals,
@@ -71,11 +89,22 @@ pub(crate) fn run(
     let now = Instant::now();
     let size = plan.size();
     let host = host::name();
+    let hosts = plan.layout.names(&host, size);
     let name = job_name(&host);
     let holds = pid_sender.hold_fd().is_some();
+    let JobCredentials { id, key } = JobCredentials::draw()?;
+    let (job, secret) = (name.clone(), ShareSecret { id, key });
+    let shares = ShareMaker { plan, environments, placement, job, secret, holds };
+    let job = JobState::new(hosts.clone(), size).forwarding(&plan.forwarded);
     let mut head = Head {
-        job: JobState::new(&host, size).forwarding(&plan.forwarded).limited(plan.timeout, now),
-        agent: Agent::new(share::of_one_host(plan, environments, placement, &name, holds)?),
+        job: job.limited(plan.timeout, now),
+        agent: Agent::new(shares.of_host(0)),
+        shares,
+        links: Vec::new(),
+        inputs: Vec::new(),
+        fences: FenceMerger::new(size, ranks_of_hosts(plan)),
+        reports: 0,
+        turned_at: now,
         pids: vec![None; size as usize],
         signals,
         ranks_ended: None,
@@ -85,15 +114,21 @@ pub(crate) fn run(
         feed: Feed::new(plan.input.clone(), stdin, size)?,
         streams: Streams::open(
             &plan.output,
-            output::JobIdentity { name, host, size },
+            output::JobIdentity { name, hosts, size },
             terminals()?,
             now,
         )?,
     };
-    head.start(plan, file_limit)?;
+    head.start(file_limit)?;
     head.serve()?;
     head.streams.close()?;
     Ok(head.job.code())
+}
+
+/// The ranks of each host.
+fn ranks_of_hosts(plan: &LaunchPlan) -> Vec<BTreeSet<u32>> {
+    let hosts = 0..=plan.layout.remote.len() as u32;
+    hosts.map(|host| plan.layout.ranks_on(host, plan.size()).into_iter().collect()).collect()
 }
 
 /// The standard output and error of the launcher.

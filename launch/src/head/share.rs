@@ -1,50 +1,65 @@
 //! From the plan of a job to the share of each host.
 
+use std::env;
 use std::ffi::OsString;
-use std::io;
-
-use platform::sys::secret::JobCredentials;
 
 use crate::agent::environment::EnvironmentVariable;
-use crate::command_line::plan::{App, LaunchPlan};
+use crate::command_line::plan::{App, LaunchPlan, RankWrapper};
 use crate::control::{HostShare, RankShare, ShareApp, ShareSecret};
 use crate::placement::Placement;
 
-/// The share of a job of `plan`, named `job`, that runs on one host.
-///
-/// # Errors
-/// The system gives no random bytes.
-pub(super) fn of_one_host(
-    plan: &LaunchPlan, environments: &[Vec<EnvironmentVariable>], placement: &Placement, job: &str,
-    holds: bool,
-) -> io::Result<HostShare> {
-    let JobCredentials { id, key } = JobCredentials::draw()?;
-    let rank = |rank| RankShare {
-        rank,
-        processors: placement.of_rank(rank).map(<[_]>::to_vec),
-        reads_input: plan.input.is_for(rank),
-    };
-    Ok(HostShare {
-        job: job.to_owned(),
-        secret: ShareSecret { id, key },
-        size: plan.size(),
-        apps: plan.apps.iter().zip(environments).map(program).collect(),
-        app_of_rank: plan.app_of_rank(),
-        host_of_rank: Vec::new(),
-        ranks: (0..plan.size()).map(rank).collect(),
-        shares_pipe: plan.output.shares_pipe(),
-        holds,
-    })
+/// What all shares of a job have in common.
+#[derive(Clone, Debug)]
+pub(super) struct ShareMaker<'a> {
+    pub plan: &'a LaunchPlan,
+    /// The variables of each program.
+    pub environments: &'a [Vec<EnvironmentVariable>],
+    pub placement: &'a Placement,
+    /// The name of the job.
+    pub job: String,
+    pub secret: ShareSecret,
+    pub holds: bool,
 }
 
-fn program((app, environment): (&App, &Vec<EnvironmentVariable>)) -> ShareApp {
-    let wrap =
-        |wrap: &crate::command_line::plan::RankWrapper| (wrap.ranks.clone(), wrap.words.clone());
+impl ShareMaker<'_> {
+    /// The share of the host with this number.
+    pub(super) fn of_host(&self, host: u32) -> HostShare {
+        let plan = self.plan;
+        let rank = |rank| RankShare {
+            rank,
+            processors: self.placement.of_rank(rank).map(<[_]>::to_vec),
+            reads_input: plan.input.is_for(rank),
+        };
+        let apps = plan.apps.iter().zip(self.environments);
+        HostShare {
+            job: self.job.clone(),
+            secret: self.secret.clone(),
+            size: plan.size(),
+            apps: apps.map(|(app, variables)| program(app, variables, host)).collect(),
+            app_of_rank: plan.app_of_rank(),
+            host_of_rank: plan.layout.host_of_rank.clone(),
+            ranks: plan.layout.ranks_on(host, plan.size()).into_iter().map(rank).collect(),
+            shares_pipe: plan.output.shares_pipe(),
+            holds: self.holds,
+        }
+    }
+}
+
+fn program(app: &App, environment: &[EnvironmentVariable], host: u32) -> ShareApp {
+    let wrap = |wrap: &RankWrapper| (wrap.ranks.clone(), wrap.words.clone());
+    let directory = match (host, &app.directory) {
+        (0, directory) => directory.clone(),
+        // An agent starts in another directory than the launcher.
+        (_, directory) => {
+            let here = env::current_dir().unwrap_or_else(|_| "/".into());
+            Some(directory.as_ref().map_or(here.clone(), |directory| here.join(directory)))
+        }
+    };
     ShareApp {
         program: app.program.clone(),
         arguments: app.arguments.clone(),
-        environment: environment.clone(),
-        directory: app.directory.clone().map(OsString::from),
+        environment: environment.to_vec(),
+        directory: directory.map(OsString::from),
         path: app.path.clone(),
         wraps: app.wraps.iter().map(wrap).collect(),
     }

@@ -10,9 +10,10 @@
 
 use std::time::{Duration, Instant};
 
-use platform::bootstrap::JoinState;
+use platform::bootstrap::{JobHosts, JoinState};
 use platform::sys::process::Exit;
 use platform::sys::signals;
+use platform::sys::topology::format_list;
 
 /// The time that processes have to exit after SIGTERM.
 pub(super) const GRACE: Duration = Duration::from_millis(500);
@@ -73,9 +74,11 @@ enum JobPhase {
 #[derive(Debug)]
 pub(super) struct JobState {
     phase: JobPhase,
-    host: String,
+    hosts: JobHosts,
     /// Process ids of running ranks.
     running: Vec<Option<u32>>,
+    /// The number of ranks that have ended.
+    ended: usize,
     /// The exit code of the first rank that failed.
     first_code: i32,
     /// Signals that are forwarded to the ranks.
@@ -89,12 +92,13 @@ pub(super) struct JobState {
 }
 
 impl JobState {
-    /// A job of `size` ranks on `host`, none of them started.
-    pub(super) fn new(host: &str, size: u32) -> Self {
+    /// A job of `size` ranks on `hosts`, none of them started.
+    pub(super) fn new(hosts: JobHosts, size: u32) -> Self {
         Self {
             phase: JobPhase::Running,
-            host: host.to_owned(),
+            hosts,
             running: vec![None; size as usize],
+            ended: 0,
             first_code: 0,
             forwarded: vec![signals::USR1, signals::USR2, signals::TSTP, signals::CONT],
             limit: None,
@@ -179,6 +183,7 @@ impl JobState {
         now: Instant,
     ) -> Vec<JobAction> {
         let Some(pid) = self.running[rank as usize].take() else { return Vec::new() };
+        self.ended += 1;
         if !self.is_running() {
             return Vec::new();
         }
@@ -279,6 +284,26 @@ impl JobState {
                 vec![JobAction::Kill]
             }
         }
+    }
+
+    /// The agent of `host` is lost, and with it these ranks; `has_started` if it has been heard.
+    pub(super) fn agent_lost(
+        &mut self, host: &str, ranks: &[u32], has_started: bool, why: &str, now: Instant,
+    ) -> Vec<JobAction> {
+        for rank in ranks {
+            self.running[*rank as usize] = None;
+        }
+        let (code, line) = match has_started {
+            // As if the ranks had been killed.
+            true => (137, format!("lost host {host} with {}: {why}", ranks_text(ranks))),
+            false => (1, format!("cannot start mpirun's agent on host {host}: {why}")),
+        };
+        self.end(code, Some(format!("{line}; ending the job")), now)
+    }
+
+    /// Whether all ranks have ended.
+    pub(super) fn have_ranks_ended(&self) -> bool {
+        self.ended == self.running.len()
     }
 
     /// The supervisor process was killed.
@@ -419,8 +444,15 @@ impl JobState {
     }
 
     fn rank_text(&self, rank: u32, pid: u32) -> String {
-        format!("rank {rank} (process {pid} on {})", self.host)
+        format!("rank {rank} (process {pid} on {})", self.hosts.name_of(rank))
     }
+}
+
+/// `rank 3`, `ranks 2-5`
+fn ranks_text(ranks: &[u32]) -> String {
+    let numbers: Vec<_> = ranks.iter().map(|rank| *rank as usize).collect();
+    let plural = if ranks.len() == 1 { "" } else { "s" };
+    format!("rank{plural} {}", format_list(&numbers))
 }
 
 fn overdue(limit: Duration) -> String {
@@ -434,7 +466,7 @@ mod tests {
     const KILLED: Exit = Exit::Signal(9);
 
     fn job() -> JobState {
-        let mut job = JobState::new("here", 3);
+        let mut job = JobState::new(JobHosts::one("here".to_owned()), 3);
         for rank in 0..3 {
             job.started(rank, 100 + rank);
         }
@@ -446,6 +478,23 @@ mod tests {
             [JobAction::Print(line), JobAction::Terminate] => line,
             other => panic!("{other:?} has no message"),
         }
+    }
+
+    #[test]
+    fn a_lost_host_ends_the_job_and_is_named_with_its_ranks() {
+        let (mut job, now) = (job(), Instant::now());
+        let actions = job.agent_lost("there", &[1, 2], true, "it is silent", now);
+        assert_eq!(
+            message(&actions),
+            "lost host there with ranks 1-2: it is silent; ending the job"
+        );
+        assert_eq!(job.code(), 137);
+        let mut job = self::job();
+        let actions = job.agent_lost("there", &[1], false, "no route", now);
+        assert!(
+            message(&actions).starts_with("cannot start mpirun's agent on host there: no route")
+        );
+        assert_eq!(job.code(), 1);
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod selection;
 pub(crate) use allocation::ResourceManager;
 pub(crate) use selection::HostSelection;
 
+use crate::command_line::plan::HostLayout;
 use entry::{HostMention, MentionTarget};
 
 /// Whether a name is that of the local host.
@@ -113,6 +114,23 @@ impl HostList {
             _ => return Err(format!("{name:?} is not a host of the list")),
         }
         Ok(self.hosts.len() as u32 - 1)
+    }
+
+    /// The host of each of `size` ranks: hosts are filled in order, again and again.
+    pub(crate) fn layout(&self, size: u32) -> HostLayout {
+        let mut layout = HostLayout::default();
+        let mut slots = Vec::new();
+        for host in &self.hosts {
+            let number = if host.is_local { 0 } else { layout.remote.len() as u32 + 1 };
+            if !host.is_local {
+                layout.remote.push(host.clone());
+            }
+            slots.extend(std::iter::repeat_n(number, host.slots.unwrap_or(1).min(size) as usize));
+        }
+        if !layout.remote.is_empty() {
+            layout.host_of_rank = slots.into_iter().cycle().take(size as usize).collect();
+        }
+        layout
     }
 
     /// Removes the local host.

@@ -11,6 +11,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
+use platform::bootstrap::JobHosts;
 use platform::sys::descriptor;
 use platform::sys::poll::PollSet;
 
@@ -39,11 +40,11 @@ pub(crate) enum OutputReady {
     Sink(usize),
 }
 
-/// Name, host and size of a job.
+/// Name, hosts and size of a job.
 #[derive(Clone, Debug)]
 pub(crate) struct JobIdentity {
     pub name: String,
-    pub host: String,
+    pub hosts: JobHosts,
     /// Number of ranks.
     pub size: u32,
 }
@@ -73,7 +74,8 @@ pub(crate) struct Streams {
 /// One stream of a rank.
 #[derive(Debug)]
 struct OutputSource {
-    pipe: File,
+    /// `None` if the bytes come from an agent.
+    pipe: Option<File>,
     lines: LineBuffer,
     destinations: LineDestinations,
 }
@@ -105,7 +107,7 @@ impl Streams {
             // The lines of one rank cannot mix.
             is_unbuffered: form.raw || (job.size == 1 && prefix.is_none()),
             sinks_by_rank: Vec::with_capacity(job.size as usize),
-            sources: Vec::with_capacity(job.size as usize),
+            sources: (0..job.size).map(|_| [None, None]).collect(),
             job,
             prefix,
             is_one_terminal: sinks[0].is_same_file(&sinks[1]),
@@ -131,24 +133,41 @@ impl Streams {
         Ok(streams)
     }
 
-    /// The next rank has started as `process`; `pipes` are its output streams, nonblocking (only the
-    /// first if both share it).
-    pub(crate) fn add(&mut self, process: u32, pipes: [Option<OwnedFd>; 2]) {
-        let rank = self.sources.len();
-        let mut sources = [None, None];
+    /// `rank` has started as `process`; `pipes` are its output streams, nonblocking (only the first
+    /// if both share it).
+    pub(crate) fn add(&mut self, rank: u32, process: u32, pipes: [Option<OwnedFd>; 2]) {
         for (stream, pipe) in OutputStream::BOTH.into_iter().zip(pipes) {
-            let origin = self.job.origin(rank as u32, process, stream);
-            sources[stream as usize] = pipe.map(|pipe| OutputSource {
-                pipe: pipe.into(),
-                lines: LineBuffer::default(),
-                destinations: LineDestinations {
-                    writer: rank as u64 * 2 + stream as u64,
-                    prefix: self.prefix.as_ref().map(|prefix| prefix.of(&origin)),
-                    sinks: self.sinks_by_rank[rank][stream as usize].clone(),
-                },
-            });
+            if let Some(pipe) = pipe {
+                self.add_source(rank, process, stream, Some(pipe.into()));
+            }
         }
-        self.sources.push(sources);
+    }
+
+    /// `rank` has started as `process` on another host; the bytes of these streams come to
+    /// [`Streams::receive`].
+    pub(crate) fn add_remote(&mut self, rank: u32, process: u32, streams: &[OutputStream]) {
+        streams.iter().for_each(|stream| self.add_source(rank, process, *stream, None));
+    }
+
+    fn add_source(&mut self, rank: u32, process: u32, stream: OutputStream, pipe: Option<File>) {
+        let origin = self.job.origin(rank, process, stream);
+        self.sources[rank as usize][stream as usize] = Some(OutputSource {
+            pipe,
+            lines: LineBuffer::default(),
+            destinations: LineDestinations {
+                writer: u64::from(rank) * 2 + stream as u64,
+                prefix: self.prefix.as_ref().map(|prefix| prefix.of(&origin)),
+                sinks: self.sinks_by_rank[rank as usize][stream as usize].clone(),
+            },
+        });
+    }
+
+    /// Bytes of a rank of another host; no bytes are the end of the stream.
+    pub(crate) fn receive(&mut self, rank: u32, stream: OutputStream, bytes: &[u8], now: Instant) {
+        match bytes.is_empty() {
+            true => self.end(rank as usize, stream),
+            false => self.push(rank as usize, stream, bytes, now),
+        }
     }
 
     /// Adds descriptors to poll; `token` makes the caller's tokens.
@@ -164,9 +183,10 @@ impl Streams {
         for (rank, sources) in self.sources.iter().enumerate() {
             for (stream, source) in OutputStream::BOTH.into_iter().zip(sources) {
                 if let Some(source) = source
+                    && let Some(pipe) = &source.pipe
                     && !source.destinations.are_full(&self.sinks)
                 {
-                    set.add_read(source.pipe.as_fd(), token(OutputReady::Source(rank, stream)));
+                    set.add_read(pipe.as_fd(), token(OutputReady::Source(rank, stream)));
                 }
             }
         }
@@ -257,7 +277,8 @@ impl Streams {
     pub(crate) fn give_up(&mut self) -> Vec<String> {
         let mut lost: Vec<_> = self.sinks.iter_mut().map(OutputSink::give_up).collect();
         for source in self.sources.iter_mut().flatten().filter_map(Option::take) {
-            let bytes = source.lines.len_bytes() + descriptor::unread(&source.pipe).max(0) as usize;
+            let unread = source.pipe.as_ref().map_or(0, |pipe| descriptor::unread(pipe).max(0));
+            let bytes = source.lines.len_bytes() + unread as usize;
             source.destinations.sinks.iter().for_each(|sink| lost[*sink] += bytes);
         }
         let lost = self.sinks.iter().zip(lost).filter(|(_, bytes)| *bytes > 0);
@@ -350,16 +371,11 @@ impl Streams {
 
     /// Reads once; `None` if no data is available.
     fn read(&mut self, rank: usize, stream: OutputStream, now: Instant) -> Option<()> {
-        let source = self.sources[rank][stream as usize].as_mut()?;
+        let pipe = self.sources[rank][stream as usize].as_mut()?.pipe.as_mut()?;
         let mut buffer = [0; READ_BYTES];
-        match source.pipe.read(&mut buffer) {
+        match pipe.read(&mut buffer) {
             Ok(count) if count > 0 => {
-                self.read_at = now;
-                let mut pass = source.destinations.line_writer(&mut self.sinks);
-                source.lines.push(&buffer[..count], now, &mut pass);
-                if self.is_unbuffered {
-                    source.lines.flush(pass);
-                }
+                self.push(rank, stream, &buffer[..count], now);
                 Some(())
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => Some(()),
@@ -368,6 +384,16 @@ impl Streams {
                 self.end(rank, stream);
                 None
             }
+        }
+    }
+
+    fn push(&mut self, rank: usize, stream: OutputStream, bytes: &[u8], now: Instant) {
+        let Some(source) = &mut self.sources[rank][stream as usize] else { return };
+        self.read_at = now;
+        let mut pass = source.destinations.line_writer(&mut self.sinks);
+        source.lines.push(bytes, now, &mut pass);
+        if self.is_unbuffered {
+            source.lines.flush(pass);
         }
     }
 
@@ -421,7 +447,8 @@ impl Streams {
 
 impl JobIdentity {
     fn origin(&self, rank: u32, process: u32, stream: OutputStream) -> OutputOrigin<'_> {
-        OutputOrigin { rank, size: self.size, host: &self.host, job: &self.name, process, stream }
+        let host = self.hosts.name_of(rank);
+        OutputOrigin { rank, size: self.size, host, job: &self.name, process, stream }
     }
 
     /// The file of `name` for a stream of `rank`.

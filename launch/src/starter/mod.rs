@@ -20,10 +20,9 @@
 //! of PRRTE, whose option names and variables are accepted; the MPI Operator of Kubernetes, which sets
 //! them (`pkg/controller`).
 
-#![cfg_attr(not(test), expect(dead_code, reason = "the head starts no agents on other hosts yet"))]
-
 mod choose;
 pub(crate) mod options;
+#[cfg_attr(not(test), expect(dead_code, reason = "the head starts all agents itself"))]
 pub(crate) mod tree;
 
 pub(crate) use choose::StarterRequest;

@@ -6,7 +6,10 @@
 //! with the stacks of the ranks.
 //! The keyboard is read here, because only the foreground process group of a terminal may read it.
 //! Any other standard input is passed to the ranks unchanged.
+//!
+//! The agent of another host has a simpler supervisor, [`guarded`].
 
+mod guard;
 mod keyboard;
 
 use std::io;
@@ -27,6 +30,7 @@ use crate::debugger::{self, DebuggedProcess, Debugger, PidReceiver};
 use crate::head;
 use crate::mpirun::print_note;
 use crate::placement::Placement;
+pub(crate) use guard::guarded;
 use keyboard::Keyboard;
 
 /// The time that the job loop has to end the ranks of an overdue job, including the report of their
@@ -186,13 +190,14 @@ impl Supervisor<'_> {
     /// Shows the started ranks to the debugger.
     fn show_debugger(&mut self) {
         let Some(pids) = self.pid_receiver.receive() else { return };
-        let host = host::name();
-        let processes =
-            pids.into_iter().zip(self.plan.app_of_rank()).map(|(pid, app)| DebuggedProcess {
-                host: host.clone(),
+        let hosts = self.plan.layout.names(&host::name(), self.plan.size());
+        let processes = (0..).zip(pids).zip(self.plan.app_of_rank()).map(|((rank, pid), app)| {
+            DebuggedProcess {
+                host: hosts.name_of(rank).to_owned(),
                 program: self.plan.apps[app as usize].program.clone(),
                 pid,
-            });
+            }
+        });
         self.debugger.show(&processes.collect::<Vec<_>>());
         self.pid_receiver.release();
     }

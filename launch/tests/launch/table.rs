@@ -87,7 +87,14 @@ fn options_have_their_effect() {
         ("--host localhost:1 -n 2", "true", 0, "", "2 processes on 1 slots"),
         ("--host localhost:1 -n 2 --oversubscribe", "true", 0, "", ""),
         ("--host localhost:1 -n 2 --nooversubscribe", "true", 2, "", "2 processes on 1 slots"),
-        ("--host 192.0.2.7 -n 1", "true", 2, "", "192.0.2.7 is not this host"),
+        (
+            "--host 192.0.2.7 -launcher-exec false -n 1",
+            "true",
+            1,
+            "",
+            "cannot start mpirun's agent on host 192.0.2.7: its connection has ended: the command \
+             exited with code 1",
+        ),
         // The environment.
         ("-x A=1 -env B 2", both, 0, "1-2", ""),
         ("-genv A 1 -env A 2", both, 0, "2-", ""),

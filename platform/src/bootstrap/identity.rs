@@ -12,7 +12,7 @@ use std::fs;
 use crate::sys::{host, process};
 
 /// The identity of the host of this process: printable ASCII without spaces.
-pub(super) fn of_this_host() -> String {
+pub fn of_this_host() -> String {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     identity(boot.trim(), &host::name(), process::namespace(), process::user_namespace())
 }

@@ -20,7 +20,7 @@ mod environment;
 mod exchange;
 mod host_file;
 mod hosts;
-mod identity;
+pub mod identity;
 mod job;
 mod mapping;
 mod pmi1;

@@ -377,16 +377,35 @@ pub fn name(pid: u32) -> Option<String> {
 
 /// All descendants of this process, found in /proc, except zombies.
 pub fn descendants() -> Vec<u32> {
+    descendants_without(&[])
+}
+
+/// As [`descendants`], without these children and all below them.
+pub fn descendants_without(children: &[u32]) -> Vec<u32> {
     let mut parents = Vec::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
             continue;
         };
-        if let Some(parent) = parent_of(pid) {
+        if let Some(parent) = parent_of(pid).filter(|_| !children.contains(&pid)) {
             parents.push((pid, parent));
         }
     }
     below(own_pid(), &parents)
+}
+
+/// Whether this process has children besides `children`; zombies do not count.
+pub fn has_other_children(children: &[u32]) -> bool {
+    // Of the thread that started them: the launcher has one.
+    let list = fs::read_to_string(format!("/proc/self/task/{}/children", own_pid()));
+    match list {
+        Ok(list) => {
+            let mut all = list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok());
+            all.any(|pid| !children.contains(&pid) && parent_of(pid).is_some())
+        }
+        // A kernel without this file.
+        Err(_) => !descendants_without(children).is_empty(),
+    }
 }
 
 /// The parent of `pid`, unless `pid` has exited.

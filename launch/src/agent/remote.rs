@@ -1,0 +1,273 @@
+//! The process of an agent on another host than the head's: `mpirun --agent`.
+//!
+//! ```text
+//!   Serving --no process is left--> Childless --the head closes the connection--> Left
+//!      \---the head is lost, a signal--> Ending --killed--> exit
+//! ```
+//!
+//! Commands come in on standard input, events go out on standard output; standard error is passed on
+//! by the command that started this process, for messages of last resort. A head that closes the
+//! connection, or is silent for [`HEAD_TIMEOUT`], has ended or cannot be reached: then all processes of
+//! the job on this host are ended.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use platform::bootstrap::identity;
+use platform::sys::poll::PollSet;
+use platform::sys::signals::{self, Signals};
+use platform::sys::topology::CpuTopology;
+use platform::sys::{host, process};
+
+use super::rank_pipes::{PipeReady, RankPipes};
+use super::{Agent, AgentReady};
+use crate::build_info;
+use crate::control::{AgentCommand, AgentEvent, ControlLink, HostFacts, HostShare, LinkReady};
+use crate::mpirun::print_note;
+use crate::supervisor::guarded;
+
+/// A head that sends nothing for so long is lost. A head sends something every second.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The time from SIGTERM for the processes of a lost head to SIGKILL, the interval at which they are
+/// killed again, and the time after which they are left alone.
+const GRACE: Duration = Duration::from_millis(500);
+const KILL_INTERVAL: Duration = Duration::from_millis(10);
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Runs the agent of this host until its head has left; the exit code.
+pub(crate) fn main() -> i32 {
+    let served = guarded(|supervisor| match RemoteAgent::open(supervisor) {
+        Ok(agent) => agent.serve(),
+        Err(error) => failed(&error),
+    });
+    served.unwrap_or_else(|error| failed(&error))
+}
+
+fn failed(error: &io::Error) -> i32 {
+    print_note(&format!("the agent on {} cannot run: {error}", host::name()));
+    1
+}
+
+struct RemoteAgent {
+    agent: Option<Agent>,
+    link: ControlLink<AgentCommand>,
+    /// When the head was last heard.
+    heard_at: Instant,
+    pipes: RankPipes,
+    signals: Signals,
+    /// The read end of a pipe whose other end the supervisor alone has, while it runs.
+    supervisor: OwnedFd,
+    file_limit: Option<u64>,
+    state: RemoteState,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RemoteState {
+    /// Ranks run, or have not been started.
+    Serving,
+    /// No process of the job is left, and the head knows.
+    Childless,
+    /// The head has closed the connection to an agent without processes.
+    Left,
+    /// The head is lost: remaining processes are killed at `kill_at`, and left alone at `until`.
+    Ending { kill_at: Instant, until: Instant },
+}
+
+/// The descriptor that became ready.
+#[derive(Clone, Copy, Debug)]
+enum RemoteToken {
+    Signals,
+    Supervisor,
+    Link(LinkReady),
+    Agent(AgentReady),
+    Pipe(PipeReady),
+}
+
+impl RemoteAgent {
+    fn open(supervisor: OwnedFd) -> io::Result<Self> {
+        let file_limit = process::raise_file_limit();
+        process::leave_group()?;
+        process::adopt_orphans()?;
+        let signals = Signals::block(&signals::JOB_SIGNALS)?;
+        let input = io::stdin().as_fd().try_clone_to_owned()?;
+        let output = io::stdout().as_fd().try_clone_to_owned()?;
+        let mut link = ControlLink::new(input, output)?;
+        link.send(&AgentEvent::Hello(HostFacts {
+            build: build_info::identity(),
+            name: host::name(),
+            identity: identity::of_this_host(),
+            topology: CpuTopology::here().map_or_else(|_| String::new(), |here| here.to_text()),
+        }));
+        Ok(Self {
+            agent: None,
+            link,
+            heard_at: Instant::now(),
+            pipes: RankPipes::default(),
+            signals,
+            supervisor,
+            file_limit,
+            state: RemoteState::Serving,
+        })
+    }
+
+    fn serve(mut self) -> i32 {
+        loop {
+            let childless = self.reap();
+            let now = Instant::now();
+            if let Some(code) = self.exit_code(childless, now) {
+                return code;
+            }
+            if now >= self.heard_at + HEAD_TIMEOUT {
+                self.end("mpirun has been silent", now);
+            }
+            let agent_deadline = self.agent.as_mut().and_then(|agent| agent.tick(now));
+            self.send_events();
+            if childless
+                && self.agent.is_some()
+                && self.pipes.drain(&mut self.link)
+                && self.state == RemoteState::Serving
+            {
+                self.state = RemoteState::Childless;
+                self.link.send(&AgentEvent::Childless);
+            }
+            self.kill(now);
+            match self.wait(agent_deadline, now) {
+                Ok(tokens) => tokens.into_iter().for_each(|token| self.handle(token)),
+                Err(error) => return failed(&error),
+            }
+        }
+    }
+
+    /// The exit code, if nothing is left to do.
+    fn exit_code(&self, childless: bool, now: Instant) -> Option<i32> {
+        match self.state {
+            RemoteState::Serving | RemoteState::Childless => None,
+            RemoteState::Left => Some(0),
+            // Processes that cannot be killed are left alone.
+            RemoteState::Ending { until, .. } => (childless || now >= until).then_some(1),
+        }
+    }
+
+    fn reap(&mut self) -> bool {
+        // Other children are adopted orphans.
+        self.agent.as_mut().is_none_or(|agent| agent.reap(|_, _| {}))
+    }
+
+    fn send_events(&mut self) {
+        let events = self.agent.as_mut().map(Agent::take_events).unwrap_or_default();
+        events.iter().for_each(|event| self.link.send(event));
+    }
+
+    fn wait(&self, agent_deadline: Option<Instant>, now: Instant) -> io::Result<Vec<RemoteToken>> {
+        let own = match self.state {
+            RemoteState::Ending { kill_at, .. } => kill_at,
+            RemoteState::Serving | RemoteState::Childless | RemoteState::Left => {
+                self.heard_at + HEAD_TIMEOUT
+            }
+        };
+        let deadline = agent_deadline.map_or(own, |at| at.min(own));
+        let mut set = PollSet::default();
+        set.add_read(self.signals.as_fd(), RemoteToken::Signals);
+        if !matches!(self.state, RemoteState::Ending { .. }) {
+            set.add_read(self.supervisor.as_fd(), RemoteToken::Supervisor);
+            self.link.interests(&mut set, RemoteToken::Link);
+        }
+        if let Some(agent) = &self.agent {
+            agent.interests(&mut set, RemoteToken::Agent);
+        }
+        self.pipes.interests(&self.link, &mut set, RemoteToken::Pipe);
+        set.wait(Some(deadline.saturating_duration_since(now)))
+    }
+
+    fn handle(&mut self, token: RemoteToken) {
+        let now = Instant::now();
+        match token {
+            RemoteToken::Signals => self.take_signals(now),
+            RemoteToken::Supervisor => {
+                self.end("the supervisor process of the agent has ended", now)
+            }
+            RemoteToken::Link(LinkReady::Write) => self.link.write(),
+            RemoteToken::Link(LinkReady::Read) => {
+                self.heard_at = now;
+                if let Err(error) = self.read_commands() {
+                    self.head_left(&error, now);
+                }
+            }
+            RemoteToken::Agent(ready) => {
+                if let Some(agent) = &mut self.agent {
+                    agent.handle(ready, now);
+                }
+                // The head decides with what has happened, in order.
+                self.send_events();
+            }
+            RemoteToken::Pipe(ready) => self.pipes.handle(ready, &mut self.link),
+        }
+    }
+
+    /// Signals for the job come from the head; these are for this process.
+    fn take_signals(&mut self, now: Instant) {
+        while let Some(signal) = self.signals.take() {
+            if [signals::INT, signals::TERM, signals::HUP].contains(&signal) {
+                self.end(&format!("the agent was ended by {}", signals::name(signal)), now);
+            }
+        }
+    }
+
+    fn read_commands(&mut self) -> io::Result<()> {
+        self.link.read()?;
+        while let Some(command) = self.link.next_message()? {
+            match command {
+                AgentCommand::Start(share) if self.agent.is_none() => self.start(*share)?,
+                AgentCommand::Input { rank, bytes } => self.pipes.feed(rank, &bytes),
+                AgentCommand::Beat => self.link.send(&AgentEvent::Beat),
+                command => self.perform(&command),
+            }
+            self.send_events();
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, share: HostShare) -> io::Result<()> {
+        let readers = share.ranks.iter().filter(|rank| rank.reads_input);
+        self.pipes = RankPipes::new(readers.map(|rank| rank.rank).collect());
+        let agent = self.agent.insert(Agent::new(share));
+        agent.start(self.file_limit, &mut self.pipes)
+    }
+
+    /// The connection to the head has ended, or is of no use.
+    fn head_left(&mut self, error: &io::Error, now: Instant) {
+        let is_idle = self.agent.is_none() || self.state == RemoteState::Childless;
+        match error.kind() {
+            io::ErrorKind::UnexpectedEof if is_idle => self.state = RemoteState::Left,
+            io::ErrorKind::UnexpectedEof => self.end("mpirun has ended or cannot be reached", now),
+            _ => self.end(&format!("the connection to mpirun is of no use: {error}"), now),
+        }
+    }
+
+    /// The head is lost: ends all processes.
+    fn end(&mut self, why: &str, now: Instant) {
+        if matches!(self.state, RemoteState::Ending { .. }) {
+            return;
+        }
+        print_note(&format!("{why}; ending the processes on {}", host::name()));
+        self.state = RemoteState::Ending { kill_at: now + GRACE, until: now + KILL_TIMEOUT };
+        self.perform(&AgentCommand::TerminateRest);
+    }
+
+    fn kill(&mut self, now: Instant) {
+        if let RemoteState::Ending { kill_at, .. } = &mut self.state
+            && now >= *kill_at
+        {
+            *kill_at = now + KILL_INTERVAL;
+            self.perform(&AgentCommand::Kill);
+        }
+    }
+
+    fn perform(&mut self, command: &AgentCommand) {
+        if let Some(agent) = &mut self.agent {
+            agent.perform(command);
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! The two descriptors of a connection between head and agent: the only I/O of this module.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+
+use platform::sys::descriptor;
+use platform::sys::poll::PollSet;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::frame::{ControlReader, emit};
+
+const READ_BYTES: usize = 256 * 1024;
+
+/// The longest message: the share of a host has the environment and the arguments of each program.
+const MESSAGE_MAX_BYTES: usize = 64 << 20;
+
+/// One end of a connection, which takes messages and gives `Received`.
+#[derive(Debug)]
+pub(crate) struct ControlLink<Received> {
+    input: File,
+    output: File,
+    reader: ControlReader<Received>,
+    /// Bytes to send, and how many of them have been sent.
+    queue: Vec<u8>,
+    sent: usize,
+    /// The other end takes nothing more.
+    is_deaf: bool,
+}
+
+/// A descriptor of a [`ControlLink`] that became ready.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum LinkReady {
+    Read,
+    Write,
+}
+
+impl<Received: DeserializeOwned> ControlLink<Received> {
+    /// A connection over these descriptors, which become nonblocking.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn new(input: OwnedFd, output: OwnedFd) -> io::Result<Self> {
+        descriptor::set_nonblocking(&input)?;
+        descriptor::set_nonblocking(&output)?;
+        Ok(Self {
+            input: input.into(),
+            output: output.into(),
+            reader: ControlReader::new(MESSAGE_MAX_BYTES),
+            queue: Vec::new(),
+            sent: 0,
+            is_deaf: false,
+        })
+    }
+
+    /// Adds descriptors to poll; `token` makes the caller's tokens.
+    pub(crate) fn interests<'a, Token: Copy>(
+        &'a self, set: &mut PollSet<'a, Token>, token: impl Fn(LinkReady) -> Token,
+    ) {
+        set.add_read(self.input.as_fd(), token(LinkReady::Read));
+        if self.queued_bytes() > 0 {
+            set.add_write(self.output.as_fd(), token(LinkReady::Write));
+        }
+    }
+
+    /// The number of bytes that the other end has not accepted.
+    pub(crate) fn queued_bytes(&self) -> usize {
+        self.queue.len() - self.sent
+    }
+
+    /// Sends `message`, or queues it.
+    pub(crate) fn send(&mut self, message: &impl Serialize) {
+        if !self.is_deaf {
+            emit(message, &mut self.queue);
+            self.write();
+        }
+    }
+
+    /// Writes what the other end accepts now. That the other end has gone is noticed by reading.
+    pub(crate) fn write(&mut self) {
+        while self.queued_bytes() > 0 {
+            match self.output.write(&self.queue[self.sent..]) {
+                Ok(count) => self.sent += count,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(_) => {
+                    self.is_deaf = true;
+                    self.sent = self.queue.len();
+                }
+            }
+        }
+        // Moving the rest costs less than the bytes before it did.
+        if self.sent * 2 >= self.queue.len() {
+            self.queue.drain(..self.sent);
+            self.sent = 0;
+        }
+    }
+
+    /// Reads once.
+    ///
+    /// # Errors
+    /// `UnexpectedEof` if the other end has closed the connection.
+    pub(crate) fn read(&mut self) -> io::Result<()> {
+        let mut buffer = vec![0; READ_BYTES];
+        match self.input.read(&mut buffer) {
+            Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
+            Ok(count) => {
+                self.reader.push(&buffer[..count]);
+                Ok(())
+            }
+            Err(error) if descriptor::is_transient(&error) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The next message that has arrived.
+    ///
+    /// # Errors
+    /// The other end speaks another protocol.
+    pub(crate) fn next_message(&mut self) -> io::Result<Option<Received>> {
+        self.reader.next_message().map_err(|broken| io::Error::other(broken.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::{AgentCommand, AgentEvent};
+
+    #[test]
+    fn messages_wait_until_they_are_accepted_and_the_end_is_noticed() {
+        let ((down, to_agent), (up, to_head)) =
+            (descriptor::pipe().unwrap(), descriptor::pipe().unwrap());
+        let mut head = ControlLink::<AgentEvent>::new(up, to_agent).unwrap();
+        let mut agent = ControlLink::<AgentCommand>::new(down, to_head).unwrap();
+        let sent = AgentCommand::Input { rank: 1, bytes: vec![3; 1 << 20] };
+        head.send(&sent);
+        assert!(head.queued_bytes() > 0);
+        let received = loop {
+            agent.read().unwrap();
+            if let Some(message) = agent.next_message().unwrap() {
+                break message;
+            }
+            head.write();
+        };
+        assert_eq!((received, head.queued_bytes()), (sent, 0));
+        drop(head);
+        assert_eq!(agent.read().unwrap_err().kind(), ErrorKind::UnexpectedEof);
+        agent.send(&AgentEvent::Beat);
+        assert_eq!(agent.queued_bytes(), 0);
+    }
+}
