@@ -20,7 +20,8 @@
 //! * After [`Device::notify`], the [`WakeSource`] of an armed peer fires as for a packet. The peer then
 //!   sees what was written to a shared segment before `notify`, and so does a peer that arms later.
 //! * A rank that got [`Busy`] is woken when there is room again, and hears of it by
-//!   [`PacketSink::room`], if [`PeerCaps::announces_room`]; else it polls.
+//!   [`PacketSink::room`], if [`PeerCaps::announces_room`]; else it polls. A device that connects at
+//!   the first packet may be busy until then.
 //! * A peer that has failed gets no more packets: [`Device::send`] accepts them and drops them.
 //! * A datagram arrives at most once, in no order with packets, or it is lost. None makes a peer fail or
 //!   changes [`Device::quiescence`].

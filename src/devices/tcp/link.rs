@@ -1,7 +1,7 @@
 //! The way to one peer, over any number of connections, one at a time.
 //!
 //! ```text
-//!            first packet          proven, accepted
+//!             first packet         proven, accepted
 //!   Idle ──────────────────> Opening ─────────────> Open
 //!    ▲                        │    ▲                  │
 //!    │                        │    └── lost ──────────┤
@@ -10,8 +10,8 @@
 //! ```
 //!
 //! A connection that a peer opens leads to `Open` from any state but `Failed`. What was not
-//! acknowledged on a lost connection is written again on the next one. While it opens, the link accepts
-//! packets as always.
+//! acknowledged on a lost connection is written again on the next one. While that opens, the link accepts
+//! packets as always; before the first one is open, it refuses them.
 
 use std::net::SocketAddr;
 
@@ -112,9 +112,20 @@ impl Link {
         matches!(self.state, LinkState::Failed)
     }
 
+    /// Whether there has been a connection.
+    #[inline]
+    pub(crate) fn has_been_open(&self) -> bool {
+        self.opened_ns > 0
+    }
+
+    /// Whether packets have not arrived, or wait at the caller for room.
+    pub(crate) fn has_packets(&self) -> bool {
+        self.owes_room || !self.queue.is_empty()
+    }
+
     /// Whether a connection is lost and the next one is not open.
     pub(crate) fn is_reopening(&self) -> bool {
-        self.opened_ns > 0 && matches!(self.state, LinkState::Opening(_))
+        self.has_been_open() && matches!(self.state, LinkState::Opening(_))
     }
 
     /// Begins to connect: the first attempt at `retry_ns`, the last within `patience_ns`.

@@ -8,7 +8,10 @@
 //!    └── Watched                             one descriptor for all sockets and times
 //! ```
 //!
-//! A link connects when its first packet is sent, so memory grows with the peers that a rank talks to.
+//! A link connects at its first packet, so memory grows with the peers that a rank talks to. Connecting
+//! takes polls of both ends, and the packet is refused until then: if it were accepted, it would leave
+//! with a later call of a sender that may compute meanwhile.
+//!
 //! A connection counts after both ends have proved the job's secret; two that cross become one. Packets
 //! are kept until the peer has acknowledged them, and sent again after a connection is lost: each
 //! arrives exactly once. A peer has failed when no process listens at its addresses, or when none
@@ -247,7 +250,7 @@ impl Tcp {
     /// The link to a peer, with room for a packet; `None` if the peer has failed.
     ///
     /// # Errors
-    /// [`Busy`] without room.
+    /// [`Busy`] without room, and before the first connection is open.
     #[inline]
     fn roomy_link(&mut self, peer: Peer) -> Result<Option<&mut Link>, Busy> {
         if self.links[peer as usize].is_none() {
@@ -263,7 +266,7 @@ impl Tcp {
             // The next poll connects.
             self.due_ns = 0;
         }
-        if !link.queue.has_room() {
+        if !(link.has_been_open() && link.queue.has_room()) {
             link.owes_room = true;
             return Err(Busy);
         }
@@ -427,7 +430,7 @@ impl Device for Tcp {
             self.open_link(peer);
         }
         let Some(link) = &mut self.links[peer as usize] else { return };
-        if matches!(link.state, LinkState::Idle) && link.opened_ns == 0 {
+        if matches!(link.state, LinkState::Idle) && !link.has_been_open() {
             self.opening.push(peer);
             opening::begin(link, DATAGRAM_TIMEOUT);
             link.first_datagram = Some(data.into());
@@ -447,8 +450,7 @@ impl Device for Tcp {
     fn quiescence(&self) -> Option<u64> {
         let mut links = self.links.iter().flatten();
         let is_settled = self.lost.is_empty() && self.failures.is_empty();
-        let is_quiet =
-            is_settled && links.all(|link| link.queue.is_empty() && !link.is_reopening());
+        let is_quiet = is_settled && links.all(|link| !link.has_packets() && !link.is_reopening());
         let links = self.links.iter().flatten();
         is_quiet.then(|| links.map(|link| link.reader.received()).sum())
     }

@@ -269,9 +269,9 @@ impl Tcp {
             // No packet has waited for all of that time.
             Attempt::Hopeless(_) if link.first_datagram.take().is_some() => {
                 link.state = LinkState::Idle;
-                match link.queue.is_empty() {
-                    true => self.opening.retain(|opening| *opening != peer),
-                    false => begin(link, self.settings.timeout),
+                match link.has_packets() {
+                    true => begin(link, self.settings.timeout),
+                    false => self.opening.retain(|opening| *opening != peer),
                 }
             }
             Attempt::Hopeless(why) => {

@@ -44,7 +44,38 @@ fn a_rank_of_the_same_host_wakes() {
 
 #[test]
 fn a_rank_of_another_host_wakes() {
-    conformance::check_waking(|ranks| job(&(0..ranks).collect::<Vec<_>>()));
+    conformance::check_waking(|ranks| {
+        let mut ranks = job(&(0..ranks).collect::<Vec<_>>());
+        connect(&mut ranks);
+        ranks
+    });
+}
+
+/// Connects all ranks with each other.
+fn connect(ranks: &mut [Devices]) {
+    let size = ranks.len();
+    let mut heard: Vec<_> = (0..size).map(|me| Heard(vec![me as Peer])).collect();
+    let begin = Instant::now();
+    while heard.iter().any(|heard| heard.0.len() < size) {
+        assert!(begin.elapsed() < Duration::from_secs(20), "no connection");
+        for (rank, heard) in ranks.iter_mut().zip(&mut heard) {
+            (0..size as Peer).for_each(|peer| rank.send_datagram(peer, b""));
+            rank.poll(heard);
+        }
+    }
+}
+
+/// The ranks from which a datagram has come.
+struct Heard(Vec<Peer>);
+
+impl PacketSink for Heard {
+    fn packet(&mut self, _from: Peer, _header: &Header, _data: &[u8]) {}
+
+    fn datagram(&mut self, from: Peer, _data: &[u8]) {
+        if !self.0.contains(&from) {
+            self.0.push(from);
+        }
+    }
 }
 
 /// Counts packets.

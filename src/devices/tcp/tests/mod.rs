@@ -33,6 +33,22 @@ fn keyed(secrets: &[[u8; 32]], settings: &TcpSettings) -> Vec<Tcp> {
     network
 }
 
+/// The same, with a connection between each two ranks.
+fn connected(ranks: usize, settings: &TcpSettings) -> Vec<Tcp> {
+    let mut network = network(ranks, settings);
+    for (me, rank) in (0..).zip(&mut network) {
+        (0..me).for_each(|peer| rank.send_datagram(peer, b""));
+    }
+    let begin = Instant::now();
+    while network.iter().any(|rank| rank.open.len() < ranks - 1) {
+        assert!(begin.elapsed() < LIMIT, "no connection");
+        for rank in &mut network {
+            rank.poll(&mut conformance::Ignore);
+        }
+    }
+    network
+}
+
 fn endpoint(rank: &Tcp) -> SocketAddr {
     (Ipv4Addr::LOCALHOST, rank.acceptor.port()).into()
 }
@@ -45,6 +61,8 @@ struct Ledger {
     returned: Vec<u32>,
     failed: Vec<(Peer, String)>,
     datagrams: Vec<(Peer, Vec<u8>)>,
+    /// Announcements of room.
+    rooms: u32,
 }
 
 fn length(number: u64) -> usize {
@@ -78,6 +96,10 @@ impl PacketSink for Ledger {
 
     fn sent(&mut self, _to: Peer, token: u32) {
         self.returned.push(token);
+    }
+
+    fn room(&mut self, _peer: Peer) {
+        self.rooms += 1;
     }
 
     fn datagram(&mut self, from: Peer, data: &[u8]) {
@@ -115,9 +137,22 @@ fn send(rank: &mut Tcp, to: Peer, number: u64) -> Result<(), Busy> {
     rank.send(to, &header, length(number), |data| data.fill(number as u8))
 }
 
+/// Sends a packet between two of `ranks`; all poll until it is accepted.
+fn send_connecting<const N: usize>(
+    ranks: &mut [Tcp], ledgers: &mut [Ledger; N], from: usize, to: Peer, number: u64,
+) {
+    let begin = Instant::now();
+    while send(&mut ranks[from], to, number).is_err() {
+        assert!(begin.elapsed() < LIMIT, "no connection");
+        for (rank, ledger) in ranks.iter_mut().zip(ledgers.iter_mut()) {
+            rank.poll(ledger);
+        }
+    }
+}
+
 #[test]
 fn the_contract_is_kept() {
-    conformance::check(|ranks| network(ranks, &TcpSettings::default()));
+    conformance::check(|ranks| connected(ranks, &TcpSettings::default()));
 }
 
 #[test]
@@ -127,13 +162,13 @@ fn what_a_network_does_is_kept() {
         let job = JobKey { id: [0; 16], secret: [0; 32] };
         *tcp = Tcp::listen_at(0, 1, job, &TcpSettings::default(), Vec::new()).unwrap();
     };
-    conformance::check_network(|ranks| network(ranks, &TcpSettings::default()), end);
+    conformance::check_network(|ranks| connected(ranks, &TcpSettings::default()), end);
 }
 
 #[test]
 fn the_contract_is_kept_with_every_byte_encrypted() {
     let settings = TcpSettings { crypt: CryptMode::Full, ..TcpSettings::default() };
-    conformance::check_bare(|ranks| network(ranks, &settings));
+    conformance::check_bare(|ranks| connected(ranks, &settings));
 }
 
 #[test]
@@ -184,11 +219,30 @@ fn every_packet_arrives_once_over_connections_that_are_cut() {
     }
 }
 
+/// The sender may compute afterwards.
+#[test]
+fn a_packet_is_accepted_once_it_can_leave() {
+    for crypt in [CryptMode::Auth, CryptMode::Full] {
+        let settings = TcpSettings { crypt, ..TcpSettings::default() };
+        let mut ranks = network(2, &settings);
+        let mut ledgers = [Ledger::default(), Ledger::default()];
+        send_connecting(&mut ranks, &mut ledgers, 0, 1, 0);
+        let begin = Instant::now();
+        while ledgers[1].from(0) == 0 {
+            assert!(begin.elapsed() < LIMIT, "the packet did not leave");
+            ranks[1].poll(&mut ledgers[1]);
+        }
+        assert!(ledgers[0].rooms > 0);
+    }
+}
+
 #[test]
 fn connections_that_cross_become_one() {
     for _ in 0..20 {
         let mut ranks = network(2, &TcpSettings::default());
         let mut ledgers = [Ledger::default(), Ledger::default()];
+        assert_eq!([send(&mut ranks[0], 1, 0), send(&mut ranks[1], 0, 0)], [Err(Busy); 2]);
+        poll_until(&mut ranks, &mut ledgers, |_, ledgers| ledgers.iter().all(|it| it.rooms > 0));
         for number in 0..3 {
             send(&mut ranks[0], 1, number).unwrap();
             send(&mut ranks[1], 0, number).unwrap();
@@ -209,7 +263,7 @@ fn a_process_that_has_ended_has_failed_unless_it_has_left() {
     for leaves in [false, true] {
         let mut ranks = network(2, &TcpSettings::default());
         let mut ledgers = [Ledger::default(), Ledger::default()];
-        send(&mut ranks[1], 0, 0).unwrap();
+        send_connecting(&mut ranks, &mut ledgers, 1, 0, 0);
         poll_until(&mut ranks, &mut ledgers, |_, ledgers| ledgers[0].from(1) == 1);
         if leaves {
             ranks[1].leave();
@@ -272,7 +326,7 @@ fn a_datagram_that_cannot_arrive_makes_no_peer_fail() {
     }
     // A packet that is sent meanwhile needs the peer.
     ranks[0].send_datagram(1, b"x");
-    send(&mut ranks[0], 1, 0).unwrap();
+    assert_eq!(send(&mut ranks[0], 1, 0), Err(Busy));
     assert_eq!(ranks[0].quiescence(), None);
     poll_until(&mut ranks, &mut ledgers, |_, ledgers| !ledgers[0].failed.is_empty());
 }
@@ -282,11 +336,12 @@ fn a_process_that_computes_for_long_has_not_failed() {
     let settings = TcpSettings { timeout: Duration::from_millis(300), ..TcpSettings::default() };
     let mut ranks = network(2, &settings);
     let mut ledgers = [Ledger::default(), Ledger::default()];
-    send(&mut ranks[0], 1, 0).unwrap();
+    assert_eq!(send(&mut ranks[0], 1, 0), Err(Busy));
     let begin = Instant::now();
     while begin.elapsed() < 4 * settings.timeout {
         ranks[0].poll(&mut ledgers[0]);
     }
+    send_connecting(&mut ranks, &mut ledgers, 0, 1, 0);
     poll_until(&mut ranks, &mut ledgers, |_, ledgers| ledgers[1].from(0) == 1);
     assert_eq!(ledgers[0].failed, []);
 }
@@ -296,7 +351,7 @@ fn a_process_without_the_secret_gets_no_packet_into_the_job() {
     let settings = TcpSettings { timeout: Duration::from_secs(1), ..TcpSettings::default() };
     let mut ranks = keyed(&[[5; 32], [6; 32]], &settings);
     let mut ledgers = [Ledger::default(), Ledger::default()];
-    send(&mut ranks[1], 0, 0).unwrap();
+    assert_eq!(send(&mut ranks[1], 0, 0), Err(Busy));
     poll_until(&mut ranks, &mut ledgers, |_, ledgers| !ledgers[1].failed.is_empty());
     let why = &ledgers[1].failed[0].1;
     assert!(why.contains("secret") || why.contains("closed"), "{why}");
@@ -312,10 +367,10 @@ fn strangers_take_bounded_room_for_a_bounded_time() {
     garbage.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
     let silent: Vec<_> = (0..70).map(|_| connect()).collect();
     let mut most = 0;
-    send(&mut ranks[1], 0, 0).unwrap();
+    assert_eq!(send(&mut ranks[1], 0, 0), Err(Busy));
     poll_until(&mut ranks, &mut ledgers, |ranks, ledgers| {
         most = most.max(ranks[0].unproven.len());
-        ledgers[0].from(1) == 1
+        ledgers[1].rooms > 0
     });
     assert_eq!(most, opening::UNPROVEN_MAX);
     garbage.set_read_timeout(Some(LIMIT)).unwrap();
