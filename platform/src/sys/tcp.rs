@@ -168,6 +168,13 @@ impl TcpConnection {
     }
 }
 
+/// A stream socket that is connected and does not block, such as one of a pair.
+impl From<OwnedFd> for TcpConnection {
+    fn from(socket: OwnedFd) -> Self {
+        Self(TcpStream::from(socket))
+    }
+}
+
 impl AsFd for TcpConnection {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()

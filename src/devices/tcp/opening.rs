@@ -8,6 +8,7 @@
 use std::time::Duration;
 
 use super::card::{Hello, KnownPeer, Verdict};
+use super::connection::OpenConnection;
 use super::greeting::{Greeting, GreetingError, GreetingStep};
 use super::link::{Attempt, Link, LinkState};
 use super::{CryptMode, Tcp};
@@ -190,11 +191,19 @@ impl Tcp {
     /// The connection is the one to the peer from now on.
     fn open(&mut self, peer: Peer, greeting: Greeting, received: u64, sink: &mut impl PacketSink) {
         let encrypts = self.settings.crypt == CryptMode::Full;
+        let Some(connection) = greeting.open(encrypts) else { return self.close(peer) };
+        self.watched.remove(&connection);
+        self.adopt(peer, connection, received, sink);
+    }
+
+    /// Takes over a connection whose other end has received the packets before `received`.
+    pub(super) fn adopt(
+        &mut self, peer: Peer, connection: OpenConnection, received: u64,
+        sink: &mut impl PacketSink,
+    ) {
         self.close(peer);
-        let Some(connection) = greeting.open(encrypts) else { return };
         let Some(link) = &mut self.links[peer as usize] else { return };
         let (token, is_blocked) = (u64::from(peer), connection.is_blocked);
-        self.watched.remove(&connection);
         if self.watched.add(&connection, token, is_blocked).is_err() {
             return self.lost.push((peer, "the system cannot watch its socket".to_owned()));
         }

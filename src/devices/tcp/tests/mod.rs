@@ -1,5 +1,7 @@
 #![allow(unsafe_code)]
 
+mod simulation;
+
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
