@@ -113,6 +113,8 @@ enum InputSource {
 #[derive(Debug)]
 struct InputReader {
     rank: u32,
+    /// The read end, until the rank starts: on another host that is later than on this one.
+    read_end: Option<OwnedFd>,
     /// `None` once the input of this rank is closed.
     pipe: Option<File>,
 }
@@ -127,7 +129,24 @@ impl Feed {
             _ => InputSource::Copied(stdin.into()),
         };
         let null_input = File::open("/dev/null")?.into();
-        Ok(Self { input, source, null_input, readers: Vec::new(), window: InputWindow::default() })
+        let (readers, window) = (Vec::new(), InputWindow::default());
+        let mut feed = Self { input, source, null_input, readers, window };
+        if matches!(feed.source, InputSource::Copied(_)) {
+            (0..size).try_for_each(|rank| feed.add_reader(rank))?;
+        }
+        Ok(feed)
+    }
+
+    /// Makes the pipe of `rank`, if it reads.
+    fn add_reader(&mut self, rank: u32) -> io::Result<()> {
+        if self.input.is_for(rank) {
+            let (read, write) = descriptor::pipe()?;
+            descriptor::set_nonblocking(&write)?;
+            let (read_end, pipe) = (Some(read), Some(write.into()));
+            self.readers.push(InputReader { rank, read_end, pipe });
+            self.window.add_reader();
+        }
+        Ok(())
     }
 
     /// The standard input for `rank`, before its start.
@@ -135,21 +154,18 @@ impl Feed {
         if !self.input.is_for(rank) {
             return self.null_input.try_clone();
         }
+        if let Some(reader) = self.readers.iter_mut().find(|reader| reader.rank == rank) {
+            return reader.read_end.take().ok_or_else(|| ErrorKind::NotConnected.into());
+        }
         match std::mem::replace(&mut self.source, InputSource::Closed) {
-            InputSource::Closed | InputSource::Ended => self.null_input.try_clone(),
+            InputSource::Closed | InputSource::Ended | InputSource::Copied(_) => {
+                self.null_input.try_clone()
+            }
             InputSource::One(stdin) => Ok(stdin),
             InputSource::Regular(stdin) => {
                 let file = descriptor::reopen_for_reading(&stdin);
                 self.source = InputSource::Regular(stdin);
                 file.map(OwnedFd::from).ok_or_else(|| ErrorKind::PermissionDenied.into())
-            }
-            InputSource::Copied(stdin) => {
-                self.source = InputSource::Copied(stdin);
-                let (read, write) = descriptor::pipe()?;
-                descriptor::set_nonblocking(&write)?;
-                self.readers.push(InputReader { rank, pipe: Some(write.into()) });
-                self.window.add_reader();
-                Ok(read)
             }
         }
     }
@@ -352,6 +368,28 @@ mod tests {
         let some = Input::parse("1-3").unwrap();
         assert!(some.check(4).is_ok() && Input(RankSet::All).check(1).is_ok());
         assert!(some.check(3).unwrap_err().why.contains("--stdin 3: the highest rank is 2"));
+    }
+
+    #[test]
+    fn a_rank_that_starts_later_gets_everything() {
+        let (stdin, mut typed) =
+            descriptor::pipe().map(|(read, write)| (read, File::from(write))).unwrap();
+        let mut feed = Feed::new(Input::parse("0,2").unwrap(), stdin, 3).unwrap();
+        let now = Instant::now();
+        let mut early = File::from(feed.of_rank(0).unwrap());
+        typed.write_all(b"one").unwrap();
+        feed.handle(InputReady::Source, now);
+        feed.handle(InputReady::Reader(0), now);
+        let mut late = File::from(feed.of_rank(2).unwrap());
+        drop(typed);
+        feed.handle(InputReady::Reader(1), now);
+        feed.handle(InputReady::Source, now);
+        for file in [&mut early, &mut late] {
+            let mut text = String::new();
+            file.read_to_string(&mut text).unwrap();
+            assert_eq!(text, "one");
+        }
+        assert_eq!(File::from(feed.of_rank(1).unwrap()).read(&mut [0; 9]).unwrap(), 0);
     }
 
     #[test]

@@ -35,7 +35,10 @@ impl Agent {
                 let events = self.server.remote_ended(*rank, *programs);
                 self.handle_events(events);
             }
-            AgentCommand::Start(_) | AgentCommand::Input { .. } | AgentCommand::Beat => {}
+            AgentCommand::Start(_)
+            | AgentCommand::Input { .. }
+            | AgentCommand::Grant { .. }
+            | AgentCommand::Beat => {}
         }
     }
 

@@ -220,7 +220,12 @@ impl RemoteAgent {
         while let Some(command) = self.link.next_message()? {
             match command {
                 AgentCommand::Start(share) if self.agent.is_none() => self.start(*share)?,
-                AgentCommand::Input { rank, bytes } => self.pipes.feed(rank, &bytes),
+                AgentCommand::Input { rank, bytes } => {
+                    self.pipes.feed(rank, &bytes, &mut self.link)?;
+                }
+                AgentCommand::Grant { rank, stream, bytes } => {
+                    self.pipes.grant(rank, stream, bytes);
+                }
                 AgentCommand::Beat => self.link.send(&AgentEvent::Beat),
                 command => self.perform(&command),
             }
@@ -231,7 +236,7 @@ impl RemoteAgent {
 
     fn start(&mut self, share: HostShare) -> io::Result<()> {
         let readers = share.ranks.iter().filter(|rank| rank.reads_input);
-        self.pipes = RankPipes::new(readers.map(|rank| rank.rank).collect());
+        self.pipes = RankPipes::new(readers.map(|rank| rank.rank).collect(), share.size);
         let agent = self.agent.insert(Agent::new(share));
         agent.start(self.file_limit, &mut self.pipes)
     }

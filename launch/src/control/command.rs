@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::wire::FenceForm;
 use crate::command_line::plan::RankSet;
+use crate::output::OutputStream;
 use crate::placement::total_processors;
 
 /// What an agent must do.
@@ -27,6 +28,8 @@ pub(crate) enum AgentCommand {
     FenceDone(#[serde(with = "FenceForm")] Fence),
     /// A rank of another host ended, after it had joined by this number of programs.
     RemoteEnded { rank: u32, programs: u32 },
+    /// More bytes of this stream of a rank may be sent.
+    Grant { rank: u32, stream: OutputStream, bytes: u32 },
     /// Send this signal to the process group of every rank.
     Signal(i32),
     /// Terminate the ranks.

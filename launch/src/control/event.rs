@@ -25,6 +25,10 @@ pub(crate) enum AgentEvent {
         #[serde(with = "serde_bytes")]
         bytes: Vec<u8>,
     },
+    /// A rank has read its standard input: more bytes may be sent.
+    InputTaken { rank: u32, bytes: u32 },
+    /// A rank reads no more standard input.
+    InputClosed { rank: u32 },
     /// The process of a rank ended.
     Exited {
         rank: u32,
@@ -73,6 +77,8 @@ impl AgentEvent {
         match self {
             Self::Started { rank, .. }
             | Self::Output { rank, .. }
+            | Self::InputTaken { rank, .. }
+            | Self::InputClosed { rank }
             | Self::Exited { rank, .. }
             | Self::ProcessGone { rank, .. }
             | Self::Disconnected { rank, .. }

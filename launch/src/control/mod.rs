@@ -16,6 +16,7 @@
 //! how an agent is started.
 
 mod command;
+mod credit;
 mod event;
 mod frame;
 #[cfg(test)]
@@ -25,5 +26,6 @@ mod link;
 mod wire;
 
 pub(crate) use command::{AgentCommand, HostShare, RankShare, ShareApp, ShareSecret};
+pub(crate) use credit::{CreditWindow, StreamCredit, window_bytes};
 pub(crate) use event::{AgentEvent, Circumstances, HostFacts, InnerExit};
 pub(crate) use link::{ControlLink, LinkReady};

@@ -6,10 +6,10 @@ use platform::bootstrap::{Fence, FenceEvent};
 use platform::sys::host;
 
 use super::Head;
-use super::links::AgentLinkState;
+use super::links::{AgentLinkState, RemoteInput};
 use super::state::JobAction;
 use crate::control::{AgentCommand, AgentEvent, Circumstances};
-use crate::output::OutputStream;
+use crate::output::{OutputGrant, OutputStream};
 
 impl Head<'_> {
     pub(super) fn perform(&mut self, actions: Vec<JobAction>) {
@@ -104,7 +104,17 @@ impl Head<'_> {
                 self.job.refused(code, &format!("{why}{place}"), now)
             }
             AgentEvent::Output { rank, stream, bytes } => {
-                return self.streams.receive(rank, stream, &bytes, now);
+                if self.streams.receive(rank, stream, &bytes, now) {
+                    return;
+                }
+                let why = format!("it sent more output of rank {rank} than it was allowed");
+                return self.links[host as usize - 1].fail(&why, now);
+            }
+            AgentEvent::InputTaken { rank, bytes } => {
+                return self.input_of(rank).into_iter().for_each(|input| input.grant(bytes));
+            }
+            AgentEvent::InputClosed { rank } => {
+                return self.input_of(rank).into_iter().for_each(RemoteInput::close);
             }
             AgentEvent::Hello(_) => return self.start_remote(host),
             AgentEvent::Exited { rank, exit, inner, join_state, circumstances } => {
@@ -182,6 +192,19 @@ impl Head<'_> {
 
     fn is_rank_of(&self, rank: u32, host: u32) -> bool {
         rank < self.shares.plan.size() && self.shares.plan.layout.host_of(rank) == host
+    }
+
+    fn input_of(&mut self, rank: u32) -> Option<&mut RemoteInput> {
+        self.inputs.iter_mut().find(|input| input.rank == rank)
+    }
+
+    /// Sends credit for output to the agents of other hosts.
+    pub(super) fn grant_output(&mut self) {
+        for OutputGrant { rank, stream, bytes } in self.streams.take_grants() {
+            if let Some(link) = (self.shares.plan.layout.host_of(rank) as usize).checked_sub(1) {
+                self.links[link].send(&AgentCommand::Grant { rank, stream, bytes });
+            }
+        }
     }
 
     fn host_name(&self, host: u32) -> String {

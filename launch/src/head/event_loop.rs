@@ -104,7 +104,7 @@ impl Head<'_> {
         let share = self.shares.of_host(host);
         for rank in share.ranks.iter().filter(|rank| rank.reads_input).map(|rank| rank.rank) {
             match self.feed.of_rank(rank) {
-                Ok(source) => self.inputs.push(RemoteInput::new(rank, host, source)),
+                Ok(source) => self.inputs.push(RemoteInput::new(rank, host, source, share.size)),
                 Err(error) => {
                     let why = format!("cannot read standard input for rank {rank}: {error}");
                     let actions = self.job.refused(1, &why, Instant::now());
@@ -152,6 +152,7 @@ impl Head<'_> {
             if ended && self.output_is_finished(now) {
                 return self.give_up_output();
             }
+            self.grant_output();
             for token in self.wait(ended, agent_deadline, now)? {
                 self.handle(token);
                 self.take_events();

@@ -21,11 +21,15 @@ use platform::sys::signals;
 
 use crate::agent::environment::EnvironmentVariable;
 use crate::build_info;
-use crate::control::{AgentCommand, AgentEvent, ControlLink, HostFacts, LinkReady};
+use crate::control::{
+    AgentCommand, AgentEvent, ControlLink, HostFacts, LinkReady, StreamCredit, window_bytes,
+};
 
 /// An agent that is silent for so long is lost. It answers every [`BEAT_INTERVAL`].
 const AGENT_TIMEOUT: Duration = Duration::from_secs(10);
 const BEAT_INTERVAL: Duration = Duration::from_secs(1);
+
+const INPUT_READ_BYTES: usize = 64 * 1024;
 
 /// The time that a starter has to exit after its connection has ended: its exit is in the message.
 const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
@@ -203,6 +207,12 @@ impl AgentLink {
         events
     }
 
+    /// The agent violates the protocol.
+    pub(super) fn fail(&mut self, why: &str, now: Instant) {
+        self.control = None;
+        self.ended = Some((why.to_owned(), now));
+    }
+
     /// The whole lines on standard error that have arrived.
     pub(super) fn take_lines(&mut self) -> Vec<String> {
         let mut buffer = [0; LINE_MAX_BYTES];
@@ -311,27 +321,40 @@ pub(super) struct RemoteInput {
     pub(super) rank: u32,
     pub(super) host: u32,
     source: Option<File>,
+    credit: StreamCredit,
 }
 
 impl RemoteInput {
-    /// The input of `rank` on `host` comes from `source`.
-    pub(super) fn new(rank: u32, host: u32, source: OwnedFd) -> Self {
-        Self { rank, host, source: Some(source.into()) }
+    /// The input of `rank` on `host` comes from `source`, in a job of `size` ranks.
+    pub(super) fn new(rank: u32, host: u32, source: OwnedFd, size: u32) -> Self {
+        let credit = StreamCredit::new(window_bytes(size));
+        Self { rank, host, source: Some(source.into()), credit }
     }
 
-    /// What to poll, until the end.
+    /// What to poll, until the end; `None` while the agent has no room.
     pub(super) fn source(&self) -> Option<&File> {
-        self.source.as_ref()
+        self.source.as_ref().filter(|_| self.credit.left() > 0)
+    }
+
+    /// The rank has read this number of bytes.
+    pub(super) fn grant(&mut self, bytes: u32) {
+        self.credit.grant(bytes);
+    }
+
+    /// The rank reads no more.
+    pub(super) fn close(&mut self) {
+        self.source = None;
     }
 
     /// Reads once, after poll; what to send to the agent.
     pub(super) fn read(&mut self) -> Option<AgentCommand> {
-        let mut bytes = vec![0; 64 * 1024];
+        let mut bytes = vec![0; INPUT_READ_BYTES.min(self.credit.left())];
         match self.source.as_mut()?.read(&mut bytes) {
             Err(error) if descriptor::is_transient(&error) => return None,
             Ok(count) => bytes.truncate(count),
             Err(_) => bytes.clear(),
         }
+        self.credit.spend(bytes.len());
         if bytes.is_empty() {
             self.source = None;
         }

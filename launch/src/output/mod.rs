@@ -20,7 +20,7 @@ mod sink;
 mod streams;
 
 pub(crate) use options::OutputOptions;
-pub(crate) use streams::{JobIdentity, OutputReady, Streams};
+pub(crate) use streams::{JobIdentity, OutputGrant, OutputReady, Streams};
 
 /// One of the two output streams of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

@@ -1,8 +1,8 @@
 //! Routes of output: from the pipes of all ranks to the terminal and to files.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
@@ -20,6 +20,7 @@ use super::line_buffer::LineBuffer;
 use super::options::OutputOptions;
 use super::pattern::{LinePrefix, OutputOrigin, OutputPattern};
 use super::sink::{OutputSink, SinkFailure};
+use crate::control::{CreditWindow, window_bytes};
 
 /// The time without output after which processes that ended ranks left are ended, and the longest
 /// time that they may write, without the time in which an output accepted nothing.
@@ -67,6 +68,8 @@ pub(crate) struct Streams {
     written_at: Instant,
     /// The time of the last byte from a rank.
     read_at: Instant,
+    /// Credit to send to the agents of other hosts.
+    grants: Vec<OutputGrant>,
     /// The time that ranks have waited for a full sink, as far as it was longer than [`STALL`].
     stalled: Duration,
 }
@@ -74,10 +77,33 @@ pub(crate) struct Streams {
 /// One stream of a rank.
 #[derive(Debug)]
 struct OutputSource {
-    /// `None` if the bytes come from an agent.
-    pipe: Option<File>,
+    end: SourceEnd,
     lines: LineBuffer,
     destinations: LineDestinations,
+}
+
+/// Where the bytes of a stream come from.
+#[derive(Debug)]
+enum SourceEnd {
+    Pipe(File),
+    Agent(ReceivedOutput),
+}
+
+/// Bytes of a rank of another host that no sink has taken.
+#[derive(Debug)]
+struct ReceivedOutput {
+    queue: VecDeque<u8>,
+    window: CreditWindow,
+    /// Nothing follows.
+    has_ended: bool,
+}
+
+/// The agent of a rank may send more of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OutputGrant {
+    pub rank: u32,
+    pub stream: OutputStream,
+    pub bytes: u32,
 }
 
 /// Sinks and prefix of one stream.
@@ -114,6 +140,7 @@ impl Streams {
             sinks,
             written_at: now,
             read_at: now,
+            grants: Vec::new(),
             stalled: Duration::ZERO,
         };
         let mut files = HashMap::new();
@@ -138,7 +165,7 @@ impl Streams {
     pub(crate) fn add(&mut self, rank: u32, process: u32, pipes: [Option<OwnedFd>; 2]) {
         for (stream, pipe) in OutputStream::BOTH.into_iter().zip(pipes) {
             if let Some(pipe) = pipe {
-                self.add_source(rank, process, stream, Some(pipe.into()));
+                self.add_source(rank, process, stream, SourceEnd::Pipe(pipe.into()));
             }
         }
     }
@@ -146,13 +173,18 @@ impl Streams {
     /// `rank` has started as `process` on another host; the bytes of these streams come to
     /// [`Streams::receive`].
     pub(crate) fn add_remote(&mut self, rank: u32, process: u32, streams: &[OutputStream]) {
-        streams.iter().for_each(|stream| self.add_source(rank, process, *stream, None));
+        let window = CreditWindow::new(window_bytes(self.job.size));
+        for stream in streams {
+            let (queue, has_ended) = (VecDeque::new(), false);
+            let end = SourceEnd::Agent(ReceivedOutput { queue, window, has_ended });
+            self.add_source(rank, process, *stream, end);
+        }
     }
 
-    fn add_source(&mut self, rank: u32, process: u32, stream: OutputStream, pipe: Option<File>) {
+    fn add_source(&mut self, rank: u32, process: u32, stream: OutputStream, end: SourceEnd) {
         let origin = self.job.origin(rank, process, stream);
         self.sources[rank as usize][stream as usize] = Some(OutputSource {
-            pipe,
+            end,
             lines: LineBuffer::default(),
             destinations: LineDestinations {
                 writer: u64::from(rank) * 2 + stream as u64,
@@ -162,11 +194,47 @@ impl Streams {
         });
     }
 
-    /// Bytes of a rank of another host; no bytes are the end of the stream.
-    pub(crate) fn receive(&mut self, rank: u32, stream: OutputStream, bytes: &[u8], now: Instant) {
-        match bytes.is_empty() {
-            true => self.end(rank as usize, stream),
-            false => self.push(rank as usize, stream, bytes, now),
+    /// Bytes of a rank of another host; no bytes are the end of the stream. Whether the sender had
+    /// credit for them; if not, they are dropped.
+    pub(crate) fn receive(
+        &mut self, rank: u32, stream: OutputStream, bytes: &[u8], now: Instant,
+    ) -> bool {
+        let source = self.sources[rank as usize][stream as usize].as_mut();
+        let Some(OutputSource { end: SourceEnd::Agent(received), .. }) = source else {
+            // The output of this job has been given up.
+            return true;
+        };
+        if received.has_ended || !received.window.receive(bytes.len()) {
+            return false;
+        }
+        received.has_ended = bytes.is_empty();
+        received.queue.extend(bytes);
+        self.pass_received(rank as usize, stream, now);
+        true
+    }
+
+    /// Credit to send to the agents of other hosts.
+    pub(crate) fn take_grants(&mut self) -> Vec<OutputGrant> {
+        std::mem::take(&mut self.grants)
+    }
+
+    /// Passes what an agent has sent to sinks that are not full.
+    fn pass_received(&mut self, rank: usize, stream: OutputStream, now: Instant) {
+        while !self.is_blocked(rank, stream) {
+            let source = self.sources[rank][stream as usize].as_mut();
+            let Some(OutputSource { end: SourceEnd::Agent(received), .. }) = source else { return };
+            if received.queue.is_empty() {
+                if received.has_ended {
+                    self.end(rank, stream);
+                }
+                return;
+            }
+            let count = received.queue.len().min(READ_BYTES);
+            let bytes: Vec<u8> = received.queue.drain(..count).collect();
+            let grant = received.window.pass_on(count);
+            let grant = grant.map(|bytes| OutputGrant { rank: rank as u32, stream, bytes });
+            self.grants.extend(grant);
+            self.push(rank, stream, &bytes, now);
         }
     }
 
@@ -183,7 +251,7 @@ impl Streams {
         for (rank, sources) in self.sources.iter().enumerate() {
             for (stream, source) in OutputStream::BOTH.into_iter().zip(sources) {
                 if let Some(source) = source
-                    && let Some(pipe) = &source.pipe
+                    && let SourceEnd::Pipe(pipe) = &source.end
                     && !source.destinations.are_full(&self.sinks)
                 {
                     set.add_read(pipe.as_fd(), token(OutputReady::Source(rank, stream)));
@@ -232,6 +300,7 @@ impl Streams {
     pub(crate) fn drain(&mut self, now: Instant) {
         for rank in 0..self.sources.len() {
             for stream in OutputStream::BOTH {
+                self.pass_received(rank, stream, now);
                 while !self.is_blocked(rank, stream) && self.read(rank, stream, now).is_some() {}
                 if !self.is_blocked(rank, stream) {
                     self.end(rank, stream);
@@ -277,8 +346,11 @@ impl Streams {
     pub(crate) fn give_up(&mut self) -> Vec<String> {
         let mut lost: Vec<_> = self.sinks.iter_mut().map(OutputSink::give_up).collect();
         for source in self.sources.iter_mut().flatten().filter_map(Option::take) {
-            let unread = source.pipe.as_ref().map_or(0, |pipe| descriptor::unread(pipe).max(0));
-            let bytes = source.lines.len_bytes() + unread as usize;
+            let unread = match &source.end {
+                SourceEnd::Pipe(pipe) => descriptor::unread(pipe).max(0) as usize,
+                SourceEnd::Agent(received) => received.queue.len(),
+            };
+            let bytes = source.lines.len_bytes() + unread;
             source.destinations.sinks.iter().for_each(|sink| lost[*sink] += bytes);
         }
         let lost = self.sinks.iter().zip(lost).filter(|(_, bytes)| *bytes > 0);
@@ -371,7 +443,9 @@ impl Streams {
 
     /// Reads once; `None` if no data is available.
     fn read(&mut self, rank: usize, stream: OutputStream, now: Instant) -> Option<()> {
-        let pipe = self.sources[rank][stream as usize].as_mut()?.pipe.as_mut()?;
+        let SourceEnd::Pipe(pipe) = &mut self.sources[rank][stream as usize].as_mut()?.end else {
+            return None;
+        };
         let mut buffer = [0; READ_BYTES];
         match pipe.read(&mut buffer) {
             Ok(count) if count > 0 => {
@@ -417,6 +491,9 @@ impl Streams {
         if was_full && !sink.is_full() {
             for source in self.sources.iter_mut().flatten().flatten() {
                 source.lines.restart(now);
+            }
+            for rank in 0..self.sources.len() {
+                OutputStream::BOTH.into_iter().for_each(|one| self.pass_received(rank, one, now));
             }
         }
         Ok(())
