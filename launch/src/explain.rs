@@ -1,8 +1,11 @@
 //! `--explain`: the decisions of the launcher for a job, with reasons. Rank 0 prints those of the
 //! library.
 
+use std::ffi::OsStr;
+
 use super::placement::Placement;
 use crate::command_line::plan::LaunchPlan;
+use crate::hosts::JobHost;
 
 /// The host of a job.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +24,7 @@ pub(crate) fn lines(plan: &LaunchPlan, placement: &Placement, host: Host<'_>) ->
     let timeout = plan.timeout.map(|time| format!("time limit: {} s", time.as_secs_f64()));
     [size(plan, host), binding(plan, placement, host)]
         .into_iter()
+        .chain(hosts(plan))
         .chain(timeout)
         .chain([
             "no open port of the launcher: ranks inherit a socket to the launcher (PMI-1), a shared memory file and \
@@ -35,6 +39,35 @@ fn size(plan: &LaunchPlan, host: Host<'_>) -> String {
     let quota =
         quota.map_or(String::new(), |quota| format!(", limited to the time of {quota} processors"));
     format!("{} ranks on {name}; {processors} usable processors{quota}", plan.size())
+}
+
+/// The hosts with their slots, and what names them.
+fn hosts(plan: &LaunchPlan) -> Option<String> {
+    // Longer lists say no more.
+    const NAMED_MAX: usize = 16;
+    let one = |host: &JobHost| {
+        let slots =
+            host.slots.map_or(
+                "a slot for each core of this host".to_owned(),
+                |slots| match slots {
+                    1 => "1 slot".to_owned(),
+                    _ => format!("{slots} slots"),
+                },
+            );
+        let here = if host.is_local { ", this host" } else { "" };
+        format!("{} ({slots}{here}; {})", host.name, host.source)
+    };
+    let all = &plan.hosts.hosts;
+    let named: Vec<_> = all.iter().take(NAMED_MAX).map(one).collect();
+    let more = match all.len().saturating_sub(NAMED_MAX) {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
+    let starter = plan.starter.as_ref().map_or(String::new(), |starter| {
+        let program = starter.program.join(OsStr::new(" "));
+        format!("; other hosts are reached by {} ({})", program.to_string_lossy(), starter.source)
+    });
+    (!all.is_empty()).then(|| format!("hosts: {}{more}{starter}", named.join(", ")))
 }
 
 fn binding(plan: &LaunchPlan, placement: &Placement, host: Host<'_>) -> String {
@@ -77,6 +110,7 @@ mod tests {
         );
         assert!(free.contains("no rank is bound"), "{free}");
         assert!(free.contains("do not fill 4 processors exactly"), "{free}");
+        assert!(!free.contains("hosts: "), "{free}");
         let bound = Placement { processors: vec![Some(vec![0]), None], ..Placement::default() };
         assert!(lines(&plan, &bound, host)[1].starts_with("1 rank is bound"));
     }

@@ -14,16 +14,17 @@ use platform::sys::topology::CpuTopology;
 use crate::agent::environment::EnvironmentVariable;
 use crate::agent::remote;
 use crate::build_info;
-use crate::command_line::plan::{LaunchPlan, VariablePattern};
+use crate::command_line::plan::{App, HostLayout, LaunchPlan, VariablePattern};
 use crate::command_line::{self, HostEnvironment, LaunchCommand};
 use crate::debugger::Debugger;
 use crate::explain;
 use crate::folders::Folders;
 use crate::head::environment;
+use crate::hosts::JobHost;
 use crate::linkage;
 use crate::placement::display::DisplayOptions;
 use crate::placement::report::PlacementReport;
-use crate::placement::{Placement, may_fill, place};
+use crate::placement::{HostResources, Placement, may_fill, place_on_hosts};
 use crate::supervisor;
 use crate::{LaunchError, USAGE};
 
@@ -47,7 +48,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>, debugger: &mut dyn De
         LaunchCommand::Print(text) => print(&text),
         LaunchCommand::Settings => print(&settings::table(|name| std::env::var(name).ok())),
         LaunchCommand::BuildInfo => print(&build_info::text(Folders::own().ok().as_ref())),
-        LaunchCommand::Run(plan) => launch(&plan, debugger),
+        LaunchCommand::Run(mut plan) => launch(&mut plan, debugger),
     });
     code.unwrap_or_else(|error| {
         print_note(&error.why);
@@ -67,11 +68,12 @@ pub(crate) fn print_note(line: &str) {
     let _ = writeln!(io::stderr(), "mpirun: {line}");
 }
 
-fn launch(plan: &LaunchPlan, debugger: &mut dyn Debugger) -> Result<i32, LaunchError> {
+fn launch(plan: &mut LaunchPlan, debugger: &mut dyn Debugger) -> Result<i32, LaunchError> {
     check(plan)?;
     let environments = environment::of_apps(plan);
     let threads = threads(&environments);
     let placement = placed(plan, threads)?;
+    plan.layout = HostLayout::new(&plan.hosts, &placement);
     if plan.explain {
         let host = explain::Host {
             name: &host::name(),
@@ -119,12 +121,10 @@ fn placed(plan: &LaunchPlan, threads: usize) -> Result<Placement, LaunchError> {
     let mut display = plan.display;
     display.map |= plan.dry_run && display == DisplayOptions::default();
     let ranks = plan.size() as usize;
-    if !plan.layout.remote.is_empty() && plan.placement.is_empty() && display.is_empty() {
-        // Without a request, only ranks that share one host are bound.
-        return Ok(Placement::default());
-    }
     let usable = cpu::affinity().map_or(0, |processors| processors.len());
-    if plan.placement.is_empty() && display.is_empty() && !may_fill(ranks, threads, usable) {
+    let is_remote = plan.hosts.is_remote();
+    let may_bind = is_remote || may_fill(ranks, threads, usable);
+    if plan.placement.is_empty() && display.is_empty() && !may_bind {
         return Ok(Placement::default());
     }
     // If the system does not show its processors, ranks are bound only if that was requested.
@@ -133,28 +133,59 @@ fn placed(plan: &LaunchPlan, threads: usize) -> Result<Placement, LaunchError> {
         let empty = plan.placement.is_empty().then(|| CpuTopology::read(&[], &|_| None));
         empty.ok_or_else(|| LaunchError::new(1, why))
     })?;
-    let placement = place(&plan.placement, &topology, ranks, threads)?;
+    let shows = DisplayOptions { report: false, ..display };
+    if is_remote && !shows.is_empty() && !plan.quiet {
+        print_note(
+            "note: printed before other hosts are asked, as if they had the processors of this one",
+        );
+    }
+    let own = host::name();
+    let hosts = resources(plan, &own, &topology);
+    let programs: Vec<_> = plan.apps.iter().map(App::ranks).collect();
+    let placement = place_on_hosts(&plan.placement, &hosts, &programs, threads)?;
     if let Some(note) = placement.note.as_deref().filter(|_| !plan.quiet) {
         print_note(&format!("note: {note}"));
     }
     let program = |app: u32| plan.apps[app as usize].program.to_string_lossy().into_owned();
     let programs: Vec<_> = plan.app_of_rank().into_iter().map(program).collect();
-    let host = host::name();
-    let report = PlacementReport {
-        host: &host,
-        topology: &topology,
-        placement: &placement,
-        programs: &programs,
-    };
+    let report = PlacementReport { hosts: &hosts, placement: &placement, programs: &programs };
     print(&report.shown(display))?;
     if display.report {
-        report.bindings().iter().for_each(|line| print_note(line.trim_end()));
+        // Other hosts report theirs when they are asked.
+        let bindings = report.bindings().into_iter().enumerate();
+        let is_here = |rank: usize| plan.dry_run || hosts[placement.host_of(rank)].identity == own;
+        let here = bindings.filter(|(rank, _)| is_here(*rank));
+        here.for_each(|(_, line)| print_note(line.trim_end()));
     }
     Ok(placement)
 }
 
+/// The hosts of `plan`, each with this topology.
+fn resources<'a>(
+    plan: &'a LaunchPlan, own: &'a str, topology: &'a CpuTopology,
+) -> Vec<HostResources<'a>> {
+    let local = HostResources {
+        name: own,
+        identity: own,
+        slots: None,
+        slots_max: None,
+        topology,
+        is_supposed: false,
+    };
+    let resources = |host: &'a JobHost| {
+        let name = if host.is_local { own } else { &*host.name };
+        let JobHost { slots, slots_max, .. } = *host;
+        let is_supposed = !host.is_local;
+        HostResources { name, identity: name, slots, slots_max, topology, is_supposed }
+    };
+    match plan.hosts.hosts.is_empty() {
+        true => vec![local],
+        false => plan.hosts.hosts.iter().map(resources).collect(),
+    }
+}
+
 /// The threads of each rank according to `OMP_NUM_THREADS`.
-fn threads(environments: &[Vec<EnvironmentVariable>]) -> usize {
+pub(crate) fn threads(environments: &[Vec<EnvironmentVariable>]) -> usize {
     let of_app = |variables: &Vec<EnvironmentVariable>| {
         let (_, value) = variables.iter().find(|(name, _)| name == "OMP_NUM_THREADS")?;
         // A list has a number for each level of nested loops; the first is the outermost.

@@ -9,6 +9,7 @@
 //! whole job may precede any program. Variables of the environment replace some options that are
 //! not given, with the names that other launchers use.
 
+mod hosts_of_plan;
 pub(crate) mod options;
 pub(crate) mod plan;
 
@@ -181,6 +182,7 @@ impl PlanBuilder {
             directory: last(matches, "wdir").map(Into::into),
             path: last(matches, "path"),
             variables: variables(matches)?,
+            hosts: None,
             wraps: wraps(matches)?,
         });
         Ok(())
@@ -217,21 +219,12 @@ impl PlanBuilder {
         self.environment(here)?;
         let hosts = std::mem::take(&mut self.hosts);
         let hosts = hosts.finish(&|name| (here.environment)(name), here.is_local)?;
-        self.plan.hosts = hosts.list;
-        if self.plan.placement.excludes_local() {
-            self.plan.hosts.remove_local();
-            if self.plan.hosts.hosts.is_empty() {
-                let why = "--nolocal: no other host than this one is named";
-                return Err(LaunchError::new(USAGE, why));
-            }
-        }
-        if self.plan.hosts.hosts.iter().any(|host| !host.is_local) {
-            let starter = std::mem::take(&mut self.starter);
-            self.plan.starter = Some(starter.choose(&|name| (here.environment)(name))?);
+        let starter = std::mem::take(&mut self.starter);
+        hosts_of_plan::complete(&mut self.plan, hosts, starter, here)?;
+        if self.plan.hosts.is_remote() {
+            options::check_with_hosts(&self.without_effect)?;
         }
         let placement = &mut self.plan.placement;
-        let is_here = |host: &str| host == "+n0" || (here.is_local)(host);
-        placement.read_files(&|path| fs::read_to_string(path), &is_here)?;
         let counts = placement.counts(&self.counts, &self.plan.hosts, || {
             (here.topology)().map_err(|error| LaunchError::new(1, error.to_string()))
         })?;
@@ -239,7 +232,6 @@ impl PlanBuilder {
             app.count = count;
         }
         self.compare_with_slots()?;
-        self.plan.layout = self.plan.hosts.layout(self.plan.size());
         if self.plan.explain {
             // The library explains its own decisions.
             self.plan
@@ -272,7 +264,9 @@ impl PlanBuilder {
         let size = self.plan.size();
         let Some(slots) = self.plan.hosts.slots() else { return Ok(()) };
         if size <= slots {
-            self.plan.placement.slots_are_enough();
+            if self.plan.hosts.count() == 1 {
+                self.plan.placement.slots_are_enough();
+            }
             return Ok(());
         }
         match self.plan.placement.oversubscribe() {
@@ -600,6 +594,10 @@ mod tests {
             assert_eq!(names(&allocation, line), hosts, "{line}");
         }
         assert_eq!(plan_in(&allocation, "a").apps[0].count, 4);
+        assert!(plan("--preload-files f a").notes[0].contains("--preload-files"));
+        let several = plan("--host there,here a : --nolocal --host b,there c");
+        let own: Vec<_> = several.apps.iter().map(|app| app.hosts.clone().unwrap()).collect();
+        assert_eq!(own, [vec![0], vec![1, 0]]);
         assert_eq!(plan("--host here,there a").apps[0].count, 2);
     }
 
@@ -749,6 +747,9 @@ mod tests {
             ("--nolocal --host here a", "--nolocal: no other host"),
             ("--nolocal a", "--nolocal: no other host"),
             ("-rmk moon a", "-rmk moon"),
+            ("--host there --preload-files f a", "--preload-files f is not supported with"),
+            ("--host there -order-nodes x a", "--order-nodes x is not supported with"),
+            ("--host there --map-by ppr:1:core a", "give the number of processes"),
             ("--host a:x a", "--host: \"a:x\""),
             ("--app /nowhere", "/nowhere"),
             ("--app f a", "remove a"),

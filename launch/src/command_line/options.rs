@@ -324,6 +324,35 @@ const IGNORED: &[(usize, &str)] = &[
     (2, "gmca gomca gpmixmca gprtemca mca omca pmixmca prtemca"),
 ];
 
+/// Options among [`IGNORED`] that have no effect on this host, but would have one with other hosts, with
+/// a replacement.
+const REFUSED_WITH_HOSTS: &[(&str, &str)] = &[
+    ("add-host", "name all hosts by --host"),
+    ("add-hostfile", "name all hosts in --hostfile"),
+    ("hosts-group", "name the hosts by --host"),
+    ("order-nodes", "name the hosts in the order that you want"),
+    ("preload-binary", "copy the program to the hosts, or to a folder that they share"),
+    ("preload-files", "copy the files to the hosts, or to a folder that they share"),
+    ("rankmap", "use --map-by seq or a rankfile"),
+    ("skip-launch-node", "use --nolocal"),
+];
+
+/// Checks options without effect (as [`ignored`] has them) of a job with other hosts.
+///
+/// # Errors
+/// Names an option that must not be ignored.
+pub(crate) fn check_with_hosts(without_effect: &[String]) -> Result<(), LaunchError> {
+    for option in without_effect {
+        let name = option.split(' ').next().unwrap_or_default().trim_start_matches('-');
+        if let Some((_, replacement)) = REFUSED_WITH_HOSTS.iter().find(|(other, _)| *other == name)
+        {
+            let why = format!("{option} is not supported with other hosts; {replacement}");
+            return Err(LaunchError::new(USAGE, why));
+        }
+    }
+    Ok(())
+}
+
 /// Options of other launchers that Suiro does not have and must not ignore, with a replacement.
 const REFUSED: &[(&str, usize, &str)] = &[
     ("gdb", 0, "use --debug all 'gdb -args'"),

@@ -11,8 +11,8 @@ use platform::bootstrap::JobHosts;
 use crate::hosts::{HostList, JobHost};
 use crate::input::Input;
 use crate::output::OutputOptions;
-use crate::placement::PlacementRequest;
 use crate::placement::display::DisplayOptions;
+use crate::placement::{Placement, PlacementRequest, ProgramRanks};
 use crate::starter::Starter;
 
 /// A job to run.
@@ -30,7 +30,7 @@ pub(crate) struct LaunchPlan {
     /// What starts agents, if there are other hosts.
     pub starter: Option<Starter>,
     pub placement: PlacementRequest,
-    /// The hosts of the ranks.
+    /// The hosts of the ranks, once they are placed.
     pub layout: HostLayout,
     /// What is printed before the start.
     pub display: DisplayOptions,
@@ -73,6 +73,29 @@ pub(crate) struct HostLayout {
 }
 
 impl HostLayout {
+    /// The layout of a placement on `hosts`.
+    pub(crate) fn new(hosts: &HostList, placement: &Placement) -> Self {
+        let mut layout = Self::default();
+        let mut numbers = Vec::new();
+        for host in &hosts.hosts {
+            if !host.is_local {
+                layout.remote.push(host.clone());
+            }
+            numbers.push(if host.is_local { 0 } else { layout.remote.len() as u32 });
+        }
+        match &placement.host_of_rank[..] {
+            // The ranks of a list of one host.
+            [] if hosts.is_remote() => {
+                layout.host_of_rank = vec![1; placement.processors.len()];
+            }
+            all => {
+                let of_rank = all.iter().map(|host| numbers[*host as usize]).collect();
+                layout.host_of_rank = if hosts.is_remote() { of_rank } else { Vec::new() };
+            }
+        }
+        layout
+    }
+
     /// The host of `rank`.
     pub(crate) fn host_of(&self, rank: u32) -> u32 {
         self.host_of_rank.get(rank as usize).copied().unwrap_or(0)
@@ -107,11 +130,18 @@ pub(crate) struct App {
     /// Directories in the syntax of `PATH`, searched before those of `PATH`.
     pub path: Option<OsString>,
     pub variables: EnvironmentChanges,
+    /// Its hosts, by index, if not all.
+    pub hosts: Option<Vec<u32>>,
     /// Commands that start the program for some ranks.
     pub wraps: Vec<RankWrapper>,
 }
 
 impl App {
+    /// Its ranks, for placement.
+    pub(crate) fn ranks(&self) -> ProgramRanks<'_> {
+        ProgramRanks { count: self.count as usize, hosts: self.hosts.as_deref() }
+    }
+
     /// See [`names_file`].
     pub(crate) fn names_file(&self) -> bool {
         names_file(&self.program)
@@ -242,6 +272,24 @@ pub(crate) fn joined(first: &OsStr, separator: u8, second: &OsStr) -> OsString {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_layout_counts_other_hosts_from_one() {
+        let host =
+            |name: &str, is_local| JobHost { name: name.into(), is_local, ..JobHost::default() };
+        let layout = |hosts: Vec<JobHost>, host_of_rank: Vec<u32>| {
+            let hosts = HostList { hosts, mentions: Vec::new() };
+            let processors = vec![None; 3];
+            let placement = Placement { processors, host_of_rank, note: None };
+            let layout = HostLayout::new(&hosts, &placement);
+            (layout.remote.len(), layout.host_of_rank)
+        };
+        let three = vec![host("a", false), host("here", true), host("b", false)];
+        assert_eq!(layout(three, vec![2, 0, 1]), (2, vec![2, 1, 0]));
+        assert_eq!(layout(vec![host("a", false)], vec![]), (1, vec![1, 1, 1]));
+        assert_eq!(layout(vec![host("here", true)], vec![]), (0, vec![]));
+        assert_eq!(layout(vec![], vec![]), (0, vec![]));
+    }
 
     #[test]
     fn ranks_are_lists_of_ranges() {

@@ -116,7 +116,7 @@ impl Head<'_> {
             AgentEvent::InputClosed { rank } => {
                 return self.input_of(rank).into_iter().for_each(RemoteInput::close);
             }
-            AgentEvent::Hello(_) => return self.start_remote(host),
+            AgentEvent::Hello(facts) => return self.start_remote(host, &facts.topology),
             AgentEvent::Exited { rank, exit, inner, join_state, circumstances } => {
                 self.record(rank, circumstances);
                 let inner = inner.map(|inner| (inner.pid, inner.exit));

@@ -12,6 +12,7 @@ use platform::sys::host;
 use platform::sys::poll::PollSet;
 use platform::sys::process;
 use platform::sys::signals;
+use platform::sys::topology::CpuTopology;
 
 use super::Head;
 use super::links::{AgentLink, AgentLinkReady, AgentLinkState, RemoteInput};
@@ -97,11 +98,25 @@ impl Head<'_> {
     }
 
     /// The agent of `host` has been heard: it starts its ranks.
-    pub(super) fn start_remote(&mut self, host: u32) {
+    pub(super) fn start_remote(&mut self, host: u32, topology: &str) {
         if !self.job.is_running() {
             return;
         }
-        let share = self.shares.of_host(host);
+        // A host that does not show its processors binds no ranks.
+        let topology =
+            CpuTopology::from_text(topology).unwrap_or_else(|| CpuTopology::read(&[], &|_| None));
+        let (share, lines) = match self.shares.of_other_host(host, &topology) {
+            Ok(found) => found,
+            Err(error) => {
+                let name = &self.shares.plan.layout.remote[host as usize - 1].name;
+                let why = format!("{name}: {}", error.why);
+                let actions = self.job.refused(error.code, &why, Instant::now());
+                return self.perform(actions);
+            }
+        };
+        for line in lines {
+            self.streams.print_line(&format!("mpirun: {}", line.trim_end()), Instant::now());
+        }
         for rank in share.ranks.iter().filter(|rank| rank.reads_input).map(|rank| rank.rank) {
             match self.feed.of_rank(rank) {
                 Ok(source) => self.inputs.push(RemoteInput::new(rank, host, source, share.size)),

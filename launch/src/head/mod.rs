@@ -98,7 +98,7 @@ pub(crate) fn run(
     let job = JobState::new(hosts.clone(), size).forwarding(&plan.forwarded);
     let mut head = Head {
         job: job.limited(plan.timeout, now),
-        agent: Agent::new(shares.of_host(0)),
+        agent: Agent::new(shares.of_own_host()),
         shares,
         links: Vec::new(),
         inputs: Vec::new(),

@@ -3,10 +3,14 @@
 use std::env;
 use std::ffi::OsString;
 
+use crate::LaunchError;
 use crate::agent::environment::EnvironmentVariable;
 use crate::command_line::plan::{App, LaunchPlan, RankWrapper};
 use crate::control::{HostShare, RankShare, ShareApp, ShareSecret};
-use crate::placement::Placement;
+use crate::mpirun::threads;
+use crate::placement::report::bindings_of;
+use crate::placement::{HostResources, Placement, place_on_one_of_several};
+use platform::sys::topology::CpuTopology;
 
 /// What all shares of a job have in common.
 #[derive(Clone, Debug)]
@@ -22,13 +26,52 @@ pub(super) struct ShareMaker<'a> {
 }
 
 impl ShareMaker<'_> {
-    /// The share of the host with this number.
-    pub(super) fn of_host(&self, host: u32) -> HostShare {
+    /// The share of the launcher's own host.
+    pub(super) fn of_own_host(&self) -> HostShare {
+        let ranks = self.plan.layout.ranks_on(0, self.plan.size());
+        let processors = ranks.iter().map(|rank| self.placement.of_rank(*rank).map(<[_]>::to_vec));
+        self.of_host(0, &ranks, processors.collect())
+    }
+
+    /// The share of another host with this topology, and its binding in lines.
+    ///
+    /// # Errors
+    /// The host cannot satisfy the request for placement.
+    pub(super) fn of_other_host(
+        &self, host: u32, topology: &CpuTopology,
+    ) -> Result<(HostShare, Vec<String>), LaunchError> {
         let plan = self.plan;
-        let rank = |rank| RankShare {
-            rank,
-            processors: self.placement.of_rank(rank).map(<[_]>::to_vec),
-            reads_input: plan.input.is_for(rank),
+        let ranks = plan.layout.ranks_on(host, plan.size());
+        let threads = threads(self.environments);
+        let supposed = CpuTopology::here().unwrap_or_else(|_| topology.clone());
+        let placed =
+            place_on_one_of_several(&plan.placement, topology, &supposed, &ranks, threads)?;
+        let name = &*plan.layout.remote[host as usize - 1].name;
+        let mut lines: Vec<_> =
+            placed.note.iter().map(|note| format!("note: {name}: {note}")).collect();
+        if plan.quiet {
+            lines.clear();
+        }
+        if plan.display.report {
+            let resources = HostResources {
+                name,
+                identity: name,
+                slots: None,
+                slots_max: None,
+                topology,
+                is_supposed: false,
+            };
+            lines.extend(bindings_of(&resources, &ranks, &placed.processors));
+        }
+        Ok((self.of_host(host, &ranks, placed.processors), lines))
+    }
+
+    fn of_host(&self, host: u32, ranks: &[u32], processors: Vec<Option<Vec<usize>>>) -> HostShare {
+        let plan = self.plan;
+        let rank = |(rank, processors): (&u32, Option<Vec<usize>>)| RankShare {
+            rank: *rank,
+            processors,
+            reads_input: plan.input.is_for(*rank),
         };
         let apps = plan.apps.iter().zip(self.environments);
         HostShare {
@@ -38,7 +81,7 @@ impl ShareMaker<'_> {
             apps: apps.map(|(app, variables)| program(app, variables, host)).collect(),
             app_of_rank: plan.app_of_rank(),
             host_of_rank: plan.layout.host_of_rank.clone(),
-            ranks: plan.layout.ranks_on(host, plan.size()).into_iter().map(rank).collect(),
+            ranks: ranks.iter().zip(processors).map(rank).collect(),
             shares_pipe: plan.output.shares_pipe(),
             holds: self.holds,
         }

@@ -15,9 +15,8 @@ mod ranges;
 mod selection;
 
 pub(crate) use allocation::ResourceManager;
-pub(crate) use selection::HostSelection;
+pub(crate) use selection::{HostSelection, SelectedHosts};
 
-use crate::command_line::plan::HostLayout;
 use entry::{HostMention, MentionTarget};
 
 /// Whether a name is that of the local host.
@@ -58,6 +57,11 @@ pub(crate) struct JobHost {
 }
 
 impl HostList {
+    /// Whether there is another host than the local one.
+    pub(crate) fn is_remote(&self) -> bool {
+        self.hosts.iter().any(|host| !host.is_local)
+    }
+
     /// Number of hosts.
     pub(crate) fn count(&self) -> usize {
         self.hosts.len().max(1)
@@ -92,7 +96,6 @@ impl HostList {
     ///
     /// # Errors
     /// `name` is no name of a host.
-    #[cfg_attr(not(test), expect(dead_code, reason = "rankfiles name no other hosts yet"))]
     pub(crate) fn add(
         &mut self, source: &str, name: &str, is_local: &IsLocalHost<'_>,
     ) -> Result<u32, String> {
@@ -116,31 +119,19 @@ impl HostList {
         Ok(self.hosts.len() as u32 - 1)
     }
 
-    /// The host of each of `size` ranks: hosts are filled in order, again and again.
-    pub(crate) fn layout(&self, size: u32) -> HostLayout {
-        let mut layout = HostLayout::default();
-        let mut slots = Vec::new();
-        for host in &self.hosts {
-            let number = if host.is_local { 0 } else { layout.remote.len() as u32 + 1 };
-            if !host.is_local {
-                layout.remote.push(host.clone());
-            }
-            slots.extend(std::iter::repeat_n(number, host.slots.unwrap_or(1).min(size) as usize));
-        }
-        if !layout.remote.is_empty() {
-            layout.host_of_rank = slots.into_iter().cycle().take(size as usize).collect();
-        }
-        layout
-    }
-
-    /// Removes the local host.
-    pub(crate) fn remove_local(&mut self) {
-        let Some(local) = self.hosts.iter().position(|host| host.is_local) else { return };
+    /// Removes the local host; the index that it had.
+    pub(crate) fn remove_local(&mut self) -> Option<u32> {
+        let local = self.hosts.iter().position(|host| host.is_local)?;
         self.hosts.remove(local);
-        let local = local as u32;
-        self.mentions.retain(|at| *at != local);
-        self.mentions.iter_mut().filter(|at| **at > local).for_each(|at| *at -= 1);
+        remove_index(&mut self.mentions, local as u32);
+        Some(local as u32)
     }
+}
+
+/// Removes a host from a list of indices.
+pub(crate) fn remove_index(hosts: &mut Vec<u32>, removed: u32) {
+    hosts.retain(|at| *at != removed);
+    hosts.iter_mut().filter(|at| **at > removed).for_each(|at| *at -= 1);
 }
 
 #[cfg(test)]
@@ -182,7 +173,7 @@ mod tests {
     fn the_local_host_can_be_left_out() {
         let mut some = list(&["a", "here", "b"]);
         some.mentions = vec![0, 1, 2, 1, 2];
-        some.remove_local();
+        assert_eq!(some.remove_local(), Some(1));
         assert_eq!((some.hosts.len(), some.mentions), (2, vec![0, 1, 1]));
     }
 

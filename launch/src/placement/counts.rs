@@ -7,26 +7,35 @@ use crate::hosts::HostList;
 use crate::{LaunchError, USAGE};
 use platform::sys::topology::{CpuTopology, HardwareLevel};
 
-use super::files::{self, IsThisHost};
+use super::files::{self, HostFinder};
 use super::request::{PerHost, PlacementRequest, RankMapping};
 
 impl PlacementRequest {
-    /// Reads the files that the request names.
+    /// Reads the files that the request names. `find` gives the index of a host, `mentions` are the
+    /// hosts as the list of hosts mentions them.
     ///
     /// # Errors
     /// Names the file and the error.
     pub(crate) fn read_files(
-        &mut self, read: &dyn Fn(&Path) -> io::Result<String>, is_here: IsThisHost<'_>,
+        &mut self, read: &dyn Fn(&Path) -> io::Result<String>, find: HostFinder<'_>,
+        mentions: &[u32],
     ) -> Result<(), LaunchError> {
         let read = |path: &Path| read(path).map_err(|error| error.to_string());
         let (path, read) = match &self.mapping {
             Some(RankMapping::Rankfile(path)) => {
-                let ranks = read(path).and_then(|text| files::parse_ranks(&text, is_here));
+                let ranks = read(path).and_then(|text| files::parse_ranks(&text, find));
                 (path, ranks.map(RankMapping::RankfileRanks))
             }
-            Some(RankMapping::Sequence(path)) => {
-                let lines = read(path).and_then(|text| files::count_hosts(&text, is_here));
-                (path, lines.map(RankMapping::Lines))
+            Some(RankMapping::Sequence(Some(path))) => {
+                let hosts = read(path).and_then(|text| files::parse_hosts(&text, find));
+                (path, hosts.map(RankMapping::HostSequence))
+            }
+            Some(RankMapping::Sequence(None)) => {
+                self.mapping = Some(match mentions.is_empty() {
+                    true => RankMapping::Slot,
+                    false => RankMapping::HostSequence(mentions.to_vec()),
+                });
+                return Ok(());
             }
             _ => return Ok(()),
         };
@@ -43,18 +52,21 @@ impl PlacementRequest {
         &self, given: &[Option<u32>], hosts: &HostList,
         topology: impl FnOnce() -> Result<CpuTopology, LaunchError>,
     ) -> Result<Vec<u32>, LaunchError> {
-        let limit = self.limit(topology)?;
+        let limit = self.limit(given, hosts, topology)?;
         let alone = given.len() == 1;
         match (limit, &self.mapping, self.per_host) {
             (Some(limit), _, _) => limit.counts(given),
             (None, Some(RankMapping::RankfileRanks(ranks)), _) => {
                 divided(ranks.len(), "rankfile", given)
             }
-            (None, Some(RankMapping::Lines(lines)), _) => divided(*lines, "file of seq", given),
+            (None, Some(RankMapping::HostSequence(all)), _) => divided(all.len(), "seq", given),
             (None, Some(RankMapping::List { units, ordered: true }), _) => {
-                divided(units.len(), "pe-list", given)
+                divided(units.len().saturating_mul(hosts.count()), "pe-list", given)
             }
-            (None, _, Some(PerHost { count, .. })) => Ok(with_default(given, count as u32)),
+            (None, _, Some(PerHost { count, .. })) => {
+                let all = count.saturating_mul(hosts.count());
+                Ok(with_default(given, u32::try_from(all).unwrap_or(u32::MAX)))
+            }
             (None, _, None) => {
                 Ok(with_default(given, if alone { hosts.default_size() } else { 1 }))
             }
@@ -63,16 +75,27 @@ impl PlacementRequest {
 
     /// The maximum for each program, if the request has one.
     fn limit(
-        &self, topology: impl FnOnce() -> Result<CpuTopology, LaunchError>,
+        &self, given: &[Option<u32>], hosts: &HostList,
+        topology: impl FnOnce() -> Result<CpuTopology, LaunchError>,
     ) -> Result<Option<RankLimit>, LaunchError> {
-        if let Some(RankMapping::PerObject { count, level }) = self.mapping {
+        if let (Some(RankMapping::PerObject { count, level }), None) =
+            (&self.mapping, self.per_host)
+        {
+            let (count, level) = (*count, *level);
+            if hosts.is_remote() {
+                // Only their agents know the objects of other hosts.
+                let name = level.name();
+                let why = format!("ppr:{count}:{name}: give the number of processes by -n");
+                let is_given = given.iter().all(Option::is_some);
+                return if is_given { Ok(None) } else { Err(LaunchError::new(USAGE, why)) };
+            }
             let objects = topology()?.objects(level).len();
             return Ok(Some(RankLimit { each: count, objects, level }));
         }
         let strict = self.per_host.filter(|per_host| !per_host.wraps_around);
         Ok(strict.map(|per_host| RankLimit {
             each: per_host.count,
-            objects: 1,
+            objects: hosts.count(),
             level: HardwareLevel::Machine,
         }))
     }
@@ -91,8 +114,7 @@ impl RankLimit {
         let most = u32::try_from(each.saturating_mul(*objects)).unwrap_or(u32::MAX);
         if let Some(count) = given.iter().flatten().find(|count| **count > most) {
             let name = level.name();
-            let why =
-                format!("-n {count}: {each} on each {name} allows at most {most} on this host");
+            let why = format!("-n {count}: {each} on each {name} allows at most {most} here");
             return Err(LaunchError::new(USAGE, why));
         }
         Ok(with_default(given, most))
@@ -128,12 +150,13 @@ mod tests {
             request.map_by(words).unwrap();
         }
         let text = "rank 0=here slot=0\nrank 1=here slot=1\nrank 2=here slot=2\n";
-        request.read_files(&|_| Ok(text.to_owned()), &|_| true).unwrap();
+        request.read_files(&|_| Ok(text.to_owned()), &mut |_| Ok(0), &[]).unwrap();
         request
     }
 
     fn hosts(slots: &[Option<u32>]) -> HostList {
-        let host = |slots: &Option<u32>| JobHost { slots: *slots, ..JobHost::default() };
+        let is_local = slots.len() == 1;
+        let host = |slots: &Option<u32>| JobHost { slots: *slots, is_local, ..JobHost::default() };
         HostList { hosts: slots.iter().map(host).collect(), mentions: Vec::new() }
     }
 
@@ -177,6 +200,30 @@ mod tests {
     }
 
     #[test]
+    fn several_hosts_have_counts_each() {
+        let two = hosts(&[Some(3), None]);
+        let counts = |request: &PlacementRequest, given: &[Option<u32>]| {
+            let topology = || panic!("the topology of this host says nothing about the other");
+            request.counts(given, &two, topology).map_err(|error| error.why)
+        };
+        assert_eq!(counts(&PlacementRequest::default(), &[None]), Ok(vec![4]));
+        let mut per_host = PlacementRequest::default();
+        per_host.per_host_wrapping(2);
+        assert_eq!(counts(&per_host, &[None]), Ok(vec![4]));
+        per_host.per_host(3);
+        assert_eq!(counts(&per_host, &[None]), Ok(vec![6]));
+        assert!(counts(&per_host, &[Some(7)]).unwrap_err().contains("at most 6"));
+        assert_eq!(counts(&request(&["pe-list=0-2:ordered"]), &[None]), Ok(vec![6]));
+        assert_eq!(counts(&request(&["ppr:1:core"]), &[Some(5)]), Ok(vec![5]));
+        let why = counts(&request(&["ppr:1:core"]), &[None]).unwrap_err();
+        assert_eq!(why, "ppr:1:core: give the number of processes by -n");
+        let mut sequence = PlacementRequest::default();
+        sequence.map_by("seq").unwrap();
+        sequence.read_files(&|_| Ok(String::new()), &mut |_| Ok(0), &[0, 1, 0]).unwrap();
+        assert_eq!(counts(&sequence, &[None]), Ok(vec![3]));
+    }
+
+    #[test]
     fn one_of_several_programs_gets_the_rest() {
         let ranks = request(&["rankfile:file=x"]);
         assert_eq!(counts(&ranks, &[Some(1), None]), Ok(vec![1, 2]));
@@ -194,7 +241,7 @@ mod tests {
         let missing = |_: &Path| Err(io::ErrorKind::NotFound.into());
         for text in [Some("nonsense"), None] {
             let read = |path: &Path| text.map_or_else(|| missing(path), |text| Ok(text.to_owned()));
-            let error = request.read_files(&read, &|_| true).unwrap_err();
+            let error = request.read_files(&read, &mut |_| Ok(0), &[]).unwrap_err();
             assert!(error.why.contains("/some/ranks: "), "{}", error.why);
         }
     }

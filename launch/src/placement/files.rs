@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Cores and packages are counted from 0 as in [`topology`](platform::sys::topology). `#` starts a
-//! comment. A file of `seq` has one host on each line. Each host must be this one.
+//! comment. A file of `seq` has one host on each line.
 //!
 //! Source: the manual of Open MPI's mpirun, "Rankfiles".
 
@@ -27,25 +27,23 @@ pub(super) enum RankfileSlots {
     Package(usize),
 }
 
-/// A rankfile: the slots of each rank, if its line has them.
-pub(super) type Rankfile = BTreeMap<usize, Option<RankfileSlots>>;
+/// A rankfile: the host of each rank, and its slots if the line has them.
+pub(super) type Rankfile = BTreeMap<usize, (u32, Option<RankfileSlots>)>;
 
-/// Whether a name is that of the local host.
-pub(super) type IsThisHost<'a> = &'a dyn Fn(&str) -> bool;
+/// The index of a host in the list of hosts, by name.
+pub(super) type HostFinder<'a> = &'a mut dyn FnMut(&str) -> Result<u32, String>;
 
 /// Reads a rankfile.
 ///
 /// # Errors
 /// Names the wrong line.
-pub(super) fn parse_ranks(text: &str, is_here: IsThisHost<'_>) -> Result<Rankfile, String> {
+pub(super) fn parse_ranks(text: &str, find: HostFinder<'_>) -> Result<Rankfile, String> {
     let mut ranks = Rankfile::new();
     for line in lines(text) {
         let wrong = |why: &str| format!("line {line:?}: {why}");
         let (rank, host, slots) =
             split(line).ok_or_else(|| wrong("expected \"rank NUMBER=HOST slot=CORES\""))?;
-        if !is_here(host) {
-            return Err(wrong(&other_host(host)));
-        }
+        let host = find(host).map_err(|why| wrong(&why))?;
         let slots = match slots {
             None => None,
             Some(slots) => {
@@ -53,27 +51,23 @@ pub(super) fn parse_ranks(text: &str, is_here: IsThisHost<'_>) -> Result<Rankfil
                 Some(parse_slots(slots).ok_or_else(why)?)
             }
         };
-        if ranks.insert(rank, slots).is_some() {
+        if ranks.insert(rank, (host, slots)).is_some() {
             return Err(wrong(&format!("rank {rank} has two lines")));
         }
     }
     Ok(ranks)
 }
 
-/// Counts the lines of a file of `seq`.
+/// The hosts of a file of `seq`.
 ///
 /// # Errors
 /// Names the wrong line.
-pub(super) fn count_hosts(text: &str, is_here: IsThisHost<'_>) -> Result<usize, String> {
-    let hosts = lines(text).map(|line| line.split_whitespace().next().unwrap_or(line));
-    let mut count = 0;
-    for host in hosts {
-        if !is_here(host) {
-            return Err(other_host(host));
-        }
-        count += 1;
-    }
-    Ok(count)
+pub(super) fn parse_hosts(text: &str, find: HostFinder<'_>) -> Result<Vec<u32>, String> {
+    let host = |line: &str| {
+        let name = line.split_whitespace().next().unwrap_or(line);
+        find(name).map_err(|why| format!("line {line:?}: {why}"))
+    };
+    lines(text).map(host).collect()
 }
 
 impl RankfileSlots {
@@ -120,10 +114,6 @@ fn missing_object(level: HardwareLevel, number: usize, count: usize) -> String {
     format!("there is no {name} {number}; {count} are usable, counted from 0")
 }
 
-fn other_host(host: &str) -> String {
-    format!("{host} is another host; this release starts ranks on the local host only")
-}
-
 /// The lines without comments that are not empty.
 fn lines(text: &str) -> impl Iterator<Item = &str> {
     let code = text.lines().map(|line| line.split('#').next().unwrap_or(line).trim());
@@ -167,23 +157,28 @@ mod tests {
 
     use super::*;
 
+    fn find(name: &str) -> Result<u32, String> {
+        let found = ["here", "there", "+n0"].iter().position(|known| *known == name);
+        found.map(|at| at as u32).ok_or_else(|| format!("{name} is unknown"))
+    }
+
     fn ranks(text: &str) -> Result<Rankfile, String> {
-        parse_ranks(text, &|host| host == "here" || host == "+n0")
+        parse_ranks(text, &mut find)
     }
 
     #[test]
     fn every_form_of_a_line_is_parsed() {
         let text = "# a comment\n\nrank 1=here slot=0-1,4 # why\nrank 0=+n0 slots=1:0,2\n\
-                    rank  3 =here slot=1:*\nrank 2=here\n";
+                    rank  3 =here slot=1:*\nrank 2=there\n";
         let found = ranks(text).unwrap();
         let found: Vec<_> = found.into_iter().collect();
         assert_eq!(
             found,
             [
-                (0, Some(RankfileSlots::InPackage(1, vec![0, 2]))),
-                (1, Some(RankfileSlots::Units(vec![0, 1, 4]))),
-                (2, None),
-                (3, Some(RankfileSlots::Package(1))),
+                (0, (2, Some(RankfileSlots::InPackage(1, vec![0, 2])))),
+                (1, (0, Some(RankfileSlots::Units(vec![0, 1, 4])))),
+                (2, (1, None)),
+                (3, (0, Some(RankfileSlots::Package(1)))),
             ]
         );
         assert_eq!(ranks(""), Ok(Rankfile::new()));
@@ -202,8 +197,7 @@ mod tests {
             ("rank 0=here slot=a", "0-1,4"),
             ("rank 0=here slot=0:", "0-1,4"),
             ("rank 0=here slot=p0", "0-1,4"),
-            ("rank 0=there slot=0", "there is another host"),
-            ("rank 0=+n1 slot=0", "+n1 is another host"),
+            ("rank 0=moon slot=0", "moon is unknown"),
             ("rank 0=here\nrank 0=here", "rank 0 has two lines"),
         ] {
             let why = ranks(line).unwrap_err();
@@ -212,10 +206,10 @@ mod tests {
     }
 
     #[test]
-    fn hosts_are_counted() {
-        let is_here = |host: &str| host == "here";
-        assert_eq!(count_hosts("here\n# no\nhere slots=3\n", &is_here), Ok(2));
-        assert!(count_hosts("here\nthere\n", &is_here).unwrap_err().contains("there"));
+    fn hosts_are_one_on_each_line() {
+        let hosts = |text| parse_hosts(text, &mut find);
+        assert_eq!(hosts("there\n# no\nhere slots=3\n"), Ok(vec![1, 0]));
+        assert_eq!(hosts("here\nmoon\n").unwrap_err(), "line \"moon\": moon is unknown");
     }
 
     #[test]
@@ -237,7 +231,7 @@ mod tests {
         #[test]
         fn any_text_is_read_or_refused(text in "(rank|slot|here|[0-9=:*,+n \n-]){0,12}") {
             let _ = ranks(&text);
-            let _ = count_hosts(&text, &|_| true);
+            let _ = parse_hosts(&text, &mut |_| Ok(0));
         }
     }
 }

@@ -1,8 +1,8 @@
-//! The processors of each rank on this host.
+//! The host and the processors of each rank.
 //!
 //! ```text
 //!   options --request--> PlacementRequest --counts--> ranks of each program
-//!                            └──place + CpuTopology--> Placement --report--> text
+//!                            └──place_on_hosts + CpuTopology of each host--> Placement --report--> text
 //! ```
 //!
 //! All modules are free of I/O; [`mpirun`](crate::mpirun) and [`command_line`](crate::command_line)
@@ -10,6 +10,7 @@
 
 mod counts;
 pub(crate) mod display;
+mod distribution;
 mod files;
 mod keywords;
 pub(crate) mod options;
@@ -18,7 +19,10 @@ pub(crate) mod report;
 mod request;
 mod slots;
 
-pub(crate) use place::{Placement, may_fill, place, total_processors};
+pub(crate) use distribution::{
+    HostResources, ProgramRanks, place_on_hosts, place_on_one_of_several,
+};
+pub(crate) use place::{Placement, may_fill, total_processors};
 pub(crate) use request::PlacementRequest;
 
 #[cfg(test)]

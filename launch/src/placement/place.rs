@@ -42,11 +42,18 @@ use super::slots::{self, PlacementSlot};
 pub(crate) struct Placement {
     /// The processors of each rank that is bound.
     pub processors: Vec<Option<Vec<usize>>>,
+    /// The host of each rank, by its index in the list of hosts; empty if the list has one host.
+    pub host_of_rank: Vec<u32>,
     /// A note for the user.
     pub note: Option<String>,
 }
 
 impl Placement {
+    /// The host of `rank`, by its index in the list of hosts.
+    pub(crate) fn host_of(&self, rank: usize) -> usize {
+        self.host_of_rank.get(rank).map_or(0, |host| *host as usize)
+    }
+
     /// The processors of `rank`, if it is bound.
     pub(crate) fn of_rank(&self, rank: u32) -> Option<&[usize]> {
         self.processors.get(rank as usize)?.as_deref()
@@ -82,7 +89,7 @@ fn is_time_shared(ranks: usize, threads: usize, processors: usize) -> bool {
 pub(crate) fn place(
     request: &PlacementRequest, topology: &CpuTopology, ranks: usize, threads: usize,
 ) -> Result<Placement, LaunchError> {
-    let free = Placement { processors: vec![None; ranks], note: None };
+    let free = Placement { processors: vec![None; ranks], ..Placement::default() };
     if topology.processors().is_empty() || ranks == 0 {
         return Ok(free);
     }
@@ -90,17 +97,6 @@ pub(crate) fn place(
     match placing.place() {
         Err(_) if request.if_possible => Ok(free),
         placed => placed.map_err(|why| LaunchError::new(USAGE, why)),
-    }
-}
-
-impl PlacementRequest {
-    /// The level that has one slot for each rank.
-    fn unit(&self) -> HardwareLevel {
-        match self.binding {
-            Some(Binding::Level { level: HardwareLevel::Thread, .. }) => HardwareLevel::Thread,
-            _ if self.by_thread => HardwareLevel::Thread,
-            _ => HardwareLevel::Core,
-        }
     }
 }
 
@@ -185,7 +181,7 @@ impl Placer<'_> {
             let line = ranks.get(&rank);
             let slots = line.ok_or_else(|| format!("the rankfile has no line for rank {rank}"))?;
             let wrong = |why| format!("the rankfile, rank {rank}: {why}");
-            let found = slots.as_ref().map(|slots| slots.processors(self.unit, self.topology));
+            let found = slots.1.as_ref().map(|slots| slots.processors(self.unit, self.topology));
             found.transpose().map_err(wrong)
         };
         (0..self.ranks).map(set).collect()
@@ -194,7 +190,7 @@ impl Placer<'_> {
     /// Places ranks on the objects of `--map-by`.
     fn mapped(&self) -> Result<Placement, String> {
         let Some(target) = self.target()? else {
-            return Ok(Placement { processors: vec![None; self.ranks], note: None });
+            return Ok(Placement { processors: vec![None; self.ranks], ..Placement::default() });
         };
         let objects = self.objects(target);
         let choices: Vec<_> = objects.iter().map(|object| self.choices(object, target)).collect();
@@ -209,7 +205,7 @@ impl Placer<'_> {
         });
         let sets = places.into_iter().map(|(_, set)| Some(set)).collect();
         if target.time_shared {
-            return Ok(Placement { processors: sets, note: None });
+            return Ok(Placement { processors: sets, ..Placement::default() });
         }
         self.checked(sets, target.needs())
     }
@@ -332,7 +328,7 @@ impl Placer<'_> {
     /// nevertheless, with a note; otherwise no rank is bound.
     fn checked(&self, sets: ProcessorSets, needs: Option<usize>) -> Result<Placement, String> {
         let over = self.overloaded(&sets, needs);
-        let placed = |processors, note| Ok(Placement { processors, note });
+        let placed = |processors, note| Ok(Placement { processors, note, ..Placement::default() });
         if over.is_empty() {
             return placed(sets, None);
         }
@@ -541,7 +537,7 @@ mod tests {
     fn a_rankfile_places_its_ranks() {
         let mut request = request("--map-by rankfile:file=x");
         let text = "rank 1=a slot=0:1\nrank 0=a slot=2-3\nrank 2=a\n";
-        request.read_files(&|_| Ok(text.to_owned()), &|_| true).unwrap();
+        request.read_files(&|_| Ok(text.to_owned()), &mut |_| Ok(0), &[]).unwrap();
         let machine = two_packages(2);
         assert_eq!(picture(&place(&request, &machine, 3, 1).unwrap()), "2-3,6-7 1,5 -");
         assert!(place(&request, &machine, 4, 1).unwrap_err().why.contains("no line for rank 3"));

@@ -10,23 +10,29 @@
 use platform::sys::topology::{CpuTopology, HardwareLevel, format_list};
 
 use super::display::DisplayOptions;
+use super::distribution::HostResources;
 use super::place::Placement;
 
 /// The input of a report.
 pub(crate) struct PlacementReport<'a> {
-    pub host: &'a str,
-    pub topology: &'a CpuTopology,
+    /// The hosts with their topologies, at least one.
+    pub hosts: &'a [HostResources<'a>],
     pub placement: &'a Placement,
     /// The program of each rank.
     pub programs: &'a [String],
 }
 
-impl PlacementReport<'_> {
+impl<'a> PlacementReport<'a> {
+    /// The host of a rank.
+    fn host(&self, rank: usize) -> &HostResources<'a> {
+        &self.hosts[self.placement.host_of(rank)]
+    }
+
     /// Everything that `show` requests, in lines.
     pub(crate) fn shown(&self, show: DisplayOptions) -> String {
         let parts: [(bool, &dyn Fn() -> String); 4] = [
-            (show.allocation, &|| self.allocation()),
-            (show.topology, &|| self.machine()),
+            (show.allocation, &|| self.hosts.iter().map(allocation).collect()),
+            (show.topology, &|| self.hosts.iter().map(machine).collect()),
             (show.map, &|| self.map()),
             (show.bindings, &|| self.bindings().concat()),
         ];
@@ -35,30 +41,21 @@ impl PlacementReport<'_> {
 
     /// A line for each rank with its binding.
     pub(crate) fn bindings(&self) -> Vec<String> {
-        let line = |(rank, set): (usize, &Option<Vec<usize>>)| {
-            let place = match set {
-                None => "not bound".to_owned(),
-                Some(set) => {
-                    let (words, picture) = (self.description(set), self.picture(set));
-                    format!("bound to {words} (processors {}) {picture}", format_list(set))
-                }
-            };
-            format!("rank {rank} on {} {place}\n", self.host)
-        };
-        self.placement.processors.iter().enumerate().map(line).collect()
+        let sets = (0..).zip(&self.placement.processors);
+        sets.map(|(rank, set)| binding(self.host(rank as usize), rank, set.as_deref())).collect()
     }
 
     /// A table of the ranks.
     fn map(&self) -> String {
-        let any = format_list(&self.topology.processors());
         let mut rows = vec![["rank", "program", "host", "processors"].map(String::from)];
         for (rank, set) in self.placement.processors.iter().enumerate() {
+            let HostResources { name, topology, .. } = *self.host(rank);
             let processors = match set {
                 Some(set) => format_list(set),
-                None => format!("{any} (not bound)"),
+                None => format!("{} (not bound)", format_list(&topology.processors())),
             };
             let program = self.programs.get(rank).cloned().unwrap_or_default();
-            rows.push([rank.to_string(), program, self.host.to_owned(), processors]);
+            rows.push([rank.to_string(), program, name.to_owned(), processors]);
         }
         let width = |column: usize| {
             rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default()
@@ -70,70 +67,89 @@ impl PlacementReport<'_> {
         };
         rows.iter().map(line).collect()
     }
+}
 
-    fn allocation(&self) -> String {
-        let counts =
-            [HardwareLevel::Package, HardwareLevel::Core, HardwareLevel::Thread].map(|level| {
-                let count = self.topology.objects(level).len();
-                format!("{count} {}{}", level.name(), if count == 1 { "" } else { "s" })
-            });
-        let processors = format_list(&self.topology.processors());
-        format!("{}: {} (processors {processors})\n", self.host, counts.join(", "))
-    }
+/// A line for each of `ranks`, which are on one host, with its binding.
+pub(crate) fn bindings_of(
+    host: &HostResources<'_>, ranks: &[u32], processors: &[Option<Vec<usize>>],
+) -> Vec<String> {
+    let line = |(rank, set): (&u32, &Option<Vec<usize>>)| binding(host, *rank, set.as_deref());
+    ranks.iter().zip(processors).map(line).collect()
+}
 
-    /// The objects of the host as a tree. A level with the same objects as the one around it, or as
-    /// the cores, is left out.
-    fn machine(&self) -> String {
-        let cores = self.topology.objects(HardwareLevel::Core);
-        let mut levels: Vec<(HardwareLevel, Vec<Vec<usize>>)> = Vec::new();
-        for level in &HardwareLevel::ALL[1..] {
-            let objects = self.topology.objects(*level);
-            let same = levels.last().is_some_and(|(_, around)| *around == objects);
-            if *level == HardwareLevel::Package
-                || *level < HardwareLevel::Core && !same && objects != cores
-            {
-                levels.push((*level, objects));
-            }
+fn binding(host: &HostResources<'_>, rank: u32, set: Option<&[usize]>) -> String {
+    let HostResources { name, topology, .. } = *host;
+    let place = match set {
+        None => "not bound".to_owned(),
+        Some(set) => {
+            let (words, picture) = (description(topology, set), picture(topology, set));
+            format!("bound to {words} (processors {}) {picture}", format_list(set))
         }
-        levels.push((HardwareLevel::Core, cores));
-        let mut lines = format!("{}\n", self.host);
-        write_inside(&levels, &self.topology.processors(), 1, &mut lines);
-        lines
-    }
+    };
+    format!("rank {rank} on {name} {place}\n")
+}
 
-    /// `cores 0-1 of package 0, package 1`.
-    fn description(&self, set: &[usize]) -> String {
-        let packages = self.topology.objects(HardwareLevel::Package);
-        let all_cores = self.topology.objects(HardwareLevel::Core);
-        let parts = packages.iter().enumerate().filter_map(|(number, package)| {
-            let inside = |one: &usize| package.contains(one) && set.contains(one);
-            let held = |core: &Vec<usize>| core.iter().filter(|one| inside(one)).count();
-            let touched = (0..all_cores.len()).filter(|core| held(&all_cores[*core]) > 0);
-            let touched: Vec<_> = touched.collect();
-            if touched.is_empty() {
-                return None;
-            }
-            if touched.len() > 1 && package.iter().all(inside) {
-                return Some(format!("package {number}"));
-            }
-            let whole =
-                touched.iter().all(|core| held(&all_cores[*core]) == all_cores[*core].len());
-            let part = if whole { "" } else { "part of " };
-            let some = if touched.len() == 1 { "core" } else { "cores" };
-            Some(format!("{part}{some} {} of package {number}", format_list(&touched)))
+fn allocation(host: &HostResources<'_>) -> String {
+    let counts =
+        [HardwareLevel::Package, HardwareLevel::Core, HardwareLevel::Thread].map(|level| {
+            let count = host.topology.objects(level).len();
+            format!("{count} {}{}", level.name(), if count == 1 { "" } else { "s" })
         });
-        parts.collect::<Vec<_>>().join(", ")
-    }
+    let processors = format_list(&host.topology.processors());
+    format!("{}: {} (processors {processors})\n", host.name, counts.join(", "))
+}
 
-    fn picture(&self, set: &[usize]) -> String {
-        let thread = |number: &usize| if set.contains(number) { 'B' } else { '.' };
-        let core = |core: &Vec<usize>| core.iter().map(thread).collect::<String>();
-        let package = |package: Vec<usize>| {
-            let cores = self.topology.objects_in(HardwareLevel::Core, &package);
-            format!("[{}]", cores.iter().map(core).collect::<Vec<_>>().join("/"))
-        };
-        self.topology.objects(HardwareLevel::Package).into_iter().map(package).collect()
+/// The objects of the host as a tree. A level with the same objects as the one around it, or as
+/// the cores, is left out.
+fn machine(host: &HostResources<'_>) -> String {
+    let cores = host.topology.objects(HardwareLevel::Core);
+    let mut levels: Vec<(HardwareLevel, Vec<Vec<usize>>)> = Vec::new();
+    for level in &HardwareLevel::ALL[1..] {
+        let objects = host.topology.objects(*level);
+        let same = levels.last().is_some_and(|(_, around)| *around == objects);
+        if *level == HardwareLevel::Package
+            || *level < HardwareLevel::Core && !same && objects != cores
+        {
+            levels.push((*level, objects));
+        }
     }
+    levels.push((HardwareLevel::Core, cores));
+    let mut lines = format!("{}\n", host.name);
+    write_inside(&levels, &host.topology.processors(), 1, &mut lines);
+    lines
+}
+
+/// `cores 0-1 of package 0, package 1`.
+fn description(topology: &CpuTopology, set: &[usize]) -> String {
+    let packages = topology.objects(HardwareLevel::Package);
+    let all_cores = topology.objects(HardwareLevel::Core);
+    let parts = packages.iter().enumerate().filter_map(|(number, package)| {
+        let inside = |one: &usize| package.contains(one) && set.contains(one);
+        let held = |core: &Vec<usize>| core.iter().filter(|one| inside(one)).count();
+        let touched = (0..all_cores.len()).filter(|core| held(&all_cores[*core]) > 0);
+        let touched: Vec<_> = touched.collect();
+        if touched.is_empty() {
+            return None;
+        }
+        if touched.len() > 1 && package.iter().all(inside) {
+            return Some(format!("package {number}"));
+        }
+        let whole = touched.iter().all(|core| held(&all_cores[*core]) == all_cores[*core].len());
+        let part = if whole { "" } else { "part of " };
+        let some = if touched.len() == 1 { "core" } else { "cores" };
+        Some(format!("{part}{some} {} of package {number}", format_list(&touched)))
+    });
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+fn picture(topology: &CpuTopology, set: &[usize]) -> String {
+    let thread = |number: &usize| if set.contains(number) { 'B' } else { '.' };
+    let core = |core: &Vec<usize>| core.iter().map(thread).collect::<String>();
+    let package = |package: Vec<usize>| {
+        let cores = topology.objects_in(HardwareLevel::Core, &package);
+        format!("[{}]", cores.iter().map(core).collect::<Vec<_>>().join("/"))
+    };
+    topology.objects(HardwareLevel::Package).into_iter().map(package).collect()
 }
 
 /// Writes the objects of the first of `levels` that intersect `set`, with their contents.
@@ -158,12 +174,19 @@ mod tests {
 
     fn shown(topology: &CpuTopology, sets: &[Option<&[usize]>], words: &str) -> String {
         let processors = sets.iter().map(|set| set.map(<[_]>::to_vec)).collect();
-        let placement = Placement { processors, note: None };
+        let placement = Placement { processors, ..Placement::default() };
         let programs = vec!["./a.out".to_owned(); sets.len()];
         let mut show = DisplayOptions::default();
         show.display(words).unwrap();
-        PlacementReport { host: "vm", topology, placement: &placement, programs: &programs }
-            .shown(show)
+        let host = HostResources {
+            name: "vm",
+            identity: "",
+            slots: None,
+            slots_max: None,
+            topology,
+            is_supposed: false,
+        };
+        PlacementReport { hosts: &[host], placement: &placement, programs: &programs }.shown(show)
     }
 
     #[test]
@@ -187,6 +210,41 @@ mod tests {
              rank 4 on vm bound to package 0, package 1 (processors 0-7) [BB/BB][BB/BB]\n\
              rank 5 on vm bound to core 2 of package 1 (processors 2,6) [../..][BB/..]\n\
              rank 6 on vm not bound\n"
+        );
+    }
+
+    #[test]
+    fn several_hosts_are_named() {
+        let (small, large) = (two_packages(1), two_packages(2));
+        let host = |name, topology| HostResources {
+            name,
+            identity: name,
+            slots: None,
+            slots_max: None,
+            topology,
+            is_supposed: false,
+        };
+        let placement = Placement {
+            processors: vec![Some(vec![0, 4]), Some(vec![1]), None],
+            host_of_rank: vec![1, 0, 0],
+            note: None,
+        };
+        let mut show = DisplayOptions::default();
+        show.display("map,bindings,alloc").unwrap();
+        let hosts = [host("a", &small), host("node2", &large)];
+        let programs = ["x", "x", "x"].map(String::from);
+        let report = PlacementReport { hosts: &hosts, placement: &placement, programs: &programs };
+        assert_eq!(
+            report.shown(show),
+            "a: 2 packages, 4 cores, 4 hardware threads (processors 0-3)\n\
+             node2: 2 packages, 4 cores, 8 hardware threads (processors 0-7)\n\
+             rank  program  host   processors\n   \
+             0  x        node2  0,4\n   \
+             1  x        a      1\n   \
+             2  x        a      0-3 (not bound)\n\
+             rank 0 on node2 bound to core 0 of package 0 (processors 0,4) [BB/..][../..]\n\
+             rank 1 on a bound to core 1 of package 0 (processors 1) [./B][./.]\n\
+             rank 2 on a not bound\n"
         );
     }
 

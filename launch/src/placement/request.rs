@@ -38,6 +38,8 @@ pub(crate) struct PlacementRequest {
     pub(super) if_possible: bool,
     /// No ranks on the host of the launcher.
     pub(super) no_local: bool,
+    /// Mapped objects are those of all hosts together.
+    pub(super) spans_hosts: bool,
 }
 
 /// How ranks are mapped to objects.
@@ -53,10 +55,10 @@ pub(super) enum RankMapping {
     Rankfile(PathBuf),
     /// By the lines of a rankfile.
     RankfileRanks(Rankfile),
-    /// By a file of hosts, not read yet.
-    Sequence(PathBuf),
-    /// As many ranks as the file has lines, core by core.
-    Lines(usize),
+    /// By a file of hosts, not read yet, or by the list of hosts.
+    Sequence(Option<PathBuf>),
+    /// A host for each rank, core by core.
+    HostSequence(Vec<u32>),
     /// These cores: all for each rank, or one for each rank if `ordered`.
     List { units: Vec<usize>, ordered: bool },
 }
@@ -77,8 +79,10 @@ pub(super) enum Binding {
 /// The order of ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RankOrder {
-    /// As mapped.
-    AsMapped,
+    /// Host by host, on each as mapped.
+    Slot,
+    /// Round robin over the hosts.
+    Node,
     /// Object by object.
     Fill,
     /// Round robin over the objects that ranks are mapped to.
@@ -113,8 +117,8 @@ const LEVELS: &Keywords<HardwareLevel> = &[
 ];
 
 const RANKINGS: &Keywords<RankOrder> = &[
-    ("slot", RankOrder::AsMapped),
-    ("node", RankOrder::AsMapped),
+    ("slot", RankOrder::Slot),
+    ("node", RankOrder::Node),
     ("fill", RankOrder::Fill),
     ("span", RankOrder::Span),
     ("hwthread", RankOrder::Level(HardwareLevel::Thread)),
@@ -125,8 +129,8 @@ const RANKINGS: &Keywords<RankOrder> = &[
     ("numa", RankOrder::Level(HardwareLevel::Numa)),
     ("socket", RankOrder::Level(HardwareLevel::Package)),
     ("package", RankOrder::Level(HardwareLevel::Package)),
-    ("board", RankOrder::AsMapped),
-    ("machine", RankOrder::AsMapped),
+    ("board", RankOrder::Node),
+    ("machine", RankOrder::Node),
 ];
 
 const PLACES: &str = "slot, hwthread, core, l1cache, l2cache, l3cache, numa, package (socket), \
@@ -138,6 +142,15 @@ const MAP_MODIFIERS: &str = "PE=N, span, oversubscribe, nooversubscribe, hwtcpus
 const BIND_MODIFIERS: &str = "overload-allowed, no-overload, if-supported";
 
 impl PlacementRequest {
+    /// The level that has one slot for each rank.
+    pub(super) fn unit(&self) -> HardwareLevel {
+        match self.binding {
+            Some(Binding::Level { level: HardwareLevel::Thread, .. }) => HardwareLevel::Thread,
+            _ if self.by_thread => HardwareLevel::Thread,
+            _ => HardwareLevel::Core,
+        }
+    }
+
     /// Applies the value of `--map-by`.
     ///
     /// # Errors
@@ -251,6 +264,7 @@ impl PlacementRequest {
             oversubscribe: later.oversubscribe.or(self.oversubscribe),
             if_possible: later.if_possible || self.if_possible,
             no_local: later.no_local || self.no_local,
+            spans_hosts: later.spans_hosts || self.spans_hosts,
         }
     }
 
@@ -306,8 +320,9 @@ impl PlacementRequest {
             ("nooversubscribe", _) => self.oversubscribe = Some(false),
             ("hwtcpus", _) => self.by_thread = true,
             ("corecpus", _) => self.by_thread = false,
-            // Without effect on one host, and without a parent job.
-            ("span" | "inherit" | "noinherit", _) => {}
+            ("span", _) => self.spans_hosts = true,
+            // There is no parent job.
+            ("inherit" | "noinherit", _) => {}
             ("nolocal", _) => self.no_local = true,
             _ => return Err(unknown_keyword(modifier, MAP_MODIFIERS)),
         }
@@ -346,7 +361,7 @@ fn mapping(first: &str, word: &str, modifiers: &mut Vec<&str>) -> Result<RankMap
         "rankfile" => file()
             .map(RankMapping::Rankfile)
             .ok_or_else(|| "missing file: rankfile:file=FILE".into()),
-        "seq" => Ok(file().map_or(RankMapping::Slot, RankMapping::Sequence)),
+        "seq" => Ok(RankMapping::Sequence(file())),
         _ => {
             // Only in full, so that a prefix of them means "socket".
             let clear = !["slot", "seq"].iter().any(|name| name.starts_with(word));
@@ -424,8 +439,8 @@ mod tests {
                 "ppr:4:socket,span",
                 Some(RankMapping::PerObject { count: 4, level: HardwareLevel::Package }),
             ),
-            ("seq", Some(RankMapping::Slot)),
-            ("seq:file=/Hosts", Some(RankMapping::Sequence("/Hosts".into()))),
+            ("seq", Some(RankMapping::Sequence(None))),
+            ("seq:file=/Hosts", Some(RankMapping::Sequence(Some("/Hosts".into())))),
             ("rankfile:FILE=/Ranks", Some(RankMapping::Rankfile("/Ranks".into()))),
             (
                 "pe-list=0,2,4-5",
@@ -461,7 +476,8 @@ mod tests {
         assert_eq!(request.ranking, Some(RankOrder::Fill));
         // As in older releases of Open MPI.
         assert_eq!(mapped("ppr:2:socket,pe=7,oversubscribe").width, Some(7));
-        assert_eq!(mapped("slot:span:inherit"), mapped("slot"));
+        assert_eq!(mapped("slot:inherit"), mapped("slot"));
+        assert!(mapped("core:span").spans_hosts);
         assert!(mapped("slot:nolocal").excludes_local());
     }
 

@@ -14,33 +14,53 @@ pub(super) struct PlacementSlot {
     pub index: usize,
 }
 
-/// Assigns ranks to the objects by round robin, skipping full ones until all are full; then again.
-/// A capacity of 0 counts as 1; there is at least one object.
-pub(super) fn in_rounds(capacities: &[usize], ranks: usize) -> Vec<PlacementSlot> {
-    let mut taken = vec![0; capacities.len()];
-    let mut slots = Vec::with_capacity(ranks);
-    let mut fills = 1;
+/// The ranks that an object takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ObjectCapacity {
+    /// In its turn.
+    pub turn: usize,
+    /// Until it is full. When all objects are full, they take as many again.
+    pub slots: usize,
+    /// At all.
+    pub most: usize,
+}
+
+/// Assigns ranks to the objects in turns, skipping full ones. `taken` has the ranks that each object
+/// has already. `None` if the objects cannot take all ranks. Turns and slots are at least 1.
+pub(super) fn in_turns(
+    objects: &[ObjectCapacity], taken: &mut [usize], ranks: usize,
+) -> Option<Vec<PlacementSlot>> {
+    let mut slots = Vec::new();
+    let mut fills: usize = 1;
     while slots.len() < ranks {
         let before = slots.len();
-        for (object, index) in taken.iter_mut().enumerate() {
-            if *index < capacities[object].max(1) * fills && slots.len() < ranks {
+        for (object, (capacity, index)) in objects.iter().zip(&mut *taken).enumerate() {
+            let limit = capacity.slots.max(1).saturating_mul(fills).min(capacity.most);
+            let free = limit.saturating_sub(*index).min(ranks - slots.len());
+            for _ in 0..free.min(capacity.turn.max(1)) {
                 slots.push(PlacementSlot { object, index: *index });
                 *index += 1;
             }
         }
         if slots.len() == before {
-            fills += 1;
+            let is_open = |(capacity, taken): (&ObjectCapacity, &usize)| *taken < capacity.most;
+            fills = fills.checked_add(1).filter(|_| objects.iter().zip(&*taken).any(is_open))?;
         }
     }
-    slots
+    Some(slots)
+}
+
+/// Assigns ranks to the objects by round robin. A capacity of 0 counts as 1; there is an object.
+pub(super) fn in_rounds(capacities: &[usize], ranks: usize) -> Vec<PlacementSlot> {
+    let capacity = |slots: &usize| ObjectCapacity { turn: 1, slots: *slots, most: usize::MAX };
+    let objects: Vec<_> = capacities.iter().map(capacity).collect();
+    in_turns(&objects, &mut vec![0; objects.len()], ranks).unwrap_or_default()
 }
 
 /// Assigns `each` ranks to the first object, as many to the next, and so on; then again.
 pub(super) fn in_blocks(objects: usize, each: usize, ranks: usize) -> Vec<PlacementSlot> {
-    let all = objects.saturating_mul(each);
-    let slot =
-        |rank| PlacementSlot { object: rank % all / each, index: rank / all * each + rank % each };
-    (0..ranks).map(slot).collect()
+    let objects = vec![ObjectCapacity { turn: each, slots: each, most: usize::MAX }; objects];
+    in_turns(&objects, &mut vec![0; objects.len()], ranks).unwrap_or_default()
 }
 
 /// Sorts places by `ranking`; `object_of` gives the object of a level that contains a place.
@@ -49,7 +69,7 @@ pub(super) fn sort_by_rank_order<T>(
     object_of: impl Fn(&T, HardwareLevel) -> usize,
 ) {
     match ranking {
-        None | Some(RankOrder::AsMapped) => {}
+        None | Some(RankOrder::Slot | RankOrder::Node) => {}
         Some(RankOrder::Fill) => places.sort_by_key(|(slot, _)| slot.object),
         Some(RankOrder::Span) => places.sort_by_key(|(slot, _)| slot.index),
         Some(RankOrder::Level(level)) => {
@@ -89,6 +109,18 @@ mod tests {
     }
 
     #[test]
+    fn what_objects_never_take_is_left() {
+        let limits = [(2, 2, 3), (1, 1, usize::MAX), (1, 1, 0)];
+        let capacities = limits.map(|(turn, slots, most)| ObjectCapacity { turn, slots, most });
+        let found = in_turns(&capacities, &mut [0, 1, 0], 5).unwrap();
+        assert_eq!(objects(&found), [0, 0, 0, 1, 1]);
+        assert_eq!(in_turns(&capacities[..1], &mut [1], 2).unwrap()[1].index, 2);
+        assert_eq!(in_turns(&capacities[..1], &mut [0], 4), None);
+        assert_eq!(in_turns(&capacities[2..], &mut [0], 1), None);
+        assert_eq!(in_turns(&[], &mut [], 0), Some(vec![]));
+    }
+
+    #[test]
     fn ranking_reorders_the_places() {
         let ranked = |ranking| {
             // Six ranks on two objects; the payload is the rank as mapped.
@@ -97,7 +129,7 @@ mod tests {
             places.into_iter().map(|(_, place)| place).collect::<Vec<_>>()
         };
         assert_eq!(ranked(None), [0, 1, 2, 3, 4, 5]);
-        assert_eq!(ranked(Some(RankOrder::AsMapped)), [0, 1, 2, 3, 4, 5]);
+        assert_eq!(ranked(Some(RankOrder::Slot)), [0, 1, 2, 3, 4, 5]);
         assert_eq!(ranked(Some(RankOrder::Fill)), [0, 2, 4, 1, 3, 5]);
         assert_eq!(ranked(Some(RankOrder::Span)), [0, 1, 2, 3, 4, 5]);
         let level = RankOrder::Level(HardwareLevel::Numa);

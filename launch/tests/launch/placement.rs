@@ -97,6 +97,33 @@ fn the_map_is_shown_and_a_dry_run_starts_nothing() {
 }
 
 #[test]
+fn a_dry_run_shows_the_hosts_of_ranks() {
+    let folder = folder("launch-hosts");
+    let hosts = folder.join("hosts");
+    std::fs::write(&hosts, "a1 slots=2\na2 slots=2\n").unwrap();
+    let file = hosts.to_str().unwrap();
+    let placed = |words: &[&str]| {
+        let words = [&["--do-not-launch", "--bind-to", "none"], words, &["x"]].concat();
+        let outcome = run(&words);
+        assert_eq!(outcome.code, Some(0), "{words:?}: {}", outcome.stderr);
+        let host = |line: &str| line.split_whitespace().nth(2).unwrap().to_owned();
+        outcome.text().lines().skip(1).map(host).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(placed(&["-f", file]), "a1 a1 a2 a2");
+    assert_eq!(placed(&["-f", file, "--map-by", "node"]), "a1 a2 a1 a2");
+    assert_eq!(placed(&["-f", file, "-host", "a2", "-n", "1"]), "a2");
+    assert_eq!(placed(&["-host", "b[1-3]"]), "b1 b2 b3");
+    assert_eq!(placed(&["-f", file, "-n", "5", "-ppn", "1"]), "a1 a2 a1 a2 a1");
+    let seq = format!("seq:file={file}");
+    assert_eq!(placed(&["--map-by", &seq]), "a1 a2");
+    let programs = ["-host", "b1", "-n", "2", "y", ":", "-n", "1", "-host", "b2"];
+    assert_eq!(placed(&programs), "b1 b1 b2");
+    let explained = run(&["--do-not-launch", "--explain", "-f", file, "-launcher", "rsh", "x"]);
+    let line = format!("a2 (2 slots; --hostfile {file}, line 2); other hosts are reached by rsh");
+    assert!(explained.stderr.contains(&line), "{}", explained.stderr);
+}
+
+#[test]
 fn counts_come_from_objects_and_must_not_contradict_them() {
     let count = |words: &[&str]| run(&[words, &["echo", "x"]].concat()).lines().len();
     assert_eq!(count(&["--map-by", "ppr:2:machine"]), 2);
