@@ -17,6 +17,16 @@ use super::harness::{
 /// The launcher's buffer for ranks that read more slowly than others, in MiB.
 const WINDOW_MIB: usize = 64;
 
+/// Two ranks on each of four hosts, of which all are this machine: the command that starts an agent runs
+/// it here.
+const HOSTS: [&str; 4] =
+    ["-launcher-exec", r#"sh -c 'eval "$1"'"#, "-host", "one:2,two:2,three:2,four:2"];
+
+/// `mpirun words` on [`HOSTS`].
+fn on_hosts(words: &[&str]) -> Command {
+    mpirun(&[&HOSTS, words].concat())
+}
+
 /// Random bytes of all values.
 fn noise(len_bytes: usize) -> Vec<u8> {
     let mut state = 1_u32;
@@ -182,6 +192,116 @@ fn a_late_reader_of_copied_input_gets_everything() {
     let outcome = start(command).wait();
     assert_eq!(outcome.lines().iter().filter(|sum| **sum == expected.trim_end()).count(), 2);
     cat.wait().unwrap();
+}
+
+#[test]
+fn input_arrives_at_ranks_of_other_hosts() {
+    let folder = folder("launch-hosts-input");
+    fs::write(folder.join("some"), noise(3_000_001)).unwrap();
+    let some = || File::open(folder.join("some")).unwrap();
+    let expected = sum(some());
+    for (ranks, count) in [("0", 1), ("5", 1), ("all", 8), ("0-1,6", 3)] {
+        for through_pipe in [false, true] {
+            let mut command = on_hosts(&["--stdin", ranks, "cksum"]);
+            let mut cat = None;
+            if through_pipe {
+                let mut feeder = Command::new("cat");
+                let mut feeder = feeder.stdin(some()).stdout(Stdio::piped()).spawn().unwrap();
+                command.stdin(feeder.stdout.take().unwrap());
+                cat = Some(feeder);
+            } else {
+                command.stdin(some());
+            }
+            let outcome = start(command).wait();
+            assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+            let found = outcome.text().split_inclusive('\n').filter(|sum| *sum == expected);
+            assert_eq!(found.count(), count, "--stdin {ranks}, pipe: {through_pipe}");
+            if let Some(mut cat) = cat {
+                cat.wait().unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn ranks_of_other_hosts_that_read_nothing_or_end_do_not_keep_others_waiting() {
+    let folder = folder("launch-hosts-lazy");
+    fs::write(folder.join("some"), noise(9_000_001)).unwrap();
+    let some = || File::open(folder.join("some")).unwrap();
+    let script = "case $PMI_RANK in
+        1) until [ -e done ]; do sleep 0.01; done;;
+        2) head -c 1000 | wc -c;;
+        3) exec <&-; sleep 0.1;;
+        4) cksum; echo > done;; esac";
+    let mut command = on_hosts(&["-s", "1-4", "sh", "-c", script]);
+    let mut cat = Command::new("cat");
+    let mut cat = cat.stdin(some()).stdout(Stdio::piped()).spawn().unwrap();
+    command.stdin(cat.stdout.take().unwrap()).current_dir(&folder);
+    let outcome = start(command).wait();
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    assert_eq!(outcome.lines(), ["1000", sum(some()).trim_end()]);
+    cat.wait().unwrap();
+}
+
+/// `SUIRO_STREAM_MIB` sets the output of all ranks together.
+#[test]
+fn the_output_of_many_hosts_is_exact_though_its_reader_stops() {
+    let script = "i=0; while [ $i -lt $0 ]; do head -c 131000 /dev/zero | tr '\\0' x; echo $PMI_RANK $i; \
+                  i=$((i+1)); done";
+    let count = much_mib();
+    let mut command = on_hosts(&["sh", "-c", script, &count.to_string()]);
+    let (mut read, write) = std::io::pipe().unwrap();
+    command.stdout(write);
+    let running = start(command);
+    // All buffers fill up meanwhile.
+    thread::sleep(Duration::from_millis(300));
+    let mut expected = [0; 8];
+    let mut text = String::new();
+    read.read_to_string(&mut text).unwrap();
+    assert_eq!(running.wait().code, Some(0));
+    for line in text.lines() {
+        let (filler, rest) = line.split_at(131_000);
+        assert!(filler.bytes().all(|byte| byte == b'x'));
+        let (rank, number) = rest.split_once(' ').unwrap();
+        let next = &mut expected[rank.parse::<usize>().unwrap()];
+        assert_eq!(number, next.to_string());
+        *next += 1;
+    }
+    assert_eq!(expected, [count; 8]);
+}
+
+#[test]
+fn the_output_of_a_failed_rank_of_another_host_waits_for_a_slow_reader() {
+    let mut command = on_hosts(&["-n", "1", "sh", "-c", "seq 30000; kill -s SEGV $$"]);
+    let (mut read, write) = std::io::pipe().unwrap();
+    command.stdout(write.try_clone().unwrap()).stderr(write);
+    let running = start(command);
+    thread::sleep(Duration::from_millis(1300));
+    let mut text = String::new();
+    read.read_to_string(&mut text).unwrap();
+    assert_eq!(running.wait().code, Some(139));
+    assert_eq!(text.lines().filter(|line| line.parse::<u32>().is_ok()).count(), 30_000);
+    assert!(text.contains("\nmpirun: rank 0 (process "), "{}", &text[text.len() - 200..]);
+}
+
+#[test]
+fn output_of_other_hosts_without_a_reader_does_not_keep_the_job_from_ending() {
+    let mut command = on_hosts(&["sh", "-c", "yes; sleep 600"]);
+    let (read, write) = std::io::pipe().unwrap();
+    command.stdout(write);
+    let running = start(command);
+    until(|| (running.processes().len() > 10).then_some(()));
+    running.signal("TERM");
+    running.signal("TERM");
+    assert_eq!(running.wait().code, Some(143));
+    drop(read);
+    // A closed pipe ends the job as the signal would.
+    let mut command = on_hosts(&["sh", "-c", "yes; sleep 600"]);
+    let (read, write) = std::io::pipe().unwrap();
+    command.stdout(write);
+    let running = start(command);
+    drop(read);
+    assert_eq!(running.wait().code, Some(141));
 }
 
 #[test]
