@@ -304,6 +304,19 @@ impl<D: Device> Engine<D> {
         self.messages.device.send_datagram(peer, data);
     }
 
+    /// [`PointToPoint::has_failed_peers`].
+    #[inline]
+    pub(crate) fn has_failed_peers(&self) -> bool {
+        self.messages.has_failed_peers()
+    }
+
+    /// [`PointToPoint::end_posted_receives`].
+    pub(crate) fn end_posted_receives(
+        &mut self, culprit: impl FnMut(MatchPattern, &dyn Fn(Peer) -> bool) -> Option<Peer>,
+    ) {
+        self.messages.end_posted_receives(culprit);
+    }
+
     /// [`PointToPoint::has_fault`].
     pub(crate) fn has_fault(&self) -> bool {
         self.messages.has_fault()
@@ -363,7 +376,11 @@ impl<D: Device> Engine<D> {
 
     /// [`Runs::take_end`].
     pub fn take_run_end(&mut self, id: RunId) -> Option<RunEnd> {
-        self.runs.take_end(id)
+        let end = self.runs.take_end(id);
+        if let Some(RunEnd { error: Some(error), .. }) = &end {
+            self.messages.told(error);
+        }
+        end
     }
 
     /// [`Runs::release`].

@@ -11,7 +11,27 @@ impl<D: Device> Mpi<D> {
     #[inline]
     pub fn poll(&mut self) -> usize {
         let arrived = self.engine.poll();
+        if self.engine.has_failed_peers() {
+            self.end_lost_receives();
+        }
         if self.shared_collectives.is_idle() { arrived } else { arrived + self.advance_shared() }
+    }
+
+    /// Ends the receives that only processes that have failed could satisfy.
+    #[cold]
+    fn end_lost_receives(&mut self) {
+        let (comms, me) = (&self.comms, self.engine.me());
+        self.engine.end_posted_receives(|pattern, has_failed| {
+            let mut senders = comms.of_context(pattern.context)?.targets().peers();
+            match pattern.source {
+                Some(source) => senders.nth(source as usize).filter(|peer| has_failed(*peer)),
+                None => {
+                    let mut others = senders.filter(|peer| *peer != me);
+                    let first = others.next()?;
+                    (has_failed(first) && others.all(has_failed)).then_some(first)
+                }
+            }
+        });
     }
 
     /// A number that changes with every event on which an operation in progress depends, except the

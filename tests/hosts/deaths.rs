@@ -42,6 +42,20 @@ fn rank_killed_without_help() {
     no_files(&hosts, "node2");
 }
 
+/// Where errors return, each call that needs the dead rank returns one, and the job may go on.
+#[test]
+fn errors_return_from_calls_that_need_a_dead_rank() {
+    let Some(hosts) = Hosts::up(2) else { return };
+    let program = harness::compiled("peer_dies");
+    let options = ["-disable-auto-cleanup", "sh", "-c", "trap '' USR1; exec \"$0\" \"$@\""];
+    let words = [&options[..], &[&program]].concat();
+    let outcome = harness::start(hosts.mpiexec(2, 1, &words)).wait();
+    let calls = ["receive", "one of all", "any source", "test", "send", "barrier"];
+    let said = calls.map(|call| format!("{call}: MPI_ERR_OTHER: other error\n")).concat();
+    // The launcher says more.
+    assert!(outcome.text().starts_with(&said), "{}{}", outcome.text(), outcome.stderr);
+}
+
 /// The kernel of the other host still closes its connections.
 #[test]
 fn host_stopped() {

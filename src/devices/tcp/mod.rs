@@ -352,6 +352,7 @@ impl Tcp {
             self.connection_lost(peer, why);
         }
         for (peer, why) in std::mem::take(&mut self.failures) {
+            tracing::warn!(peer, why, "a peer has failed");
             sink.failed(peer, &why);
         }
     }

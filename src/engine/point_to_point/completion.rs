@@ -1,9 +1,9 @@
 //! The end of operations: query, take, release, cancel.
 
 use crate::engine::point_to_point::PointToPoint;
+use crate::engine::point_to_point::failure::posted;
 use crate::engine::point_to_point::operation::{
-    Completion, Operation, OperationId, OperationOwner, OperationState, ReceiveOperation,
-    ReceivePhase,
+    Completion, OperationId, OperationOwner, OperationState, ReceiveOperation, ReceivePhase,
 };
 use platform::base::Peer;
 
@@ -33,6 +33,9 @@ impl<D> PointToPoint<D> {
         let (source, tag, bytes, cancelled) = (end.source, end.tag, end.bytes, end.cancelled);
         let completion = Completion { source, tag, bytes, cancelled, error: end.error.take() };
         self.protocol.operations.discard(id);
+        if let Some(error) = &completion.error {
+            self.protocol.told(error);
+        }
         Some(completion)
     }
 
@@ -60,13 +63,6 @@ impl<D> PointToPoint<D> {
     /// Takes back all receives that no message has matched, those of schedules too, which then
     /// never complete. Their buffers belong to the application again.
     pub(crate) fn withdraw_receives(&mut self) {
-        let posted = |operation: &Operation| match &operation.state {
-            OperationState::Receive(receive) => match receive.phase {
-                ReceivePhase::Posted(posted) => Some(posted),
-                ReceivePhase::Matched { .. } => None,
-            },
-            OperationState::Send(_) | OperationState::Complete(_) => None,
-        };
         let all = self.protocol.operations.iter();
         let all: Vec<_> =
             all.filter_map(|(id, operation)| Some((id, posted(operation)?))).collect();

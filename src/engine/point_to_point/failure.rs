@@ -2,14 +2,17 @@
 //!
 //! ```text
 //! the device reports a failure      every operation with the peer ends with an error, its queues are
-//!                                   emptied, later sends to it end at once, and a waiting call hears
-//!                                   of it as of a violation of the protocol
+//!                                   emptied, and later sends to it end at once
 //! a process has ended               the receives whose messages were on their way end with an error
 //! ```
 //!
-//! A posted receive names its source by a rank in a communicator, which this layer cannot translate
-//! into a peer. So it stays posted.
+//! A posted receive names its source by a rank in a communicator. The caller, which can translate it
+//! into a peer, ends such receives ([`MessageProtocol::end_posted_receives`]).
+//!
+//! Until the error of an operation has told the application of the failure, a waiting call hears of it
+//! as of a violation of the protocol.
 
+use crate::engine::point_to_point::matching::{MatchPattern, PostedId};
 use crate::engine::point_to_point::operation::{
     Completion, Operation, OperationState, ReceivePhase,
 };
@@ -40,7 +43,33 @@ impl MessageProtocol {
             self.complete(id, Completion { source, tag, bytes: 0, cancelled: false, error });
         }
         self.events += 1;
+        self.has_failed_peers = true;
         self.faults.push(ErrorClass::Other.error(why));
+    }
+
+    /// Completes, with an error, each posted receive for which `culprit` names a failed peer. It is given
+    /// the messages that the receive accepts, and whether a peer has failed.
+    pub(crate) fn end_posted_receives(
+        &mut self, mut culprit: impl FnMut(MatchPattern, &dyn Fn(Peer) -> bool) -> Option<Peer>,
+    ) {
+        let all = self.operations.iter();
+        let all: Vec<_> = all.filter_map(|(id, at)| Some((id, posted(at)?))).collect();
+        for (id, posted) in all {
+            let pattern = self.matching.pattern(posted);
+            let has_failed = |peer| self.peers.failure(peer).is_some();
+            let culprit = culprit(pattern, &has_failed);
+            let Some(error) = culprit.and_then(|peer| self.failure(peer)) else { continue };
+            self.matching.unpost(posted);
+            let (source, tag) = (pattern.source.unwrap_or(0), pattern.tag.unwrap_or(0));
+            let error = Some(error);
+            self.complete(id, Completion { source, tag, bytes: 0, cancelled: false, error });
+        }
+    }
+
+    /// The application has got this error.
+    #[cold]
+    pub(crate) fn told(&mut self, error: &MpiError) {
+        self.faults.retain(|fault| fault.why != error.why);
     }
 
     /// The error of operations with a peer that has failed.
@@ -84,6 +113,17 @@ impl MessageProtocol {
             },
             OperationState::Send(_) | OperationState::Complete(_) => (0, 0),
         }
+    }
+}
+
+/// The place of a receive that no message has matched.
+pub(super) fn posted(operation: &Operation) -> Option<PostedId> {
+    match &operation.state {
+        OperationState::Receive(receive) => match receive.phase {
+            ReceivePhase::Posted(posted) => Some(posted),
+            ReceivePhase::Matched { .. } => None,
+        },
+        OperationState::Send(_) | OperationState::Complete(_) => None,
     }
 }
 

@@ -51,9 +51,10 @@ pub mod send;
 pub mod wire;
 
 use crate::device::{Caps, Device};
+use crate::engine::point_to_point::matching::MatchPattern;
 use crate::engine::point_to_point::operation::{CompletedStep, OperationState};
 use crate::engine::point_to_point::protocol::MessageProtocol;
-use platform::base::{Peer, Result};
+use platform::base::{MpiError, Peer, Result};
 
 /// The longest message that is sent eagerly, in bytes, unless another limit is set; less if the
 /// packets of the device are shorter.
@@ -189,6 +190,24 @@ impl<D: Device> PointToPoint<D> {
     /// Takes the datagrams that have arrived, with the peers that sent them.
     pub(crate) fn take_datagrams(&mut self) -> Vec<(Peer, Box<[u8]>)> {
         std::mem::take(&mut self.protocol.datagrams)
+    }
+
+    /// Whether any peer has failed.
+    #[inline]
+    pub(crate) fn has_failed_peers(&self) -> bool {
+        self.protocol.has_failed_peers
+    }
+
+    /// [`MessageProtocol::end_posted_receives`].
+    pub(crate) fn end_posted_receives(
+        &mut self, culprit: impl FnMut(MatchPattern, &dyn Fn(Peer) -> bool) -> Option<Peer>,
+    ) {
+        self.protocol.end_posted_receives(culprit);
+    }
+
+    /// [`MessageProtocol::told`].
+    pub(crate) fn told(&mut self, error: &MpiError) {
+        self.protocol.told(error);
     }
 
     /// Whether [`PointToPoint::fault`] returns an error.

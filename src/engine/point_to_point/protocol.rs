@@ -40,6 +40,8 @@ pub(crate) struct MessageProtocol {
     /// Violations of the protocol by peers, and peers that have failed.
     #[expect(clippy::vec_box, reason = "an error travels in its box")]
     pub(crate) faults: Vec<Box<MpiError>>,
+    /// Whether any peer has failed.
+    pub(crate) has_failed_peers: bool,
     /// Events that a call may wait for, so far.
     pub(crate) events: u64,
     pub(crate) unexpected: UnexpectedMemory,
@@ -119,6 +121,7 @@ impl MessageProtocol {
             steps: VecDeque::new(),
             datagrams: Vec::new(),
             faults: Vec::new(),
+            has_failed_peers: false,
             events: 0,
             unexpected: UnexpectedMemory::new(size),
             free_buffers: Vec::new(),
