@@ -38,7 +38,16 @@ fn size(plan: &LaunchPlan, host: Host<'_>) -> String {
     let Host { name, processors, quota, .. } = host;
     let quota =
         quota.map_or(String::new(), |quota| format!(", limited to the time of {quota} processors"));
-    format!("{} ranks on {name}; {processors} usable processors{quota}", plan.size())
+    let size = plan.size();
+    match plan.hosts.is_remote() {
+        false => format!("{size} ranks on {name}; {processors} usable processors{quota}"),
+        true => {
+            let hosts = plan.hosts.count();
+            format!(
+                "{size} ranks on {hosts} hosts; {name} has {processors} usable processors{quota}"
+            )
+        }
+    }
 }
 
 /// The hosts with their slots, and what names them.
@@ -71,6 +80,13 @@ fn hosts(plan: &LaunchPlan) -> Option<String> {
 }
 
 fn binding(plan: &LaunchPlan, placement: &Placement, host: Host<'_>) -> String {
+    if plan.hosts.is_remote() {
+        let why = match plan.placement.decides_binding() {
+            true => "by options or the environment",
+            false => "where they fill the processors of their host",
+        };
+        return format!("ranks are bound to processors {why}; --report-bindings prints them");
+    }
     let Host { processors, threads, .. } = host;
     let bound = (0..plan.size()).filter(|rank| placement.of_rank(*rank).is_some()).count();
     let how = match bound {
@@ -97,6 +113,7 @@ fn binding(plan: &LaunchPlan, placement: &Placement, host: Host<'_>) -> String {
 mod tests {
     use super::*;
     use crate::command_line::plan::App;
+    use crate::hosts::HostList;
 
     #[test]
     fn the_reason_follows_the_decision() {
@@ -111,6 +128,15 @@ mod tests {
         assert!(free.contains("no rank is bound"), "{free}");
         assert!(free.contains("do not fill 4 processors exactly"), "{free}");
         assert!(!free.contains("hosts: "), "{free}");
+        let host_of = |name: &str| JobHost { name: name.into(), ..JobHost::default() };
+        let two = HostList { hosts: vec![host_of("a"), host_of("b")], mentions: vec![0, 1] };
+        let remote = LaunchPlan { hosts: two, ..plan.clone() };
+        let several = lines(&remote, &Placement::default(), host).join("\n");
+        for part in
+            ["2 ranks on 2 hosts; here has 4", "of their host", "hosts: a (a slot for each core"]
+        {
+            assert!(several.contains(part), "{several}");
+        }
         let bound = Placement { processors: vec![Some(vec![0]), None], ..Placement::default() };
         assert!(lines(&plan, &bound, host)[1].starts_with("1 rank is bound"));
     }
