@@ -18,9 +18,10 @@ use super::harness::{
 const WINDOW_MIB: usize = 64;
 
 /// Two ranks on each of four hosts, of which all are this machine: the command that starts an agent runs
-/// it here.
-const HOSTS: [&str; 4] =
-    ["-launcher-exec", r#"sh -c 'eval "$1"'"#, "-host", "one:2,two:2,three:2,four:2"];
+/// it here. Addresses of documentation (RFC 5737): names would be looked up, which may take seconds.
+const HOSTS: [&str; 4] = ["-launcher-exec", r#"sh -c 'eval "$1"'"#, "-host", FOUR];
+
+const FOUR: &str = "198.51.100.1:2,198.51.100.2:2,198.51.100.3:2,198.51.100.4:2";
 
 /// `mpirun words` on [`HOSTS`].
 fn on_hosts(words: &[&str]) -> Command {
