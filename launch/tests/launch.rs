@@ -18,6 +18,7 @@ mod launch {
     mod options;
     mod placement;
     mod pmi;
+    mod several_hosts;
     mod starters;
     mod streams;
     mod table;

@@ -58,14 +58,19 @@ impl Agent {
         }
     }
 
-    fn snapshots(&self) -> Vec<RankSnapshot> {
+    /// A snapshot of each rank of the job that is here.
+    fn snapshots(&self) -> Vec<Option<RankSnapshot>> {
         let end = Instant::now() + dump::SNAPSHOT_TIMEOUT;
         let snapshot = |rank: &RunningRank| {
             let activity = self.activity(rank.rank);
             let join_state = self.server.join_state(rank.rank);
             RankSnapshot::of(rank.mpi_pid(), rank.exit, join_state, activity, end)
         };
-        self.ranks.iter().map(snapshot).collect()
+        let mut snapshots: Vec<_> = (0..self.share.size).map(|_| None).collect();
+        for rank in &self.ranks {
+            snapshots[rank.rank as usize] = Some(snapshot(rank));
+        }
+        snapshots
     }
 
     /// What the status table says of `rank`.

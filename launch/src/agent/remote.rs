@@ -120,7 +120,8 @@ impl RemoteAgent {
                 return code;
             }
             if now >= self.heard_at + HEAD_TIMEOUT {
-                self.end("mpirun has been silent", now);
+                print_note(&format!("mpirun is silent; ending its processes on {}", host::name()));
+                self.end("it has heard nothing", now);
             }
             let agent_deadline = self.agent.as_mut().and_then(|agent| agent.tick(now));
             self.send_events();
@@ -186,7 +187,7 @@ impl RemoteAgent {
         match token {
             RemoteToken::Signals => self.take_signals(now),
             RemoteToken::Supervisor => {
-                self.end("the supervisor process of the agent has ended", now)
+                self.end("the supervisor process of its mpirun was killed", now)
             }
             RemoteToken::Link(LinkReady::Write) => self.link.write(),
             RemoteToken::Link(LinkReady::Read) => {
@@ -210,7 +211,7 @@ impl RemoteAgent {
     fn take_signals(&mut self, now: Instant) {
         while let Some(signal) = self.signals.take() {
             if [signals::INT, signals::TERM, signals::HUP].contains(&signal) {
-                self.end(&format!("the agent was ended by {}", signals::name(signal)), now);
+                self.end(&format!("its mpirun received {}", signals::name(signal)), now);
             }
         }
     }
@@ -246,8 +247,8 @@ impl RemoteAgent {
         let is_idle = self.agent.is_none() || self.state == RemoteState::Childless;
         match error.kind() {
             io::ErrorKind::UnexpectedEof if is_idle => self.state = RemoteState::Left,
-            io::ErrorKind::UnexpectedEof => self.end("mpirun has ended or cannot be reached", now),
-            _ => self.end(&format!("the connection to mpirun is of no use: {error}"), now),
+            io::ErrorKind::UnexpectedEof => self.end("its connection has ended", now),
+            _ => self.end(&format!("it cannot understand its head: {error}"), now),
         }
     }
 
@@ -256,7 +257,7 @@ impl RemoteAgent {
         if matches!(self.state, RemoteState::Ending { .. }) {
             return;
         }
-        print_note(&format!("{why}; ending the processes on {}", host::name()));
+        self.link.send(&AgentEvent::Ending(why.to_owned()));
         self.state = RemoteState::Ending { kill_at: now + GRACE, until: now + KILL_TIMEOUT };
         self.perform(&AgentCommand::TerminateRest);
     }

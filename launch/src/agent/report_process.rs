@@ -36,7 +36,7 @@ impl ReportProcess {
     ///
     /// # Errors
     /// The system cannot start a process.
-    pub(super) fn start(snapshots: Vec<RankSnapshot>, now_ns: u64) -> io::Result<Self> {
+    pub(super) fn start(snapshots: Vec<Option<RankSnapshot>>, now_ns: u64) -> io::Result<Self> {
         let (read, write) = descriptor::pipe()?;
         descriptor::set_nonblocking(&read)?;
         let deadline = Instant::now() + SYMBOL_TIMEOUT;
@@ -85,9 +85,12 @@ impl AsFd for ReportProcess {
     }
 }
 
-/// The report; symbols are searched until `deadline`.
-pub(super) fn report(snapshots: Vec<RankSnapshot>, now_ns: u64, deadline: Instant) -> String {
+/// The report about the ranks of the job, those of other hosts without a snapshot; symbols are
+/// searched until `deadline`.
+pub(super) fn report(
+    snapshots: Vec<Option<RankSnapshot>>, now_ns: u64, deadline: Instant,
+) -> String {
     let mut files = ProgramFiles::default();
-    let reports = snapshots.into_iter().map(|snapshot| snapshot.report(&mut files, deadline));
+    let reports = snapshots.into_iter().map(|one| Some(one?.report(&mut files, deadline)));
     job_report::text(&host::name(), now_ns, &reports.collect::<Vec<_>>())
 }

@@ -65,6 +65,8 @@ pub(crate) enum AgentEvent {
     Broken { rank: u32, why: String },
     /// The report that [`AgentCommand::Dump`](super::AgentCommand::Dump) requested.
     Report(String),
+    /// The agent ends all processes of this host and itself, for this reason.
+    Ending(String),
     /// No process of the job is left on this host.
     Childless,
     /// The agent is there.
@@ -91,6 +93,7 @@ impl AgentEvent {
             | Self::Fence(_)
             | Self::Stuck { .. }
             | Self::Report(_)
+            | Self::Ending(_)
             | Self::Childless
             | Self::Beat => None,
         }

@@ -6,7 +6,7 @@ use platform::bootstrap::{Fence, FenceEvent};
 use platform::sys::host;
 
 use super::Head;
-use super::links::{AgentLinkState, RemoteInput};
+use super::links::{AgentLink, RemoteInput};
 use super::state::JobAction;
 use crate::control::{AgentCommand, AgentEvent, Circumstances};
 use crate::output::{OutputGrant, OutputStream};
@@ -23,6 +23,7 @@ impl Head<'_> {
                 JobAction::Dump { overdue } => self.dump(overdue),
                 JobAction::Terminate => {
                     self.streams.restart_drain_timeout(Instant::now());
+                    self.links.iter_mut().for_each(AgentLink::dismiss);
                     self.command(&AgentCommand::Terminate);
                 }
                 JobAction::TerminateRest => self.command(&AgentCommand::TerminateRest),
@@ -42,9 +43,7 @@ impl Head<'_> {
             Some(before) => *before |= overdue,
             None => {
                 self.dump_overdue = Some(overdue);
-                let serving =
-                    self.links.iter().filter(|link| link.state() == AgentLinkState::Serving);
-                self.reports = 1 + serving.count();
+                self.reports = 1 + self.links.iter().filter(|link| link.reports()).count();
                 self.command(&AgentCommand::Dump);
             }
         }
@@ -138,11 +137,21 @@ impl Head<'_> {
                 let events = self.fences.rank_ended(rank, programs);
                 return events.into_iter().for_each(|event| self.fence_event(event));
             }
+            AgentEvent::Ending(why) => self.agent_lost(host, true, &why, now),
             // Noted by the link.
             AgentEvent::Childless | AgentEvent::Beat => return,
             AgentEvent::Report(text) => return self.print_report(&text),
         };
         self.perform(actions);
+    }
+
+    /// The agent of `host` is lost.
+    pub(super) fn agent_lost(
+        &mut self, host: u32, has_started: bool, why: &str, now: Instant,
+    ) -> Vec<JobAction> {
+        let plan = self.shares.plan;
+        let ranks = plan.layout.ranks_on(host, plan.size());
+        self.job.agent_lost(&self.host_name(host), &ranks, has_started, why, now)
     }
 
     /// All ranks of `host` have reached `fence`.

@@ -127,7 +127,7 @@ impl Head<'_> {
                 }
             }
         }
-        self.links[host as usize - 1].send(&AgentCommand::Start(Box::new(share)));
+        self.links[host as usize - 1].start_ranks(share);
     }
 
     /// Passes the processes to the debugger and to the process table, once all ranks have started.
@@ -213,18 +213,17 @@ impl Head<'_> {
                 link.excuse(now);
             }
             let (host, name, state) = (link.host, link.name.clone(), link.state());
+            let reported = link.reports();
             let lines = link.take_lines();
             let lost = link.tick(now);
             for line in lines {
                 self.streams.print_line(&format!("{name}: {line}"), now);
             }
             if let Some(why) = lost {
-                let plan = self.shares.plan;
-                let ranks = plan.layout.ranks_on(host, plan.size());
                 let has_started = state != AgentLinkState::Starting;
-                let actions = self.job.agent_lost(&name, &ranks, has_started, &why, now);
+                let actions = self.agent_lost(host, has_started, &why, now);
                 self.perform(actions);
-                if has_started && self.dump_overdue.is_some() {
+                if reported && self.dump_overdue.is_some() {
                     self.report_arrived();
                 }
             }

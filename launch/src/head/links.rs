@@ -22,7 +22,8 @@ use platform::sys::signals;
 use crate::agent::environment::EnvironmentVariable;
 use crate::build_info;
 use crate::control::{
-    AgentCommand, AgentEvent, ControlLink, HostFacts, LinkReady, StreamCredit, window_bytes,
+    AgentCommand, AgentEvent, ControlLink, HostFacts, HostShare, LinkReady, StreamCredit,
+    window_bytes,
 };
 
 /// An agent that is silent for so long is lost. It answers every [`BEAT_INTERVAL`].
@@ -51,6 +52,8 @@ pub(super) struct AgentLink {
     errors: Option<File>,
     line: Vec<u8>,
     state: AgentLinkState,
+    /// The agent has been told which ranks to start.
+    has_share: bool,
     heard_at: Instant,
     beat_at: Instant,
 }
@@ -107,6 +110,7 @@ impl AgentLink {
             errors: Some(errors.into()),
             line: Vec::new(),
             state: AgentLinkState::Starting,
+            has_share: false,
             heard_at: now,
             beat_at: now + BEAT_INTERVAL,
         })
@@ -124,6 +128,24 @@ impl AgentLink {
     /// Whether the host has no process of the job, as far as is known.
     pub(super) fn is_childless(&self) -> bool {
         matches!(self.state, AgentLinkState::Childless | AgentLinkState::Lost)
+    }
+
+    /// Whether the agent reports the state of its ranks when it is asked.
+    pub(super) fn reports(&self) -> bool {
+        self.has_share && self.state != AgentLinkState::Lost
+    }
+
+    /// Makes the agent start its ranks.
+    pub(super) fn start_ranks(&mut self, share: HostShare) {
+        self.has_share = true;
+        self.send(&AgentCommand::Start(Box::new(share)));
+    }
+
+    /// The job ends: an agent that has not started its ranks is not needed.
+    pub(super) fn dismiss(&mut self) {
+        if !self.has_share {
+            self.lose();
+        }
     }
 
     /// Sends `command`, if the agent can take it.

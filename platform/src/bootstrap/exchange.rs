@@ -81,9 +81,7 @@ impl JobView {
         &mut self, launcher: &mut Client, offer: PeerOffer<'_>,
     ) -> Result<Vec<PeerRecord>> {
         let leader = self.local_ranks.first().copied().unwrap_or(self.rank);
-        // The files of Suiro's own launcher are those of the ranks that it started together: of a
-        // part of this host, if two of its hosts are one machine.
-        let shares = !launcher.attributes().is_own_launcher || self.has_remote_ranks();
+        let shares = !launcher.attributes().is_own_launcher;
         let segment = shares.then(host_file::create).transpose()?;
         let is_copied = leader == self.rank && self.local_ranks.len() > 1;
         let records = is_copied.then(|| descriptor::memory_file("suiro-records")).transpose();

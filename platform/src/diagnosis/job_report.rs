@@ -131,41 +131,48 @@ impl RankReport {
     }
 }
 
-/// The report about all ranks of a job, in lines; `reports` are in the order of ranks.
-pub fn text(host: &str, now_ns: u64, reports: &[RankReport]) -> String {
+/// The report about the ranks of a job on `host`, in lines; `reports` are in the order of ranks, with
+/// `None` for ranks of other hosts.
+pub fn text(host: &str, now_ns: u64, reports: &[Option<RankReport>]) -> String {
     let mut lines = vec![format!("mpirun: state of the ranks on {host}:")];
-    let descriptions = groups(reports.iter().map(|report| Some(report.description())));
+    let reports: Vec<_> = reports.iter().map(Option::as_ref).collect();
+    let descriptions = groups(reports.iter().map(|report| Some(report.as_ref()?.description())));
     let hidden = descriptions.len().saturating_sub(GROUPS_MAX);
     for (description, ranks) in descriptions.into_iter().take(GROUPS_MAX) {
-        let (names, times) = (rank_names(reports, &ranks), times(reports, &ranks, now_ns));
+        let (names, times) = (rank_names(&reports, &ranks), times(&reports, &ranks, now_ns));
         lines.push(format!("  {names}: {description}{times}"));
     }
     if hidden > 0 {
         lines.push(format!("  and {hidden} more"));
     }
-    let states: Vec<_> = reports.iter().map(|report| report.rank_state(now_ns)).collect();
+    let states = reports.iter().map(|report| match report {
+        Some(report) => report.rank_state(now_ns),
+        None => RankState::Active("is on another host".to_owned()),
+    });
+    let states: Vec<_> = states.collect();
     lines.extend(diagnose(&states).into_iter().map(|sentence| format!("  {sentence}")));
-    let stacks = groups(reports.iter().map(|report| report.stacks.as_ref().ok()));
+    let stacks = groups(reports.iter().map(|report| report.as_ref()?.stacks.as_ref().ok()));
     for (stacks, ranks) in stacks.into_iter().take(GROUPS_MAX) {
         lines.extend(calls(stacks, &ranks));
     }
-    lines.extend(missing_stacks(reports));
+    lines.extend(missing_stacks(&reports));
     lines.join("\n") + "\n"
 }
 
 /// `ranks 0,2 (processes 41,43)`
-fn rank_names(reports: &[RankReport], ranks: &[u32]) -> String {
-    let mut pids: Vec<_> = ranks.iter().map(|rank| reports[*rank as usize].pid).collect();
+fn rank_names(reports: &[Option<&RankReport>], ranks: &[u32]) -> String {
+    let pid = |rank: &u32| Some(reports[*rank as usize]?.pid);
+    let mut pids: Vec<_> = ranks.iter().filter_map(pid).collect();
     pids.sort_unstable();
     let plural = if pids.len() == 1 { "" } else { "es" };
     format!("{} (process{plural} {})", ranks_named(ranks), ranges(&pids))
 }
 
 /// How long these ranks have waited, with their queues, or how long they have computed.
-fn times(reports: &[RankReport], ranks: &[u32], now_ns: u64) -> String {
-    let of_ranks = || ranks.iter().map(|rank| &reports[*rank as usize]);
+fn times(reports: &[Option<&RankReport>], ranks: &[u32], now_ns: u64) -> String {
+    let of_ranks = || ranks.iter().filter_map(|rank| reports[*rank as usize]);
     if let Some(waited) = time_range(of_ranks().filter_map(|report| report.waited(now_ns))) {
-        let queues: Vec<_> = of_ranks().filter_map(RankReport::queues).collect();
+        let queues: Vec<_> = of_ranks().filter_map(|report| report.queues()).collect();
         let queues = QueueLengths::describe(&queues);
         let comma = if queues.is_empty() { "" } else { ", " };
         return format!(" for {waited}{comma}{queues}");
@@ -200,8 +207,9 @@ fn calls(stacks: &[CallStack], ranks: &[u32]) -> Vec<String> {
 }
 
 /// Lines about ranks without call stacks.
-fn missing_stacks(reports: &[RankReport]) -> Vec<String> {
-    let reasons = groups(reports.iter().map(|report| report.stacks.as_ref().err().copied()));
+fn missing_stacks(reports: &[Option<&RankReport>]) -> Vec<String> {
+    let reasons =
+        groups(reports.iter().map(|report| report.as_ref()?.stacks.as_ref().err().copied()));
     let line = |(reason, ranks): (Untraceable, Vec<u32>)| {
         let ranks = ranks_named(&ranks);
         match reason {
@@ -271,14 +279,25 @@ mpirun: state of the ranks on node7:
     PMPI_Recv (libmpi_abi.so.1)
     main at a.c:12
 ";
-        assert_eq!(text("node7", 5 * SECOND_NS, &reports), expected);
+        assert_eq!(text("node7", 5 * SECOND_NS, &reports.map(Some)), expected);
+    }
+
+    #[test]
+    fn ranks_of_other_hosts_are_no_lines_and_no_deadlock() {
+        let reports = [None, Some(report(40, receiving(0, 0)))];
+        let text = text("node7", SECOND_NS, &reports);
+        assert!(
+            text.contains("\n  rank 1 (process 40): MPI_Recv(source 0, tag 5) for 1.0 s"),
+            "{text}"
+        );
+        assert!(text.contains("\n  rank 1 waits for rank 0, which is on another host\n"), "{text}");
     }
 
     #[test]
     fn a_deadlock_is_reported_only_after_all_have_waited_for_long() {
         let has_deadlock = |now_ns| {
             let reports = [report(40, receiving(1, 0)), report(41, receiving(0, SECOND_NS))];
-            text("node7", now_ns, &reports)
+            text("node7", now_ns, &reports.map(Some))
                 .contains("deadlock: rank 0 in MPI_Recv(source 1, tag 5)")
         };
         assert!(!has_deadlock(SECOND_NS + 1000));
@@ -290,7 +309,7 @@ mpirun: state of the ranks on node7:
         let mut reports = [report(40, receiving(1, 0)), report(41, receiving(0, 0))];
         reports[1].task =
             Some(TaskStat { state: TaskState::Stopped, processor_time: Duration::ZERO });
-        let text = text("node7", SECOND_NS, &reports);
+        let text = text("node7", SECOND_NS, &reports.map(Some));
         assert!(text.contains("rank 1 (process 41): MPI_Recv(source 0, tag 5), now stopped by a"));
         assert!(text.contains("rank 0 waits for rank 1, which is stopped by a signal"), "{text}");
     }
@@ -318,7 +337,7 @@ mpirun: state of the ranks on node7:
             stacks: Err(Untraceable::Forbidden),
             ..report(pid, RankActivity::Busy)
         };
-        let text = text("node7", 0, &[untraceable(40), untraceable(41)]);
+        let text = text("node7", 0, &[untraceable(40), untraceable(41)].map(Some));
         assert_eq!(text.matches("no calls of ranks 0,1: the system forbids").count(), 1, "{text}");
     }
 }

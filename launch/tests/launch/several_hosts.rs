@@ -1,0 +1,135 @@
+//! Jobs on several hosts, of which all are this machine: the command that starts the agent of another
+//! host runs it here. Real networks are in `tests/hosts`.
+
+use super::harness::{
+    Outcome, Running, compiled, feed, mpirun, ranks, run, signal_process, start, until,
+};
+
+/// Runs the command line of an agent here, whatever the host is.
+const HERE: &str = r#"sh -c 'eval "$1"'"#;
+
+/// `mpirun words`, with agents for other hosts.
+fn words<'a>(words: &[&'a str]) -> Vec<&'a str> {
+    [&["-launcher-exec", HERE], words].concat()
+}
+
+/// A job on this host and two others, three ranks on each.
+fn three_hosts(program: &[&str]) -> Outcome {
+    run(&words(&[&["-host", "localhost:3,one:3,two:3"], program].concat()))
+}
+
+/// What a rank does until it is ended, and one that SIGTERM does not end.
+const WAIT: &str = "echo here; exec sleep 300";
+const WAIT_FOR_KILL: &str = "trap '' TERM; echo here; while :; do sleep 300; done";
+
+/// Ranks of two other hosts in `script`, once all run.
+fn waiting(script: &str) -> Running {
+    let running = start(mpirun(&words(&["-host", "one:2,two:2", "sh", "-c", script])));
+    running.until_output(|text| (text.matches("here").count() == 4).then_some(()));
+    running
+}
+
+/// The processes of agents.
+fn agents(running: &Running) -> Vec<u32> {
+    let is_agent = |pid: &u32| {
+        let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        words.ends_with(b"mpirun\0--agent\0")
+    };
+    running.processes().into_iter().filter(is_agent).collect()
+}
+
+#[test]
+fn ranks_know_their_place_and_write_their_lines() {
+    let script = "echo $PMI_RANK/$PMI_SIZE $MPI_LOCALRANKID/$MPI_LOCALNRANKS; echo e >&2; exit 3";
+    let outcome = three_hosts(&["-l", "sh", "-c", script]);
+    let line = |rank: usize| format!("[{rank}] {rank}/9 {}/3", rank % 3);
+    assert_eq!(outcome.lines(), (0..9).map(line).collect::<Vec<_>>());
+    assert_eq!((outcome.stderr.matches("] e\n").count(), outcome.code), (9, Some(3)));
+}
+
+#[test]
+fn mpi_programs_run_over_hosts() {
+    let outcome = three_hosts(&[&compiled("allreduce"), "10"]);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+}
+
+#[test]
+fn input_and_much_output_cross_unchanged() {
+    let text: String = (0..300_000).map(|number| format!("{number}\n")).collect();
+    let command = mpirun(&words(&["-host", "one,two", "-n", "2", "cat"]));
+    let outcome = feed(command, text.as_bytes());
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    assert!(outcome.text() == text);
+}
+
+#[test]
+fn what_cannot_start_names_the_host() {
+    let outcome = three_hosts(&["/no/such/program"]);
+    assert_eq!(outcome.code, Some(127));
+    let outcome = run(&words(&["-host", "one", "-n", "1", "/no/such/program"]));
+    let line = "cannot start /no/such/program: program not found on host one";
+    assert!(outcome.stderr.contains(line), "{}", outcome.stderr);
+    for (command, why) in [
+        ("false", "its connection has ended: the command exited with code 1"),
+        ("echo Welcome to the machine", "it sent \"Welcome to the machine two"),
+        ("/no/such/command", "/no/such/command: "),
+    ] {
+        let outcome = run(&["-launcher-exec", command, "-host", "localhost,two", "sleep", "300"]);
+        let start = "mpirun: cannot start mpirun's agent on host two: ";
+        assert!(outcome.stderr.contains(&format!("{start}{why}")), "{}", outcome.stderr);
+        assert_eq!(outcome.code, Some(1), "{}", outcome.stderr);
+    }
+}
+
+#[test]
+fn a_killed_rank_of_another_host_is_named() {
+    let running = waiting(WAIT);
+    signal_process(ranks(&running)[&3], "KILL");
+    let outcome = running.wait();
+    assert_eq!(outcome.code, Some(137));
+    let line = " on two) was killed by signal 9 (SIGKILL); ending the other 3 ranks";
+    assert!(outcome.stderr.contains("mpirun: rank 3 (process "), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains(line), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_killed_agent_ends_the_job_and_its_host_is_named() {
+    for (number, why) in [(0, ""), (1, "its connection has ended")] {
+        let running = waiting(WAIT_FOR_KILL);
+        let all = until(|| Some(agents(&running)).filter(|all| all.len() == 4));
+        // Each agent is a supervisor, and its child.
+        let parent = |pid: u32| {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+            stat.rsplit_once(')').unwrap().1.split_whitespace().nth(1).unwrap().to_owned()
+        };
+        let is_child = |pid: &u32| all.iter().any(|other| parent(*pid) == other.to_string());
+        let (children, supervisors): (Vec<u32>, Vec<u32>) =
+            all.iter().partition(|one| is_child(one));
+        signal_process([&supervisors, &children][number][1], "KILL");
+        let outcome = running.wait();
+        assert_eq!(outcome.code, Some(137), "{}", outcome.stderr);
+        let lost = outcome.stderr.lines().find(|line| line.starts_with("mpirun: lost host "));
+        let lost = lost.unwrap_or_else(|| panic!("{}", outcome.stderr));
+        assert!(lost.contains(" with ranks ") && lost.contains(why), "{lost}");
+    }
+}
+
+#[test]
+fn nothing_is_left_when_mpirun_is_ended_or_killed() {
+    for (signal, code) in [("INT", Some(130)), ("TERM", Some(143)), ("KILL", None)] {
+        let running = waiting(WAIT_FOR_KILL);
+        running.signal(signal);
+        assert_eq!(running.wait().code, code, "{signal}");
+    }
+    let running = waiting(WAIT);
+    signal_process(running.job_loop(), "KILL");
+    assert_eq!(running.wait().code, Some(137));
+}
+
+#[test]
+fn a_job_that_takes_too_long_is_reported_by_every_host() {
+    let outcome = run(&words(&["-host", "one,two", "-n", "2", "--timeout", "1", "sleep", "300"]));
+    assert_eq!(outcome.code, Some(124), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("\n  rank 0 (process "), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("\n  rank 1 (process "), "{}", outcome.stderr);
+}
