@@ -81,11 +81,11 @@ def run_job(launcher, suite, tests, ranks, stall_s):
     """One job; the outcomes of the tests that began, and what it said if it did not end well."""
     with tempfile.TemporaryDirectory() as name, tempfile.TemporaryFile("w+") as said:
         folder = Path(name)
+        # Not by standard input: launchers lose what does not fit into a pipe.
+        (folder / "wanted").write_text("\n".join(tests))
         journals = Journals(folder, ranks)
         words = [*launcher, "-n", str(ranks), sys.executable, RANK_SCRIPT, suite, folder]
-        process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=said, stderr=said, text=True)
-        process.stdin.write("\n".join(tests))
-        process.stdin.close()
+        process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
         moved = time.monotonic()
         why = None
         while process.poll() is None and why is None:

@@ -1,10 +1,11 @@
 """Runs tests of mpi4py's own suite on one rank, and writes down how each of them ended.
 
-usage: suite_rank.py SUITE RESULTS < a test's name per line
+usage: suite_rank.py SUITE RESULTS
 
-SUITE is the folder with the tests. Each rank appends to RESULTS/RANK one line of JSON when a test
-begins and one when it ended, so that whoever reads them knows where a job hung or died. Names are
-those of unittest: `module.Class.method`. Without names it only lists, one per line, all there are.
+SUITE is the folder with the tests, RESULTS/wanted a file with a test's name per line. Each rank
+appends to RESULTS/RANK one line of JSON when a test begins and one when it ended, so that whoever
+reads them knows where a job hung or died. Names are those of unittest: `module.Class.method`. Without
+that file it only lists, one per line, all there are.
 """
 
 import json
@@ -83,9 +84,9 @@ def main():
     # A file that cannot even be loaded is a test of its own, which fails.
     suite = unittest.TestLoader().discover(str(folder))
     found = {test.id(): test for test in tests_of(suite)}
-    wanted = sys.stdin.read().split() if MPI.COMM_WORLD.rank == 0 else None
-    wanted = MPI.COMM_WORLD.bcast(wanted)
-    if not wanted:
+    try:
+        wanted = (results / "wanted").read_text().split()
+    except OSError:
         print("\n".join(found))
         return
     with open(results / str(MPI.COMM_WORLD.rank), "a") as file:
