@@ -76,6 +76,17 @@ impl Hosts {
         command
     }
 
+    /// The command `mpirun words` of this library on the first host, with so many ranks on each of
+    /// `count` hosts.
+    pub fn mpirun(&self, count: u32, ranks: u32, words: &[&str]) -> Command {
+        let names: Vec<_> = (1..=count).map(|host| format!("node{host}:{ranks}")).collect();
+        let mut command = harness::marked(script().to_str().unwrap());
+        command.args(["-i", &self.instance, "exec", "node1", &harness::built("mpirun")]);
+        command.args(["-launcher-exec", "/run/hosts/bin/hosts-ssh", "-host", &names.join(",")]);
+        command.args(words);
+        command
+    }
+
     /// Starts a command on a host, which ends with the result.
     pub fn start(&self, host: &str, words: &[&str]) -> Running {
         let mut command = harness::marked(script().to_str().unwrap());

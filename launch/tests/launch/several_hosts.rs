@@ -1,5 +1,6 @@
 //! Jobs on several hosts, of which all are this machine: the command that starts the agent of another
-//! host runs it here. Real networks are in `tests/hosts`.
+//! host runs it here. The addresses are of no machine (RFC 5737), and no name server is asked for them.
+//! Real networks are in `tests/hosts`.
 
 use super::harness::{
     Outcome, Running, compiled, feed, mpirun, ranks, run, signal_process, start, until,
@@ -15,7 +16,7 @@ fn words<'a>(words: &[&'a str]) -> Vec<&'a str> {
 
 /// A job on this host and two others, three ranks on each.
 fn three_hosts(program: &[&str]) -> Outcome {
-    run(&words(&[&["-host", "localhost:3,one:3,two:3"], program].concat()))
+    run(&words(&[&["-host", "localhost:3,198.51.100.1:3,198.51.100.2:3"], program].concat()))
 }
 
 /// What a rank does until it is ended, and one that SIGTERM does not end.
@@ -24,7 +25,8 @@ const WAIT_FOR_KILL: &str = "trap '' TERM; echo here; while :; do sleep 300; don
 
 /// Ranks of two other hosts in `script`, once all run.
 fn waiting(script: &str) -> Running {
-    let running = start(mpirun(&words(&["-host", "one:2,two:2", "sh", "-c", script])));
+    let running =
+        start(mpirun(&words(&["-host", "198.51.100.1:2,198.51.100.2:2", "sh", "-c", script])));
     running.until_output(|text| (text.matches("here").count() == 4).then_some(()));
     running
 }
@@ -56,7 +58,7 @@ fn mpi_programs_run_over_hosts() {
 #[test]
 fn input_and_much_output_cross_unchanged() {
     let text: String = (0..300_000).map(|number| format!("{number}\n")).collect();
-    let command = mpirun(&words(&["-host", "one,two", "-n", "2", "cat"]));
+    let command = mpirun(&words(&["-host", "198.51.100.1,198.51.100.2", "-n", "2", "cat"]));
     let outcome = feed(command, text.as_bytes());
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
     assert!(outcome.text() == text);
@@ -66,16 +68,17 @@ fn input_and_much_output_cross_unchanged() {
 fn what_cannot_start_names_the_host() {
     let outcome = three_hosts(&["/no/such/program"]);
     assert_eq!(outcome.code, Some(127));
-    let outcome = run(&words(&["-host", "one", "-n", "1", "/no/such/program"]));
-    let line = "cannot start /no/such/program: program not found on host one";
+    let outcome = run(&words(&["-host", "198.51.100.1", "-n", "1", "/no/such/program"]));
+    let line = "cannot start /no/such/program: program not found on host 198.51.100.1";
     assert!(outcome.stderr.contains(line), "{}", outcome.stderr);
     for (command, why) in [
         ("false", "its connection has ended: the command exited with code 1"),
-        ("echo Welcome to the machine", "it sent \"Welcome to the machine two"),
+        ("echo Welcome to the machine", "it sent \"Welcome to the machine 198.51.100.2"),
         ("/no/such/command", "/no/such/command: "),
     ] {
-        let outcome = run(&["-launcher-exec", command, "-host", "localhost,two", "sleep", "300"]);
-        let start = "mpirun: cannot start mpirun's agent on host two: ";
+        let outcome =
+            run(&["-launcher-exec", command, "-host", "localhost,198.51.100.2", "sleep", "300"]);
+        let start = "mpirun: cannot start mpirun's agent on host 198.51.100.2: ";
         assert!(outcome.stderr.contains(&format!("{start}{why}")), "{}", outcome.stderr);
         assert_eq!(outcome.code, Some(1), "{}", outcome.stderr);
     }
@@ -87,7 +90,7 @@ fn a_killed_rank_of_another_host_is_named() {
     signal_process(ranks(&running)[&3], "KILL");
     let outcome = running.wait();
     assert_eq!(outcome.code, Some(137));
-    let line = " on two) was killed by signal 9 (SIGKILL); ending the other 3 ranks";
+    let line = " on 198.51.100.2) was killed by signal 9 (SIGKILL); ending the other 3 ranks";
     assert!(outcome.stderr.contains("mpirun: rank 3 (process "), "{}", outcome.stderr);
     assert!(outcome.stderr.contains(line), "{}", outcome.stderr);
 }
@@ -128,7 +131,16 @@ fn nothing_is_left_when_mpirun_is_ended_or_killed() {
 
 #[test]
 fn a_job_that_takes_too_long_is_reported_by_every_host() {
-    let outcome = run(&words(&["-host", "one,two", "-n", "2", "--timeout", "1", "sleep", "300"]));
+    let outcome = run(&words(&[
+        "-host",
+        "198.51.100.1,198.51.100.2",
+        "-n",
+        "2",
+        "--timeout",
+        "1",
+        "sleep",
+        "300",
+    ]));
     assert_eq!(outcome.code, Some(124), "{}", outcome.stderr);
     assert!(outcome.stderr.contains("\n  rank 0 (process "), "{}", outcome.stderr);
     assert!(outcome.stderr.contains("\n  rank 1 (process "), "{}", outcome.stderr);
