@@ -4,10 +4,17 @@
 //!   mpirun (supervisor)                signals, keyboard, exit code
 //!     └─ mpirun (job loop)             head: input, output, decisions; agent: PMI server, reaping
 //!          ├─ rank 0 ── its children   one process group per rank
-//!          └─ rank 1 ...
+//!          ├─ rank 1 ...
+//!          └─ ssh HOST, or another starter, for each other host
+//!               └─ mpirun --agent (supervisor)     on that host
+//!                    └─ mpirun --agent             agent: PMI server, pipes, reaping
+//!                         └─ rank 2 ...
 //! ```
 //!
-//! Each of the two processes of `mpirun` watches the other and adopts orphaned descendants: if one
+//! Head and agent talk over the standard input and output of the starter. Each ends the processes of
+//! the job on its host when the other is gone.
+//!
+//! On each host, each of the two processes of `mpirun` watches the other and adopts orphaned descendants: if one
 //! is killed, the other ends every process of the job. The job loop has a process group of its
 //! own, so a signal to the foreground process group does not end both.
 //!
