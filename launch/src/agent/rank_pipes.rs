@@ -120,19 +120,18 @@ impl RankPipes {
         }
     }
 
-    /// Reads the rest of all pipes, when no process is left; whether all have ended.
-    pub(super) fn drain(&mut self, link: &mut ControlLink<AgentCommand>) -> bool {
+    /// Reads the rest of all pipes, when no process is left, as far as there is credit.
+    pub(super) fn drain(&mut self, link: &mut ControlLink<AgentCommand>) {
         for output in &mut self.outputs {
             while output.pipe.is_some() && output.credit.left() > 0 {
                 if link.queued_bytes() > QUEUE_BYTES {
-                    return false;
+                    return;
                 }
                 if output.read(link).is_none() {
                     output.end(link);
                 }
             }
         }
-        self.outputs.iter().all(|output| output.pipe.is_none())
     }
 }
 

@@ -67,7 +67,7 @@ struct RemoteAgent {
 enum RemoteState {
     /// Ranks run, or have not been started.
     Serving,
-    /// No process of the job is left, and the head knows.
+    /// No process of the job is left, and the head knows. The rest of the output is sent.
     Childless,
     /// The head has closed the connection to an agent without processes.
     Left,
@@ -125,13 +125,12 @@ impl RemoteAgent {
             }
             let agent_deadline = self.agent.as_mut().and_then(|agent| agent.tick(now));
             self.send_events();
-            if childless
-                && self.agent.is_some()
-                && self.pipes.drain(&mut self.link)
-                && self.state == RemoteState::Serving
-            {
-                self.state = RemoteState::Childless;
-                self.link.send(&AgentEvent::Childless);
+            if childless && self.agent.is_some() {
+                if self.state == RemoteState::Serving {
+                    self.state = RemoteState::Childless;
+                    self.link.send(&AgentEvent::Childless);
+                }
+                self.pipes.drain(&mut self.link);
             }
             self.kill(now);
             match self.wait(agent_deadline, now) {

@@ -150,6 +150,9 @@ impl Head<'_> {
             let now = Instant::now();
             // Processes that cannot be killed are left alone.
             let ended = childless || self.job.kill_timed_out(now);
+            if ended && !childless {
+                self.links.iter_mut().for_each(AgentLink::lose);
+            }
             let agent_deadline = self.agent.tick(now);
             self.take_events();
             self.tick_links(now);
@@ -219,7 +222,11 @@ impl Head<'_> {
             for line in lines {
                 self.streams.print_line(&format!("{name}: {line}"), now);
             }
-            if let Some(why) = lost {
+            if link.state() == AgentLinkState::Lost {
+                self.lose_output(host, now);
+            }
+            // What ends after the processes of the job is no failure of it.
+            if let Some(why) = lost.filter(|_| state != AgentLinkState::Childless) {
                 let has_started = state != AgentLinkState::Starting;
                 let actions = self.agent_lost(host, has_started, &why, now);
                 self.perform(actions);
@@ -228,6 +235,13 @@ impl Head<'_> {
                 }
             }
         }
+    }
+
+    /// No more output arrives from `host`.
+    fn lose_output(&mut self, host: u32, now: Instant) {
+        let plan = self.shares.plan;
+        let ranks = plan.layout.ranks_on(host, plan.size());
+        ranks.into_iter().for_each(|rank| self.streams.lose(rank, now));
     }
 
     /// Ends the processes that the ranks left. Those that still have the output of a rank open, such

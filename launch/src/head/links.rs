@@ -63,7 +63,7 @@ pub(super) enum AgentLinkState {
     /// The agent has not been heard.
     Starting,
     Serving,
-    /// No process of the job is left on the host.
+    /// No process of the job is left on the host; the rest of its output arrives.
     Childless,
     /// There is no agent any more.
     Lost,
@@ -282,7 +282,7 @@ impl AgentLink {
 
     /// Does what is due; why the agent is lost, if it has been lost now.
     pub(super) fn tick(&mut self, now: Instant) -> Option<String> {
-        if self.is_childless() {
+        if self.state == AgentLinkState::Lost {
             return None;
         }
         if let Some((why, at)) = &self.ended {
@@ -297,7 +297,7 @@ impl AgentLink {
             self.lose();
             return Some(why);
         }
-        if self.state == AgentLinkState::Serving {
+        if self.state != AgentLinkState::Starting {
             if now >= self.heard_at + AGENT_TIMEOUT {
                 self.lose();
                 let seconds = AGENT_TIMEOUT.as_secs();
@@ -318,12 +318,10 @@ impl AgentLink {
 
     /// The time to call [`AgentLink::tick`].
     pub(super) fn deadline(&self) -> Option<Instant> {
-        if self.is_childless() {
-            return None;
-        }
-        match &self.ended {
-            Some((_, at)) => Some(*at + EXIT_TIMEOUT),
-            None => (self.state == AgentLinkState::Serving).then_some(self.beat_at),
+        match (&self.ended, self.state) {
+            (_, AgentLinkState::Lost) | (None, AgentLinkState::Starting) => None,
+            (Some((_, at)), _) => Some(*at + EXIT_TIMEOUT),
+            (None, AgentLinkState::Serving | AgentLinkState::Childless) => Some(self.beat_at),
         }
     }
 

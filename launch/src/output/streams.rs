@@ -213,6 +213,17 @@ impl Streams {
         true
     }
 
+    /// The agent of this rank of another host is lost: no more bytes of the rank arrive.
+    pub(crate) fn lose(&mut self, rank: u32, now: Instant) {
+        for stream in OutputStream::BOTH {
+            let source = self.sources[rank as usize][stream as usize].as_mut();
+            if let Some(OutputSource { end: SourceEnd::Agent(received), .. }) = source {
+                received.has_ended = true;
+            }
+            self.pass_received(rank as usize, stream, now);
+        }
+    }
+
     /// Credit to send to the agents of other hosts.
     pub(crate) fn take_grants(&mut self) -> Vec<OutputGrant> {
         std::mem::take(&mut self.grants)
@@ -296,13 +307,14 @@ impl Streams {
         }
     }
 
-    /// Reads the rest of all pipes, when no process is left.
+    /// Reads the rest of all pipes, when no process is left. The agents of other hosts send the rest, and
+    /// its end.
     pub(crate) fn drain(&mut self, now: Instant) {
         for rank in 0..self.sources.len() {
             for stream in OutputStream::BOTH {
                 self.pass_received(rank, stream, now);
                 while !self.is_blocked(rank, stream) && self.read(rank, stream, now).is_some() {}
-                if !self.is_blocked(rank, stream) {
+                if !self.is_blocked(rank, stream) && !self.is_received(rank, stream) {
                     self.end(rank, stream);
                 }
             }
@@ -510,6 +522,12 @@ impl Streams {
     fn is_blocked(&self, rank: usize, stream: OutputStream) -> bool {
         let source = self.sources[rank][stream as usize].as_ref();
         source.is_some_and(|source| source.destinations.are_full(&self.sinks))
+    }
+
+    /// Whether more of this stream may arrive from an agent.
+    fn is_received(&self, rank: usize, stream: OutputStream) -> bool {
+        let source = self.sources[rank][stream as usize].as_ref();
+        source.is_some_and(|source| matches!(source.end, SourceEnd::Agent(_)))
     }
 
     /// The pipe has been closed.
