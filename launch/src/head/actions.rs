@@ -6,7 +6,7 @@ use platform::bootstrap::{Fence, FenceEvent};
 use platform::sys::host;
 
 use super::Head;
-use super::links::{AgentLink, RemoteInput};
+use super::links::{AgentLink, AgentLinkState, RemoteInput};
 use super::state::JobAction;
 use crate::control::{AgentCommand, AgentEvent, Circumstances};
 use crate::output::{OutputGrant, OutputStream};
@@ -45,7 +45,19 @@ impl Head<'_> {
                 self.dump_overdue = Some(overdue);
                 self.reports = 1 + self.links.iter().filter(|link| link.reports()).count();
                 self.command(&AgentCommand::Dump);
+                self.name_silent_hosts();
             }
+        }
+    }
+
+    /// A command that asks for a password, or hangs, starts no agent and reports nothing.
+    fn name_silent_hosts(&mut self) {
+        for link in self.links.iter().filter(|link| link.state() == AgentLinkState::Starting) {
+            let line = format!(
+                "mpirun: mpirun's agent on host {} has not answered; does its command ask or hang?",
+                link.name
+            );
+            self.streams.print_line(&line, Instant::now());
         }
     }
 

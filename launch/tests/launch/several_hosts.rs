@@ -85,6 +85,16 @@ fn what_cannot_start_names_the_host() {
 }
 
 #[test]
+fn a_host_whose_agent_does_not_answer_is_named() {
+    let silent = "sh -c 'exec sleep 300'";
+    let hosts = ["-host", "localhost,198.51.100.2", "--timeout", "1", "sleep", "300"];
+    let outcome = run(&[&["-launcher-exec", silent], &hosts[..]].concat());
+    assert_eq!(outcome.code, Some(124), "{}", outcome.stderr);
+    let line = "mpirun: mpirun's agent on host 198.51.100.2 has not answered";
+    assert!(outcome.stderr.contains(line), "{}", outcome.stderr);
+}
+
+#[test]
 fn a_killed_rank_of_another_host_is_named() {
     let running = waiting(WAIT);
     signal_process(ranks(&running)[&3], "KILL");
