@@ -56,3 +56,27 @@ fn own_launcher_leaves_nothing_when_its_host_dies() {
     assert_ne!(job.wait().code, Some(0));
     assert_eq!(hosts.files("node2"), <[String; 0]>::default());
 }
+
+#[test]
+fn own_launcher_names_the_host_that_lacks_the_program() {
+    let Some(hosts) = Hosts::up(2) else { return };
+    hosts.run(&["exec", "node1", "cp", "/bin/sleep", "/tmp/program"]);
+    let outcome = harness::start(hosts.mpirun(2, 2, &["/tmp/program", "300"])).wait();
+    let line = "mpirun: cannot start /tmp/program: program not found on host node2";
+    assert!(outcome.stderr.contains(line), "{}", outcome.stderr);
+    assert_eq!(outcome.code, Some(127));
+}
+
+#[test]
+fn own_launcher_names_a_host_that_is_cut_off() {
+    let Some(hosts) = Hosts::up(2) else { return };
+    let job = busy(&hosts);
+    hosts.run(&["cut", "node2"]);
+    job.until_errors(|text| {
+        text.contains("mpirun: lost host node2 with ranks 2-3: ").then_some(())
+    });
+    // The agent there ends its ranks by itself later, or at once when its connection ends.
+    hosts.run(&["kill", "--fin", "node2"]);
+    assert_eq!(job.wait().code, Some(137));
+    assert_eq!(hosts.files("node1"), <[String; 0]>::default());
+}
