@@ -25,7 +25,8 @@ pub(super) struct Connection {
     /// The number of processors that the ranks of this host have together.
     pub(super) processors: usize,
     /// The status table that the launcher reads.
-    pub(super) status_table: Option<StatusTable>,
+    /// The status table that the launcher reads, and the number of the entry of this rank.
+    pub(super) status_table: Option<(StatusTable, u32)>,
     /// Threads that the launcher's library has started. They never call MPI.
     pub(super) helper_threads: Vec<u32>,
 }
@@ -110,13 +111,16 @@ impl Connection {
 
 /// The status table that the launcher reads, with the entry of this rank. Without it the launcher
 /// reports less.
-fn launcher_table(environment: &Environment, launcher: Option<&Client>) -> Option<StatusTable> {
+fn launcher_table(
+    environment: &Environment, launcher: Option<&Client>,
+) -> Option<(StatusTable, u32)> {
     let attributes = launcher?.attributes();
     let number = environment.status_fd.filter(|_| attributes.is_own_launcher)?;
     let table = StatusTable::inherit(number).ok()?;
+    let entry = environment.status_entry.filter(|entry| (*entry as usize) < table.ranks())?;
     let (since_ns, report) = (clock::monotonic_ns(), WaitReport::new("MPI_Init"));
-    table.write(attributes.rank, &RankStatus { since_ns, report, steady: None });
-    Some(table)
+    table.write(entry, &RankStatus { since_ns, report, steady: None });
+    Some((table, entry))
 }
 
 /// The number of processors that the ranks of this host have together. If the launcher bound each

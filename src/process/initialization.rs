@@ -277,9 +277,10 @@ fn build(
         app_number: number(job.app_number),
         universe_size: number(job.universe_size),
     };
-    if let Some(table) = &status_table {
-        table.clear(rank);
-    }
+    let status_table = status_table.map(|(table, entry)| {
+        table.clear(entry);
+        table
+    });
     let settings = MonitorSettings { deadlock: config.deadlock, hang_report: config.hang_report };
     let wait_monitor =
         WaitMonitor::new(settings, (rank, size, job.hosts.clone()), status_table, || {

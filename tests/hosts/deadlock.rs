@@ -1,5 +1,7 @@
 //! Deadlocks over two hosts are reported, and nothing else is.
 
+use std::process::Command;
+
 use super::cluster::Hosts;
 use crate::harness;
 
@@ -26,19 +28,29 @@ const DEADLOCKS: &[(&str, u32, &[&str])] = &[
     ("wildcard", 2, &["  ranks 0,1 on node1, 2,3 on node2: MPI_Recv(any source, "]),
 ];
 
+/// A job on so many hosts, with so many ranks on each.
+type Launcher = fn(&Hosts, u32, u32, &[&str]) -> Command;
+
 const SLOW: &[(&str, u32)] = &[("compute", 1), ("sleep", 2), ("flood", 1), ("test-loop", 1)];
 
 #[test]
 fn two_hosts() {
     let Some(hosts) = Hosts::up(2) else { return };
     let program = harness::compiled("deadlock");
-    let start = |what: &str, ranks: u32| {
+    // The two launchers keep the status of ranks in different tables.
+    let launchers: [Launcher; 2] = [Hosts::mpiexec, Hosts::mpirun];
+    let start = |launcher: Launcher, what: &str, ranks: u32| {
         let words = ["-genv", "SUIRO_DEADLOCK", "abort", &program, what];
-        harness::start(hosts.mpiexec(2, ranks, &words))
+        harness::start(launcher(&hosts, 2, ranks, &words))
     };
-    let deadlocks: Vec<_> = DEADLOCKS.iter().map(|(what, ranks, _)| start(what, *ranks)).collect();
-    let slow: Vec<_> = SLOW.iter().map(|(what, ranks)| start(what, *ranks)).collect();
-    for ((what, _, wanted), running) in DEADLOCKS.iter().zip(deadlocks) {
+    let mut deadlocks = Vec::new();
+    for launcher in launchers {
+        let jobs = DEADLOCKS.iter();
+        deadlocks.extend(jobs.map(|job| (job, start(launcher, job.0, job.1))));
+    }
+    let slow: Vec<_> =
+        SLOW.iter().map(|(what, ranks)| start(Hosts::mpiexec, what, *ranks)).collect();
+    for ((what, _, wanted), running) in deadlocks {
         let outcome = running.wait();
         let text = &outcome.stderr;
         assert_eq!((outcome.code, text.matches(VERDICT).count()), (Some(35), 1), "{what}\n{text}");

@@ -75,7 +75,11 @@ impl Agent {
 
     /// What the status table says of `rank`.
     pub(super) fn activity(&self, rank: u32) -> RankActivity {
-        self.status_table.as_ref().map_or(RankActivity::Unknown, |table| table.read(rank))
+        let entry = self.share.ranks.iter().position(|share| share.rank == rank);
+        match (&self.status_table, entry) {
+            (Some(table), Some(entry)) => table.read(entry as u32),
+            (None, _) | (_, None) => RankActivity::Unknown,
+        }
     }
 
     /// Passes the report on if it is complete or takes too long.

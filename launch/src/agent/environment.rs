@@ -2,7 +2,9 @@
 
 use std::ffi::{OsStr, OsString};
 
-use platform::bootstrap::{BOUND, CpuBinding, INTERFACE_FD, JOB_FD, SEGMENT_FD, STATUS_FD};
+use platform::bootstrap::{
+    BOUND, CpuBinding, INTERFACE_FD, JOB_FD, SEGMENT_FD, STATUS_ENTRY, STATUS_FD,
+};
 
 pub(crate) type EnvironmentVariable = (OsString, OsString);
 
@@ -54,6 +56,7 @@ pub(super) fn of_rank(
     }
     if let Some(number) = values.status_fd {
         set(&mut all, OsStr::new(STATUS_FD), number.to_string().into());
+        set(&mut all, OsStr::new(STATUS_ENTRY), local_rank.to_string().into());
     }
     if let Some(bound) = values.bound {
         set(&mut all, OsStr::new(BOUND), bound.to_string().into());
@@ -102,6 +105,7 @@ mod tests {
         };
         assert_eq!((value("A"), value("PMI_RANK"), value("PMI_FD")), ("3", "1", "7"));
         assert_eq!((value("OMPI_COMM_WORLD_SIZE"), value(SEGMENT_FD)), ("3", "8"));
+        assert_eq!((value(STATUS_FD), value(STATUS_ENTRY)), ("10", "0"));
         assert_eq!((value("MPI_LOCALRANKID"), value("OMPI_COMM_WORLD_LOCAL_SIZE")), ("0", "2"));
     }
 }

@@ -111,7 +111,7 @@ impl Agent {
     pub(crate) fn start(
         &mut self, file_limit: Option<u64>, streams: &mut impl RankStreams,
     ) -> io::Result<()> {
-        let table = StatusTable::create(self.share.size as usize);
+        let table = StatusTable::create(self.share.ranks.len());
         let (table, status) = table.ok().unzip();
         self.status_table = table;
         let context = LaunchContext::new(&self.share, status, file_limit)?;

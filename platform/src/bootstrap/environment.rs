@@ -20,6 +20,9 @@ pub const JOB_FD: &str = "SUIRO_JOB_FD";
 /// [`StatusTable`](crate::diagnosis::status_table::StatusTable)).
 pub const STATUS_FD: &str = "SUIRO_STATUS_FD";
 
+/// The number of the rank's entry in that table, which has one for each rank of the host.
+pub const STATUS_ENTRY: &str = "SUIRO_STATUS_ENTRY";
+
 /// The binding that the launcher gave a rank, as `COUNT:LIST`: `LIST` names the rank's processors,
 /// `COUNT` is the number of processors of all ranks of the host.
 pub const BOUND: &str = "SUIRO_BOUND";
@@ -50,6 +53,7 @@ pub const PRIVATE_VARIABLES: &[&str] = &[
     INTERFACE_FD,
     JOB_FD,
     STATUS_FD,
+    STATUS_ENTRY,
     BOUND,
 ];
 
@@ -101,6 +105,8 @@ pub struct Environment {
     pub(crate) job_fd: Option<i32>,
     /// `SUIRO_STATUS_FD`.
     pub status_fd: Option<i32>,
+    /// `SUIRO_STATUS_ENTRY`.
+    pub status_entry: Option<u32>,
     /// `SUIRO_BOUND`.
     pub bound: Option<CpuBinding>,
     /// `SUIRO_SINGLETON` is 1.
@@ -158,6 +164,7 @@ impl Environment {
             interface_fd: descriptor(INTERFACE_FD),
             job_fd: descriptor(JOB_FD),
             status_fd: descriptor(STATUS_FD),
+            status_entry: number(STATUS_ENTRY),
             bound: text(BOUND).and_then(|text| CpuBinding::parse(&text)),
             singleton: lookup(SINGLETON).is_some_and(|value| value == "1"),
             several: several(number, text),
