@@ -62,9 +62,10 @@ pub(crate) fn connected(ranks: usize, hold: bool) -> io::Result<(PidSender, PidR
 }
 
 impl PidSender {
-    /// Sends the process ids of all ranks.
-    pub(crate) fn send(&self, pids: &[u32]) {
-        let bytes: Vec<u8> = pids.iter().flat_map(|pid| pid.to_ne_bytes()).collect();
+    /// Sends the host's number and the process id of each rank.
+    pub(crate) fn send(&self, places: &[(u32, u32)]) {
+        let numbers = places.iter().flat_map(|(host, pid)| [*host, *pid]);
+        let bytes: Vec<u8> = numbers.flat_map(u32::to_ne_bytes).collect();
         // The end of the supervisor is noticed by another pipe.
         let _ = self.supervisor.send_all(&bytes);
     }
@@ -83,11 +84,11 @@ impl PidSender {
 impl PidReceiver {
     /// Readable when [`PidReceiver::receive`] has data; `None` once all ids have arrived.
     pub(crate) fn as_fd(&self) -> Option<BorrowedFd<'_>> {
-        (self.received.len() < self.ranks * size_of::<u32>()).then(|| self.job_loop.as_fd())
+        (self.received.len() < self.ranks * size_of::<[u32; 2]>()).then(|| self.job_loop.as_fd())
     }
 
-    /// The process ids of all ranks, once they have arrived.
-    pub(crate) fn receive(&mut self) -> Option<Vec<u32>> {
+    /// The host's number and the process id of each rank, once all have arrived.
+    pub(crate) fn receive(&mut self) -> Option<Vec<(u32, u32)>> {
         let mut buffer = [0; 4096];
         match self.job_loop.receive_now(&mut buffer) {
             Ok(received) if received.len_bytes > 0 => {
@@ -98,8 +99,10 @@ impl PidReceiver {
             Ok(_) | Err(_) => self.ranks = 0,
         }
         let (numbers, _) = self.received.as_chunks();
-        (self.ranks > 0 && numbers.len() == self.ranks)
-            .then(|| numbers.iter().map(|bytes| u32::from_ne_bytes(*bytes)).collect())
+        let numbers: Vec<_> = numbers.iter().map(|bytes| u32::from_ne_bytes(*bytes)).collect();
+        let (places, _) = numbers.as_chunks();
+        (self.ranks > 0 && places.len() == self.ranks)
+            .then(|| places.iter().map(|[host, pid]| (*host, *pid)).collect())
     }
 
     /// Reports that the debugger has seen the table.
@@ -117,8 +120,8 @@ mod tests {
         let (mut sender, mut receiver) = connected(3, true).unwrap();
         assert!(receiver.as_fd().is_some());
         assert_eq!(receiver.receive(), None);
-        sender.send(&[7, 8, 9]);
-        assert_eq!(receiver.receive(), Some(vec![7, 8, 9]));
+        sender.send(&[(0, 7), (1, 8), (0, 9)]);
+        assert_eq!(receiver.receive(), Some(vec![(0, 7), (1, 8), (0, 9)]));
         assert!(receiver.as_fd().is_none() && sender.hold_fd().is_some());
         receiver.release();
         sender.release();

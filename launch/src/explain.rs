@@ -55,14 +55,10 @@ fn hosts(plan: &LaunchPlan) -> Option<String> {
     // Longer lists say no more.
     const NAMED_MAX: usize = 16;
     let one = |host: &JobHost| {
-        let slots =
-            host.slots.map_or(
-                "a slot for each core of this host".to_owned(),
-                |slots| match slots {
-                    1 => "1 slot".to_owned(),
-                    _ => format!("{slots} slots"),
-                },
-            );
+        let slots = host.slots.map_or("a slot for each core".to_owned(), |slots| match slots {
+            1 => "1 slot".to_owned(),
+            _ => format!("{slots} slots"),
+        });
         let here = if host.is_local { ", this host" } else { "" };
         format!("{} ({slots}{here}; {})", host.name, host.source)
     };

@@ -24,7 +24,9 @@ use crate::hosts::JobHost;
 use crate::linkage;
 use crate::placement::display::DisplayOptions;
 use crate::placement::report::PlacementReport;
-use crate::placement::{HostResources, Placement, may_fill, place_on_hosts};
+use crate::placement::{
+    HostResources, Placement, counts_supposed_objects, may_fill, place_on_hosts,
+};
 use crate::supervisor;
 use crate::{LaunchError, USAGE};
 
@@ -133,16 +135,26 @@ fn placed(plan: &LaunchPlan, threads: usize) -> Result<Placement, LaunchError> {
         let empty = plan.placement.is_empty().then(|| CpuTopology::read(&[], &|_| None));
         empty.ok_or_else(|| LaunchError::new(1, why))
     })?;
-    let shows = DisplayOptions { report: false, ..display };
-    if is_remote && !shows.is_empty() && !plan.quiet {
-        print_note(
-            "note: printed before other hosts are asked, as if they had the processors of this one",
-        );
-    }
     let own = host::name();
     let hosts = resources(plan, &own, &topology);
     let programs: Vec<_> = plan.apps.iter().map(App::ranks).collect();
-    let placement = place_on_hosts(&plan.placement, &hosts, &programs, threads)?;
+    let placement = match place_on_hosts(&plan.placement, &hosts, &programs, threads) {
+        // The agents report what their hosts have.
+        Err(_) if !plan.dry_run && counts_supposed_objects(&plan.placement, &hosts) => {
+            let (processors, host_of_rank) = (vec![None; ranks], vec![0; ranks]);
+            Placement { processors, host_of_rank, note: None }
+        }
+        placed => placed?,
+    };
+    if is_remote && !plan.dry_run {
+        // The head places the ranks anew and prints that.
+        return Ok(placement);
+    }
+    if is_remote && !plan.quiet {
+        print_note(
+            "note: other hosts are not asked; shown as if they had the processors of this one",
+        );
+    }
     if let Some(note) = placement.note.as_deref().filter(|_| !plan.quiet) {
         print_note(&format!("note: {note}"));
     }
@@ -151,17 +163,13 @@ fn placed(plan: &LaunchPlan, threads: usize) -> Result<Placement, LaunchError> {
     let report = PlacementReport { hosts: &hosts, placement: &placement, programs: &programs };
     print(&report.shown(display))?;
     if display.report {
-        // Other hosts report theirs when they are asked.
-        let bindings = report.bindings().into_iter().enumerate();
-        let is_here = |rank: usize| plan.dry_run || hosts[placement.host_of(rank)].identity == own;
-        let here = bindings.filter(|(rank, _)| is_here(*rank));
-        here.for_each(|(_, line)| print_note(line.trim_end()));
+        report.bindings().iter().for_each(|line| print_note(line.trim_end()));
     }
     Ok(placement)
 }
 
 /// The hosts of `plan`, each with this topology.
-fn resources<'a>(
+pub(crate) fn resources<'a>(
     plan: &'a LaunchPlan, own: &'a str, topology: &'a CpuTopology,
 ) -> Vec<HostResources<'a>> {
     let local = HostResources {

@@ -261,10 +261,12 @@ mod tests {
                 pipes: RankPipes::new(readers, SIZE),
                 agent: ControlLink::new(down, to_head).unwrap(),
                 head: ControlLink::new(up, to_agent).unwrap(),
-                streams: Streams::open(&OutputOptions::default(), job, terminals, now).unwrap(),
+                streams: Streams::new(&OutputOptions::default(), job, terminals, now),
                 ranks: Vec::new(),
                 terminal,
             };
+            let hosts = JobHosts::one("here".to_owned());
+            pair.streams.open_files(&OutputOptions::default(), hosts).unwrap();
             for rank in 0..RANKS {
                 let (read, write) = nonblocking_pipe();
                 pair.pipes.started(rank, 1, [Some(read.into()), None]);

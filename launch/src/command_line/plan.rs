@@ -106,15 +106,17 @@ impl HostLayout {
         (0..size).filter(|rank| self.host_of(*rank) == host).collect()
     }
 
+    /// The name of `host`; that of host 0 is `own`.
+    pub(crate) fn name_of<'a>(&'a self, host: u32, own: &'a str) -> &'a str {
+        host.checked_sub(1).map_or(own, |other| &self.remote[other as usize].name)
+    }
+
     /// The names of the hosts of `size` ranks; that of host 0 is `own`.
     pub(crate) fn names(&self, own: &str, size: u32) -> JobHosts {
         if self.host_of_rank.is_empty() {
             return JobHosts::one(own.to_owned());
         }
-        let name = |rank| match self.host_of(rank) {
-            0 => own,
-            host => &self.remote[host as usize - 1].name,
-        };
+        let name = |rank| self.name_of(self.host_of(rank), own);
         JobHosts::of_ranks((0..size).map(|rank| (name(rank), name(rank))))
     }
 }

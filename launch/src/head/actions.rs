@@ -127,7 +127,7 @@ impl Head<'_> {
             AgentEvent::InputClosed { rank } => {
                 return self.input_of(rank).into_iter().for_each(RemoteInput::close);
             }
-            AgentEvent::Hello(facts) => return self.start_remote(host, &facts.topology),
+            AgentEvent::Hello(facts) => return self.heard(host, &facts),
             AgentEvent::Exited { rank, exit, inner, join_state, circumstances } => {
                 self.record(rank, circumstances);
                 let inner = inner.map(|inner| (inner.pid, inner.exit));
@@ -162,7 +162,7 @@ impl Head<'_> {
         &mut self, host: u32, has_started: bool, why: &str, now: Instant,
     ) -> Vec<JobAction> {
         let plan = self.shares.plan;
-        let ranks = plan.layout.ranks_on(host, plan.size());
+        let ranks = self.shares.layout.ranks_on(host, plan.size());
         self.job.agent_lost(&self.host_name(host), &ranks, has_started, why, now)
     }
 
@@ -185,7 +185,7 @@ impl Head<'_> {
                 children.into_iter().for_each(|child| self.command_host(child as u32, &command));
             }
             FenceEvent::Ended { rank, programs } => {
-                let own = self.shares.plan.layout.host_of(rank);
+                let own = self.shares.layout.host_of(rank);
                 let command = AgentCommand::RemoteEnded { rank, programs };
                 let hosts = 0..=self.links.len() as u32;
                 hosts
@@ -212,7 +212,7 @@ impl Head<'_> {
     }
 
     fn is_rank_of(&self, rank: u32, host: u32) -> bool {
-        rank < self.shares.plan.size() && self.shares.plan.layout.host_of(rank) == host
+        rank < self.shares.plan.size() && self.shares.layout.host_of(rank) == host
     }
 
     fn input_of(&mut self, rank: u32) -> Option<&mut RemoteInput> {
@@ -222,7 +222,7 @@ impl Head<'_> {
     /// Sends credit for output to the agents of other hosts.
     pub(super) fn grant_output(&mut self) {
         for OutputGrant { rank, stream, bytes } in self.streams.take_grants() {
-            if let Some(link) = (self.shares.plan.layout.host_of(rank) as usize).checked_sub(1) {
+            if let Some(link) = (self.shares.layout.host_of(rank) as usize).checked_sub(1) {
                 self.links[link].send(&AgentCommand::Grant { rank, stream, bytes });
             }
         }

@@ -12,10 +12,9 @@ use platform::sys::host;
 use platform::sys::poll::PollSet;
 use platform::sys::process;
 use platform::sys::signals;
-use platform::sys::topology::CpuTopology;
 
 use super::Head;
-use super::links::{AgentLink, AgentLinkReady, AgentLinkState, RemoteInput};
+use super::links::{AgentLink, AgentLinkReady, AgentLinkState};
 use crate::agent::{AgentReady, RankStreams};
 use crate::command_line::plan::LaunchPlan;
 use crate::control::AgentCommand;
@@ -60,8 +59,18 @@ impl RankStreams for OwnStreams<'_> {
 
 impl Head<'_> {
     pub(super) fn start(&mut self, file_limit: Option<u64>) -> io::Result<()> {
-        // The other hosts need time.
-        self.start_agents(file_limit);
+        if self.awaited.is_some() {
+            self.start_agents(file_limit);
+            return Ok(());
+        }
+        self.start_own(file_limit)
+    }
+
+    /// Opens the files of all ranks, then starts those of this host.
+    pub(super) fn start_own(&mut self, file_limit: Option<u64>) -> io::Result<()> {
+        let plan = self.shares.plan;
+        let hosts = self.shares.layout.names(&host::name(), plan.size());
+        self.streams.open_files(&plan.output, hosts)?;
         let mut streams = OwnStreams { feed: &mut self.feed, streams: &mut self.streams };
         self.agent.start(file_limit, &mut streams)?;
         self.take_events();
@@ -89,53 +98,21 @@ impl Head<'_> {
                     self.links.push(link);
                 }
                 Err(why) => {
-                    let ranks = plan.layout.ranks_on(number, plan.size());
-                    let actions = self.job.agent_lost(&host.name, &ranks, false, &why, now);
+                    let actions = self.job.agent_lost(&host.name, &[], false, &why, now);
                     return self.perform(actions);
                 }
             }
         }
     }
 
-    /// The agent of `host` has been heard: it starts its ranks.
-    pub(super) fn start_remote(&mut self, host: u32, topology: &str) {
-        if !self.job.is_running() {
-            return;
-        }
-        // A host that does not show its processors binds no ranks.
-        let topology =
-            CpuTopology::from_text(topology).unwrap_or_else(|| CpuTopology::read(&[], &|_| None));
-        let (share, lines) = match self.shares.of_other_host(host, &topology) {
-            Ok(found) => found,
-            Err(error) => {
-                let name = &self.shares.plan.layout.remote[host as usize - 1].name;
-                let why = format!("{name}: {}", error.why);
-                let actions = self.job.refused(error.code, &why, Instant::now());
-                return self.perform(actions);
-            }
-        };
-        for line in lines {
-            self.streams.print_line(&format!("mpirun: {}", line.trim_end()), Instant::now());
-        }
-        for rank in share.ranks.iter().filter(|rank| rank.reads_input).map(|rank| rank.rank) {
-            match self.feed.of_rank(rank) {
-                Ok(source) => self.inputs.push(RemoteInput::new(rank, host, source, share.size)),
-                Err(error) => {
-                    let why = format!("cannot read standard input for rank {rank}: {error}");
-                    let actions = self.job.refused(1, &why, Instant::now());
-                    self.perform(actions);
-                }
-            }
-        }
-        self.links[host as usize - 1].start_ranks(share);
-    }
-
     /// Passes the processes to the debugger and to the process table, once all ranks have started.
     pub(super) fn show_processes(&mut self) {
         let Some(pids) = self.pids.iter().copied().collect::<Option<Vec<_>>>() else { return };
         let plan = self.shares.plan;
-        self.pid_sender.send(&pids);
-        let hosts = plan.layout.names(&host::name(), plan.size());
+        let layout = &self.shares.layout;
+        let places = (0..).zip(&pids).map(|(rank, pid)| (layout.host_of(rank), *pid));
+        self.pid_sender.send(&places.collect::<Vec<_>>());
+        let hosts = layout.names(&host::name(), plan.size());
         if let Some((file, table)) = process_table(plan, &hosts, &pids)
             && let Err(error) = self.streams.print_table(file, &table)
         {
@@ -227,8 +204,7 @@ impl Head<'_> {
             }
             // What ends after the processes of the job is no failure of it.
             if let Some(why) = lost.filter(|_| state != AgentLinkState::Childless) {
-                let has_started = state != AgentLinkState::Starting;
-                let actions = self.agent_lost(host, has_started, &why, now);
+                let actions = self.agent_lost(host, reported, &why, now);
                 self.perform(actions);
                 if reported && self.dump_overdue.is_some() {
                     self.report_arrived();
@@ -240,7 +216,7 @@ impl Head<'_> {
     /// No more output arrives from `host`.
     fn lose_output(&mut self, host: u32, now: Instant) {
         let plan = self.shares.plan;
-        let ranks = plan.layout.ranks_on(host, plan.size());
+        let ranks = self.shares.layout.ranks_on(host, plan.size());
         ranks.into_iter().for_each(|rank| self.streams.lose(rank, now));
     }
 

@@ -6,17 +6,19 @@
 //! ```
 //!
 //! [`event_loop`] waits for events, [`state`] decides without I/O which event ends the job, and
-//! [`actions`] carries decisions out, and [`links`] connects the agents of other hosts. The head starts no rank: that is the work of the
+//! [`actions`] carries decisions out. [`links`] connects the agents of other hosts; when all have said what their
+//! hosts have, [`place`] distributes the ranks. The head starts no rank: that is the work of the
 //! [`agent`](crate::agent) of each host. One thread does all of it.
 
 mod actions;
 pub(crate) mod environment;
 mod event_loop;
 mod links;
+mod place;
 mod share;
 mod state;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Instant;
@@ -37,6 +39,7 @@ use crate::input::Feed;
 use crate::output::{self, Streams};
 use crate::placement::Placement;
 use links::{AgentLink, RemoteInput};
+use place::AwaitedHosts;
 use share::ShareMaker;
 use state::JobState;
 
@@ -47,6 +50,8 @@ struct Head<'a> {
     agent: Agent,
     /// The agents of other hosts: number n is that of host n + 1.
     links: Vec<AgentLink>,
+    /// Set until the ranks of a job on several hosts are placed.
+    awaited: Option<AwaitedHosts>,
     /// Standard input of ranks on other hosts.
     inputs: Vec<RemoteInput>,
     /// Barriers and values of PMI that concern several hosts.
@@ -94,15 +99,20 @@ pub(crate) fn run(
     let holds = pid_sender.hold_fd().is_some();
     let JobCredentials { id, key } = JobCredentials::draw()?;
     let (job, secret) = (name.clone(), ShareSecret { id, key });
-    let shares = ShareMaker { plan, environments, placement, job, secret, holds };
+    let (placement, layout) = (placement.clone(), plan.layout.clone());
+    let shares = ShareMaker { plan, environments, placement, layout, job, secret, holds };
     let job = JobState::new(hosts.clone(), size).forwarding(&plan.forwarded);
     let mut head = Head {
         job: job.limited(plan.timeout, now),
-        agent: Agent::new(shares.of_own_host()),
+        agent: Agent::new(shares.of_host(0)),
+        fences: shares.fences(),
         shares,
         links: Vec::new(),
+        awaited: plan
+            .hosts
+            .is_remote()
+            .then(|| AwaitedHosts { file_limit, topologies: BTreeMap::new() }),
         inputs: Vec::new(),
-        fences: FenceMerger::new(size, ranks_of_hosts(plan)),
         reports: 0,
         turned_at: now,
         pids: vec![None; size as usize],
@@ -112,23 +122,17 @@ pub(crate) fn run(
         pid_sender,
         dump_overdue: None,
         feed: Feed::new(plan.input.clone(), stdin, size)?,
-        streams: Streams::open(
+        streams: Streams::new(
             &plan.output,
             output::JobIdentity { name, hosts, size },
             terminals()?,
             now,
-        )?,
+        ),
     };
     head.start(file_limit)?;
     head.serve()?;
     head.streams.close()?;
     Ok(head.job.code())
-}
-
-/// The ranks of each host.
-fn ranks_of_hosts(plan: &LaunchPlan) -> Vec<BTreeSet<u32>> {
-    let hosts = 0..=plan.layout.remote.len() as u32;
-    hosts.map(|host| plan.layout.ranks_on(host, plan.size()).into_iter().collect()).collect()
 }
 
 /// The standard output and error of the launcher.

@@ -3,14 +3,12 @@
 use std::env;
 use std::ffi::OsString;
 
-use crate::LaunchError;
+use platform::bootstrap::FenceMerger;
+
 use crate::agent::environment::EnvironmentVariable;
-use crate::command_line::plan::{App, LaunchPlan, RankWrapper};
+use crate::command_line::plan::{App, HostLayout, LaunchPlan, RankWrapper};
 use crate::control::{HostShare, RankShare, ShareApp, ShareSecret};
-use crate::mpirun::threads;
-use crate::placement::report::bindings_of;
-use crate::placement::{HostResources, Placement, place_on_one_of_several};
-use platform::sys::topology::CpuTopology;
+use crate::placement::Placement;
 
 /// What all shares of a job have in common.
 #[derive(Clone, Debug)]
@@ -18,7 +16,10 @@ pub(super) struct ShareMaker<'a> {
     pub plan: &'a LaunchPlan,
     /// The variables of each program.
     pub environments: &'a [Vec<EnvironmentVariable>],
-    pub placement: &'a Placement,
+    /// Of a job on several hosts, as if other hosts were as this one, until their agents are heard.
+    pub placement: Placement,
+    /// The hosts of the ranks by `placement`.
+    pub layout: HostLayout,
     /// The name of the job.
     pub job: String,
     pub secret: ShareSecret,
@@ -26,51 +27,20 @@ pub(super) struct ShareMaker<'a> {
 }
 
 impl ShareMaker<'_> {
-    /// The share of the launcher's own host.
-    pub(super) fn of_own_host(&self) -> HostShare {
-        let ranks = self.plan.layout.ranks_on(0, self.plan.size());
-        let processors = ranks.iter().map(|rank| self.placement.of_rank(*rank).map(<[_]>::to_vec));
-        self.of_host(0, &ranks, processors.collect())
+    /// Barriers and values of PMI that concern several hosts.
+    pub(super) fn fences(&self) -> FenceMerger {
+        let size = self.plan.size();
+        let hosts = 0..=self.layout.remote.len() as u32;
+        let ranks = hosts.map(|host| self.layout.ranks_on(host, size).into_iter().collect());
+        FenceMerger::new(size, ranks.collect())
     }
 
-    /// The share of another host with this topology, and its binding in lines.
-    ///
-    /// # Errors
-    /// The host cannot satisfy the request for placement.
-    pub(super) fn of_other_host(
-        &self, host: u32, topology: &CpuTopology,
-    ) -> Result<(HostShare, Vec<String>), LaunchError> {
+    /// The share of `host`.
+    pub(super) fn of_host(&self, host: u32) -> HostShare {
         let plan = self.plan;
-        let ranks = plan.layout.ranks_on(host, plan.size());
-        let threads = threads(self.environments);
-        let supposed = CpuTopology::here().unwrap_or_else(|_| topology.clone());
-        let placed =
-            place_on_one_of_several(&plan.placement, topology, &supposed, &ranks, threads)?;
-        let name = &*plan.layout.remote[host as usize - 1].name;
-        let mut lines: Vec<_> =
-            placed.note.iter().map(|note| format!("note: {name}: {note}")).collect();
-        if plan.quiet {
-            lines.clear();
-        }
-        if plan.display.report {
-            let resources = HostResources {
-                name,
-                identity: name,
-                slots: None,
-                slots_max: None,
-                topology,
-                is_supposed: false,
-            };
-            lines.extend(bindings_of(&resources, &ranks, &placed.processors));
-        }
-        Ok((self.of_host(host, &ranks, placed.processors), lines))
-    }
-
-    fn of_host(&self, host: u32, ranks: &[u32], processors: Vec<Option<Vec<usize>>>) -> HostShare {
-        let plan = self.plan;
-        let rank = |(rank, processors): (&u32, Option<Vec<usize>>)| RankShare {
+        let rank = |rank: &u32| RankShare {
             rank: *rank,
-            processors,
+            processors: self.placement.of_rank(*rank).map(<[_]>::to_vec),
             reads_input: plan.input.is_for(*rank),
         };
         let apps = plan.apps.iter().zip(self.environments);
@@ -80,8 +50,8 @@ impl ShareMaker<'_> {
             size: plan.size(),
             apps: apps.map(|(app, variables)| program(app, variables, host)).collect(),
             app_of_rank: plan.app_of_rank(),
-            host_of_rank: plan.layout.host_of_rank.clone(),
-            ranks: ranks.iter().zip(processors).map(rank).collect(),
+            host_of_rank: self.layout.host_of_rank.clone(),
+            ranks: self.layout.ranks_on(host, plan.size()).iter().map(rank).collect(),
             shares_pipe: plan.output.shares_pipe(),
             holds: self.holds,
         }

@@ -107,6 +107,11 @@ impl JobState {
         }
     }
 
+    /// The ranks, of which none has started, are on `hosts`.
+    pub(super) fn placed_on(&mut self, hosts: JobHosts) {
+        self.hosts = hosts;
+    }
+
     /// Adds forwarded signals, which do not end the job.
     pub(super) fn forwarding(mut self, signals: &[i32]) -> Self {
         self.forwarded.extend(signals);

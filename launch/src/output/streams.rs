@@ -115,21 +115,17 @@ struct LineDestinations {
 }
 
 impl Streams {
-    /// Opens the files for all ranks of `job`; `terminals` are the launcher's standard output and
-    /// error.
-    ///
-    /// # Errors
-    /// Names the file that cannot be made.
-    pub(crate) fn open(
+    /// The streams of `job` without files; `terminals` are the launcher's standard output and error.
+    pub(crate) fn new(
         form: &OutputOptions, job: JobIdentity, terminals: [OwnedFd; 2], now: Instant,
-    ) -> io::Result<Self> {
+    ) -> Self {
         let [output, error] = terminals;
         let sinks = vec![
             OutputSink::new(output, "standard output"),
             OutputSink::new(error, "standard error"),
         ];
         let prefix = form.prefix();
-        let mut streams = Self {
+        Self {
             // The lines of one rank cannot mix.
             is_unbuffered: form.raw || (job.size == 1 && prefix.is_none()),
             sinks_by_rank: Vec::with_capacity(job.size as usize),
@@ -142,22 +138,30 @@ impl Streams {
             read_at: now,
             grants: Vec::new(),
             stalled: Duration::ZERO,
-        };
+        }
+    }
+
+    /// Opens the files for all ranks, which are on `hosts`. Called once, before a rank starts.
+    ///
+    /// # Errors
+    /// Names the file that cannot be made.
+    pub(crate) fn open_files(&mut self, form: &OutputOptions, hosts: JobHosts) -> io::Result<()> {
+        self.job.hosts = hosts;
         let mut files = HashMap::new();
-        for rank in 0..streams.job.size {
+        for rank in 0..self.job.size {
             let [output, error] = OutputStream::BOTH.map(|stream| {
                 if form.only.is_some_and(|only| only != rank) {
                     return Ok(Vec::new());
                 }
-                let file = form.file(stream).map(|name| streams.job.path(name, rank, stream));
-                let file = file.map(|path| streams.open_once(path, &mut files)).transpose()?;
+                let file = form.file(stream).map(|name| self.job.path(name, rank, stream));
+                let file = file.map(|path| self.open_once(path, &mut files)).transpose()?;
                 let terminal = form.destination_of(stream) as usize;
                 let terminal = form.reaches_terminal(stream).then_some(terminal);
                 Ok::<_, io::Error>(terminal.into_iter().chain(file).collect())
             });
-            streams.sinks_by_rank.push([output?, error?]);
+            self.sinks_by_rank.push([output?, error?]);
         }
-        Ok(streams)
+        Ok(())
     }
 
     /// `rank` has started as `process`; `pipes` are its output streams, nonblocking (only the first

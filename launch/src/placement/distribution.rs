@@ -83,29 +83,17 @@ pub(crate) fn place_on_hosts(
     Ok(all)
 }
 
-/// The processors of `ranks`, ascending, on one of several hosts of a job, which were distributed as if
-/// the host had the topology `supposed`.
-///
-/// # Errors
-/// The host cannot satisfy the request; names what is missing. Or the distribution would have been
-/// another one.
-pub(crate) fn place_on_one_of_several(
-    request: &PlacementRequest, topology: &CpuTopology, supposed: &CpuTopology, ranks: &[u32],
-    threads: usize,
-) -> Result<Placement, LaunchError> {
-    if let Some(level) = request.counted_level() {
-        let [own, other] = [topology, supposed].map(|one| one.objects(level).len());
-        if own != other {
-            let name = level.name();
-            let why = format!(
-                "{own} {name}s, but {other} on the host of mpirun: ranks cannot be distributed by the \
-                 number of {name}s; give slots, -ppn or a rankfile"
-            );
-            return Err(LaunchError::new(USAGE, why));
-        }
-    }
-    let ranks: Vec<_> = ranks.iter().map(|rank| *rank as usize).collect();
-    place(&request.on_one_host(&ranks, true), topology, ranks.len(), threads)
+/// Whether the objects of hosts with a supposed topology decide how many ranks a host has.
+pub(crate) fn counts_supposed_objects(
+    request: &PlacementRequest, hosts: &[HostResources<'_>],
+) -> bool {
+    let lacks_slots = hosts.iter().any(|host| host.is_supposed && host.slots.is_none());
+    let is_fixed = matches!(
+        (request.per_host, &request.mapping),
+        (Some(_), _) | (None, Some(RankMapping::RankfileRanks(_) | RankMapping::HostSequence(_)))
+    );
+    let uses_slots = !is_fixed || request.oversubscribe == Some(false);
+    request.counted_level().is_some() || lacks_slots && uses_slots
 }
 
 impl PlacementRequest {
@@ -489,30 +477,36 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_is_asked_later_has_what_was_supposed_or_is_refused() {
-        let (small, large) = (two_packages(1), big());
-        let place = |line: &str, topology| {
-            let found = place_on_one_of_several(&request(line), topology, &small, &[1, 3], 1);
-            found.map(|placed| placed.processors).map_err(|error| error.why)
-        };
-        assert_eq!(place("bind=core", &large), Ok(vec![Some(vec![0, 16]), Some(vec![1, 17])]));
-        assert!(place("map=ppr:1:core", &small).is_ok());
-        assert!(place("map=ppr:1:package", &large).is_ok());
-        let why = "16 cores, but 4 on the host of mpirun: ranks cannot be distributed";
-        assert!(place("map=ppr:1:core", &large).unwrap_err().starts_with(why));
-        assert!(place("map=core:span", &large).unwrap_err().starts_with(why));
-        assert!(place("bind=core:9", &small).unwrap_err().starts_with("requested 9 cores"));
-        let host = |is_supposed| HostResources {
+    fn what_depends_on_hosts_that_have_not_been_asked_is_no_error_yet() {
+        let topology = two_packages(1);
+        let host = |slots, is_supposed| HostResources {
             name: "a",
             identity: "",
-            slots: None,
+            slots,
             slots_max: None,
-            topology: &small,
+            topology: &topology,
             is_supposed,
         };
+        let counts =
+            |line: &str, slots| counts_supposed_objects(&request(line), &[host(slots, true)]);
+        for (line, with_slots, without) in [
+            ("", false, true),
+            ("map=node", false, true),
+            ("N=2", false, false),
+            ("ppn=2", false, false),
+            ("map=ppr:1:core", true, true),
+            ("map=package:span", true, true),
+            ("map=package", false, true),
+        ] {
+            assert_eq!(
+                (counts(line, Some(2)), counts(line, None)),
+                (with_slots, without),
+                "{line}"
+            );
+        }
         let programs = [ProgramRanks { count: 1, hosts: None }];
         let early = |is_supposed| {
-            place_on_hosts(&request("bind=core:9"), &[host(is_supposed)], &programs, 1)
+            place_on_hosts(&request("bind=core:9"), &[host(None, is_supposed)], &programs, 1)
         };
         assert!(early(false).is_err());
         assert_eq!(early(true).unwrap().processors, [None]);

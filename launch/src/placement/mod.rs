@@ -20,7 +20,7 @@ mod request;
 mod slots;
 
 pub(crate) use distribution::{
-    HostResources, ProgramRanks, place_on_hosts, place_on_one_of_several,
+    HostResources, ProgramRanks, counts_supposed_objects, place_on_hosts,
 };
 pub(crate) use place::{Placement, may_fill, total_processors};
 pub(crate) use request::PlacementRequest;

@@ -69,14 +69,6 @@ impl<'a> PlacementReport<'a> {
     }
 }
 
-/// A line for each of `ranks`, which are on one host, with its binding.
-pub(crate) fn bindings_of(
-    host: &HostResources<'_>, ranks: &[u32], processors: &[Option<Vec<usize>>],
-) -> Vec<String> {
-    let line = |(rank, set): (&u32, &Option<Vec<usize>>)| binding(host, *rank, set.as_deref());
-    ranks.iter().zip(processors).map(line).collect()
-}
-
 fn binding(host: &HostResources<'_>, rank: u32, set: Option<&[usize]>) -> String {
     let HostResources { name, topology, .. } = *host;
     let place = match set {

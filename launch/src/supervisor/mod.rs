@@ -189,15 +189,16 @@ impl Supervisor<'_> {
 
     /// Shows the started ranks to the debugger.
     fn show_debugger(&mut self) {
-        let Some(pids) = self.pid_receiver.receive() else { return };
-        let hosts = self.plan.layout.names(&host::name(), self.plan.size());
-        let processes = (0..).zip(pids).zip(self.plan.app_of_rank()).map(|((rank, pid), app)| {
-            DebuggedProcess {
-                host: hosts.name_of(rank).to_owned(),
-                program: self.plan.apps[app as usize].program.clone(),
-                pid,
-            }
-        });
+        let Some(places) = self.pid_receiver.receive() else { return };
+        let own = host::name();
+        let processes =
+            places.into_iter().zip(self.plan.app_of_rank()).map(|((host, pid), app)| {
+                DebuggedProcess {
+                    host: self.plan.layout.name_of(host, &own).to_owned(),
+                    program: self.plan.apps[app as usize].program.clone(),
+                    pid,
+                }
+            });
         self.debugger.show(&processes.collect::<Vec<_>>());
         self.pid_receiver.release();
     }

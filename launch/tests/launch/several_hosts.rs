@@ -155,3 +155,32 @@ fn a_job_that_takes_too_long_is_reported_by_every_host() {
     assert!(outcome.stderr.contains("\n  rank 0 (process "), "{}", outcome.stderr);
     assert!(outcome.stderr.contains("\n  rank 1 (process "), "{}", outcome.stderr);
 }
+
+#[test]
+fn ranks_are_distributed_by_the_cores_of_each_host() {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
+    let first: String = list.trim().chars().take_while(char::is_ascii_digit).collect();
+    // Agents have one processor, mpirun as many as there are.
+    let agent = format!(r#"sh -c 'eval "taskset -c {first} $1"'"#);
+    let job = |options: &[&str]| {
+        let hosts = ["-launcher-exec", &agent, "-host", "198.51.100.1,198.51.100.2"];
+        run(&[&hosts, options, &["sh", "-c", "echo $MPI_LOCALNRANKS"]].concat())
+    };
+    let outcome = job(&["-n", "2", "-map-by", "ppr:1:core", "-report-bindings"]);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    assert_eq!(outcome.lines(), ["1", "1"]);
+    for (rank, host) in [(0, "198.51.100.1"), (1, "198.51.100.2")] {
+        let line = format!("mpirun: rank {rank} on {host} bound to core 0 of package 0");
+        assert!(outcome.stderr.contains(&line), "{}", outcome.stderr);
+    }
+    let outcome = job(&["-n", "2", "-map-by", "ppr:1:core", "-display", "map,allocation"]);
+    let host = |name| format!("{name}: 1 package, 1 core, 1 hardware thread (processors {first})");
+    for name in ["198.51.100.1", "198.51.100.2"] {
+        assert!(outcome.text().contains(&host(name)), "{}", outcome.text());
+    }
+    let outcome = job(&["-n", "3", "-map-by", "ppr:1:core"]);
+    assert_eq!(outcome.code, Some(2));
+    let why = "mpirun: -n 3: 1 on each core allows at most 2";
+    assert!(outcome.stderr.contains(why), "{}", outcome.stderr);
+}
