@@ -464,6 +464,8 @@ def measured(options):
     bench.prepare()
     try:
         bench.all()
+    except KeyboardInterrupt:
+        print("interrupted: what was measured follows", file=sys.stderr)
     finally:
         bench.cluster.down()
     result = bench.result()
