@@ -17,12 +17,13 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("sys", &["base"]),
     ("diagnosis", &["base", "sys", "bootstrap"]),
     ("bootstrap", &["base", "sys"]),
+    ("network", &["sys::network_interfaces"]),
     // The library. Between members, cargo checks the dependencies.
     ("offload", &["base"]),
     ("shared_memory", &["base"]),
     // The conformance suite asks whether a descriptor is readable.
     ("device", &["base", "offload", "shared_memory", "sys::poll"]),
-    ("devices", &["base", "offload", "shared_memory", "device", "diagnosis", "sys"]),
+    ("devices", &["base", "offload", "shared_memory", "device", "diagnosis", "network", "sys"]),
     ("engine", &["base", "diagnosis", "offload", "device"]),
     // MPI is generic over the device, and knows only that a device may share memory.
     (
@@ -42,6 +43,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "engine",
             "mpi",
             "bootstrap",
+            "network",
         ],
     ),
     // `MPI_Wtime` works before the process is initialized.

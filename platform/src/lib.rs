@@ -1,8 +1,10 @@
 //! The layer shared by the library and the launcher: errors and settings (`base`), Linux behind
-//! safe functions (`sys`), and how a process joins a job (`bootstrap`).
+//! safe functions (`sys`), how a process joins a job (`bootstrap`), and what the connections of a job have in
+//! common (`network`).
 //!
 //! Nothing here knows MPI beyond the names of error classes, or a device.
 pub mod base;
 pub mod bootstrap;
 pub mod diagnosis;
+pub mod network;
 pub mod sys;

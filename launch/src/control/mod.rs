@@ -20,7 +20,7 @@ mod credit;
 mod event;
 mod frame;
 #[cfg(test)]
-#[path = "../../../src/devices/tcp/fuzz.rs"]
+#[path = "../../../platform/src/network/fuzz.rs"]
 mod fuzz;
 mod link;
 mod wire;

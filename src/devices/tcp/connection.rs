@@ -7,12 +7,12 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use super::channel::SealedChannel;
 use super::frame::{FrameClass, FrameHeader};
 use super::frame_reader::FrameReader;
 use super::send_queue::{GATHER_PARTS, SendQueue};
 use crate::device::PacketSink;
 use platform::base::{Peer, Span};
+use platform::network::SealedChannel;
 use platform::sys::tcp::{Moved, SendPart, TcpConnection};
 
 /// Bytes that one poll takes from a connection, about.

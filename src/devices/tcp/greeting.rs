@@ -17,10 +17,10 @@ use std::io;
 use std::net::SocketAddr;
 
 use super::card::{Hello, Verdict};
-use super::channel::SealedChannel;
 use super::connection::OpenConnection;
-use super::handshake::{HELLO_MAX, Handshake, HandshakeStep, Refusal, SharedSecret};
 use platform::base::Span;
+use platform::network::SealedChannel;
+use platform::network::{HELLO_MAX, Handshake, HandshakeStep, Refusal, SharedSecret};
 use platform::sys::tcp::{Moved, SendPart, TcpConnection};
 
 /// Bytes that a greeting takes at once: more than both ends say before the first frame.

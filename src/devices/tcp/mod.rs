@@ -21,15 +21,10 @@
 //! of peers are given to it ([`Tcp::set_card`]).
 
 mod card;
-mod channel;
 mod connection;
 mod frame;
 mod frame_reader;
-#[cfg(test)]
-mod fuzz;
 mod greeting;
-mod handshake;
-mod interfaces;
 mod link;
 mod opening;
 mod send_queue;
@@ -45,11 +40,9 @@ use crate::device::{Busy, Caps, Device, Header, PacketSink, PeerCaps, WakeSource
 use card::{KnownPeer, TcpCard};
 use frame::{FRAME_DATA_MAX, FrameClass, FrameHeader};
 use greeting::Greeting;
-use handshake::SharedSecret;
-use interfaces::AddressDecision;
-pub(crate) use interfaces::InterfaceChoice;
 use link::{Link, LinkState};
 use platform::base::{ErrorClass, Peer, Result, Slab, Span};
+use platform::network::{AddressDecision, SharedSecret, address_choice};
 use platform::sys::network_interfaces;
 use platform::sys::tcp::{Ready, TcpAcceptor, Watched};
 pub(crate) use settings::{CryptMode, TcpSettings};
@@ -231,7 +224,7 @@ impl Tcp {
             ErrorClass::Other.error(why)
         })?;
         let own = self.interfaces.iter().filter(|it| it.is_chosen).map(|it| &it.address);
-        parsed.addresses = interfaces::order(own, parsed.addresses);
+        parsed.addresses = address_choice::order(own, parsed.addresses);
         self.cards[peer as usize] = Some(Box::new(KnownPeer { card: parsed, host: host.into() }));
         Ok(())
     }

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use super::interfaces::InterfaceChoice;
+use platform::network::InterfaceChoice;
 
 /// Settings of the TCP device.
 #[derive(Clone, Debug, PartialEq, Eq)]

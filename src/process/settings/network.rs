@@ -3,8 +3,9 @@
 use std::ops::RangeInclusive;
 
 use super::{parse, parse_duration};
-use crate::devices::tcp::{CryptMode, InterfaceChoice, TcpSettings};
+use crate::devices::tcp::{CryptMode, TcpSettings};
 use platform::base::Result;
+use platform::network::InterfaceChoice;
 
 /// Reads the settings through `lookup`.
 ///

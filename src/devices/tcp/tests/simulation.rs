@@ -11,9 +11,9 @@ use std::os::unix::net::UnixStream;
 
 use super::*;
 use crate::devices::tcp::card::TcpCard;
-use crate::devices::tcp::channel::SealedChannel;
 use crate::devices::tcp::connection::OpenConnection;
-use crate::devices::tcp::handshake::Handshake;
+use platform::network::Handshake;
+use platform::network::SealedChannel;
 use platform::sys::poll;
 use platform::sys::tcp::{Moved, SendPart, TcpConnection};
 

@@ -26,10 +26,10 @@ use std::ops::RangeInclusive;
 
 use snow::{Builder, HandshakeState};
 
-use super::channel::{LENGTH_BYTES, SealedChannel, TAG_BYTES};
+use super::sealed_channel::{LENGTH_BYTES, SealedChannel, TAG_BYTES};
 
 /// The longest hello or verdict, in bytes.
-pub(crate) const HELLO_MAX: usize = 256;
+pub const HELLO_MAX: usize = 256;
 
 /// Curve, cipher and hash have one implementation that is fast on all processors; AES is slow where the
 /// processor has no instructions for it.
@@ -53,11 +53,11 @@ const SECOND_MAX: usize = FIRST_BYTES + HELLO_MAX;
 
 /// What the processes of a job know, and no other process.
 #[derive(Clone)]
-pub(crate) struct SharedSecret(pub(crate) [u8; 32]);
+pub struct SharedSecret(pub [u8; 32]);
 
 /// What [`Handshake::advance`] has reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum HandshakeStep {
+pub enum HandshakeStep {
     /// More bytes are needed.
     Pending,
     /// The peer has proved the secret.
@@ -69,7 +69,7 @@ pub(crate) enum HandshakeStep {
 
 /// Why a connection is of no use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub enum Refusal {
     /// The first bytes are not those of this protocol.
     Magic,
     /// The peer has this other version.
@@ -83,7 +83,7 @@ pub(crate) enum Refusal {
 }
 
 /// One end of a new connection.
-pub(crate) struct Handshake {
+pub struct Handshake {
     state: HandshakeProgress,
 }
 
@@ -109,7 +109,7 @@ impl Handshake {
     ///
     /// # Panics
     /// If `hello` is longer than [`HELLO_MAX`], or the system has no random numbers.
-    pub(crate) fn initiate(secret: &SharedSecret, hello: &[u8], out: &mut Vec<u8>) -> Self {
+    pub fn initiate(secret: &SharedSecret, hello: &[u8], out: &mut Vec<u8>) -> Self {
         assert!(hello.len() <= HELLO_MAX, "a hello of {} bytes", hello.len());
         let noise = builder(secret).and_then(Builder::build_initiator);
         let mut noise = Box::new(noise.expect("the pattern needs a secret only"));
@@ -121,7 +121,7 @@ impl Handshake {
     ///
     /// # Panics
     /// If `hello` is longer than [`HELLO_MAX`].
-    pub(crate) fn respond(secret: &SharedSecret, hello: &[u8]) -> Self {
+    pub fn respond(secret: &SharedSecret, hello: &[u8]) -> Self {
         assert!(hello.len() <= HELLO_MAX, "a hello of {} bytes", hello.len());
         let (secret, hello) = (secret.clone(), hello.into());
         Self { state: HandshakeProgress::Listening { secret, hello } }
@@ -135,7 +135,7 @@ impl Handshake {
     ///
     /// # Panics
     /// After [`HandshakeStep::Proven`], or if the system has no random numbers.
-    pub(crate) fn advance(
+    pub fn advance(
         &mut self, input: &mut Vec<u8>, out: &mut Vec<u8>,
     ) -> Result<HandshakeStep, Refusal> {
         let state = mem::replace(&mut self.state, HandshakeProgress::Refused(Refusal::Secret));
@@ -158,7 +158,7 @@ impl Handshake {
     ///
     /// # Panics
     /// Before [`HandshakeStep::Proven`].
-    pub(crate) fn into_channel(self) -> SealedChannel {
+    pub fn into_channel(self) -> SealedChannel {
         match self.state {
             HandshakeProgress::Proven(channel) => channel,
             _ => panic!("the peer has not proved the secret"),
@@ -280,7 +280,7 @@ impl fmt::Display for Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::devices::tcp::fuzz;
+    use crate::network::fuzz;
     use proptest::collection::vec;
     use proptest::prelude::*;
     use proptest::sample::Index;

@@ -14,7 +14,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use platform::sys::network_interfaces::InterfaceAddress;
+use crate::sys::network_interfaces::InterfaceAddress;
 
 /// Beginnings of the names of interfaces that connect containers and virtual machines of this host only.
 const CONTAINER_INTERFACES: &[&str] = &[
@@ -23,7 +23,7 @@ const CONTAINER_INTERFACES: &[&str] = &[
 
 /// The interfaces that the settings include or exclude (`SUIRO_TCP_IF`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct InterfaceChoice {
+pub struct InterfaceChoice {
     included: Vec<InterfacePattern>,
     excluded: Vec<InterfacePattern>,
 }
@@ -38,9 +38,11 @@ enum InterfacePattern {
 
 /// An address of this host, and why peers are told of it or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct AddressDecision {
-    pub(crate) address: InterfaceAddress,
-    pub(crate) is_chosen: bool,
+pub struct AddressDecision {
+    /// The address.
+    pub address: InterfaceAddress,
+    /// Whether peers are told of it.
+    pub is_chosen: bool,
     why: String,
 }
 
@@ -56,7 +58,7 @@ enum AddressKind {
 impl InterfaceChoice {
     /// A list of names like `eth0` or `ib*`, subnets like `10.0.0.0/8` and addresses; each may have a
     /// `^` in front, which excludes it.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         let mut choice = Self::default();
         for item in text.split(',').map(str::trim) {
             match item.strip_prefix('^') {
@@ -68,7 +70,7 @@ impl InterfaceChoice {
     }
 
     /// Decides on all addresses of this host, in their order.
-    pub(crate) fn decide(
+    pub fn decide(
         &self, addresses: &[InterfaceAddress], spans_hosts: bool,
     ) -> Vec<AddressDecision> {
         let possible = addresses.iter().filter(|address| self.refusal(address).is_none());
@@ -177,7 +179,7 @@ impl AddressKind {
 /// The addresses of a peer in the order in which to try them: those in a network of this host first,
 /// the smallest network first; then those of a kind (IPv4, IPv6) that this host has. `own` are the
 /// chosen addresses of this host. Equally good ones keep their order.
-pub(crate) fn order<'a>(
+pub fn order<'a>(
     own: impl Iterator<Item = &'a InterfaceAddress> + Clone, mut peer: Vec<IpAddr>,
 ) -> Vec<IpAddr> {
     let bits_in_common = |address: &IpAddr| {

@@ -23,7 +23,7 @@ const PLAIN_MAX: usize = 32 << 10;
 const RECORDS_PER_KEY: u64 = 1 << 16;
 
 /// The keys of one connection.
-pub(crate) struct SealedChannel {
+pub struct SealedChannel {
     transport: TransportState,
 }
 
@@ -36,7 +36,7 @@ impl SealedChannel {
     }
 
     /// Appends `plain` to `out`, in as many records as are needed: none for no bytes.
-    pub(crate) fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) {
+    pub fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) {
         out.reserve(plain.len() + plain.len().div_ceil(PLAIN_MAX) * (LENGTH_BYTES + TAG_BYTES));
         for part in plain.chunks(PLAIN_MAX) {
             self.seal_one(part, out);
@@ -47,7 +47,7 @@ impl SealedChannel {
     ///
     /// # Panics
     /// If `plain` is too long for one record.
-    pub(crate) fn seal_one(&mut self, plain: &[u8], out: &mut Vec<u8>) {
+    pub fn seal_one(&mut self, plain: &[u8], out: &mut Vec<u8>) {
         assert!(plain.len() <= PLAIN_MAX);
         let sealed = plain.len() + TAG_BYTES;
         out.extend_from_slice(&(sealed as u16).to_le_bytes());
@@ -64,7 +64,7 @@ impl SealedChannel {
     ///
     /// # Errors
     /// Why the connection is of no use; `plain` has what came before.
-    pub(crate) fn open(&mut self, input: &mut Vec<u8>, plain: &mut Vec<u8>) -> Result<(), Refusal> {
+    pub fn open(&mut self, input: &mut Vec<u8>, plain: &mut Vec<u8>) -> Result<(), Refusal> {
         let mut taken = 0;
         while let Some(bytes) = self.open_first(PLAIN_MAX, &input[taken..], plain)? {
             taken += bytes;
@@ -78,7 +78,7 @@ impl SealedChannel {
     ///
     /// # Errors
     /// As [`SealedChannel::open`].
-    pub(crate) fn open_one(
+    pub fn open_one(
         &mut self, len_max: usize, input: &mut Vec<u8>, plain: &mut Vec<u8>,
     ) -> Result<bool, Refusal> {
         let taken = self.open_first(len_max, input, plain)?;
@@ -114,8 +114,8 @@ impl SealedChannel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::devices::tcp::fuzz;
-    use crate::devices::tcp::handshake::{Handshake, SharedSecret};
+    use crate::network::fuzz;
+    use crate::network::handshake::{Handshake, SharedSecret};
     use proptest::collection::vec;
     use proptest::prelude::*;
 

@@ -1,0 +1,14 @@
+//! What the connections of the processes of a job have in common, whether ranks or launchers connect:
+//! at which addresses, and how both ends prove the job's secret.
+//!
+//! All of it is values without I/O.
+
+pub mod address_choice;
+#[cfg(test)]
+mod fuzz;
+pub mod handshake;
+pub mod sealed_channel;
+
+pub use address_choice::{AddressDecision, InterfaceChoice};
+pub use handshake::{HELLO_MAX, Handshake, HandshakeStep, Refusal, SharedSecret};
+pub use sealed_channel::SealedChannel;
