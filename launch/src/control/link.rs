@@ -7,9 +7,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use platform::sys::descriptor;
 use platform::sys::poll::PollSet;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 
-use super::frame::{ControlReader, emit};
+use super::frame::{BrokenFrame, ControlReader, emit};
+use super::greeting::{ControlMessage, GREETING, GreetingSearch};
 
 const READ_BYTES: usize = 256 * 1024;
 
@@ -21,6 +21,8 @@ const MESSAGE_MAX_BYTES: usize = 64 << 20;
 pub(crate) struct ControlLink<Received> {
     input: File,
     output: File,
+    /// Set until the agent has been heard.
+    search: Option<GreetingSearch>,
     reader: ControlReader<Received>,
     /// Bytes to send, and how many of them have been sent.
     queue: Vec<u8>,
@@ -36,7 +38,7 @@ pub(crate) enum LinkReady {
     Write,
 }
 
-impl<Received: DeserializeOwned> ControlLink<Received> {
+impl<Received: ControlMessage> ControlLink<Received> {
     /// A connection over these descriptors, which become nonblocking.
     ///
     /// # Errors
@@ -47,8 +49,9 @@ impl<Received: DeserializeOwned> ControlLink<Received> {
         Ok(Self {
             input: input.into(),
             output: output.into(),
+            search: Received::IS_OF_AGENT.then(GreetingSearch::default),
             reader: ControlReader::new(MESSAGE_MAX_BYTES),
-            queue: Vec::new(),
+            queue: if Received::IS_OF_AGENT { Vec::new() } else { GREETING.to_vec() },
             sent: 0,
             is_deaf: false,
         })
@@ -104,14 +107,26 @@ impl<Received: DeserializeOwned> ControlLink<Received> {
     pub(crate) fn read(&mut self) -> io::Result<()> {
         let mut buffer = vec![0; READ_BYTES];
         match self.input.read(&mut buffer) {
-            Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
-            Ok(count) => {
-                self.reader.push(&buffer[..count]);
-                Ok(())
-            }
+            Ok(0) => Err(match self.search.as_ref().and_then(GreetingSearch::broken) {
+                Some(broken) => no_message(broken),
+                None => ErrorKind::UnexpectedEof.into(),
+            }),
+            Ok(count) => self.push(&buffer[..count]).map_err(no_message),
             Err(error) if descriptor::is_transient(&error) => Ok(()),
             Err(error) => Err(error),
         }
+    }
+
+    fn push(&mut self, bytes: &[u8]) -> Result<(), BrokenFrame> {
+        let Some(search) = &mut self.search else {
+            self.reader.push(bytes);
+            return Ok(());
+        };
+        if let Some(rest) = search.push(bytes)? {
+            self.search = None;
+            self.reader.push(&rest);
+        }
+        Ok(())
     }
 
     /// The next message that has arrived.
@@ -119,8 +134,12 @@ impl<Received: DeserializeOwned> ControlLink<Received> {
     /// # Errors
     /// The other end speaks another protocol.
     pub(crate) fn next_message(&mut self) -> io::Result<Option<Received>> {
-        self.reader.next_message().map_err(|broken| io::Error::other(broken.0))
+        self.reader.next_message().map_err(no_message)
     }
+}
+
+fn no_message(broken: BrokenFrame) -> io::Error {
+    io::Error::other(broken.0)
 }
 
 #[cfg(test)]
@@ -149,5 +168,19 @@ mod tests {
         assert_eq!(agent.read().unwrap_err().kind(), ErrorKind::UnexpectedEof);
         agent.send(&AgentEvent::Beat);
         assert_eq!(agent.queued_bytes(), 0);
+    }
+
+    #[test]
+    fn what_is_printed_before_the_agent_starts_is_skipped() {
+        let (up, to_head) = descriptor::pipe().unwrap();
+        let (down, to_agent) = descriptor::pipe().unwrap();
+        let mut head = ControlLink::<AgentEvent>::new(up, to_agent).unwrap();
+        File::from(to_head.try_clone().unwrap()).write_all(b"Welcome to node1\n").unwrap();
+        head.read().unwrap();
+        assert_eq!(head.next_message().unwrap(), None);
+        let mut agent = ControlLink::<AgentCommand>::new(down, to_head).unwrap();
+        agent.send(&AgentEvent::Beat);
+        head.read().unwrap();
+        assert_eq!(head.next_message().unwrap(), Some(AgentEvent::Beat));
     }
 }

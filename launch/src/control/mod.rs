@@ -9,7 +9,7 @@
 //!
 //! The agent of the head's own host takes the same values without frames. The first event of every
 //! agent is [`AgentEvent::Hello`]; both ends are one program of one build, and a head refuses any
-//! other.
+//! other. Before it, the agent sends a [`greeting`]: login scripts may have printed something.
 //!
 //! No message makes the receiver reserve memory for more than has arrived, and each direction has a
 //! longest message. Frames and messages are values; [`link`] alone does I/O. This module does not know
@@ -22,6 +22,7 @@ mod frame;
 #[cfg(test)]
 #[path = "../../../platform/src/network/fuzz.rs"]
 mod fuzz;
+mod greeting;
 mod link;
 mod wire;
 

@@ -50,6 +50,16 @@ fn ranks_know_their_place_and_write_their_lines() {
 }
 
 #[test]
+fn login_scripts_may_print() {
+    let printing = r#"sh -c 'echo Welcome; echo Today is Monday >&2; eval "$1"'"#;
+    let outcome =
+        run(&["-launcher-exec", printing, "-host", "198.51.100.1,198.51.100.2", "echo", "here"]);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    assert_eq!(outcome.lines(), ["here", "here"]);
+    assert!(outcome.stderr.contains("198.51.100.2: Today is Monday\n"), "{}", outcome.stderr);
+}
+
+#[test]
 fn mpi_programs_run_over_hosts() {
     let outcome = three_hosts(&[&compiled("allreduce"), "10"]);
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
