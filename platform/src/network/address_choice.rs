@@ -178,20 +178,24 @@ impl AddressKind {
 
 /// The addresses of a peer in the order in which to try them: those in a network of this host first,
 /// the smallest network first; then those of a kind (IPv4, IPv6) that this host has. `own` are the
-/// chosen addresses of this host. Equally good ones keep their order.
+/// chosen addresses of this host. Equally good ones, such as all of loopback, keep their order.
 pub fn order<'a>(
     own: impl Iterator<Item = &'a InterfaceAddress> + Clone, mut peer: Vec<IpAddr>,
 ) -> Vec<IpAddr> {
-    let bits_in_common = |address: &IpAddr| {
+    let size = |own: &InterfaceAddress| match own.address.is_loopback() {
+        true => 0,
+        false => bits_of(own.address) - own.prefix,
+    };
+    let smallest_network = |address: &IpAddr| {
         let networks = own.clone().filter(|own| {
             let common = common_bits(own.address, *address);
             own.prefix > 0 && common >= Some(own.prefix)
         });
-        networks.map(|own| bits_of(own.address) - own.prefix).min()
+        networks.map(size).min()
     };
     let has_kind =
         |address: &IpAddr| own.clone().any(|own| own.address.is_ipv4() == address.is_ipv4());
-    peer.sort_by_key(|address| (bits_in_common(address).unwrap_or(u8::MAX), !has_kind(address)));
+    peer.sort_by_key(|address| (smallest_network(address).unwrap_or(u8::MAX), !has_kind(address)));
     peer
 }
 
@@ -347,16 +351,18 @@ mod tests {
 
     #[test]
     fn addresses_in_a_network_of_this_host_are_tried_first() {
-        let own: Vec<_> =
-            ["eth0 10.1.2.3/16", "ib0 10.1.9.3/24"].iter().map(|text| interface(text)).collect();
-        let ordered = |peer: &[&str]| {
+        let ordered = |own: &[&str], peer: &[&str]| {
+            let own: Vec<_> = own.iter().map(|text| interface(text)).collect();
             let peer = peer.iter().map(|text| text.parse().unwrap()).collect();
             let ordered = order(own.iter(), peer);
             ordered.iter().map(ToString::to_string).collect::<Vec<_>>()
         };
         let peer = ["fd00::4", "192.168.1.4", "10.1.7.4", "10.1.9.4", "192.168.0.4"];
         let expected = ["10.1.9.4", "10.1.7.4", "192.168.1.4", "192.168.0.4", "fd00::4"];
-        assert_eq!(ordered(&peer), expected);
-        assert_eq!(ordered(&[]), [""; 0]);
+        let own = ["eth0 10.1.2.3/16", "ib0 10.1.9.3/24"];
+        assert_eq!(ordered(&own, &peer), expected);
+        assert_eq!(ordered(&own, &[]), [""; 0]);
+        let loopback = ["127.0.0.1", "::1"];
+        assert_eq!(ordered(&["lo 127.0.0.1/8", "lo ::1/128"], &loopback), loopback);
     }
 }
