@@ -37,8 +37,8 @@
 //! | `wrapper` | `mpicc`, `mpicxx`, `mpifort` |
 //! | `folders` | directories of the installation |
 //!
-//! The launcher opens no port and makes no file. It knows nothing of MPI except what ranks send by
-//! PMI.
+//! The launcher makes no file, and opens a port only for agents whose starters do not pass standard input
+//! on. It knows nothing of MPI except what ranks send by PMI.
 
 mod agent;
 mod build_info;

@@ -16,6 +16,7 @@ use crate::agent::remote;
 use crate::build_info;
 use crate::command_line::plan::{App, HostLayout, LaunchPlan, VariablePattern};
 use crate::command_line::{self, HostEnvironment, LaunchCommand};
+use crate::control::CallAddress;
 use crate::debugger::Debugger;
 use crate::explain;
 use crate::folders::Folders;
@@ -30,15 +31,17 @@ use crate::placement::{
 use crate::supervisor;
 use crate::{LaunchError, USAGE};
 
-/// The only argument of an agent, which its head starts on another host.
+/// The first argument of an agent, which its head starts on another host, and the beginning of the
+/// second of one that has to call back.
 pub(crate) const AGENT: &str = "--agent";
+pub(crate) const AGENT_CALL: &str = "--call=";
 
 /// Runs `mpirun` with `arguments` (without the program's own name); the exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>, debugger: &mut dyn Debugger) -> i32 {
     signals::restore();
     let arguments: Vec<_> = arguments.into_iter().collect();
-    if arguments == [AGENT] {
-        return remote::main();
+    if let Some(code) = agent(&arguments) {
+        return code;
     }
     let here = HostEnvironment {
         is_local: &host::is_this_host,
@@ -56,6 +59,18 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>, debugger: &mut dyn De
         print_note(&error.why);
         error.code
     })
+}
+
+/// Runs an agent, if these are its arguments; the exit code.
+fn agent(arguments: &[OsString]) -> Option<i32> {
+    match arguments {
+        [agent] if agent == AGENT => Some(remote::main(None)),
+        [agent, call] if agent == AGENT => {
+            let address = CallAddress::parse(call.to_str()?.strip_prefix(AGENT_CALL)?)?;
+            Some(remote::main(Some(&address)))
+        }
+        _ => None,
+    }
 }
 
 fn print(text: &str) -> Result<i32, LaunchError> {

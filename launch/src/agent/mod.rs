@@ -14,6 +14,7 @@
 //! a process of its own ([`remote`]).
 
 mod actions;
+mod call;
 pub(crate) mod environment;
 mod pmi;
 mod rank;

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! Commands come in on standard input, events go out on standard output; standard error is passed on
-//! by the command that started this process, for messages of last resort. A head that closes the
+//! by the command that started this process, for messages of last resort. An agent whose standard input
+//! ends before anything has come says so, and is started again to call its head back ([`call`]). A head that closes the
 //! connection, or is silent for [`HEAD_TIMEOUT`], has ended or cannot be reached: then all processes of
 //! the job on this host are ended.
 
@@ -21,9 +22,11 @@ use platform::sys::topology::CpuTopology;
 use platform::sys::{host, process};
 
 use super::rank_pipes::{PipeReady, RankPipes};
-use super::{Agent, AgentReady};
+use super::{Agent, AgentReady, call};
 use crate::build_info;
-use crate::control::{AgentCommand, AgentEvent, ControlLink, HostFacts, HostShare, LinkReady};
+use crate::control::{
+    AgentCommand, AgentEvent, CallAddress, ControlLink, HostFacts, HostShare, LinkReady,
+};
 use crate::mpirun::print_note;
 use crate::supervisor::guarded;
 
@@ -36,9 +39,10 @@ const GRACE: Duration = Duration::from_millis(500);
 const KILL_INTERVAL: Duration = Duration::from_millis(10);
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Runs the agent of this host until its head has left; the exit code.
-pub(crate) fn main() -> i32 {
-    let served = guarded(|supervisor| match RemoteAgent::open(supervisor) {
+/// Runs the agent of this host until its head has left, which it calls at `address` if there is one;
+/// the exit code.
+pub(crate) fn main(address: Option<&CallAddress>) -> i32 {
+    let served = guarded(|supervisor| match RemoteAgent::open(supervisor, address) {
         Ok(agent) => agent.serve(),
         Err(error) => failed(&error),
     });
@@ -53,8 +57,9 @@ fn failed(error: &io::Error) -> i32 {
 struct RemoteAgent {
     agent: Option<Agent>,
     link: ControlLink<AgentCommand>,
-    /// When the head was last heard.
+    /// When the head was last heard, and whether it has been.
     heard_at: Instant,
+    has_heard: bool,
     pipes: RankPipes,
     signals: Signals,
     /// The read end of a pipe whose other end the supervisor alone has, while it runs.
@@ -86,24 +91,24 @@ enum RemoteToken {
 }
 
 impl RemoteAgent {
-    fn open(supervisor: OwnedFd) -> io::Result<Self> {
+    fn open(supervisor: OwnedFd, address: Option<&CallAddress>) -> io::Result<Self> {
         let file_limit = process::raise_file_limit();
         process::leave_group()?;
         process::adopt_orphans()?;
         let signals = Signals::block(&signals::JOB_SIGNALS)?;
-        let input = io::stdin().as_fd().try_clone_to_owned()?;
-        let output = io::stdout().as_fd().try_clone_to_owned()?;
-        let mut link = ControlLink::new(input, output)?;
-        link.send(&AgentEvent::Hello(HostFacts {
-            build: build_info::identity(),
-            name: host::name(),
-            identity: identity::of_this_host(),
-            topology: CpuTopology::here().map_or_else(|_| String::new(), |here| here.to_text()),
-        }));
+        let link = match address {
+            Some(address) => call::call(address)?,
+            None => {
+                let input = io::stdin().as_fd().try_clone_to_owned()?;
+                let output = io::stdout().as_fd().try_clone_to_owned()?;
+                ControlLink::new(input, output)?
+            }
+        };
         Ok(Self {
             agent: None,
             link,
             heard_at: Instant::now(),
+            has_heard: false,
             pipes: RankPipes::default(),
             signals,
             supervisor,
@@ -217,6 +222,10 @@ impl RemoteAgent {
 
     fn read_commands(&mut self) -> io::Result<()> {
         self.link.read()?;
+        if !self.has_heard {
+            self.has_heard = true;
+            self.greet();
+        }
         while let Some(command) = self.link.next_message()? {
             match command {
                 AgentCommand::Start(share) if self.agent.is_none() => self.start(*share)?,
@@ -234,6 +243,15 @@ impl RemoteAgent {
         Ok(())
     }
 
+    fn greet(&mut self) {
+        self.link.send(&AgentEvent::Hello(HostFacts {
+            build: build_info::identity(),
+            name: host::name(),
+            identity: identity::of_this_host(),
+            topology: CpuTopology::here().map_or_else(|_| String::new(), |here| here.to_text()),
+        }));
+    }
+
     fn start(&mut self, share: HostShare) -> io::Result<()> {
         let readers = share.ranks.iter().filter(|rank| rank.reads_input);
         self.pipes = RankPipes::new(readers.map(|rank| rank.rank).collect(), share.size);
@@ -245,7 +263,12 @@ impl RemoteAgent {
     fn head_left(&mut self, error: &io::Error, now: Instant) {
         let is_idle = self.agent.is_none() || self.state == RemoteState::Childless;
         match error.kind() {
-            io::ErrorKind::UnexpectedEof if is_idle => self.state = RemoteState::Left,
+            io::ErrorKind::UnexpectedEof if is_idle => {
+                if !self.has_heard {
+                    self.link.send(&AgentEvent::Inputless);
+                }
+                self.state = RemoteState::Left;
+            }
             io::ErrorKind::UnexpectedEof => self.end("its connection has ended", now),
             _ => self.end(&format!("it cannot understand its head: {error}"), now),
         }

@@ -619,7 +619,7 @@ mod tests {
         }
         assert_eq!(plan_in(&variables, "-launcher pbsdsh a").starter, None);
         let why = parse_in(&[], "-launcher pbsdsh --host here,there a").unwrap_err().why;
-        assert!(why.starts_with("-launcher pbsdsh: pbsdsh has no standard input"), "{why}");
+        assert!(why.starts_with("-launcher pbsdsh: PBS_JOBCOOKIE is not set"), "{why}");
     }
 
     #[test]

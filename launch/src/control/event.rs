@@ -6,14 +6,19 @@ use platform::sys::process::Exit;
 use platform::sys::topology::CpuTopology;
 use serde::{Deserialize, Serialize};
 
+use super::call::CallToken;
 use super::wire::{FenceForm, JoinForm, exit};
 use crate::output::OutputStream;
 
 /// What has happened on the host of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum AgentEvent {
-    /// The first event of an agent.
+    /// The first event of an agent, after the first bytes of its head.
     Hello(HostFacts),
+    /// The agent has no standard input; it has ended.
+    Inputless,
+    /// The token that the agent proves when it calls.
+    Token(CallToken),
     /// A rank has started as this process.
     Started { rank: u32, pid: u32 },
     /// A rank could not be started: the exit code and the reason.
@@ -89,6 +94,8 @@ impl AgentEvent {
             | Self::Unsupported { rank, .. }
             | Self::Broken { rank, .. } => Some(*rank),
             Self::Hello(_)
+            | Self::Inputless
+            | Self::Token(_)
             | Self::Refused { .. }
             | Self::Fence(_)
             | Self::Stuck { .. }

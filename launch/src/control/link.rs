@@ -1,9 +1,12 @@
-//! The two descriptors of a connection between head and agent: the only I/O of this module.
+//! The descriptors of a connection between head and agent: the only I/O of this module.
+//!
+//! A connection is the two pipes of a starter, or a socket, over which everything is sealed.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 
+use platform::network::SealedChannel;
 use platform::sys::descriptor;
 use platform::sys::poll::PollSet;
 use serde::Serialize;
@@ -17,18 +20,25 @@ const READ_BYTES: usize = 256 * 1024;
 const MESSAGE_MAX_BYTES: usize = 64 << 20;
 
 /// One end of a connection, which takes messages and gives `Received`.
-#[derive(Debug)]
 pub(crate) struct ControlLink<Received> {
     input: File,
     output: File,
     /// Set until the agent has been heard.
     search: Option<GreetingSearch>,
     reader: ControlReader<Received>,
+    seal: Option<Seal>,
     /// Bytes to send, and how many of them have been sent.
     queue: Vec<u8>,
     sent: usize,
     /// The other end takes nothing more.
     is_deaf: bool,
+}
+
+/// The keys of a connection that strangers could read.
+struct Seal {
+    channel: SealedChannel,
+    /// Received bytes that have not been opened.
+    input: Vec<u8>,
 }
 
 /// A descriptor of a [`ControlLink`] that became ready.
@@ -51,10 +61,27 @@ impl<Received: ControlMessage> ControlLink<Received> {
             output: output.into(),
             search: Received::IS_OF_AGENT.then(GreetingSearch::default),
             reader: ControlReader::new(MESSAGE_MAX_BYTES),
+            seal: None,
             queue: if Received::IS_OF_AGENT { Vec::new() } else { GREETING.to_vec() },
             sent: 0,
             is_deaf: false,
         })
+    }
+
+    /// A connection over a socket, whose other end has proved a token; it has sent `early` after that.
+    ///
+    /// # Errors
+    /// The system's, or what [`ControlLink::read`] reports of `early`.
+    pub(crate) fn sealed(
+        socket: OwnedFd, channel: SealedChannel, early: Vec<u8>,
+    ) -> io::Result<Self> {
+        let mut link = Self::new(socket.try_clone()?, socket)?;
+        link.seal = Some(Seal { channel, input: Vec::new() });
+        // No login script writes here.
+        link.search = None;
+        link.queue.clear();
+        link.arrived(&early)?;
+        Ok(link)
     }
 
     /// Adds descriptors to poll; `token` makes the caller's tokens.
@@ -75,7 +102,14 @@ impl<Received: ControlMessage> ControlLink<Received> {
     /// Sends `message`, or queues it.
     pub(crate) fn send(&mut self, message: &impl Serialize) {
         if !self.is_deaf {
-            emit(message, &mut self.queue);
+            match &mut self.seal {
+                None => emit(message, &mut self.queue),
+                Some(seal) => {
+                    let mut plain = Vec::new();
+                    emit(message, &mut plain);
+                    seal.channel.seal(&plain, &mut self.queue);
+                }
+            }
             self.write();
         }
     }
@@ -111,7 +145,7 @@ impl<Received: ControlMessage> ControlLink<Received> {
                 Some(broken) => no_message(broken),
                 None => ErrorKind::UnexpectedEof.into(),
             }),
-            Ok(count) => self.push(&buffer[..count]).map_err(no_message),
+            Ok(count) => self.arrived(&buffer[..count]),
             Err(error) if descriptor::is_transient(&error) => Ok(()),
             Err(error) => Err(error),
         }
@@ -127,6 +161,17 @@ impl<Received: ControlMessage> ControlLink<Received> {
             self.reader.push(&rest);
         }
         Ok(())
+    }
+
+    fn arrived(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let Some(Seal { channel, input }) = &mut self.seal else {
+            return self.push(bytes).map_err(no_message);
+        };
+        input.extend_from_slice(bytes);
+        let mut plain = Vec::new();
+        let opened = channel.open(input, &mut plain);
+        self.reader.push(&plain);
+        opened.map_err(|refusal| io::Error::other(refusal.to_string()))
     }
 
     /// The next message that has arrived.

@@ -15,6 +15,7 @@
 //! longest message. Frames and messages are values; [`link`] alone does I/O. This module does not know
 //! how an agent is started.
 
+mod call;
 mod command;
 mod credit;
 mod event;
@@ -26,6 +27,10 @@ mod greeting;
 mod link;
 mod wire;
 
+pub(crate) use call::{
+    AwaitedCall, CALL_MAX_BYTES, CallAddress, CallToken, PBS_COOKIE, ProvenCall, TOKEN,
+    UnprovenCall,
+};
 pub(crate) use command::{AgentCommand, HostShare, RankShare, ShareApp, ShareSecret};
 pub(crate) use credit::{CreditWindow, StreamCredit, window_bytes};
 pub(crate) use event::{AgentEvent, Circumstances, HostFacts, InnerExit};

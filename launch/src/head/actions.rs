@@ -128,6 +128,10 @@ impl Head<'_> {
                 return self.input_of(rank).into_iter().for_each(RemoteInput::close);
             }
             AgentEvent::Hello(facts) => return self.heard(host, &facts),
+            AgentEvent::Token(token) => {
+                let port = self.calls.as_mut();
+                return port.into_iter().for_each(|port| port.add_token(host, token.clone()));
+            }
             AgentEvent::Exited { rank, exit, inner, join_state, circumstances } => {
                 self.record(rank, circumstances);
                 let inner = inner.map(|inner| (inner.pid, inner.exit));
@@ -151,7 +155,7 @@ impl Head<'_> {
             }
             AgentEvent::Ending(why) => self.agent_lost(host, true, &why, now),
             // Noted by the link.
-            AgentEvent::Childless | AgentEvent::Beat => return,
+            AgentEvent::Inputless | AgentEvent::Childless | AgentEvent::Beat => return,
             AgentEvent::Report(text) => return self.print_report(&text),
         };
         self.perform(actions);

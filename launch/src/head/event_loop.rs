@@ -1,7 +1,7 @@
 //! The event loop: starts the ranks, then polls until the job has completed.
 
 use std::env;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -14,13 +14,16 @@ use platform::sys::process;
 use platform::sys::signals;
 
 use super::Head;
+use super::calls::{CallPort, CallReady};
 use super::links::{AgentLink, AgentLinkReady, AgentLinkState};
+use crate::agent::environment::EnvironmentVariable;
 use crate::agent::{AgentReady, RankStreams};
 use crate::command_line::plan::LaunchPlan;
 use crate::control::AgentCommand;
 use crate::input::{self, Feed};
 use crate::mpirun::AGENT;
 use crate::output::{self, Streams};
+use crate::starter::Starter;
 
 /// With more input on the way to a host, no more is read.
 const INPUT_QUEUE_BYTES: usize = 256 * 1024;
@@ -36,6 +39,7 @@ enum HeadToken {
     Debugger,
     Agent(AgentReady),
     Link(usize, AgentLinkReady),
+    Call(CallReady),
     RemoteInput(usize),
     Input(input::InputReady),
     Output(output::OutputReady),
@@ -60,7 +64,7 @@ impl RankStreams for OwnStreams<'_> {
 impl Head<'_> {
     pub(super) fn start(&mut self, file_limit: Option<u64>) -> io::Result<()> {
         if self.awaited.is_some() {
-            self.start_agents(file_limit);
+            self.start_agents();
             return Ok(());
         }
         self.start_own(file_limit)
@@ -78,31 +82,43 @@ impl Head<'_> {
     }
 
     /// Starts the agents of the other hosts, up to the first that cannot be started.
-    fn start_agents(&mut self, file_limit: Option<u64>) {
+    fn start_agents(&mut self) {
         let plan = self.shares.plan;
-        let Some(starter) = &plan.starter else { return };
-        let environment: Vec<_> = env::vars_os().collect();
-        let program = env::current_exe().unwrap_or_default();
-        let agent = [program.into(), AGENT.into()];
+        let passes_input = plan.starter.as_ref().is_some_and(Starter::passes_input);
         for (number, host) in (1..).zip(&plan.layout.remote) {
-            let now = Instant::now();
-            let started = starter.command(host, &agent).map_err(|error| error.why);
-            let started = started.and_then(|words| {
-                let place = (number, &*host.name);
-                AgentLink::start(place, &words, &environment, file_limit, now)
-                    .map_err(|error| format!("{}: {error}", words[0].to_string_lossy()))
-            });
+            let started = match passes_input {
+                true => self.starter_link(number, None, &[]),
+                false => self.calling_link(number),
+            };
             match started {
                 Ok(link) => {
                     link.starter().into_iter().for_each(|pid| self.agent.spare(pid));
                     self.links.push(link);
                 }
                 Err(why) => {
+                    let now = Instant::now();
                     let actions = self.job.agent_lost(&host.name, &[], false, &why, now);
                     return self.perform(actions);
                 }
             }
         }
+    }
+
+    /// Starts the agent of `host` with this argument and these variables.
+    pub(super) fn starter_link(
+        &self, host: u32, argument: Option<String>, variables: &[EnvironmentVariable],
+    ) -> Result<AgentLink, String> {
+        let plan = self.shares.plan;
+        let place = &plan.layout.remote[host as usize - 1];
+        let starter = plan.starter.as_ref().ok_or("no command starts it")?;
+        let environment: Vec<_> = env::vars_os().chain(variables.iter().cloned()).collect();
+        let program = env::current_exe().unwrap_or_default();
+        let agent = [program.into(), AGENT.into()];
+        let agent: Vec<_> = agent.into_iter().chain(argument.map(OsString::from)).collect();
+        let words = starter.command(place, &agent).map_err(|error| error.why)?;
+        let file_limit = self.awaited.as_ref().and_then(|awaited| awaited.file_limit);
+        AgentLink::start((host, &*place.name), &words, &environment, file_limit, Instant::now())
+            .map_err(|error| format!("{}: {error}", words[0].to_string_lossy()))
     }
 
     /// Passes the processes to the debugger and to the process table, once all ranks have started.
@@ -133,6 +149,7 @@ impl Head<'_> {
             let agent_deadline = self.agent.tick(now);
             self.take_events();
             self.tick_links(now);
+            self.tick_calls(now);
             self.streams.flush_overdue(now);
             let slow_readers = self.feed.drop_slow_readers(now);
             self.perform(self.job.input_lost(&slow_readers));
@@ -192,6 +209,10 @@ impl Head<'_> {
             if was_stopped {
                 link.excuse(now);
             }
+            if link.needs_call() && self.job.is_running() {
+                self.start_caller(number);
+            }
+            let link = &mut self.links[number];
             let (host, name, state) = (link.host, link.name.clone(), link.state());
             let reported = link.reports();
             let lines = link.take_lines();
@@ -272,6 +293,9 @@ impl Head<'_> {
         for (number, link) in self.links.iter().enumerate() {
             link.interests(&mut set, |ready| HeadToken::Link(number, ready));
         }
+        if let Some(calls) = &self.calls {
+            calls.interests(&mut set, HeadToken::Call);
+        }
         for (number, input) in self.inputs.iter().enumerate() {
             let queued = self.links[input.host as usize - 1].queued_bytes();
             if let Some(source) = input.source().filter(|_| queued < INPUT_QUEUE_BYTES) {
@@ -291,7 +315,8 @@ impl Head<'_> {
         let leftovers = leftovers.and_then(|at| self.streams.leftovers_deadline(at, now));
         let all = [job, remaining_output, leftovers, self.streams.deadline(), self.feed.deadline()];
         let links = self.links.iter().filter_map(AgentLink::deadline);
-        all.into_iter().flatten().chain(links).min()
+        let calls = self.calls.as_ref().and_then(CallPort::deadline);
+        all.into_iter().flatten().chain(links).chain(calls).min()
     }
 
     /// The time at which the remaining output is given up; may be in the past.
@@ -325,6 +350,7 @@ impl Head<'_> {
                     (self.links[number].host, self.links[number].handle(ready, now));
                 events.into_iter().for_each(|event| self.event(host, event));
             }
+            HeadToken::Call(ready) => self.call_arrived(ready, now),
             HeadToken::RemoteInput(number) => {
                 let host = self.inputs[number].host as usize;
                 if let Some(command) = self.inputs[number].read() {

@@ -2,11 +2,14 @@
 //!
 //! ```text
 //!   Starting --Hello--> Serving --Childless--> Childless
+//!   \______/ started again to call back, once, if it has no input
 //!       \__________________\____the connection or the starter ends_____> Lost
 //! ```
 //!
 //! A *starter* is a command such as ssh: its standard input and output are the connection, and what it
-//! and the agent write to standard error is printed with the name of the host.
+//! and the agent write to standard error is printed with the name of the host. A starter that does not
+//! pass input on exits without a failure, or the agent says so: then the agent is started again, and the
+//! connection is that by which it calls back.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -35,6 +38,15 @@ const INPUT_READ_BYTES: usize = 64 * 1024;
 /// The time that a starter has to exit after its connection has ended: its exit is in the message.
 const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
 
+/// The time from the exit of a starter that leaves its agent running to the call of the agent: more than
+/// the agent tries.
+const CALL_TIMEOUT: Duration = Duration::from_secs(25);
+
+const NOT_CALLED: &str = "its command has exited, and it has not called back: it needs standard input and \
+    output, or the variables of the command, and a way to a port of this host";
+
+const CONNECTION_ENDED: &str = "its connection has ended";
+
 /// Longest line of an agent's standard error; longer ones are printed in parts.
 const LINE_MAX_BYTES: usize = 4096;
 
@@ -52,6 +64,9 @@ pub(super) struct AgentLink {
     errors: Option<File>,
     line: Vec<u8>,
     state: AgentLinkState,
+    call: CallState,
+    /// The agent has said that it has no input.
+    is_inputless: bool,
     /// The agent has been told which ranks to start.
     has_share: bool,
     heard_at: Instant,
@@ -67,6 +82,19 @@ pub(super) enum AgentLinkState {
     Childless,
     /// There is no agent any more.
     Lost,
+}
+
+/// Whether the connection is one that the agent opens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CallState {
+    NotNeeded,
+    /// The agent is to call: with a starter that waits for it, before that exits; with another, until
+    /// this time, once the starter has exited.
+    Awaited {
+        is_attached: bool,
+        until: Option<Instant>,
+    },
+    Arrived,
 }
 
 /// A descriptor of an [`AgentLink`] that became ready.
@@ -89,7 +117,9 @@ impl AgentLink {
         let (from_agent, output) = descriptor::pipe()?;
         let (errors, errors_end) = descriptor::pipe()?;
         descriptor::set_nonblocking(&errors)?;
-        let control = ControlLink::new(from_agent, to_agent)?;
+        let mut control = ControlLink::new(from_agent, to_agent)?;
+        // The agent answers what it reads first.
+        control.send(&AgentCommand::Beat);
         let starter = process::spawn(ChildProgram {
             name: &words[0],
             arguments: &words[1..],
@@ -110,10 +140,41 @@ impl AgentLink {
             errors: Some(errors.into()),
             line: Vec::new(),
             state: AgentLinkState::Starting,
+            call: CallState::NotNeeded,
+            is_inputless: false,
             has_share: false,
             heard_at: now,
             beat_at: now + BEAT_INTERVAL,
         })
+    }
+
+    /// The agent has been started to call back; its starter waits for its end or not.
+    pub(super) fn awaiting_call(self, is_attached: bool) -> Self {
+        Self { call: CallState::Awaited { is_attached, until: None }, ..self }
+    }
+
+    /// Whether the agent has to be started again to call back.
+    pub(super) fn needs_call(&self) -> bool {
+        let has_ended = self.exit == Some(Exit::Code(0))
+            && self.ended.as_ref().is_some_and(|(why, _)| why == CONNECTION_ENDED);
+        let is_new = self.state == AgentLinkState::Starting && self.call == CallState::NotNeeded;
+        is_new && (self.is_inputless || has_ended)
+    }
+
+    /// Whether the agent may call.
+    pub(super) fn awaits_call(&self) -> bool {
+        matches!(self.call, CallState::Awaited { .. }) && self.state == AgentLinkState::Starting
+    }
+
+    /// The agent has called; the events that have arrived.
+    pub(super) fn called(
+        &mut self, control: ControlLink<AgentEvent>, now: Instant,
+    ) -> Vec<AgentEvent> {
+        self.call = CallState::Arrived;
+        self.control = Some(control);
+        self.heard_at = now;
+        self.send(&AgentCommand::Beat);
+        self.take_messages(Ok(()), now)
     }
 
     /// The process of the starter, unless it has been reaped.
@@ -190,8 +251,14 @@ impl AgentLink {
     fn read(&mut self, now: Instant) -> Vec<AgentEvent> {
         let Some(control) = &mut self.control else { return Vec::new() };
         self.heard_at = now;
+        let result = control.read();
+        self.take_messages(result, now)
+    }
+
+    /// Takes what has arrived, and the end of the connection after an error.
+    fn take_messages(&mut self, mut result: io::Result<()>, now: Instant) -> Vec<AgentEvent> {
+        let Some(control) = &mut self.control else { return Vec::new() };
         let mut events = Vec::new();
-        let mut result = control.read();
         while result.is_ok() {
             match control.next_message() {
                 Ok(Some(event)) => events.push(event),
@@ -201,11 +268,14 @@ impl AgentLink {
         }
         if let Err(error) = result {
             let why = match error.kind() {
-                ErrorKind::UnexpectedEof => "its connection has ended".to_owned(),
+                ErrorKind::UnexpectedEof => CONNECTION_ENDED.to_owned(),
                 _ => error.to_string(),
             };
             self.control = None;
-            self.ended = Some((why, now));
+            // What a starter writes before the call has no meaning.
+            if !self.awaits_call() {
+                self.ended = Some((why, now));
+            }
         }
         self.noted(events)
     }
@@ -219,6 +289,11 @@ impl AgentLink {
                     let why = format!("its mpirun is the build {build}, this one is {own}");
                     self.control = None;
                     self.ended = Some((why, self.heard_at));
+                    return Vec::new();
+                }
+                AgentEvent::Inputless => {
+                    self.control = None;
+                    self.is_inputless = true;
                     return Vec::new();
                 }
                 AgentEvent::Hello(_) => self.state = AgentLinkState::Serving,
@@ -266,6 +341,9 @@ impl AgentLink {
     /// The starter has exited; events that arrived before.
     pub(super) fn starter_ended(&mut self, exit: Exit, now: Instant) -> Vec<AgentEvent> {
         self.exit = Some(exit);
+        if self.call == CallState::Arrived {
+            return Vec::new();
+        }
         let mut events = Vec::new();
         // The rest of what it wrote: its end comes last.
         for _ in 0..64 {
@@ -274,8 +352,18 @@ impl AgentLink {
             }
             events.extend(self.read(now));
         }
-        if self.control.take().is_some() {
-            self.ended = Some(("its connection has ended".to_owned(), now));
+        let had_control = self.control.take().is_some();
+        match &mut self.call {
+            CallState::Awaited { is_attached: false, until } if exit == Exit::Code(0) => {
+                *until = Some(now + CALL_TIMEOUT);
+            }
+            CallState::Awaited { .. } => {
+                self.ended = Some(("it has not called back".to_owned(), now));
+            }
+            CallState::NotNeeded | CallState::Arrived if had_control => {
+                self.ended = Some((CONNECTION_ENDED.to_owned(), now));
+            }
+            CallState::NotNeeded | CallState::Arrived => {}
         }
         events
     }
@@ -296,6 +384,12 @@ impl AgentLink {
             };
             self.lose();
             return Some(why);
+        }
+        if let CallState::Awaited { until: Some(until), .. } = self.call
+            && now >= until
+        {
+            self.lose();
+            return Some(NOT_CALLED.to_owned());
         }
         if self.state != AgentLinkState::Starting {
             if now >= self.heard_at + AGENT_TIMEOUT {
@@ -319,7 +413,11 @@ impl AgentLink {
     /// The time to call [`AgentLink::tick`].
     pub(super) fn deadline(&self) -> Option<Instant> {
         match (&self.ended, self.state) {
-            (_, AgentLinkState::Lost) | (None, AgentLinkState::Starting) => None,
+            (_, AgentLinkState::Lost) => None,
+            (None, AgentLinkState::Starting) => match self.call {
+                CallState::Awaited { until, .. } => until,
+                CallState::NotNeeded | CallState::Arrived => None,
+            },
             (Some((_, at)), _) => Some(*at + EXIT_TIMEOUT),
             (None, AgentLinkState::Serving | AgentLinkState::Childless) => Some(self.beat_at),
         }

@@ -6,11 +6,12 @@
 //! ```
 //!
 //! [`event_loop`] waits for events, [`state`] decides without I/O which event ends the job, and
-//! [`actions`] carries decisions out. [`links`] connects the agents of other hosts; when all have said what their
+//! [`actions`] carries decisions out. [`links`] connects the agents of other hosts, at need by [`calls`]; when all have said what their
 //! hosts have, [`place`] distributes the ranks. The head starts no rank: that is the work of the
 //! [`agent`](crate::agent) of each host. One thread does all of it.
 
 mod actions;
+mod calls;
 pub(crate) mod environment;
 mod event_loop;
 mod links;
@@ -38,6 +39,7 @@ use crate::debugger::PidSender;
 use crate::input::Feed;
 use crate::output::{self, Streams};
 use crate::placement::Placement;
+use calls::CallPort;
 use links::{AgentLink, RemoteInput};
 use place::AwaitedHosts;
 use share::ShareMaker;
@@ -50,6 +52,8 @@ struct Head<'a> {
     agent: Agent,
     /// The agents of other hosts: number n is that of host n + 1.
     links: Vec<AgentLink>,
+    /// The port at which agents call back, while that is awaited.
+    calls: Option<CallPort>,
     /// Set until the ranks of a job on several hosts are placed.
     awaited: Option<AwaitedHosts>,
     /// Standard input of ranks on other hosts.
@@ -108,6 +112,7 @@ pub(crate) fn run(
         fences: shares.fences(),
         shares,
         links: Vec::new(),
+        calls: None,
         awaited: plan
             .hosts
             .is_remote()

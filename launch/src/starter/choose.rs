@@ -11,6 +11,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
+use crate::control::PBS_COOKIE;
 use crate::hosts::EnvironmentLookup;
 use crate::{LaunchError, USAGE};
 
@@ -46,15 +47,17 @@ const NAMES: &[(&str, NamedStarter)] = &[
     ("lsf", NamedStarter::Known(StarterKind::Lsf, None)),
     ("blaunch", NamedStarter::Known(StarterKind::Lsf, None)),
     ("fork", NamedStarter::Known(StarterKind::Fork, None)),
-    ("pbsdsh", NamedStarter::Refused(NO_INPUT)),
-    ("pbs", NamedStarter::Refused(NO_INPUT)),
+    ("pbs", NamedStarter::Known(StarterKind::Pbs, None)),
+    ("pbsdsh", NamedStarter::Known(StarterKind::Pbs, Some(PBSDSH))),
+    ("pbs_tmrsh", NamedStarter::Known(StarterKind::Pbs, Some("pbs_tmrsh"))),
     ("pdsh", NamedStarter::Refused("it mixes the output of hosts; use ssh")),
     ("ll", NamedStarter::Refused("LoadLeveler is not supported; use ssh")),
     ("manual", NamedStarter::Refused("use -launcher-exec with a command of your own")),
     ("persist", NamedStarter::Refused("there is no persistent server; use ssh")),
 ];
 
-const NO_INPUT: &str = "pbsdsh has no standard input, over which mpirun controls a host; use ssh";
+/// The command of Torque; PBS Professional has another of this name, and `pbs_tmrsh`.
+const PBSDSH: &str = "pbsdsh";
 
 /// Variables with a command in place of ssh.
 const COMMANDS: &[&str] = &[
@@ -97,6 +100,7 @@ impl StarterKind {
             Self::Slurm => "srun",
             Self::GridEngine => "qrsh",
             Self::Lsf => "blaunch",
+            Self::Pbs => "pbs_tmrsh",
             Self::Fork => "",
         }
     }
@@ -104,8 +108,9 @@ impl StarterKind {
     /// The kind of a command by the name of its program.
     fn of_program(program: &OsStr) -> Self {
         let name = Path::new(program).file_name().unwrap_or(program);
-        let kinds = [Self::Slurm, Self::GridEngine, Self::Lsf];
-        kinds.into_iter().find(|kind| name == kind.program()).unwrap_or(Self::Shell)
+        let kinds = [Self::Slurm, Self::GridEngine, Self::Lsf, Self::Pbs];
+        let known = kinds.into_iter().find(|kind| name == kind.program());
+        known.or((name == PBSDSH).then_some(Self::Pbs)).unwrap_or(Self::Shell)
     }
 }
 
@@ -174,7 +179,10 @@ impl StarterRequest {
             self.extra(name, &arguments)?;
         }
         let extra = self.extra.take().unwrap_or_default();
-        let usual = |kind: StarterKind| vec![kind.program().into()];
+        let usual = |kind: StarterKind| {
+            let has_other = kind == StarterKind::Pbs && !is_installed(kind.program(), variable);
+            vec![if has_other { PBSDSH } else { kind.program() }.into()]
+        };
         let known = match self.kind {
             None => None,
             Some((NamedStarter::Known(kind, program), source)) => Some((kind, program, source)),
@@ -193,6 +201,13 @@ impl StarterRequest {
                 (kind, usual(kind), source)
             }
         };
+        if kind == StarterKind::Pbs && variable(PBS_COOKIE).is_none() {
+            let why = format!(
+                "{source}: {PBS_COOKIE} is not set, by which agents prove that they are of this job; run \
+                 mpirun inside a PBS job, or use ssh"
+            );
+            return Err(LaunchError::new(USAGE, why));
+        }
         Ok(Starter { kind, program, extra, source })
     }
 }
@@ -322,7 +337,9 @@ mod tests {
         }
         assert_eq!(request, StarterRequest::default());
         request.kind("-bootstrap", "pbsdsh").unwrap();
-        let found = chosen(request, &[]).unwrap_err();
-        assert!(found.why.starts_with("-bootstrap pbsdsh: pbsdsh has no standard input"));
+        let found = chosen(request.clone(), &[]).unwrap_err();
+        assert!(found.why.starts_with("-bootstrap pbsdsh: PBS_JOBCOOKIE is not set"));
+        let found = chosen(request, &[("PBS_JOBCOOKIE", "9EEF")]).unwrap();
+        assert_eq!((found.0, &*found.1), (StarterKind::Pbs, "pbsdsh"));
     }
 }

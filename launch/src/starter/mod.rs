@@ -5,9 +5,10 @@
 //!   hosts --tree--> children of each agent
 //! ```
 //!
-//! The standard input and output of the command must be those of the agent: the head and the agent
+//! The standard input and output of the command should be those of the agent: the head and the agent
 //! talk over them, so nothing listens on a port, and the secret of the job is in no argument and no
-//! variable. No command may ask the user: nobody would answer.
+//! variable. Else the agent calls back ([`call`](crate::control)). No command may ask the user: nobody
+//! would answer.
 //!
 //! | starter | command | takes the agent's command line as |
 //! |---|---|---|
@@ -15,8 +16,10 @@
 //! | Slurm | `srun --nodes=1 --nodelist=HOST ... COMMAND` | words |
 //! | Grid Engine | `qrsh -inherit HOST COMMAND` | words for a shell |
 //! | LSF | `blaunch HOST COMMAND` | words |
+//! | PBS | `pbs_tmrsh HOST COMMAND`, without which `pbsdsh -h HOST COMMAND`; neither passes input on | words |
 //!
-//! Sources: the manuals of ssh, srun, qrsh ("-inherit") and blaunch; the launchers of MPICH's hydra and
+//! Sources: the manuals of ssh, srun, qrsh ("-inherit"), blaunch, pbs_tmrsh and pbsdsh (that of Torque has
+//! `-h`); the launchers of MPICH's hydra and
 //! of PRRTE, whose option names and variables are accepted; the MPI Operator of Kubernetes, which sets
 //! them (`pkg/controller`).
 
@@ -54,6 +57,7 @@ pub(crate) enum StarterKind {
     Slurm,
     GridEngine,
     Lsf,
+    Pbs,
     /// Only processes of this host.
     Fork,
 }
@@ -106,6 +110,14 @@ impl Starter {
                 words.push(OsString::from(&host.name));
                 words.extend(agent.iter().cloned());
             }
+            StarterKind::Pbs => {
+                self.refuse_user(host)?;
+                if self.program_name() == "pbsdsh" {
+                    words.push("-h".into());
+                }
+                words.push(OsString::from(&host.name));
+                words.extend(agent.iter().cloned());
+            }
             StarterKind::Fork => {
                 let why = format!(
                     "{}: fork starts processes on this host only; {} is another host",
@@ -115,6 +127,23 @@ impl Starter {
             }
         }
         Ok(words)
+    }
+
+    /// Whether standard input of the command may be that of the agent.
+    pub(crate) fn passes_input(&self) -> bool {
+        self.kind != StarterKind::Pbs
+    }
+
+    /// Whether the command is known to run as long as the agent.
+    pub(crate) fn is_attached(&self) -> bool {
+        match self.kind {
+            StarterKind::Shell => self.is_ssh(),
+            StarterKind::Slurm
+            | StarterKind::GridEngine
+            | StarterKind::Lsf
+            | StarterKind::Pbs
+            | StarterKind::Fork => true,
+        }
     }
 
     fn of_shell(
@@ -228,6 +257,8 @@ mod tests {
             ),
             (StarterKind::GridEngine, "qrsh", "qrsh|-inherit|b|'/opt/my mpi/mpirun'|--agent"),
             (StarterKind::Lsf, "blaunch", "blaunch|b|/opt/my mpi/mpirun|--agent"),
+            (StarterKind::Pbs, "pbs_tmrsh", "pbs_tmrsh|b|/opt/my mpi/mpirun|--agent"),
+            (StarterKind::Pbs, "/opt/pbsdsh", "/opt/pbsdsh|-h|b|/opt/my mpi/mpirun|--agent"),
             (
                 StarterKind::Fork,
                 "",

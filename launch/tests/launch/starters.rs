@@ -8,7 +8,7 @@ use std::path::Path;
 use super::harness::{folder, mpirun, start};
 
 /// Writes a script that appends its host to the file `started`.
-fn script(folder: &Path, name: &str, text: &str) {
+pub fn script(folder: &Path, name: &str, text: &str) {
     let file = folder.join(name);
     let text = format!("#!/bin/sh\nfail() {{ echo \"$0: $*\" >&2; exit 9; }}\n{text}");
     fs::write(&file, text.replace("STARTED", folder.join("started").to_str().unwrap())).unwrap();

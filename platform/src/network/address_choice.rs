@@ -13,6 +13,7 @@
 
 use std::fmt;
 use std::net::IpAddr;
+use std::ops::RangeInclusive;
 
 use crate::sys::network_interfaces::InterfaceAddress;
 
@@ -197,6 +198,13 @@ pub fn order<'a>(
         |address: &IpAddr| own.clone().any(|own| own.address.is_ipv4() == address.is_ipv4());
     peer.sort_by_key(|address| (smallest_network(address).unwrap_or(u8::MAX), !has_kind(address)));
     peer
+}
+
+/// A port, or the first and the last port of a range (`SUIRO_TCP_PORTS`).
+pub fn parse_ports(text: &str) -> Option<RangeInclusive<u16>> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let ports: RangeInclusive<u16> = first.parse().ok()?..=last.parse().ok()?;
+    (*ports.start() > 0 && !ports.is_empty()).then_some(ports)
 }
 
 fn bits_of(address: IpAddr) -> u8 {

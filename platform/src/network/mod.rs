@@ -9,6 +9,6 @@ mod fuzz;
 pub mod handshake;
 pub mod sealed_channel;
 
-pub use address_choice::{AddressDecision, InterfaceChoice};
+pub use address_choice::{AddressDecision, InterfaceChoice, parse_ports};
 pub use handshake::{HELLO_MAX, Handshake, HandshakeStep, Refusal, SharedSecret};
 pub use sealed_channel::SealedChannel;

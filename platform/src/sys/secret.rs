@@ -66,7 +66,7 @@ impl JobCredentials {
     }
 
     /// The secret as text, for the key-value space of a launcher.
-    pub(crate) fn to_text(&self) -> String {
+    pub fn to_text(&self) -> String {
         self.id.iter().chain(&self.key).fold(String::new(), |mut text, byte| {
             // Writing to a string never fails.
             let _ = write!(text, "{byte:02x}");
@@ -75,7 +75,7 @@ impl JobCredentials {
     }
 
     /// Reads the text of [`JobCredentials::to_text`].
-    pub(crate) fn from_text(text: &str) -> Option<Self> {
+    pub fn from_text(text: &str) -> Option<Self> {
         let mut bytes = [0; BYTES];
         let (digits, rest) = text.as_bytes().as_chunks::<2>();
         if digits.len() != BYTES || !rest.is_empty() {

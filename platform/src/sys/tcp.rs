@@ -175,6 +175,12 @@ impl From<OwnedFd> for TcpConnection {
     }
 }
 
+impl From<TcpConnection> for OwnedFd {
+    fn from(connection: TcpConnection) -> Self {
+        connection.0.into()
+    }
+}
+
 impl AsFd for TcpConnection {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()

@@ -1,11 +1,9 @@
 //! The settings of the TCP device: `SUIRO_TCP_*`.
 
-use std::ops::RangeInclusive;
-
 use super::{parse, parse_duration};
 use crate::devices::tcp::{CryptMode, TcpSettings};
 use platform::base::Result;
-use platform::network::InterfaceChoice;
+use platform::network::{InterfaceChoice, parse_ports};
 
 /// Reads the settings through `lookup`.
 ///
@@ -27,13 +25,6 @@ pub(super) fn settings(
     let timeout = parse("SUIRO_TCP_TIMEOUT", lookup, |text| parse_duration(text)?.map(Some))?;
     let timeout = timeout.unwrap_or(TcpSettings::default().timeout);
     Ok(TcpSettings { interfaces, ports, crypt, timeout })
-}
-
-/// A port, or the first and the last port of a range.
-fn parse_ports(text: &str) -> Option<RangeInclusive<u16>> {
-    let (first, last) = text.split_once('-').unwrap_or((text, text));
-    let ports: RangeInclusive<u16> = first.parse().ok()?..=last.parse().ok()?;
-    (*ports.start() > 0 && !ports.is_empty()).then_some(ports)
 }
 
 #[cfg(test)]
