@@ -1,5 +1,6 @@
 //! `mpirun` from its arguments to its exit code: parses, checks, places the ranks, runs the job.
 
+use std::cell::LazyCell;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -7,7 +8,7 @@ use std::path::Path;
 
 use platform::base::settings;
 use platform::sys::cpu;
-use platform::sys::host;
+use platform::sys::host::{self, OwnNames};
 use platform::sys::signals;
 use platform::sys::topology::CpuTopology;
 
@@ -43,8 +44,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>, debugger: &mut dyn De
     if let Some(code) = agent(&arguments) {
         return code;
     }
+    let own_names = LazyCell::new(OwnNames::here);
     let here = HostEnvironment {
-        is_local: &host::is_this_host,
+        is_local: &|name| own_names.include(name),
         topology: &CpuTopology::here,
         environment: &|name| std::env::var_os(name),
     };
@@ -113,7 +115,9 @@ fn launch(plan: &mut LaunchPlan, debugger: &mut dyn Debugger) -> Result<i32, Lau
 fn check(plan: &LaunchPlan) -> Result<(), LaunchError> {
     plan.input.check(plan.size())?;
     for app in &plan.apps {
-        if let Some(directory) = app.directory.as_deref().filter(|path| !Path::is_dir(path)) {
+        // Of a folder on another host, only its agent knows.
+        let is_missing = |path: &&Path| !plan.hosts.is_remote() && !path.is_dir();
+        if let Some(directory) = app.directory.as_deref().filter(is_missing) {
             let why = format!("-wdir {}: not a directory", directory.display());
             return Err(LaunchError::new(USAGE, why));
         }
