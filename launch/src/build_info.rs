@@ -3,6 +3,8 @@
 use std::fmt::Write;
 
 use crate::folders::Folders;
+use crate::hosts::ResourceManager;
+use crate::starter;
 
 /// Width of a name with its colon.
 const NAME_WIDTH: usize = 26;
@@ -18,6 +20,7 @@ pub(crate) fn text(folders: Option<&Folders>) -> String {
     let folder = |path: Option<String>| path.unwrap_or_else(|| "unknown".to_owned());
     let programs = folder(folders.map(|folders| folders.programs.display().to_string()));
     let library = folder(folders.map(|folders| folders.library.display().to_string()));
+    let launchers = starter::names().collect::<Vec<_>>().join(" ");
     let facts = [
         ("Version", env!("CARGO_PKG_VERSION")),
         ("Commit", option_env!("SUIRO_COMMIT").unwrap_or("unknown")),
@@ -27,8 +30,8 @@ pub(crate) fn text(folders: Option<&Folders>) -> String {
         ("Programs", &programs),
         ("Libraries", &library),
         ("Process manager", "PMI-1"),
-        ("Launchers available", "fork"),
-        ("Demux engines available", "poll"),
+        ("Launchers available", &launchers),
+        ("Resource managers", &ResourceManager::names().collect::<Vec<_>>().join(" ")),
     ];
     let mut text = "Suiro build details:\n".to_owned();
     for (name, value) in facts {

@@ -108,7 +108,10 @@ impl<'a> LaunchContext<'a> {
         let pid = process::spawn(ChildProgram {
             name: &words[0],
             arguments: &words[1..],
-            environment: &environment::of_rank(&app.environment, values),
+            environment: &environment::of_rank(
+                environment::of_app(app, |name| env::var_os(name)),
+                values,
+            ),
             directory,
             streams: [input, output_end, errors_end],
             inherited: &inherited,
@@ -172,7 +175,7 @@ fn cannot_start(error: io::Error, directory: Option<&Path>) -> LaunchError {
         _ if error.kind() == ErrorKind::OutOfMemory => resource_error(error),
         _ => match directory.filter(|directory| !directory.is_dir()) {
             Some(directory) => {
-                let why = format!("there is no directory {} here", directory.display());
+                let why = format!("there is no directory {}", directory.display());
                 LaunchError::new(1, why)
             }
             None if error.kind() == ErrorKind::NotFound => {

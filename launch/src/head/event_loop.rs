@@ -112,7 +112,7 @@ impl Head<'_> {
         let place = &plan.layout.remote[host as usize - 1];
         let starter = plan.starter.as_ref().ok_or("no command starts it")?;
         let environment: Vec<_> = env::vars_os().chain(variables.iter().cloned()).collect();
-        let program = env::current_exe().unwrap_or_default();
+        let program = starter.agent_program(&env::current_exe().unwrap_or_default());
         let agent = [program.into(), AGENT.into()];
         let agent: Vec<_> = agent.into_iter().chain(argument.map(OsString::from)).collect();
         let words = starter.command(place, &agent).map_err(|error| error.why)?;

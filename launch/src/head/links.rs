@@ -56,6 +56,8 @@ pub(super) struct AgentLink {
     pub(super) host: u32,
     pub(super) name: String,
     starter: u32,
+    /// Its command line, for messages.
+    command: String,
     /// The starter's exit, once reaped.
     exit: Option<Exit>,
     control: Option<ControlLink<AgentEvent>>,
@@ -134,6 +136,7 @@ impl AgentLink {
             host,
             name: name.to_owned(),
             starter,
+            command: command_text(words),
             exit: None,
             control: Some(control),
             ended: None,
@@ -382,6 +385,10 @@ impl AgentLink {
                     format!("{why}: the command was killed by {}", signals::name(signal))
                 }
             };
+            let why = match self.state {
+                AgentLinkState::Starting => format!("{why} ({})", self.command),
+                _ => why,
+            };
             self.lose();
             return Some(why);
         }
@@ -431,6 +438,13 @@ impl AgentLink {
             process::signal_group(starter, signals::KILL);
         }
     }
+}
+
+/// A command line that can be repeated in a shell.
+fn command_text(words: &[OsString]) -> String {
+    let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+    let words = words.iter().map(|word| &**word);
+    shlex::try_join(words).unwrap_or_default()
 }
 
 /// The standard input of a rank of another host, copied to its agent.

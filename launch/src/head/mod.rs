@@ -116,7 +116,7 @@ pub(crate) fn run(
         awaited: plan
             .hosts
             .is_remote()
-            .then(|| AwaitedHosts { file_limit, topologies: BTreeMap::new() }),
+            .then(|| AwaitedHosts { file_limit, heard: BTreeMap::new() }),
         inputs: Vec::new(),
         reports: 0,
         turned_at: now,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use platform::bootstrap::identity;
 use platform::sys::host;
 use platform::sys::topology::CpuTopology;
 
@@ -17,13 +18,22 @@ use crate::mpirun::{resources, threads};
 use crate::placement::display::DisplayOptions;
 use crate::placement::report::PlacementReport;
 use crate::placement::{HostResources, place_on_hosts};
+use crate::starter::Starter;
 
 /// A job whose agents have not all been heard.
 #[derive(Debug)]
 pub(super) struct AwaitedHosts {
     pub(super) file_limit: Option<u64>,
-    /// The topologies of other hosts, by their number.
-    pub(super) topologies: BTreeMap<u32, CpuTopology>,
+    /// The other hosts that have been heard, by their number.
+    pub(super) heard: BTreeMap<u32, HeardHost>,
+}
+
+/// What is known of another host.
+#[derive(Debug)]
+pub(super) struct HeardHost {
+    /// Equal for two names of one machine.
+    identity: String,
+    topology: CpuTopology,
 }
 
 /// What is printed of a placement.
@@ -41,13 +51,13 @@ impl Head<'_> {
         let Some(awaited) = &mut self.awaited else { return };
         // A host that does not show its processors binds no ranks.
         let topology = CpuTopology::from_text(&facts.topology).unwrap_or_else(unknown);
-        awaited.topologies.insert(host, topology);
-        if awaited.topologies.len() < hosts || !self.job.is_running() {
+        awaited.heard.insert(host, HeardHost { identity: facts.identity.clone(), topology });
+        if awaited.heard.len() < hosts || !self.job.is_running() {
             return;
         }
-        let Some(AwaitedHosts { file_limit, topologies }) = self.awaited.take() else { return };
+        let Some(AwaitedHosts { file_limit, heard }) = self.awaited.take() else { return };
         let now = Instant::now();
-        let text = match self.shares.place(&topologies) {
+        let text = match self.shares.place(&heard) {
             Ok(text) => text,
             Err(error) => {
                 let actions = self.job.refused(error.code, &error.why, now);
@@ -110,17 +120,23 @@ impl Head<'_> {
 }
 
 impl ShareMaker<'_> {
-    /// Places the ranks on hosts with these topologies.
-    fn place(
-        &mut self, topologies: &BTreeMap<u32, CpuTopology>,
-    ) -> Result<PlacementText, LaunchError> {
+    /// Places the ranks on these hosts and that of the launcher.
+    fn place(&mut self, heard: &BTreeMap<u32, HeardHost>) -> Result<PlacementText, LaunchError> {
         let plan = self.plan;
         let (own, here) = (host::name(), CpuTopology::here().unwrap_or_else(|_| unknown()));
-        let mut others = topologies.values();
+        let own_identity = identity::of_this_host();
+        let by_machine = plan.starter.as_ref().is_some_and(Starter::reaches_machines);
+        let mut others = heard.values();
         let mut hosts = resources(plan, &own, &here);
-        for host in hosts.iter_mut().filter(|host| host.is_supposed) {
-            let topology = others.next().unwrap_or(host.topology);
-            *host = HostResources { topology, is_supposed: false, ..*host };
+        for host in &mut hosts {
+            let HostResources { mut topology, mut identity, is_supposed, .. } = *host;
+            if !is_supposed {
+                identity = &own_identity;
+            } else if let Some(heard) = others.next() {
+                topology = &heard.topology;
+                identity = if by_machine { &heard.identity } else { identity };
+            }
+            *host = HostResources { topology, identity, is_supposed: false, ..*host };
         }
         let programs: Vec<_> = plan.apps.iter().map(App::ranks).collect();
         let threads = threads(self.environments);
@@ -132,12 +148,24 @@ impl ShareMaker<'_> {
         let report = PlacementReport { hosts: &hosts, placement, programs: &programs };
         let note = placement.note.as_ref().filter(|_| !plan.quiet);
         let mut lines: Vec<_> = note.map(|note| format!("note: {note}")).into_iter().collect();
+        lines.extend(aliases(&hosts).into_iter().filter(|_| !plan.quiet));
         if plan.display.report {
             lines.extend(report.bindings());
         }
         let shown = report.shown(DisplayOptions { report: false, ..plan.display });
         Ok(PlacementText { shown, lines })
     }
+}
+
+/// A line for each name of a machine that has another name before.
+fn aliases(hosts: &[HostResources<'_>]) -> Vec<String> {
+    let first = |host: &HostResources<'_>| hosts.iter().find(|one| one.identity == host.identity);
+    let line = |host: &HostResources<'_>| {
+        let first = first(host).filter(|first| first.name != host.name)?;
+        let (name, other) = (host.name, first.name);
+        Some(format!("note: {name} is the same machine as {other}; their slots are added"))
+    };
+    hosts.iter().filter_map(line).collect()
 }
 
 /// The topology of a host that does not show its processors.

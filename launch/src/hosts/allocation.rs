@@ -51,6 +51,11 @@ const SOURCES: &[(ResourceManager, &str, MentionReader)] = &[
 ];
 
 impl ResourceManager {
+    /// The names of `-rmk`.
+    pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+        NAMES.iter().map(|(name, _)| *name)
+    }
+
     /// Parses the value of `-rmk`.
     ///
     /// # Errors

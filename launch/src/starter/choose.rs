@@ -25,6 +25,7 @@ pub(crate) struct StarterRequest {
     /// The command instead of the usual one, and the option.
     command: Option<(Vec<OsString>, String)>,
     extra: Option<Vec<OsString>>,
+    prefix: Option<OsString>,
 }
 
 /// What a name of `-launcher` stands for.
@@ -93,6 +94,12 @@ const ALLOCATIONS: &[(&[&str], StarterKind)] = &[
     (&["LSB_JOBID", "LSB_DJOB_HOSTFILE"], StarterKind::Lsf),
 ];
 
+/// The names of `-launcher` that start agents.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    let is_known = |named: &NamedStarter| matches!(named, NamedStarter::Known(..));
+    NAMES.iter().filter(move |(_, named)| is_known(named)).map(|(name, _)| *name)
+}
+
 impl StarterKind {
     fn program(self) -> &'static str {
         match self {
@@ -154,6 +161,11 @@ impl StarterRequest {
         Ok(())
     }
 
+    /// The folder of the installation on other hosts.
+    pub(crate) fn prefix(&mut self, folder: OsString) {
+        self.prefix = Some(folder);
+    }
+
     /// The starter of the job.
     ///
     /// # Errors
@@ -208,7 +220,7 @@ impl StarterRequest {
             );
             return Err(LaunchError::new(USAGE, why));
         }
-        Ok(Starter { kind, program, extra, source })
+        Ok(Starter { kind, program, extra, source, prefix: self.prefix })
     }
 }
 

@@ -28,11 +28,11 @@ pub(crate) mod options;
 #[cfg_attr(not(test), expect(dead_code, reason = "the head starts all agents itself"))]
 pub(crate) mod tree;
 
-pub(crate) use choose::StarterRequest;
+pub(crate) use choose::{StarterRequest, names};
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::hosts::JobHost;
 use crate::{LaunchError, USAGE};
@@ -47,6 +47,8 @@ pub(crate) struct Starter {
     pub extra: Vec<OsString>,
     /// The option or variable that decided, for messages.
     pub source: String,
+    /// The folder of the installation on other hosts, if it is another one than here.
+    pub prefix: Option<OsString>,
 }
 
 /// The form of a command that starts an agent.
@@ -185,6 +187,21 @@ impl Starter {
         Err(LaunchError::new(USAGE, why))
     }
 
+    /// The program of the agents; `own` is that of the launcher.
+    pub(crate) fn agent_program(&self, own: &Path) -> PathBuf {
+        match &self.prefix {
+            Some(prefix) => Path::new(prefix).join("bin/mpirun"),
+            None => own.to_owned(),
+        }
+    }
+
+    /// Whether a name stands for a machine. A command of the user may start several agents on one
+    /// machine, to have several hosts there.
+    pub(crate) fn reaches_machines(&self) -> bool {
+        self.kind != StarterKind::Shell
+            || ["ssh", "rsh"].iter().any(|one| self.program_name() == *one)
+    }
+
     fn is_ssh(&self) -> bool {
         self.program_name() == "ssh"
     }
@@ -219,6 +236,7 @@ mod tests {
             program: vec![program.into()],
             extra: Vec::new(),
             source: "-launcher".to_owned(),
+            prefix: None,
         }
     }
 
@@ -267,6 +285,15 @@ mod tests {
         ] {
             assert_eq!(line(&starter(kind, program), &plain), expected);
         }
+    }
+
+    #[test]
+    fn a_prefix_is_that_of_other_hosts() {
+        let mut ssh = starter(StarterKind::Shell, "ssh");
+        let own = Path::new("/here/bin/mpirun");
+        assert_eq!(ssh.agent_program(own), own);
+        ssh.prefix = Some("/there".into());
+        assert_eq!(ssh.agent_program(own), Path::new("/there/bin/mpirun"));
     }
 
     #[test]

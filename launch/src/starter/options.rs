@@ -30,6 +30,9 @@ pub(crate) fn take(
             used.push(pair);
         }
     }
+    if let Some(folder) = last(matches, "prefix") {
+        request.prefix(folder);
+    }
     if let Some(name) = last(matches, "launcher") {
         request.kind("-launcher", &name.to_string_lossy())?;
     }

@@ -90,3 +90,52 @@ fn the_mpi_operator_names_the_agent_and_the_hosts_by_variables() {
     let own = hosts_started(&folder, &variables[..1], &["--host", "198.51.100.2", "-n", "4"]);
     assert_eq!(own, BOTH[1..]);
 }
+
+#[test]
+fn names_of_one_machine_are_one_host() {
+    let folder = folder("launch-aliases");
+    // ssh, its options, the host, the command.
+    let text = "for last; do :; done\necho \"$last\" >>STARTED\nexec sh -c \"$last\"\n";
+    script(&folder, "ssh", text);
+    fs::write(folder.join("started"), "").unwrap();
+    let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
+    let hosts = "localhost:1,198.51.100.1:2,127.0.0.1:1,198.51.100.2:1";
+    let show = ["sh", "-c", "echo $PMI_RANK $MPI_LOCALRANKID/$MPI_LOCALNRANKS"];
+    let job = |words: &[&str]| {
+        let mut command = mpirun(&[words, &show].concat());
+        command.env("PATH", &path);
+        let outcome = start(command).wait();
+        assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+        let mut lines: Vec<_> = outcome.lines().into_iter().map(String::from).collect();
+        lines.sort();
+        (lines, outcome.stderr)
+    };
+    let (lines, notes) = job(&["-host", hosts]);
+    assert_eq!(lines, ["0 0/5", "1 1/5", "2 2/5", "3 3/5", "4 4/5"]);
+    for name in ["198.51.100.1", "198.51.100.2"] {
+        let note = format!("mpirun: note: {name} is the same machine as ");
+        assert!(notes.contains(&note), "{notes}");
+    }
+    let (lines, notes) = job(&["-host", "198.51.100.1:2,198.51.100.2:2", "-map-by", "node"]);
+    assert_eq!(lines, ["0 0/4", "1 1/4", "2 2/4", "3 3/4"]);
+    assert!(notes.contains("198.51.100.2 is the same machine as 198.51.100.1; "), "{notes}");
+}
+
+#[test]
+fn the_installation_of_other_hosts_may_have_another_folder() {
+    let folder = folder("launch-prefix");
+    let prefix = folder.join("suiro");
+    fs::create_dir_all(prefix.join("bin")).unwrap();
+    let own = mpirun(&["true"]).get_program().to_owned();
+    std::os::unix::fs::symlink(own, prefix.join("bin/mpirun")).unwrap();
+    script(&folder, "agent", "echo \"$2\" >>STARTED\nexec sh -c \"$2\"\n");
+    let (agent, prefix) = (folder.join("agent"), prefix.to_str().unwrap());
+    let options = ["-launcher-exec", agent.to_str().unwrap(), "--prefix", prefix];
+    let started = hosts_started(
+        &folder,
+        &[],
+        &[&options[..], &["-host", "198.51.100.1:2,198.51.100.2:2"]].concat(),
+    );
+    let path = format!("{prefix}/bin/mpirun");
+    assert!(started.len() == 2 && started.iter().all(|word| word.contains(&path)), "{started:?}");
+}
