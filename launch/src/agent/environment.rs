@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 
+use crate::control::ShareApp;
 use platform::bootstrap::{
     BOUND, CpuBinding, INTERFACE_FD, JOB_FD, SEGMENT_FD, STATUS_ENTRY, STATUS_FD,
 };
@@ -31,11 +32,23 @@ pub(super) struct RankEnvironment {
     pub bound: Option<CpuBinding>,
 }
 
-/// `base` with the variables of `values`.
-pub(super) fn of_rank(
-    base: &[EnvironmentVariable], values: RankEnvironment,
+/// The variables of `app` on the host of this process, whose variables `own` knows.
+pub(super) fn of_app(
+    app: &ShareApp, own: impl Fn(&OsStr) -> Option<OsString>,
 ) -> Vec<EnvironmentVariable> {
-    let mut all = base.to_vec();
+    let mut all = app.environment.clone();
+    for name in &app.host_variables {
+        if let Some(value) = own(name) {
+            set(&mut all, name, value);
+        }
+    }
+    all
+}
+
+/// `all` with the variables of `values`.
+pub(super) fn of_rank(
+    mut all: Vec<EnvironmentVariable>, values: RankEnvironment,
+) -> Vec<EnvironmentVariable> {
     let RankEnvironment { rank, size, local_rank, local_size, .. } = values;
     for (name, value) in [
         ("PMI_RANK", i64::from(rank)),
@@ -81,6 +94,18 @@ mod tests {
     }
 
     #[test]
+    fn a_host_has_variables_of_its_own() {
+        let app = ShareApp {
+            environment: vec![variable("HOME", "/head"), variable("USER", "head")],
+            host_variables: vec!["HOME".into(), "USER".into(), "HOSTNAME".into()],
+            ..ShareApp::default()
+        };
+        let own = |name: &OsStr| (name != "USER").then(|| "here".into());
+        let expected = [("HOME", "here"), ("USER", "head"), ("HOSTNAME", "here")];
+        assert_eq!(of_app(&app, own), expected.map(|(name, value)| variable(name, value)));
+    }
+
+    #[test]
     fn values_of_the_rank_override_the_others() {
         let (interface_fd, status_fd, bound) = (11, Some(10), None);
         let (pmi_fd, segment_fd, job_fd) = (7, 8, 9);
@@ -96,7 +121,7 @@ mod tests {
             status_fd,
             bound,
         };
-        let all = of_rank(&[variable("A", "3"), variable("PMI_RANK", "9")], values);
+        let all = of_rank(vec![variable("A", "3"), variable("PMI_RANK", "9")], values);
         let value = |name: &str| {
             let mut found = all.iter().filter(|variable| variable.0 == name);
             let value = found.next().unwrap().1.to_str().unwrap();

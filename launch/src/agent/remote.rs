@@ -19,7 +19,7 @@ use platform::bootstrap::identity;
 use platform::sys::poll::PollSet;
 use platform::sys::signals::{self, Signals};
 use platform::sys::topology::CpuTopology;
-use platform::sys::{host, process};
+use platform::sys::{host, limits, process};
 
 use super::rank_pipes::{PipeReady, RankPipes};
 use super::{Agent, AgentReady, call};
@@ -255,6 +255,8 @@ impl RemoteAgent {
     fn start(&mut self, share: HostShare) -> io::Result<()> {
         let readers = share.ranks.iter().filter(|rank| rank.reads_input);
         self.pipes = RankPipes::new(readers.map(|rank| rank.rank).collect(), share.size);
+        limits::adopt(&share.limits);
+        limits::set_file_mask(share.file_mask);
         let agent = self.agent.insert(Agent::new(share));
         agent.start(self.file_limit, &mut self.pipes)
     }

@@ -264,6 +264,18 @@ pub(crate) enum EnvironmentEdit {
     Append(OsString, OsString, u8),
 }
 
+impl EnvironmentEdit {
+    /// Whether it sets or removes the variable.
+    pub(crate) fn concerns(&self, variable: &OsStr) -> bool {
+        match self {
+            Self::Unset(pattern) => pattern.matches(variable),
+            Self::Set(name, _) | Self::Prepend(name, ..) | Self::Append(name, ..) => {
+                name == variable
+            }
+        }
+    }
+}
+
 /// Both values with the separator between them; without it if one is empty.
 pub(crate) fn joined(first: &OsStr, separator: u8, second: &OsStr) -> OsString {
     let parts = [first.as_bytes(), second.as_bytes()];

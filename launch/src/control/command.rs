@@ -64,6 +64,10 @@ pub(crate) struct HostShare {
     pub shares_pipe: bool,
     /// Ranks may not join before [`AgentCommand::Release`].
     pub holds: bool,
+    /// The limits of the launcher, for the ranks of another host.
+    pub limits: Vec<u64>,
+    /// The file mode mask of the launcher.
+    pub file_mask: u32,
 }
 
 impl HostShare {
@@ -105,6 +109,8 @@ pub(crate) struct ShareApp {
     pub arguments: Vec<OsString>,
     /// The environment, without the variables of the rank.
     pub environment: Vec<(OsString, OsString)>,
+    /// Variables that have the values of the agent, if it has them.
+    pub host_variables: Vec<OsString>,
     /// The working directory, if not the agent's.
     pub directory: Option<OsString>,
     /// Directories in the syntax of `PATH`, searched before those of `PATH`.

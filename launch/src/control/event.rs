@@ -204,6 +204,8 @@ mod tests {
                 ranks: ranks.into_iter().map(share).collect(),
                 shares_pipe: true,
                 holds: false,
+                limits: vec![8 << 20, u64::MAX],
+                file_mask: 0o22,
             }));
             prop_assert_eq!(round_trip(&message), message);
         }

@@ -2,7 +2,7 @@
 //! of the command line.
 
 use std::env;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 
 use platform::bootstrap::PRIVATE_VARIABLES;
 
@@ -54,6 +54,59 @@ fn of_app(
     all
 }
 
+/// Variables about the host, the user there, and the session: ranks on other hosts see those of their
+/// agent, or none.
+const OF_HOST: &[&str] = &[
+    "HOSTNAME",
+    "HOST",
+    "SLURMD_NODENAME",
+    "SLURM_NODEID",
+    "SSH_CLIENT",
+    "SSH_CONNECTION",
+    "SSH_TTY",
+    "SSH_AUTH_SOCK",
+    "SSH_AGENT_PID",
+    "XDG_RUNTIME_DIR",
+    "XDG_SESSION_ID",
+    "DBUS_SESSION_BUS_ADDRESS",
+];
+
+/// The same, but if their agent has none, ranks see those of the launcher. A resource manager gives
+/// each host devices of its own.
+const OF_HOST_IF_SET: &[&str] = &[
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "MAIL",
+    "CUDA_VISIBLE_DEVICES",
+    "ROCR_VISIBLE_DEVICES",
+    "ZE_AFFINITY_MASK",
+];
+
+/// `environment` of a program for another host, and the names of the variables that are those of its
+/// agent there. What options set, pass by name or remove is as they request it.
+pub(super) fn for_other_host(
+    environment: &[EnvironmentVariable], changes: [&EnvironmentChanges; 2],
+) -> (Vec<EnvironmentVariable>, Vec<OsString>) {
+    let is_requested = |name: &OsStr| {
+        changes.iter().any(|changes| {
+            changes.filter.as_ref().is_some_and(|filter| !filter.admits(name))
+                || changes.passed.iter().any(|pattern| pattern.matches(name))
+                || changes.edits.iter().any(|edit| edit.concerns(name))
+        })
+    };
+    let of_agent = |names: &[&'static str]| {
+        let names = names.iter().map(OsStr::new).filter(|name| !is_requested(name));
+        names.map(OsStr::to_owned).collect::<Vec<_>>()
+    };
+    let (mut names, others) = (of_agent(OF_HOST), of_agent(OF_HOST_IF_SET));
+    let stays = |variable: &&EnvironmentVariable| !names.contains(&variable.0);
+    let kept = environment.iter().filter(stays).cloned().collect();
+    names.extend(others);
+    (kept, names)
+}
+
 fn is_private(name: &OsStr) -> bool {
     let Some(name) = name.to_str() else { return false };
     PRIVATE_VARIABLES.iter().any(|pattern| match pattern.strip_suffix('*') {
@@ -80,6 +133,26 @@ mod tests {
         let left = without_private(all.map(|name| variable(name, "1")));
         let names: Vec<_> = left.iter().map(|variable| variable.0.to_str().unwrap()).collect();
         assert_eq!(names, ["HOME", "OMPI_MCA_x", "XPMI_RANK"]);
+    }
+
+    #[test]
+    fn variables_of_the_host_come_from_its_agent() {
+        let all = [variable("HOME", "/h"), variable("HOSTNAME", "h"), variable("A", "1")];
+        let seen = |changes: &EnvironmentChanges| {
+            let (kept, names) = for_other_host(&all, [&EnvironmentChanges::default(), changes]);
+            let kept: Vec<_> = kept.iter().map(|(name, _)| name.to_str().unwrap()).collect();
+            let is_of_agent = |name: &str| names.iter().any(|one| one == name);
+            (kept.join(" "), is_of_agent("HOME"), is_of_agent("HOSTNAME"))
+        };
+        let own = EnvironmentChanges::default();
+        assert_eq!(seen(&own), ("HOME A".to_owned(), true, true));
+        let edits = vec![EnvironmentEdit::Set("HOME".into(), "/x".into())];
+        let passed = vec![VariablePattern("HOST*".into())];
+        let named = EnvironmentChanges { edits, passed, filter: None };
+        assert_eq!(seen(&named), ("HOME HOSTNAME A".to_owned(), false, false));
+        let filter = Some(EnvironmentFilter::Only(Vec::new()));
+        let none = EnvironmentChanges { filter, ..EnvironmentChanges::default() };
+        assert_eq!((seen(&none).1, seen(&none).2), (false, false));
     }
 
     #[test]

@@ -4,9 +4,11 @@ use std::env;
 use std::ffi::OsString;
 
 use platform::bootstrap::FenceMerger;
+use platform::sys::limits;
 
+use super::environment;
 use crate::agent::environment::EnvironmentVariable;
-use crate::command_line::plan::{App, HostLayout, LaunchPlan, RankWrapper};
+use crate::command_line::plan::{App, EnvironmentChanges, HostLayout, LaunchPlan, RankWrapper};
 use crate::control::{HostShare, RankShare, ShareApp, ShareSecret};
 use crate::placement::Placement;
 
@@ -43,22 +45,26 @@ impl ShareMaker<'_> {
             processors: self.placement.of_rank(*rank).map(<[_]>::to_vec),
             reads_input: plan.input.is_for(*rank),
         };
-        let apps = plan.apps.iter().zip(self.environments);
+        let (apps, global) = (plan.apps.iter().zip(self.environments), &plan.global_environment);
         HostShare {
             job: self.job.clone(),
             secret: self.secret.clone(),
             size: plan.size(),
-            apps: apps.map(|(app, variables)| program(app, variables, host)).collect(),
+            apps: apps.map(|(app, variables)| program(app, (variables, global), host)).collect(),
             app_of_rank: plan.app_of_rank(),
             host_of_rank: self.layout.host_of_rank.clone(),
             ranks: self.layout.ranks_on(host, plan.size()).iter().map(rank).collect(),
             shares_pipe: plan.output.shares_pipe(),
             holds: self.holds,
+            limits: if host == 0 { Vec::new() } else { limits::own() },
+            file_mask: limits::file_mask(),
         }
     }
 }
 
-fn program(app: &App, environment: &[EnvironmentVariable], host: u32) -> ShareApp {
+fn program(
+    app: &App, (environment, global): (&[EnvironmentVariable], &EnvironmentChanges), host: u32,
+) -> ShareApp {
     let wrap = |wrap: &RankWrapper| (wrap.ranks.clone(), wrap.words.clone());
     let directory = match (host, &app.directory) {
         (0, directory) => directory.clone(),
@@ -68,10 +74,15 @@ fn program(app: &App, environment: &[EnvironmentVariable], host: u32) -> ShareAp
             Some(directory.as_ref().map_or(here.clone(), |directory| here.join(directory)))
         }
     };
+    let (environment, host_variables) = match host {
+        0 => (environment.to_vec(), Vec::new()),
+        _ => environment::for_other_host(environment, [global, &app.variables]),
+    };
     ShareApp {
         program: app.program.clone(),
         arguments: app.arguments.clone(),
-        environment: environment.to_vec(),
+        environment,
+        host_variables,
         directory: directory.map(OsString::from),
         path: app.path.clone(),
         wraps: app.wraps.iter().map(wrap).collect(),

@@ -3,7 +3,8 @@
 //! Real networks are in `tests/hosts`.
 
 use super::harness::{
-    Outcome, Running, compiled, feed, mpirun, ranks, run, signal_process, start, until,
+    Outcome, Running, built, compiled, feed, marked, mpirun, ranks, run, signal_process, start,
+    until,
 };
 
 /// Runs the command line of an agent here, whatever the host is.
@@ -60,6 +61,27 @@ fn login_scripts_may_print() {
 }
 
 #[test]
+fn ranks_of_a_host_have_its_home_and_the_limits_of_the_launcher() {
+    let other = r#"env HOME=/there HOSTNAME=there sh -c 'ulimit -S -c 0; umask 007; eval "$1"'"#;
+    let host = ["-launcher-exec", other, "-host", "198.51.100.1"];
+    let show = "echo $HOME $HOSTNAME $A `ulimit -S -s` `umask`";
+    let here = |options: &[&str], mask: &str| {
+        let mut shell = marked("sh");
+        let text = format!("umask {mask}; ulimit -S -s 4096; exec \"$0\" \"$@\"");
+        shell.arg("-c").arg(text).arg(built("mpirun")).args(options);
+        shell.args(["-n", "1", "sh", "-c", show]);
+        shell.env("HOME", "/here").env("HOSTNAME", "here").env("A", "1");
+        let outcome = start(shell).wait();
+        assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+        outcome.text().trim().to_owned()
+    };
+    assert_eq!(here(&["-host", "127.0.0.1"], "027"), "/here here 1 4096 0027");
+    assert_eq!(here(&host, "027"), "/there there 1 4096 0027");
+    let named = [&host, &["-x", "HOME", "-x", "HOSTNAME=x"][..]].concat();
+    assert_eq!(here(&named, "022"), "/here x 1 4096 0022");
+}
+
+#[test]
 fn mpi_programs_run_over_hosts() {
     let outcome = three_hosts(&[&compiled("allreduce"), "10"]);
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
@@ -81,8 +103,11 @@ fn what_cannot_start_names_the_host() {
     let outcome = run(&words(&["-host", "198.51.100.1", "-n", "1", "/no/such/program"]));
     let line = "cannot start /no/such/program: program not found on host 198.51.100.1";
     assert!(outcome.stderr.contains(line), "{}", outcome.stderr);
+    let outcome = run(&words(&["-host", "198.51.100.1", "-wdir", "/no/such/folder", "true"]));
+    let line = "cannot start true: there is no directory /no/such/folder on host 198.51.100.1";
+    assert!(outcome.stderr.contains(line), "{}", outcome.stderr);
     for (command, why) in [
-        ("false", "its connection has ended: the command exited with code 1"),
+        ("false", "its connection has ended: the command exited with code 1 (false 198.51.100.2 "),
         ("echo Welcome to the machine", "it sent \"Welcome to the machine 198.51.100.2"),
         ("/no/such/command", "/no/such/command: "),
     ] {

@@ -10,6 +10,7 @@ pub mod doorbell;
 pub mod file_system;
 pub mod futex;
 pub mod host;
+pub mod limits;
 pub mod membarrier;
 pub mod network_interfaces;
 pub(crate) mod pmix;
