@@ -93,6 +93,7 @@ impl Agent {
                     AgentEvent::Broken { rank, why }
                 }
                 ServerEvent::Fence(fence) => AgentEvent::Fence(fence),
+                ServerEvent::Name { rank, request } => AgentEvent::Name { rank, request },
                 ServerEvent::Stuck { ended, waiting } => AgentEvent::Stuck { ended, waiting },
                 ServerEvent::Unsupported { rank, why } => AgentEvent::Unsupported { rank, why },
             };
@@ -112,7 +113,7 @@ impl Agent {
         }
     }
 
-    fn reply(&mut self, rank: u32, bytes: &[u8]) {
+    pub(super) fn reply(&mut self, rank: u32, bytes: &[u8]) {
         let Some(number) = self.number_of(rank) else { return };
         if self.ranks[number].pmi.is_none() {
             return;

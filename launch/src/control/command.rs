@@ -26,6 +26,12 @@ pub(crate) enum AgentCommand {
     },
     /// The ranks of all hosts have reached this fence, whose pairs are now those of all hosts.
     FenceDone(#[serde(with = "FenceForm")] Fence),
+    /// The reply to a rank that has sent a request about a name.
+    NameAnswer {
+        rank: u32,
+        #[serde(with = "serde_bytes")]
+        reply: Vec<u8>,
+    },
     /// A rank of another host ended, after it had joined by this number of programs.
     RemoteEnded { rank: u32, programs: u32 },
     /// More bytes of this stream of a rank may be sent.

@@ -1,13 +1,13 @@
 //! Messages of an agent to the head.
 
-use platform::bootstrap::{Fence, JoinState};
+use platform::bootstrap::{Fence, JoinState, NameRequest};
 use platform::sys::process::Exit;
 #[cfg(doc)]
 use platform::sys::topology::CpuTopology;
 use serde::{Deserialize, Serialize};
 
 use super::call::CallToken;
-use super::wire::{FenceForm, JoinForm, exit};
+use super::wire::{FenceForm, JoinForm, NameForm, exit};
 use crate::output::OutputStream;
 
 /// What has happened on the host of an agent.
@@ -60,6 +60,12 @@ pub(crate) enum AgentEvent {
     /// All ranks of this host have reached this fence; the answer is
     /// [`AgentCommand::FenceDone`](super::AgentCommand::FenceDone).
     Fence(#[serde(with = "FenceForm")] Fence),
+    /// A rank waits for the answer to this request: [`AgentCommand::NameAnswer`](super::AgentCommand::NameAnswer).
+    Name {
+        rank: u32,
+        #[serde(with = "NameForm")]
+        request: NameRequest,
+    },
     /// A rank of a job on several hosts ended, after it had joined by this number of programs.
     Ended { rank: u32, programs: u32 },
     /// A rank waits for one that ended without MPI_Init.
@@ -90,6 +96,7 @@ impl AgentEvent {
             | Self::ProcessGone { rank, .. }
             | Self::Disconnected { rank, .. }
             | Self::Aborted { rank, .. }
+            | Self::Name { rank, .. }
             | Self::Ended { rank, .. }
             | Self::Unsupported { rank, .. }
             | Self::Broken { rank, .. } => Some(*rank),

@@ -54,6 +54,15 @@ pub(super) enum JoinForm {
     Left,
 }
 
+/// A request about the name of a service.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(remote = "platform::bootstrap::NameRequest")]
+pub(super) enum NameForm {
+    Publish { service: String, port: String },
+    Lookup { service: String },
+    Unpublish { service: String },
+}
+
 /// A fence.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(remote = "platform::bootstrap::Fence")]

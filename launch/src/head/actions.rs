@@ -149,6 +149,10 @@ impl Head<'_> {
             AgentEvent::Unsupported { rank, why } => self.job.unable(rank, &why),
             AgentEvent::Broken { rank, why } => self.job.broken(rank, &why),
             AgentEvent::Fence(fence) => return self.fence(host, fence),
+            AgentEvent::Name { rank, request } => {
+                let reply = self.names.serve(rank, request);
+                return self.command_host(host, &AgentCommand::NameAnswer { rank, reply });
+            }
             AgentEvent::Ended { rank, programs } => {
                 let events = self.fences.rank_ended(rank, programs);
                 return events.into_iter().for_each(|event| self.fence_event(event));

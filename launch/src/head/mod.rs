@@ -24,7 +24,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Instant;
 
-use platform::bootstrap::FenceMerger;
+use platform::bootstrap::{FenceMerger, NameService};
 use platform::sys::host;
 use platform::sys::process;
 use platform::sys::secret::JobCredentials;
@@ -60,6 +60,8 @@ struct Head<'a> {
     inputs: Vec<RemoteInput>,
     /// Barriers and values of PMI that concern several hosts.
     fences: FenceMerger,
+    /// The names that ranks of a job on several hosts publish.
+    names: NameService,
     /// The reports that are awaited.
     reports: usize,
     /// The time of the last turn of the loop.
@@ -110,6 +112,7 @@ pub(crate) fn run(
         job: job.limited(plan.timeout, now),
         agent: Agent::new(shares.of_host(0)),
         fences: shares.fences(),
+        names: NameService::default(),
         shares,
         links: Vec::new(),
         calls: None,

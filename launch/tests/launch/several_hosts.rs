@@ -88,6 +88,21 @@ fn mpi_programs_run_over_hosts() {
 }
 
 #[test]
+fn a_name_that_a_rank_publishes_is_found_on_other_hosts() {
+    let script = "ask() { echo \"cmd=$*\" >&$PMI_FD; read -r answer <&$PMI_FD; }\n\
+        ask init pmi_version=1 pmi_subversion=1\n\
+        [ $PMI_RANK != 3 ] || ask publish_name service=harbour port=berth\n\
+        ask barrier_in; ask lookup_name service=harbour; found=${answer##*port=}\n\
+        ask barrier_in; [ $PMI_RANK != 8 ] || ask unpublish_name service=harbour\n\
+        ask barrier_in; ask lookup_name service=harbour\n\
+        case $answer in *rc=1*) echo $found ;; esac\n\
+        ask finalize\n";
+    let outcome = three_hosts(&["bash", "-c", script]);
+    assert_eq!(outcome.text(), "berth\n".repeat(9), "{}", outcome.stderr);
+    assert_eq!(outcome.code, Some(0));
+}
+
+#[test]
 fn input_and_much_output_cross_unchanged() {
     let text: String = (0..300_000).map(|number| format!("{number}\n")).collect();
     let command = mpirun(&words(&["-host", "198.51.100.1,198.51.100.2", "-n", "2", "cat"]));

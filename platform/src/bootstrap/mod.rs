@@ -41,7 +41,9 @@ pub use hosts::JobHosts;
 pub use job::JobView;
 pub use mapping::local_ranks;
 pub use record::PeerRecord;
-pub use server::{Fence, FenceEvent, FenceMerger, JoinState, Server, ServerEvent};
+pub use server::{
+    Fence, FenceEvent, FenceMerger, JoinState, NameRequest, NameService, Server, ServerEvent,
+};
 
 /// The protocols through which a rank joins a job, and the launchers that use them.
 pub const PROTOCOLS: &[(&str, &str)] = &[

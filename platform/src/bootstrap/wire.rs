@@ -11,6 +11,8 @@
 
 use std::fmt::Write;
 
+use super::server::NameRequest;
+
 /// Maximum length of a line in bytes; a value of 1024 bytes fits many times.
 pub(crate) const LINE_MAX_BYTES: usize = 64 * 1024;
 
@@ -56,23 +58,8 @@ pub(crate) enum PmiRequest {
         /// `WORLD:tag`, `NODE:tag` or `rank,rank,...:tag`; `None` is the whole job.
         group: Option<String>,
     },
-    /// Publish a port under a service name.
-    Publish {
-        /// The service.
-        service: String,
-        /// Its port.
-        port: String,
-    },
-    /// The port of a service.
-    Lookup {
-        /// The service.
-        service: String,
-    },
-    /// Remove a service.
-    Unpublish {
-        /// The service.
-        service: String,
-    },
+    /// About the name of a service.
+    Name(NameRequest),
     /// No more requests.
     Finalize,
     /// End the whole job.
@@ -196,16 +183,16 @@ pub(crate) fn parse_request(line: &str) -> Result<PmiRequest, Malformed> {
         }),
         "get" => Ok(PmiRequest::Get { key: fields.word("key", "get_result")? }),
         "barrier_in" => Ok(PmiRequest::Barrier { group: fields.word("group", "barrier_out").ok() }),
-        "publish_name" => Ok(PmiRequest::Publish {
+        "publish_name" => Ok(PmiRequest::Name(NameRequest::Publish {
             service: fields.text_before("service", "port", "publish_result")?,
             port: fields.text("port", "publish_result")?,
-        }),
-        "lookup_name" => {
-            Ok(PmiRequest::Lookup { service: fields.text("service", "lookup_result")? })
-        }
-        "unpublish_name" => {
-            Ok(PmiRequest::Unpublish { service: fields.text("service", "unpublish_result")? })
-        }
+        })),
+        "lookup_name" => Ok(PmiRequest::Name(NameRequest::Lookup {
+            service: fields.text("service", "lookup_result")?,
+        })),
+        "unpublish_name" => Ok(PmiRequest::Name(NameRequest::Unpublish {
+            service: fields.text("service", "unpublish_result")?,
+        })),
         "finalize" => Ok(PmiRequest::Finalize),
         "abort" => Ok(PmiRequest::Abort {
             code: fields.number("exitcode", "").unwrap_or(1),
@@ -373,7 +360,8 @@ mod tests {
     fn requests_of_mpich_are_understood() {
         let put = PmiRequest::Put { key: "-bc-0".into(), value: "a=b#c".into() };
         assert_eq!(all(b"cmd=put kvsname=kvs_1 key=-bc-0 value=a=b#c\n"), [Ok(put)]);
-        let publish = PmiRequest::Publish { service: "my service".into(), port: "a port".into() };
+        let publish = NameRequest::Publish { service: "my service".into(), port: "a port".into() };
+        let publish = PmiRequest::Name(publish);
         assert_eq!(all(b"cmd=publish_name service=my service port=a port\n"), [Ok(publish)]);
         let abort = PmiRequest::Abort { code: -3, message: Some("it is (over)".into()) };
         assert_eq!(all(b"cmd=abort exitcode=-3 message=it is (over)\n"), [Ok(abort)]);

@@ -421,3 +421,22 @@ fn a_fence_carries_each_record_once() {
         assert!(world.replies[&0].iter().any(|line| line.contains(&value)));
     }
 }
+
+#[test]
+fn requests_about_names_leave_the_host_and_one_service_answers() {
+    let mut names = NameService::default();
+    let mut servers = [0, 1].map(|host| Server::of_host("job", &[0, 0], &[0, 1], host));
+    let mut answer = |rank: u32, line: &str| {
+        let events = servers[rank as usize].receive(rank, format!("{line}\n").as_bytes());
+        let [ServerEvent::Name { rank: asking, request }] = &events[..] else {
+            panic!("{events:?}");
+        };
+        assert_eq!(*asking, rank);
+        String::from_utf8(names.serve(rank, request.clone())).unwrap()
+    };
+    assert!(answer(1, "cmd=lookup_name service=a").contains("rc=1"));
+    assert!(answer(0, "cmd=publish_name service=a port=b").contains("publish_result rc=0"));
+    assert_eq!(answer(1, "cmd=lookup_name service=a"), "cmd=lookup_result rc=0 port=b\n");
+    assert!(answer(1, "cmd=unpublish_name service=a").contains("unpublish_result rc=0"));
+    assert!(answer(0, "cmd=lookup_name service=a").contains("rc=1"));
+}

@@ -22,6 +22,7 @@
 
 mod barriers;
 mod fences;
+mod names;
 mod values;
 
 #[cfg(test)]
@@ -33,12 +34,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use barriers::PmiBarrier;
-use values::{KeptTexts, entry_bytes, too_much};
+use values::{KeptTexts, too_much};
 
 use super::mapping::process_mapping;
 use super::wire::{Malformed, PmiLine, PmiRequest, PmiRequests};
 
 pub use fences::{Fence, FenceEvent, FenceMerger};
+pub use names::{NameRequest, NameService};
 
 /// Longest name of a key-value space, longest key, longest value, in bytes.
 ///
@@ -80,6 +82,13 @@ pub enum ServerEvent {
     },
     /// All members of a barrier on this host have reached it, and others are on other hosts.
     Fence(Fence),
+    /// This rank waits for the reply of the job's [`NameService`]: it has ranks on other hosts.
+    Name {
+        /// The rank.
+        rank: u32,
+        /// Its request.
+        request: NameRequest,
+    },
     /// A rank waits for an exited rank.
     Stuck {
         /// The exited rank.
@@ -137,8 +146,8 @@ pub struct Server {
     values: HashMap<u32, KeptTexts>,
     /// The keys of each program that ranks of this host have put since the last fence of all ranks.
     fresh: HashMap<u32, BTreeSet<String>>,
-    /// Ports by the names of services.
-    services: KeptTexts,
+    /// Of a job on one host.
+    names: NameService,
     /// Barriers by the number of the program, and the group.
     barriers: HashMap<(u32, String), PmiBarrier>,
     /// The first rank that ended, by the number of its programs.
@@ -181,7 +190,7 @@ impl Server {
             mapping: Some(mapping).filter(|mapping| mapping.len() <= MAXES[2] as usize),
             values: HashMap::new(),
             fresh: HashMap::new(),
-            services: HashMap::new(),
+            names: NameService::default(),
             barriers: HashMap::new(),
             ended: BTreeMap::new(),
             latest: 0,
@@ -285,20 +294,10 @@ impl Server {
             PmiRequest::SpaceName => success("my_kvsname").text("kvsname", &self.space),
             PmiRequest::Put { key, value } => self.put(rank, key, value),
             PmiRequest::Get { key } => self.get(rank, &key),
-            PmiRequest::Publish { service, port } => {
-                self.store("publish_result", |server| &mut server.services, rank, service, port)
+            PmiRequest::Name(request) if self.spans_hosts() => {
+                return events.push(ServerEvent::Name { rank, request });
             }
-            PmiRequest::Lookup { service } => {
-                found("lookup_result", "port", self.services.get(&service), "no such service")
-            }
-            PmiRequest::Unpublish { service } => match self.services.remove(&service) {
-                Some((port, owner)) => {
-                    let bytes = entry_bytes(&service, &port);
-                    owner.into_iter().for_each(|owner| self.release(owner, bytes));
-                    success("unpublish_result")
-                }
-                None => failure("unpublish_result", "no such service"),
-            },
+            PmiRequest::Name(request) => self.names.answer(rank, request),
             PmiRequest::Finalize => {
                 self.ranks[rank as usize].join_state = JoinState::Left;
                 events.push(ServerEvent::Left(rank));
@@ -396,11 +395,4 @@ fn maxes(line: PmiLine) -> PmiLine {
 
 fn failure(name: &str, why: &str) -> PmiLine {
     PmiLine::new(name).number("rc", 1).text("msg", &why.replace(' ', "_"))
-}
-
-fn found(name: &str, key: &str, value: Option<&(String, Option<u32>)>, missing: &str) -> PmiLine {
-    match value {
-        Some((value, _)) => success(name).text(key, value),
-        None => failure(name, missing),
-    }
 }

@@ -1,13 +1,13 @@
-//! What the server keeps for ranks: keys with values, and the names of services.
+//! What the server keeps for ranks: keys with values.
 
 use std::collections::HashMap;
 
 use super::fences::Fence;
-use super::{MAXES, PmiLine, Server, failure, found, success};
+use super::{MAXES, PmiLine, Server, failure, success};
 
-/// What the server keeps for one rank, in bytes: keys with values, published names, the groups of
-/// barriers that it opened.
-const KEPT_MAX_BYTES: usize = 1 << 20;
+/// What the server keeps for one rank, in bytes: keys with values, the groups of barriers that it
+/// opened; and as much for the names that it published.
+pub(super) const KEPT_MAX_BYTES: usize = 1 << 20;
 
 /// Bytes that an entry takes besides its texts, about.
 const ENTRY_BYTES: usize = 64;
@@ -37,23 +37,6 @@ impl Server {
         *kept_bytes = kept_bytes.saturating_sub(bytes);
     }
 
-    /// Keeps a text for `rank`, in place of the one of this name; the reply is `name`.
-    pub(super) fn store(
-        &mut self, name: &str, texts: impl Fn(&mut Self) -> &mut KeptTexts, rank: u32, key: String,
-        text: String,
-    ) -> PmiLine {
-        let bytes = entry_bytes(&key, &text);
-        if !self.keep(rank, bytes) {
-            return failure(name, &too_much());
-        }
-        let old = texts(self).get(&key).map(|(old, owner)| (*owner, entry_bytes(&key, old)));
-        if let Some((Some(owner), old_bytes)) = old {
-            self.release(owner, old_bytes);
-        }
-        texts(self).insert(key, (text, Some(rank)));
-        success(name)
-    }
-
     pub(super) fn put(&mut self, rank: u32, key: String, value: String) -> PmiLine {
         if key.len() > MAXES[1] as usize || value.len() > MAXES[2] as usize {
             return failure("put_result", "the key or the value is too long");
@@ -66,13 +49,16 @@ impl Server {
             // A value that is refused leaves the one that the key had.
             self.fresh.entry(program).or_default().insert(key.clone());
         }
-        self.store(
-            "put_result",
-            |server| server.values.entry(program).or_default(),
-            rank,
-            key,
-            value,
-        )
+        if !self.keep(rank, entry_bytes(&key, &value)) {
+            return failure("put_result", &too_much());
+        }
+        let values = self.values.entry(program).or_default();
+        let old = values.get(&key).map(|(old, owner)| (*owner, entry_bytes(&key, old)));
+        values.insert(key, (value, Some(rank)));
+        if let Some((Some(owner), old_bytes)) = old {
+            self.release(owner, old_bytes);
+        }
+        success("put_result")
     }
 
     pub(super) fn get(&self, rank: u32, key: &str) -> PmiLine {
@@ -83,7 +69,10 @@ impl Server {
             };
         }
         let values = self.values.get(&self.programs(rank));
-        found("get_result", "value", values.and_then(|values| values.get(key)), "no such key")
+        match values.and_then(|values| values.get(key)) {
+            Some((value, _)) => success("get_result").text("value", value),
+            None => failure("get_result", "no such key"),
+        }
     }
 
     /// Forgets the values of programs before `oldest`.
