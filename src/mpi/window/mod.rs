@@ -4,16 +4,18 @@
 //! A window has a private communicator, a duplicate of the one passed at its creation. The
 //! application never gets its handle.
 
+mod epoch;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::Mpi;
-use super::attribute::Attributes;
-use super::errhandler::Handler;
-use super::info::Info;
 use crate::device::Device;
+use crate::mpi::Mpi;
+use crate::mpi::attribute::Attributes;
 use crate::mpi::communicator::hints::{ASSERTED_KINDS, MEMORY_KINDS, asserted_kinds};
+use crate::mpi::errhandler::Handler;
 use crate::mpi::handle::{Handle, HandleKind, HandleTable};
+use crate::mpi::info::Info;
 use platform::base::{ErrorClass, MpiError, Result};
 
 /// `MPI_WIN_NULL` of the standard ABI.

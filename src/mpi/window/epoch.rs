@@ -1,0 +1,365 @@
+//! The epochs of a window at one process (MPI 5.0 §12.5): which calls are legal.
+//!
+//! ```text
+//!  access      Closed ──fence──> Fenced ──operation──> Fenced, used ──fence──> Fenced or Closed
+//!                │ ^                └──start, lock, lock_all: no operation has followed the fence
+//!                │ └──────complete, unlock of the last target, unlock_all
+//!                └──start──> Started, ──lock──> Locked, ──lock_all──> LockedAll
+//!  exposure    none ──post──> posted ──wait, test──> none
+//! ```
+//!
+//! This is a value: other processes, memory and the synchronization itself are not in this module. The
+//! caller checks the ranks first.
+#![cfg_attr(not(test), expect(dead_code, reason = "the calls of chapter 12.5 are not there yet"))]
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use platform::base::{ErrorClass, Result};
+
+/// How a target is locked (§12.5.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LockKind {
+    Shared,
+    Exclusive,
+}
+
+/// The epochs of a window at this process.
+#[derive(Debug, Default)]
+pub(crate) struct Epochs {
+    access: AccessEpoch,
+    /// The origins of an exposure epoch of `MPI_Win_post`.
+    posted: Option<Box<[u32]>>,
+}
+
+/// In which epoch this process may access the memory of others.
+#[derive(Debug, Default)]
+enum AccessEpoch {
+    #[default]
+    Closed,
+    /// After a fence that another one may follow. It has opened an epoch if operations are `used`.
+    Fenced {
+        used: bool,
+    },
+    /// Of `MPI_Win_start`, with its targets.
+    Started(Box<[u32]>),
+    /// Of `MPI_Win_lock`, one epoch for each target.
+    Locked(BTreeMap<u32, LockKind>),
+    LockedAll,
+}
+
+impl Epochs {
+    /// A fence; `is_last` if the caller asserts that no operation follows.
+    ///
+    /// # Errors
+    /// `RmaSync` within an epoch of another kind; as all functions here.
+    pub(crate) fn fence(&mut self, is_last: bool) -> Result {
+        if !matches!(self.access, AccessEpoch::Closed | AccessEpoch::Fenced { .. }) {
+            return self.refuse("a fence closes epochs of fences only");
+        }
+        self.check_unexposed("a fence")?;
+        self.access =
+            if is_last { AccessEpoch::Closed } else { AccessEpoch::Fenced { used: false } };
+        Ok(())
+    }
+
+    /// An operation on the memory of `target`.
+    #[inline]
+    pub(crate) fn operate(&mut self, target: u32) -> Result {
+        match &mut self.access {
+            AccessEpoch::LockedAll => Ok(()),
+            AccessEpoch::Fenced { used } => {
+                *used = true;
+                Ok(())
+            }
+            AccessEpoch::Locked(locks) if locks.contains_key(&target) => Ok(()),
+            AccessEpoch::Started(targets) if targets.contains(&target) => Ok(()),
+            AccessEpoch::Closed | AccessEpoch::Started(_) | AccessEpoch::Locked(_) => {
+                self.refuse(&format!("no epoch gives access to rank {target}"))
+            }
+        }
+    }
+
+    /// Opens an access epoch to `targets`.
+    pub(crate) fn start(&mut self, targets: Box<[u32]>) -> Result {
+        self.check_closed("MPI_Win_start")?;
+        self.access = AccessEpoch::Started(targets);
+        Ok(())
+    }
+
+    /// Closes the epoch of [`Epochs::start`]; its targets.
+    pub(crate) fn complete(&mut self) -> Result<Box<[u32]>> {
+        match std::mem::take(&mut self.access) {
+            AccessEpoch::Started(targets) => Ok(targets),
+            other => {
+                self.access = other;
+                self.refuse("MPI_Win_complete needs an epoch of MPI_Win_start")
+            }
+        }
+    }
+
+    /// Exposes the memory of this process to `origins`.
+    pub(crate) fn post(&mut self, origins: Box<[u32]>) -> Result {
+        self.check_unexposed("MPI_Win_post")?;
+        if let AccessEpoch::Fenced { used: true } = self.access {
+            return self.refuse("MPI_Win_post exposes memory that a fence exposes");
+        }
+        self.posted = Some(origins);
+        Ok(())
+    }
+
+    /// The origins of the exposure epoch, which stays open.
+    pub(crate) fn posted(&self) -> Result<&[u32]> {
+        let Some(origins) = &self.posted else {
+            let why = "no epoch of MPI_Win_post is open: there is nothing to wait for";
+            return Err(ErrorClass::RmaSync.error(why));
+        };
+        Ok(origins)
+    }
+
+    /// All origins have completed.
+    pub(crate) fn end_exposure(&mut self) {
+        self.posted = None;
+    }
+
+    /// Whether `target` may be locked now.
+    pub(crate) fn check_lock(&self, target: u32) -> Result {
+        match &self.access {
+            AccessEpoch::Locked(locks) if !locks.contains_key(&target) => {}
+            AccessEpoch::Locked(_) => {
+                return self.refuse(&format!("rank {target} cannot be locked again"));
+            }
+            _ => self.check_closed("MPI_Win_lock")?,
+        }
+        self.check_unexposed("MPI_Win_lock")
+    }
+
+    /// The lock of `target` is held. [`Epochs::check_lock`] has allowed it.
+    pub(crate) fn lock(&mut self, target: u32, kind: LockKind) {
+        if let AccessEpoch::Locked(locks) = &mut self.access {
+            locks.insert(target, kind);
+        } else {
+            self.access = AccessEpoch::Locked([(target, kind)].into());
+        }
+    }
+
+    /// Ends the lock of `target`.
+    pub(crate) fn unlock(&mut self, target: u32) -> Result<LockKind> {
+        if let AccessEpoch::Locked(locks) = &mut self.access
+            && let Some(kind) = locks.remove(&target)
+        {
+            if locks.is_empty() {
+                self.access = AccessEpoch::Closed;
+            }
+            return Ok(kind);
+        }
+        self.refuse(&format!("MPI_Win_unlock: rank {target} is not locked"))
+    }
+
+    /// Opens the epoch of all targets.
+    pub(crate) fn lock_all(&mut self) -> Result {
+        self.check_closed("MPI_Win_lock_all")?;
+        self.check_unexposed("MPI_Win_lock_all")?;
+        self.access = AccessEpoch::LockedAll;
+        Ok(())
+    }
+
+    /// Closes the epoch of all targets.
+    pub(crate) fn unlock_all(&mut self) -> Result {
+        if !matches!(self.access, AccessEpoch::LockedAll) {
+            return self.refuse("MPI_Win_unlock_all needs an epoch of MPI_Win_lock_all");
+        }
+        self.access = AccessEpoch::Closed;
+        Ok(())
+    }
+
+    /// Whether the operations on `target`, or on all targets, may be completed by a flush (§12.5.4).
+    #[inline]
+    pub(crate) fn check_passive(&self, name: &str, target: Option<u32>) -> Result {
+        match (&self.access, target) {
+            (AccessEpoch::LockedAll, _) | (AccessEpoch::Locked(_), None) => Ok(()),
+            (AccessEpoch::Locked(locks), Some(target)) if locks.contains_key(&target) => Ok(()),
+            (_, Some(target)) => self.refuse(&format!("{name}: rank {target} is not locked")),
+            (_, None) => self.refuse(&format!("{name}: no rank is locked")),
+        }
+    }
+
+    /// Whether the window may be freed.
+    pub(crate) fn check_free(&self) -> Result {
+        self.check_closed("MPI_Win_free")?;
+        self.check_unexposed("MPI_Win_free")
+    }
+
+    /// No access epoch is open, or one of fences without operations.
+    fn check_closed(&self, name: &str) -> Result {
+        match self.access {
+            AccessEpoch::Closed | AccessEpoch::Fenced { used: false } => Ok(()),
+            _ => self.refuse(&format!("{name} is not allowed within an access epoch")),
+        }
+    }
+
+    fn check_unexposed(&self, name: &str) -> Result {
+        let Some(origins) = &self.posted else { return Ok(()) };
+        let origins = ranks(origins.iter().copied());
+        Err(ErrorClass::RmaSync.error(format!(
+            "{name} is not allowed within an exposure epoch: that of MPI_Win_post to {origins} is open"
+        )))
+    }
+
+    #[cold]
+    fn refuse<T>(&self, rule: &str) -> Result<T> {
+        Err(ErrorClass::RmaSync.error(format!("{rule}: {}", self.access)))
+    }
+}
+
+/// A clause about the open epoch.
+impl fmt::Display for AccessEpoch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Closed => f.write_str("no access epoch is open"),
+            Self::Fenced { used: true } => {
+                f.write_str("the epoch of MPI_Win_fence is open, with operations")
+            }
+            Self::Fenced { used: false } => {
+                f.write_str("the epoch of MPI_Win_fence is open, without operations")
+            }
+            Self::Started(targets) => {
+                write!(
+                    f,
+                    "the epoch of MPI_Win_start to {} is open",
+                    ranks(targets.iter().copied())
+                )
+            }
+            Self::Locked(locks) => {
+                write!(f, "the lock of {} is held", ranks(locks.keys().copied()))
+            }
+            Self::LockedAll => f.write_str("the epoch of MPI_Win_lock_all is open"),
+        }
+    }
+}
+
+/// The names of some ranks in a message.
+fn ranks(all: impl Iterator<Item = u32>) -> String {
+    // Longer lists say no more.
+    const NAMED_MAX: usize = 8;
+    let all: Vec<_> = all.collect();
+    let named: Vec<_> = all.iter().take(NAMED_MAX).map(u32::to_string).collect();
+    match all.len() {
+        0 => "no rank".into(),
+        1 => format!("rank {}", named[0]),
+        count if count > NAMED_MAX => format!("{count} ranks ({}, ...)", named.join(", ")),
+        _ => format!("ranks {}", named.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn why<T: fmt::Debug>(result: Result<T>) -> String {
+        let error = result.unwrap_err();
+        assert_eq!(error.code.0, ErrorClass::RmaSync as i32, "{error}");
+        error.why
+    }
+
+    fn started(targets: &[u32]) -> Epochs {
+        let mut epochs = Epochs::default();
+        epochs.start(targets.into()).unwrap();
+        epochs
+    }
+
+    fn locked(targets: &[u32]) -> Epochs {
+        let mut epochs = Epochs::default();
+        for target in targets {
+            epochs.check_lock(*target).unwrap();
+            epochs.lock(*target, LockKind::Shared);
+        }
+        epochs
+    }
+
+    #[test]
+    fn a_fence_opens_an_epoch_if_operations_follow() {
+        let mut epochs = Epochs::default();
+        epochs.fence(false).unwrap();
+        // MPI 5.0 §12.5.1: without operations there is no epoch.
+        epochs.check_lock(1).unwrap();
+        epochs.lock(1, LockKind::Exclusive);
+        epochs.operate(1).unwrap();
+        epochs.unlock(1).unwrap();
+        assert_eq!(
+            why(epochs.operate(1)),
+            "no epoch gives access to rank 1: no access epoch is open"
+        );
+        epochs.fence(false).unwrap();
+        epochs.operate(0).unwrap();
+        assert!(why(epochs.check_lock(1)).contains("MPI_Win_fence is open, with operations"));
+        assert!(why(epochs.check_free()).contains("MPI_Win_free is not allowed"));
+        epochs.fence(true).unwrap();
+        assert!(why(epochs.operate(1)).contains("no access epoch"));
+        epochs.check_free().unwrap();
+    }
+
+    #[test]
+    fn an_operation_needs_the_epoch_of_its_target() {
+        let mut epochs = started(&[2, 5]);
+        epochs.operate(5).unwrap();
+        let open = "the epoch of MPI_Win_start to ranks 2, 5 is open";
+        assert!(why(epochs.operate(3)).ends_with(open));
+        assert!(why(epochs.check_lock(3)).ends_with(open));
+        assert!(why(epochs.fence(false)).ends_with(open));
+        assert!(why(epochs.start([1].into())).ends_with(open));
+        assert!(why(epochs.check_passive("MPI_Win_flush", Some(5))).ends_with(open));
+        assert_eq!(*epochs.complete().unwrap(), [2, 5]);
+        assert!(why(epochs.complete()).ends_with("no access epoch is open"));
+        let mut epochs = locked(&[4, 7]);
+        epochs.operate(7).unwrap();
+        assert!(why(epochs.operate(5)).ends_with("the lock of ranks 4, 7 is held"));
+        let mut all = Epochs::default();
+        all.lock_all().unwrap();
+        all.operate(1 << 20).unwrap();
+        assert!(why(all.unlock(1)).ends_with("the epoch of MPI_Win_lock_all is open"));
+    }
+
+    #[test]
+    fn several_targets_are_locked_and_each_once() {
+        let mut epochs = locked(&[1, 3]);
+        assert!(why(epochs.check_lock(3)).starts_with("rank 3 cannot be locked again"));
+        assert!(why(epochs.lock_all()).contains("the lock of ranks 1, 3 is held"));
+        epochs.check_passive("MPI_Win_flush", Some(1)).unwrap();
+        epochs.check_passive("MPI_Win_flush_all", None).unwrap();
+        assert_eq!(epochs.unlock(1).unwrap(), LockKind::Shared);
+        assert!(why(epochs.unlock(1)).starts_with("MPI_Win_unlock: rank 1 is not locked"));
+        assert!(why(epochs.check_passive("MPI_Win_flush", Some(1))).contains("rank 1 is not"));
+        epochs.unlock(3).unwrap();
+        assert!(why(epochs.check_passive("MPI_Win_flush_all", None)).contains("no rank is locked"));
+        epochs.lock_all().unwrap();
+        assert!(why(epochs.lock_all()).contains("MPI_Win_lock_all is open"));
+        epochs.unlock_all().unwrap();
+        assert!(why(epochs.unlock_all()).contains("needs an epoch of MPI_Win_lock_all"));
+    }
+
+    #[test]
+    fn an_exposed_window_may_be_accessed_but_not_locked_or_fenced() {
+        let mut epochs = Epochs::default();
+        assert!(why(epochs.posted()).contains("nothing to wait for"));
+        epochs.post([0].into()).unwrap();
+        assert_eq!(epochs.posted().unwrap(), [0]);
+        epochs.start([].into()).unwrap();
+        epochs.complete().unwrap();
+        let open = "that of MPI_Win_post to rank 0 is open";
+        assert!(why(epochs.post([1].into())).ends_with(open));
+        assert!(why(epochs.fence(false)).ends_with(open));
+        assert!(why(epochs.check_lock(0)).ends_with(open));
+        assert!(why(epochs.lock_all()).ends_with(open));
+        assert!(why(epochs.check_free()).ends_with(open));
+        epochs.end_exposure();
+        epochs.check_free().unwrap();
+    }
+
+    #[test]
+    fn long_lists_of_ranks_are_cut() {
+        assert_eq!(ranks(0..0), "no rank");
+        assert_eq!(ranks(0..8), "ranks 0, 1, 2, 3, 4, 5, 6, 7");
+        assert_eq!(ranks(0..9), "9 ranks (0, 1, 2, 3, 4, 5, 6, 7, ...)");
+    }
+}
