@@ -13,6 +13,7 @@ mod parker_primitive;
 mod primitive;
 mod rings;
 mod segments;
+mod turn_lock;
 mod waiting;
 
 /// The types of the device contract that the rings and the split copy name.

@@ -15,14 +15,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::shared_memory::turn_lock::LockKind;
 use platform::base::{ErrorClass, Result};
-
-/// How a target is locked (§12.5.3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LockKind {
-    Shared,
-    Exclusive,
-}
 
 /// The epochs of a window at this process.
 #[derive(Debug, Default)]

@@ -1,0 +1,163 @@
+//! The fair lock of readers and writers: what it guards is never written beside another access, and
+//! a rank that sleeps is woken.
+
+#[path = "../../src/shared_memory/turn_lock.rs"]
+mod turn_lock;
+
+use std::sync::Arc;
+
+use loom::thread;
+
+use crate::primitive::{self, AtomicU64, SharedCell};
+use turn_lock::LockKind::{self, Exclusive, Shared};
+use turn_lock::{LockTurn, TurnLock, TurnLockWords};
+
+/// A lock for two ranks, and what it guards.
+struct Guarded {
+    words: TurnLockWords,
+    places: [AtomicU64; 2],
+    value: SharedCell<u32>,
+}
+
+impl Guarded {
+    fn new() -> Arc<Self> {
+        let places = [AtomicU64::new(0), AtomicU64::new(0)];
+        Arc::new(Self { words: TurnLockWords::new(), places, value: SharedCell::new(0) })
+    }
+
+    fn lock(&self) -> TurnLock<'_> {
+        TurnLock::new(&self.words, &self.places)
+    }
+
+    /// Asks, waits, and enters.
+    fn enter(&self, kind: LockKind) -> LockTurn {
+        let turn = self.lock().request(kind);
+        while self.lock().try_enter(turn).is_none() {
+            thread::yield_now();
+        }
+        turn
+    }
+
+    #[allow(unsafe_code)]
+    fn add_one(&self) {
+        let turn = self.enter(Exclusive);
+        // SAFETY: loom checks that the lock is held by this thread only.
+        unsafe { self.value.store(self.value.load() + 1) };
+        self.lock().leave(turn);
+    }
+
+    #[allow(unsafe_code)]
+    fn read(&self) -> u32 {
+        let turn = self.enter(Shared);
+        // SAFETY: loom checks that there is no writer.
+        let value = unsafe { self.value.load() };
+        self.lock().leave(turn);
+        value
+    }
+}
+
+#[test]
+fn turn_lock_writers_exclude_each_other() {
+    crate::check(|| {
+        let guarded = Guarded::new();
+        let other = guarded.clone();
+        let thread = thread::spawn(move || other.add_one());
+        guarded.add_one();
+        thread.join().unwrap();
+        assert_eq!(guarded.read(), 2);
+    });
+}
+
+#[test]
+fn turn_lock_readers_and_writers_exclude_each_other() {
+    crate::check(|| {
+        let guarded = Guarded::new();
+        let other = guarded.clone();
+        let thread = thread::spawn(move || {
+            other.read();
+            other.add_one();
+        });
+        guarded.add_one();
+        assert!(guarded.read() >= 1);
+        thread.join().unwrap();
+    });
+}
+
+/// A reader sees what the last writer wrote, also if another reader entered between them. Without
+/// retries: three threads that wait for each other are too many for the checker.
+#[test]
+#[allow(unsafe_code)]
+fn turn_lock_readers_behind_readers_see_the_last_writer() {
+    crate::check(|| {
+        let guarded = Guarded::new();
+        let writer = guarded.enter(Exclusive);
+        let [first, second] = [(), ()].map(|()| guarded.lock().request(Shared));
+        let (one, two) = (guarded.clone(), guarded.clone());
+        let writing = thread::spawn(move || {
+            // SAFETY: loom checks that the lock is held by this thread only.
+            unsafe { one.value.store(1) };
+            one.lock().leave(writer);
+        });
+        let reading = thread::spawn(move || two.lock().try_enter(first).is_some());
+        if guarded.lock().try_enter(second).is_some() {
+            // SAFETY: loom checks that there is no writer.
+            assert_eq!(unsafe { guarded.value.load() }, 1);
+        }
+        reading.join().unwrap();
+        writing.join().unwrap();
+    });
+}
+
+/// One rank leaves while another announces that it sleeps: one of them sees the other.
+#[test]
+fn turn_lock_wakes_who_sleeps() {
+    for (held, wanted) in [(Exclusive, Exclusive), (Exclusive, Shared), (Shared, Exclusive)] {
+        crate::check(move || {
+            let guarded = Guarded::new();
+            let (other, turn) = (guarded.clone(), guarded.enter(held));
+            let thread = thread::spawn(move || other.lock().leave(turn));
+            let waits = guarded.lock().request(wanted);
+            guarded.lock().announce(waits, 1);
+            let entered = guarded.lock().try_enter(waits).is_some();
+            let woken = thread.join().unwrap();
+            assert!(entered || woken == Some(1));
+        });
+    }
+}
+
+/// A reader that enters wakes the reader behind it.
+#[test]
+fn turn_lock_reader_wakes_the_next_reader() {
+    crate::check(|| {
+        let guarded = Guarded::new();
+        let (other, first) = (guarded.clone(), guarded.lock().request(Shared));
+        let second = guarded.lock().request(Shared);
+        let thread = thread::spawn(move || other.lock().try_enter(first).unwrap());
+        guarded.lock().announce(second, 1);
+        let entered = guarded.lock().try_enter(second).is_some();
+        let woken = thread.join().unwrap();
+        assert!(entered || woken == Some(1));
+    });
+}
+
+/// A reader that enters and leaves while the writer before it leaves: the writer behind is woken by
+/// one of them.
+#[test]
+fn turn_lock_wakes_a_writer_behind_a_reader() {
+    crate::check(|| {
+        let guarded = Guarded::new();
+        let (other, writer) = (guarded.clone(), guarded.enter(Exclusive));
+        let reader = guarded.lock().request(Shared);
+        let last = guarded.lock().request(Exclusive);
+        guarded.lock().announce(last, 1);
+        let thread = thread::spawn(move || {
+            let entered = other.lock().try_enter(reader).is_some();
+            entered.then(|| other.lock().leave(reader))
+        });
+        let by_writer = guarded.lock().leave(writer);
+        // Otherwise the reader has not entered yet.
+        if let Some(by_reader) = thread.join().unwrap() {
+            assert!(by_writer == Some(1) || by_reader == Some(1));
+        }
+    });
+}
