@@ -25,11 +25,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("device", &["base", "offload", "shared_memory", "sys::poll"]),
     ("devices", &["base", "offload", "shared_memory", "device", "diagnosis", "network", "sys"]),
     ("engine", &["base", "diagnosis", "offload", "device"]),
-    // MPI is generic over the device, and knows only that a device may share memory.
-    (
-        "mpi",
-        &["base", "offload", "engine", "device::Device", "shared_memory::segment", "diagnosis"],
-    ),
+    // MPI is generic over the device, and knows what stands in memory that a device shares.
+    ("mpi", &["base", "offload", "engine", "device::Device", "shared_memory", "diagnosis"]),
     (
         "process",
         &[
@@ -74,6 +71,7 @@ const UNSAFE: &[&str] = &[
     "models/src/primitive.rs",
     "models/src/rings.rs",
     "models/src/segments.rs",
+    "models/src/window_locks.rs",
     // What ranks of a node share: cells of the rings and rooms, and the rooms themselves.
     "src/shared_memory/",
     // The rooms of its ranks.

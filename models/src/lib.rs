@@ -13,8 +13,8 @@ mod parker_primitive;
 mod primitive;
 mod rings;
 mod segments;
-mod turn_lock;
 mod waiting;
+mod window_locks;
 
 /// The types of the device contract that the rings and the split copy name.
 mod device {
