@@ -66,6 +66,24 @@ impl Hosts {
         succeeded(self.command(words[0]).args(&words[1..]))
     }
 
+    /// Starts a real sshd on each host; false, after saying so, where this machine has none.
+    pub fn sshd(&self) -> bool {
+        let output = self.command("sshd").output().unwrap();
+        let has_started = output.status.success();
+        if !has_started {
+            println!("skipped: {}", String::from_utf8_lossy(&output.stderr).trim());
+        }
+        has_started
+    }
+
+    /// The command `mpirun words` of this library on the first host, where `ssh` reaches the others.
+    pub fn mpirun_by_ssh(&self, words: &[&str]) -> Command {
+        let mut command = harness::marked(script().to_str().unwrap());
+        command.args(["-i", &self.instance, "exec", "node1", &harness::built("mpirun")]);
+        command.args(words);
+        command
+    }
+
     /// The command `mpiexec words` on the first host, with so many ranks on each of `count` hosts.
     pub fn mpiexec(&self, count: u32, ranks: u32, words: &[&str]) -> Command {
         let names: Vec<_> = (1..=count).map(|host| format!("node{host}")).collect();

@@ -1,6 +1,8 @@
 //! Jobs that `mpirun` of this library starts over hosts: programs run, and a rank, a host or the host
 //! of `mpirun` that dies ends the job everywhere.
 
+use std::path::Path;
+
 use super::cluster::Hosts;
 use crate::harness::{self, Running, compiled};
 
@@ -79,4 +81,49 @@ fn own_launcher_names_a_host_that_is_cut_off() {
     hosts.run(&["kill", "--fin", "node2"]);
     assert_eq!(job.wait().code, Some(137));
     assert_eq!(hosts.files("node1"), <[String; 0]>::default());
+}
+
+/// Makes a shell that prints at its start the login shell of root on a host, with a home of its own.
+const LOGIN_SHELL: &str = r#"
+mkdir -p /run/home/.config/fish
+for file in .bashrc .cshrc .config/fish/config.fish; do echo 'echo Welcome' >/run/home/$file; done
+umount /etc/passwd 2>/dev/null || :
+sed "s|^\(root:.*:\)[^:]*:[^:]*$|\1/run/home:$1|" /etc/passwd >/run/passwd
+mount --bind /run/passwd /etc/passwd"#;
+
+#[test]
+fn own_launcher_starts_agents_by_real_ssh_and_any_login_shell() {
+    let Some(hosts) = Hosts::up(2) else { return };
+    if !hosts.sshd() {
+        return;
+    }
+    for shell in ["/bin/bash", "/bin/csh", "/usr/bin/fish"] {
+        if !Path::new(shell).exists() {
+            continue;
+        }
+        hosts.run(&["exec", "node2", "sh", "-ec", LOGIN_SHELL, "sh", shell]);
+        let words = ["-host", "node1,node2", "sh", "-c", "echo $PMI_RANK `hostname` $HOME; cat"];
+        let outcome = harness::feed(hosts.mpirun_by_ssh(&words), b"input\n");
+        let home = std::env::var("HOME").unwrap();
+        let mut lines = outcome.lines();
+        lines.sort();
+        let first = format!("0 node1 {home}");
+        assert_eq!(lines, [&first, "1 node2 /run/home", "input"], "{shell}: {}", outcome.stderr);
+    }
+    // Names of one machine are one host, whose ranks share memory.
+    let words = ["-host", "node2:1,10.77.0.2:1", &compiled("allreduce"), "10"];
+    let outcome = harness::start(hosts.mpirun_by_ssh(&words)).wait();
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("10.77.0.2 is the same machine as node2"),
+        "{}",
+        outcome.stderr
+    );
+    // Without the settings of ssh, node2 is unknown, and ssh would ask.
+    let words = ["-launcher-args", "-F /dev/null", "-host", "node1,node2", "true"];
+    let outcome = harness::start(hosts.mpirun_by_ssh(&words)).wait();
+    assert_eq!(outcome.code, Some(1), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("node2: Host key verification failed."), "{}", outcome.stderr);
+    let line = "mpirun: cannot start mpirun's agent on host node2: ";
+    assert!(outcome.stderr.contains(line), "{}", outcome.stderr);
 }

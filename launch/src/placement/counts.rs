@@ -85,7 +85,10 @@ impl PlacementRequest {
             if hosts.is_remote() {
                 // Only their agents know the objects of other hosts.
                 let name = level.name();
-                let why = format!("ppr:{count}:{name}: give the number of processes by -n");
+                let why = format!(
+                    "ppr:{count}:{name}: give the number of processes by -n; what other hosts \
+                     have is not known before the start"
+                );
                 let is_given = given.iter().all(Option::is_some);
                 return if is_given { Ok(None) } else { Err(LaunchError::new(USAGE, why)) };
             }
@@ -216,7 +219,7 @@ mod tests {
         assert_eq!(counts(&request(&["pe-list=0-2:ordered"]), &[None]), Ok(vec![6]));
         assert_eq!(counts(&request(&["ppr:1:core"]), &[Some(5)]), Ok(vec![5]));
         let why = counts(&request(&["ppr:1:core"]), &[None]).unwrap_err();
-        assert_eq!(why, "ppr:1:core: give the number of processes by -n");
+        assert!(why.starts_with("ppr:1:core: give the number of processes by -n; "), "{why}");
         let mut sequence = PlacementRequest::default();
         sequence.map_by("seq").unwrap();
         sequence.read_files(&|_| Ok(String::new()), &mut |_| Ok(0), &[0, 1, 0]).unwrap();

@@ -92,6 +92,39 @@ fn the_mpi_operator_names_the_agent_and_the_hosts_by_variables() {
 }
 
 #[test]
+fn the_mpi_operator_has_a_dialect_for_each_library() {
+    let folder = folder("launch-operator");
+    // Agents are started by ssh. The options of the operator come first.
+    let text = "case \"$*\" in *\"-o ConnectionAttempts=10 \"*) ;; *) fail \"$*\" ;; esac\n\
+        while case $1 in -o) shift 2 ;; -*) shift ;; *) false ;; esac; do :; done\n\
+        echo $1 >>STARTED\nshift\nexec sh -c \"$*\"\n";
+    script(&folder, "ssh", text);
+    let hosts = folder.join("hostfile");
+    let attempts = "-o ConnectionAttempts=10";
+    for (lines, file, arguments, slots) in [
+        (
+            "198.51.100.1 slots=2\n198.51.100.2 slots=2\n",
+            "OMPI_MCA_orte_default_hostfile",
+            "OMPI_MCA_plm_rsh_args",
+            "OMPI_MCA_orte_set_default_slots",
+        ),
+        (
+            "198.51.100.1:2\n198.51.100.2:2\n",
+            "I_MPI_HYDRA_HOST_FILE",
+            "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS",
+            "I_MPI_PERHOST",
+        ),
+        ("198.51.100.1:2\n198.51.100.2:2\n", "HYDRA_HOST_FILE", "HYDRA_LAUNCH_EXTRA_ARGS", "NONE"),
+    ] {
+        fs::write(&hosts, lines).unwrap();
+        let variables = [(file, hosts.to_str().unwrap()), (arguments, attempts), (slots, "2")];
+        let role = [("K_MPI_JOB_ROLE", "launcher"), ("NVIDIA_VISIBLE_DEVICES", "")];
+        assert_eq!(hosts_started(&folder, &[&variables[..], &role].concat(), &[]), BOTH);
+        assert_eq!(hosts_started(&folder, &variables, &["-n", "4"]), BOTH);
+    }
+}
+
+#[test]
 fn names_of_one_machine_are_one_host() {
     let folder = folder("launch-aliases");
     // ssh, its options, the host, the command.
