@@ -8,7 +8,7 @@
 //! | Grid Engine | `PE_HOSTFILE` | second column |
 //! | Slurm | `SLURM_JOB_NODELIST` | `SLURM_TASKS_PER_NODE` |
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use crate::{LaunchError, USAGE};
@@ -61,10 +61,15 @@ impl ResourceManager {
     /// # Errors
     /// Names the known ones.
     pub(crate) fn parse(name: &str) -> Result<Self, LaunchError> {
+        Self::parse_named("-rmk", name)
+    }
+
+    /// Parses the value of `source`.
+    fn parse_named(source: &str, name: &str) -> Result<Self, LaunchError> {
         let found = NAMES.iter().find(|(known, _)| *known == name);
         found.map(|(_, manager)| *manager).ok_or_else(|| {
             let names: Vec<_> = NAMES.iter().map(|(known, _)| *known).collect();
-            let why = format!("-rmk {name}: expected one of {}", names.join(", "));
+            let why = format!("{source} {name}: expected one of {}", names.join(", "));
             LaunchError::new(USAGE, why)
         })
     }
@@ -77,6 +82,10 @@ impl ResourceManager {
 pub(super) fn mentions(
     lookup: &EnvironmentLookup<'_>, manager: Option<ResourceManager>,
 ) -> Result<Vec<HostMention>, LaunchError> {
+    let manager = match manager {
+        Some(manager) => Some(manager),
+        None => manager_of(lookup)?,
+    };
     let wanted = |other| manager.is_none_or(|manager| manager == other);
     for (_, name, read) in SOURCES.iter().filter(|(manager, ..)| wanted(*manager)) {
         if let Some(value) = lookup(name).filter(|value| !value.is_empty()) {
@@ -84,6 +93,17 @@ pub(super) fn mentions(
         }
     }
     if wanted(ResourceManager::Slurm) { slurm(lookup) } else { Ok(Vec::new()) }
+}
+
+/// The resource manager that the variables of MPICH and Intel MPI for `-rmk` name.
+fn manager_of(lookup: &EnvironmentLookup<'_>) -> Result<Option<ResourceManager>, LaunchError> {
+    let names = ["HYDRA_RMK", "I_MPI_HYDRA_RMK"].into_iter();
+    let mut given = names.filter_map(|name| Some((name, lookup(name)?)));
+    let first = given.find(|(_, value)| !value.is_empty());
+    let parse = |(name, value): (&str, OsString)| {
+        ResourceManager::parse_named(name, &value.to_string_lossy())
+    };
+    first.map(parse).transpose()
 }
 
 /// A mention with a number of slots.

@@ -22,8 +22,9 @@ use super::{Starter, StarterKind};
 pub(crate) struct StarterRequest {
     /// The kind, and the option.
     kind: Option<(NamedStarter, String)>,
-    /// The command instead of the usual one, and the option.
-    command: Option<(Vec<OsString>, String)>,
+    /// The command instead of the usual one, of which the first that is installed is taken, and the
+    /// option.
+    command: Option<(Vec<Vec<OsString>>, String)>,
     extra: Option<Vec<OsString>>,
     prefix: Option<OsString>,
 }
@@ -67,20 +68,37 @@ const COMMANDS: &[&str] = &[
     "PRTE_MCA_plm_ssh_agent",
     "PRTE_MCA_plm_rsh_agent",
     "HYDRA_LAUNCHER_EXEC",
+    "HYDRA_BOOTSTRAP_EXEC",
     "I_MPI_HYDRA_BOOTSTRAP_EXEC",
 ];
 
 /// Variables with a name of [`NAMES`].
-const KINDS: &[&str] = &["HYDRA_LAUNCHER", "I_MPI_HYDRA_BOOTSTRAP"];
+const KINDS: &[&str] = &["HYDRA_LAUNCHER", "HYDRA_BOOTSTRAP", "I_MPI_HYDRA_BOOTSTRAP"];
 
-/// Variables with further arguments. The fourth is misspelled in the MPI Operator, which sets it.
-const EXTRA: &[&str] = &[
-    "OMPI_MCA_plm_rsh_args",
-    "OMPI_MCA_plm_ssh_args",
-    "PRTE_MCA_plm_ssh_args",
-    "HYDRA_LAUNCH_EXTRA_ARGS",
-    "HYDRA_LAUNCHER_EXTRA_ARGS",
-    "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS",
+/// Variables with a name of [`COMPONENTS`].
+const COMPONENT_KINDS: &[&str] = &["OMPI_MCA_plm", "PRTE_MCA_plm"];
+
+/// Components of Open MPI that start its daemons, by the names of [`NAMES`].
+const COMPONENTS: &[(&str, &str)] = &[
+    ("rsh", "ssh"),
+    ("ssh", "ssh"),
+    ("slurm", "slurm"),
+    ("lsf", "lsf"),
+    ("tm", "pbs"),
+    ("isolated", "fork"),
+];
+
+/// Variables with further arguments, of this starter only if there is one. The misspelled one is set by
+/// the MPI Operator.
+const EXTRA: &[(&str, Option<StarterKind>)] = &[
+    ("OMPI_MCA_plm_rsh_args", Some(StarterKind::Shell)),
+    ("OMPI_MCA_plm_ssh_args", Some(StarterKind::Shell)),
+    ("PRTE_MCA_plm_ssh_args", Some(StarterKind::Shell)),
+    ("OMPI_MCA_plm_slurm_args", Some(StarterKind::Slurm)),
+    ("PRTE_MCA_plm_slurm_args", Some(StarterKind::Slurm)),
+    ("HYDRA_LAUNCH_EXTRA_ARGS", None),
+    ("HYDRA_LAUNCHER_EXTRA_ARGS", None),
+    ("I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS", None),
 ];
 
 /// Daemons of Open MPI, which its `--launch-agent` names.
@@ -137,6 +155,27 @@ impl StarterRequest {
         Ok(())
     }
 
+    /// `--mca plm COMPONENT`; `source` is the option. Whether the component is known. One that is
+    /// excluded (`^slurm`) leaves ssh.
+    pub(crate) fn component(&mut self, source: &str, list: &str) -> bool {
+        let first = list.split(',').next().unwrap_or_default().trim();
+        let component = if first.starts_with('^') { "ssh" } else { first };
+        let found = COMPONENTS.iter().find(|(known, _)| *known == component);
+        found.is_some_and(|(_, name)| self.kind(source, name).is_ok())
+    }
+
+    /// The command of `--mca plm_rsh_agent`: several, with colons between them, of which the first that is
+    /// installed is taken.
+    ///
+    /// # Errors
+    /// As [`StarterRequest::command`].
+    pub(crate) fn commands(&mut self, source: &str, list: &OsStr) -> Result<(), LaunchError> {
+        let commands = list.as_bytes().split(|byte| *byte == b':').map(OsStr::from_bytes);
+        let commands: Result<Vec<_>, _> = commands.map(|command| words(source, command)).collect();
+        self.command = Some((commands?, source.to_owned()));
+        Ok(())
+    }
+
     /// `-launcher-exec COMMAND`; `source` is the option. False if the command is a daemon of another
     /// launcher, which has no meaning here.
     ///
@@ -148,7 +187,7 @@ impl StarterRequest {
         if DAEMONS.iter().any(|daemon| name == *daemon) {
             return Ok(false);
         }
-        self.command = Some((words, source.to_owned()));
+        self.command = Some((vec![words], source.to_owned()));
         Ok(true)
     }
 
@@ -166,6 +205,25 @@ impl StarterRequest {
         self.prefix = Some(folder);
     }
 
+    /// The variables of other launchers decide if no option does.
+    fn read_variables(&mut self, variable: &EnvironmentLookup<'_>) -> Result<(), LaunchError> {
+        if self.kind.is_some() || self.command.is_some() {
+            return Ok(());
+        }
+        if let Some((name, command)) = first(COMMANDS, variable) {
+            match name.contains("_plm_") {
+                true => self.commands(name, &command)?,
+                false => drop(self.command(name, &command)?),
+            }
+        }
+        if let Some((name, kind)) = first(KINDS, variable) {
+            self.kind(name, &kind.to_string_lossy())?;
+        } else if let Some((name, list)) = first(COMPONENT_KINDS, variable) {
+            self.component(name, &list.to_string_lossy());
+        }
+        Ok(())
+    }
+
     /// The starter of the job.
     ///
     /// # Errors
@@ -173,36 +231,21 @@ impl StarterRequest {
     pub(crate) fn choose(
         mut self, variable: &EnvironmentLookup<'_>,
     ) -> Result<Starter, LaunchError> {
-        let first = |names: &[&'static str]| {
-            let value = |name: &&'static str| {
-                Some((*name, variable(name).filter(|value| !value.is_empty())?))
-            };
-            names.iter().find_map(value)
-        };
-        if self.kind.is_none() && self.command.is_none() {
-            if let Some((name, command)) = first(COMMANDS) {
-                self.command(name, &command)?;
-            }
-            if let Some((name, kind)) = first(KINDS) {
-                self.kind(name, &kind.to_string_lossy())?;
-            }
-        }
-        if let (None, Some((name, arguments))) = (&self.extra, first(EXTRA)) {
-            self.extra(name, &arguments)?;
-        }
-        let extra = self.extra.take().unwrap_or_default();
+        self.read_variables(variable)?;
         let usual = |kind: StarterKind| {
             let has_other = kind == StarterKind::Pbs && !is_installed(kind.program(), variable);
             vec![if has_other { PBSDSH } else { kind.program() }.into()]
         };
-        let known = match self.kind {
+        let known = match self.kind.take() {
             None => None,
             Some((NamedStarter::Known(kind, program), source)) => Some((kind, program, source)),
             Some((NamedStarter::Refused(why), source)) => {
                 return Err(LaunchError::new(USAGE, format!("{source}: {why}")));
             }
         };
-        let (kind, program, source) = match (known, self.command) {
+        let command = self.command.take();
+        let command = command.map(|(all, source)| (installed(all, variable), source));
+        let (kind, program, source) = match (known, command) {
             (Some((kind, ..)), Some((words, source))) => (kind, words, source),
             (None, Some((words, source))) => (StarterKind::of_program(&words[0]), words, source),
             (Some((kind, program, source)), None) => {
@@ -213,6 +256,14 @@ impl StarterRequest {
                 (kind, usual(kind), source)
             }
         };
+        if self.extra.is_none() {
+            let of_kind = EXTRA.iter().filter(|(_, only)| only.is_none_or(|only| only == kind));
+            let names: Vec<_> = of_kind.map(|(name, _)| *name).collect();
+            if let Some((name, arguments)) = first(&names, variable) {
+                self.extra(name, &arguments)?;
+            }
+        }
+        let extra = self.extra.take().unwrap_or_default();
         if kind == StarterKind::Pbs && variable(PBS_COOKIE).is_none() {
             let why = format!(
                 "{source}: {PBS_COOKIE} is not set, by which agents prove that they are of this job; run \
@@ -222,6 +273,15 @@ impl StarterRequest {
         }
         Ok(Starter { kind, program, extra, source, prefix: self.prefix })
     }
+}
+
+/// The first of these variables that has a value.
+fn first(
+    names: &[&'static str], variable: &EnvironmentLookup<'_>,
+) -> Option<(&'static str, OsString)> {
+    let value =
+        |name: &&'static str| Some((*name, variable(name).filter(|value| !value.is_empty())?));
+    names.iter().find_map(value)
 }
 
 /// The starter of the allocation, or ssh, and why.
@@ -238,6 +298,19 @@ fn by_allocation(variable: &EnvironmentLookup<'_>) -> (StarterKind, String) {
             format!("{} is set, but {} is not found", names[0], kind.program()),
         ),
     }
+}
+
+/// The first of `commands` whose program exists, or the first.
+fn installed(mut commands: Vec<Vec<OsString>>, variable: &EnvironmentLookup<'_>) -> Vec<OsString> {
+    let exists = |command: &Vec<OsString>| {
+        let program = command[0].to_string_lossy();
+        match program.contains('/') {
+            true => Path::new(&command[0]).is_file(),
+            false => is_installed(&program, variable),
+        }
+    };
+    let found = commands.iter().position(exists).unwrap_or(0);
+    commands.swap_remove(found)
 }
 
 /// Whether a program is in a directory of `PATH`.
@@ -312,6 +385,25 @@ mod tests {
             ),
             (vec![("HYDRA_LAUNCHER_EXEC", "/opt/bin/srun")], StarterKind::Slurm, "/opt/bin/srun"),
             (vec![slurm, nodes], StarterKind::Slurm, "srun"),
+            (vec![slurm, nodes, ("OMPI_MCA_plm", "rsh")], StarterKind::Shell, "ssh"),
+            (vec![slurm, nodes, ("PRTE_MCA_plm", "^slurm")], StarterKind::Shell, "ssh"),
+            (vec![("PRTE_MCA_plm", "slurm,ssh")], StarterKind::Slurm, "srun"),
+            (vec![slurm, nodes, ("OMPI_MCA_plm", "moon")], StarterKind::Slurm, "srun"),
+            // Options of ssh are not those of srun.
+            (vec![slurm, nodes, ("OMPI_MCA_plm_rsh_args", "-4")], StarterKind::Slurm, "srun"),
+            (
+                vec![slurm, nodes, ("PRTE_MCA_plm_slurm_args", "--mem=0")],
+                StarterKind::Slurm,
+                "srun --mem=0",
+            ),
+            (
+                vec![("OMPI_MCA_plm_rsh_agent", "no-ssh -q : qrsh -v")],
+                StarterKind::GridEngine,
+                "qrsh -v",
+            ),
+            (vec![("OMPI_MCA_plm_rsh_agent", "no-ssh : no-rsh")], StarterKind::Shell, "no-ssh"),
+            (vec![("HYDRA_BOOTSTRAP", "rsh")], StarterKind::Shell, "rsh"),
+            (vec![("HYDRA_BOOTSTRAP_EXEC", "/run/agent")], StarterKind::Shell, "/run/agent"),
             (vec![slurm], StarterKind::Shell, "ssh"),
             (vec![("PE_HOSTFILE", "f"), ("JOB_ID", "1")], StarterKind::GridEngine, "qrsh"),
             (vec![("LSB_JOBID", "1"), ("LSB_MCPU_HOSTS", "a 1")], StarterKind::Lsf, "blaunch"),

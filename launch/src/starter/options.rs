@@ -22,9 +22,12 @@ pub(crate) fn take(
             let source = format!("--{option} {}", pair[0].to_string_lossy());
             match pair[0].to_str() {
                 Some("plm_rsh_agent" | "plm_ssh_agent") => {
-                    request.command(&source, &pair[1])?;
+                    request.commands(&source, &pair[1])?;
                 }
-                Some("plm_rsh_args" | "plm_ssh_args") => request.extra(&source, &pair[1])?,
+                Some("plm") if request.component(&source, &pair[1].to_string_lossy()) => {}
+                Some("plm_rsh_args" | "plm_ssh_args" | "plm_slurm_args") => {
+                    request.extra(&source, &pair[1])?
+                }
                 _ => continue,
             }
             used.push(pair);
