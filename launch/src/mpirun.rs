@@ -17,7 +17,7 @@ use crate::agent::remote;
 use crate::build_info;
 use crate::command_line::plan::{App, HostLayout, LaunchPlan, VariablePattern};
 use crate::command_line::{self, HostEnvironment, LaunchCommand};
-use crate::control::CallAddress;
+use crate::control::{CallAddress, HostLimits};
 use crate::debugger::Debugger;
 use crate::explain;
 use crate::folders::Folders;
@@ -89,6 +89,7 @@ pub(crate) fn print_note(line: &str) {
 
 fn launch(plan: &mut LaunchPlan, debugger: &mut dyn Debugger) -> Result<i32, LaunchError> {
     check(plan)?;
+    plan.limits = HostLimits::from_lookup(|name| std::env::var(name).ok())?;
     let environments = environment::of_apps(plan);
     let threads = threads(&environments);
     let placement = placed(plan, threads)?;

@@ -28,6 +28,7 @@ impl Agent {
                 self.signal_everything(signals::TERM);
                 self.signal_everything(signals::CONT);
             }
+            AgentCommand::EndLeftovers => self.end_leftovers(),
             AgentCommand::Kill => self.signal_everything(signals::KILL),
             AgentCommand::Dump => self.dump(),
             AgentCommand::FenceDone(fence) => self.fence_done(fence),
@@ -39,7 +40,7 @@ impl Agent {
             AgentCommand::Start(_)
             | AgentCommand::Input { .. }
             | AgentCommand::Grant { .. }
-            | AgentCommand::Beat => {}
+            | AgentCommand::Beat { .. } => {}
         }
     }
 
@@ -89,6 +90,17 @@ impl Agent {
         if let Some(report) = self.report.take_if(is_over) {
             self.events.push(AgentEvent::Report(report.finish()));
         }
+    }
+
+    /// Terminates the processes that the ranks left, and names them.
+    fn end_leftovers(&mut self) {
+        let describe = |pid: &u32| format!("{pid} {}", process::name(*pid).unwrap_or_default());
+        let all: Vec<_> =
+            process::descendants_without(&self.starters).iter().map(describe).collect();
+        if !all.is_empty() {
+            self.events.push(AgentEvent::Leftovers(all.join(", ")));
+        }
+        self.perform(&AgentCommand::TerminateRest);
     }
 
     /// Signals the processes of the ranks, and their MPI processes.

@@ -7,9 +7,10 @@
 //!
 //! Commands come in on standard input, events go out on standard output; standard error is passed on
 //! by the command that started this process, for messages of last resort. An agent whose standard input
-//! ends before anything has come says so, and is started again to call its head back ([`call`]). A head that closes the
-//! connection, or is silent for [`HEAD_TIMEOUT`], has ended or cannot be reached: then all processes of
-//! the job on this host are ended.
+//! ends before anything has come says so, and is started again to call its head back ([`call`]). A head that
+//! closes the connection, or is silent for longer than it said, has ended or cannot be reached: then all
+//! processes of the job on this host are ended. If this process is stopped, its supervisor ends them when
+//! standard input ends.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -22,16 +23,14 @@ use platform::sys::topology::CpuTopology;
 use platform::sys::{host, limits, process};
 
 use super::rank_pipes::{PipeReady, RankPipes};
-use super::{Agent, AgentReady, call};
+use super::{Agent, AgentReady, RankStreams, call};
 use crate::build_info;
 use crate::control::{
-    AgentCommand, AgentEvent, CallAddress, ControlLink, HostFacts, HostShare, LinkReady,
+    AgentCommand, AgentEvent, CallAddress, ControlLink, HostFacts, HostLimits, HostShare,
+    LinkReady, Silence,
 };
 use crate::mpirun::print_note;
 use crate::supervisor::guarded;
-
-/// A head that sends nothing for so long is lost. A head sends something every second.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The time from SIGTERM for the processes of a lost head to SIGKILL, the interval at which they are
 /// killed again, and the time after which they are left alone.
@@ -42,10 +41,11 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 /// Runs the agent of this host until its head has left, which it calls at `address` if there is one;
 /// the exit code.
 pub(crate) fn main(address: Option<&CallAddress>) -> i32 {
-    let served = guarded(|supervisor| match RemoteAgent::open(supervisor, address) {
-        Ok(agent) => agent.serve(),
-        Err(error) => failed(&error),
-    });
+    let served =
+        guarded(address.is_none(), |supervisor| match RemoteAgent::open(supervisor, address) {
+            Ok(agent) => agent.serve(),
+            Err(error) => failed(&error),
+        });
     served.unwrap_or_else(|error| failed(&error))
 }
 
@@ -57,8 +57,8 @@ fn failed(error: &io::Error) -> i32 {
 struct RemoteAgent {
     agent: Option<Agent>,
     link: ControlLink<AgentCommand>,
-    /// When the head was last heard, and whether it has been.
-    heard_at: Instant,
+    silence: Silence,
+    /// The head has been heard.
     has_heard: bool,
     pipes: RankPipes,
     signals: Signals,
@@ -78,6 +78,31 @@ enum RemoteState {
     Left,
     /// The head is lost: remaining processes are killed at `kill_at`, and left alone at `until`.
     Ending { kill_at: Instant, until: Instant },
+}
+
+impl RemoteState {
+    /// Whether the head is awaited.
+    fn serves(self) -> bool {
+        matches!(self, Self::Serving | Self::Childless)
+    }
+}
+
+/// The standard streams of ranks that start. A program on a slow file server starts slowly: meanwhile,
+/// the agent is not silent.
+struct StartStreams<'a> {
+    pipes: &'a mut RankPipes,
+    link: &'a mut ControlLink<AgentCommand>,
+}
+
+impl RankStreams for StartStreams<'_> {
+    fn input_of(&mut self, rank: u32) -> io::Result<OwnedFd> {
+        self.link.send(&AgentEvent::Beat);
+        self.pipes.input_of(rank)
+    }
+
+    fn started(&mut self, rank: u32, process: u32, outputs: [Option<OwnedFd>; 2]) {
+        self.pipes.started(rank, process, outputs);
+    }
 }
 
 /// The descriptor that became ready.
@@ -107,7 +132,7 @@ impl RemoteAgent {
         Ok(Self {
             agent: None,
             link,
-            heard_at: Instant::now(),
+            silence: Silence::new(HostLimits::default().silence_of_head(), Instant::now()),
             has_heard: false,
             pipes: RankPipes::default(),
             signals,
@@ -124,9 +149,9 @@ impl RemoteAgent {
             if let Some(code) = self.exit_code(childless, now) {
                 return code;
             }
-            if now >= self.heard_at + HEAD_TIMEOUT {
+            if self.state.serves() && self.silence.turn(now).is_some() {
                 print_note(&format!("mpirun is silent; ending its processes on {}", host::name()));
-                self.end("it has heard nothing", now);
+                self.end("it has heard nothing of mpirun (SUIRO_HOST_TIMEOUT)", now);
             }
             let agent_deadline = self.agent.as_mut().and_then(|agent| agent.tick(now));
             self.send_events();
@@ -167,12 +192,12 @@ impl RemoteAgent {
 
     fn wait(&self, agent_deadline: Option<Instant>, now: Instant) -> io::Result<Vec<RemoteToken>> {
         let own = match self.state {
-            RemoteState::Ending { kill_at, .. } => kill_at,
+            RemoteState::Ending { kill_at, .. } => Some(kill_at),
             RemoteState::Serving | RemoteState::Childless | RemoteState::Left => {
-                self.heard_at + HEAD_TIMEOUT
+                self.silence.deadline()
             }
         };
-        let deadline = agent_deadline.map_or(own, |at| at.min(own));
+        let deadline = agent_deadline.into_iter().chain(own).min();
         let mut set = PollSet::default();
         set.add_read(self.signals.as_fd(), RemoteToken::Signals);
         if !matches!(self.state, RemoteState::Ending { .. }) {
@@ -183,7 +208,7 @@ impl RemoteAgent {
             agent.interests(&mut set, RemoteToken::Agent);
         }
         self.pipes.interests(&self.link, &mut set, RemoteToken::Pipe);
-        set.wait(Some(deadline.saturating_duration_since(now)))
+        set.wait(deadline.map(|at| at.saturating_duration_since(now)))
     }
 
     fn handle(&mut self, token: RemoteToken) {
@@ -195,7 +220,7 @@ impl RemoteAgent {
             }
             RemoteToken::Link(LinkReady::Write) => self.link.write(),
             RemoteToken::Link(LinkReady::Read) => {
-                self.heard_at = now;
+                self.silence.heard(now);
                 if let Err(error) = self.read_commands() {
                     self.head_left(&error, now);
                 }
@@ -235,7 +260,10 @@ impl RemoteAgent {
                 AgentCommand::Grant { rank, stream, bytes } => {
                     self.pipes.grant(rank, stream, bytes);
                 }
-                AgentCommand::Beat => self.link.send(&AgentEvent::Beat),
+                AgentCommand::Beat { silence_max } => {
+                    self.silence.set_limit(silence_max);
+                    self.link.send(&AgentEvent::Beat);
+                }
                 command => self.perform(&command),
             }
             self.send_events();
@@ -258,7 +286,8 @@ impl RemoteAgent {
         limits::adopt(&share.limits);
         limits::set_file_mask(share.file_mask);
         let agent = self.agent.insert(Agent::new(share));
-        agent.start(self.file_limit, &mut self.pipes)
+        let mut streams = StartStreams { pipes: &mut self.pipes, link: &mut self.link };
+        agent.start(self.file_limit, &mut streams)
     }
 
     /// The connection to the head has ended, or is of no use.

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use platform::bootstrap::JobHosts;
 
+use crate::control::HostLimits;
 use crate::hosts::{HostList, JobHost};
 use crate::input::Input;
 use crate::output::OutputOptions;
@@ -29,6 +30,8 @@ pub(crate) struct LaunchPlan {
     pub hosts: HostList,
     /// What starts agents, if there are other hosts.
     pub starter: Option<Starter>,
+    /// When other hosts are given up.
+    pub limits: HostLimits,
     pub placement: PlacementRequest,
     /// The hosts of the ranks, once they are placed.
     pub layout: HostLayout,

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fmt;
+use std::time::Duration;
 
 use platform::bootstrap::Fence;
 use serde::{Deserialize, Serialize};
@@ -42,12 +43,14 @@ pub(crate) enum AgentCommand {
     Terminate,
     /// Terminate every process of the job.
     TerminateRest,
+    /// Terminate the processes that the ranks left, after a report of them.
+    EndLeftovers,
     /// Kill every process of the job.
     Kill,
     /// Report the state of each rank.
     Dump,
-    /// The head is there.
-    Beat,
+    /// The head is there. It is lost after a silence of this length, if there is a limit.
+    Beat { silence_max: Option<Duration> },
 }
 
 /// The part of a job that one host runs.

@@ -76,6 +76,8 @@ pub(crate) enum AgentEvent {
     Broken { rank: u32, why: String },
     /// The report that [`AgentCommand::Dump`](super::AgentCommand::Dump) requested.
     Report(String),
+    /// The processes that the ranks left, which are ended: `71 sleep, 72 cat`.
+    Leftovers(String),
     /// The agent ends all processes of this host and itself, for this reason.
     Ending(String),
     /// No process of the job is left on this host.
@@ -107,6 +109,7 @@ impl AgentEvent {
             | Self::Fence(_)
             | Self::Stuck { .. }
             | Self::Report(_)
+            | Self::Leftovers(_)
             | Self::Ending(_)
             | Self::Childless
             | Self::Beat => None,

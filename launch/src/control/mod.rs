@@ -24,7 +24,9 @@ mod frame;
 #[path = "../../../platform/src/network/fuzz.rs"]
 mod fuzz;
 mod greeting;
+mod limits;
 mod link;
+mod silence;
 mod wire;
 
 pub(crate) use call::{
@@ -34,4 +36,6 @@ pub(crate) use call::{
 pub(crate) use command::{AgentCommand, HostShare, RankShare, ShareApp, ShareSecret};
 pub(crate) use credit::{CreditWindow, StreamCredit, window_bytes};
 pub(crate) use event::{AgentEvent, Circumstances, HostFacts, InnerExit};
+pub(crate) use limits::{HostLimits, beat_interval};
 pub(crate) use link::{ControlLink, LinkReady};
+pub(crate) use silence::Silence;

@@ -26,6 +26,7 @@ impl Head<'_> {
                     self.links.iter_mut().for_each(AgentLink::dismiss);
                     self.command(&AgentCommand::Terminate);
                 }
+                JobAction::EndLeftovers => self.command(&AgentCommand::EndLeftovers),
                 JobAction::TerminateRest => self.command(&AgentCommand::TerminateRest),
                 JobAction::Kill => self.command(&AgentCommand::Kill),
             }
@@ -160,6 +161,16 @@ impl Head<'_> {
             AgentEvent::Ending(why) => self.agent_lost(host, true, &why, now),
             // Noted by the link.
             AgentEvent::Inputless | AgentEvent::Childless | AgentEvent::Beat => return,
+            AgentEvent::Leftovers(processes) => {
+                let place = match self.links.is_empty() {
+                    true => String::new(),
+                    false => format!(" on {}", self.host_name(host)),
+                };
+                vec![JobAction::Print(format!(
+                    "all ranks have ended, but processes that they started{place} may still write \
+                     their output; ending them: {processes}"
+                ))]
+            }
             AgentEvent::Report(text) => return self.print_report(&text),
         };
         self.perform(actions);

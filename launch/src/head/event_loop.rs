@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use platform::bootstrap::JobHosts;
 use platform::sys::host;
@@ -27,9 +27,6 @@ use crate::starter::Starter;
 
 /// With more input on the way to a host, no more is read.
 const INPUT_QUEUE_BYTES: usize = 256 * 1024;
-
-/// A turn of the loop that took longer: this process was stopped.
-const STOPPED_MIN: Duration = Duration::from_secs(5);
 
 /// The descriptor that became ready.
 #[derive(Clone, Copy, Debug)]
@@ -117,7 +114,8 @@ impl Head<'_> {
         let agent: Vec<_> = agent.into_iter().chain(argument.map(OsString::from)).collect();
         let words = starter.command(place, &agent).map_err(|error| error.why)?;
         let file_limit = self.awaited.as_ref().and_then(|awaited| awaited.file_limit);
-        AgentLink::start((host, &*place.name), &words, &environment, file_limit, Instant::now())
+        let (name, now) = (&*place.name, Instant::now());
+        AgentLink::start((host, name), &words, &environment, file_limit, plan.limits, now)
             .map_err(|error| format!("{}: {error}", words[0].to_string_lossy()))
     }
 
@@ -202,13 +200,8 @@ impl Head<'_> {
 
     /// Does what is due for the agents of other hosts.
     fn tick_links(&mut self, now: Instant) {
-        let was_stopped = now.saturating_duration_since(self.turned_at) > STOPPED_MIN;
-        self.turned_at = now;
         for number in 0..self.links.len() {
             let link = &mut self.links[number];
-            if was_stopped {
-                link.excuse(now);
-            }
             if link.needs_call() && self.job.is_running() {
                 self.start_caller(number);
             }
@@ -217,8 +210,12 @@ impl Head<'_> {
             let reported = link.reports();
             let lines = link.take_lines();
             let lost = link.tick(now);
+            let warning = link.take_warning(now).filter(|_| !self.shares.plan.quiet);
             for line in lines {
                 self.streams.print_line(&format!("{name}: {line}"), now);
+            }
+            if let Some(warning) = warning {
+                self.streams.print_line(&format!("mpirun: {warning}"), now);
             }
             if link.state() == AgentLinkState::Lost {
                 self.lose_output(host, now);
@@ -252,9 +249,7 @@ impl Head<'_> {
         if deadline.is_some_and(|at| now < at) {
             return;
         }
-        let starters: Vec<_> = self.links.iter().filter_map(AgentLink::starter).collect();
-        let note = deadline.map(|_| leftovers_text(&starters));
-        let actions = self.job.all_ended(note, now);
+        let actions = self.job.all_ended(deadline.is_some(), now);
         self.perform(actions);
     }
 
@@ -381,15 +376,4 @@ fn process_table<'a>(
         table.extend_from_slice(format!(", {pid})\n").as_bytes());
     }
     Some((destination, table))
-}
-
-/// A sentence about the processes that still have the output of ranks open.
-fn leftovers_text(starters: &[u32]) -> String {
-    let describe = |pid: &u32| format!("{pid} {}", process::name(*pid).unwrap_or_default());
-    let processes: Vec<_> = process::descendants_without(starters).iter().map(describe).collect();
-    format!(
-        "all ranks have ended, but processes that they started may still write their output; \
-         ending them: {}",
-        processes.join(", ")
-    )
 }

@@ -25,13 +25,12 @@ use platform::sys::signals;
 use crate::agent::environment::EnvironmentVariable;
 use crate::build_info;
 use crate::control::{
-    AgentCommand, AgentEvent, ControlLink, HostFacts, HostShare, LinkReady, StreamCredit,
-    window_bytes,
+    AgentCommand, AgentEvent, ControlLink, HostFacts, HostLimits, HostShare, LinkReady, Silence,
+    StreamCredit, beat_interval, window_bytes,
 };
 
-/// An agent that is silent for so long is lost. It answers every [`BEAT_INTERVAL`].
-const AGENT_TIMEOUT: Duration = Duration::from_secs(10);
-const BEAT_INTERVAL: Duration = Duration::from_secs(1);
+/// The time after which the user is told that a starter has not started an agent.
+const START_WARNING: Duration = Duration::from_secs(5);
 
 const INPUT_READ_BYTES: usize = 64 * 1024;
 
@@ -56,8 +55,12 @@ pub(super) struct AgentLink {
     pub(super) host: u32,
     pub(super) name: String,
     starter: u32,
-    /// Its command line, for messages.
+    /// The starter's command line, for messages.
     command: String,
+    started_at: Instant,
+    limits: HostLimits,
+    /// The time to warn of a slow starter; `None` after that.
+    warn_at: Option<Instant>,
     /// The starter's exit, once reaped.
     exit: Option<Exit>,
     control: Option<ControlLink<AgentEvent>>,
@@ -71,7 +74,7 @@ pub(super) struct AgentLink {
     is_inputless: bool,
     /// The agent has been told which ranks to start.
     has_share: bool,
-    heard_at: Instant,
+    silence: Silence,
     beat_at: Instant,
 }
 
@@ -113,7 +116,7 @@ impl AgentLink {
     /// The command cannot be started.
     pub(super) fn start(
         (host, name): (u32, &str), words: &[OsString], environment: &[EnvironmentVariable],
-        file_limit: Option<u64>, now: Instant,
+        file_limit: Option<u64>, limits: HostLimits, now: Instant,
     ) -> io::Result<Self> {
         let (input, to_agent) = descriptor::pipe()?;
         let (from_agent, output) = descriptor::pipe()?;
@@ -121,7 +124,7 @@ impl AgentLink {
         descriptor::set_nonblocking(&errors)?;
         let mut control = ControlLink::new(from_agent, to_agent)?;
         // The agent answers what it reads first.
-        control.send(&AgentCommand::Beat);
+        control.send(&beat(limits));
         let starter = process::spawn(ChildProgram {
             name: &words[0],
             arguments: &words[1..],
@@ -137,6 +140,9 @@ impl AgentLink {
             name: name.to_owned(),
             starter,
             command: command_text(words),
+            started_at: now,
+            limits,
+            warn_at: Some(now + START_WARNING),
             exit: None,
             control: Some(control),
             ended: None,
@@ -146,8 +152,8 @@ impl AgentLink {
             call: CallState::NotNeeded,
             is_inputless: false,
             has_share: false,
-            heard_at: now,
-            beat_at: now + BEAT_INTERVAL,
+            silence: Silence::new(limits.silence, now),
+            beat_at: now,
         })
     }
 
@@ -175,8 +181,8 @@ impl AgentLink {
     ) -> Vec<AgentEvent> {
         self.call = CallState::Arrived;
         self.control = Some(control);
-        self.heard_at = now;
-        self.send(&AgentCommand::Beat);
+        self.silence.heard(now);
+        self.send(&beat(self.limits));
         self.take_messages(Ok(()), now)
     }
 
@@ -253,7 +259,7 @@ impl AgentLink {
 
     fn read(&mut self, now: Instant) -> Vec<AgentEvent> {
         let Some(control) = &mut self.control else { return Vec::new() };
-        self.heard_at = now;
+        self.silence.heard(now);
         let result = control.read();
         self.take_messages(result, now)
     }
@@ -265,7 +271,7 @@ impl AgentLink {
         while result.is_ok() {
             match control.next_message() {
                 Ok(Some(event)) => events.push(event),
-                Ok(None) => return self.noted(events),
+                Ok(None) => return self.noted(events, now),
                 Err(error) => result = Err(error),
             }
         }
@@ -280,18 +286,18 @@ impl AgentLink {
                 self.ended = Some((why, now));
             }
         }
-        self.noted(events)
+        self.noted(events, now)
     }
 
     /// Notes what events say of the agent itself.
-    fn noted(&mut self, events: Vec<AgentEvent>) -> Vec<AgentEvent> {
+    fn noted(&mut self, events: Vec<AgentEvent>, now: Instant) -> Vec<AgentEvent> {
         for event in &events {
             match event {
                 AgentEvent::Hello(HostFacts { build, .. }) if *build != build_info::identity() => {
                     let own = build_info::identity();
                     let why = format!("its mpirun is the build {build}, this one is {own}");
                     self.control = None;
-                    self.ended = Some((why, self.heard_at));
+                    self.ended = Some((why, now));
                     return Vec::new();
                 }
                 AgentEvent::Inputless => {
@@ -317,7 +323,9 @@ impl AgentLink {
     pub(super) fn take_lines(&mut self) -> Vec<String> {
         let mut buffer = [0; LINE_MAX_BYTES];
         let mut lines = Vec::new();
-        while let Some(errors) = &mut self.errors {
+        // More than that in one turn would keep the loop from the others.
+        for _ in 0..16 {
+            let Some(errors) = &mut self.errors else { break };
             match errors.read(&mut buffer) {
                 Ok(count) if count > 0 => {
                     for byte in &buffer[..count] {
@@ -398,35 +406,63 @@ impl AgentLink {
             self.lose();
             return Some(NOT_CALLED.to_owned());
         }
-        if self.state != AgentLinkState::Starting {
-            if now >= self.heard_at + AGENT_TIMEOUT {
-                self.lose();
-                let seconds = AGENT_TIMEOUT.as_secs();
-                return Some(format!("it has been silent for {seconds} s"));
+        if self.state == AgentLinkState::Starting {
+            let limit = self.limits.start?;
+            if now < self.started_at + limit {
+                return None;
             }
-            if now >= self.beat_at {
-                self.beat_at = now + BEAT_INTERVAL;
-                self.send(&AgentCommand::Beat);
-            }
+            self.lose();
+            let (seconds, command) = (limit.as_secs_f64(), &self.command);
+            return Some(format!(
+                "it has not answered for {seconds} s (SUIRO_START_TIMEOUT); its command: {command}"
+            ));
+        }
+        if let Some(limit) = self.silence.turn(now) {
+            self.lose();
+            let seconds = limit.as_secs_f64();
+            return Some(format!("it has been silent for {seconds} s (SUIRO_HOST_TIMEOUT)"));
+        }
+        if now >= self.beat_at {
+            self.beat_at = now + beat_interval(self.limits.silence);
+            self.send(&beat(self.limits));
         }
         None
     }
 
-    /// This process did not run for a while: the agents were not silent, they were not heard.
-    pub(super) fn excuse(&mut self, now: Instant) {
-        self.heard_at = now;
+    /// A sentence for the user, once, if the agent has not been heard for long.
+    pub(super) fn take_warning(&mut self, now: Instant) -> Option<String> {
+        self.warn_at.take_if(|at| now >= *at)?;
+        if self.state != AgentLinkState::Starting || self.ended.is_some() {
+            return None;
+        }
+        let (host, command) = (&self.name, &self.command);
+        let seconds = START_WARNING.as_secs();
+        let limit = match self.limits.start {
+            Some(limit) => format!(" until {} s", limit.as_secs_f64()),
+            None => String::new(),
+        };
+        Some(format!(
+            "note: mpirun's agent on host {host} has not answered for {seconds} s; waiting{limit} \
+             (SUIRO_START_TIMEOUT) for: {command}"
+        ))
     }
 
     /// The time to call [`AgentLink::tick`].
     pub(super) fn deadline(&self) -> Option<Instant> {
         match (&self.ended, self.state) {
             (_, AgentLinkState::Lost) => None,
-            (None, AgentLinkState::Starting) => match self.call {
-                CallState::Awaited { until, .. } => until,
-                CallState::NotNeeded | CallState::Arrived => None,
-            },
             (Some((_, at)), _) => Some(*at + EXIT_TIMEOUT),
-            (None, AgentLinkState::Serving | AgentLinkState::Childless) => Some(self.beat_at),
+            (None, AgentLinkState::Starting) => {
+                let end = self.limits.start.map(|limit| self.started_at + limit);
+                let call = match self.call {
+                    CallState::Awaited { until, .. } => until,
+                    CallState::NotNeeded | CallState::Arrived => None,
+                };
+                self.warn_at.into_iter().chain(end).chain(call).min()
+            }
+            (None, AgentLinkState::Serving | AgentLinkState::Childless) => {
+                self.silence.deadline().into_iter().chain([self.beat_at]).min()
+            }
         }
     }
 
@@ -438,6 +474,10 @@ impl AgentLink {
             process::signal_group(starter, signals::KILL);
         }
     }
+}
+
+fn beat(limits: HostLimits) -> AgentCommand {
+    AgentCommand::Beat { silence_max: limits.silence_of_head() }
 }
 
 /// A command line that can be repeated in a shell.
@@ -491,5 +531,29 @@ impl RemoteInput {
             self.source = None;
         }
         Some(AgentCommand::Input { rank: self.rank, bytes })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_starter_that_starts_no_agent_is_named_and_then_given_up() {
+        let words = ["cat".into(), "-".into()];
+        let (limits, now) = (HostLimits::default(), Instant::now());
+        let mut link = AgentLink::start((1, "node1"), &words, &[], None, limits, now).unwrap();
+        let end = now + limits.start.unwrap();
+        assert_eq!((link.take_warning(now), link.tick(now)), (None, None));
+        assert_eq!(link.deadline(), Some(now + START_WARNING));
+        let warning = link.take_warning(now + START_WARNING).unwrap();
+        assert_eq!(
+            warning,
+            "note: mpirun's agent on host node1 has not answered for 5 s; waiting until 120 s \
+             (SUIRO_START_TIMEOUT) for: cat -"
+        );
+        assert_eq!((link.take_warning(end), link.deadline()), (None, Some(end)));
+        assert!(link.tick(end).unwrap().starts_with("it has not answered for 120 s"));
+        assert_eq!(link.state(), AgentLinkState::Lost);
     }
 }

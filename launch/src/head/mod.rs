@@ -64,8 +64,6 @@ struct Head<'a> {
     names: NameService,
     /// The reports that are awaited.
     reports: usize,
-    /// The time of the last turn of the loop.
-    turned_at: Instant,
     /// The process of each rank that has started.
     pids: Vec<Option<u32>>,
     signals: Signals,
@@ -122,7 +120,6 @@ pub(crate) fn run(
             .then(|| AwaitedHosts { file_limit, heard: BTreeMap::new() }),
         inputs: Vec::new(),
         reports: 0,
-        turned_at: now,
         pids: vec![None; size as usize],
         signals,
         ranks_ended: None,

@@ -52,6 +52,8 @@ pub(super) enum JobAction {
     Terminate,
     /// Terminate every process of the job.
     TerminateRest,
+    /// The same for a job without ranks; the processes are named.
+    EndLeftovers,
     /// Kill every process of the job.
     Kill,
 }
@@ -339,20 +341,23 @@ impl JobState {
         ranks.iter().map(|rank| JobAction::Print(line(*rank))).collect()
     }
 
-    /// All ranks have ended, but not all processes that they started: those are ended. `note` has a
-    /// sentence about those that still had the output of ranks open.
-    pub(super) fn all_ended(&mut self, note: Option<String>, now: Instant) -> Vec<JobAction> {
+    /// All ranks have ended, but not all processes that they started: those are ended, and named if
+    /// they still have the output of ranks open.
+    pub(super) fn all_ended(&mut self, have_output: bool, now: Instant) -> Vec<JobAction> {
         if !self.is_running() {
             return Vec::new();
         }
-        let mut actions = self.end(self.first_code, note, now);
+        let mut actions = self.end(self.first_code, None, now);
         if let JobPhase::Ending { rest_at, output_timeout, .. } = &mut self.phase {
             // The job has not failed, so a reader may take its time.
             (*rest_at, *output_timeout) = (None, None);
         }
         // No rank is left.
         actions.pop();
-        actions.push(JobAction::TerminateRest);
+        actions.push(match have_output {
+            true => JobAction::EndLeftovers,
+            false => JobAction::TerminateRest,
+        });
         actions
     }
 
@@ -687,15 +692,12 @@ mod tests {
     }
 
     #[test]
-    fn remaining_processes_are_ended_without_a_message() {
+    fn remaining_processes_are_ended_and_named_if_they_have_output() {
         let (mut job, now) = (job(), Instant::now());
-        assert_eq!(job.all_ended(None, now), [JobAction::TerminateRest]);
+        assert_eq!(job.all_ended(false, now), [JobAction::TerminateRest]);
         assert_eq!((job.code(), job.output_timeout()), (0, None));
-        assert_eq!(job.all_ended(Some("late".to_owned()), now), []);
-        let mut job = self::job();
-        let note = "some are left".to_owned();
-        let actions = job.all_ended(Some(note.clone()), now);
-        assert_eq!(actions, [JobAction::Print(note), JobAction::TerminateRest]);
+        assert_eq!(job.all_ended(true, now), []);
+        assert_eq!(self::job().all_ended(true, now), [JobAction::EndLeftovers]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
 
 use platform::sys::descriptor;
 use platform::sys::poll::PollSet;
@@ -11,12 +12,16 @@ use platform::sys::signals::{self, Signals};
 use super::kill_remaining;
 use crate::mpirun::print_note;
 
+/// The time that the child has to end after standard input, before it is killed: it may be stopped.
+const END_TIMEOUT: Duration = Duration::from_secs(2);
+
 /// Runs `body` in a child process and kills what it leaves; its exit code. `body` gets a pipe that
-/// ends with this process.
+/// ends with this process. If `watches_input`, the child is killed if it does not end after standard
+/// input has ended.
 ///
 /// # Errors
 /// A system call that the launcher needs failed.
-pub(crate) fn guarded(body: impl FnOnce(OwnedFd) -> i32) -> io::Result<i32> {
+pub(crate) fn guarded(watches_input: bool, body: impl FnOnce(OwnedFd) -> i32) -> io::Result<i32> {
     let signals = Signals::block(&signals::JOB_SIGNALS)?;
     process::adopt_orphans()?;
     let (end, life) = descriptor::pipe()?;
@@ -28,6 +33,8 @@ pub(crate) fn guarded(body: impl FnOnce(OwnedFd) -> i32) -> io::Result<i32> {
         Side::Parent(child) => child,
     };
     drop(end);
+    let input = io::stdin();
+    let mut kill_at: Option<Instant> = None;
     loop {
         match process::reap() {
             Reap::Ended(pid, exit) if pid == child => {
@@ -42,13 +49,29 @@ pub(crate) fn guarded(body: impl FnOnce(OwnedFd) -> i32) -> io::Result<i32> {
             Reap::Childless => return Ok(1),
             Reap::Running => {}
         }
+        if kill_at.is_some_and(|at| at <= Instant::now()) {
+            kill_remaining();
+            return Ok(1);
+        }
         let mut set = PollSet::default();
-        set.add_read(signals.as_fd(), ());
-        set.wait(None)?;
+        set.add_read(signals.as_fd(), GuardToken::Signals);
+        if watches_input && kill_at.is_none() {
+            set.add_end(input.as_fd(), GuardToken::InputEnd);
+        }
+        let timeout = kill_at.map(|at| at.saturating_duration_since(Instant::now()));
+        if set.wait(timeout)?.contains(&GuardToken::InputEnd) {
+            kill_at = Some(Instant::now() + END_TIMEOUT);
+        }
         while let Some(signal) = signals.take() {
             if signal != signals::CHLD {
                 process::signal_process(child, signal);
             }
         }
     }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum GuardToken {
+    Signals,
+    InputEnd,
 }

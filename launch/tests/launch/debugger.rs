@@ -6,6 +6,7 @@ use std::process::Command;
 
 use super::harness::{mpirun, start, until};
 use super::role::words;
+use super::several_hosts::HERE;
 
 /// The memory of a process, and the load address of its program.
 struct Memory {
@@ -48,9 +49,11 @@ impl Memory {
     }
 }
 
-#[test]
-fn a_debugger_that_attaches_finds_the_ranks() {
-    let running = start(mpirun(&words("3", "sleep")));
+/// The host of each of three ranks in the process table of a job with these options.
+fn hosts_in_table(options: &[&str]) -> Vec<String> {
+    let words = words("3", "sleep");
+    let words: Vec<_> = words.iter().map(String::as_str).collect();
+    let running = start(mpirun(&[options, &words].concat()));
     let ranks = running.joined(3);
     let mut memory = Memory::of(running.pid());
     until(|| (memory.int("MPIR_proctable_size") == 3).then_some(()));
@@ -60,11 +63,24 @@ fn a_debugger_that_attaches_finds_the_ranks() {
         memory.address(symbol);
     }
     let table = u64::from_ne_bytes(memory.bytes(memory.address("MPIR_proctable")));
+    let mut hosts = Vec::new();
     for (rank, pid) in (0u64..).zip(ranks) {
         let entry = table + rank * 24;
         let [host, program] = [0, 8].map(|at| u64::from_ne_bytes(memory.bytes(entry + at)));
-        assert!(!memory.text(host).is_empty());
+        hosts.push(memory.text(host));
         assert_eq!(memory.text(program), std::env::current_exe().unwrap().to_str().unwrap());
         assert_eq!(u32::from_ne_bytes(memory.bytes(entry + 16)), pid);
     }
+    hosts
+}
+
+#[test]
+fn a_debugger_that_attaches_finds_the_ranks() {
+    assert!(hosts_in_table(&[]).iter().all(|host| !host.is_empty()));
+}
+
+#[test]
+fn a_debugger_finds_ranks_of_other_hosts() {
+    let hosts = ["-launcher-exec", HERE, "-host", "198.51.100.1:1,198.51.100.2:2"];
+    assert_eq!(hosts_in_table(&hosts), ["198.51.100.1", "198.51.100.2", "198.51.100.2"]);
 }

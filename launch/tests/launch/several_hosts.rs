@@ -8,7 +8,7 @@ use super::harness::{
 };
 
 /// Runs the command line of an agent here, whatever the host is.
-const HERE: &str = r#"sh -c 'eval "$1"'"#;
+pub const HERE: &str = r#"sh -c 'eval "$1"'"#;
 
 /// `mpirun words`, with agents for other hosts.
 fn words<'a>(words: &[&'a str]) -> Vec<&'a str> {
@@ -145,6 +145,103 @@ fn a_host_whose_agent_does_not_answer_is_named() {
 }
 
 #[test]
+fn a_command_that_starts_no_agent_is_given_up() {
+    let silent = "sh -c 'exec sleep 300'";
+    let words = ["-launcher-exec", silent, "-host", "localhost,198.51.100.2", "sleep", "300"];
+    let mut command = mpirun(&words);
+    command.env("SUIRO_START_TIMEOUT", "500ms");
+    let outcome = start(command).wait();
+    assert_eq!(outcome.code, Some(1), "{}", outcome.stderr);
+    let line = "mpirun: cannot start mpirun's agent on host 198.51.100.2: it has not answered for \
+                0.5 s (SUIRO_START_TIMEOUT); its command: sh -c 'exec sleep 300' 198.51.100.2 ";
+    assert!(outcome.stderr.contains(line), "{}", outcome.stderr);
+}
+
+#[test]
+fn processes_that_ranks_left_are_named_with_their_hosts() {
+    let hosts = ["198.51.100.1", "198.51.100.2"];
+    let script = ["-n", "2", "sh", "-c", "sleep 600 & echo x"];
+    let outcome = run(&words(&[&["-host", &hosts.join(",")], &script[..]].concat()));
+    assert_eq!((outcome.code, outcome.text()), (Some(0), "x\nx\n"));
+    for host in hosts {
+        let line = format!(
+            "mpirun: all ranks have ended, but processes that they started on {host} may still \
+             write their output; ending them: "
+        );
+        let found = outcome.stderr.lines().find(|found| found.starts_with(&line));
+        assert!(found.is_some_and(|found| found.ends_with(" sleep")), "{}", outcome.stderr);
+    }
+}
+
+#[test]
+fn limits_of_hosts_are_checked_before_the_start() {
+    let mut command = mpirun(&["true"]);
+    command.env("SUIRO_HOST_TIMEOUT", "5");
+    let outcome = start(command).wait();
+    assert_eq!(outcome.code, Some(2), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.starts_with("mpirun: SUIRO_HOST_TIMEOUT=5 is not one of off|a duration")
+    );
+}
+
+/// The process of `mpirun --agent` that starts ranks: the child of another.
+fn agent(running: &Running) -> u32 {
+    let all = until(|| Some(agents(running)).filter(|all| all.len() == 4));
+    *all.iter().find(|pid| all.contains(&parent(**pid))).unwrap()
+}
+
+fn parent(pid: u32) -> u32 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    stat.rsplit_once(')').unwrap().1.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+/// As [`waiting`], with this limit of silence.
+fn waiting_within(limit: &str) -> Running {
+    let words = words(&["-host", "198.51.100.1:2,198.51.100.2:2", "sh", "-c", WAIT_FOR_KILL]);
+    let mut command = mpirun(&words);
+    command.env("SUIRO_HOST_TIMEOUT", limit);
+    let running = start(command);
+    running.until_output(|text| (text.matches("here").count() == 4).then_some(()));
+    running
+}
+
+#[test]
+fn a_stopped_agent_is_lost() {
+    let running = waiting_within("1s");
+    signal_process(agent(&running), "STOP");
+    let outcome = running.wait();
+    assert_eq!(outcome.code, Some(137), "{}", outcome.stderr);
+    let lost =
+        outcome.stderr.lines().find(|line| line.starts_with("mpirun: lost host 198.51.100."));
+    let lost = lost.unwrap_or_else(|| panic!("{}", outcome.stderr));
+    assert!(lost.ends_with(": it has been silent for 1 s (SUIRO_HOST_TIMEOUT); ending the job"));
+}
+
+#[test]
+fn a_stopped_head_is_lost_to_its_agents() {
+    let running = waiting_within("1s");
+    let head = running.job_loop();
+    signal_process(head, "STOP");
+    until(|| ranks(&running).is_empty().then_some(()));
+    signal_process(head, "CONT");
+    let outcome = running.wait();
+    assert_eq!(outcome.code, Some(137), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("mpirun is silent; ending its processes on "));
+}
+
+#[test]
+fn processes_that_are_stopped_for_a_short_time_are_not_lost() {
+    let running = start(mpirun(&words(&["-host", "198.51.100.1:2,198.51.100.2:2", "sleep", "1"])));
+    for process in [agent(&running), running.job_loop()] {
+        signal_process(process, "STOP");
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        signal_process(process, "CONT");
+    }
+    let outcome = running.wait();
+    assert_eq!((outcome.code, &*outcome.stderr), (Some(0), ""));
+}
+
+#[test]
 fn a_killed_rank_of_another_host_is_named() {
     let running = waiting(WAIT);
     signal_process(ranks(&running)[&3], "KILL");
@@ -161,11 +258,7 @@ fn a_killed_agent_ends_the_job_and_its_host_is_named() {
         let running = waiting(WAIT_FOR_KILL);
         let all = until(|| Some(agents(&running)).filter(|all| all.len() == 4));
         // Each agent is a supervisor, and its child.
-        let parent = |pid: u32| {
-            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-            stat.rsplit_once(')').unwrap().1.split_whitespace().nth(1).unwrap().to_owned()
-        };
-        let is_child = |pid: &u32| all.iter().any(|other| parent(*pid) == other.to_string());
+        let is_child = |pid: &u32| all.contains(&parent(*pid));
         let (children, supervisors): (Vec<u32>, Vec<u32>) =
             all.iter().partition(|one| is_child(one));
         signal_process([&supervisors, &children][number][1], "KILL");

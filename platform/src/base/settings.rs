@@ -3,6 +3,7 @@
 //! Help texts and messages are made from this table. The code that reads a setting parses its value.
 
 use std::fmt::Write;
+use std::time::Duration;
 
 /// One setting.
 #[derive(Clone, Copy, Debug)]
@@ -74,6 +75,19 @@ pub const SETTINGS: &[Setting] = &[
         values: "a duration like 500ms, 30s or 2m",
         default: "60s",
         meaning: "the time of silence after which a rank that is reached by TCP has failed",
+    },
+    Setting {
+        name: "SUIRO_HOST_TIMEOUT",
+        values: "off|a duration like 500ms, 30s or 2m",
+        default: "5s",
+        meaning: "the time of silence after which a host is lost to mpirun, and the job ends; mpirun \
+                  is lost to another host after twice that time",
+    },
+    Setting {
+        name: "SUIRO_START_TIMEOUT",
+        values: "off|a duration like 500ms, 30s or 2m",
+        default: "2m",
+        meaning: "the time that the command that starts mpirun on another host has to do so",
     },
     Setting {
         name: "SUIRO_OFFLOAD",
@@ -259,6 +273,24 @@ const AGREED: &[&str] = &[
     "SUIRO_TOFU_PACE",
     "SUIRO_TOFU_TORUS",
 ];
+
+/// `off` (`None`), or a positive duration: `500ms`, `30s`, `2m`, `1.5h`. `None` for other texts.
+pub fn parse_duration(text: &str) -> Option<Option<Duration>> {
+    if text == "off" {
+        return Some(None);
+    }
+    let unit = text.find(|letter: char| letter.is_ascii_alphabetic())?;
+    let (number, unit) = text.split_at(unit);
+    let seconds = match unit {
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return None,
+    };
+    let duration = Duration::try_from_secs_f64(number.parse::<f64>().ok()? * seconds).ok()?;
+    (!duration.is_zero()).then_some(Some(duration))
+}
 
 /// The settings that must be equal on all ranks and differ from the default, as lines of
 /// `NAME=value`.

@@ -33,6 +33,12 @@ impl<'fd, Token: Copy> PollSet<'fd, Token> {
         self.tokens.push(token);
     }
 
+    /// Also waits until the other end of `fd` has gone.
+    pub fn add_end(&mut self, fd: BorrowedFd<'fd>, token: Token) {
+        self.entries.push(PollFd::new(fd, PollFlags::empty()));
+        self.tokens.push(token);
+    }
+
     /// Waits for at most `timeout` (`None`: no limit) and returns the tokens of the ready
     /// descriptors.
     ///
@@ -81,6 +87,9 @@ mod tests {
         let mut set = PollSet::default();
         set.add_read(quiet.as_fd(), 'q');
         set.add_read(ended.as_fd(), 'e');
-        assert_eq!(set.wait(Some(Duration::ZERO)).unwrap(), ['e']);
+        set.add_end(ended.as_fd(), 'E');
+        let (unread, _writer) = crate::sys::descriptor::pipe().unwrap();
+        set.add_end(unread.as_fd(), 'u');
+        assert_eq!(set.wait(Some(Duration::ZERO)).unwrap(), ['e', 'E']);
     }
 }

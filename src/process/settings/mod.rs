@@ -20,7 +20,7 @@ use crate::mpi::errhandler::Handler;
 use crate::offload::Scheme;
 use crate::offload::packing::PackingPolicy;
 use platform::base::settings;
-use platform::base::settings::{COLLECTIVE_PREFIX, SETTINGS, Setting};
+use platform::base::settings::{COLLECTIVE_PREFIX, SETTINGS, Setting, parse_duration};
 use platform::base::{ErrorClass, Result};
 use platform::diagnosis::deadlock::DeadlockAction;
 
@@ -168,24 +168,6 @@ fn parse_deadlock(text: &str) -> Option<DeadlockAction> {
         "off" => Some(DeadlockAction::Off),
         _ => None,
     }
-}
-
-/// `off`, or a positive duration: `500ms`, `30s`, `2m`, `1.5h`.
-fn parse_duration(text: &str) -> Option<Option<Duration>> {
-    if text == "off" {
-        return Some(None);
-    }
-    let unit = text.find(|letter: char| letter.is_ascii_alphabetic())?;
-    let (number, unit) = text.split_at(unit);
-    let seconds = match unit {
-        "ms" => 1e-3,
-        "s" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        _ => return None,
-    };
-    let duration = Duration::try_from_secs_f64(number.parse::<f64>().ok()? * seconds).ok()?;
-    (!duration.is_zero()).then_some(Some(duration))
 }
 
 fn parse_device(text: &str) -> Option<DeviceKind> {

@@ -1,8 +1,9 @@
 //! The settings of the TCP device: `SUIRO_TCP_*`.
 
-use super::{parse, parse_duration};
+use super::parse;
 use crate::devices::tcp::{CryptMode, TcpSettings};
 use platform::base::Result;
+use platform::base::settings::parse_duration;
 use platform::network::{InterfaceChoice, parse_ports};
 
 /// Reads the settings through `lookup`.
