@@ -22,6 +22,7 @@ pub(super) fn complete(
             app.hosts = Some(hosts);
         }
     }
+    check_user(plan, here)?;
     if plan.placement.excludes_local() {
         let removed = plan.hosts.remove_local();
         let lists = plan.apps.iter_mut().filter_map(|app| app.hosts.as_mut());
@@ -48,4 +49,21 @@ pub(super) fn complete(
         plan.starter = Some(starter.choose(&|name| (here.environment)(name))?);
     }
     Ok(())
+}
+
+/// No command starts the processes of this host: they have the user of the launcher.
+fn check_user(plan: &LaunchPlan, here: &HostEnvironment<'_>) -> Result<(), LaunchError> {
+    let local = plan.hosts.hosts.iter().find(|host| host.is_local);
+    let Some((host, user)) = local.and_then(|host| Some((host, host.user.as_ref()?))) else {
+        return Ok(());
+    };
+    let is_own = |name: &&str| (here.environment)(name).is_some_and(|own| own == *user.as_str());
+    if ["USER", "LOGNAME"].iter().any(is_own) {
+        return Ok(());
+    }
+    let why = format!(
+        "{}: {user}@{}: this is the host of mpirun, where ranks have the user of mpirun",
+        host.source, host.name
+    );
+    Err(LaunchError::new(USAGE, why))
 }

@@ -751,6 +751,7 @@ mod tests {
             ("--host there -order-nodes x a", "--order-nodes x is not supported with"),
             ("--host there --map-by ppr:1:core a", "give the number of processes"),
             ("--host a:x a", "--host: \"a:x\""),
+            ("--host bob@here a", "--host: bob@here: this is the host of mpirun"),
             ("--app /nowhere", "/nowhere"),
             ("--app f a", "remove a"),
             ("--xterm 1 a", "--xterm is not supported; use --debug"),

@@ -15,6 +15,9 @@ use platform::sys::process::Exit;
 use platform::sys::signals;
 use platform::sys::topology::format_list;
 
+/// The code of loaders and shells that do not find a file.
+const NOT_FOUND: i32 = 127;
+
 /// The time that processes have to exit after SIGTERM.
 pub(super) const GRACE: Duration = Duration::from_millis(500);
 
@@ -194,7 +197,8 @@ impl JobState {
         if !self.is_running() {
             return Vec::new();
         }
-        if self.first_code == 0 {
+        let is_first = self.first_code == 0;
+        if is_first {
             self.first_code = exit.code();
         }
         match (join_state, exit) {
@@ -210,6 +214,13 @@ impl JobState {
                 let name = self.rank_text(rank, pid);
                 let how = self.killed(signal);
                 vec![JobAction::Print(format!("{name} {how} after MPI_Finalize"))]
+            }
+            // Loaders and shells have printed the file, but not the host.
+            (JoinState::NotJoined, Exit::Code(NOT_FOUND)) if is_first && !self.hosts.is_one() => {
+                let name = self.rank_text(rank, pid);
+                vec![JobAction::Print(format!(
+                    "{name} exited with code {NOT_FOUND}: a program or a library was not found there"
+                ))]
             }
             (JoinState::NotJoined | JoinState::Left, Exit::Code(_)) => Vec::new(),
         }
@@ -243,8 +254,12 @@ impl JobState {
 
     /// `waiting` waits for `ended`, which ended without MPI_Init.
     pub(super) fn stuck(&mut self, ended: u32, waiting: u32, now: Instant) -> Vec<JobAction> {
+        let place = match self.hosts.is_one() {
+            true => String::new(),
+            false => format!(" on {}", self.hosts.name_of(ended)),
+        };
         let line = format!(
-            "rank {ended} ended while rank {waiting} waits for it in MPI; ending the job \
+            "rank {ended}{place} ended while rank {waiting} waits for it in MPI; ending the job \
              (did every rank call MPI_Init?)"
         );
         self.end(self.first_code.max(1), Some(line), now)
