@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Nothing is kept for a peer before its proof. The handshake itself is in
-//! [`handshake`](super::handshake).
+//! [`Handshake`].
 
 use std::io;
 use std::net::SocketAddr;
