@@ -1,21 +1,23 @@
 //! The standard streams of the ranks of a remote host, between their pipes and messages.
 //!
 //! Output is read while the head has room for it, and input comes while this value has room: see
-//! [`StreamCredit`]. A rank that does not read, or output that nothing takes, makes only its own stream wait.
+//! [`StreamCredit`]. Files that are written on this host take output instead of the head. A rank that does not read, or output that nothing takes, makes only its own stream wait.
 
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::Instant;
 
+use platform::bootstrap::JobHosts;
 use platform::sys::descriptor;
 use platform::sys::poll::PollSet;
 
 use super::RankStreams;
 use crate::control::{
-    AgentCommand, AgentEvent, ControlLink, CreditWindow, StreamCredit, window_bytes,
+    AgentCommand, AgentEvent, ControlLink, CreditWindow, HostShare, StreamCredit, window_bytes,
 };
-use crate::output::OutputStream;
+use crate::output::{JobIdentity, OutputReady, OutputStream, SinkFailure, Streams};
 
 /// With more bytes on the way to the head, ranks are not read.
 const QUEUE_BYTES: usize = 256 * 1024;
@@ -31,6 +33,8 @@ pub(super) struct RankPipes {
     window: usize,
     inputs: Vec<InputPipe>,
     outputs: Vec<OutputPipe>,
+    /// The files of the ranks, if they are written here.
+    files: Option<Streams>,
 }
 
 #[derive(Debug)]
@@ -58,12 +62,53 @@ struct OutputPipe {
 pub(super) enum PipeReady {
     Input(usize),
     Output(usize),
+    File(OutputReady),
 }
 
 impl RankPipes {
     /// Pipes for ranks, of which `readers` read standard input, of a job of `size` ranks.
     pub(super) fn new(readers: Vec<u32>, size: u32) -> Self {
-        Self { readers, window: window_bytes(size), inputs: Vec::new(), outputs: Vec::new() }
+        let (inputs, outputs, files) = (Vec::new(), Vec::new(), None);
+        Self { readers, window: window_bytes(size), inputs, outputs, files }
+    }
+
+    /// Opens the files of the ranks of `share`, if they are written here.
+    ///
+    /// # Errors
+    /// Names the file that cannot be made.
+    pub(super) fn open_files(&mut self, share: &HostShare, now: Instant) -> io::Result<()> {
+        let Some((form, host)) = &share.output else { return Ok(()) };
+        let nothing = || File::options().write(true).open("/dev/null").map(OwnedFd::from);
+        let hosts = JobHosts::one(host.clone());
+        let job = JobIdentity { name: share.job.clone(), hosts: hosts.clone(), size: share.size };
+        let mut files = Streams::new(form, job, [nothing()?, nothing()?], now);
+        let is_here = |rank| share.ranks.iter().any(|share| share.rank == rank);
+        files.open_files(form, hosts, is_here)?;
+        self.files = Some(files);
+        Ok(())
+    }
+
+    /// Writes partial lines to files that have timed out; the time to call this again.
+    pub(super) fn flush_overdue(&mut self, now: Instant) -> Option<Instant> {
+        let files = self.files.as_mut()?;
+        files.flush_overdue(now);
+        files.deadline()
+    }
+
+    /// Whether the files have all output of ended ranks.
+    pub(super) fn are_written(&self) -> bool {
+        self.files.as_ref().is_none_or(Streams::are_empty)
+    }
+
+    /// Writes what the files take, and closes them.
+    pub(super) fn close_files(&mut self, link: &mut ControlLink<AgentCommand>) {
+        let Some(mut files) = self.files.take() else { return };
+        files.drain(Instant::now());
+        if let Err(error) = files.write_now().and_then(|()| files.close()) {
+            let why = error.to_string();
+            let why = why.strip_prefix("cannot write ").unwrap_or(&why).to_owned();
+            link.send(&AgentEvent::OutputLost { why: Some(why) });
+        }
     }
 
     /// Adds descriptors to poll; `token` makes the caller's tokens.
@@ -75,6 +120,9 @@ impl RankPipes {
             if let Some(pipe) = input.pipe.as_ref().filter(|_| !input.pending.is_empty()) {
                 set.add_write(pipe.as_fd(), token(PipeReady::Input(number)));
             }
+        }
+        if let Some(files) = &self.files {
+            files.interests(set, |ready| token(PipeReady::File(ready)));
         }
         if link.queued_bytes() > QUEUE_BYTES {
             return;
@@ -90,6 +138,12 @@ impl RankPipes {
         match ready {
             PipeReady::Input(number) => self.inputs[number].write(link),
             PipeReady::Output(number) => drop(self.outputs[number].read(link)),
+            PipeReady::File(ready) => {
+                let failed = self.files.as_mut().map(|files| files.handle(ready, Instant::now()));
+                if let Some(Err(SinkFailure { why })) = failed {
+                    link.send(&AgentEvent::OutputLost { why });
+                }
+            }
         }
     }
 
@@ -122,6 +176,7 @@ impl RankPipes {
 
     /// Reads the rest of all pipes, when no process is left, as far as there is credit.
     pub(super) fn drain(&mut self, link: &mut ControlLink<AgentCommand>) {
+        self.files.iter_mut().for_each(|files| files.drain(Instant::now()));
         for output in &mut self.outputs {
             while output.pipe.is_some() && output.credit.left() > 0 {
                 if link.queued_bytes() > QUEUE_BYTES {
@@ -148,7 +203,10 @@ impl RankStreams for RankPipes {
         Ok(read)
     }
 
-    fn started(&mut self, rank: u32, _process: u32, outputs: [Option<OwnedFd>; 2]) {
+    fn started(&mut self, rank: u32, process: u32, outputs: [Option<OwnedFd>; 2]) {
+        if let Some(files) = &mut self.files {
+            return files.add(rank, process, outputs);
+        }
         for (stream, pipe) in OutputStream::BOTH.into_iter().zip(outputs) {
             if let Some(pipe) = pipe {
                 let (pipe, credit) = (Some(pipe.into()), StreamCredit::new(self.window));
@@ -266,7 +324,7 @@ mod tests {
                 terminal,
             };
             let hosts = JobHosts::one("here".to_owned());
-            pair.streams.open_files(&OutputOptions::default(), hosts).unwrap();
+            pair.streams.open_files(&OutputOptions::default(), hosts, |_| true).unwrap();
             for rank in 0..RANKS {
                 let (read, write) = nonblocking_pipe();
                 pair.pipes.started(rank, 1, [Some(read.into()), None]);

@@ -147,6 +147,7 @@ impl RemoteAgent {
             let childless = self.reap();
             let now = Instant::now();
             if let Some(code) = self.exit_code(childless, now) {
+                self.pipes.close_files(&mut self.link);
                 return code;
             }
             if self.state.serves() && self.silence.turn(now).is_some() {
@@ -154,13 +155,16 @@ impl RemoteAgent {
                 self.end("it has heard nothing of mpirun (SUIRO_HOST_TIMEOUT)", now);
             }
             let agent_deadline = self.agent.as_mut().and_then(|agent| agent.tick(now));
+            let files_deadline = self.pipes.flush_overdue(now);
+            let agent_deadline = agent_deadline.into_iter().chain(files_deadline).min();
             self.send_events();
             if childless && self.agent.is_some() {
-                if self.state == RemoteState::Serving {
+                self.pipes.drain(&mut self.link);
+                if self.state == RemoteState::Serving && self.pipes.are_written() {
+                    self.pipes.close_files(&mut self.link);
                     self.state = RemoteState::Childless;
                     self.link.send(&AgentEvent::Childless);
                 }
-                self.pipes.drain(&mut self.link);
             }
             self.kill(now);
             match self.wait(agent_deadline, now) {
@@ -285,7 +289,12 @@ impl RemoteAgent {
         self.pipes = RankPipes::new(readers.map(|rank| rank.rank).collect(), share.size);
         limits::adopt(&share.limits);
         limits::set_file_mask(share.file_mask);
+        let opened = self.pipes.open_files(&share, Instant::now());
         let agent = self.agent.insert(Agent::new(share));
+        if let Err(error) = opened {
+            self.link.send(&AgentEvent::Refused { code: 1, why: error.to_string() });
+            return Ok(());
+        }
         let mut streams = StartStreams { pipes: &mut self.pipes, link: &mut self.link };
         agent.start(self.file_limit, &mut streams)
     }

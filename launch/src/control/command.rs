@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::wire::FenceForm;
 use crate::command_line::plan::RankSet;
-use crate::output::OutputStream;
+use crate::output::{OutputOptions, OutputStream};
 use crate::placement::total_processors;
 
 /// What an agent must do.
@@ -69,6 +69,8 @@ pub(crate) struct HostShare {
     pub host_of_rank: Vec<u32>,
     /// The ranks to start, ascending.
     pub ranks: Vec<RankShare>,
+    /// The files of the ranks, if they are written on this host, which has this name there.
+    pub output: Option<(OutputOptions, String)>,
     /// Standard output and error of a rank are one pipe.
     pub shares_pipe: bool,
     /// Ranks may not join before [`AgentCommand::Release`].

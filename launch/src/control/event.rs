@@ -30,6 +30,8 @@ pub(crate) enum AgentEvent {
         #[serde(with = "serde_bytes")]
         bytes: Vec<u8>,
     },
+    /// A file on this host takes no more output; no reason if that is a pipe that its reader has closed.
+    OutputLost { why: Option<String> },
     /// A rank has read its standard input: more bytes may be sent.
     InputTaken { rank: u32, bytes: u32 },
     /// A rank reads no more standard input.
@@ -104,6 +106,7 @@ impl AgentEvent {
             | Self::Broken { rank, .. } => Some(*rank),
             Self::Hello(_)
             | Self::Inputless
+            | Self::OutputLost { .. }
             | Self::Token(_)
             | Self::Refused { .. }
             | Self::Fence(_)
@@ -205,6 +208,7 @@ mod tests {
                 rank, processors: Some(vec![processor]), reads_input: false,
             };
             let message = AgentCommand::Start(Box::new(HostShare {
+                output: None,
                 job: "job".to_owned(),
                 secret: ShareSecret { id: [1; 16], key: [2; 32] },
                 size: 9,

@@ -128,6 +128,10 @@ impl Head<'_> {
             AgentEvent::InputClosed { rank } => {
                 return self.input_of(rank).into_iter().for_each(RemoteInput::close);
             }
+            AgentEvent::OutputLost { why } => {
+                let why = why.map(|why| format!("{why} on host {}", self.host_name(host)));
+                self.job.output_lost(why.as_deref(), now)
+            }
             AgentEvent::Hello(facts) => return self.heard(host, &facts),
             AgentEvent::Token(token) => {
                 let port = self.calls.as_mut();
@@ -225,8 +229,11 @@ impl Head<'_> {
         }
     }
 
-    /// The number of output streams of a rank.
+    /// The number of output streams of a rank of another host that come here.
     fn streams_of_a_rank(&self) -> usize {
+        if self.shares.plan.output.writes_on_hosts() {
+            return 0;
+        }
         if self.shares.plan.output.shares_pipe() { 1 } else { 2 }
     }
 

@@ -71,7 +71,10 @@ impl Head<'_> {
     pub(super) fn start_own(&mut self, file_limit: Option<u64>) -> io::Result<()> {
         let plan = self.shares.plan;
         let hosts = self.shares.layout.names(&host::name(), plan.size());
-        self.streams.open_files(&plan.output, hosts)?;
+        let layout = &self.shares.layout;
+        let on_hosts = plan.output.writes_on_hosts();
+        let comes_here = |rank| !on_hosts || layout.host_of(rank) == 0;
+        self.streams.open_files(&plan.output, hosts, comes_here)?;
         let mut streams = OwnStreams { feed: &mut self.feed, streams: &mut self.streams };
         self.agent.start(file_limit, &mut streams)?;
         self.take_events();

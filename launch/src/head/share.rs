@@ -10,6 +10,7 @@ use super::environment;
 use crate::agent::environment::EnvironmentVariable;
 use crate::command_line::plan::{App, EnvironmentChanges, HostLayout, LaunchPlan, RankWrapper};
 use crate::control::{HostShare, RankShare, ShareApp, ShareSecret};
+use crate::output::OutputOptions;
 use crate::placement::Placement;
 
 /// What all shares of a job have in common.
@@ -37,6 +38,14 @@ impl ShareMaker<'_> {
         FenceMerger::new(size, ranks.collect())
     }
 
+    /// The files of the ranks of `host`, if they are written there.
+    fn output_on(&self, host: u32) -> Option<(OutputOptions, String)> {
+        let writes = host != 0 && self.plan.output.writes_on_hosts();
+        let here = env::current_dir().unwrap_or_else(|_| "/".into());
+        let name = self.layout.name_of(host, "").to_owned();
+        writes.then(|| (self.plan.output.below(&here), name))
+    }
+
     /// The share of `host`.
     pub(super) fn of_host(&self, host: u32) -> HostShare {
         let plan = self.plan;
@@ -54,6 +63,7 @@ impl ShareMaker<'_> {
             app_of_rank: plan.app_of_rank(),
             host_of_rank: self.layout.host_of_rank.clone(),
             ranks: self.layout.ranks_on(host, plan.size()).iter().map(rank).collect(),
+            output: self.output_on(host),
             shares_pipe: plan.output.shares_pipe(),
             holds: self.holds,
             limits: if host == 0 { Vec::new() } else { limits::own() },

@@ -20,6 +20,7 @@ mod sink;
 mod streams;
 
 pub(crate) use options::OutputOptions;
+pub(crate) use sink::SinkFailure;
 pub(crate) use streams::{JobIdentity, OutputGrant, OutputReady, Streams};
 
 /// One of the two output streams of a rank.

@@ -20,6 +20,9 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
 
 use crate::{LaunchError, USAGE};
 
@@ -27,7 +30,7 @@ use super::OutputStream;
 use super::pattern::{OutputPattern, PatternPart, TimestampFormat};
 
 /// Format and files of the output; by default unchanged to the terminal.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct OutputOptions {
     /// The part of the prefix next to the line.
     mark: Option<OutputPattern>,
@@ -46,7 +49,7 @@ pub(crate) struct OutputOptions {
 }
 
 /// A keyword of `--output`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum OutputKeyword {
     Tag,
     TagDetailed,
@@ -232,6 +235,20 @@ impl OutputOptions {
     /// The file that `stream` is written to.
     pub(crate) fn file(&self, stream: OutputStream) -> Option<&OutputPattern> {
         self.files[self.destination_of(stream) as usize].as_ref()
+    }
+
+    /// Whether files of ranks on other hosts are written there: nothing of them is wanted here, and each
+    /// rank has files of its own.
+    pub(crate) fn writes_on_hosts(&self) -> bool {
+        let has_own = |stream| self.file(stream).is_some_and(OutputPattern::names_rank);
+        self.copies_to_terminal == Some(false) && OutputStream::BOTH.into_iter().all(has_own)
+    }
+
+    /// The same with files in `folder`, unless their names are absolute.
+    pub(crate) fn below(&self, folder: &Path) -> Self {
+        let files = self.files.each_ref();
+        let files = files.map(|name| name.as_ref().map(|name| name.below(folder)));
+        Self { files, ..self.clone() }
     }
 
     /// Whether `stream` is written to the terminal.

@@ -7,13 +7,15 @@
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use platform::sys::clock;
+use serde::{Deserialize, Serialize};
 
 use super::OutputStream;
 
 /// A part of an [`OutputPattern`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum PatternPart {
     Text(Vec<u8>),
     Rank,
@@ -30,7 +32,7 @@ pub(crate) enum PatternPart {
 }
 
 /// Format of the time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum TimestampFormat {
     /// `2026-08-30 09:05:00`, as in Intel MPI.
     Digits,
@@ -52,7 +54,7 @@ pub(crate) struct OutputOrigin<'a> {
 }
 
 /// Text with placeholders.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct OutputPattern(pub Vec<PatternPart>);
 
 /// An [`OutputPattern`] with only the time left to fill in.
@@ -103,6 +105,23 @@ impl OutputPattern {
     /// Whether the pattern has the name of the stream.
     pub(crate) fn names_stream(&self) -> bool {
         self.0.contains(&PatternPart::Stream)
+    }
+
+    /// Whether each rank has a text of its own.
+    pub(crate) fn names_rank(&self) -> bool {
+        self.0.contains(&PatternPart::Rank) || self.0.contains(&PatternPart::PaddedRank)
+    }
+
+    /// This name of a file, in `folder` unless it is absolute.
+    pub(crate) fn below(&self, folder: &Path) -> Self {
+        let is_empty = |part: &&PatternPart| **part == PatternPart::Text(Vec::new());
+        let is_absolute = match self.0.iter().find(|part| !is_empty(part)) {
+            Some(PatternPart::Text(text)) => text.starts_with(b"/"),
+            Some(_) | None => false,
+        };
+        let start = [folder.as_os_str().as_bytes(), b"/"].concat();
+        let start = (!is_absolute).then_some(PatternPart::Text(start));
+        Self(start.into_iter().chain(self.0.iter().cloned()).collect())
     }
 
     /// Fills in everything except the time.

@@ -141,14 +141,21 @@ impl Streams {
         }
     }
 
-    /// Opens the files for all ranks, which are on `hosts`. Called once, before a rank starts.
+    /// Opens the files for all ranks whose output comes here; the ranks are on `hosts`. Called once, before
+    /// a rank starts.
     ///
     /// # Errors
     /// Names the file that cannot be made.
-    pub(crate) fn open_files(&mut self, form: &OutputOptions, hosts: JobHosts) -> io::Result<()> {
+    pub(crate) fn open_files(
+        &mut self, form: &OutputOptions, hosts: JobHosts, comes_here: impl Fn(u32) -> bool,
+    ) -> io::Result<()> {
         self.job.hosts = hosts;
         let mut files = HashMap::new();
         for rank in 0..self.job.size {
+            if !comes_here(rank) {
+                self.sinks_by_rank.push([Vec::new(), Vec::new()]);
+                continue;
+            }
             let [output, error] = OutputStream::BOTH.map(|stream| {
                 if form.only.is_some_and(|only| only != rank) {
                     return Ok(Vec::new());

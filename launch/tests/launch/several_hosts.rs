@@ -2,9 +2,11 @@
 //! host runs it here. The addresses are of no machine (RFC 5737), and no name server is asked for them.
 //! Real networks are in `tests/hosts`.
 
+use std::fs;
+
 use super::harness::{
-    Outcome, Running, built, compiled, feed, marked, mpirun, ranks, run, signal_process, start,
-    until,
+    Outcome, Running, built, compiled, feed, folder, marked, mpirun, ranks, run, signal_process,
+    start, until,
 };
 
 /// Runs the command line of an agent here, whatever the host is.
@@ -100,6 +102,43 @@ fn a_name_that_a_rank_publishes_is_found_on_other_hosts() {
     let outcome = three_hosts(&["bash", "-c", script]);
     assert_eq!(outcome.text(), "berth\n".repeat(9), "{}", outcome.stderr);
     assert_eq!(outcome.code, Some(0));
+}
+
+#[test]
+fn files_that_are_not_copied_are_written_by_the_host_of_the_rank() {
+    let folder = folder("launch-files-on-hosts");
+    // Whether the parent has the file open: the agent of this host, or the head.
+    let script = "ls -l /proc/$PPID/fd | grep -c /out/file.$PMI_RANK.out; echo e >&2; printf end";
+    for (copy, written) in [(":nocopy", ["1", "1", "1"]), (":copy", ["1", "0", "0"])] {
+        let name = format!("out/file{copy}");
+        let options = [
+            "-host",
+            "localhost,198.51.100.1,198.51.100.2",
+            "--output",
+            "rank",
+            "--output-filename",
+        ];
+        let mut command = mpirun(&words(&[&options[..], &[&*name, "sh", "-c", script]].concat()));
+        command.current_dir(&folder);
+        let outcome = start(command).wait();
+        assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+        assert_eq!(outcome.text().is_empty(), copy == ":nocopy", "{}", outcome.text());
+        for (rank, count) in written.iter().enumerate() {
+            let text =
+                |end| fs::read_to_string(folder.join(format!("out/file.{rank}.{end}"))).unwrap();
+            let lines = format!("[{rank}]<stdout>: {count}\n[{rank}]<stdout>: end\n");
+            assert_eq!((text("out"), text("err")), (lines, format!("[{rank}]<stderr>: e\n")));
+        }
+    }
+    let mut name = folder.join("out/file.0.out/x").into_os_string();
+    name.push(":nocopy");
+    let name = name.to_str().unwrap();
+    let outcome =
+        run(&words(&["-host", "198.51.100.1", "-n", "1", "--output-filename", name, "true"]));
+    assert_eq!(outcome.code, Some(1));
+    for part in ["cannot write", "file.0.out/x.0.out", "on host 198.51.100.1"] {
+        assert!(outcome.stderr.contains(part), "{}", outcome.stderr);
+    }
 }
 
 #[test]
