@@ -54,25 +54,22 @@ impl Agent {
             Ok(report) => self.report = Some(report),
             Err(_) => {
                 // There is no room for a process: without names, this takes no time.
-                let text = report_process::report(self.snapshots(), now_ns, Instant::now());
-                self.events.push(AgentEvent::Report(text));
+                let facts = report_process::report(self.snapshots(), now_ns, Instant::now());
+                self.events.push(AgentEvent::Report(facts));
             }
         }
     }
 
-    /// A snapshot of each rank of the job that is here.
-    fn snapshots(&self) -> Vec<Option<RankSnapshot>> {
+    /// A snapshot of each started rank.
+    fn snapshots(&self) -> Vec<(u32, RankSnapshot)> {
         let end = Instant::now() + dump::SNAPSHOT_TIMEOUT;
         let snapshot = |rank: &RunningRank| {
             let activity = self.activity(rank.rank);
             let join_state = self.server.join_state(rank.rank);
-            RankSnapshot::of(rank.mpi_pid(), rank.exit, join_state, activity, end)
+            let pid = rank.mpi_pid();
+            (rank.rank, RankSnapshot::of(pid, rank.exit, join_state, activity, end))
         };
-        let mut snapshots: Vec<_> = (0..self.share.size).map(|_| None).collect();
-        for rank in &self.ranks {
-            snapshots[rank.rank as usize] = Some(snapshot(rank));
-        }
-        snapshots
+        self.ranks.iter().map(snapshot).collect()
     }
 
     /// What the status table says of `rank`.

@@ -1,7 +1,7 @@
-//! The process that turns copies of stacks into the report about the ranks.
+//! The process that turns copies of stacks into the report about the ranks of a host.
 //!
 //! ```text
-//!   agent ──copies stacks, forks──> report process ──text──> agent
+//!   agent ──copies stacks, forks──> report process ──facts──> agent
 //! ```
 //!
 //! Symbols are searched in files that may be large or on a slow server, so the agent does not do
@@ -12,12 +12,11 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 
-use platform::diagnosis::job_report;
 use platform::sys::descriptor;
-use platform::sys::host;
 use platform::sys::process::{self, Side};
 use platform::sys::signals;
 
+use crate::control::RankFacts;
 use crate::dump::stack::ProgramFiles;
 use crate::dump::{RankSnapshot, SYMBOL_TIMEOUT};
 
@@ -25,31 +24,31 @@ use crate::dump::{RankSnapshot, SYMBOL_TIMEOUT};
 #[derive(Debug)]
 pub(super) struct ReportProcess {
     pid: u32,
-    text: File,
+    facts: File,
     received: Vec<u8>,
     /// The process is killed at this time.
     deadline: Instant,
 }
 
 impl ReportProcess {
-    /// Starts the report about `snapshots`, taken at `now_ns`.
+    /// Starts the report about ranks with their `snapshots`, taken at `now_ns`.
     ///
     /// # Errors
     /// The system cannot start a process.
-    pub(super) fn start(snapshots: Vec<Option<RankSnapshot>>, now_ns: u64) -> io::Result<Self> {
+    pub(super) fn start(snapshots: Vec<(u32, RankSnapshot)>, now_ns: u64) -> io::Result<Self> {
         let (read, write) = descriptor::pipe()?;
         descriptor::set_nonblocking(&read)?;
         let deadline = Instant::now() + SYMBOL_TIMEOUT;
         match process::fork_single_threaded()? {
             Side::Child => {
-                let text = report(snapshots, now_ns, deadline);
+                let facts = postcard::to_stdvec(&report(snapshots, now_ns, deadline));
                 // The agent is the only reader.
-                let _ = File::from(write).write_all(text.as_bytes());
+                let _ = File::from(write).write_all(&facts.unwrap_or_default());
                 std::process::exit(0)
             }
             Side::Parent(pid) => {
-                let (text, received) = (File::from(read), Vec::new());
-                Ok(Self { pid, text, received, deadline })
+                let (facts, received) = (File::from(read), Vec::new());
+                Ok(Self { pid, facts, received, deadline })
             }
         }
     }
@@ -59,11 +58,11 @@ impl ReportProcess {
         self.deadline
     }
 
-    /// Reads available text; whether the report is complete.
+    /// Reads what is available; whether the report is complete.
     pub(super) fn read(&mut self) -> bool {
         let mut buffer = [0; 64 * 1024];
         loop {
-            match self.text.read(&mut buffer) {
+            match self.facts.read(&mut buffer) {
                 Ok(count) if count > 0 => self.received.extend_from_slice(&buffer[..count]),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
@@ -72,25 +71,26 @@ impl ReportProcess {
         }
     }
 
-    /// Ends the process; the text that has arrived.
-    pub(super) fn finish(self) -> String {
+    /// Ends the process; its report, which is empty if it is not complete.
+    pub(super) fn finish(self) -> Vec<RankFacts> {
         process::signal_process(self.pid, signals::KILL);
-        String::from_utf8_lossy(&self.received).into_owned()
+        postcard::from_bytes(&self.received).unwrap_or_default()
     }
 }
 
 impl AsFd for ReportProcess {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.text.as_fd()
+        self.facts.as_fd()
     }
 }
 
-/// The report about the ranks of the job, those of other hosts without a snapshot; symbols are
-/// searched until `deadline`.
+/// The report about ranks with their `snapshots`; symbols are searched until `deadline`.
 pub(super) fn report(
-    snapshots: Vec<Option<RankSnapshot>>, now_ns: u64, deadline: Instant,
-) -> String {
+    snapshots: Vec<(u32, RankSnapshot)>, now_ns: u64, deadline: Instant,
+) -> Vec<RankFacts> {
     let mut files = ProgramFiles::default();
-    let reports = snapshots.into_iter().map(|one| Some(one?.report(&mut files, deadline)));
-    job_report::text(&host::name(), now_ns, &reports.collect::<Vec<_>>())
+    let facts = |(rank, snapshot): (u32, RankSnapshot)| {
+        RankFacts::new(rank, snapshot.report(&mut files, deadline), now_ns)
+    };
+    snapshots.into_iter().map(facts).collect()
 }

@@ -6,6 +6,7 @@ use platform::sys::process::Exit;
 use platform::sys::topology::CpuTopology;
 use serde::{Deserialize, Serialize};
 
+use super::RankFacts;
 use super::call::CallToken;
 use super::wire::{FenceForm, JoinForm, NameForm, exit};
 use crate::output::OutputStream;
@@ -77,7 +78,7 @@ pub(crate) enum AgentEvent {
     /// A rank violated the PMI protocol.
     Broken { rank: u32, why: String },
     /// The report that [`AgentCommand::Dump`](super::AgentCommand::Dump) requested.
-    Report(String),
+    Report(Vec<RankFacts>),
     /// The processes that the ranks left, which are ended: `71 sleep, 72 cat`.
     Leftovers(String),
     /// The agent ends all processes of this host and itself, for this reason.

@@ -26,6 +26,7 @@ mod fuzz;
 mod greeting;
 mod limits;
 mod link;
+mod report;
 mod silence;
 mod wire;
 
@@ -38,4 +39,5 @@ pub(crate) use credit::{CreditWindow, StreamCredit, window_bytes};
 pub(crate) use event::{AgentEvent, Circumstances, HostFacts, InnerExit};
 pub(crate) use limits::{HostLimits, beat_interval};
 pub(crate) use link::{ControlLink, LinkReady};
+pub(crate) use report::RankFacts;
 pub(crate) use silence::Silence;

@@ -3,12 +3,13 @@
 use std::time::Instant;
 
 use platform::bootstrap::{Fence, FenceEvent};
-use platform::sys::host;
+use platform::diagnosis::job_report;
+use platform::sys::{clock, host};
 
 use super::Head;
 use super::links::{AgentLink, AgentLinkState, RemoteInput};
 use super::state::JobAction;
-use crate::control::{AgentCommand, AgentEvent, Circumstances};
+use crate::control::{AgentCommand, AgentEvent, Circumstances, RankFacts};
 use crate::output::{OutputGrant, OutputStream};
 
 impl Head<'_> {
@@ -44,7 +45,8 @@ impl Head<'_> {
             Some(before) => *before |= overdue,
             None => {
                 self.dump_overdue = Some(overdue);
-                self.reports = 1 + self.links.iter().filter(|link| link.reports()).count();
+                let others = self.links.iter().filter(|link| link.reports());
+                self.reporting = others.map(|link| link.host).chain([0]).collect();
                 self.command(&AgentCommand::Dump);
                 self.name_silent_hosts();
             }
@@ -62,19 +64,32 @@ impl Head<'_> {
         }
     }
 
-    fn print_report(&mut self, text: &str) {
-        for line in text.lines() {
-            self.streams.print_line(line, Instant::now());
+    /// The report of `host` has arrived, or will not. When all have arrived, they are printed.
+    pub(super) fn report_arrived(&mut self, host: u32, facts: Vec<RankFacts>) {
+        if !self.reporting.remove(&host) {
+            return;
         }
-        self.report_arrived();
+        let own = facts.into_iter().filter(|facts| self.is_rank_of(facts.rank, host));
+        let own: Vec<_> = own.map(|facts| (facts.rank, facts)).collect();
+        self.reports.extend(own);
+        if self.reporting.is_empty() {
+            self.print_report();
+            if self.dump_overdue.take() == Some(true) {
+                let actions = self.job.dumped(Instant::now());
+                self.perform(actions);
+            }
+        }
     }
 
-    /// A report has arrived, or will not.
-    pub(super) fn report_arrived(&mut self) {
-        self.reports = self.reports.saturating_sub(1);
-        if self.reports == 0 && self.dump_overdue.take() == Some(true) {
-            let actions = self.job.dumped(Instant::now());
-            self.perform(actions);
+    fn print_report(&mut self) {
+        let size = self.shares.plan.size();
+        let hosts = self.shares.layout.names(&host::name(), size);
+        let now_ns = clock::monotonic_ns();
+        let mut reports = std::mem::take(&mut self.reports);
+        let reports: Vec<_> =
+            (0..size).map(|rank| Some(reports.remove(&rank)?.report(now_ns))).collect();
+        for line in job_report::text(&hosts, now_ns, &reports).lines() {
+            self.streams.print_line(line, Instant::now());
         }
     }
 
@@ -175,7 +190,7 @@ impl Head<'_> {
                      their output; ending them: {processes}"
                 ))]
             }
-            AgentEvent::Report(text) => return self.print_report(&text),
+            AgentEvent::Report(facts) => return self.report_arrived(host, facts),
         };
         self.perform(actions);
     }

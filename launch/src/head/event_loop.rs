@@ -222,14 +222,12 @@ impl Head<'_> {
             }
             if link.state() == AgentLinkState::Lost {
                 self.lose_output(host, now);
+                self.report_arrived(host, Vec::new());
             }
             // What ends after the processes of the job is no failure of it.
             if let Some(why) = lost.filter(|_| state != AgentLinkState::Childless) {
                 let actions = self.agent_lost(host, reported, &why, now);
                 self.perform(actions);
-                if reported && self.dump_overdue.is_some() {
-                    self.report_arrived();
-                }
             }
         }
     }

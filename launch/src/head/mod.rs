@@ -19,7 +19,7 @@ mod place;
 mod share;
 mod state;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Instant;
@@ -34,7 +34,7 @@ use platform::sys::signals::Signals;
 use crate::agent::Agent;
 use crate::agent::environment::EnvironmentVariable;
 use crate::command_line::plan::LaunchPlan;
-use crate::control::ShareSecret;
+use crate::control::{RankFacts, ShareSecret};
 use crate::debugger::PidSender;
 use crate::input::Feed;
 use crate::output::{self, Streams};
@@ -62,8 +62,9 @@ struct Head<'a> {
     fences: FenceMerger,
     /// The names that ranks of a job on several hosts publish.
     names: NameService,
-    /// The reports that are awaited.
-    reports: usize,
+    /// The hosts whose reports about their ranks are awaited, and the reports that have arrived.
+    reporting: BTreeSet<u32>,
+    reports: BTreeMap<u32, RankFacts>,
     /// The process of each rank that has started.
     pids: Vec<Option<u32>>,
     signals: Signals,
@@ -119,7 +120,8 @@ pub(crate) fn run(
             .is_remote()
             .then(|| AwaitedHosts { file_limit, heard: BTreeMap::new() }),
         inputs: Vec::new(),
-        reports: 0,
+        reporting: BTreeSet::new(),
+        reports: BTreeMap::new(),
         pids: vec![None; size as usize],
         signals,
         ranks_ended: None,

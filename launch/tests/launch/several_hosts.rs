@@ -325,20 +325,21 @@ fn nothing_is_left_when_mpirun_is_ended_or_killed() {
 }
 
 #[test]
-fn a_job_that_takes_too_long_is_reported_by_every_host() {
-    let outcome = run(&words(&[
-        "-host",
-        "198.51.100.1,198.51.100.2",
-        "-n",
-        "2",
-        "--timeout",
-        "1",
-        "sleep",
-        "300",
-    ]));
-    assert_eq!(outcome.code, Some(124), "{}", outcome.stderr);
-    assert!(outcome.stderr.contains("\n  rank 0 (process "), "{}", outcome.stderr);
-    assert!(outcome.stderr.contains("\n  rank 1 (process "), "{}", outcome.stderr);
+fn a_job_that_takes_too_long_is_reported_with_the_ranks_of_all_hosts() {
+    let hosts = ["-host", "198.51.100.1,198.51.100.2", "-n", "2", "--timeout", "2"];
+    let report = |program: &[&str]| {
+        let outcome = run(&words(&[&hosts, program].concat()));
+        assert_eq!(outcome.code, Some(124), "{}", outcome.stderr);
+        let (_, report) = outcome.stderr.split_once("mpirun: state of the ranks:\n").unwrap();
+        report.to_owned()
+    };
+    let text = report(&["sleep", "300"]);
+    let line = text.lines().next().unwrap();
+    assert!(line.starts_with("  ranks 0 on 198.51.100.1 (process "), "{text}");
+    assert!(line.contains("), 1 on 198.51.100.2 (process "), "{text}");
+    // Which rank waits for which is known over hosts.
+    let text = report(&["-genv", "SUIRO_DEADLOCK", "off", &compiled("deadlock"), "receive"]);
+    assert!(text.contains("\n  deadlock: rank 0 in MPI_Recv(source 1, "), "{text}");
 }
 
 #[test]

@@ -11,15 +11,17 @@
 //!       main at solver.c:12
 //! ```
 //!
-//! Ranks with the same description share a line. The launcher collects the facts; this module only
-//! turns them into text.
+//! Ranks with the same description share a line, those of all hosts. The launcher collects the facts;
+//! this module only turns them into text.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::hang_report::ranks_on_hosts;
 use super::rank_status::{RankActivity, RankStatus};
 use super::wait_graph::{RankState, diagnose, groups, ranks_named, time_range};
 use super::wait_report::{QueueLengths, ranges};
-use crate::bootstrap::JoinState;
+use crate::bootstrap::{JobHosts, JoinState};
 use crate::sys::process::{Exit, TaskStat, TaskState};
 use crate::sys::signals;
 use crate::sys::trace::Untraceable;
@@ -32,7 +34,7 @@ const BLOCKED_MIN: Duration = Duration::from_millis(500);
 const GROUPS_MAX: usize = 100;
 
 /// The facts about one rank.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RankReport {
     /// The process that uses MPI, else the process that the launcher started.
     pub pid: u32,
@@ -131,23 +133,29 @@ impl RankReport {
     }
 }
 
-/// The report about the ranks of a job on `host`, in lines; `reports` are in the order of ranks, with
-/// `None` for ranks of other hosts.
-pub fn text(host: &str, now_ns: u64, reports: &[Option<RankReport>]) -> String {
-    let mut lines = vec![format!("mpirun: state of the ranks on {host}:")];
+/// The report about the ranks of a job on `hosts`, in lines; `reports` are in the order of ranks, with
+/// `None` for ranks that are not known.
+pub fn text(hosts: &JobHosts, now_ns: u64, reports: &[Option<RankReport>]) -> String {
+    let place = if hosts.is_one() { format!(" on {}", hosts.name_of(0)) } else { String::new() };
+    let mut lines = vec![format!("mpirun: state of the ranks{place}:")];
     let reports: Vec<_> = reports.iter().map(Option::as_ref).collect();
     let descriptions = groups(reports.iter().map(|report| Some(report.as_ref()?.description())));
     let hidden = descriptions.len().saturating_sub(GROUPS_MAX);
     for (description, ranks) in descriptions.into_iter().take(GROUPS_MAX) {
-        let (names, times) = (rank_names(&reports, &ranks), times(&reports, &ranks, now_ns));
-        lines.push(format!("  {names}: {description}{times}"));
+        let names = rank_names(&reports, &ranks, hosts);
+        lines.push(format!("  {names}: {description}{}", times(&reports, &ranks, now_ns)));
     }
     if hidden > 0 {
         lines.push(format!("  and {hidden} more"));
     }
+    let unknown: Vec<_> =
+        (0..).zip(&reports).filter(|(_, one)| one.is_none()).map(|(rank, _)| rank).collect();
+    if !unknown.is_empty() {
+        lines.push(format!("  {}: no report", ranks_on_hosts(&unknown, hosts)));
+    }
     let states = reports.iter().map(|report| match report {
         Some(report) => report.rank_state(now_ns),
-        None => RankState::Active("is on another host".to_owned()),
+        None => RankState::Active("is not known".to_owned()),
     });
     let states: Vec<_> = states.collect();
     lines.extend(diagnose(&states).into_iter().map(|sentence| format!("  {sentence}")));
@@ -159,13 +167,30 @@ pub fn text(host: &str, now_ns: u64, reports: &[Option<RankReport>]) -> String {
     lines.join("\n") + "\n"
 }
 
-/// `ranks 0,2 (processes 41,43)`
-fn rank_names(reports: &[Option<&RankReport>], ranks: &[u32]) -> String {
+/// `ranks 0,2 (processes 41,43)`, on several hosts `ranks 0,2 on node1 (processes 41,43), 1 on node2
+/// (process 9)`.
+fn rank_names(reports: &[Option<&RankReport>], ranks: &[u32], hosts: &JobHosts) -> String {
+    if hosts.is_one() {
+        return format!("{} {}", ranks_named(ranks), processes(reports, ranks));
+    }
+    let mut by_host = BTreeMap::<u32, Vec<u32>>::new();
+    for rank in ranks {
+        by_host.entry(hosts.number_of(*rank)).or_default().push(*rank);
+    }
+    let on_host = |ranks: &Vec<u32>| {
+        format!("{} on {} {}", ranges(ranks), hosts.name_of(ranks[0]), processes(reports, ranks))
+    };
+    let plural = if ranks.len() == 1 { "" } else { "s" };
+    format!("rank{plural} {}", by_host.values().map(on_host).collect::<Vec<_>>().join(", "))
+}
+
+/// `(processes 41,43)`
+fn processes(reports: &[Option<&RankReport>], ranks: &[u32]) -> String {
     let pid = |rank: &u32| Some(reports[*rank as usize]?.pid);
     let mut pids: Vec<_> = ranks.iter().filter_map(pid).collect();
     pids.sort_unstable();
     let plural = if pids.len() == 1 { "" } else { "es" };
-    format!("{} (process{plural} {})", ranks_named(ranks), ranges(&pids))
+    format!("(process{plural} {})", ranges(&pids))
 }
 
 /// How long these ranks have waited, with their queues, or how long they have computed.
@@ -252,6 +277,10 @@ mod tests {
         }
     }
 
+    fn node7() -> JobHosts {
+        JobHosts::one("node7".to_owned())
+    }
+
     fn receiving(source: u32, since_ns: u64) -> RankActivity {
         let condition = WaitCondition { peers: vec![source], ..WaitCondition::default() };
         let report = WaitReport {
@@ -279,25 +308,39 @@ mpirun: state of the ranks on node7:
     PMPI_Recv (libmpi_abi.so.1)
     main at a.c:12
 ";
-        assert_eq!(text("node7", 5 * SECOND_NS, &reports.map(Some)), expected);
+        assert_eq!(text(&node7(), 5 * SECOND_NS, &reports.map(Some)), expected);
     }
 
     #[test]
-    fn ranks_of_other_hosts_are_no_lines_and_no_deadlock() {
-        let reports = [None, Some(report(40, receiving(0, 0)))];
-        let text = text("node7", SECOND_NS, &reports);
-        assert!(
-            text.contains("\n  rank 1 (process 40): MPI_Recv(source 0, tag 5) for 1.0 s"),
-            "{text}"
-        );
-        assert!(text.contains("\n  rank 1 waits for rank 0, which is on another host\n"), "{text}");
+    fn ranks_of_all_hosts_share_lines_and_sentences() {
+        let names = ["node1", "node2", "node1", "node2", "node3"];
+        let hosts = JobHosts::of_ranks(names.iter().map(|name| (*name, *name)));
+        let untraced =
+            |pid, activity| RankReport { stacks: Err(Untraceable::Gone), ..report(pid, activity) };
+        let reports = [
+            Some(untraced(40, receiving(1, 0))),
+            Some(untraced(7, receiving(0, 0))),
+            Some(untraced(41, receiving(1, 0))),
+            Some(untraced(9, receiving(4, 0))),
+            None,
+        ];
+        let expected = "\
+mpirun: state of the ranks:
+  ranks 0,2 on node1 (processes 40,41): MPI_Recv(source 1, tag 5) for 1.0 s, 1 receive posted
+  rank 1 on node2 (process 7): MPI_Recv(source 0, tag 5) for 1.0 s, 1 receive posted
+  rank 3 on node2 (process 9): MPI_Recv(source 4, tag 5) for 1.0 s, 1 receive posted
+  rank 4 on node3: no report
+  deadlock: rank 0 in MPI_Recv(source 1, tag 5) <- rank 1 in MPI_Recv(source 0, tag 5) <- rank 0
+  rank 3 waits for rank 4, which is not known
+";
+        assert_eq!(text(&hosts, SECOND_NS, &reports), expected);
     }
 
     #[test]
     fn a_deadlock_is_reported_only_after_all_have_waited_for_long() {
         let has_deadlock = |now_ns| {
             let reports = [report(40, receiving(1, 0)), report(41, receiving(0, SECOND_NS))];
-            text("node7", now_ns, &reports.map(Some))
+            text(&node7(), now_ns, &reports.map(Some))
                 .contains("deadlock: rank 0 in MPI_Recv(source 1, tag 5)")
         };
         assert!(!has_deadlock(SECOND_NS + 1000));
@@ -309,7 +352,7 @@ mpirun: state of the ranks on node7:
         let mut reports = [report(40, receiving(1, 0)), report(41, receiving(0, 0))];
         reports[1].task =
             Some(TaskStat { state: TaskState::Stopped, processor_time: Duration::ZERO });
-        let text = text("node7", SECOND_NS, &reports.map(Some));
+        let text = text(&node7(), SECOND_NS, &reports.map(Some));
         assert!(text.contains("rank 1 (process 41): MPI_Recv(source 0, tag 5), now stopped by a"));
         assert!(text.contains("rank 0 waits for rank 1, which is stopped by a signal"), "{text}");
     }
@@ -337,7 +380,7 @@ mpirun: state of the ranks on node7:
             stacks: Err(Untraceable::Forbidden),
             ..report(pid, RankActivity::Busy)
         };
-        let text = text("node7", 0, &[untraceable(40), untraceable(41)].map(Some));
+        let text = text(&node7(), 0, &[untraceable(40), untraceable(41)].map(Some));
         assert_eq!(text.matches("no calls of ranks 0,1: the system forbids").count(), 1, "{text}");
     }
 }

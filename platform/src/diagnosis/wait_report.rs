@@ -74,7 +74,7 @@ impl WaitReport {
     }
 
     /// The report as text.
-    pub(super) fn emit(&self) -> String {
+    pub fn emit(&self) -> String {
         let QueueLengths { posted, unexpected, outgoing } = self.queues;
         let function = printable(&self.function);
         let mut text = format!("{posted} {unexpected} {outgoing}\n{function}\n");
@@ -100,7 +100,7 @@ impl WaitReport {
     }
 
     /// Reads the text of [`WaitReport::emit`].
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         let mut lines = text.split('\n');
         let mut lengths = lines.next()?.split(' ').map(str::parse::<usize>);
         let mut length = || lengths.next()?.ok();
