@@ -97,12 +97,18 @@ fn own_launcher_starts_agents_by_real_ssh_and_any_login_shell() {
     if !hosts.sshd() {
         return;
     }
+    // Settings of a user that are for work in a terminal.
+    let settings = "printf 'RequestTTY force\\nLocalForward 8080 127.0.0.1:22\\n\
+        ExitOnForwardFailure yes\\n' | cat - /etc/ssh/ssh_config >/run/config";
+    hosts.run(&["exec", "node1", "sh", "-ec", settings]);
     for shell in ["/bin/bash", "/bin/csh", "/usr/bin/fish"] {
         if !Path::new(shell).exists() {
             continue;
         }
         hosts.run(&["exec", "node2", "sh", "-ec", LOGIN_SHELL, "sh", shell]);
-        let words = ["-host", "node1,node2", "sh", "-c", "echo $PMI_RANK `hostname` $HOME; cat"];
+        let options = ["-launcher-args", "-F /run/config", "-host", "node1,node2"];
+        let words = ["sh", "-c", "echo $PMI_RANK `hostname` $HOME; cat"];
+        let words = [&options[..], &words].concat();
         let outcome = harness::feed(hosts.mpirun_by_ssh(&words), b"input\n");
         let home = std::env::var("HOME").unwrap();
         let mut lines = outcome.lines();

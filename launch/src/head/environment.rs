@@ -60,7 +60,6 @@ const OF_HOST: &[&str] = &[
     "HOSTNAME",
     "HOST",
     "SLURMD_NODENAME",
-    "SLURM_NODEID",
     "SSH_CLIENT",
     "SSH_CONNECTION",
     "SSH_TTY",

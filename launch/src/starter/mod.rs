@@ -64,9 +64,20 @@ pub(crate) enum StarterKind {
     Fork,
 }
 
-/// Options of ssh. Without a terminal no question is asked, and a host that does not answer is an
-/// error soon. X11 is not forwarded.
-const SSH_OPTIONS: &[&str] = &["-x", "-o", "BatchMode=yes", "-o", "ConnectTimeout=20"];
+/// Options of ssh: it asks no question, and a host that does not answer is an error soon. Terminals,
+/// forwarded ports and X11, which a user's `~/.ssh/config` may request, are off: a terminal changes
+/// bytes, and a port can be forwarded for one host only. Banners are not printed, errors are.
+const SSH_OPTIONS: &[&str] = &[
+    "-xT",
+    "-o",
+    "BatchMode=yes",
+    "-o",
+    "ConnectTimeout=20",
+    "-o",
+    "ClearAllForwardings=yes",
+    "-o",
+    "LogLevel=ERROR",
+];
 
 /// A step of one task on one node of the allocation, beside other steps, with the processors of the
 /// node. Without `--unbuffered`, srun holds output back until a line ends.
@@ -260,7 +271,8 @@ mod tests {
             (
                 StarterKind::Shell,
                 "/usr/bin/ssh",
-                "/usr/bin/ssh|-x|-o|BatchMode=yes|-o|ConnectTimeout=20|b|'/opt/my mpi/mpirun' --agent",
+                "/usr/bin/ssh|-xT|-o|BatchMode=yes|-o|ConnectTimeout=20|-o|ClearAllForwardings=yes|-o|\
+                 LogLevel=ERROR|b|'/opt/my mpi/mpirun' --agent",
             ),
             (
                 StarterKind::Shell,
@@ -303,7 +315,8 @@ mod tests {
         ssh.extra = vec!["-o".into(), "BatchMode=no".into()];
         assert_eq!(
             line(&ssh, &bob),
-            "ssh|-o|BatchMode=no|-x|-o|BatchMode=yes|-o|ConnectTimeout=20|-p|2222|-l|bob|b|\
+            "ssh|-o|BatchMode=no|-xT|-o|BatchMode=yes|-o|ConnectTimeout=20|-o|ClearAllForwardings=yes|\
+             -o|LogLevel=ERROR|-p|2222|-l|bob|b|\
              '/opt/my mpi/mpirun' --agent"
         );
         let rsh = starter(StarterKind::Shell, "rsh");
