@@ -205,7 +205,7 @@ impl Head<'_> {
     fn tick_links(&mut self, now: Instant) {
         for number in 0..self.links.len() {
             let link = &mut self.links[number];
-            if link.needs_call() && self.job.is_running() {
+            if link.needs_call(now) && self.job.is_running() {
                 self.start_caller(number);
             }
             let link = &mut self.links[number];

@@ -162,10 +162,14 @@ impl AgentLink {
         Self { call: CallState::Awaited { is_attached, until: None }, ..self }
     }
 
-    /// Whether the agent has to be started again to call back.
-    pub(super) fn needs_call(&self) -> bool {
-        let has_ended = self.exit == Some(Exit::Code(0))
-            && self.ended.as_ref().is_some_and(|(why, _)| why == CONNECTION_ENDED);
+    /// Whether the agent has to be started again to call back: its output is not the connection if that
+    /// ends and the starter does not fail, or runs on.
+    pub(super) fn needs_call(&self, now: Instant) -> bool {
+        let has_ended = self.ended.as_ref().is_some_and(|(why, at)| match self.exit {
+            _ if why != CONNECTION_ENDED => false,
+            Some(exit) => exit == Exit::Code(0),
+            None => now >= *at + EXIT_TIMEOUT,
+        });
         let is_new = self.state == AgentLinkState::Starting && self.call == CallState::NotNeeded;
         is_new && (self.is_inputless || has_ended)
     }

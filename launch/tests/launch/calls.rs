@@ -66,8 +66,12 @@ fn a_command_that_passes_variables_or_output_on_is_enough() {
     let folder = folder("launch-calls-part");
     let variables = "shift\n(setsid sh -c \"$*\" </dev/null >/dev/null 2>&1 &)\n";
     script(&folder, "variables", variables);
+    // This one closes its output long before it exits.
+    let slow =
+        "shift\n(setsid sh -c \"$*\" </dev/null >/dev/null 2>&1 &)\nexec >&- 2>&-\nsleep 2\n";
+    script(&folder, "slow", slow);
     script(&folder, "output", &format!("shift\nexec {NO_TOKEN} sh -c \"$*\" </dev/null\n"));
-    for command in ["variables", "output"] {
+    for command in ["variables", "slow", "output"] {
         check(&feed(job(&folder, &["-launcher-exec", command], &COUNT_INPUT), b"in"), "in");
     }
 }
