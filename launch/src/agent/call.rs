@@ -29,7 +29,10 @@ const REFUSED_MAX: u32 = 10;
 /// # Errors
 /// No token has been passed to this process, or the last attempt's.
 pub(super) fn call(address: &CallAddress) -> io::Result<ControlLink<AgentCommand>> {
-    let token = token(address)?;
+    let (token, hint) = match passed_token(address)? {
+        Some(token) => (token, ""),
+        None => (drawn_token()?, "; a token on the standard output of this agent was its only way"),
+    };
     let until = Instant::now() + CALL_TIMEOUT;
     let mut refused = 0;
     loop {
@@ -39,7 +42,7 @@ pub(super) fn call(address: &CallAddress) -> io::Result<ControlLink<AgentCommand
         };
         refused += u32::from(error.kind() == io::ErrorKind::ConnectionRefused);
         if Instant::now() >= until || refused >= REFUSED_MAX {
-            let why = format!("cannot call mpirun back at {}: {error}", places(address));
+            let why = format!("cannot call mpirun back at {}: {error}{hint}", places(address));
             return Err(io::Error::new(error.kind(), why));
         }
         thread::sleep(CALL_INTERVAL);
@@ -51,16 +54,19 @@ fn places(address: &CallAddress) -> String {
     places.collect::<Vec<_>>().join(", ")
 }
 
-/// The token that was passed to this process, or one that this process passes to the head.
-fn token(address: &CallAddress) -> io::Result<CallToken> {
+/// The token that was passed to this process.
+fn passed_token(address: &CallAddress) -> io::Result<Option<CallToken>> {
     if let Some(text) = std::env::var_os(TOKEN) {
         let credentials = text.to_str().and_then(JobCredentials::from_text);
         let why = format!("{TOKEN} has a wrong value");
-        return credentials.as_ref().map(CallToken::of).ok_or_else(|| io::Error::other(why));
+        let credentials = credentials.ok_or_else(|| io::Error::other(why))?;
+        return Ok(Some(CallToken::of(&credentials)));
     }
-    if let Some(cookie) = std::env::var_os(PBS_COOKIE) {
-        return Ok(address.token_of_pbs(&cookie));
-    }
+    Ok(std::env::var_os(PBS_COOKIE).map(|cookie| address.token_of_pbs(&cookie)))
+}
+
+/// A new token, which is passed to the head.
+fn drawn_token() -> io::Result<CallToken> {
     let output = io::stdout().as_fd().try_clone_to_owned()?;
     if !is_read_by_a_process(&output) {
         return Err(io::Error::other(
