@@ -343,6 +343,16 @@ fn a_job_that_takes_too_long_is_reported_with_the_ranks_of_all_hosts() {
 }
 
 #[test]
+fn a_host_whose_ranks_have_all_ended_is_a_part_of_a_deadlock() {
+    let hosts = ["-host", "198.51.100.1:1,198.51.100.2:2", "-n", "3"];
+    let program = compiled("session_end");
+    let outcome =
+        run(&words(&[&hosts[..], &["-genv", "SUIRO_DEADLOCK", "abort", &program]].concat()));
+    assert_eq!(outcome.code, Some(35), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains(" waits for rank 1, which has ended\n"), "{}", outcome.stderr);
+}
+
+#[test]
 fn ranks_are_distributed_by_the_cores_of_each_host() {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();

@@ -17,7 +17,8 @@
 //! differ by far less than the margin of the proof.
 //!
 //! Datagrams may be lost: nothing is known then, and another rank of that host is asked, ever more
-//! rarely. A host that is asked does not ask. This is a value: its caller has the clock, the table and
+//! rarely, but more at once if the device says that the process of the one that was asked has ended: all
+//! of that host may have. A host that is asked does not ask. This is a value: its caller has the clock, the table and
 //! the device.
 //!
 //! [`StatusTable`]: super::status_table::StatusTable
@@ -36,6 +37,9 @@ const INTERVAL_MAX: Duration = Duration::from_secs(32);
 
 /// A host asks if none of lower number has asked it in this time, for each of them.
 const PATIENCE: Duration = Duration::from_secs(3);
+
+/// The most ranks of a host that are asked at once.
+const ASKED_MAX: usize = 8;
 
 const QUESTION: &str = "?";
 const ANSWER: &str = "=";
@@ -118,8 +122,11 @@ impl StatusExchange {
     }
 
     /// The questions that are due at `now_ns`: all ranks of this host wait or have ended, and this is
-    /// the lowest that waits, since `since_ns`.
-    pub fn questions(&mut self, now_ns: u64, since_ns: u64) -> Vec<StatusDatagram> {
+    /// the lowest that waits, since `since_ns`. `has_ended` finds out whether the process of a rank that
+    /// was asked has ended; then others of its host are asked, several at once.
+    pub fn questions(
+        &mut self, now_ns: u64, since_ns: u64, has_ended: impl Fn(Peer) -> bool,
+    ) -> Vec<StatusDatagram> {
         if age(self.was_asked_ns.max(since_ns), now_ns) < PATIENCE * self.own_host {
             return Vec::new();
         }
@@ -130,7 +137,9 @@ impl StatusExchange {
         let mut questions = Vec::new();
         for (number, host) in (0..).zip(&mut self.hosts) {
             if number != self.own_host && age(host.asked_ns, now_ns) >= host.interval {
-                questions.push((host.ask(now_ns), format!("{QUESTION}{now_ns}").into_bytes()));
+                let asked = host.ask(now_ns, &has_ended);
+                let question = |rank| (rank, format!("{QUESTION}{now_ns}").into_bytes());
+                questions.extend(asked.into_iter().map(question));
             }
         }
         questions
@@ -199,15 +208,23 @@ impl StatusExchange {
 }
 
 impl AskedHost {
-    /// The rank to ask at `now_ns`.
-    fn ask(&mut self, now_ns: u64) -> Peer {
-        if !self.has_answered {
+    /// The ranks to ask at `now_ns`.
+    fn ask(&mut self, now_ns: u64, has_ended: impl Fn(Peer) -> bool) -> Vec<Peer> {
+        let mut count = 1;
+        if !self.has_answered && has_ended(self.ranks[self.next]) {
+            // It answers no more; what is known of it is no answer.
+            let running = |index: &usize| !has_ended(self.ranks[*index]);
+            let next = (self.next..self.ranks.len()).chain(0..self.next).find(running);
+            (self.next, count) = (next.unwrap_or(self.next), ASKED_MAX);
+        } else if !self.has_answered {
             self.next = (self.next + 1) % self.ranks.len();
             self.interval = (2 * self.interval).min(INTERVAL_MAX);
         }
         self.has_answered = false;
         self.asked_ns = now_ns;
-        self.ranks[self.next]
+        let (before, from) = self.ranks.split_at(self.next);
+        let running = from.iter().chain(before).copied().filter(|rank| !has_ended(*rank));
+        running.take(count).collect()
     }
 }
 
@@ -262,7 +279,7 @@ mod tests {
 
     /// The question of rank 0 at `now_ns`.
     fn ask(asking: &mut StatusExchange, now_ns: u64) -> StatusDatagram {
-        let mut questions = asking.questions(now_ns, 1);
+        let mut questions = asking.questions(now_ns, 1, |_| false);
         assert_eq!(questions.len(), 1);
         questions.remove(0)
     }
@@ -299,21 +316,36 @@ mod tests {
         let mut asking = exchange(0);
         let mut asked = Vec::new();
         for second in 1..40 {
-            let questions = asking.questions(second * SECOND, 1);
+            let questions = asking.questions(second * SECOND, 1, |_| false);
             asked.extend(questions.iter().map(|(to, _)| (second, *to)));
         }
         assert_eq!(asked, [(1, 1), (2, 3), (3, 1), (5, 3), (9, 1), (17, 3), (33, 1)]);
         // Another wait has begun.
-        assert_eq!(asking.questions(40 * SECOND, 2).len(), 1);
+        assert_eq!(asking.questions(40 * SECOND, 2, |_| false).len(), 1);
+    }
+
+    #[test]
+    fn the_others_of_a_host_are_asked_if_the_process_that_was_asked_has_ended() {
+        let names = ["one", "two", "two", "two"];
+        let hosts = JobHosts::of_ranks(names.iter().map(|name| (*name, *name)));
+        let mut asking = StatusExchange::new(0, 4, &hosts);
+        let mut asked = |second: u64, ended: &[Peer]| {
+            let questions = asking.questions(second * SECOND, 1, |rank| ended.contains(&rank));
+            questions.into_iter().map(|(to, _)| to).collect::<Vec<_>>()
+        };
+        assert_eq!(asked(1, &[]), [1]);
+        assert_eq!(asked(2, &[1]), [2, 3]);
+        assert_eq!(asked(3, &[1, 2]), [3]);
+        assert_eq!(asked(4, &[1, 2, 3]), []);
     }
 
     #[test]
     fn a_host_that_is_asked_does_not_ask() {
         let mut asked = exchange(1);
-        assert_eq!(asked.questions(3 * SECOND, SECOND), []);
+        assert_eq!(asked.questions(3 * SECOND, SECOND, |_| false), []);
         asked.take(0, b"?5", 3 * SECOND, |_| Some(RankActivity::Busy));
-        assert_eq!(asked.questions(5 * SECOND, SECOND), []);
-        assert_eq!(asked.questions(6 * SECOND, SECOND).len(), 1);
+        assert_eq!(asked.questions(5 * SECOND, SECOND, |_| false), []);
+        assert_eq!(asked.questions(6 * SECOND, SECOND, |_| false).len(), 1);
     }
 
     #[test]

@@ -201,7 +201,8 @@ impl WaitMonitor {
             }
         }
         if lowest == Some(self.rank) {
-            self.outgoing.extend(exchange.questions(now_ns, since_ns));
+            let ended = |rank| source.has_ended(rank);
+            self.outgoing.extend(exchange.questions(now_ns, since_ns, ended));
         }
     }
 

@@ -44,7 +44,9 @@ pub(crate) struct Link {
     pub(crate) said_leaving: bool,
     /// When the connection was opened, in nanoseconds of the host's clock.
     pub(crate) opened_ns: u64,
-    /// The datagram for which the first connection is being opened.
+    /// The process was found to have ended when a datagram was to be sent to it.
+    pub(crate) has_ended: bool,
+    /// The datagram for which a connection is being opened.
     pub(crate) first_datagram: Option<Box<[u8]>>,
 }
 
@@ -89,6 +91,7 @@ impl Link {
             owes_room: false,
             said_leaving: false,
             opened_ns: 0,
+            has_ended: false,
             first_datagram: None,
         }
     }
@@ -125,7 +128,8 @@ impl Link {
 
     /// Whether a connection is lost and the next one is not open.
     pub(crate) fn is_reopening(&self) -> bool {
-        self.has_been_open() && matches!(self.state, LinkState::Opening(_))
+        let is_opening = matches!(self.state, LinkState::Opening(_));
+        is_opening && self.has_been_open() && self.first_datagram.is_none()
     }
 
     /// Begins to connect: the first attempt at `retry_ns`, the last within `patience_ns`.
@@ -154,7 +158,7 @@ impl Link {
             return false;
         }
         self.reader.restart();
-        self.said_leaving = false;
+        (self.said_leaving, self.has_ended) = (false, false);
         if let Some(data) = self.first_datagram.take() {
             connection.push_datagram(self.reader.received(), &data);
         }
@@ -251,6 +255,8 @@ pub(crate) enum Attempt {
     Pending,
     /// There will be none: why, as part of a sentence.
     Hopeless(String),
+    /// The same: no process listens at any address.
+    Ended(String),
 }
 
 impl Opening {
@@ -288,7 +294,7 @@ impl Opening {
         while self.greeting.is_none() && now_ns >= self.retry_ns {
             if self.next == self.endpoints.len() {
                 if self.refused == self.endpoints.len() {
-                    return Attempt::Hopeless(format!("has ended ({})", self.why));
+                    return Attempt::Ended(format!("has ended ({})", self.why));
                 }
                 (self.next, self.refused) = (0, 0);
             }

@@ -338,6 +338,11 @@ impl Tcp {
         packets
     }
 
+    /// Whether a datagram could not be sent because the process of `peer` has ended.
+    pub(crate) fn has_ended(&self, peer: Peer) -> bool {
+        self.links[peer as usize].as_ref().is_some_and(|link| link.has_ended)
+    }
+
     /// Handles lost connections and reports failed peers.
     #[cold]
     fn settle(&mut self, sink: &mut impl PacketSink) {
@@ -424,7 +429,7 @@ impl Device for Tcp {
             self.open_link(peer);
         }
         let Some(link) = &mut self.links[peer as usize] else { return };
-        if matches!(link.state, LinkState::Idle) && !link.has_been_open() {
+        if matches!(link.state, LinkState::Idle) {
             self.opening.push(peer);
             opening::begin(link, DATAGRAM_TIMEOUT);
             link.first_datagram = Some(data.into());

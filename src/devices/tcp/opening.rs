@@ -276,14 +276,15 @@ impl Tcp {
                 }
             }
             // No packet has waited for all of that time.
-            Attempt::Hopeless(_) if link.first_datagram.take().is_some() => {
+            attempt if link.first_datagram.take().is_some() => {
+                link.has_ended = matches!(attempt, Attempt::Ended(_));
                 link.state = LinkState::Idle;
                 match link.has_packets() {
                     true => begin(link, self.settings.timeout),
                     false => self.opening.retain(|opening| *opening != peer),
                 }
             }
-            Attempt::Hopeless(why) => {
+            Attempt::Hopeless(why) | Attempt::Ended(why) => {
                 let why = link.fail(&why);
                 self.opening.retain(|opening| *opening != peer);
                 self.failures.push((peer, why));

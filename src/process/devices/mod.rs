@@ -117,10 +117,13 @@ impl Devices {
         self.node.status_table()
     }
 
-    /// As [`Shm::has_ended`]; false for a rank on another host, which [fails](PacketSink::failed)
-    /// instead.
+    /// As [`Shm::has_ended`]. The end of a rank on another host is known if a datagram could not be sent to
+    /// it; else it [fails](PacketSink::failed).
     pub(crate) fn has_ended(&self, rank: Peer) -> bool {
-        self.node.reaches(rank) && self.node.has_ended(rank)
+        match self.node.reaches(rank) {
+            true => self.node.has_ended(rank),
+            false => self.network.as_deref().is_some_and(|network| network.has_ended(rank)),
+        }
     }
 }
 

@@ -69,6 +69,11 @@ impl Network {
         matches!(self, Self::Tcp(sockets) if sockets.awaits_answer)
     }
 
+    /// As [`Tcp::has_ended`].
+    pub(super) fn has_ended(&self, peer: Peer) -> bool {
+        matches!(self, Self::Tcp(sockets) if sockets.tcp.has_ended(peer))
+    }
+
     pub(super) fn peer_caps(&self, node: &Shm, peer: Peer) -> PeerCaps {
         match self {
             Self::Tofu(interface) => interface.peer_caps(peer),

@@ -277,6 +277,10 @@ fn a_process_that_has_ended_has_failed_unless_it_has_left() {
         });
         if leaves {
             assert_eq!(ledgers[0].failed, []);
+            assert!(!ranks[0].has_ended(1), "nobody has asked");
+            ranks[0].send_datagram(1, b"x");
+            poll_until(&mut ranks, &mut ledgers, |ranks, _| ranks[0].has_ended(1));
+            assert_eq!((&*ledgers[0].failed, ranks[0].quiescence()), (&[][..], Some(1)));
             send(&mut ranks[0], 1, 0).unwrap();
             poll_until(&mut ranks, &mut ledgers, |_, ledgers| !ledgers[0].failed.is_empty());
         }
@@ -325,6 +329,7 @@ fn a_datagram_that_cannot_arrive_makes_no_peer_fail() {
         assert_eq!(ranks[0].opening, [1]);
         poll_until(&mut ranks, &mut ledgers, |ranks, _| ranks[0].opening.is_empty());
         assert_eq!((&*ledgers[0].failed, ranks[0].quiescence()), (&[][..], Some(0)));
+        assert!(ranks[0].has_ended(1));
     }
     // A packet that is sent meanwhile needs the peer.
     ranks[0].send_datagram(1, b"x");
