@@ -4,6 +4,7 @@
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
+use std::mem;
 use std::os::fd::{AsFd, OwnedFd};
 
 use platform::network::SealedChannel;
@@ -27,6 +28,8 @@ pub(crate) struct ControlLink<Received> {
     search: Option<GreetingSearch>,
     reader: ControlReader<Received>,
     seal: Option<Seal>,
+    /// Room for one read, made by the first.
+    buffer: Vec<u8>,
     /// Bytes to send, and how many of them have been sent.
     queue: Vec<u8>,
     sent: usize,
@@ -62,6 +65,7 @@ impl<Received: ControlMessage> ControlLink<Received> {
             search: Received::IS_OF_AGENT.then(GreetingSearch::default),
             reader: ControlReader::new(MESSAGE_MAX_BYTES),
             seal: None,
+            buffer: Vec::new(),
             queue: if Received::IS_OF_AGENT { Vec::new() } else { GREETING.to_vec() },
             sent: 0,
             is_deaf: false,
@@ -139,13 +143,18 @@ impl<Received: ControlMessage> ControlLink<Received> {
     /// # Errors
     /// `UnexpectedEof` if the other end has closed the connection.
     pub(crate) fn read(&mut self) -> io::Result<()> {
-        let mut buffer = vec![0; READ_BYTES];
-        match self.input.read(&mut buffer) {
+        self.buffer.resize(READ_BYTES, 0);
+        match self.input.read(&mut self.buffer) {
             Ok(0) => Err(match self.search.as_ref().and_then(GreetingSearch::broken) {
                 Some(broken) => no_message(broken),
                 None => ErrorKind::UnexpectedEof.into(),
             }),
-            Ok(count) => self.arrived(&buffer[..count]),
+            Ok(count) => {
+                let buffer = mem::take(&mut self.buffer);
+                let result = self.arrived(&buffer[..count]);
+                self.buffer = buffer;
+                result
+            }
             Err(error) if descriptor::is_transient(&error) => Ok(()),
             Err(error) => Err(error),
         }
