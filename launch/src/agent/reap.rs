@@ -24,7 +24,11 @@ impl Agent {
                 Reap::Childless => return true,
                 Reap::Ended(pid, exit) => match self.running(pid) {
                     Some(number) => self.rank_ended(number, exit),
-                    None => other(pid, exit),
+                    None => {
+                        // A later process of a rank may get this id.
+                        self.starters.retain(|starter| *starter != pid);
+                        other(pid, exit);
+                    }
                 },
             }
         }
