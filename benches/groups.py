@@ -21,10 +21,18 @@ class Group:
     own: bool = False  # on our library only
     layout: Layout | None = None  # None: all ranks on this machine
     tuned_only: bool = False  # others as tuned only: their defaults take minutes
+    timed: bool = False  # the figure is the time of the whole job, by the library's own launcher
 
 
 def over(layout, title, *tests):
     return Group(title, runs=[list(tests)], ranks=[layout.ranks], flags="tb", layout=layout)
+
+
+def started(hosts, each):
+    layout = Layout(hosts, each)
+    title = f"Start and end of a job on {hosts} hosts, {each} rank{'s' * (each > 1)} each"
+    runs = [["start"]]
+    return Group(title, runs=runs, ranks=[layout.ranks], flags="", layout=layout, timed=True)
 
 
 def kernels(layout, title):
@@ -110,6 +118,10 @@ GROUPS = {
     "hosts-2x2": over(TWO_BY_TWO, "Two hosts, two ranks each", *SHORT_COLLECTIVES),
     "hosts-4x2": over(FOUR_BY_TWO, "Four hosts, two ranks each", *SHORT_COLLECTIVES),
     "loopback": over(Layout(0, 2), "Two ranks over TCP on one host", *LINK_TESTS, *SHORT_COLLECTIVES),
+    "start-2x1": started(2, 1),
+    "start-2x4": started(2, 4),
+    "start-4x1": started(4, 1),
+    "start-4x4": started(4, 4),
     "npb-2x1": kernels(TWO, "NAS Parallel Benchmarks on two hosts"),
     "npb-2x2": kernels(TWO_BY_TWO, "NAS Parallel Benchmarks on two hosts, two ranks each"),
 }
@@ -118,6 +130,8 @@ DEFAULT = ["start", "pt2pt", "coll"]
 TARGETS = ["near", "crowded", "modes", "blocked", "overlap", "depth", "memory"]
 # The groups that `hosts` stands for.
 HOSTS = ["hosts-2x1", "hosts-2x2", "hosts-4x2", "loopback", "npb-2x1", "npb-2x2"]
+# The groups that `start-hosts` stands for.
+START_HOSTS = ["start-2x1", "start-2x4", "start-4x1", "start-4x4"]
 # Whether everything works, in seconds: the other groups are tests of these.
 SMOKE = ["start", "pt2pt", "coll", "icoll", "pcoll", "blocked", "threads", "memory"]
 
@@ -132,6 +146,8 @@ def expanded(word):
         return TARGETS
     if word == "hosts":
         return HOSTS
+    if word == "start-hosts":
+        return START_HOSTS
     if word not in GROUPS:
         raise ValueError(word)
     return [word]

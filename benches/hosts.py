@@ -1,12 +1,13 @@
 """Jobs over several hosts, which are namespaces of this machine (scripts/hosts), and over TCP alone.
 
 A layout is so many ranks on each of so many hosts, each confined to a processor; or all ranks on this
-machine, with whatever makes a library use TCP there. Our programs are started by MPICH's launcher: our
-own starts processes on one host.
+machine, with whatever makes a library use TCP there. Our programs are started by MPICH's launcher, except
+where the start of a job is measured.
 """
 
 import os
 import subprocess
+import sys
 from dataclasses import dataclass, replace
 
 from libraries import OPENMPI, OURS, PEERS, ROOT, Variant, varied
@@ -99,17 +100,20 @@ class Cluster:
             subprocess.run(self.script("down"), check=True)
             self.is_up = False
 
-    def command(self, library, layout, words):
-        """Starts a job from the first host."""
+    def command(self, library, layout, words, timed=False):
+        """Starts a job from the first host. `timed`: by the library's own launcher, whose time is
+        printed, without the time that it takes to enter the host."""
         if layout.hosts == 0:
             return library.command(layout.ranks, words)
         self.up()
         names = [f"node{host}" for host in range(1, layout.hosts + 1)]
         job = ["-n", str(layout.ranks), *map(str, words)]
-        return self.script("exec", "node1", *self.launcher(library, names, layout.each), *job)
+        launcher = self.launcher(library, names, layout.each, own=timed)
+        timer = [sys.executable, ROOT / "benches" / "wall.py", layout.ranks] if timed else []
+        return self.script("exec", "node1", *map(str, timer), *launcher, *job)
 
     @staticmethod
-    def launcher(library, names, each):
+    def launcher(library, names, each, own):
         if library.name == "openmpi":
             places = ",".join(f"{name}:{each}" for name in names)
             agent = ["--prtemca", "plm_ssh_agent", AGENT]
@@ -117,4 +121,5 @@ class Cluster:
         places = ["-hosts", ",".join(names), "-ppn", str(each)]
         if library.name == "intel":
             return [library.folder / "mpiexec.hydra", "-bootstrap-exec", AGENT, *places]
-        return [HYDRA, "-launcher-exec", AGENT, *places]
+        launcher = library.folder / "mpirun" if own and library.name == OURS else HYDRA
+        return [launcher, "-launcher-exec", AGENT, *places]

@@ -205,7 +205,7 @@ class Bench:
         line_us = self.line_us()
         layout = GROUPS[group].layout
         if layout:
-            command = self.cluster.command(library, layout, words)
+            command = self.cluster.command(library, layout, words, GROUPS[group].timed)
         else:
             command = library.command(ranks, words)
         result = run(command, library.environment, self.limit_s())
@@ -285,7 +285,8 @@ class Bench:
         group = GROUPS[name]
         for words in group.runs:
             for library in self.in_turn():
-                for one in hosts.forms(library, group.layout, not group.tuned_only):
+                forms = hosts.forms(library, group.layout, not group.tuned_only)
+                for one in forms[:1] if group.timed else forms:
                     if group.program == "npb":
                         self.kernel(one, name, *words)
                     else:
@@ -413,7 +414,8 @@ def read_options():
         default=groups.DEFAULT,
         metavar="G,..",
         help=f"targets (that is {','.join(groups.TARGETS)}), "
-        f"hosts ({','.join(groups.HOSTS)}), {','.join(GROUPS)}",
+        f"hosts ({','.join(groups.HOSTS)}), start-hosts ({','.join(groups.START_HOSTS)}), "
+        f"{','.join(GROUPS)}",
     )
     add("--tuned", action="store_true", help="others with what their users may set, too")
     add("--peers", type=words, default=["suiro", "mpich", "openmpi", "intel"], metavar="P,..")
