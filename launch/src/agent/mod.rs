@@ -64,7 +64,7 @@ pub(crate) struct Agent {
     ranks: Vec<RunningRank>,
     /// Requests of ranks are not read.
     held: bool,
-    /// Processes that the kernel had ended for lack of memory before the job, if it counts them.
+    /// Processes that the kernel had ended for lack of memory when the ranks had started, if it counts them.
     memory_kills_before: Option<u64>,
     /// The report about the ranks that is being made.
     report: Option<ReportProcess>,
@@ -96,7 +96,7 @@ impl Agent {
             status_table: None,
             ranks: Vec::with_capacity(share.ranks.len()),
             held: share.holds,
-            memory_kills_before: control_group::out_of_memory_kills(),
+            memory_kills_before: None,
             report: None,
             events: Vec::new(),
             starters: Vec::new(),
@@ -131,6 +131,8 @@ impl Agent {
                 }
             }
         }
+        // Three files are read: that takes no time of the ranks now.
+        self.memory_kills_before = control_group::out_of_memory_kills();
         Ok(())
     }
 
