@@ -141,3 +141,9 @@ fn succeeded(command: &mut Command) -> Output {
     assert!(output.status.success(), "{command:?}: {}\n{errors}", output.status);
     output
 }
+
+/// Whether a started process has exited. A look for its processes may miss one in the middle of
+/// `exec`, whose environment is empty for a moment.
+pub fn has_ended(running: &Running) -> bool {
+    harness::state(running.pid()) == Some('Z')
+}

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
-use super::cluster::Hosts;
+use super::cluster::{self, Hosts};
 use super::sockets;
 use crate::harness::{self, Running};
 
@@ -25,7 +25,7 @@ impl Exchange {
         let running = harness::start(hosts.mpiexec(2, ranks, &words));
         let begun = running.until_output(|text| {
             let begun = text.contains("under way\n");
-            (begun || running.processes().is_empty()).then_some(begun)
+            (begun || cluster::has_ended(&running)).then_some(begun)
         });
         if !begun {
             panic!("the job has ended: {:?}", running.wait());

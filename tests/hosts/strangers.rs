@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use super::cluster::Hosts;
+use super::cluster::{self, Hosts};
 use super::links::Exchange;
 use super::sockets;
 use crate::harness::{self, Running, root};
@@ -57,7 +57,7 @@ fn strangers_at_every_port() {
         harness::until(|| {
             descriptors_most = descriptors_most.max(sockets::descriptors(pid));
             memory_most = memory_most.max(memory_kib(pid));
-            visitor.processes().is_empty().then_some(())
+            cluster::has_ended(&visitor).then_some(())
         });
         let outcome = visitor.wait();
         assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
