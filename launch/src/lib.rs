@@ -27,6 +27,7 @@
 //! | `placement` | hosts and processors of each rank |
 //! | `starter` | commands that start agents on other hosts |
 //! | `control` | messages between the head of a job and the agents of its hosts |
+//! | `connection` | agents that this process has started, and the connections to them |
 //! | `supervisor` | the process that the shell started |
 //! | `head` | the job loop process: `state` decides what ends the job |
 //! | `agent` | the ranks of a host: `start` spawns, `pmi` serves, `reap` collects |
@@ -43,6 +44,7 @@
 mod agent;
 mod build_info;
 mod command_line;
+mod connection;
 mod control;
 pub mod debugger;
 mod dump;

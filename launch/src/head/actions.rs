@@ -7,8 +7,9 @@ use platform::diagnosis::job_report;
 use platform::sys::{clock, host};
 
 use super::Head;
-use super::links::{AgentLink, AgentLinkState, RemoteInput};
+use super::remote_input::RemoteInput;
 use super::state::JobAction;
+use crate::connection::AgentLinkState;
 use crate::control::{AgentCommand, AgentEvent, Circumstances, RankFacts};
 use crate::output::{OutputGrant, OutputStream};
 
@@ -24,7 +25,7 @@ impl Head<'_> {
                 JobAction::Dump { overdue } => self.dump(overdue),
                 JobAction::Terminate => {
                     self.streams.restart_drain_timeout(Instant::now());
-                    self.links.iter_mut().for_each(AgentLink::dismiss);
+                    self.links.dismiss();
                     self.command(&AgentCommand::Terminate);
                 }
                 JobAction::EndLeftovers => self.command(&AgentCommand::EndLeftovers),
@@ -36,7 +37,7 @@ impl Head<'_> {
 
     pub(super) fn command(&mut self, command: &AgentCommand) {
         self.agent.perform(command);
-        self.links.iter_mut().for_each(|link| link.send(command));
+        self.links.send_all(command);
     }
 
     /// Starts the report about each rank; if the job is overdue, it ends after that.
@@ -45,8 +46,7 @@ impl Head<'_> {
             Some(before) => *before |= overdue,
             None => {
                 self.dump_overdue = Some(overdue);
-                let others = self.links.iter().filter(|link| link.reports());
-                self.reporting = others.map(|link| link.host).chain([0]).collect();
+                self.reporting = self.links.reporting().chain([0]).collect();
                 self.command(&AgentCommand::Dump);
                 self.name_silent_hosts();
             }
@@ -58,7 +58,7 @@ impl Head<'_> {
         for link in self.links.iter().filter(|link| link.state() == AgentLinkState::Starting) {
             let line = format!(
                 "mpirun: mpirun's agent on host {} has not answered; does its command ask or hang?",
-                link.name
+                self.host_name(link.host)
             );
             self.streams.print_line(&line, Instant::now());
         }
@@ -135,7 +135,7 @@ impl Head<'_> {
                     return;
                 }
                 let why = format!("it sent more output of rank {rank} than it was allowed");
-                return self.links[host as usize - 1].fail(&why, now);
+                return self.links.of(host).fail(&why, now);
             }
             AgentEvent::InputTaken { rank, bytes } => {
                 return self.input_of(rank).into_iter().for_each(|input| input.grant(bytes));
@@ -225,10 +225,8 @@ impl Head<'_> {
             FenceEvent::Ended { rank, programs } => {
                 let own = self.shares.layout.host_of(rank);
                 let command = AgentCommand::RemoteEnded { rank, programs };
-                let hosts = 0..=self.links.len() as u32;
-                hosts
-                    .filter(|host| *host != own)
-                    .for_each(|host| self.command_host(host, &command));
+                let hosts = self.links.numbers().chain([0]).filter(|host| *host != own);
+                hosts.for_each(|host| self.command_host(host, &command));
             }
             FenceEvent::Stuck { ended, waiting } => {
                 let actions = self.job.stuck(ended, waiting, Instant::now());
@@ -238,9 +236,9 @@ impl Head<'_> {
     }
 
     fn command_host(&mut self, host: u32, command: &AgentCommand) {
-        match host.checked_sub(1) {
-            None => self.agent.perform(command),
-            Some(number) => self.links[number as usize].send(command),
+        match host {
+            0 => self.agent.perform(command),
+            host => self.links.send(host, command),
         }
     }
 
@@ -263,15 +261,18 @@ impl Head<'_> {
     /// Sends credit for output to the agents of other hosts.
     pub(super) fn grant_output(&mut self) {
         for OutputGrant { rank, stream, bytes } in self.streams.take_grants() {
-            if let Some(link) = (self.shares.layout.host_of(rank) as usize).checked_sub(1) {
-                self.links[link].send(&AgentCommand::Grant { rank, stream, bytes });
+            let host = self.shares.layout.host_of(rank);
+            if host != 0 {
+                self.links.send(host, &AgentCommand::Grant { rank, stream, bytes });
             }
         }
     }
 
-    fn host_name(&self, host: u32) -> String {
-        let remote = self.links.iter().find(|link| link.host == host);
-        remote.map_or_else(host::name, |link| link.name.clone())
+    pub(super) fn host_name(&self, host: u32) -> String {
+        match host {
+            0 => host::name(),
+            host => self.shares.layout.name_of(host, "").to_owned(),
+        }
     }
 
     /// Passes the circumstances of the next event of `rank` to the state of the job, for its message.

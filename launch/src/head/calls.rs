@@ -14,7 +14,7 @@ use platform::sys::secret::JobCredentials;
 use platform::sys::tcp::{Moved, SendPart, TcpAcceptor, TcpConnection};
 
 use super::Head;
-use super::links::AgentLink;
+use crate::connection::AgentLink;
 use crate::control::{
     AgentEvent, AwaitedCall, CALL_MAX_BYTES, CallAddress, CallToken, ControlLink, PBS_COOKIE,
     ProvenCall, TOKEN, UnprovenCall,
@@ -147,16 +147,16 @@ impl CallPort {
 }
 
 impl Head<'_> {
-    /// Starts the agent of host `number` + 1, which passes no input on, to call back.
-    pub(super) fn start_caller(&mut self, number: usize) {
-        let (host, name) = (self.links[number].host, self.links[number].name.clone());
-        self.links[number].lose();
+    /// Starts the agent of `host`, whose starter passes no input on, to call back.
+    pub(super) fn start_caller(&mut self, host: u32) {
+        self.links.of(host).lose();
         match self.calling_link(host) {
             Ok(link) => {
                 link.starter().into_iter().for_each(|pid| self.agent.spare(pid));
-                self.links[number] = link;
+                self.links.replace(link);
             }
             Err(why) => {
+                let name = self.host_name(host);
                 let actions = self.job.agent_lost(&name, &[], false, &why, Instant::now());
                 self.perform(actions);
             }
@@ -188,7 +188,7 @@ impl Head<'_> {
     pub(super) fn call_arrived(&mut self, ready: CallReady, now: Instant) {
         let Some(port) = &mut self.calls else { return };
         let Some((host, control)) = port.handle(ready, now) else { return };
-        let events = self.links[host as usize - 1].called(control, now);
+        let events = self.links.of(host).called(control, now);
         events.into_iter().for_each(|event| self.event(host, event));
     }
 

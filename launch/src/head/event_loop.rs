@@ -15,10 +15,10 @@ use platform::sys::signals;
 
 use super::Head;
 use super::calls::{CallPort, CallReady};
-use super::links::{AgentLink, AgentLinkReady, AgentLinkState};
 use crate::agent::environment::EnvironmentVariable;
 use crate::agent::{AgentReady, RankStreams};
 use crate::command_line::plan::LaunchPlan;
+use crate::connection::{AgentLink, AgentLinkReady, AgentLinkState};
 use crate::control::AgentCommand;
 use crate::input::{self, Feed};
 use crate::mpirun::AGENT;
@@ -35,7 +35,7 @@ enum HeadToken {
     Supervisor,
     Debugger,
     Agent(AgentReady),
-    Link(usize, AgentLinkReady),
+    Link(u32, AgentLinkReady),
     Call(CallReady),
     RemoteInput(usize),
     Input(input::InputReady),
@@ -117,8 +117,7 @@ impl Head<'_> {
         let agent: Vec<_> = agent.into_iter().chain(argument.map(OsString::from)).collect();
         let words = starter.command(place, &agent).map_err(|error| error.why)?;
         let file_limit = self.awaited.as_ref().and_then(|awaited| awaited.file_limit);
-        let (name, now) = (&*place.name, Instant::now());
-        AgentLink::start((host, name), &words, &environment, file_limit, plan.limits, now)
+        AgentLink::start(host, &words, &environment, file_limit, plan.limits, Instant::now())
             .map_err(|error| format!("{}: {error}", words[0].to_string_lossy()))
     }
 
@@ -145,7 +144,7 @@ impl Head<'_> {
             // Processes that cannot be killed are left alone.
             let ended = childless || self.job.kill_timed_out(now);
             if ended && !childless {
-                self.links.iter_mut().for_each(AgentLink::lose);
+                self.links.lose();
             }
             let agent_deadline = self.agent.tick(now);
             self.take_events();
@@ -180,8 +179,7 @@ impl Head<'_> {
         self.take_events();
         for (pid, exit) in others {
             // Other children are adopted orphans.
-            let link = self.links.iter_mut().find(|link| link.starter() == Some(pid));
-            let Some(link) = link else { continue };
+            let Some(link) = self.links.started_by(pid) else { continue };
             let (host, events) = (link.host, link.starter_ended(exit, Instant::now()));
             events.into_iter().for_each(|event| self.event(host, event));
         }
@@ -195,7 +193,7 @@ impl Head<'_> {
 
     /// Whether the children of this process are the starters of agents.
     fn has_only_starters(&self) -> bool {
-        let starters: Vec<_> = self.links.iter().filter_map(AgentLink::starter).collect();
+        let starters = self.links.starters();
         !starters.is_empty()
             && self.agent.have_ranks_ended()
             && !process::has_other_children(&starters)
@@ -203,24 +201,23 @@ impl Head<'_> {
 
     /// Does what is due for the agents of other hosts.
     fn tick_links(&mut self, now: Instant) {
-        for number in 0..self.links.len() {
-            let link = &mut self.links[number];
-            if link.needs_call(now) && self.job.is_running() {
-                self.start_caller(number);
+        for host in self.links.numbers() {
+            if self.links.of(host).needs_call(now) && self.job.is_running() {
+                self.start_caller(host);
             }
-            let link = &mut self.links[number];
-            let (host, name, state) = (link.host, link.name.clone(), link.state());
-            let reported = link.reports();
+            let (name, reported) = (self.host_name(host), self.links.reports(host));
+            let link = self.links.of(host);
+            let state = link.state();
             let lines = link.take_lines();
             let lost = link.tick(now);
-            let warning = link.take_warning(now).filter(|_| !self.shares.plan.quiet);
+            let warning = link.take_warning(&name, now).filter(|_| !self.shares.plan.quiet);
             for line in lines {
                 self.streams.print_line(&format!("{name}: {line}"), now);
             }
             if let Some(warning) = warning {
                 self.streams.print_line(&format!("mpirun: {warning}"), now);
             }
-            if link.state() == AgentLinkState::Lost {
+            if self.links.of(host).is_lost() {
                 self.lose_output(host, now);
                 self.report_arrived(host, Vec::new());
             }
@@ -286,14 +283,12 @@ impl Head<'_> {
             set.add_read(debugger, HeadToken::Debugger);
         }
         self.agent.interests(&mut set, HeadToken::Agent);
-        for (number, link) in self.links.iter().enumerate() {
-            link.interests(&mut set, |ready| HeadToken::Link(number, ready));
-        }
+        self.links.interests(&mut set, HeadToken::Link);
         if let Some(calls) = &self.calls {
             calls.interests(&mut set, HeadToken::Call);
         }
         for (number, input) in self.inputs.iter().enumerate() {
-            let queued = self.links[input.host as usize - 1].queued_bytes();
+            let queued = self.links.queued_bytes(input.host);
             if let Some(source) = input.source().filter(|_| queued < INPUT_QUEUE_BYTES) {
                 set.add_read(source.as_fd(), HeadToken::RemoteInput(number));
             }
@@ -310,7 +305,7 @@ impl Head<'_> {
         let leftovers = self.ranks_ended.filter(|_| self.job.is_running());
         let leftovers = leftovers.and_then(|at| self.streams.leftovers_deadline(at, now));
         let all = [job, remaining_output, leftovers, self.streams.deadline(), self.feed.deadline()];
-        let links = self.links.iter().filter_map(AgentLink::deadline);
+        let links = self.links.deadline();
         let calls = self.calls.as_ref().and_then(CallPort::deadline);
         all.into_iter().flatten().chain(links).chain(calls).min()
     }
@@ -341,16 +336,15 @@ impl Head<'_> {
                 self.command(&AgentCommand::Release);
             }
             HeadToken::Agent(ready) => self.agent.handle(ready, now),
-            HeadToken::Link(number, ready) => {
-                let (host, events) =
-                    (self.links[number].host, self.links[number].handle(ready, now));
+            HeadToken::Link(host, ready) => {
+                let events = self.links.handle(host, ready, now);
                 events.into_iter().for_each(|event| self.event(host, event));
             }
             HeadToken::Call(ready) => self.call_arrived(ready, now),
             HeadToken::RemoteInput(number) => {
-                let host = self.inputs[number].host as usize;
-                if let Some(command) = self.inputs[number].read() {
-                    self.links[host - 1].send(&command);
+                let input = &mut self.inputs[number];
+                if let Some(command) = input.read() {
+                    self.links.send(input.host, &command);
                 }
             }
             HeadToken::Input(ready) => self.feed.handle(ready, now),

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! [`event_loop`] waits for events, [`state`] decides without I/O which event ends the job, and
-//! [`actions`] carries decisions out. [`links`] connects the agents of other hosts, at need by [`calls`]; when all have said what their
-//! hosts have, [`place`] distributes the ranks. The head starts no rank: that is the work of the
+//! [`actions`] carries decisions out. [`links`] has the agents of other hosts, of which some call back ([`calls`]);
+//! when all have said what their hosts have, [`place`] distributes the ranks. The head starts no rank: that is the work of the
 //! [`agent`](crate::agent) of each host. One thread does all of it.
 
 mod actions;
@@ -16,6 +16,7 @@ pub(crate) mod environment;
 mod event_loop;
 mod links;
 mod place;
+mod remote_input;
 mod share;
 mod state;
 
@@ -40,8 +41,9 @@ use crate::input::Feed;
 use crate::output::{self, Streams};
 use crate::placement::Placement;
 use calls::CallPort;
-use links::{AgentLink, RemoteInput};
+use links::HostLinks;
 use place::AwaitedHosts;
+use remote_input::RemoteInput;
 use share::ShareMaker;
 use state::JobState;
 
@@ -50,8 +52,8 @@ struct Head<'a> {
     job: JobState,
     /// The ranks of this host.
     agent: Agent,
-    /// The agents of other hosts: number n is that of host n + 1.
-    links: Vec<AgentLink>,
+    /// The agents of other hosts.
+    links: HostLinks,
     /// The port at which agents call back, while that is awaited.
     calls: Option<CallPort>,
     /// Set until the ranks of a job on several hosts are placed.
@@ -113,7 +115,7 @@ pub(crate) fn run(
         fences: shares.fences(),
         names: NameService::default(),
         shares,
-        links: Vec::new(),
+        links: HostLinks::default(),
         calls: None,
         awaited: plan
             .hosts

@@ -8,7 +8,7 @@ use platform::sys::host;
 use platform::sys::topology::CpuTopology;
 
 use super::Head;
-use super::links::{AgentLink, RemoteInput};
+use super::remote_input::RemoteInput;
 use super::share::ShareMaker;
 use crate::LaunchError;
 use crate::agent::Agent;
@@ -98,8 +98,7 @@ impl Head<'_> {
         self.job.placed_on(hosts);
         self.fences = self.shares.fences();
         self.agent = Agent::new(self.shares.of_host(0));
-        let starters = self.links.iter().filter_map(AgentLink::starter);
-        starters.for_each(|pid| self.agent.spare(pid));
+        self.links.starters().into_iter().for_each(|pid| self.agent.spare(pid));
     }
 
     /// The agent of `host` starts its ranks.
@@ -115,7 +114,7 @@ impl Head<'_> {
                 }
             }
         }
-        self.links[host as usize - 1].start_ranks(share);
+        self.links.start_ranks(host, share);
     }
 }
 
