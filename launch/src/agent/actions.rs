@@ -18,7 +18,10 @@ impl Agent {
     /// is not the concern of this value.
     pub(crate) fn perform(&mut self, command: &AgentCommand) {
         match command {
-            AgentCommand::Release => self.held = false,
+            AgentCommand::Release => {
+                self.held = false;
+                (0..self.ranks.len()).for_each(|number| self.wait_for_rank(number));
+            }
             AgentCommand::Signal(signal) => self.signal_groups(*signal),
             AgentCommand::Terminate => {
                 self.signal_ranks(signals::TERM);
@@ -51,7 +54,10 @@ impl Agent {
         }
         let (now_ns, snapshots) = (clock::monotonic_ns(), self.snapshots());
         match ReportProcess::start(snapshots, now_ns) {
-            Ok(report) => self.report = Some(report),
+            Ok(report) => {
+                self.report = Some(report);
+                self.children_changed();
+            }
             Err(_) => {
                 // There is no room for a process: without names, this takes no time.
                 let facts = report_process::report(self.snapshots(), now_ns, Instant::now());

@@ -24,7 +24,7 @@ pub(crate) mod remote;
 mod report_process;
 mod start;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Instant;
@@ -33,6 +33,7 @@ use platform::bootstrap::Server;
 use platform::diagnosis::status_table::StatusTable;
 use platform::sys::control_group;
 use platform::sys::poll::PollSet;
+use platform::sys::ready_set::{Ready, ReadySet};
 
 use crate::control::{AgentEvent, HostShare};
 use rank::RunningRank;
@@ -49,7 +50,11 @@ pub(crate) trait RankStreams {
 
     /// `rank` has started as `process`; `outputs` are its standard output and error, nonblocking
     /// (only the first if both share a pipe).
-    fn started(&mut self, rank: u32, process: u32, outputs: [Option<OwnedFd>; 2]);
+    ///
+    /// # Errors
+    /// The system's, if it has no room for them in a set of polled descriptors.
+    fn started(&mut self, rank: u32, process: u32, outputs: [Option<OwnedFd>; 2])
+    -> io::Result<()>;
 }
 
 /// The ranks of a host.
@@ -62,6 +67,12 @@ pub(crate) struct Agent {
     status_table: Option<StatusTable>,
     /// The started ranks, in the order of the share.
     ranks: Vec<RunningRank>,
+    /// The connections of the ranks.
+    ready: ReadySet,
+    /// The numbers of ranks of which something is due at a time.
+    timed: BTreeSet<usize>,
+    /// Whether this process has no child; `None` after a change.
+    is_childless: Option<bool>,
     /// Requests of ranks are not read.
     held: bool,
     /// Processes that the kernel had ended for lack of memory when the ranks had started, if it counts them.
@@ -73,13 +84,30 @@ pub(crate) struct Agent {
     starters: Vec<u32>,
 }
 
-/// A descriptor of an [`Agent`] that became ready; a number counts the ranks of the host.
+/// A descriptor of an [`Agent`] that became ready.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum AgentReady {
     Report,
-    Request(usize),
-    Reply(usize),
-    MpiProcess(usize),
+    Ranks,
+}
+
+/// A descriptor of a rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RankDescriptor {
+    Connection,
+    MpiProcess,
+}
+
+impl RankDescriptor {
+    /// The key of that of the rank `number` of this host.
+    fn key(self, number: usize) -> u64 {
+        number as u64 * 2 + self as u64
+    }
+
+    fn of_key(key: u64) -> (usize, Self) {
+        let descriptor = if key.is_multiple_of(2) { Self::Connection } else { Self::MpiProcess };
+        ((key / 2) as usize, descriptor)
+    }
 }
 
 impl Agent {
@@ -95,6 +123,9 @@ impl Agent {
             files: HashMap::new(),
             status_table: None,
             ranks: Vec::with_capacity(share.ranks.len()),
+            ready: ReadySet::default(),
+            timed: BTreeSet::new(),
+            is_childless: None,
             held: share.holds,
             memory_kills_before: None,
             report: None,
@@ -120,9 +151,19 @@ impl Agent {
             let rank = share.rank;
             match context.start(number, streams.input_of(rank)) {
                 Ok(StartedRank { pid, pmi, outputs }) => {
-                    streams.started(rank, pid, outputs);
-                    self.ranks.push(RunningRank::new(rank, pid, pmi));
                     self.events.push(AgentEvent::Started { rank, pid });
+                    let watched = self.ready.add(pmi, RankDescriptor::Connection.key(number));
+                    let added = watched.and_then(|pmi| {
+                        let mut running = RunningRank::new(rank, pid, pmi);
+                        running.wait(self.held)?;
+                        self.ranks.push(running);
+                        streams.started(rank, pid, outputs)
+                    });
+                    if let Err(error) = added {
+                        let why = format!("cannot poll the descriptors of rank {rank}: {error}");
+                        self.events.push(AgentEvent::Refused { code: 1, why });
+                        break;
+                    }
                 }
                 Err(error) => {
                     let (code, why) = (error.code, error.why);
@@ -139,14 +180,15 @@ impl Agent {
     /// The child `pid` starts the agent of another host: it gets no signal for the job here.
     pub(crate) fn spare(&mut self, pid: u32) {
         self.starters.push(pid);
+        self.children_changed();
     }
 
     /// Adds descriptors to poll; `token` makes the caller's tokens.
     pub(crate) fn interests<'a, Token: Copy>(
         &'a self, set: &mut PollSet<'a, Token>, token: impl Fn(AgentReady) -> Token,
     ) {
-        for (number, rank) in self.ranks.iter().enumerate() {
-            rank.interests(number, self.held, set, &token);
+        if let Some(ready) = self.ready.fd() {
+            set.add_read(ready, token(AgentReady::Ranks));
         }
         if let Some(report) = &self.report {
             set.add_read(report.as_fd(), token(AgentReady::Report));
@@ -158,9 +200,26 @@ impl Agent {
         match ready {
             // Read in every turn of the loop.
             AgentReady::Report => {}
-            AgentReady::Request(number) => self.read_requests(number),
-            AgentReady::Reply(number) => self.send_replies(number),
-            AgentReady::MpiProcess(number) => self.ranks[number].mpi_ended(now),
+            AgentReady::Ranks => {
+                for ready in self.ready.take() {
+                    self.handle_rank(ready, now);
+                }
+            }
+        }
+    }
+
+    fn handle_rank(&mut self, ready: Ready, now: Instant) {
+        let (number, descriptor) = RankDescriptor::of_key(ready.token);
+        if descriptor == RankDescriptor::MpiProcess {
+            self.timed.insert(number);
+            return self.ranks[number].mpi_ended(now);
+        }
+        if ready.readable && self.ranks[number].is_heard(self.held) {
+            self.read_requests(number);
+        }
+        if ready.writable {
+            self.send_replies(number);
+            self.wait_for_rank(number);
         }
     }
 
@@ -168,11 +227,14 @@ impl Agent {
     pub(crate) fn tick(&mut self, now: Instant) -> Option<Instant> {
         self.check_pending_ends(now);
         self.read_report(now);
-        let looks = self.ranks.iter_mut().filter_map(|rank| rank.look_up_mpi(now)).min();
-        let running = self.ranks.iter().filter(|rank| rank.exit.is_none());
-        let checks = running.filter_map(RunningRank::check_deadline);
+        let (ranks, mut next) = (&mut self.ranks, None);
+        self.timed.retain(|number| {
+            let due = ranks[*number].next_look(now);
+            next = next.into_iter().chain(due).min();
+            due.is_some()
+        });
         let report = self.report.as_ref().map(ReportProcess::deadline);
-        checks.chain(looks).chain(report).min()
+        next.into_iter().chain(report).min()
     }
 
     /// Whether all started ranks have ended.

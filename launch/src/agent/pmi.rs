@@ -9,8 +9,8 @@ use platform::bootstrap::{Fence, JoinState, ServerEvent};
 use platform::sys::descriptor;
 use platform::sys::process;
 
-use super::Agent;
 use super::rank::{MpiProcess, RunningRank, SHELL_TIMEOUT};
+use super::{Agent, RankDescriptor};
 use crate::control::{AgentEvent, Circumstances};
 
 /// A rank with more unread bytes of replies than this is disconnected.
@@ -22,7 +22,7 @@ impl Agent {
         let mut buffer = [0; 8192];
         let rank = self.ranks[number].rank;
         while let Some(pmi) = &self.ranks[number].pmi {
-            match pmi.receive_now(&mut buffer) {
+            match pmi.get().receive_now(&mut buffer) {
                 Ok(received) if received.len_bytes > 0 => {
                     let was_joined = self.server.join_state(rank) == JoinState::Joined;
                     let events = self.server.receive(rank, &buffer[..received.len_bytes]);
@@ -36,6 +36,7 @@ impl Agent {
                 Ok(_) | Err(_) => {
                     self.ranks[number].pmi = None;
                     self.ranks[number].disconnect_deadline = Some(Instant::now() + SHELL_TIMEOUT);
+                    self.timed.insert(number);
                 }
             }
         }
@@ -45,7 +46,8 @@ impl Agent {
     fn joined(&mut self, number: usize, was_joined: bool, sender: Option<u32>) {
         let joined = &mut self.ranks[number];
         let before = joined.ended_mpi().filter(|_| was_joined);
-        joined.watch_mpi(sender);
+        joined.watch_mpi(sender, &mut self.ready, RankDescriptor::MpiProcess.key(number));
+        self.timed.insert(number);
         if let Some((pid, exit)) = before {
             // The earlier program of the rank did not finalize.
             let (rank, circumstances) = (joined.rank, Circumstances::default());
@@ -125,12 +127,23 @@ impl Agent {
             let why = "it does not read the replies".to_owned();
             self.events.push(AgentEvent::Broken { rank, why });
         }
+        self.wait_for_rank(number);
+    }
+
+    /// Waits for what the connection of the rank `number` is to do next.
+    pub(super) fn wait_for_rank(&mut self, number: usize) {
+        let rank = &mut self.ranks[number];
+        if let Err(error) = rank.wait(self.held) {
+            rank.pmi = None;
+            let (rank, why) = (rank.rank, format!("its connection cannot be polled: {error}"));
+            self.events.push(AgentEvent::Broken { rank, why });
+        }
     }
 
     pub(super) fn send_replies(&mut self, number: usize) {
         let RunningRank { pmi: Some(pmi), replies, .. } = &mut self.ranks[number] else { return };
         while !replies.is_empty() {
-            match pmi.send_some(replies) {
+            match pmi.get().send_some(replies) {
                 Ok(count) => drop(replies.drain(..count)),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => {

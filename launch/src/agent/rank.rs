@@ -1,15 +1,15 @@
 //! One started rank, as its agent sees it: its process, its PMI connection, and the MPI process
 //! if the rank was started through a shell or a wrapper.
 
-use std::os::fd::AsFd;
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use platform::sys::poll::PollSet;
 use platform::sys::process::Exit;
+use platform::sys::ready_set::{Interest, Polled, ReadySet};
 use platform::sys::socket::SocketStream;
 use platform::sys::watch::ProcessWatch;
 
-use super::AgentReady;
 use crate::control::InnerExit;
 
 /// The time that a shell has to exit with the code of its MPI process, and that a process has to
@@ -27,7 +27,7 @@ pub(super) struct RunningRank {
     pub(super) pid: u32,
     /// Its exit, once reaped.
     pub(super) exit: Option<Exit>,
-    pub(super) pmi: Option<SocketStream>,
+    pub(super) pmi: Option<Polled<SocketStream>>,
     /// Replies that the socket has not accepted yet.
     pub(super) replies: Vec<u8>,
     pub(super) mpi: MpiProcess,
@@ -39,14 +39,14 @@ pub(super) struct RunningRank {
 pub(super) enum MpiProcess {
     /// The rank's own process, or none has joined yet.
     RankItself,
-    /// A descendant of the rank's process.
-    Running(ProcessWatch),
+    /// A descendant of the rank's process. Without a descriptor that reports its end, it is looked up.
+    Running { watch: ProcessWatch, end: Option<Polled<OwnedFd>> },
     /// A descendant that has ended; checked when the timeout of its shell expires.
     Gone { watch: ProcessWatch, check_at: Instant },
 }
 
 impl RunningRank {
-    pub(super) fn new(rank: u32, pid: u32, pmi: SocketStream) -> Self {
+    pub(super) fn new(rank: u32, pid: u32, pmi: Polled<SocketStream>) -> Self {
         Self {
             rank,
             pid,
@@ -58,67 +58,69 @@ impl RunningRank {
         }
     }
 
-    /// Adds the descriptors of the rank `number` of this host; requests of `held` ranks are not read.
-    pub(super) fn interests<'a, Token: Copy>(
-        &'a self, number: usize, held: bool, set: &mut PollSet<'a, Token>,
-        token: impl Fn(AgentReady) -> Token,
-    ) {
-        if let Some(pmi) = &self.pmi {
-            if self.exit.is_none() && !held {
-                set.add_read(pmi.as_fd(), token(AgentReady::Request(number)));
-            }
-            if !self.replies.is_empty() {
-                set.add_write(pmi.as_fd(), token(AgentReady::Reply(number)));
-            }
-        }
-        if let MpiProcess::Running(watch) = &self.mpi
-            && let Some(fd) = watch.fd()
-        {
-            set.add_read(fd, token(AgentReady::MpiProcess(number)));
-        }
+    /// Waits for what its connection is to do next; requests of `held` ranks are not read.
+    ///
+    /// # Errors
+    /// The system's, see [`Polled::wait_for`].
+    pub(super) fn wait(&mut self, held: bool) -> io::Result<()> {
+        let interest = Interest { read: self.is_heard(held), write: !self.replies.is_empty() };
+        self.pmi.as_mut().map_or(Ok(()), |pmi| pmi.wait_for(interest))
+    }
+
+    /// Whether requests are read.
+    pub(super) fn is_heard(&self, held: bool) -> bool {
+        self.exit.is_none() && !held
     }
 
     /// The process that runs MPI for this rank.
     pub(super) fn mpi_pid(&self) -> u32 {
         match &self.mpi {
             MpiProcess::RankItself | MpiProcess::Gone { .. } => self.pid,
-            MpiProcess::Running(watch) => watch.pid(),
+            MpiProcess::Running { watch, .. } => watch.pid(),
         }
     }
 
-    /// The process `sender` joined for this rank.
-    pub(super) fn watch_mpi(&mut self, sender: Option<u32>) {
+    /// The process `sender` joined for this rank; its end has this key.
+    pub(super) fn watch_mpi(&mut self, sender: Option<u32>, ready: &mut ReadySet, key: u64) {
         let Some(pid) = sender.filter(|pid| *pid != self.pid) else { return };
-        self.mpi = MpiProcess::Running(ProcessWatch::of(pid));
+        let watch = ProcessWatch::of(pid);
+        let end = watch.fd().and_then(|fd| watched_end(fd, ready, key).ok());
+        self.mpi = MpiProcess::Running { watch, end };
     }
 
     /// The MPI process, if it is not the rank's own and has ended, with its exit if known.
     pub(super) fn ended_mpi(&self) -> Option<(u32, Option<Exit>)> {
         match &self.mpi {
-            MpiProcess::Running(watch) | MpiProcess::Gone { watch, .. } if watch.has_ended() => {
+            MpiProcess::Running { watch, .. } | MpiProcess::Gone { watch, .. }
+                if watch.has_ended() =>
+            {
                 Some((watch.pid(), watch.exit()))
             }
-            MpiProcess::RankItself | MpiProcess::Running(_) | MpiProcess::Gone { .. } => None,
+            MpiProcess::RankItself | MpiProcess::Running { .. } | MpiProcess::Gone { .. } => None,
         }
     }
 
-    /// Looks up an MPI process without a pidfd; when to do that again.
-    pub(super) fn look_up_mpi(&mut self, now: Instant) -> Option<Instant> {
-        match &self.mpi {
-            MpiProcess::Running(watch) if watch.fd().is_none() => {
+    /// Looks up an MPI process without a pidfd; the time of the next look or check.
+    pub(super) fn next_look(&mut self, now: Instant) -> Option<Instant> {
+        let look = match &self.mpi {
+            MpiProcess::Running { watch, end: None } => {
                 if watch.has_ended() {
                     self.mpi_ended(now);
                 }
                 Some(now + LOOK_UP_INTERVAL)
             }
-            MpiProcess::RankItself | MpiProcess::Running(_) | MpiProcess::Gone { .. } => None,
-        }
+            MpiProcess::RankItself | MpiProcess::Running { .. } | MpiProcess::Gone { .. } => None,
+        };
+        let check = self.check_deadline().filter(|_| self.exit.is_none());
+        look.into_iter().chain(check).min()
     }
 
     /// The MPI process ended; the exit code of its shell is awaited.
     pub(super) fn mpi_ended(&mut self, now: Instant) {
         self.mpi = match std::mem::replace(&mut self.mpi, MpiProcess::RankItself) {
-            MpiProcess::Running(watch) => MpiProcess::Gone { watch, check_at: now + SHELL_TIMEOUT },
+            MpiProcess::Running { watch, .. } => {
+                MpiProcess::Gone { watch, check_at: now + SHELL_TIMEOUT }
+            }
             other @ (MpiProcess::RankItself | MpiProcess::Gone { .. }) => other,
         };
     }
@@ -127,7 +129,7 @@ impl RunningRank {
     pub(super) fn check_deadline(&self) -> Option<Instant> {
         match self.mpi {
             MpiProcess::Gone { check_at, .. } => Some(check_at),
-            MpiProcess::RankItself | MpiProcess::Running(_) => self.disconnect_deadline,
+            MpiProcess::RankItself | MpiProcess::Running { .. } => self.disconnect_deadline,
         }
     }
 
@@ -135,9 +137,16 @@ impl RunningRank {
     pub(super) fn inner_exit(&self) -> Option<InnerExit> {
         match &self.mpi {
             MpiProcess::RankItself => None,
-            MpiProcess::Running(watch) | MpiProcess::Gone { watch, .. } => {
+            MpiProcess::Running { watch, .. } | MpiProcess::Gone { watch, .. } => {
                 Some(InnerExit { pid: watch.pid(), exit: watch.exit()? })
             }
         }
     }
+}
+
+/// A copy of the descriptor of a process, which is ready when that ends.
+fn watched_end(fd: BorrowedFd<'_>, ready: &mut ReadySet, key: u64) -> io::Result<Polled<OwnedFd>> {
+    let mut end = ready.add(fd.try_clone_to_owned()?, key)?;
+    end.wait_for(Interest::READ)?;
+    Ok(end)
 }

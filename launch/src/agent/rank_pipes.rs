@@ -12,6 +12,7 @@ use std::time::Instant;
 use platform::bootstrap::JobHosts;
 use platform::sys::descriptor;
 use platform::sys::poll::PollSet;
+use platform::sys::ready_set::{Interest, Polled, ReadySet};
 
 use super::RankStreams;
 use crate::control::{
@@ -33,6 +34,8 @@ pub(super) struct RankPipes {
     window: usize,
     inputs: Vec<InputPipe>,
     outputs: Vec<OutputPipe>,
+    /// The output pipes, by their numbers.
+    ready: ReadySet,
     /// The files of the ranks, if they are written here.
     files: Option<Streams>,
 }
@@ -54,22 +57,21 @@ struct OutputPipe {
     stream: OutputStream,
     credit: StreamCredit,
     /// `None` once it has ended, and the head knows.
-    pipe: Option<File>,
+    pipe: Option<Polled<File>>,
 }
 
 /// A pipe that became ready, by its number.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum PipeReady {
     Input(usize),
-    Output(usize),
+    Outputs,
     File(OutputReady),
 }
 
 impl RankPipes {
     /// Pipes for ranks, of which `readers` read standard input, of a job of `size` ranks.
     pub(super) fn new(readers: Vec<u32>, size: u32) -> Self {
-        let (inputs, outputs, files) = (Vec::new(), Vec::new(), None);
-        Self { readers, window: window_bytes(size), inputs, outputs, files }
+        Self { readers, window: window_bytes(size), ..Self::default() }
     }
 
     /// Opens the files of the ranks of `share`, if they are written here.
@@ -124,20 +126,23 @@ impl RankPipes {
         if let Some(files) = &self.files {
             files.interests(set, |ready| token(PipeReady::File(ready)));
         }
-        if link.queued_bytes() > QUEUE_BYTES {
-            return;
-        }
-        for (number, output) in self.outputs.iter().enumerate() {
-            if let Some(pipe) = output.pipe.as_ref().filter(|_| output.credit.left() > 0) {
-                set.add_read(pipe.as_fd(), token(PipeReady::Output(number)));
-            }
+        let can_send = link.queued_bytes() <= QUEUE_BYTES;
+        if let Some(ready) = self.ready.fd().filter(|_| can_send) {
+            set.add_read(ready, token(PipeReady::Outputs));
         }
     }
 
     pub(super) fn handle(&mut self, ready: PipeReady, link: &mut ControlLink<AgentCommand>) {
         match ready {
             PipeReady::Input(number) => self.inputs[number].write(link),
-            PipeReady::Output(number) => drop(self.outputs[number].read(link)),
+            PipeReady::Outputs => {
+                for ready in self.ready.take() {
+                    // The rest stays ready.
+                    if link.queued_bytes() <= QUEUE_BYTES {
+                        self.outputs[ready.token as usize].serve(link);
+                    }
+                }
+            }
             PipeReady::File(ready) => {
                 let failed = self.files.as_mut().map(|files| files.handle(ready, Instant::now()));
                 if let Some(Err(SinkFailure { why })) = failed {
@@ -166,11 +171,15 @@ impl RankPipes {
     }
 
     /// The head has passed on this number of bytes.
-    pub(super) fn grant(&mut self, rank: u32, stream: OutputStream, bytes: u32) {
+    pub(super) fn grant(
+        &mut self, (rank, stream): (u32, OutputStream), bytes: u32,
+        link: &mut ControlLink<AgentCommand>,
+    ) {
         let mut outputs = self.outputs.iter_mut();
         if let Some(output) = outputs.find(|output| (output.rank, output.stream) == (rank, stream))
         {
             output.credit.grant(bytes);
+            output.wait(link);
         }
     }
 
@@ -203,16 +212,21 @@ impl RankStreams for RankPipes {
         Ok(read)
     }
 
-    fn started(&mut self, rank: u32, process: u32, outputs: [Option<OwnedFd>; 2]) {
+    fn started(
+        &mut self, rank: u32, process: u32, outputs: [Option<OwnedFd>; 2],
+    ) -> io::Result<()> {
         if let Some(files) = &mut self.files {
             return files.add(rank, process, outputs);
         }
         for (stream, pipe) in OutputStream::BOTH.into_iter().zip(outputs) {
             if let Some(pipe) = pipe {
-                let (pipe, credit) = (Some(pipe.into()), StreamCredit::new(self.window));
+                let mut pipe = self.ready.add(File::from(pipe), self.outputs.len() as u64)?;
+                pipe.wait_for(Interest::READ)?;
+                let (pipe, credit) = (Some(pipe), StreamCredit::new(self.window));
                 self.outputs.push(OutputPipe { rank, stream, credit, pipe });
             }
         }
+        Ok(())
     }
 }
 
@@ -244,10 +258,29 @@ impl InputPipe {
 }
 
 impl OutputPipe {
+    /// Reads once, if there is credit for it; if not, this pipe waits for credit.
+    fn serve(&mut self, link: &mut ControlLink<AgentCommand>) {
+        if self.credit.left() > 0 {
+            self.read(link);
+        }
+        self.wait(link);
+    }
+
+    /// Waits for bytes if there is credit for them.
+    fn wait(&mut self, link: &mut ControlLink<AgentCommand>) {
+        let interest = Interest { read: self.credit.left() > 0, write: false };
+        if let Some(pipe) = &mut self.pipe
+            && let Err(error) = pipe.wait_for(interest)
+        {
+            let why = format!("the output of rank {}: {error}", self.rank);
+            link.send(&AgentEvent::OutputLost { why: Some(why) });
+        }
+    }
+
     /// Reads once; `None` if no data is available.
     fn read(&mut self, link: &mut ControlLink<AgentCommand>) -> Option<()> {
         let mut bytes = vec![0; READ_BYTES.min(self.credit.left())];
-        match self.pipe.as_mut()?.read(&mut bytes) {
+        match self.pipe.as_mut()?.get_mut().read(&mut bytes) {
             Ok(count) if count > 0 => {
                 bytes.truncate(count);
                 self.credit.spend(count);
@@ -327,7 +360,7 @@ mod tests {
             pair.streams.open_files(&OutputOptions::default(), hosts, |_| true).unwrap();
             for rank in 0..RANKS {
                 let (read, write) = nonblocking_pipe();
-                pair.pipes.started(rank, 1, [Some(read.into()), None]);
+                pair.pipes.started(rank, 1, [Some(read.into()), None]).unwrap();
                 pair.streams.add_remote(rank, 1, &[OutputStream::Output]);
                 pair.ranks.push(write.into());
             }
@@ -350,12 +383,8 @@ mod tests {
         /// Everything that agent and head can do at once.
         fn turn(&mut self) {
             let now = Instant::now();
-            for number in 0..self.pipes.outputs.len() {
-                let output = &self.pipes.outputs[number];
-                let can_read = output.pipe.is_some() && output.credit.left() > 0;
-                if can_read && self.agent.queued_bytes() <= QUEUE_BYTES {
-                    self.pipes.handle(PipeReady::Output(number), &mut self.agent);
-                }
+            if self.agent.queued_bytes() <= QUEUE_BYTES {
+                self.pipes.handle(PipeReady::Outputs, &mut self.agent);
             }
             self.agent.write();
             self.head.read().unwrap();
@@ -377,7 +406,7 @@ mod tests {
                 let AgentCommand::Grant { rank, stream, bytes } = command else {
                     panic!("{command:?}")
                 };
-                self.pipes.grant(rank, stream, bytes);
+                self.pipes.grant((rank, stream), bytes, &mut self.agent);
             }
         }
 

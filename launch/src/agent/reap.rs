@@ -16,8 +16,18 @@ use super::rank::MpiProcess;
 use crate::control::{AgentEvent, Circumstances};
 
 impl Agent {
+    /// A child may have ended, or one has been started.
+    pub(crate) fn children_changed(&mut self) {
+        self.is_childless = None;
+    }
+
     /// Reaps all ended children; whether no child is left. `other` gets those that are no ranks.
-    pub(crate) fn reap(&mut self, mut other: impl FnMut(u32, Exit)) -> bool {
+    pub(crate) fn reap(&mut self, other: impl FnMut(u32, Exit)) -> bool {
+        let is_childless = self.is_childless.unwrap_or_else(|| self.reap_ended(other));
+        *self.is_childless.insert(is_childless)
+    }
+
+    fn reap_ended(&mut self, mut other: impl FnMut(u32, Exit)) -> bool {
         loop {
             match process::reap() {
                 Reap::Running => return false,
@@ -45,6 +55,7 @@ impl Agent {
         let join_state = self.server.join_state(rank);
         let inner = self.ranks[number].inner_exit();
         self.ranks[number].exit = Some(exit);
+        self.wait_for_rank(number);
         let circumstances = match exit != Exit::Code(0) || inner.is_some() {
             true => self.circumstances(rank),
             false => Circumstances::default(),
@@ -76,7 +87,7 @@ impl Agent {
 
     /// Checks ended MPI processes and closed connections whose timeout has expired.
     pub(super) fn check_pending_ends(&mut self, now: Instant) {
-        for number in 0..self.ranks.len() {
+        for number in self.timed.clone() {
             let due = self.ranks[number].check_deadline().is_some_and(|at| at <= now);
             if !due || self.ranks[number].exit.is_some() {
                 continue;
@@ -94,7 +105,9 @@ impl Agent {
                 MpiProcess::Gone { watch, .. } => {
                     AgentEvent::ProcessGone { rank, pid: watch.pid(), exit, circumstances }
                 }
-                MpiProcess::Running(watch) => AgentEvent::Disconnected { rank, pid: watch.pid() },
+                MpiProcess::Running { watch, .. } => {
+                    AgentEvent::Disconnected { rank, pid: watch.pid() }
+                }
                 MpiProcess::RankItself => AgentEvent::Disconnected { rank, pid: own },
             });
         }

@@ -100,8 +100,10 @@ impl RankStreams for StartStreams<'_> {
         self.pipes.input_of(rank)
     }
 
-    fn started(&mut self, rank: u32, process: u32, outputs: [Option<OwnedFd>; 2]) {
-        self.pipes.started(rank, process, outputs);
+    fn started(
+        &mut self, rank: u32, process: u32, outputs: [Option<OwnedFd>; 2],
+    ) -> io::Result<()> {
+        self.pipes.started(rank, process, outputs)
     }
 }
 
@@ -243,6 +245,9 @@ impl RemoteAgent {
     /// Signals for the job come from the head; these are for this process.
     fn take_signals(&mut self, now: Instant) {
         while let Some(signal) = self.signals.take() {
+            if signal == signals::CHLD {
+                self.agent.iter_mut().for_each(Agent::children_changed);
+            }
             if [signals::INT, signals::TERM, signals::HUP].contains(&signal) {
                 self.end(&format!("its mpirun received {}", signals::name(signal)), now);
             }
@@ -262,7 +267,7 @@ impl RemoteAgent {
                     self.pipes.feed(rank, &bytes, &mut self.link)?;
                 }
                 AgentCommand::Grant { rank, stream, bytes } => {
-                    self.pipes.grant(rank, stream, bytes);
+                    self.pipes.grant((rank, stream), bytes, &mut self.link);
                 }
                 AgentCommand::Beat { silence_max } => {
                     self.silence.set_limit(silence_max);

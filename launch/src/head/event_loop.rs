@@ -53,8 +53,10 @@ impl RankStreams for OwnStreams<'_> {
         self.feed.of_rank(rank)
     }
 
-    fn started(&mut self, rank: u32, process: u32, outputs: [Option<OwnedFd>; 2]) {
-        self.streams.add(rank, process, outputs);
+    fn started(
+        &mut self, rank: u32, process: u32, outputs: [Option<OwnedFd>; 2],
+    ) -> io::Result<()> {
+        self.streams.add(rank, process, outputs)
     }
 }
 
@@ -320,9 +322,13 @@ impl Head<'_> {
         match token {
             HeadToken::Signals => {
                 while let Some(signal) = self.signals.take() {
-                    if signal != signals::CHLD && signal != signals::TTOU {
-                        let actions = self.job.signalled(signal, now);
-                        self.perform(actions);
+                    match signal {
+                        signals::CHLD => self.agent.children_changed(),
+                        signals::TTOU => {}
+                        signal => {
+                            let actions = self.job.signalled(signal, now);
+                            self.perform(actions);
+                        }
                     }
                 }
             }

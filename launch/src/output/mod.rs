@@ -36,6 +36,16 @@ impl OutputStream {
     /// Both, in the order of all arrays that are indexed by stream.
     pub(crate) const BOTH: [Self; 2] = [Self::Output, Self::Error];
 
+    /// The key of a stream of `rank` among those of a job.
+    fn key(self, rank: u32) -> u64 {
+        u64::from(rank) * 2 + self as u64
+    }
+
+    /// The rank and the stream of a key.
+    fn of_key(key: u64) -> (usize, Self) {
+        ((key / 2) as usize, Self::BOTH[(key % 2) as usize])
+    }
+
     /// The name in prefixes and files.
     pub(crate) fn name(self) -> &'static str {
         match self {

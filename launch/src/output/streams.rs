@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
@@ -14,6 +14,7 @@ use std::time::{Duration, Instant, SystemTime};
 use platform::bootstrap::JobHosts;
 use platform::sys::descriptor;
 use platform::sys::poll::PollSet;
+use platform::sys::ready_set::{Interest, Polled, ReadySet};
 
 use super::OutputStream;
 use super::line_buffer::LineBuffer;
@@ -35,8 +36,8 @@ const READ_BYTES: usize = 64 * 1024;
 /// A descriptor of [`Streams`] that became ready.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum OutputReady {
-    /// The pipe of a rank and stream.
-    Source(usize, OutputStream),
+    /// Pipes of ranks.
+    Sources,
     /// The sink with this index.
     Sink(usize),
 }
@@ -64,6 +65,12 @@ pub(crate) struct Streams {
     /// The sinks of each stream of each rank.
     sinks_by_rank: Vec<[Vec<usize>; 2]>,
     sources: Vec<[Option<OutputSource>; 2]>,
+    /// The pipes of the ranks.
+    ready: ReadySet,
+    /// The keys of streams that wait for a full sink.
+    waiting: BTreeSet<u64>,
+    /// The keys of streams with a partial line.
+    partial: BTreeSet<u64>,
     /// The time of the last write.
     written_at: Instant,
     /// The time of the last byte from a rank.
@@ -85,7 +92,7 @@ struct OutputSource {
 /// Where the bytes of a stream come from.
 #[derive(Debug)]
 enum SourceEnd {
-    Pipe(File),
+    Pipe(Polled<File>),
     Agent(ReceivedOutput),
 }
 
@@ -134,6 +141,9 @@ impl Streams {
             prefix,
             is_one_terminal: sinks[0].is_same_file(&sinks[1]),
             sinks,
+            ready: ReadySet::default(),
+            waiting: BTreeSet::new(),
+            partial: BTreeSet::new(),
             written_at: now,
             read_at: now,
             grants: Vec::new(),
@@ -173,12 +183,20 @@ impl Streams {
 
     /// `rank` has started as `process`; `pipes` are its output streams, nonblocking (only the first
     /// if both share it).
-    pub(crate) fn add(&mut self, rank: u32, process: u32, pipes: [Option<OwnedFd>; 2]) {
+    ///
+    /// # Errors
+    /// The system cannot poll so many.
+    pub(crate) fn add(
+        &mut self, rank: u32, process: u32, pipes: [Option<OwnedFd>; 2],
+    ) -> io::Result<()> {
         for (stream, pipe) in OutputStream::BOTH.into_iter().zip(pipes) {
             if let Some(pipe) = pipe {
-                self.add_source(rank, process, stream, SourceEnd::Pipe(pipe.into()));
+                let mut pipe = self.ready.add(File::from(pipe), stream.key(rank))?;
+                pipe.wait_for(Interest::READ)?;
+                self.add_source(rank, process, stream, SourceEnd::Pipe(pipe));
             }
         }
+        Ok(())
     }
 
     /// `rank` has started as `process` on another host; the bytes of these streams come to
@@ -198,7 +216,7 @@ impl Streams {
             end,
             lines: LineBuffer::default(),
             destinations: LineDestinations {
-                writer: u64::from(rank) * 2 + stream as u64,
+                writer: stream.key(rank),
                 prefix: self.prefix.as_ref().map(|prefix| prefix.of(&origin)),
                 sinks: self.sinks_by_rank[rank as usize][stream as usize].clone(),
             },
@@ -258,6 +276,7 @@ impl Streams {
             self.grants.extend(grant);
             self.push(rank, stream, &bytes, now);
         }
+        self.waiting.insert(stream.key(rank as u32));
     }
 
     /// Adds descriptors to poll; `token` makes the caller's tokens.
@@ -270,15 +289,8 @@ impl Streams {
         for (number, sink) in self.sinks.iter().enumerate().filter(waiting) {
             set.add_write(sink.as_fd(), token(OutputReady::Sink(number)));
         }
-        for (rank, sources) in self.sources.iter().enumerate() {
-            for (stream, source) in OutputStream::BOTH.into_iter().zip(sources) {
-                if let Some(source) = source
-                    && let SourceEnd::Pipe(pipe) = &source.end
-                    && !source.destinations.are_full(&self.sinks)
-                {
-                    set.add_read(pipe.as_fd(), token(OutputReady::Source(rank, stream)));
-                }
-            }
+        if let Some(ready) = self.ready.fd() {
+            set.add_read(ready, token(OutputReady::Sources));
         }
     }
 
@@ -288,32 +300,42 @@ impl Streams {
     /// A sink failed.
     pub(crate) fn handle(&mut self, ready: OutputReady, now: Instant) -> Result<(), SinkFailure> {
         match ready {
-            OutputReady::Source(rank, stream) => drop(self.read(rank, stream, now)),
-            OutputReady::Sink(number) => return self.write(number, now),
+            OutputReady::Sources => {
+                for ready in self.ready.take() {
+                    let (rank, stream) = OutputStream::of_key(ready.token);
+                    if !self.is_blocked(rank, stream) {
+                        self.read(rank, stream, now);
+                        continue;
+                    }
+                    self.wait_for(rank, stream, Interest::NONE)?;
+                    self.waiting.insert(ready.token);
+                }
+                Ok(())
+            }
+            OutputReady::Sink(number) => self.write(number, now),
         }
-        Ok(())
     }
 
     /// The time to call [`Streams::flush_overdue`].
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        let sources = self.sources.iter().flatten().flatten();
+        let partial = self.partial.iter().map(|key| OutputStream::of_key(*key));
+        let sources =
+            partial.filter_map(|(rank, stream)| self.sources[rank][stream as usize].as_ref());
         let waiting = sources.filter(|source| !source.destinations.are_full(&self.sinks));
         waiting.filter_map(|source| source.lines.deadline()).min()
     }
 
     /// Writes partial lines that have timed out.
     pub(crate) fn flush_overdue(&mut self, now: Instant) {
-        for rank in 0..self.sources.len() {
-            for stream in OutputStream::BOTH {
-                // If this process was delayed, the line end may already be in the pipe.
-                if self.is_overdue(rank, stream, now)
-                    && self
-                        .read(rank, stream, now)
-                        .is_none_or(|()| self.is_overdue(rank, stream, now))
-                    && let Some(source) = &mut self.sources[rank][stream as usize]
-                {
-                    source.lines.flush(source.destinations.line_writer(&mut self.sinks));
-                }
+        let partial: Vec<_> = self.partial.iter().map(|key| OutputStream::of_key(*key)).collect();
+        for (rank, stream) in partial {
+            // If this process was delayed, the line end may already be in the pipe.
+            if self.is_overdue(rank, stream, now)
+                && self.read(rank, stream, now).is_none_or(|()| self.is_overdue(rank, stream, now))
+                && let Some(source) = &mut self.sources[rank][stream as usize]
+            {
+                source.lines.flush(source.destinations.line_writer(&mut self.sinks));
+                self.partial.remove(&stream.key(rank as u32));
             }
         }
     }
@@ -370,7 +392,7 @@ impl Streams {
         let mut lost: Vec<_> = self.sinks.iter_mut().map(OutputSink::give_up).collect();
         for source in self.sources.iter_mut().flatten().filter_map(Option::take) {
             let unread = match &source.end {
-                SourceEnd::Pipe(pipe) => descriptor::unread(pipe).max(0) as usize,
+                SourceEnd::Pipe(pipe) => descriptor::unread(pipe.get()).max(0) as usize,
                 SourceEnd::Agent(received) => received.queue.len(),
             };
             let bytes = source.lines.len_bytes() + unread;
@@ -470,7 +492,7 @@ impl Streams {
             return None;
         };
         let mut buffer = [0; READ_BYTES];
-        match pipe.read(&mut buffer) {
+        match pipe.get_mut().read(&mut buffer) {
             Ok(count) if count > 0 => {
                 self.push(rank, stream, &buffer[..count], now);
                 Some(())
@@ -492,6 +514,11 @@ impl Streams {
         if self.is_unbuffered {
             source.lines.flush(pass);
         }
+        let key = stream.key(rank as u32);
+        match source.lines.len_bytes() {
+            0 => self.partial.remove(&key),
+            _ => self.partial.insert(key),
+        };
     }
 
     /// Whether a write to this sink would come into a line of another sink for the same file.
@@ -506,20 +533,38 @@ impl Streams {
         let stall = self.stall(now);
         let sink = &mut self.sinks[number];
         let was_full = sink.is_full();
-        sink.write_some()?;
+        let written = sink.write_some();
         self.written_at = now;
         if was_full {
             self.stalled += stall;
         }
-        if was_full && !sink.is_full() {
-            for source in self.sources.iter_mut().flatten().flatten() {
+        if was_full && !sink.is_full() { written.and(self.resume(now)) } else { written }
+    }
+
+    /// Reads streams again that waited for a full sink; those of other sinks wait again.
+    fn resume(&mut self, now: Instant) -> Result<(), SinkFailure> {
+        for key in &self.partial {
+            let (rank, stream) = OutputStream::of_key(*key);
+            if let Some(source) = &mut self.sources[rank][stream as usize] {
                 source.lines.restart(now);
             }
-            for rank in 0..self.sources.len() {
-                OutputStream::BOTH.into_iter().for_each(|one| self.pass_received(rank, one, now));
-            }
+        }
+        for key in std::mem::take(&mut self.waiting) {
+            let (rank, stream) = OutputStream::of_key(key);
+            self.wait_for(rank, stream, Interest::READ)?;
+            self.pass_received(rank, stream, now);
         }
         Ok(())
+    }
+
+    fn wait_for(
+        &mut self, rank: usize, stream: OutputStream, interest: Interest,
+    ) -> Result<(), SinkFailure> {
+        let source = self.sources[rank][stream as usize].as_mut();
+        let Some(OutputSource { end: SourceEnd::Pipe(pipe), .. }) = source else { return Ok(()) };
+        pipe.wait_for(interest).map_err(|error| SinkFailure {
+            why: Some(format!("the output of rank {rank}: {error}")),
+        })
     }
 
     fn is_overdue(&self, rank: usize, stream: OutputStream, now: Instant) -> bool {
@@ -544,6 +589,7 @@ impl Streams {
     /// The pipe has been closed.
     fn end(&mut self, rank: usize, stream: OutputStream) {
         let Some(mut source) = self.sources[rank][stream as usize].take() else { return };
+        self.partial.remove(&stream.key(rank as u32));
         source.lines.flush(source.destinations.line_writer(&mut self.sinks));
         for sink in &source.destinations.sinks {
             self.sinks[*sink].end_lines_of(source.destinations.writer);

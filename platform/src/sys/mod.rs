@@ -16,6 +16,7 @@ pub mod network_interfaces;
 pub(crate) mod pmix;
 pub mod poll;
 pub mod process;
+pub mod ready_set;
 pub mod secret;
 pub mod shm;
 pub mod signals;

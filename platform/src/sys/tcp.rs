@@ -24,6 +24,7 @@ use nix::sys::socket::{
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 
+use super::ready_set::Ready;
 use crate::base::Span;
 
 /// Parts of one gathering or scattering call.
@@ -297,17 +298,6 @@ pub struct Watched {
     doorbell: EventFd,
 }
 
-/// A descriptor that is ready.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ready {
-    /// The number that the caller gave it.
-    pub token: u64,
-    /// Whether it can be read, or has ended or failed.
-    pub readable: bool,
-    /// Whether it can be written, or has failed.
-    pub writable: bool,
-}
-
 /// The tokens of the timer and of the wake-up.
 const TIMER: u64 = u64::MAX;
 const DOORBELL: u64 = u64::MAX - 1;
@@ -374,15 +364,7 @@ impl Watched {
                 TIMER => drop(self.timer.unset()),
                 DOORBELL => drop(self.doorbell.read()),
                 BESIDE => {}
-                token => {
-                    let over = EpollFlags::EPOLLHUP | EpollFlags::EPOLLERR;
-                    let has = |flags| event.events().intersects(flags);
-                    ready.push(Ready {
-                        token,
-                        readable: has(EpollFlags::EPOLLIN | over),
-                        writable: has(EpollFlags::EPOLLOUT | over),
-                    });
-                }
+                _ => ready.push(Ready::of(event)),
             }
         }
     }

@@ -44,7 +44,8 @@ use link::{Link, LinkState};
 use platform::base::{ErrorClass, Peer, Result, Slab, Span};
 use platform::network::{AddressDecision, SharedSecret, address_choice};
 use platform::sys::network_interfaces;
-use platform::sys::tcp::{Ready, TcpAcceptor, Watched};
+use platform::sys::ready_set::Ready;
+use platform::sys::tcp::{TcpAcceptor, Watched};
 pub(crate) use settings::{CryptMode, TcpSettings};
 
 /// In bytes: at least those of the device `shm`.
