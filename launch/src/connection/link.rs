@@ -184,14 +184,17 @@ impl AgentLink {
         self.control.as_ref().map_or(0, ControlLink::queued_bytes)
     }
 
-    /// Adds descriptors to poll; `token` makes the caller's tokens.
+    /// Adds descriptors to poll, standard error only if `takes_lines`; `token` makes the caller's tokens.
     pub(crate) fn interests<'a, Token: Copy>(
-        &'a self, set: &mut PollSet<'a, Token>, token: impl Fn(AgentLinkReady) -> Token,
+        &'a self, takes_lines: bool, set: &mut PollSet<'a, Token>,
+        token: impl Fn(AgentLinkReady) -> Token,
     ) {
         if let Some(control) = &self.control {
             control.interests(set, |ready| token(AgentLinkReady::Control(ready)));
         }
-        self.starter.interests(set, token(AgentLinkReady::Errors));
+        if takes_lines {
+            self.starter.interests(set, token(AgentLinkReady::Errors));
+        }
     }
 
     /// Serves a ready descriptor; the events that have arrived.

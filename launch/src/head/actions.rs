@@ -22,6 +22,8 @@ impl Head<'_> {
                     self.streams.print_line(&line, Instant::now());
                 }
                 JobAction::Forward(signal) => self.command(&AgentCommand::Signal(signal)),
+                // A user who does not read needs no further report.
+                JobAction::Dump { overdue: false } if !self.streams.takes_lines() => {}
                 JobAction::Dump { overdue } => self.dump(overdue),
                 JobAction::Terminate => {
                     self.streams.restart_drain_timeout(Instant::now());

@@ -210,7 +210,10 @@ impl Head<'_> {
             let (name, reported) = (self.host_name(host), self.links.reports(host));
             let link = self.links.of(host);
             let state = link.state();
-            let lines = link.take_lines();
+            let lines = match self.streams.takes_lines() {
+                true => link.take_lines(),
+                false => Vec::new(),
+            };
             let lost = link.tick(now);
             let warning = link.take_warning(&name, now).filter(|_| !self.shares.plan.quiet);
             for line in lines {
@@ -285,7 +288,7 @@ impl Head<'_> {
             set.add_read(debugger, HeadToken::Debugger);
         }
         self.agent.interests(&mut set, HeadToken::Agent);
-        self.links.interests(&mut set, HeadToken::Link);
+        self.links.interests(self.streams.takes_lines(), &mut set, HeadToken::Link);
         if let Some(calls) = &self.calls {
             calls.interests(&mut set, HeadToken::Call);
         }

@@ -103,12 +103,14 @@ impl HostLinks {
         self.hosts[host as usize - 1].agent.queued_bytes()
     }
 
-    /// Adds descriptors to poll; `token` makes the caller's tokens of hosts.
+    /// Adds descriptors to poll, standard error of starters only if `takes_lines`; `token` makes the
+    /// caller's tokens of hosts.
     pub(super) fn interests<'a, Token: Copy>(
-        &'a self, set: &mut PollSet<'a, Token>, token: impl Fn(u32, AgentLinkReady) -> Token,
+        &'a self, takes_lines: bool, set: &mut PollSet<'a, Token>,
+        token: impl Fn(u32, AgentLinkReady) -> Token,
     ) {
         for agent in self.iter() {
-            agent.interests(set, |ready| token(agent.host, ready));
+            agent.interests(takes_lines, set, |ready| token(agent.host, ready));
         }
     }
 

@@ -432,12 +432,21 @@ impl Streams {
         self.written_at = now;
     }
 
+    /// Whether what may print many lines by [`Streams::print_line`] need not wait.
+    pub(crate) fn takes_lines(&self) -> bool {
+        !self.sinks[self.line_sink()].is_full()
+    }
+
     /// Prints a line of the launcher on standard error, or on standard output if that failed.
     pub(crate) fn print_line(&mut self, line: &str, now: Instant) {
         self.written_at = now;
-        let terminal = usize::from(!self.sinks[1].is_failed());
+        let terminal = self.line_sink();
         self.sinks[terminal].end_line();
         self.sinks[terminal].push(format!("{line}\n").as_bytes());
+    }
+
+    fn line_sink(&self) -> usize {
+        usize::from(!self.sinks[1].is_failed())
     }
 
     /// Prints `table` on standard output (`-`), standard error (`+`), or to a new file.

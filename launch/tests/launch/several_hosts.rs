@@ -63,6 +63,27 @@ fn login_scripts_may_print() {
 }
 
 #[test]
+fn lines_of_a_starter_wait_until_they_are_read() {
+    // 50 MB, of which nothing is read at first, and the memory of mpirun after that.
+    let starter = "sh -c '\
+        awk \"BEGIN { for (i = 1; i <= 50000; i++) printf \\\"%0999d\\n\\\", i }\" >&2; \
+        grep VmHWM /proc/$PPID/status >&2; eval \"$1\"'";
+    let words = ["-launcher-exec", starter, "-host", "198.51.100.1", "echo", "here"];
+    let mut shell = marked("sh");
+    shell.arg("-c").arg("\"$0\" \"$@\" 2>&1 | { sleep 0.5; cat; }");
+    shell.arg(built("mpirun")).args(words);
+    let outcome = start(shell).wait();
+    let mut lines = outcome.text().lines();
+    for number in 1..=50000 {
+        assert_eq!(lines.next(), Some(&*format!("198.51.100.1: {number:0999}")));
+    }
+    let peak = lines.next().unwrap().strip_prefix("198.51.100.1: VmHWM:").unwrap();
+    let peak: u32 = peak.trim().strip_suffix(" kB").unwrap().parse().unwrap();
+    assert!(peak < 30_000, "{peak} kB");
+    assert_eq!(lines.collect::<Vec<_>>(), ["here"]);
+}
+
+#[test]
 fn ranks_of_a_host_have_its_home_and_the_limits_of_the_launcher() {
     let other = r#"env HOME=/there HOSTNAME=there sh -c 'ulimit -S -c 0; umask 007; eval "$1"'"#;
     let host = ["-launcher-exec", other, "-host", "198.51.100.1"];
