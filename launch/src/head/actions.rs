@@ -3,14 +3,12 @@
 use std::time::Instant;
 
 use platform::bootstrap::{Fence, FenceEvent};
-use platform::diagnosis::job_report;
-use platform::sys::{clock, host};
+use platform::sys::host;
 
 use super::Head;
 use super::remote_input::RemoteInput;
 use super::state::JobAction;
-use crate::connection::AgentLinkState;
-use crate::control::{AgentCommand, AgentEvent, Circumstances, RankFacts};
+use crate::control::{AgentCommand, AgentEvent, Circumstances};
 use crate::output::{OutputGrant, OutputStream};
 
 impl Head<'_> {
@@ -40,59 +38,6 @@ impl Head<'_> {
     pub(super) fn command(&mut self, command: &AgentCommand) {
         self.agent.perform(command);
         self.links.send_all(command);
-    }
-
-    /// Starts the report about each rank; if the job is overdue, it ends after that.
-    fn dump(&mut self, overdue: bool) {
-        match &mut self.dump_overdue {
-            Some(before) => *before |= overdue,
-            None => {
-                self.dump_overdue = Some(overdue);
-                self.reporting = self.links.reporting().chain([0]).collect();
-                self.command(&AgentCommand::Dump);
-                self.name_silent_hosts();
-            }
-        }
-    }
-
-    /// A command that asks for a password, or hangs, starts no agent and reports nothing.
-    fn name_silent_hosts(&mut self) {
-        for link in self.links.iter().filter(|link| link.state() == AgentLinkState::Starting) {
-            let line = format!(
-                "mpirun: mpirun's agent on host {} has not answered; does its command ask or hang?",
-                self.host_name(link.host)
-            );
-            self.streams.print_line(&line, Instant::now());
-        }
-    }
-
-    /// The report of `host` has arrived, or will not. When all have arrived, they are printed.
-    pub(super) fn report_arrived(&mut self, host: u32, facts: Vec<RankFacts>) {
-        if !self.reporting.remove(&host) {
-            return;
-        }
-        let own = facts.into_iter().filter(|facts| self.is_rank_of(facts.rank, host));
-        let own: Vec<_> = own.map(|facts| (facts.rank, facts)).collect();
-        self.reports.extend(own);
-        if self.reporting.is_empty() {
-            self.print_report();
-            if self.dump_overdue.take() == Some(true) {
-                let actions = self.job.dumped(Instant::now());
-                self.perform(actions);
-            }
-        }
-    }
-
-    fn print_report(&mut self) {
-        let size = self.shares.plan.size();
-        let hosts = self.shares.layout.names(&host::name(), size);
-        let now_ns = clock::monotonic_ns();
-        let mut reports = std::mem::take(&mut self.reports);
-        let reports: Vec<_> =
-            (0..size).map(|rank| Some(reports.remove(&rank)?.report(now_ns))).collect();
-        for line in job_report::text(&hosts, now_ns, &reports).lines() {
-            self.streams.print_line(line, Instant::now());
-        }
     }
 
     /// Takes the events of the agent of this host. Actions may cause further events.
@@ -252,7 +197,7 @@ impl Head<'_> {
         if self.shares.plan.output.shares_pipe() { 1 } else { 2 }
     }
 
-    fn is_rank_of(&self, rank: u32, host: u32) -> bool {
+    pub(super) fn is_rank_of(&self, rank: u32, host: u32) -> bool {
         rank < self.shares.plan.size() && self.shares.layout.host_of(rank) == host
     }
 

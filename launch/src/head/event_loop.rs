@@ -152,6 +152,7 @@ impl Head<'_> {
             self.take_events();
             self.tick_links(now);
             self.tick_calls(now);
+            self.tick_report(now);
             self.streams.flush_overdue(now);
             let slow_readers = self.feed.drop_slow_readers(now);
             self.perform(self.job.input_lost(&slow_readers));
@@ -244,7 +245,7 @@ impl Head<'_> {
     /// Ends the processes that the ranks left. Those that still have the output of a rank open, such
     /// as a filter, may write what they read from the rank before.
     fn end_leftovers(&mut self, now: Instant) {
-        if !self.job.is_running() || self.dump_overdue.is_some() {
+        if !self.job.is_running() || self.report.is_some() {
             return;
         }
         let ranks_ended = *self.ranks_ended.get_or_insert(now);
@@ -312,7 +313,8 @@ impl Head<'_> {
         let all = [job, remaining_output, leftovers, self.streams.deadline(), self.feed.deadline()];
         let links = self.links.deadline();
         let calls = self.calls.as_ref().and_then(CallPort::deadline);
-        all.into_iter().flatten().chain(links).chain(calls).min()
+        let report = self.report_deadline();
+        all.into_iter().flatten().chain(links).chain(calls).chain(report).min()
     }
 
     /// The time at which the remaining output is given up; may be in the past.

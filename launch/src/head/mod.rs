@@ -6,7 +6,7 @@
 //! ```
 //!
 //! [`event_loop`] waits for events, [`state`] decides without I/O which event ends the job, and
-//! [`actions`] carries decisions out. [`links`] has the agents of other hosts, of which some call back ([`calls`]);
+//! [`actions`] and [`report`] carry decisions out. [`links`] has the agents of other hosts, of which some call back ([`calls`]);
 //! when all have said what their hosts have, [`place`] distributes the ranks. The head starts no rank: that is the work of the
 //! [`agent`](crate::agent) of each host. One thread does all of it.
 
@@ -17,10 +17,11 @@ mod event_loop;
 mod links;
 mod place;
 mod remote_input;
+mod report;
 mod share;
 mod state;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Instant;
@@ -35,7 +36,7 @@ use platform::sys::signals::Signals;
 use crate::agent::Agent;
 use crate::agent::environment::EnvironmentVariable;
 use crate::command_line::plan::LaunchPlan;
-use crate::control::{RankFacts, ShareSecret};
+use crate::control::ShareSecret;
 use crate::debugger::PidSender;
 use crate::input::Feed;
 use crate::output::{self, Streams};
@@ -44,6 +45,7 @@ use calls::CallPort;
 use links::HostLinks;
 use place::AwaitedHosts;
 use remote_input::RemoteInput;
+use report::PendingReport;
 use share::ShareMaker;
 use state::JobState;
 
@@ -64,9 +66,8 @@ struct Head<'a> {
     fences: FenceMerger,
     /// The names that ranks of a job on several hosts publish.
     names: NameService,
-    /// The hosts whose reports about their ranks are awaited, and the reports that have arrived.
-    reporting: BTreeSet<u32>,
-    reports: BTreeMap<u32, RankFacts>,
+    /// The report about the ranks that is being made.
+    report: Option<PendingReport>,
     /// The process of each rank that has started.
     pids: Vec<Option<u32>>,
     signals: Signals,
@@ -75,8 +76,6 @@ struct Head<'a> {
     /// The read end of a pipe whose other end the supervisor alone has, while it runs.
     supervisor: Option<OwnedFd>,
     pid_sender: PidSender,
-    /// A report about the ranks is being made; whether the job ends after it.
-    dump_overdue: Option<bool>,
     feed: Feed,
     streams: Streams,
 }
@@ -122,14 +121,12 @@ pub(crate) fn run(
             .is_remote()
             .then(|| AwaitedHosts { file_limit, heard: BTreeMap::new() }),
         inputs: Vec::new(),
-        reporting: BTreeSet::new(),
-        reports: BTreeMap::new(),
+        report: None,
         pids: vec![None; size as usize],
         signals,
         ranks_ended: None,
         supervisor: Some(supervisor),
         pid_sender,
-        dump_overdue: None,
         feed: Feed::new(plan.input.clone(), stdin, size)?,
         streams: Streams::new(
             &plan.output,

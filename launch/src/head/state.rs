@@ -474,7 +474,7 @@ impl JobState {
 }
 
 /// `rank 3`, `ranks 2-5`
-fn ranks_text(ranks: &[u32]) -> String {
+pub(super) fn ranks_text(ranks: &[u32]) -> String {
     let numbers: Vec<_> = ranks.iter().map(|rank| *rank as usize).collect();
     let plural = if ranks.len() == 1 { "" } else { "s" };
     format!("rank{plural} {}", format_list(&numbers))

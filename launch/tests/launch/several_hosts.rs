@@ -366,6 +366,29 @@ fn a_job_that_takes_too_long_is_reported_with_the_ranks_of_all_hosts() {
 }
 
 #[test]
+fn a_report_does_not_wait_for_a_host_that_is_stopped() {
+    let mut words = words(&["-host", "198.51.100.1:2,198.51.100.2:2", "--timeout", "2"]);
+    words.extend(["sh", "-c", WAIT_FOR_KILL]);
+    let mut command = mpirun(&words);
+    command.env("SUIRO_HOST_TIMEOUT", "off");
+    let running = start(command);
+    running.until_output(|text| (text.matches("here").count() == 4).then_some(()));
+    signal_process(agent(&running), "STOP");
+    let outcome = running.wait();
+    assert_eq!(outcome.code, Some(124), "{}", outcome.stderr);
+    let (_, report) = outcome.stderr.split_once("mpirun: state of the ranks:\n").unwrap();
+    let mut lines = report.lines().filter(|line| line.starts_with("mpirun: host 198.51.100."));
+    let line = lines.next().unwrap_or_else(|| panic!("{report}"));
+    let (stopped, ranks, other) = match line.contains("198.51.100.1 ") {
+        true => ("198.51.100.1", "0-1", " on 198.51.100.2 (process"),
+        false => ("198.51.100.2", "2-3", " on 198.51.100.1 (process"),
+    };
+    let wanted = format!("host {stopped} with ranks {ranks} has not answered for 7 s, and is not");
+    assert!(line.contains(&wanted) && report.contains(other), "{report}");
+    assert_eq!(lines.next(), None);
+}
+
+#[test]
 fn a_host_whose_ranks_have_all_ended_is_a_part_of_a_deadlock() {
     let hosts = ["-host", "198.51.100.1:1,198.51.100.2:2", "-n", "3"];
     let program = compiled("session_end");
