@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 
 use platform::network::{Handshake, HandshakeStep};
 use platform::sys::secret::JobCredentials;
+use platform::sys::tcp::TcpConnection;
 
 use crate::control::{
-    AgentCommand, AgentEvent, CALL_MAX_BYTES, CallAddress, CallToken, ControlLink, PBS_COOKIE,
-    TOKEN,
+    AgentCommand, AgentEvent, CALL_MAX_BYTES, CALL_SILENCE_TIMEOUT, CallAddress, CallToken,
+    ControlLink, PBS_COOKIE, TOKEN,
 };
 
 /// The head may have many callers, or not know the token yet: attempts for this time, at this
@@ -24,11 +25,11 @@ const STEP_TIMEOUT: Duration = Duration::from_secs(2);
 /// Attempts at a port that nothing listens on: the head has ended.
 const REFUSED_MAX: u32 = 10;
 
-/// Connects to the head and proves the token of this host.
+/// Connects to the head and proves the token of this host; also a descriptor of the connection.
 ///
 /// # Errors
 /// No token has been passed to this process, or the last attempt's.
-pub(super) fn call(address: &CallAddress) -> io::Result<ControlLink<AgentCommand>> {
+pub(super) fn call(address: &CallAddress) -> io::Result<(ControlLink<AgentCommand>, OwnedFd)> {
     let (token, hint) = match passed_token(address)? {
         Some(token) => (token, ""),
         None => (drawn_token()?, "; a token on the standard output of this agent was its only way"),
@@ -87,7 +88,9 @@ fn is_read_by_a_process(output: &OwnedFd) -> bool {
     !output.is_terminal() && kind.is_ok_and(|kind| kind.is_fifo() || kind.is_socket())
 }
 
-fn attempt(address: &CallAddress, token: &CallToken) -> io::Result<ControlLink<AgentCommand>> {
+fn attempt(
+    address: &CallAddress, token: &CallToken,
+) -> io::Result<(ControlLink<AgentCommand>, OwnedFd)> {
     let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
     for ip in &address.addresses {
         let place = SocketAddr::new(*ip, address.port);
@@ -102,8 +105,7 @@ fn attempt(address: &CallAddress, token: &CallToken) -> io::Result<ControlLink<A
 
 fn prove(
     mut stream: TcpStream, address: &CallAddress, token: &CallToken,
-) -> io::Result<ControlLink<AgentCommand>> {
-    stream.set_nodelay(true)?;
+) -> io::Result<(ControlLink<AgentCommand>, OwnedFd)> {
     stream.set_read_timeout(Some(STEP_TIMEOUT))?;
     stream.set_write_timeout(Some(STEP_TIMEOUT))?;
     let (mut input, mut output) = (Vec::new(), Vec::new());
@@ -124,5 +126,8 @@ fn prove(
         }
     }
     stream.write_all(&output)?;
-    ControlLink::sealed(stream.into(), handshake.into_channel(), input)
+    let connection = TcpConnection::from(OwnedFd::from(stream.try_clone()?));
+    connection.configure(CALL_SILENCE_TIMEOUT)?;
+    let link = ControlLink::sealed(stream.into(), handshake.into_channel(), input)?;
+    Ok((link, connection.into()))
 }

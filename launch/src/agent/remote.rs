@@ -10,7 +10,7 @@
 //! ends before anything has come says so, and is started again to call its head back ([`call`]). A head that
 //! closes the connection, or is silent for longer than it said, has ended or cannot be reached: then all
 //! processes of the job on this host are ended. If this process is stopped, its supervisor ends them when
-//! standard input ends.
+//! the connection ends.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -41,12 +41,24 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 /// Runs the agent of this host until its head has left, which it calls at `address` if there is one;
 /// the exit code.
 pub(crate) fn main(address: Option<&CallAddress>) -> i32 {
-    let served =
-        guarded(address.is_none(), |supervisor| match RemoteAgent::open(supervisor, address) {
+    // The supervisor has the connection, too.
+    let served = connect(address).and_then(|(link, connection)| {
+        guarded(&connection, |supervisor| match RemoteAgent::open(supervisor, link) {
             Ok(agent) => agent.serve(),
             Err(error) => failed(&error),
-        });
+        })
+    });
     served.unwrap_or_else(|error| failed(&error))
+}
+
+/// The connection to the head, and the descriptor that it is read from.
+fn connect(address: Option<&CallAddress>) -> io::Result<(ControlLink<AgentCommand>, OwnedFd)> {
+    if let Some(address) = address {
+        return call::call(address);
+    }
+    let input = io::stdin().as_fd().try_clone_to_owned()?;
+    let output = io::stdout().as_fd().try_clone_to_owned()?;
+    Ok((ControlLink::new(input.try_clone()?, output)?, input))
 }
 
 fn failed(error: &io::Error) -> i32 {
@@ -118,19 +130,11 @@ enum RemoteToken {
 }
 
 impl RemoteAgent {
-    fn open(supervisor: OwnedFd, address: Option<&CallAddress>) -> io::Result<Self> {
+    fn open(supervisor: OwnedFd, link: ControlLink<AgentCommand>) -> io::Result<Self> {
         let file_limit = process::raise_file_limit();
         process::leave_group()?;
         process::adopt_orphans()?;
         let signals = Signals::block(&signals::JOB_SIGNALS)?;
-        let link = match address {
-            Some(address) => call::call(address)?,
-            None => {
-                let input = io::stdin().as_fd().try_clone_to_owned()?;
-                let output = io::stdout().as_fd().try_clone_to_owned()?;
-                ControlLink::new(input, output)?
-            }
-        };
         Ok(Self {
             agent: None,
             link,

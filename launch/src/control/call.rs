@@ -23,6 +23,7 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::net::IpAddr;
 use std::os::unix::ffi::OsStrExt;
+use std::time::Duration;
 
 use blake2::{Blake2s256, Digest};
 use platform::network::{Handshake, HandshakeStep, Refusal, SealedChannel, SharedSecret};
@@ -37,6 +38,9 @@ pub(crate) const PBS_COOKIE: &str = "PBS_JOBCOOKIE";
 
 /// More than the messages of a caller need.
 pub(crate) const CALL_MAX_BYTES: usize = 512;
+
+/// The kernel ends a connection whose other end does not acknowledge for this time.
+pub(crate) const CALL_SILENCE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Where and as which host an agent calls: an argument of its command line, which is no secret.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -31,8 +31,8 @@ mod silence;
 mod wire;
 
 pub(crate) use call::{
-    AwaitedCall, CALL_MAX_BYTES, CallAddress, CallToken, PBS_COOKIE, ProvenCall, TOKEN,
-    UnprovenCall,
+    AwaitedCall, CALL_MAX_BYTES, CALL_SILENCE_TIMEOUT, CallAddress, CallToken, PBS_COOKIE,
+    ProvenCall, TOKEN, UnprovenCall,
 };
 pub(crate) use command::{AgentCommand, HostShare, RankShare, ShareApp, ShareSecret};
 pub(crate) use credit::{CreditWindow, StreamCredit, window_bytes};

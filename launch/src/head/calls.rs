@@ -16,8 +16,8 @@ use platform::sys::tcp::{Moved, SendPart, TcpAcceptor, TcpConnection};
 use super::Head;
 use crate::connection::AgentLink;
 use crate::control::{
-    AgentEvent, AwaitedCall, CALL_MAX_BYTES, CallAddress, CallToken, ControlLink, PBS_COOKIE,
-    ProvenCall, TOKEN, UnprovenCall,
+    AgentEvent, AwaitedCall, CALL_MAX_BYTES, CALL_SILENCE_TIMEOUT, CallAddress, CallToken,
+    ControlLink, PBS_COOKIE, ProvenCall, TOKEN, UnprovenCall,
 };
 use crate::mpirun::AGENT_CALL;
 use crate::starter::Starter;
@@ -26,9 +26,6 @@ use crate::starter::Starter;
 /// further ones until there is room.
 const UNPROVEN_MAX: usize = 64;
 const PROOF_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// The kernel ends a connection whose other end does not acknowledge for this time.
-const SILENCE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// An open port.
 pub(super) struct CallPort {
@@ -226,7 +223,7 @@ impl Caller {
 fn connected(
     connection: TcpConnection, channel: SealedChannel, early: Vec<u8>,
 ) -> io::Result<ControlLink<AgentEvent>> {
-    connection.configure(SILENCE_TIMEOUT)?;
+    connection.configure(CALL_SILENCE_TIMEOUT)?;
     ControlLink::sealed(OwnedFd::from(connection), channel, early)
 }
 

@@ -12,16 +12,15 @@ use platform::sys::signals::{self, Signals};
 use super::kill_remaining;
 use crate::mpirun::print_note;
 
-/// The time that the child has to end after standard input, before it is killed: it may be stopped.
+/// The time that the child has to end after its connection, before it is killed: it may be stopped.
 const END_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Runs `body` in a child process and kills what it leaves; its exit code. `body` gets a pipe that
-/// ends with this process. If `watches_input`, the child is killed if it does not end after standard
-/// input has ended.
+/// ends with this process. The child is killed if it does not end after the other end of `connection`.
 ///
 /// # Errors
 /// A system call that the launcher needs failed.
-pub(crate) fn guarded(watches_input: bool, body: impl FnOnce(OwnedFd) -> i32) -> io::Result<i32> {
+pub(crate) fn guarded(connection: &OwnedFd, body: impl FnOnce(OwnedFd) -> i32) -> io::Result<i32> {
     let signals = Signals::block(&signals::JOB_SIGNALS)?;
     process::adopt_orphans()?;
     let (end, life) = descriptor::pipe()?;
@@ -33,7 +32,6 @@ pub(crate) fn guarded(watches_input: bool, body: impl FnOnce(OwnedFd) -> i32) ->
         Side::Parent(child) => child,
     };
     drop(end);
-    let input = io::stdin();
     let mut kill_at: Option<Instant> = None;
     loop {
         match process::reap() {
@@ -55,11 +53,11 @@ pub(crate) fn guarded(watches_input: bool, body: impl FnOnce(OwnedFd) -> i32) ->
         }
         let mut set = PollSet::default();
         set.add_read(signals.as_fd(), GuardToken::Signals);
-        if watches_input && kill_at.is_none() {
-            set.add_end(input.as_fd(), GuardToken::InputEnd);
+        if kill_at.is_none() {
+            set.add_end(connection.as_fd(), GuardToken::ConnectionEnd);
         }
         let timeout = kill_at.map(|at| at.saturating_duration_since(Instant::now()));
-        if set.wait(timeout)?.contains(&GuardToken::InputEnd) {
+        if set.wait(timeout)?.contains(&GuardToken::ConnectionEnd) {
             kill_at = Some(Instant::now() + END_TIMEOUT);
         }
         while let Some(signal) = signals.take() {
@@ -73,5 +71,5 @@ pub(crate) fn guarded(watches_input: bool, body: impl FnOnce(OwnedFd) -> i32) ->
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum GuardToken {
     Signals,
-    InputEnd,
+    ConnectionEnd,
 }

@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use platform::network::{Handshake, SharedSecret};
 
-use super::harness::{Outcome, Running, feed, folder, mpirun, start, until};
+use super::harness::{
+    Outcome, Running, feed, folder, mpirun, parent, ranks, signal_process, start, until,
+};
 use super::starters::script;
 
 /// Two other hosts, which are this machine.
@@ -109,6 +111,30 @@ fn tokens_are_in_no_argument_and_not_in_the_environment_of_ranks() {
         assert!(!arguments.contains(secret) && !outcome.text().contains(secret));
     }
     assert!(!outcome.text().contains("SUIRO_AGENT_TOKEN"));
+}
+
+#[test]
+fn a_stopped_agent_ends_when_its_head_is_gone() {
+    let folder = folder("launch-calls-stopped");
+    let script_text = "shift\n(setsid sh -c \"$*\" </dev/null >/dev/null 2>&1 &)\n";
+    script(&folder, "background", script_text);
+    let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
+    let words = ["-launcher-exec", "background", "-host", "198.51.100.1", "sleep", "300"];
+    let mut command = mpirun(&words);
+    command.env("PATH", path).env_remove("PBS_JOBCOOKIE");
+    let running = start(command);
+    let starts_ranks = |pid: u32| {
+        let is_rank = |rank: &u32| parent(*rank) == Some(pid);
+        ranks(&running).values().any(is_rank)
+    };
+    let agent = until(|| running.processes().into_iter().find(|pid| starts_ranks(*pid)));
+    signal_process(agent, "STOP");
+    // Neither process of the head may end what is below it.
+    let head = running.job_loop();
+    running.signal("STOP");
+    signal_process(head, "KILL");
+    running.signal("KILL");
+    assert_eq!(running.wait().code, None);
 }
 
 /// A job whose agent waits for the file `go` before it calls; and where it will.

@@ -35,7 +35,8 @@ impl<'fd, Token: Copy> PollSet<'fd, Token> {
 
     /// Also waits until the other end of `fd` has gone.
     pub fn add_end(&mut self, fd: BorrowedFd<'fd>, token: Token) {
-        self.entries.push(PollFd::new(fd, PollFlags::empty()));
+        // Of a socket, this tells the end of what the other end sends.
+        self.entries.push(PollFd::new(fd, PollFlags::from_bits_retain(libc::POLLRDHUP)));
         self.tokens.push(token);
     }
 
@@ -52,7 +53,8 @@ impl<'fd, Token: Copy> PollSet<'fd, Token> {
             Err(error) => return Err(error.into()),
         }
         let entries = self.entries.iter().zip(&self.tokens);
-        let ready = entries.filter(|(entry, _)| entry.any() == Some(true));
+        // `None` are flags without a name in the crate.
+        let ready = entries.filter(|(entry, _)| entry.any() != Some(false));
         Ok(ready.map(|(_, token)| *token).collect())
     }
 }
@@ -90,6 +92,12 @@ mod tests {
         set.add_end(ended.as_fd(), 'E');
         let (unread, _writer) = crate::sys::descriptor::pipe().unwrap();
         set.add_end(unread.as_fd(), 'u');
-        assert_eq!(set.wait(Some(Duration::ZERO)).unwrap(), ['e', 'E']);
+        let (left, leaving) = std::os::unix::net::UnixStream::pair().unwrap();
+        leaving.shutdown(std::net::Shutdown::Write).unwrap();
+        set.add_end(left.as_fd(), 's');
+        let (busy, mut other) = std::os::unix::net::UnixStream::pair().unwrap();
+        std::io::Write::write_all(&mut other, b"data").unwrap();
+        set.add_end(busy.as_fd(), 'b');
+        assert_eq!(set.wait(Some(Duration::ZERO)).unwrap(), ['e', 'E', 's']);
     }
 }
