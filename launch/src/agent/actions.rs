@@ -43,7 +43,9 @@ impl Agent {
             AgentCommand::Start(_)
             | AgentCommand::Input { .. }
             | AgentCommand::Grant { .. }
-            | AgentCommand::Beat { .. } => {}
+            | AgentCommand::Beat { .. }
+            | AgentCommand::StartBranch(_)
+            | AgentCommand::Pass { .. } => {}
         }
     }
 

@@ -11,9 +11,10 @@
 //! and output goes ([`RankStreams`]).
 //!
 //! The agent of the head's own host is a value in the process of the head; on other hosts it runs in
-//! a process of its own ([`remote`]).
+//! a process of its own ([`remote`]), which may start further agents ([`branch`]).
 
 mod actions;
+mod branch;
 mod call;
 pub(crate) mod environment;
 mod pmi;

@@ -11,6 +11,9 @@
 //! closes the connection, or is silent for longer than it said, has ended or cannot be reached: then all
 //! processes of the job on this host are ended. If this process is stopped, its supervisor ends them when
 //! the connection ends.
+//!
+//! An agent that has started others ([`branch`](super::branch)) is the head to them: it closes their
+//! connections when its own ends, and stays until its head leaves, which knows when all are childless.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -18,16 +21,19 @@ use std::time::{Duration, Instant};
 
 use platform::bootstrap::identity;
 use platform::sys::poll::PollSet;
+use platform::sys::process::{self, Reap};
 use platform::sys::signals::{self, Signals};
 use platform::sys::topology::CpuTopology;
-use platform::sys::{host, limits, process};
+use platform::sys::{host, limits};
 
+use super::branch::Branch;
 use super::rank_pipes::{PipeReady, RankPipes};
 use super::{Agent, AgentReady, RankStreams, call};
 use crate::build_info;
+use crate::connection::AgentLinkReady;
 use crate::control::{
     AgentCommand, AgentEvent, CallAddress, ControlLink, HostFacts, HostLimits, HostShare,
-    LinkReady, Silence,
+    LinkReady, Silence, parse,
 };
 use crate::mpirun::print_note;
 use crate::supervisor::guarded;
@@ -73,6 +79,8 @@ struct RemoteAgent {
     /// The head has been heard.
     has_heard: bool,
     pipes: RankPipes,
+    /// The agents that this one has started.
+    branch: Branch,
     signals: Signals,
     /// The read end of a pipe whose other end the supervisor alone has, while it runs.
     supervisor: OwnedFd,
@@ -127,6 +135,7 @@ enum RemoteToken {
     Link(LinkReady),
     Agent(AgentReady),
     Pipe(PipeReady),
+    Branch(usize, AgentLinkReady),
 }
 
 impl RemoteAgent {
@@ -141,6 +150,7 @@ impl RemoteAgent {
             silence: Silence::new(HostLimits::default().silence_of_head(), Instant::now()),
             has_heard: false,
             pipes: RankPipes::default(),
+            branch: Branch::default(),
             signals,
             supervisor,
             file_limit,
@@ -150,8 +160,8 @@ impl RemoteAgent {
 
     fn serve(mut self) -> i32 {
         loop {
-            let childless = self.reap();
             let now = Instant::now();
+            let childless = self.reap(now);
             if let Some(code) = self.exit_code(childless, now) {
                 self.pipes.close_files(&mut self.link);
                 return code;
@@ -164,6 +174,8 @@ impl RemoteAgent {
             let files_deadline = self.pipes.flush_overdue(now);
             let agent_deadline = agent_deadline.into_iter().chain(files_deadline).min();
             self.send_events();
+            let events = self.branch.tick(self.link.queued_bytes(), now);
+            self.send_up(&events);
             if childless && self.agent.is_some() {
                 self.pipes.drain(&mut self.link);
                 if self.state == RemoteState::Serving && self.pipes.are_written() {
@@ -190,13 +202,41 @@ impl RemoteAgent {
         }
     }
 
-    fn reap(&mut self) -> bool {
-        // Other children are adopted orphans.
-        self.agent.as_mut().is_none_or(|agent| agent.reap(|_, _| {}))
+    /// Reaps ended children; whether no process of the job is left.
+    fn reap(&mut self, now: Instant) -> bool {
+        let mut others = Vec::new();
+        let childless = match &mut self.agent {
+            Some(agent) => agent.reap(|pid, exit| others.push((pid, exit))),
+            None => {
+                while let Reap::Ended(pid, exit) = process::reap() {
+                    others.push((pid, exit));
+                }
+                true
+            }
+        };
+        self.send_events();
+        for (pid, exit) in others {
+            // Other children are adopted orphans.
+            let events = self.branch.child_ended(pid, exit, now);
+            self.send_up(&events);
+        }
+        childless || self.state == RemoteState::Childless || self.has_only_starters()
+    }
+
+    /// Whether the children of this process are the starters of other agents.
+    fn has_only_starters(&self) -> bool {
+        let starters = self.branch.starters();
+        !starters.is_empty()
+            && self.agent.as_ref().is_none_or(Agent::have_ranks_ended)
+            && !process::has_other_children(&starters)
     }
 
     fn send_events(&mut self) {
         let events = self.agent.as_mut().map(Agent::take_events).unwrap_or_default();
+        self.send_up(&events);
+    }
+
+    fn send_up(&mut self, events: &[AgentEvent]) {
         events.iter().for_each(|event| self.link.send(event));
     }
 
@@ -207,12 +247,14 @@ impl RemoteAgent {
                 self.silence.deadline()
             }
         };
-        let deadline = agent_deadline.into_iter().chain(own).min();
+        let deadlines = agent_deadline.into_iter().chain(own).chain(self.branch.deadline());
+        let deadline = deadlines.min();
         let mut set = PollSet::default();
         set.add_read(self.signals.as_fd(), RemoteToken::Signals);
         if !matches!(self.state, RemoteState::Ending { .. }) {
             set.add_read(self.supervisor.as_fd(), RemoteToken::Supervisor);
             self.link.interests(&mut set, RemoteToken::Link);
+            self.branch.interests(self.link.queued_bytes(), &mut set, RemoteToken::Branch);
         }
         if let Some(agent) = &self.agent {
             agent.interests(&mut set, RemoteToken::Agent);
@@ -243,6 +285,10 @@ impl RemoteAgent {
                 self.send_events();
             }
             RemoteToken::Pipe(ready) => self.pipes.handle(ready, &mut self.link),
+            RemoteToken::Branch(number, ready) => {
+                let events = self.branch.handle(number, ready, now);
+                self.send_up(&events);
+            }
         }
     }
 
@@ -277,11 +323,27 @@ impl RemoteAgent {
                     self.silence.set_limit(silence_max);
                     self.link.send(&AgentEvent::Beat);
                 }
+                AgentCommand::StartBranch(plan) if !self.branch.is_started() => {
+                    self.branch = Branch::start(*plan, self.file_limit, Instant::now());
+                    self.spare_starters();
+                }
+                AgentCommand::Pass { to, message } => {
+                    if self.branch.pass(to, &message) {
+                        let command = parse(&message);
+                        self.perform(&command.map_err(|broken| io::Error::other(broken.0))?);
+                    }
+                }
                 command => self.perform(&command),
             }
             self.send_events();
         }
         Ok(())
+    }
+
+    fn spare_starters(&mut self) {
+        if let Some(agent) = &mut self.agent {
+            self.branch.starters().into_iter().for_each(|pid| agent.spare(pid));
+        }
     }
 
     fn greet(&mut self) {
@@ -299,13 +361,14 @@ impl RemoteAgent {
         limits::adopt(&share.limits);
         limits::set_file_mask(share.file_mask);
         let opened = self.pipes.open_files(&share, Instant::now());
-        let agent = self.agent.insert(Agent::new(share));
+        self.agent = Some(Agent::new(share));
+        self.spare_starters();
         if let Err(error) = opened {
             self.link.send(&AgentEvent::Refused { code: 1, why: error.to_string() });
             return Ok(());
         }
         let mut streams = StartStreams { pipes: &mut self.pipes, link: &mut self.link };
-        agent.start(self.file_limit, &mut streams)
+        self.agent.iter_mut().try_for_each(|agent| agent.start(self.file_limit, &mut streams))
     }
 
     /// The connection to the head has ended, or is of no use.
@@ -329,6 +392,7 @@ impl RemoteAgent {
             return;
         }
         self.link.send(&AgentEvent::Ending(why.to_owned()));
+        self.branch.end();
         self.state = RemoteState::Ending { kill_at: now + GRACE, until: now + KILL_TIMEOUT };
         self.perform(&AgentCommand::TerminateRest);
     }

@@ -32,14 +32,15 @@ impl StartedCommand {
     pub(super) fn start(
         words: &[OsString], environment: &[(OsString, OsString)], file_limit: Option<u64>,
     ) -> io::Result<(Self, ControlLink<AgentEvent>)> {
+        let (name, arguments) = words.split_first().ok_or(ErrorKind::InvalidInput)?;
         let (input, to_agent) = descriptor::pipe()?;
         let (from_agent, output) = descriptor::pipe()?;
         let (errors, errors_end) = descriptor::pipe()?;
         descriptor::set_nonblocking(&errors)?;
         let control = ControlLink::new(from_agent, to_agent)?;
         let process = process::spawn(ChildProgram {
-            name: &words[0],
-            arguments: &words[1..],
+            name,
+            arguments,
             environment,
             directory: None,
             streams: [input, output, errors_end],

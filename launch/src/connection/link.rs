@@ -8,6 +8,9 @@
 //!
 //! A starter that does not pass input on exits without a failure, or the agent says so: then the agent
 //! is started again, and the connection is that by which it calls back.
+//!
+//! A link *via* another agent has no starter and no connection here: the other agent has them, and says
+//! when they end.
 
 use std::ffi::OsString;
 use std::io::{self, ErrorKind};
@@ -20,7 +23,8 @@ use platform::sys::signals;
 use super::command::{StartedCommand, command_text};
 use crate::build_info;
 use crate::control::{
-    AgentCommand, AgentEvent, ControlLink, HostFacts, HostLimits, LinkReady, Silence, beat_interval,
+    AgentCommand, AgentEvent, ControlLink, HostFacts, HostLimits, LinkReady, Silence,
+    beat_interval, parse,
 };
 
 /// The time after which the user is told that a starter has not started an agent.
@@ -42,10 +46,12 @@ const CONNECTION_ENDED: &str = "its connection has ended";
 pub(crate) struct AgentLink {
     /// Its number in the layout.
     pub(crate) host: u32,
-    starter: StartedCommand,
+    /// `None` of a link via another agent.
+    starter: Option<StartedCommand>,
     /// The starter's command line, for messages.
     command: String,
-    started_at: Instant,
+    /// `None` while the agent that is to start it has not been heard.
+    started_at: Option<Instant>,
     limits: HostLimits,
     /// The time to warn of a slow starter; `None` after that.
     warn_at: Option<Instant>,
@@ -103,21 +109,45 @@ impl AgentLink {
         let (starter, mut control) = StartedCommand::start(words, environment, file_limit)?;
         // The agent answers what it reads first.
         control.send(&beat(limits));
-        Ok(Self {
+        let mut link = Self::via(host, words, limits, now);
+        (link.starter, link.control) = (Some(starter), Some(control));
+        link.silence = Silence::new(limits.silence, now);
+        link.starts(now);
+        Ok(link)
+    }
+
+    /// The agent of `host`, which another agent is to start by the command `words`.
+    pub(crate) fn via(host: u32, words: &[OsString], limits: HostLimits, now: Instant) -> Self {
+        Self {
             host,
-            starter,
+            starter: None,
             command: command_text(words),
-            started_at: now,
+            started_at: None,
             limits,
-            warn_at: Some(now + START_WARNING),
-            control: Some(control),
+            warn_at: None,
+            control: None,
             ended: None,
             state: AgentLinkState::Starting,
             call: CallState::NotNeeded,
             is_inputless: false,
-            silence: Silence::new(limits.silence, now),
+            silence: Silence::new(None, now),
             beat_at: now,
-        })
+        }
+    }
+
+    /// The starter starts now.
+    pub(crate) fn starts(&mut self, now: Instant) {
+        self.started_at = Some(now);
+        self.warn_at = Some(now + START_WARNING);
+    }
+
+    /// Whether the starter has started, and its agent has not been heard.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.state == AgentLinkState::Starting && self.started_at.is_some()
+    }
+
+    fn exit(&self) -> Option<Exit> {
+        self.starter.as_ref().and_then(StartedCommand::exit)
     }
 
     /// The agent has been started to call back; its starter waits for its end or not.
@@ -128,13 +158,18 @@ impl AgentLink {
     /// Whether the agent has to be started again to call back: its output is not the connection if that
     /// ends and the starter does not fail, or runs on.
     pub(crate) fn needs_call(&self, now: Instant) -> bool {
-        let has_ended = self.ended.as_ref().is_some_and(|(why, at)| match self.starter.exit() {
+        let has_ended = self.ended.as_ref().is_some_and(|(why, at)| match self.exit() {
             _ if why != CONNECTION_ENDED => false,
             Some(exit) => exit == Exit::Code(0),
             None => now >= *at + EXIT_TIMEOUT,
         });
         let is_new = self.state == AgentLinkState::Starting && self.call == CallState::NotNeeded;
-        is_new && (self.is_inputless || has_ended)
+        is_new && self.starter.is_some() && (self.is_inputless || has_ended)
+    }
+
+    /// Whether the agent has no input, and has not been called back.
+    pub(crate) fn is_inputless(&self) -> bool {
+        self.is_inputless
     }
 
     /// Whether the agent may call.
@@ -155,7 +190,7 @@ impl AgentLink {
 
     /// The process of the starter, unless it has been reaped.
     pub(crate) fn starter(&self) -> Option<u32> {
-        self.starter.process()
+        self.starter.as_ref()?.process()
     }
 
     pub(crate) fn state(&self) -> AgentLinkState {
@@ -179,6 +214,13 @@ impl AgentLink {
         }
     }
 
+    /// Sends a command in its form on the wire.
+    pub(crate) fn send_bytes(&mut self, command: &[u8]) {
+        if let Some(control) = &mut self.control {
+            control.send_bytes(command);
+        }
+    }
+
     /// The number of bytes that the agent has not accepted.
     pub(crate) fn queued_bytes(&self) -> usize {
         self.control.as_ref().map_or(0, ControlLink::queued_bytes)
@@ -192,8 +234,17 @@ impl AgentLink {
         if let Some(control) = &self.control {
             control.interests(set, |ready| token(AgentLinkReady::Control(ready)));
         }
-        if takes_lines {
-            self.starter.interests(set, token(AgentLinkReady::Errors));
+        if let Some(starter) = self.starter.as_ref().filter(|_| takes_lines) {
+            starter.interests(set, token(AgentLinkReady::Errors));
+        }
+    }
+
+    /// Adds what is to be polled to send, and nothing to read.
+    pub(crate) fn write_interest<'a, Token: Copy>(
+        &'a self, set: &mut PollSet<'a, Token>, token: impl Fn(AgentLinkReady) -> Token,
+    ) {
+        if let Some(control) = &self.control {
+            control.write_interest(set, |ready| token(AgentLinkReady::Control(ready)));
         }
     }
 
@@ -268,20 +319,40 @@ impl AgentLink {
         events
     }
 
-    /// The agent violates the protocol.
+    /// An event of an agent via another, in its form on the wire.
+    pub(crate) fn relayed(&mut self, message: &[u8], now: Instant) -> Option<AgentEvent> {
+        if self.is_lost() || self.ended.is_some() {
+            return None;
+        }
+        match parse(message) {
+            Ok(event) => self.noted(vec![event], now).pop(),
+            Err(broken) => {
+                self.fail(&broken.0, now);
+                None
+            }
+        }
+    }
+
+    /// The agent violates the protocol, or is lost to the one that has started it. The first reason
+    /// counts.
     pub(crate) fn fail(&mut self, why: &str, now: Instant) {
         self.control = None;
-        self.ended = Some((why.to_owned(), now));
+        self.ended.get_or_insert_with(|| (why.to_owned(), now));
+    }
+
+    /// Nothing is read from the agent now: it is not silent.
+    pub(crate) fn excuse(&mut self, now: Instant) {
+        self.silence.heard(now);
     }
 
     /// The whole lines on standard error that have arrived.
     pub(crate) fn take_lines(&mut self) -> Vec<String> {
-        self.starter.take_lines()
+        self.starter.as_mut().map(StartedCommand::take_lines).unwrap_or_default()
     }
 
     /// The starter has exited; events that arrived before.
     pub(crate) fn starter_ended(&mut self, exit: Exit, now: Instant) -> Vec<AgentEvent> {
-        self.starter.exited(exit);
+        self.starter.iter_mut().for_each(|starter| starter.exited(exit));
         if self.call == CallState::Arrived {
             return Vec::new();
         }
@@ -315,8 +386,8 @@ impl AgentLink {
             return None;
         }
         if let Some((why, at)) = &self.ended {
-            let why = match self.starter.exit() {
-                None if now < *at + EXIT_TIMEOUT => return None,
+            let why = match self.exit() {
+                None if self.starter.is_some() && now < *at + EXIT_TIMEOUT => return None,
                 None => why.clone(),
                 Some(Exit::Code(code)) => format!("{why}: the command exited with code {code}"),
                 Some(Exit::Signal(signal)) => {
@@ -324,7 +395,9 @@ impl AgentLink {
                 }
             };
             let why = match self.state {
-                AgentLinkState::Starting => format!("{why} ({})", self.command),
+                AgentLinkState::Starting if self.starter.is_some() => {
+                    format!("{why} ({})", self.command)
+                }
                 _ => why,
             };
             self.lose();
@@ -338,7 +411,7 @@ impl AgentLink {
         }
         if self.state == AgentLinkState::Starting {
             let limit = self.limits.start?;
-            if now < self.started_at + limit {
+            if now < self.started_at? + limit {
                 return None;
             }
             self.lose();
@@ -383,13 +456,14 @@ impl AgentLink {
             (_, AgentLinkState::Lost) => None,
             (Some((_, at)), _) => Some(*at + EXIT_TIMEOUT),
             (None, AgentLinkState::Starting) => {
-                let end = self.limits.start.map(|limit| self.started_at + limit);
+                let end = self.limits.start.and_then(|limit| Some(self.started_at? + limit));
                 let call = match self.call {
                     CallState::Awaited { until, .. } => until,
                     CallState::NotNeeded | CallState::Arrived => None,
                 };
                 self.warn_at.into_iter().chain(end).chain(call).min()
             }
+            (None, _) if self.starter.is_none() => None,
             (None, AgentLinkState::Serving | AgentLinkState::Childless) => {
                 self.silence.deadline().into_iter().chain([self.beat_at]).min()
             }
@@ -400,7 +474,7 @@ impl AgentLink {
     pub(crate) fn lose(&mut self) {
         self.state = AgentLinkState::Lost;
         self.control = None;
-        self.starter.kill();
+        self.starter.iter().for_each(StartedCommand::kill);
     }
 }
 

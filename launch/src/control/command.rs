@@ -8,6 +8,7 @@ use platform::bootstrap::Fence;
 use serde::{Deserialize, Serialize};
 
 use super::wire::FenceForm;
+use super::{BranchPlan, Recipients};
 use crate::command_line::plan::RankSet;
 use crate::output::{OutputOptions, OutputStream};
 use crate::placement::total_processors;
@@ -51,6 +52,14 @@ pub(crate) enum AgentCommand {
     Dump,
     /// The head is there. It is lost after a silence of this length, if there is a limit.
     Beat { silence_max: Option<Duration> },
+    /// Start these agents. Sent once.
+    StartBranch(Box<BranchPlan>),
+    /// A command for these hosts, of which this one may be one.
+    Pass {
+        to: Recipients,
+        #[serde(with = "serde_bytes")]
+        message: Vec<u8>,
+    },
 }
 
 /// The part of a job that one host runs.

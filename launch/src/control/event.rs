@@ -87,6 +87,16 @@ pub(crate) enum AgentEvent {
     Childless,
     /// The agent is there.
     Beat,
+    /// An event of the agent of another host, which this agent, or one below it, has started.
+    From {
+        host: u32,
+        #[serde(with = "serde_bytes")]
+        message: Vec<u8>,
+    },
+    /// The agent of that host is lost to the one that has started it.
+    BranchLost { host: u32, why: String },
+    /// What the command that starts the agent of that host wrote to standard error.
+    BranchLine { host: u32, line: String },
 }
 
 impl AgentEvent {
@@ -116,7 +126,10 @@ impl AgentEvent {
             | Self::Leftovers(_)
             | Self::Ending(_)
             | Self::Childless
-            | Self::Beat => None,
+            | Self::Beat
+            | Self::From { .. }
+            | Self::BranchLost { .. }
+            | Self::BranchLine { .. } => None,
         }
     }
 }
@@ -233,6 +246,27 @@ mod tests {
         assert_eq!(round_trip(&event), event);
         let command = AgentCommand::FenceDone(fence);
         assert_eq!(round_trip(&command), command);
+    }
+
+    #[test]
+    fn messages_of_branches_cross_the_wire() {
+        use crate::control::{BranchHost, BranchPlan, HostLimits, Recipients, message_bytes};
+        let limits = HostLimits { silence: None, start: Some(std::time::Duration::from_secs(1)) };
+        let below = vec![BranchHost { number: 8, words: vec!["ssh".into(), "b c".into()] }];
+        let plan = BranchPlan { host: 7, below, fan_out: 32, limits };
+        let start = AgentCommand::StartBranch(Box::new(plan));
+        assert_eq!(round_trip(&start), start);
+        for to in [Recipients::Host(8), Recipients::All, Recipients::AllBut(7)] {
+            let pass = AgentCommand::Pass { to, message: message_bytes(&AgentCommand::Kill) };
+            assert_eq!(round_trip(&pass), pass);
+        }
+        for event in [
+            AgentEvent::From { host: 8, message: message_bytes(&AgentEvent::Childless) },
+            AgentEvent::BranchLost { host: 8, why: "no route".to_owned() },
+            AgentEvent::BranchLine { host: 8, line: "Welcome".to_owned() },
+        ] {
+            assert_eq!(round_trip(&event), event);
+        }
     }
 
     #[test]

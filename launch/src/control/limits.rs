@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use platform::base::settings::{SETTINGS, parse_duration};
+use serde::{Deserialize, Serialize};
 
 use crate::{LaunchError, USAGE};
 
@@ -12,7 +13,7 @@ const START: &str = "SUIRO_START_TIMEOUT";
 const BEAT_INTERVAL_MAX: Duration = Duration::from_secs(1);
 
 /// The limits of a job; `None` is no limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct HostLimits {
     /// The silence after which an agent is lost.
     pub silence: Option<Duration>,

@@ -12,7 +12,7 @@ use platform::sys::descriptor;
 use platform::sys::poll::PollSet;
 use serde::Serialize;
 
-use super::frame::{BrokenFrame, ControlReader, emit};
+use super::frame::{BrokenFrame, ControlReader, emit, emit_bytes};
 use super::greeting::{ControlMessage, GREETING, GreetingSearch};
 
 const READ_BYTES: usize = 256 * 1024;
@@ -93,6 +93,13 @@ impl<Received: ControlMessage> ControlLink<Received> {
         &'a self, set: &mut PollSet<'a, Token>, token: impl Fn(LinkReady) -> Token,
     ) {
         set.add_read(self.input.as_fd(), token(LinkReady::Read));
+        self.write_interest(set, token);
+    }
+
+    /// As [`ControlLink::interests`], without what is to be read.
+    pub(crate) fn write_interest<'a, Token: Copy>(
+        &'a self, set: &mut PollSet<'a, Token>, token: impl Fn(LinkReady) -> Token,
+    ) {
         if self.queued_bytes() > 0 {
             set.add_write(self.output.as_fd(), token(LinkReady::Write));
         }
@@ -105,12 +112,21 @@ impl<Received: ControlMessage> ControlLink<Received> {
 
     /// Sends `message`, or queues it.
     pub(crate) fn send(&mut self, message: &impl Serialize) {
+        self.enqueue(|out| emit(message, out));
+    }
+
+    /// As [`ControlLink::send`], of a message in its form on the wire.
+    pub(crate) fn send_bytes(&mut self, message: &[u8]) {
+        self.enqueue(|out| emit_bytes(message, out));
+    }
+
+    fn enqueue(&mut self, emit: impl FnOnce(&mut Vec<u8>)) {
         if !self.is_deaf {
             match &mut self.seal {
-                None => emit(message, &mut self.queue),
+                None => emit(&mut self.queue),
                 Some(seal) => {
                     let mut plain = Vec::new();
-                    emit(message, &mut plain);
+                    emit(&mut plain);
                     seal.channel.seal(&plain, &mut self.queue);
                 }
             }

@@ -15,6 +15,7 @@
 //! longest message. Frames and messages are values; [`link`] alone does I/O. This module does not know
 //! how an agent is started.
 
+mod branch;
 mod call;
 mod command;
 mod credit;
@@ -30,6 +31,7 @@ mod report;
 mod silence;
 mod wire;
 
+pub(crate) use branch::{BranchHost, BranchPlan, Recipients};
 pub(crate) use call::{
     AwaitedCall, CALL_MAX_BYTES, CALL_SILENCE_TIMEOUT, CallAddress, CallToken, PBS_COOKIE,
     ProvenCall, TOKEN, UnprovenCall,
@@ -37,6 +39,7 @@ pub(crate) use call::{
 pub(crate) use command::{AgentCommand, HostShare, RankShare, ShareApp, ShareSecret};
 pub(crate) use credit::{CreditWindow, StreamCredit, window_bytes};
 pub(crate) use event::{AgentEvent, Circumstances, HostFacts, InnerExit};
+pub(crate) use frame::{message_bytes, parse};
 pub(crate) use limits::{HostLimits, beat_interval};
 pub(crate) use link::{ControlLink, LinkReady};
 pub(crate) use report::RankFacts;

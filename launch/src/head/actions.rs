@@ -8,7 +8,8 @@ use platform::sys::host;
 use super::Head;
 use super::remote_input::RemoteInput;
 use super::state::JobAction;
-use crate::control::{AgentCommand, AgentEvent, Circumstances};
+use super::state::LostHost;
+use crate::control::{AgentCommand, AgentEvent, Circumstances, Recipients};
 use crate::output::{OutputGrant, OutputStream};
 
 impl Head<'_> {
@@ -37,7 +38,7 @@ impl Head<'_> {
 
     pub(super) fn command(&mut self, command: &AgentCommand) {
         self.agent.perform(command);
-        self.links.send_all(command);
+        self.links.send_all(Recipients::All, command);
     }
 
     /// Takes the events of the agent of this host. Actions may cause further events.
@@ -94,7 +95,12 @@ impl Head<'_> {
                 let why = why.map(|why| format!("{why} on host {}", self.host_name(host)));
                 self.job.output_lost(why.as_deref(), now)
             }
-            AgentEvent::Hello(facts) => return self.heard(host, &facts),
+            AgentEvent::Hello(facts) => {
+                if self.job.is_running() && host != 0 {
+                    self.links.start_branch(host, self.shares.plan.limits, now);
+                }
+                return self.heard(host, &facts);
+            }
             AgentEvent::Token(token) => {
                 let port = self.calls.as_mut();
                 return port.into_iter().for_each(|port| port.add_token(host, token.clone()));
@@ -124,9 +130,16 @@ impl Head<'_> {
                 let events = self.fences.rank_ended(rank, programs);
                 return events.into_iter().for_each(|event| self.fence_event(event));
             }
-            AgentEvent::Ending(why) => self.agent_lost(host, true, &why, now),
+            AgentEvent::Ending(why) => {
+                let below = self.links.busy_below(host);
+                self.agent_lost(host, true, &why, &below, now)
+            }
             // Noted by the link.
             AgentEvent::Inputless | AgentEvent::Childless | AgentEvent::Beat => return,
+            // Of a connection.
+            AgentEvent::From { .. }
+            | AgentEvent::BranchLost { .. }
+            | AgentEvent::BranchLine { .. } => return,
             AgentEvent::Leftovers(processes) => {
                 let place = match self.links.is_empty() {
                     true => String::new(),
@@ -142,13 +155,47 @@ impl Head<'_> {
         self.perform(actions);
     }
 
-    /// The agent of `host` is lost.
+    /// Events have arrived over the connection to the agent of `host`.
+    pub(super) fn arrived(&mut self, host: u32, events: Vec<AgentEvent>) {
+        let now = Instant::now();
+        for event in events {
+            match event {
+                AgentEvent::From { host: from, message } if self.links.is_below(from, host) => {
+                    let event = self.links.of(from).relayed(&message, now);
+                    event.into_iter().for_each(|event| self.event(from, event));
+                }
+                AgentEvent::BranchLost { host: lost, why } if self.links.is_below(lost, host) => {
+                    self.links.of(lost).fail(&why, now);
+                }
+                AgentEvent::BranchLine { host: from, line } if self.links.is_below(from, host) => {
+                    // Nothing holds these lines back: they are lost if nobody reads.
+                    if self.streams.takes_lines() {
+                        self.streams.print_line(&format!("{}: {line}", self.host_name(from)), now);
+                    }
+                }
+                event => self.event(host, event),
+            }
+        }
+    }
+
+    /// The agent of `host` is lost, and with it those of the hosts `below`.
     pub(super) fn agent_lost(
-        &mut self, host: u32, has_started: bool, why: &str, now: Instant,
+        &mut self, host: u32, has_started: bool, why: &str, below: &[u32], now: Instant,
     ) -> Vec<JobAction> {
-        let plan = self.shares.plan;
-        let ranks = self.shares.layout.ranks_on(host, plan.size());
-        self.job.agent_lost(&self.host_name(host), &ranks, has_started, why, now)
+        let (layout, size) = (&self.shares.layout, self.shares.plan.size());
+        let ranks_of = |host: &u32| layout.ranks_on(*host, size);
+        let lost = LostHost {
+            name: &if has_started { self.host_name(host) } else { self.way_to(host) },
+            ranks: &ranks_of(&host),
+            hosts_below: below.len(),
+            ranks_below: &below.iter().flat_map(ranks_of).collect::<Vec<_>>(),
+        };
+        let hint = match self.links.parent(host) {
+            0 => "",
+            _ if has_started => "",
+            _ => "; SUIRO_START_FAN_OUT=off starts all agents from here",
+        };
+        self.job.agent_lost(lost, has_started, &format!("{why}{hint}"), now)
     }
 
     /// All ranks of `host` have reached `fence`.
@@ -167,13 +214,18 @@ impl Head<'_> {
         match event {
             FenceEvent::Merged { fence, children } => {
                 let command = AgentCommand::FenceDone(fence);
+                if children.len() == self.links.numbers().count() + 1 {
+                    return self.command(&command);
+                }
                 children.into_iter().for_each(|child| self.command_host(child as u32, &command));
             }
             FenceEvent::Ended { rank, programs } => {
                 let own = self.shares.layout.host_of(rank);
                 let command = AgentCommand::RemoteEnded { rank, programs };
-                let hosts = self.links.numbers().chain([0]).filter(|host| *host != own);
-                hosts.for_each(|host| self.command_host(host, &command));
+                if own != 0 {
+                    self.agent.perform(&command);
+                }
+                self.links.send_all(Recipients::AllBut(own), &command);
             }
             FenceEvent::Stuck { ended, waiting } => {
                 let actions = self.job.stuck(ended, waiting, Instant::now());
@@ -212,6 +264,14 @@ impl Head<'_> {
             if host != 0 {
                 self.links.send(host, &AgentCommand::Grant { rank, stream, bytes });
             }
+        }
+    }
+
+    /// The name of `host`, and of the host that starts its agent if that is another one than this.
+    pub(super) fn way_to(&self, host: u32) -> String {
+        match self.links.parent(host) {
+            0 => self.host_name(host),
+            parent => format!("{} from {}", self.host_name(host), self.host_name(parent)),
         }
     }
 

@@ -153,8 +153,7 @@ impl Head<'_> {
                 self.links.replace(link);
             }
             Err(why) => {
-                let name = self.host_name(host);
-                let actions = self.job.agent_lost(&name, &[], false, &why, Instant::now());
+                let actions = self.agent_lost(host, false, &why, &[], Instant::now());
                 self.perform(actions);
             }
         }
@@ -186,7 +185,7 @@ impl Head<'_> {
         let Some(port) = &mut self.calls else { return };
         let Some((host, control)) = port.handle(ready, now) else { return };
         let events = self.links.of(host).called(control, now);
-        events.into_iter().for_each(|event| self.event(host, event));
+        self.arrived(host, events);
     }
 
     /// Closes the port when no call is awaited any more.

@@ -15,6 +15,7 @@ use platform::sys::signals;
 
 use super::Head;
 use super::calls::{CallPort, CallReady};
+use super::links::HostLinks;
 use crate::agent::environment::EnvironmentVariable;
 use crate::agent::{AgentReady, RankStreams};
 use crate::command_line::plan::LaunchPlan;
@@ -83,43 +84,55 @@ impl Head<'_> {
         Ok(())
     }
 
-    /// Starts the agents of the other hosts, up to the first that cannot be started.
+    /// Starts the agents of the other hosts that no other agent starts, up to the first that cannot be
+    /// started.
     fn start_agents(&mut self) {
         let plan = self.shares.plan;
-        let passes_input = plan.starter.as_ref().is_some_and(Starter::passes_input);
-        for (number, host) in (1..).zip(&plan.layout.remote) {
+        let starter = plan.starter.as_ref();
+        let passes_input = starter.is_some_and(Starter::passes_input);
+        let fan_out = starter.and_then(|starter| starter.fan_out);
+        self.links = HostLinks::new(plan.layout.remote.len(), fan_out);
+        for host in 1..=plan.layout.remote.len() as u32 {
+            let now = Instant::now();
             let started = match passes_input {
-                true => self.starter_link(number, None, &[]),
-                false => self.calling_link(number),
+                _ if self.links.parent(host) != 0 => self.starter_words(host, None).map(|words| {
+                    self.links.push_via(words, plan.limits, now);
+                }),
+                true => self.starter_link(host, None, &[]).map(|link| self.started(link)),
+                false => self.calling_link(host).map(|link| self.started(link)),
             };
-            match started {
-                Ok(link) => {
-                    link.starter().into_iter().for_each(|pid| self.agent.spare(pid));
-                    self.links.push(link);
-                }
-                Err(why) => {
-                    let now = Instant::now();
-                    let actions = self.job.agent_lost(&host.name, &[], false, &why, now);
-                    return self.perform(actions);
-                }
+            if let Err(why) = started {
+                let actions = self.agent_lost(host, false, &why, &[], now);
+                return self.perform(actions);
             }
         }
+    }
+
+    fn started(&mut self, link: AgentLink) {
+        link.starter().into_iter().for_each(|pid| self.agent.spare(pid));
+        self.links.push(link);
+    }
+
+    /// The command that starts the agent of `host` with this argument.
+    fn starter_words(&self, host: u32, argument: Option<String>) -> Result<Vec<OsString>, String> {
+        let plan = self.shares.plan;
+        let place = &plan.layout.remote[host as usize - 1];
+        let starter = plan.starter.as_ref().ok_or("no command starts it")?;
+        let program = starter.agent_program(&env::current_exe().unwrap_or_default());
+        let agent = [program.into(), AGENT.into()];
+        let agent: Vec<_> = agent.into_iter().chain(argument.map(OsString::from)).collect();
+        starter.command(place, &agent).map_err(|error| error.why)
     }
 
     /// Starts the agent of `host` with this argument and these variables.
     pub(super) fn starter_link(
         &self, host: u32, argument: Option<String>, variables: &[EnvironmentVariable],
     ) -> Result<AgentLink, String> {
-        let plan = self.shares.plan;
-        let place = &plan.layout.remote[host as usize - 1];
-        let starter = plan.starter.as_ref().ok_or("no command starts it")?;
+        let words = self.starter_words(host, argument)?;
         let environment: Vec<_> = env::vars_os().chain(variables.iter().cloned()).collect();
-        let program = starter.agent_program(&env::current_exe().unwrap_or_default());
-        let agent = [program.into(), AGENT.into()];
-        let agent: Vec<_> = agent.into_iter().chain(argument.map(OsString::from)).collect();
-        let words = starter.command(place, &agent).map_err(|error| error.why)?;
+        let limits = self.shares.plan.limits;
         let file_limit = self.awaited.as_ref().and_then(|awaited| awaited.file_limit);
-        AgentLink::start(host, &words, &environment, file_limit, plan.limits, Instant::now())
+        AgentLink::start(host, &words, &environment, file_limit, limits, Instant::now())
             .map_err(|error| format!("{}: {error}", words[0].to_string_lossy()))
     }
 
@@ -184,7 +197,7 @@ impl Head<'_> {
             // Other children are adopted orphans.
             let Some(link) = self.links.started_by(pid) else { continue };
             let (host, events) = (link.host, link.starter_ended(exit, Instant::now()));
-            events.into_iter().for_each(|event| self.event(host, event));
+            self.arrived(host, events);
         }
         let childless = childless || self.has_only_starters();
         let childless = childless && self.links.iter().all(AgentLink::is_childless);
@@ -208,7 +221,8 @@ impl Head<'_> {
             if self.links.of(host).needs_call(now) && self.job.is_running() {
                 self.start_caller(host);
             }
-            let (name, reported) = (self.host_name(host), self.links.reports(host));
+            let (name, way) = (self.host_name(host), self.way_to(host));
+            let reported = self.links.reports(host);
             let link = self.links.of(host);
             let state = link.state();
             let lines = match self.streams.takes_lines() {
@@ -216,7 +230,7 @@ impl Head<'_> {
                 false => Vec::new(),
             };
             let lost = link.tick(now);
-            let warning = link.take_warning(&name, now).filter(|_| !self.shares.plan.quiet);
+            let warning = link.take_warning(&way, now).filter(|_| !self.shares.plan.quiet);
             for line in lines {
                 self.streams.print_line(&format!("{name}: {line}"), now);
             }
@@ -227,9 +241,11 @@ impl Head<'_> {
                 self.lose_output(host, now);
                 self.report_arrived(host, Vec::new());
             }
+            let Some(why) = lost else { continue };
+            let below = self.links.lose_below(host);
             // What ends after the processes of the job is no failure of it.
-            if let Some(why) = lost.filter(|_| state != AgentLinkState::Childless) {
-                let actions = self.agent_lost(host, reported, &why, now);
+            if state != AgentLinkState::Childless || !below.is_empty() {
+                let actions = self.agent_lost(host, reported, &why, &below, now);
                 self.perform(actions);
             }
         }
@@ -349,7 +365,7 @@ impl Head<'_> {
             HeadToken::Agent(ready) => self.agent.handle(ready, now),
             HeadToken::Link(host, ready) => {
                 let events = self.links.handle(host, ready, now);
-                events.into_iter().for_each(|event| self.event(host, event));
+                self.arrived(host, events);
             }
             HeadToken::Call(ready) => self.call_arrived(ready, now),
             HeadToken::RemoteInput(number) => {

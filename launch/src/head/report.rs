@@ -12,7 +12,6 @@ use platform::sys::{clock, host};
 
 use super::Head;
 use super::state::ranks_text;
-use crate::connection::AgentLinkState;
 use crate::control::{AgentCommand, RankFacts};
 
 /// More than the agent of a host needs, with the time in which it searches symbols; less than the
@@ -48,10 +47,10 @@ impl Head<'_> {
 
     /// A command that asks for a password, or hangs, starts no agent and reports nothing.
     fn name_silent_hosts(&mut self) {
-        for link in self.links.iter().filter(|link| link.state() == AgentLinkState::Starting) {
+        for link in self.links.iter().filter(|link| link.is_awaited()) {
             let line = format!(
                 "mpirun: mpirun's agent on host {} has not answered; does its command ask or hang?",
-                self.host_name(link.host)
+                self.way_to(link.host)
             );
             self.streams.print_line(&line, Instant::now());
         }

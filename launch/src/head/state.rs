@@ -40,6 +40,15 @@ const KILLED_OUTPUT_TIMEOUT: Duration = Duration::from_millis(200);
 /// The exit code after `--timeout`, as of timeout(1).
 const OVERDUE: i32 = 124;
 
+/// A host that is lost, and the hosts that were reached through it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LostHost<'a> {
+    pub name: &'a str,
+    pub ranks: &'a [u32],
+    pub hosts_below: usize,
+    pub ranks_below: &'a [u32],
+}
+
 /// What the launcher must do now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum JobAction {
@@ -308,16 +317,22 @@ impl JobState {
         }
     }
 
-    /// The agent of `host` is lost, and with it these ranks; `has_started` if it has been heard.
+    /// The agent of a host is lost, and with it these ranks; `has_started` if it has been heard.
     pub(super) fn agent_lost(
-        &mut self, host: &str, ranks: &[u32], has_started: bool, why: &str, now: Instant,
+        &mut self, lost: LostHost<'_>, has_started: bool, why: &str, now: Instant,
     ) -> Vec<JobAction> {
-        for rank in ranks {
+        for rank in lost.ranks.iter().chain(lost.ranks_below) {
             self.running[*rank as usize] = None;
         }
+        let LostHost { name: host, ranks, hosts_below, ranks_below } = lost;
+        let below = match (hosts_below, ranks_below.len()) {
+            (0, _) => String::new(),
+            (1, _) => format!(" and, behind it, 1 host with {}", ranks_text(ranks_below)),
+            (hosts, ranks) => format!(" and, behind it, {hosts} hosts with {ranks} ranks"),
+        };
         let (code, line) = match has_started {
             // As if the ranks had been killed.
-            true => (137, format!("lost host {host} with {}: {why}", ranks_text(ranks))),
+            true => (137, format!("lost host {host} with {}{below}: {why}", ranks_text(ranks))),
             false => (1, format!("cannot start mpirun's agent on host {host}: {why}")),
         };
         self.end(code, Some(format!("{line}; ending the job")), now)
@@ -505,17 +520,26 @@ mod tests {
         }
     }
 
+    fn lost(ranks: &[u32]) -> LostHost<'_> {
+        LostHost { name: "there", ranks, hosts_below: 0, ranks_below: &[] }
+    }
+
     #[test]
     fn a_lost_host_ends_the_job_and_is_named_with_its_ranks() {
         let (mut job, now) = (job(), Instant::now());
-        let actions = job.agent_lost("there", &[1, 2], true, "it is silent", now);
+        let actions = job.agent_lost(lost(&[1, 2]), true, "it is silent", now);
         assert_eq!(
             message(&actions),
             "lost host there with ranks 1-2: it is silent; ending the job"
         );
         assert_eq!(job.code(), 137);
         let mut job = self::job();
-        let actions = job.agent_lost("there", &[1], false, "no route", now);
+        let branch = LostHost { hosts_below: 2, ranks_below: &[1, 2], ..lost(&[0]) };
+        let actions = job.agent_lost(branch, true, "it is silent", now);
+        let line = "lost host there with rank 0 and, behind it, 2 hosts with 2 ranks: it is silent";
+        assert!(message(&actions).starts_with(line));
+        let mut job = self::job();
+        let actions = job.agent_lost(lost(&[1]), false, "no route", now);
         assert!(
             message(&actions).starts_with("cannot start mpirun's agent on host there: no route")
         );

@@ -15,6 +15,7 @@ use crate::control::PBS_COOKIE;
 use crate::hosts::EnvironmentLookup;
 use crate::{LaunchError, USAGE};
 
+use super::tree::FAN_OUT;
 use super::{Starter, StarterKind};
 
 /// What options and variables say about the starter.
@@ -27,6 +28,8 @@ pub(crate) struct StarterRequest {
     command: Option<(Vec<Vec<OsString>>, String)>,
     extra: Option<Vec<OsString>>,
     prefix: Option<OsString>,
+    /// The launcher is to start all agents itself.
+    without_tree: bool,
 }
 
 /// What a name of `-launcher` stands for.
@@ -100,6 +103,15 @@ const EXTRA: &[(&str, Option<StarterKind>)] = &[
     ("HYDRA_LAUNCHER_EXTRA_ARGS", None),
     ("I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS", None),
 ];
+
+/// Variables by which the launcher starts all agents itself.
+const WITHOUT_TREE: &[&str] = &[
+    "OMPI_MCA_plm_rsh_no_tree_spawn",
+    "OMPI_MCA_plm_ssh_no_tree_spawn",
+    "PRTE_MCA_plm_ssh_no_tree_spawn",
+];
+
+const FAN_OUT_SETTING: &str = "SUIRO_START_FAN_OUT";
 
 /// Daemons of Open MPI, which its `--launch-agent` names.
 const DAEMONS: &[&str] = &["prted", "orted", "prte"];
@@ -205,6 +217,43 @@ impl StarterRequest {
         self.prefix = Some(folder);
     }
 
+    /// `--mca plm_rsh_no_tree_spawn VALUE`.
+    pub(crate) fn without_tree(&mut self, value: &OsStr) {
+        self.without_tree = is_true(value);
+    }
+
+    /// The number of agents that one process starts at most; `None`: the launcher starts all.
+    ///
+    /// The agents of resource managers are started from the host of the launcher: their commands belong
+    /// to the step or task that runs them, and some agents call back. A command of the user may be
+    /// installed on no other host (that of the MPI Operator is a script in a pod), so it must be
+    /// requested for that.
+    ///
+    /// # Errors
+    /// The setting has a wrong value.
+    fn fan_out(
+        &self, kind: StarterKind, program: &[OsString], variable: &EnvironmentLookup<'_>,
+    ) -> Result<Option<usize>, LaunchError> {
+        let text = variable(FAN_OUT_SETTING).filter(|text| !text.is_empty());
+        let chosen = text.as_deref().map(parse_fan_out).transpose()?;
+        let name = program.first().and_then(|program| Path::new(program).file_name());
+        let is_everywhere = ["ssh", "rsh"].iter().any(|shell| name == Some(OsStr::new(shell)));
+        let is_off = WITHOUT_TREE.iter().any(|name| variable(name).is_some_and(|it| is_true(&it)));
+        Ok(match (kind, chosen) {
+            (StarterKind::Shell, _) if self.without_tree => None,
+            (StarterKind::Shell, Some(chosen)) => chosen,
+            (StarterKind::Shell, None) => (is_everywhere && !is_off).then_some(FAN_OUT),
+            (
+                StarterKind::Slurm
+                | StarterKind::GridEngine
+                | StarterKind::Lsf
+                | StarterKind::Pbs
+                | StarterKind::Fork,
+                _,
+            ) => None,
+        })
+    }
+
     /// The variables of other launchers decide if no option does.
     fn read_variables(&mut self, variable: &EnvironmentLookup<'_>) -> Result<(), LaunchError> {
         if self.kind.is_some() || self.command.is_some() {
@@ -271,7 +320,28 @@ impl StarterRequest {
             );
             return Err(LaunchError::new(USAGE, why));
         }
-        Ok(Starter { kind, program, extra, source, prefix: self.prefix })
+        let fan_out = self.fan_out(kind, &program, variable)?;
+        Ok(Starter { kind, program, extra, source, prefix: self.prefix, fan_out })
+    }
+}
+
+/// As Open MPI reads a truth value.
+fn is_true(value: &OsStr) -> bool {
+    let text = value.to_string_lossy().trim().to_ascii_lowercase();
+    ["true", "t", "yes", "y", "on", "enabled"].contains(&&*text)
+        || text.parse().is_ok_and(|number: i64| number != 0)
+}
+
+fn parse_fan_out(text: &OsStr) -> Result<Option<usize>, LaunchError> {
+    let text = text.to_string_lossy();
+    match text.parse() {
+        Ok(0) => Ok(None),
+        Ok(number) => Ok(Some(number)),
+        Err(_) if text == "off" => Ok(None),
+        Err(_) => {
+            let why = format!("{FAN_OUT_SETTING}={text} is not one of off|a number of hosts");
+            Err(LaunchError::new(USAGE, why))
+        }
     }
 }
 
@@ -356,6 +426,32 @@ mod tests {
         std::fs::remove_dir_all(&folder).unwrap();
         let (kind, words, _) = found.unwrap();
         (kind, words)
+    }
+
+    #[test]
+    fn agents_start_others_by_ssh_or_if_that_is_requested() {
+        let fan_out = |command: &str, variables: &[(&str, &str)]| {
+            let mut request = StarterRequest::default();
+            request.command("-launcher-exec", OsStr::new(command)).unwrap();
+            let variable = |name: &str| {
+                variables.iter().find(|pair| pair.0 == name).map(|pair| OsString::from(pair.1))
+            };
+            request.choose(&variable).map(|starter| starter.fan_out).map_err(|error| error.why)
+        };
+        let set = |value| [("SUIRO_START_FAN_OUT", value)];
+        assert_eq!(fan_out("/usr/bin/ssh -4", &[]), Ok(Some(FAN_OUT)));
+        assert_eq!(fan_out("ssh", &set("off")), Ok(None));
+        assert_eq!(fan_out("ssh", &set("0")), Ok(None));
+        assert_eq!(fan_out("ssh", &[("OMPI_MCA_plm_rsh_no_tree_spawn", "1")]), Ok(None));
+        assert_eq!(fan_out("ssh", &[("OMPI_MCA_plm_rsh_no_tree_spawn", "0")]), Ok(Some(FAN_OUT)));
+        assert_eq!(fan_out("/etc/mpi/kubexec.sh", &[]), Ok(None));
+        assert_eq!(fan_out("/etc/mpi/kubexec.sh", &set("4")), Ok(Some(4)));
+        assert_eq!(fan_out("srun", &set("4")), Ok(None));
+        let why = "SUIRO_START_FAN_OUT=two is not one of off|a number of hosts";
+        assert_eq!(fan_out("ssh", &set("two")), Err(why.to_owned()));
+        let mut request = StarterRequest::default();
+        request.without_tree(OsStr::new("true"));
+        assert_eq!(request.choose(&|_| None).unwrap().fan_out, None);
     }
 
     #[test]

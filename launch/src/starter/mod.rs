@@ -25,7 +25,6 @@
 
 mod choose;
 pub(crate) mod options;
-#[cfg_attr(not(test), expect(dead_code, reason = "the head starts all agents itself"))]
 pub(crate) mod tree;
 
 pub(crate) use choose::{StarterRequest, names};
@@ -49,6 +48,8 @@ pub(crate) struct Starter {
     pub source: String,
     /// The folder of the installation on other hosts, if it is another one than here.
     pub prefix: Option<OsString>,
+    /// The number of agents that one process starts at most, if agents start others.
+    pub fan_out: Option<usize>,
 }
 
 /// The form of a command that starts an agent.
@@ -248,6 +249,7 @@ mod tests {
             extra: Vec::new(),
             source: "-launcher".to_owned(),
             prefix: None,
+            fan_out: None,
         }
     }
 

@@ -25,6 +25,9 @@ pub(crate) fn take(
                     request.commands(&source, &pair[1])?;
                 }
                 Some("plm") if request.component(&source, &pair[1].to_string_lossy()) => {}
+                Some("plm_rsh_no_tree_spawn" | "plm_ssh_no_tree_spawn") => {
+                    request.without_tree(&pair[1]);
+                }
                 Some("plm_rsh_args" | "plm_ssh_args" | "plm_slurm_args") => {
                     request.extra(&source, &pair[1])?
                 }

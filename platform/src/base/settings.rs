@@ -90,6 +90,14 @@ pub const SETTINGS: &[Setting] = &[
         meaning: "the time that the command that starts mpirun on another host has to do so",
     },
     Setting {
+        name: "SUIRO_START_FAN_OUT",
+        values: "off|a number of hosts",
+        default: "32",
+        meaning: "the number of hosts on which one process starts mpirun at most: those start it on \
+                  the rest; off or 0: mpirun starts all itself, as without this setting by other \
+                  commands than ssh and rsh",
+    },
+    Setting {
         name: "SUIRO_OFFLOAD",
         values: "auto|off|tank|tank1|prematched",
         default: "auto",
