@@ -84,6 +84,7 @@ struct RemoteAgent {
     signals: Signals,
     /// The read end of a pipe whose other end the supervisor alone has, while it runs.
     supervisor: OwnedFd,
+    /// The limit of open files of this process, before it was raised.
     file_limit: Option<u64>,
     state: RemoteState,
 }
@@ -361,6 +362,8 @@ impl RemoteAgent {
         limits::adopt(&share.limits);
         limits::set_file_mask(share.file_mask);
         let opened = self.pipes.open_files(&share, Instant::now());
+        let (_, file_limit_max) = process::file_limit()?;
+        let file_limit = share.file_limit.min(file_limit_max);
         self.agent = Some(Agent::new(share));
         self.spare_starters();
         if let Err(error) = opened {
@@ -368,7 +371,7 @@ impl RemoteAgent {
             return Ok(());
         }
         let mut streams = StartStreams { pipes: &mut self.pipes, link: &mut self.link };
-        self.agent.iter_mut().try_for_each(|agent| agent.start(self.file_limit, &mut streams))
+        self.agent.iter_mut().try_for_each(|agent| agent.start(Some(file_limit), &mut streams))
     }
 
     /// The connection to the head has ended, or is of no use.

@@ -86,6 +86,8 @@ pub(crate) struct HostShare {
     pub holds: bool,
     /// The limits of the launcher, for the ranks of another host.
     pub limits: Vec<u64>,
+    /// The limit of open files of ranks, as far as the host allows it.
+    pub file_limit: u64,
     /// The file mode mask of the launcher.
     pub file_mask: u32,
 }

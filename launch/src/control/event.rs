@@ -233,6 +233,7 @@ mod tests {
                 shares_pipe: true,
                 holds: false,
                 limits: vec![8 << 20, u64::MAX],
+                file_limit: 1024,
                 file_mask: 0o22,
             }));
             prop_assert_eq!(round_trip(&message), message);

@@ -91,6 +91,7 @@ pub(crate) fn run(
     plan: &LaunchPlan, environments: &[Vec<EnvironmentVariable>], placement: &Placement,
     stdin: OwnedFd, supervisor: OwnedFd, pid_sender: PidSender,
 ) -> io::Result<i32> {
+    let (own_file_limit, _) = process::file_limit()?;
     let file_limit = process::raise_file_limit();
     process::leave_group()?;
     process::adopt_orphans()?;
@@ -106,7 +107,16 @@ pub(crate) fn run(
     let JobCredentials { id, key } = JobCredentials::draw()?;
     let (job, secret) = (name.clone(), ShareSecret { id, key });
     let (placement, layout) = (placement.clone(), plan.layout.clone());
-    let shares = ShareMaker { plan, environments, placement, layout, job, secret, holds };
+    let shares = ShareMaker {
+        plan,
+        environments,
+        placement,
+        layout,
+        job,
+        secret,
+        holds,
+        file_limit: own_file_limit,
+    };
     let job = JobState::new(hosts.clone(), size).forwarding(&plan.forwarded);
     let mut head = Head {
         job: job.limited(plan.timeout, now),

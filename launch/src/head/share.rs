@@ -27,6 +27,8 @@ pub(super) struct ShareMaker<'a> {
     pub job: String,
     pub secret: ShareSecret,
     pub holds: bool,
+    /// The limit of open files that `mpirun` was started with.
+    pub file_limit: u64,
 }
 
 impl ShareMaker<'_> {
@@ -67,6 +69,7 @@ impl ShareMaker<'_> {
             shares_pipe: plan.output.shares_pipe(),
             holds: self.holds,
             limits: if host == 0 { Vec::new() } else { limits::own() },
+            file_limit: self.file_limit,
             file_mask: limits::file_mask(),
         }
     }

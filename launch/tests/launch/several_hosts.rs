@@ -85,12 +85,13 @@ fn lines_of_a_starter_wait_until_they_are_read() {
 
 #[test]
 fn ranks_of_a_host_have_its_home_and_the_limits_of_the_launcher() {
-    let other = r#"env HOME=/there HOSTNAME=there sh -c 'ulimit -S -c 0; umask 007; eval "$1"'"#;
+    let limits = "ulimit -S -c 0; ulimit -S -n 300; umask 007";
+    let other = &format!(r#"env HOME=/there HOSTNAME=there sh -c '{limits}; eval "$1"'"#);
     let host = ["-launcher-exec", other, "-host", "198.51.100.1"];
-    let show = "echo $HOME $HOSTNAME $A `ulimit -S -s` `umask`";
+    let show = "echo $HOME $HOSTNAME $A `ulimit -S -s` `ulimit -S -n` `umask`";
     let here = |options: &[&str], mask: &str| {
         let mut shell = marked("sh");
-        let text = format!("umask {mask}; ulimit -S -s 4096; exec \"$0\" \"$@\"");
+        let text = format!("umask {mask}; ulimit -S -s 4096; ulimit -S -n 200; exec \"$0\" \"$@\"");
         shell.arg("-c").arg(text).arg(built("mpirun")).args(options);
         shell.args(["-n", "1", "sh", "-c", show]);
         shell.env("HOME", "/here").env("HOSTNAME", "here").env("A", "1");
@@ -98,10 +99,20 @@ fn ranks_of_a_host_have_its_home_and_the_limits_of_the_launcher() {
         assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
         outcome.text().trim().to_owned()
     };
-    assert_eq!(here(&["-host", "127.0.0.1"], "027"), "/here here 1 4096 0027");
-    assert_eq!(here(&host, "027"), "/there there 1 4096 0027");
+    assert_eq!(here(&["-host", "127.0.0.1"], "027"), "/here here 1 4096 200 0027");
+    assert_eq!(here(&host, "027"), "/there there 1 4096 200 0027");
     let named = [&host, &["-x", "HOME", "-x", "HOSTNAME=x"][..]].concat();
-    assert_eq!(here(&named, "022"), "/here x 1 4096 0022");
+    assert_eq!(here(&named, "022"), "/here x 1 4096 200 0022");
+}
+
+#[test]
+fn ranks_have_no_more_open_files_than_their_host_allows_and_agents_all() {
+    let other = r#"sh -c 'ulimit -S -n 200; ulimit -H -n 300; eval "$1"'"#;
+    let show = "ulimit -S -n; ulimit -H -n; grep '^Max open files' /proc/$PPID/limits";
+    let outcome = run(&["-launcher-exec", other, "-host", "198.51.100.1", "sh", "-c", show]);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    let words: Vec<_> = outcome.text().split_whitespace().collect();
+    assert_eq!(words, ["300", "300", "Max", "open", "files", "300", "300", "files"]);
 }
 
 #[test]
