@@ -10,11 +10,17 @@
 
 mod biased_lock;
 mod parker_primitive;
+mod partitions;
 mod primitive;
 mod rings;
 mod segments;
 mod waiting;
 mod window_locks;
+
+/// The layer whose primitives the library names by their path.
+mod shared_memory {
+    pub(crate) use crate::primitive;
+}
 
 /// The types of the device contract that the rings and the split copy name.
 mod device {

@@ -20,6 +20,7 @@ pub(crate) mod info;
 pub(crate) mod memory_kinds;
 pub mod objects;
 pub mod op;
+pub(crate) mod partitioned;
 pub mod point_to_point;
 pub mod processes;
 mod progress;
