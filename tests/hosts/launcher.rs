@@ -36,6 +36,29 @@ fn own_launcher_names_a_killed_rank() {
     assert_eq!(hosts.files("node2"), <[String; 0]>::default());
 }
 
+/// Ranks that exchange messages without end on three hosts, of which the second starts the agent of the
+/// third, once all run.
+fn busy_chain(hosts: &Hosts) -> Running {
+    let mut command = hosts.mpirun(3, 1, &[&compiled("ring")]);
+    command.env("SUIRO_START_FAN_OUT", "1").env("SUIRO_HOST_TIMEOUT", "1s");
+    let running = harness::start(command);
+    harness::until(|| (harness::ranks(&running).len() == 3).then_some(()));
+    running
+}
+
+#[test]
+fn a_host_that_dies_takes_those_behind_it_along() {
+    let Some(hosts) = Hosts::up(3) else { return };
+    // Silently, as by a loss of power: the last host notices that itself.
+    let job = busy_chain(&hosts);
+    hosts.run(&["kill", "node2"]);
+    let outcome = job.wait();
+    assert_eq!(outcome.code, Some(137), "{}", outcome.stderr);
+    let line = "mpirun: lost host node2 with rank 1 and, behind it, 1 host with rank 2: it has been silent";
+    assert!(outcome.stderr.contains(line), "{}", outcome.stderr);
+    assert_eq!(hosts.files("node3"), <[String; 0]>::default());
+}
+
 #[test]
 fn own_launcher_names_a_host_that_dies() {
     let Some(hosts) = Hosts::up(2) else { return };

@@ -193,3 +193,67 @@ impl Branch {
         relayed
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(words: &[&str]) -> BranchPlan {
+        let host = |number| BranchHost { number, words: words.iter().map(Into::into).collect() };
+        let limits = HostLimits::default();
+        BranchPlan { host: 3, below: (4..9).map(host).collect(), fan_out: 2, limits }
+    }
+
+    #[test]
+    fn a_command_that_cannot_start_is_reported_for_each_host_that_it_was_to_start() {
+        let now = Instant::now();
+        for (words, why) in [(&["/no/such/command", "x"][..], "/no/such/command: "), (&[], ": ")] {
+            let mut branch = Branch::start(plan(words), None, now);
+            let lost = branch.tick(0, now);
+            let hosts = lost.iter().map(|event| match event {
+                AgentEvent::BranchLost { host, why: found } if found.starts_with(why) => *host,
+                other => panic!("{other:?}"),
+            });
+            assert_eq!(hosts.collect::<Vec<_>>(), [4, 6]);
+            assert_eq!((branch.tick(0, now), branch.starters()), (Vec::new(), Vec::new()));
+        }
+    }
+
+    #[test]
+    fn nothing_is_read_while_much_waits_for_the_head_and_no_agent_is_silent() {
+        let begin = Instant::now();
+        let words = ["sh", "-c", "echo no route >&2; exec sleep 300"];
+        let mut branch = Branch::start(plan(&words), None, begin);
+        for second in 0..60 {
+            let now = begin + std::time::Duration::from_secs(second);
+            assert_eq!(branch.tick(QUEUE_MAX_BYTES, now), []);
+        }
+        let mut set = PollSet::default();
+        branch.interests(QUEUE_MAX_BYTES, &mut set, |number, _| number);
+        assert_eq!(set.wait(Some(std::time::Duration::ZERO)).unwrap(), [0_usize; 0]);
+        drop(set);
+        let line = |event: &AgentEvent| matches!(event, AgentEvent::BranchLine { line, .. } if line == "no route");
+        let until = begin + std::time::Duration::from_secs(10);
+        let mut lines = Vec::new();
+        while lines.is_empty() && Instant::now() < until {
+            lines = branch.tick(0, begin);
+        }
+        assert!(!lines.is_empty() && lines.iter().all(line), "{lines:?}");
+        branch.end();
+    }
+
+    #[test]
+    fn events_of_hosts_that_are_reached_otherwise_are_not_passed_on() {
+        let mut branch = Branch::start(plan(&["cat"]), None, Instant::now());
+        let from = |host| AgentEvent::From { host, message: Vec::new() };
+        // 4 starts 5, 6 starts 7 and 8.
+        let relayed = branch.relay(1, vec![from(5), from(7), from(3), from(99), AgentEvent::Beat]);
+        assert_eq!(relayed, [from(7)]);
+        let own = branch.relay(0, vec![AgentEvent::Childless]);
+        let message = message_bytes(&AgentEvent::Childless);
+        assert_eq!(own, [AgentEvent::From { host: 4, message }]);
+        assert!(branch.pass(Recipients::All, &[]) && branch.pass(Recipients::Host(3), &[]));
+        assert!(!branch.pass(Recipients::AllBut(3), &[]) && !branch.pass(Recipients::Host(9), &[]));
+        branch.end();
+    }
+}
