@@ -22,6 +22,7 @@ use crate::debugger::Debugger;
 use crate::explain;
 use crate::folders::Folders;
 use crate::head::environment;
+use crate::head::ports::PortRange;
 use crate::hosts::JobHost;
 use crate::linkage;
 use crate::placement::display::DisplayOptions;
@@ -90,6 +91,10 @@ pub(crate) fn print_note(line: &str) {
 fn launch(plan: &mut LaunchPlan, debugger: &mut dyn Debugger) -> Result<i32, LaunchError> {
     check(plan)?;
     plan.limits = HostLimits::from_lookup(|name| std::env::var(name).ok())?;
+    plan.ports = PortRange::from_lookup(|name| std::env::var(name).ok())?;
+    if let Some(ports) = &plan.ports {
+        ports.pass_on(&mut plan.global_environment);
+    }
     let environments = environment::of_apps(plan);
     let threads = threads(&environments);
     let placement = placed(plan, threads)?;

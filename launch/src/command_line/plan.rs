@@ -9,6 +9,7 @@ use std::time::Duration;
 use platform::bootstrap::JobHosts;
 
 use crate::control::HostLimits;
+use crate::head::ports::PortRange;
 use crate::hosts::{HostList, JobHost};
 use crate::input::Input;
 use crate::output::OutputOptions;
@@ -32,6 +33,8 @@ pub(crate) struct LaunchPlan {
     pub starter: Option<Starter>,
     /// When other hosts are given up.
     pub limits: HostLimits,
+    /// Where the head and the ranks listen, if a variable limits that.
+    pub ports: Option<PortRange>,
     pub placement: PlacementRequest,
     /// The hosts of the ranks, once they are placed.
     pub layout: HostLayout,

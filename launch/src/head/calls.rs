@@ -7,13 +7,14 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use platform::base::{Slab, Span};
-use platform::network::{AddressDecision, InterfaceChoice, Refusal, SealedChannel, parse_ports};
+use platform::network::{AddressDecision, InterfaceChoice, Refusal, SealedChannel};
 use platform::sys::network_interfaces::interface_addresses;
 use platform::sys::poll::PollSet;
 use platform::sys::secret::JobCredentials;
 use platform::sys::tcp::{Moved, SendPart, TcpAcceptor, TcpConnection};
 
 use super::Head;
+use super::ports::PortRange;
 use crate::connection::AgentLink;
 use crate::control::{
     AgentEvent, AwaitedCall, CALL_MAX_BYTES, CALL_SILENCE_TIMEOUT, CallAddress, CallToken,
@@ -49,13 +50,19 @@ pub(super) enum CallReady {
 }
 
 impl CallPort {
-    /// Opens a port for agents of `job`.
+    /// Opens a port for agents of `job`, one of `range` if there is one.
     ///
     /// # Errors
     /// The system's.
-    pub(super) fn open(job: [u8; 16]) -> io::Result<Self> {
-        let ports = setting("SUIRO_TCP_PORTS").as_deref().and_then(parse_ports);
-        let acceptor = TcpAcceptor::listen(ports)?;
+    pub(super) fn open(job: [u8; 16], range: Option<&PortRange>) -> io::Result<Self> {
+        let acceptor = TcpAcceptor::listen(range.map(|range| range.ports.clone()));
+        let acceptor = acceptor.map_err(|error| match range {
+            Some(PortRange { text, .. }) => {
+                let why = format!("mpirun cannot listen on a port of {text}: {error}");
+                io::Error::new(error.kind(), why)
+            }
+            None => error,
+        })?;
         Ok(Self { job, acceptor, awaited: Vec::new(), unproven: Slab::default() })
     }
 
@@ -165,7 +172,8 @@ impl Head<'_> {
         let port = match &mut self.calls {
             Some(port) => port,
             None => {
-                let port = CallPort::open(self.shares.secret.id).map_err(failed)?;
+                let port = CallPort::open(self.shares.secret.id, self.shares.plan.ports.as_ref())
+                    .map_err(failed)?;
                 self.calls.insert(port)
             }
         };
@@ -226,14 +234,11 @@ fn connected(
     ControlLink::sealed(OwnedFd::from(connection), channel, early)
 }
 
-/// A setting of the TCP device. A wrong value is reported by the ranks.
-fn setting(name: &str) -> Option<String> {
-    env::var(name).ok().filter(|text| text != "auto")
-}
-
 /// The addresses that ranks would use.
 fn own_addresses() -> io::Result<Vec<AddressDecision>> {
-    let choice = setting("SUIRO_TCP_IF").as_deref().and_then(InterfaceChoice::parse);
+    let setting = env::var("SUIRO_TCP_IF").ok().filter(|text| text != "auto");
+    // A wrong value is reported by the ranks.
+    let choice = setting.as_deref().and_then(InterfaceChoice::parse);
     let choice = choice.unwrap_or_default();
     let mut decisions = choice.decide(&interface_addresses()?, true);
     decisions.retain(|decision| decision.is_chosen);

@@ -16,6 +16,7 @@ pub(crate) mod environment;
 mod event_loop;
 mod links;
 mod place;
+pub(crate) mod ports;
 mod remote_input;
 mod report;
 mod share;

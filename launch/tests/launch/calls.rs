@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -111,6 +111,38 @@ fn tokens_are_in_no_argument_and_not_in_the_environment_of_ranks() {
         assert!(!arguments.contains(secret) && !outcome.text().contains(secret));
     }
     assert!(!outcome.text().contains("SUIRO_AGENT_TOKEN"));
+}
+
+#[test]
+fn agents_and_ranks_keep_to_the_ports_of_other_launchers() {
+    let folder = folder("launch-calls-ports");
+    script(&folder, "inputless", "echo \"$*\" >>STARTED\nshift\nexec sh -c \"$*\" </dev/null\n");
+    let job = |range: &str| {
+        let words = ["-launcher-exec", "inputless", "-host", "198.51.100.1"];
+        let program = ["sh", "-c", "echo $SUIRO_TCP_PORTS"];
+        let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
+        let mut command = mpirun(&[&words[..], &program].concat());
+        command.env("PATH", path).env_remove("PBS_JOBCOOKIE").env("MPIEXEC_PORT_RANGE", range);
+        start(command).wait()
+    };
+    let taken = TcpListener::bind("[::]:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let outcome = job(&format!("{port}:{port}"));
+    assert_eq!(outcome.code, Some(1));
+    let why = format!(
+        "it cannot call back: mpirun cannot listen on a port of MPIEXEC_PORT_RANGE={port}:{port}: "
+    );
+    assert!(outcome.stderr.contains(&why), "{}", outcome.stderr);
+    drop(taken);
+    let outcome = job(&format!("{port}:{port}"));
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    assert_eq!(outcome.text(), format!("{port}-{port}\n"));
+    let started = fs::read_to_string(folder.join("started")).unwrap();
+    assert!(started.contains(&format!("/1/{port}/")), "{started}");
+    let outcome = job("many");
+    assert_eq!(outcome.code, Some(2));
+    let why = "mpirun: MPIEXEC_PORT_RANGE=many is not a range of ports like 10000:10100";
+    assert!(outcome.stderr.contains(why), "{}", outcome.stderr);
 }
 
 #[test]
