@@ -6,9 +6,10 @@
 //! ```
 //!
 //! [`event_loop`] waits for events, [`state`] decides without I/O which event ends the job, and
-//! [`actions`] and [`report`] carry decisions out. [`links`] has the agents of other hosts, of which some call back ([`calls`]);
-//! when all have said what their hosts have, [`place`] distributes the ranks. The head starts no rank: that is the work of the
-//! [`agent`](crate::agent) of each host. One thread does all of it.
+//! [`actions`] and [`report`] carry decisions out. [`links`] has the agents of other hosts, some of which
+//! call back ([`calls`]) or are reached through others; when all have said what their hosts have, [`place`]
+//! distributes the ranks. The head starts no rank: that is the work of the [`agent`](crate::agent) of each
+//! host. One thread does all of it.
 
 mod actions;
 mod calls;
