@@ -12,14 +12,12 @@ use std::time::Instant;
 use platform::sys::poll::PollSet;
 use platform::sys::process::Exit;
 
+use super::rank_pipes::QUEUE_BYTES;
 use crate::connection::{AgentLink, AgentLinkReady};
 use crate::control::{
     AgentCommand, AgentEvent, BranchHost, BranchPlan, HostLimits, Recipients, message_bytes,
 };
 use crate::starter::tree::branches;
-
-/// While more than this waits for the head, nothing is read from other agents.
-const QUEUE_MAX_BYTES: usize = 1 << 20;
 
 /// The agents below an agent.
 #[derive(Default)]
@@ -110,7 +108,7 @@ impl Branch {
         token: impl Fn(usize, AgentLinkReady) -> Token,
     ) {
         for (number, child) in self.children.iter().enumerate() {
-            match queued_bytes < QUEUE_MAX_BYTES {
+            match queued_bytes <= QUEUE_BYTES {
                 true => child.link.interests(true, set, |ready| token(number, ready)),
                 false => child.link.write_interest(set, |ready| token(number, ready)),
             }
@@ -136,7 +134,7 @@ impl Branch {
     /// Does what is due; what to send to the head.
     pub(super) fn tick(&mut self, queued_bytes: usize, now: Instant) -> Vec<AgentEvent> {
         let mut events = Vec::new();
-        let is_held = queued_bytes >= QUEUE_MAX_BYTES;
+        let is_held = queued_bytes > QUEUE_BYTES;
         for ChildAgent { link, .. } in &mut self.children {
             let host = link.host;
             if is_held {
@@ -226,10 +224,10 @@ mod tests {
         let mut branch = Branch::start(plan(&words), None, begin);
         for second in 0..60 {
             let now = begin + std::time::Duration::from_secs(second);
-            assert_eq!(branch.tick(QUEUE_MAX_BYTES, now), []);
+            assert_eq!(branch.tick(QUEUE_BYTES + 1, now), []);
         }
         let mut set = PollSet::default();
-        branch.interests(QUEUE_MAX_BYTES, &mut set, |number, _| number);
+        branch.interests(QUEUE_BYTES + 1, &mut set, |number, _| number);
         assert_eq!(set.wait(Some(std::time::Duration::ZERO)).unwrap(), [0_usize; 0]);
         drop(set);
         let line = |event: &AgentEvent| matches!(event, AgentEvent::BranchLine { line, .. } if line == "no route");

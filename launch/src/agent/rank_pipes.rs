@@ -20,8 +20,9 @@ use crate::control::{
 };
 use crate::output::{JobIdentity, OutputReady, OutputStream, SinkFailure, Streams};
 
-/// With more bytes on the way to the head, ranks are not read.
-const QUEUE_BYTES: usize = 256 * 1024;
+/// With more bytes on the way to the head, nothing is read: neither ranks nor agents below this one, so
+/// that none waits for long while others are read.
+pub(super) const QUEUE_BYTES: usize = 256 * 1024;
 
 const READ_BYTES: usize = 64 * 1024;
 
@@ -137,10 +138,7 @@ impl RankPipes {
             PipeReady::Input(number) => self.inputs[number].write(link),
             PipeReady::Outputs => {
                 for ready in self.ready.take() {
-                    // The rest stays ready.
-                    if link.queued_bytes() <= QUEUE_BYTES {
-                        self.outputs[ready.token as usize].serve(link);
-                    }
+                    self.outputs[ready.token as usize].serve(link);
                 }
             }
             PipeReady::File(ready) => {
