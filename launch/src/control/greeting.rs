@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn text_of_any_login_script_is_skipped() {
+    fn fuzz_text_of_any_login_script_is_skipped() {
         let texts = (vec(any::<u8>(), 0..100), vec(any::<u8>(), 0..100), 1_usize..40);
         fuzz::for_each(texts, |(mut text, rest, piece)| {
             // Half a greeting is text too.
