@@ -79,7 +79,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "SUIRO_HOST_TIMEOUT",
         values: "off|a duration like 500ms, 30s or 2m",
-        default: "5s",
+        default: "4s",
         meaning: "the time of silence after which a host is lost to mpirun, and the job ends; mpirun \
                   is lost to another host after twice that time",
     },
