@@ -1,16 +1,47 @@
-//! One-sided access: a device that reads and writes memory of peers without their CPU.
+//! One-sided access: a device that reads and writes memory of peers without a call of the peer.
 //!
-//! A rank *registers* memory. Peers name registered memory by its key and an offset (on Tofu: STADD, a
-//! steering tag and an offset). The device checks each access against the bounds of the registration.
-//! Accesses of one rank to one peer through one engine take place in the order of their calls if the
-//! device keeps order ([`InterfaceLimits::ordered`](super::trigger::InterfaceLimits::ordered)); other
-//! accesses in any order.
+//! ```text
+//!   owner                                       peer
+//!   register or allocate ──key, sent along──>   open              what the device does there
+//!                                               put, get, update ─┬─ refused: nothing happens
+//!                                                  issued += 1    └─ accepted
+//!                                                  completed += 1    in progress
+//!   deregister <──the last access has ended──   flush, close
+//! ```
 //!
-//! It knows no windows, epochs or datatypes.
+//! A rank *registers* memory of its own, or has the device *allocate* memory that peers can map. Peers
+//! name it by its key and an offset (on Tofu: STADD, a steering tag and an offset). A key is a number
+//! that the owner sends to its peers by other means. The device checks each access against bounds and
+//! rights of the registration, and refuses a key whose registration has ended, also if the place in its
+//! table is in use again.
+//!
+//! # Guarantees
+//! * No call blocks. [`RmaError::Busy`] refuses an access for want of room: the caller polls and tries
+//!   again. An error refuses it for good. A refused access changes nothing and does not count.
+//! * An accepted access makes progress by calls of [`Device::poll`](super::Device::poll), and the
+//!   device says by [`Rma::counts`] how many have completed. Until then its local memory is in use.
+//! * A put or an update has completed when every byte is at the peer, visible to the peer's processors
+//!   and to later accesses of all ranks; a get, or the old value of an update, when it is in local memory.
+//! * An access may be refused after it was accepted, where only the owner knows its keys. It then
+//!   completes without effect, and the next [`Rma::flush`] of that peer returns the first such error.
+//! * A signalled put counts once. Whoever sees the addition sees every byte of the put. It wakes no rank;
+//!   where memory is shared, [`Device::notify`](super::Device::notify) does.
+//! * Accesses of one rank to one peer take place in the order of their calls if [`RmaCaps::ordered`], and
+//!   else in any order; a flush is the order between those before and after it.
+//! * Updates are atomic to each other, for numbers of one size at one address, whichever ranks make them,
+//!   the owner included if it uses this interface. An aligned put or get of 4 or 8 bytes does not tear a
+//!   number.
+//! * An access to a peer whose process has ended is an error, or it reaches memory that nobody reads:
+//!   it does not wait for ever.
+//!
+//! It knows no windows, epochs or datatypes. `conformance` tests these guarantees.
 
-use platform::base::{Peer, Result, Span};
+use std::collections::BTreeMap;
 
-/// Names registered memory for peers. Never 0.
+use super::Busy;
+use platform::base::{ErrorClass, MpiError, Peer, Result, Span};
+
+/// Names registered memory for peers, together with its owner. Never 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MemoryKey(pub(crate) u64);
 
@@ -25,10 +56,6 @@ pub struct RemoteAddress {
     pub(crate) offset: u64,
 }
 
-/// Names an access until its result was taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct RmaTicket(pub(crate) u64);
-
 /// Rights of peers to registered memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RemoteAccess {
@@ -38,10 +65,27 @@ pub enum RemoteAccess {
     ReadWrite,
 }
 
-/// Atomic changes of a naturally aligned number of 4 or 8 bytes.
+/// The kind of a naturally aligned number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NumberKind {
+    /// 4 bytes without a sign.
+    Unsigned4,
+    /// 8 bytes without a sign.
+    Unsigned8,
+    /// 4 bytes in two's complement.
+    Signed4,
+    /// 8 bytes in two's complement.
+    Signed8,
+    /// 4 bytes, floating.
+    Float4,
+    /// 8 bytes, floating.
+    Float8,
+}
+
+/// Atomic changes of a number. The operands are its bits, in the low bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Update {
-    /// Adds, wrapping.
+    /// Adds; integers wrap.
     Add(u64),
     /// Bitwise and.
     And(u64),
@@ -49,10 +93,73 @@ pub enum Update {
     Or(u64),
     /// Bitwise exclusive or.
     Xor(u64),
+    /// Replaces by a smaller number.
+    Min(u64),
+    /// Replaces by a larger number.
+    Max(u64),
     /// Replaces.
     Swap(u64),
-    /// Replaces by the second number if it equals the first.
+    /// Replaces by the second number if it equals the first bit by bit.
     CompareSwap(u64, u64),
+}
+
+/// A set of updates and kinds of numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UpdateSet(u64);
+
+/// What performs an update.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UpdateExecutor {
+    /// The processor of the caller.
+    Processor,
+    /// The interface of the owner, without its processors or beside the application.
+    Interface,
+}
+
+/// What the device does with memory of a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RmaCaps {
+    /// The updates that it makes, atomically.
+    pub updates: UpdateSet,
+    /// What makes them.
+    pub executor: UpdateExecutor,
+    /// Whether accesses of this rank to the peer take place in the order of their calls.
+    pub ordered: bool,
+    /// The memory itself, if it is mapped into this process: valid until [`Rma::close`], or until the
+    /// owner ends the registration.
+    pub mapped: Option<Span>,
+}
+
+/// The addition after a put: to an aligned number of 8 bytes at the same peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PutSignal {
+    /// The memory of the number.
+    pub(crate) key: MemoryKey,
+    /// Its offset in that memory.
+    pub(crate) offset: u64,
+    /// The addend.
+    pub(crate) addend: u64,
+}
+
+/// How many accesses of this rank to one peer there were.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AccessCounts {
+    /// Accepted.
+    pub issued: u64,
+    /// Completed of these.
+    pub completed: u64,
+}
+
+/// Why an access was refused.
+#[derive(Debug)]
+pub enum RmaError {
+    /// There is no room: try again after a poll.
+    Busy,
+    /// `RmaRange` if the access leaves the registered memory or the key names none, `Access` if peers may
+    /// only read it, `Arg` for a number that is not aligned or an old value of another length,
+    /// `UnsupportedOperation` for an update that the device does not make, `Rank` for a peer that the
+    /// device does not reach, `Other` if the system refuses.
+    Denied(Box<MpiError>),
 }
 
 /// Reads and writes of peers' memory.
@@ -63,34 +170,344 @@ pub trait Rma {
     /// `NoMem` if no registration is free.
     fn register(&mut self, memory: Span, access: RemoteAccess) -> Result<MemoryKey>;
 
-    /// Ends a registration. No peer may use the key any more.
+    /// Allocates zeroed memory that peers can map, and registers it. It is there until
+    /// [`Rma::deregister`]. `None` if the device maps no memory: register other memory then.
+    ///
+    /// # Errors
+    /// `NoMem` without memory.
+    fn allocate(
+        &mut self, len_bytes: usize, access: RemoteAccess,
+    ) -> Result<Option<(MemoryKey, Span)>> {
+        let _ = (len_bytes, access);
+        Ok(None)
+    }
+
+    /// Ends a registration. No peer may use the key any more; a later access is refused.
     fn deregister(&mut self, key: MemoryKey);
+
+    /// What the device does with this memory of a peer; maps it if it can. An access needs no call
+    /// before, but the first one without it may take longer.
+    ///
+    /// # Errors
+    /// `RmaRange` or `Rank`, as of an access.
+    fn open(&mut self, peer: Peer, key: MemoryKey) -> Result<RmaCaps>;
+
+    /// This rank will not use the key again: the device may unmap the memory.
+    fn close(&mut self, peer: Peer, key: MemoryKey) {
+        let _ = (peer, key);
+    }
 
     /// Starts to copy `from` to memory of a peer.
     ///
     /// # Errors
-    /// Here or from [`take_completion`](Rma::take_completion): `RmaRange` if the access leaves the
-    /// registered memory or the key names none, `Access` if peers may only read it. Nothing is
-    /// written then.
-    fn put(&mut self, from: Span, to: RemoteAddress, engine: Option<u8>) -> Result<RmaTicket>;
+    /// [`RmaError`].
+    fn put(&mut self, from: Span, to: RemoteAddress) -> Result<(), RmaError>;
+
+    /// The same, and afterwards the addition.
+    ///
+    /// # Errors
+    /// [`RmaError`]; nothing is written if the addition is not possible.
+    fn put_signalled(
+        &mut self, from: Span, to: RemoteAddress, signal: PutSignal,
+    ) -> Result<(), RmaError>;
 
     /// Starts to copy memory of a peer to `into`.
     ///
     /// # Errors
-    /// As [`Rma::put`].
-    fn get(&mut self, from: RemoteAddress, into: Span, engine: Option<u8>) -> Result<RmaTicket>;
+    /// [`RmaError`].
+    fn get(&mut self, from: RemoteAddress, into: Span) -> Result<(), RmaError>;
 
-    /// Starts to change a number of `bytes` (4 or 8) bytes, atomically to other calls of this
-    /// function. Its old value goes to `old`, which has the same length or is empty.
+    /// Starts to change a number. Its old value goes to `old`, which has the same length or is empty.
     ///
     /// # Errors
-    /// As [`Rma::put`]; `Arg` for another length, or a number that is not aligned.
+    /// [`RmaError`].
     fn update(
-        &mut self, at: RemoteAddress, bytes: u8, update: Update, old: Span,
-    ) -> Result<RmaTicket>;
+        &mut self, at: RemoteAddress, kind: NumberKind, update: Update, old: Span,
+    ) -> Result<(), RmaError>;
 
-    /// The result of an access that has completed, once; `None` while it is in progress.
+    /// The accesses of this rank to `peer` so far.
+    fn counts(&mut self, peer: Peer) -> AccessCounts;
+
+    /// Whether all accesses to `peer` have completed; `None` while one is in progress. All of them are
+    /// before every later access of this rank, and visible to whoever hears of this call.
     ///
-    /// A write has completed when every byte is at the peer.
-    fn take_completion(&mut self, ticket: RmaTicket) -> Option<Result>;
+    /// # Errors
+    /// The first error of an access to `peer` that was accepted and then refused, once.
+    fn flush(&mut self, peer: Peer) -> Option<Result>;
+}
+
+impl NumberKind {
+    /// All kinds.
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Unsigned4,
+        Self::Unsigned8,
+        Self::Signed4,
+        Self::Signed8,
+        Self::Float4,
+        Self::Float8,
+    ];
+
+    /// The length, in bytes.
+    #[inline]
+    pub fn bytes(self) -> usize {
+        match self {
+            Self::Unsigned4 | Self::Signed4 | Self::Float4 => 4,
+            Self::Unsigned8 | Self::Signed8 | Self::Float8 => 8,
+        }
+    }
+
+    /// Whether it is a floating-point number.
+    pub(crate) const fn is_floating(self) -> bool {
+        matches!(self, Self::Float4 | Self::Float8)
+    }
+
+    fn add(self, one: u64, other: u64) -> u64 {
+        let float = |bits: u64| f32::from_bits(bits as u32);
+        match self {
+            Self::Float4 => (float(one) + float(other)).to_bits().into(),
+            Self::Float8 => (f64::from_bits(one) + f64::from_bits(other)).to_bits(),
+            _ => one.wrapping_add(other),
+        }
+    }
+
+    /// Whether one number is below the other; false if a number is not comparable.
+    fn is_below(self, one: u64, other: u64) -> bool {
+        let float = |bits: u64| f32::from_bits(bits as u32);
+        match self {
+            Self::Unsigned4 => (one as u32) < other as u32,
+            Self::Unsigned8 => one < other,
+            Self::Signed4 => (one as i32) < other as i32,
+            Self::Signed8 => (one as i64) < other as i64,
+            Self::Float4 => float(one) < float(other),
+            Self::Float8 => f64::from_bits(one) < f64::from_bits(other),
+        }
+    }
+}
+
+impl Update {
+    /// The number of different updates.
+    const CODES: u8 = 8;
+
+    /// The new value of a number.
+    pub(crate) fn apply(self, old: u64, kind: NumberKind) -> u64 {
+        let mask = if kind.bytes() == 4 { u64::from(u32::MAX) } else { u64::MAX };
+        let new = match self {
+            Self::Add(value) => kind.add(old, value),
+            Self::And(value) => old & value,
+            Self::Or(value) => old | value,
+            Self::Xor(value) => old ^ value,
+            Self::Min(value) if kind.is_below(value, old) => value,
+            Self::Max(value) if kind.is_below(old, value) => value,
+            Self::Swap(value) => value,
+            Self::CompareSwap(expected, value) if old == expected & mask => value,
+            Self::Min(_) | Self::Max(_) | Self::CompareSwap(..) => old,
+        };
+        new & mask
+    }
+
+    /// A code below [`Update::CODES`], and the operands.
+    pub(crate) fn parts(self) -> (u8, [u64; 2]) {
+        match self {
+            Self::Add(value) => (0, [value, 0]),
+            Self::And(value) => (1, [value, 0]),
+            Self::Or(value) => (2, [value, 0]),
+            Self::Xor(value) => (3, [value, 0]),
+            Self::Min(value) => (4, [value, 0]),
+            Self::Max(value) => (5, [value, 0]),
+            Self::Swap(value) => (6, [value, 0]),
+            Self::CompareSwap(expected, value) => (7, [expected, value]),
+        }
+    }
+
+    /// The update of [`Update::parts`]; `None` for another code.
+    pub(crate) fn from_parts(code: u8, [one, two]: [u64; 2]) -> Option<Self> {
+        Some(match code {
+            0 => Self::Add(one),
+            1 => Self::And(one),
+            2 => Self::Or(one),
+            3 => Self::Xor(one),
+            4 => Self::Min(one),
+            5 => Self::Max(one),
+            6 => Self::Swap(one),
+            7 => Self::CompareSwap(one, two),
+            _ => return None,
+        })
+    }
+}
+
+impl UpdateSet {
+    /// Every update of every kind of number, but no bitwise one of floating-point numbers.
+    pub(crate) const ALL: Self = {
+        let mut bits = 0;
+        let mut kind = 0;
+        while kind < NumberKind::ALL.len() {
+            let mut code = 0;
+            while code < Update::CODES {
+                let is_bitwise = code >= 1 && code <= 3;
+                if !(is_bitwise && NumberKind::ALL[kind].is_floating()) {
+                    bits |= 1 << (kind as u32 * Update::CODES as u32 + code as u32);
+                }
+                code += 1;
+            }
+            kind += 1;
+        }
+        Self(bits)
+    };
+
+    /// Whether it has this update of numbers of this kind.
+    #[inline]
+    pub fn contains(self, update: Update, kind: NumberKind) -> bool {
+        let bit = kind as u32 * u32::from(Update::CODES) + u32::from(update.parts().0);
+        self.0 >> bit & 1 == 1
+    }
+
+    /// Checks an update before a device starts it.
+    ///
+    /// # Errors
+    /// `Arg` unless the offset is aligned and `old` has the length of the number or is empty;
+    /// `UnsupportedOperation` for an update that is not in the set.
+    #[inline]
+    pub(crate) fn check(self, offset: u64, kind: NumberKind, update: Update, old: Span) -> Result {
+        let bytes = kind.bytes();
+        if self.contains(update, kind)
+            && offset.is_multiple_of(bytes as u64)
+            && (old.is_empty() || old.len() == bytes)
+        {
+            return Ok(());
+        }
+        Err(self.refusal(offset, kind, update, old))
+    }
+
+    #[cold]
+    fn refusal(self, offset: u64, kind: NumberKind, update: Update, old: Span) -> Box<MpiError> {
+        let bytes = kind.bytes();
+        if !self.contains(update, kind) {
+            let why = format!("the device cannot make {update:?} of {kind:?} at a peer");
+            return ErrorClass::UnsupportedOperation.error(why);
+        }
+        if !offset.is_multiple_of(bytes as u64) {
+            return ErrorClass::Arg
+                .error(format!("offset {offset} of a number is no multiple of its {bytes} bytes"));
+        }
+        let len = old.len();
+        ErrorClass::Arg.error(format!("{len} bytes for the old value of a number of {bytes} bytes"))
+    }
+}
+
+impl PutSignal {
+    /// The number that is added to, of `peer`.
+    pub(crate) fn address(self, peer: Peer) -> RemoteAddress {
+        RemoteAddress { peer, key: self.key, offset: self.offset }
+    }
+}
+
+impl From<Box<MpiError>> for RmaError {
+    fn from(error: Box<MpiError>) -> Self {
+        Self::Denied(error)
+    }
+}
+
+impl From<Busy> for RmaError {
+    fn from(_: Busy) -> Self {
+        Self::Busy
+    }
+}
+
+/// The accesses of a rank to its peers, for a device whose accesses take time.
+#[derive(Debug, Default)]
+pub(crate) struct AccessLedger {
+    peers: BTreeMap<Peer, AccessAccount>,
+    in_progress: u32,
+}
+
+/// The accesses to one peer.
+#[derive(Debug, Default)]
+struct AccessAccount {
+    counts: AccessCounts,
+    /// The first since the last flush.
+    error: Option<Box<MpiError>>,
+}
+
+impl AccessLedger {
+    /// An access was accepted.
+    pub(crate) fn issue(&mut self, peer: Peer) {
+        self.peers.entry(peer).or_default().counts.issued += 1;
+        self.in_progress += 1;
+    }
+
+    /// An access has completed.
+    pub(crate) fn complete(&mut self, peer: Peer, end: Result) {
+        let account = self.peers.entry(peer).or_default();
+        account.counts.completed += 1;
+        if let Err(error) = end {
+            account.error.get_or_insert(error);
+        }
+        self.in_progress -= 1;
+    }
+
+    /// Accesses to all peers that have not completed.
+    pub(crate) fn in_progress(&self) -> u32 {
+        self.in_progress
+    }
+
+    /// [`Rma::counts`].
+    pub(crate) fn counts(&self, peer: Peer) -> AccessCounts {
+        self.peers.get(&peer).map_or(AccessCounts::default(), |account| account.counts)
+    }
+
+    /// [`Rma::flush`].
+    pub(crate) fn flush(&mut self, peer: Peer) -> Option<Result> {
+        let Some(account) = self.peers.get_mut(&peer) else { return Some(Ok(())) };
+        let AccessCounts { issued, completed } = account.counts;
+        (issued == completed).then(|| account.error.take().map_or(Ok(()), Err))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn updates_have_codes() {
+        for code in 0..Update::CODES {
+            let update = Update::from_parts(code, [3, 4]).unwrap();
+            assert_eq!(update.parts().0, code);
+            for kind in NumberKind::ALL {
+                let is_bitwise = matches!(update, Update::And(_) | Update::Or(_) | Update::Xor(_));
+                let expected = !(is_bitwise && kind.is_floating());
+                assert_eq!(UpdateSet::ALL.contains(update, kind), expected, "{update:?} {kind:?}");
+            }
+        }
+        assert_eq!(Update::from_parts(Update::CODES, [0, 0]), None);
+    }
+
+    #[test]
+    fn numbers_are_compared_by_their_kinds() {
+        let minus_one = u64::from(u32::MAX);
+        assert_eq!(Update::Min(minus_one).apply(3, NumberKind::Unsigned4), 3);
+        assert_eq!(Update::Min(minus_one).apply(3, NumberKind::Signed4), minus_one);
+        assert_eq!(Update::Max(u64::MAX).apply(3, NumberKind::Signed8), 3);
+        let (one, two) = (1.5_f64.to_bits(), (-2.0_f64).to_bits());
+        assert_eq!(Update::Min(two).apply(one, NumberKind::Float8), two);
+        assert_eq!(Update::Max(two).apply(one, NumberKind::Float8), one);
+        assert_eq!(Update::Add(two).apply(one, NumberKind::Float8), (-0.5_f64).to_bits());
+        let not_a_number = f64::NAN.to_bits();
+        assert_eq!(Update::Min(not_a_number).apply(one, NumberKind::Float8), one);
+    }
+
+    #[test]
+    fn the_first_error_is_kept_until_a_flush() {
+        let mut ledger = AccessLedger::default();
+        let why = |end: Option<Result>| end.unwrap().unwrap_err().why;
+        (0..3).for_each(|_| ledger.issue(4));
+        ledger.complete(4, Err(ErrorClass::RmaRange.error("first")));
+        assert!(ledger.flush(4).is_none() && ledger.in_progress() == 2);
+        ledger.complete(4, Err(ErrorClass::RmaRange.error("second")));
+        ledger.complete(4, Ok(()));
+        assert_eq!(ledger.counts(4), AccessCounts { issued: 3, completed: 3 });
+        assert_eq!(why(ledger.flush(4)), "first");
+        assert!(matches!(ledger.flush(4), Some(Ok(()))));
+        assert!(matches!(ledger.flush(5), Some(Ok(()))));
+        assert_eq!(ledger.counts(5), AccessCounts::default());
+    }
 }

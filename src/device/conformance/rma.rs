@@ -2,7 +2,10 @@
 
 use super::{Ignore, TestDeadline};
 use crate::device::Device;
-use crate::device::rma::{MemoryKey, RemoteAccess, RemoteAddress, Rma, RmaTicket, Update};
+use crate::device::rma::{
+    AccessCounts, MemoryKey, NumberKind, PutSignal, RemoteAccess, RemoteAddress, Rma, RmaError,
+    Update,
+};
 use platform::base::{ErrorClass, Peer, Random, Result, Span};
 
 /// Runs it on new networks.
@@ -11,12 +14,16 @@ pub(super) fn check<D: Device>(network: &impl Fn(usize) -> Vec<D>) {
         return;
     }
     every_size_is_put_and_got(network(2));
-    every_rank_puts_to_every_rank(network(4), 1);
-    accesses_of_one_engine_keep_their_order(network(2));
+    every_rank_puts_to_every_rank(network(4));
+    accesses_keep_their_order(network(2));
     numbers_change_as_asked(network(2));
     additions_are_atomic(network(5));
     what_is_not_allowed_is_an_error(network(2));
     a_registration_ends(network(2));
+    accesses_are_counted_for_each_peer(network(3));
+    a_refused_access_changes_nothing(network(2));
+    a_signal_comes_after_its_put(network(2));
+    (0..20).for_each(|seed| random_accesses_agree_with_a_model(network(3), seed));
 }
 
 pub(super) fn rma<D: Device>(device: &mut D) -> &mut dyn Rma {
@@ -57,16 +64,44 @@ pub(super) fn poll_all<D: Device>(devices: &mut [D]) {
     });
 }
 
-/// Waits for the completion of an access of rank `me`.
-fn end<D: Device>(devices: &mut [D], me: usize, ticket: RmaTicket) -> Result {
+/// Starts an access of rank `me`, once the device has room.
+fn issue<D: Device>(
+    devices: &mut [D], me: usize, access: &mut dyn FnMut(&mut dyn Rma) -> Result<(), RmaError>,
+) -> Result {
     let deadline = TestDeadline::new();
     loop {
-        if let Some(end) = rma(&mut devices[me]).take_completion(ticket) {
+        match access(rma(&mut devices[me])) {
+            Ok(()) => return Ok(()),
+            Err(RmaError::Denied(error)) => return Err(error),
+            Err(RmaError::Busy) => poll_all(devices),
+        }
+        deadline.wait();
+    }
+}
+
+/// Waits for the end of all accesses of rank `me` to `peer`.
+fn flush<D: Device>(devices: &mut [D], me: usize, peer: Peer) -> Result {
+    let deadline = TestDeadline::new();
+    loop {
+        let counts = rma(&mut devices[me]).counts(peer);
+        assert!(counts.completed <= counts.issued);
+        if let Some(end) = rma(&mut devices[me]).flush(peer) {
+            let AccessCounts { issued, completed } = rma(&mut devices[me]).counts(peer);
+            assert_eq!(issued, completed, "flushed to rank {peer}");
             return end;
         }
         poll_all(devices);
         deadline.wait();
     }
+}
+
+/// An access of rank `me` to `peer` from its start to its end.
+fn end<D: Device>(
+    devices: &mut [D], me: usize, peer: Peer,
+    mut access: impl FnMut(&mut dyn Rma) -> Result<(), RmaError>,
+) -> Result {
+    issue(devices, me, &mut access)?;
+    flush(devices, me, peer)
 }
 
 fn register<D: Device>(device: &mut D, memory: &mut TestBuffer) -> MemoryKey {
@@ -80,6 +115,22 @@ fn pattern(len: usize, seed: u64) -> Vec<u8> {
     (0..len).map(|_| random.bits() as u8).collect()
 }
 
+/// The number of this kind at the beginning of `bytes`.
+fn number(bytes: &[u8], kind: NumberKind) -> u64 {
+    match kind.bytes() {
+        4 => u32::from_ne_bytes(bytes[..4].try_into().unwrap()).into(),
+        _ => u64::from_ne_bytes(bytes[..8].try_into().unwrap()),
+    }
+}
+
+/// The bytes of a number of this kind.
+fn number_bytes(number: u64, kind: NumberKind) -> Vec<u8> {
+    match kind.bytes() {
+        4 => (number as u32).to_ne_bytes().to_vec(),
+        _ => number.to_ne_bytes().to_vec(),
+    }
+}
+
 fn every_size_is_put_and_got<D: Device>(mut devices: Vec<D>) {
     const LEN: usize = 200_000;
     let (mut source, mut target, mut back) =
@@ -90,26 +141,28 @@ fn every_size_is_put_and_got<D: Device>(mut devices: Vec<D>) {
         let to = RemoteAddress { peer: 1, key, offset: (number % 4) as u64 };
         let start = number % 3;
         let from = source.span().part(start, len);
-        let ticket = rma(&mut devices[0]).put(from, to, None).unwrap();
-        end(&mut devices, 0, ticket).unwrap();
+        end(&mut devices, 0, 1, |rma| rma.put(from, to)).unwrap();
         let at = to.offset as usize;
         let expected = &pattern(LEN, 1)[start..start + len];
         let arrived = target.bytes();
         assert!(&arrived[at..at + len] == expected, "{len} bytes put");
         assert!(arrived[..at].iter().all(|byte| *byte == 7), "{len} bytes put: written before");
+        assert!(
+            arrived[at + len..].iter().all(|byte| *byte == 7),
+            "{len} bytes put: written after"
+        );
         let into = back.span().part(1, len);
-        let ticket = rma(&mut devices[0]).get(to, into, Some(1)).unwrap();
-        end(&mut devices, 0, ticket).unwrap();
+        end(&mut devices, 0, 1, |rma| rma.get(to, into)).unwrap();
         assert!(&back.bytes()[1..][..len] == expected, "{len} bytes got");
         target.span().write(0, &[7; LEN]);
     }
+    rma(&mut devices[1]).close(1, key);
     rma(&mut devices[1]).deregister(key);
 }
 
-fn every_rank_puts_to_every_rank<D: Device>(mut devices: Vec<D>, seed: u64) {
+fn every_rank_puts_to_every_rank<D: Device>(mut devices: Vec<D>) {
     const BLOCK: usize = 1000;
     let ranks = devices.len();
-    let mut random = Random::new(seed);
     let mut memory: Vec<_> = (0..ranks)
         .map(|rank| [TestBuffer::new(BLOCK, rank as u8), TestBuffer::new(BLOCK * ranks, !0)])
         .collect();
@@ -117,17 +170,15 @@ fn every_rank_puts_to_every_rank<D: Device>(mut devices: Vec<D>, seed: u64) {
         (0..ranks).map(|rank| register(&mut devices[rank], &mut memory[rank][1])).collect();
     for _ in 0..20 {
         memory.iter_mut().for_each(|[_, to]| to.span().write(0, &vec![!0; BLOCK * ranks]));
-        let mut tickets = Vec::new();
         for pair in 0..ranks * ranks {
             let (from, to) = (pair / ranks, pair % ranks);
             let remote =
                 RemoteAddress { peer: to as Peer, key: keys[to], offset: (from * BLOCK) as u64 };
-            let engine = (!random.one_in(3)).then(|| random.below(9) as u8);
             let source = memory[from][0].span();
-            tickets.push((from, rma(&mut devices[from]).put(source, remote, engine).unwrap()));
+            issue(&mut devices, from, &mut |rma| rma.put(source, remote)).unwrap();
         }
-        for (from, ticket) in tickets {
-            end(&mut devices, from, ticket).unwrap();
+        for pair in 0..ranks * ranks {
+            flush(&mut devices, pair / ranks, (pair % ranks) as Peer).unwrap();
         }
         for [_, to] in &mut memory {
             let bytes = to.bytes();
@@ -136,92 +187,95 @@ fn every_rank_puts_to_every_rank<D: Device>(mut devices: Vec<D>, seed: u64) {
     }
 }
 
-fn accesses_of_one_engine_keep_their_order<D: Device>(mut devices: Vec<D>) {
-    let ordered = devices[0].trigger().is_some_and(|trigger| trigger.limits().ordered);
-    if !ordered {
-        return;
-    }
+fn accesses_keep_their_order<D: Device>(mut devices: Vec<D>) {
     let mut target = TestBuffer::new(8, 0);
     let key = register(&mut devices[1], &mut target);
+    if !rma(&mut devices[0]).open(1, key).unwrap().ordered {
+        return;
+    }
     let mut sources: Vec<_> = (0..100).map(|byte| TestBuffer::new(8, byte)).collect();
     let to = RemoteAddress { peer: 1, key, offset: 0 };
-    let mut put = |source: &mut TestBuffer| rma(&mut devices[0]).put(source.span(), to, Some(0));
-    let tickets: Vec<_> = sources.iter_mut().map(|source| put(source).unwrap()).collect();
-    for ticket in tickets {
-        end(&mut devices, 0, ticket).unwrap();
+    for source in &mut sources {
+        let from = source.span();
+        issue(&mut devices, 0, &mut |rma| rma.put(from, to)).unwrap();
     }
+    flush(&mut devices, 0, 1).unwrap();
     assert_eq!(target.bytes(), [99; 8]);
+}
+
+/// Some updates with operands of this kind.
+fn updates(kind: NumberKind, random: &mut Random) -> Vec<Update> {
+    let mut operand = || match kind {
+        NumberKind::Float4 => u64::from((random.below(200) as f32 - 100.0).to_bits()),
+        NumberKind::Float8 => (random.below(200) as f64 - 100.0).to_bits(),
+        _ if random.one_in(2) => random.bits(),
+        _ => random.below(3),
+    };
+    (0..8).filter_map(|code| Update::from_parts(code, [operand(), operand()])).collect()
 }
 
 fn numbers_change_as_asked<D: Device>(mut devices: Vec<D>) {
     let (mut target, mut old) = (TestBuffer::new(32, 0), TestBuffer::new(8, 0));
     let key = register(&mut devices[1], &mut target);
-    for bytes in [8_u8, 4] {
-        let len = usize::from(bytes);
-        let low = if bytes == 4 { u64::from(u32::MAX) } else { u64::MAX };
-        let number = |memory: &mut TestBuffer, at: usize| match <[u8; 8]>::try_from(
-            &memory.bytes()[at..][..len],
-        ) {
-            Ok(bytes) => u64::from_ne_bytes(bytes),
-            Err(_) => u32::from_ne_bytes(memory.bytes()[at..][..4].try_into().unwrap()).into(),
-        };
-        let at = RemoteAddress { peer: 1, key, offset: 16 };
+    let made = rma(&mut devices[0]).open(1, key).unwrap().updates;
+    let at = RemoteAddress { peer: 1, key, offset: 16 };
+    let mut random = Random::new(5);
+    for kind in NumberKind::ALL {
+        let len = kind.bytes();
+        let into = old.span().part(0, len);
         let mut value = 0;
-        let changes = [
-            Update::Add(u64::MAX),
-            Update::Add(5),
-            Update::Or(0xf0),
-            Update::And(0xff),
-            Update::Xor(0x1_0000_0001),
-            Update::CompareSwap(3, 4),
-            Update::Swap(0xffff_ffff_0000_0003),
-            Update::CompareSwap(if bytes == 4 { 3 } else { 0xffff_ffff_0000_0003 }, 9),
-        ];
         target.span().write(0, &[0; 32]);
-        for change in changes {
-            let into = old.span().part(0, len);
-            let ticket = rma(&mut devices[0]).update(at, bytes, change, into).unwrap();
-            end(&mut devices, 0, ticket).unwrap();
-            assert_eq!(number(&mut old, 0), value, "old value of {bytes} bytes before {change:?}");
-            value = change.apply(value, bytes) & low;
-            assert_eq!(number(&mut target, 16), value, "{bytes} bytes after {change:?}");
+        for round in 0..6 {
+            let mut changes = updates(kind, &mut random);
+            // A comparison that succeeds.
+            changes.push(Update::Swap(round));
+            changes.push(Update::CompareSwap(round, 9));
+            for change in changes {
+                let ended = end(&mut devices, 0, 1, |rma| rma.update(at, kind, change, into));
+                if !made.contains(change, kind) {
+                    let class = ErrorClass::UnsupportedOperation as i32;
+                    assert_eq!(ended.unwrap_err().code.0, class);
+                    continue;
+                }
+                ended.unwrap();
+                assert_eq!(number(&old.bytes(), kind), value, "{kind:?} before {change:?}");
+                value = change.apply(value, kind);
+                assert_eq!(number(&target.bytes()[16..], kind), value, "after {change:?}");
+            }
         }
-        assert_eq!(value, 9);
-        assert!(
-            target.bytes()[..16].iter().chain(&target.bytes()[16 + len..]).all(|byte| *byte == 0)
-        );
+        let bytes = target.bytes();
+        assert!(bytes[..16].iter().chain(&bytes[16 + len..]).all(|byte| *byte == 0));
     }
 }
 
 fn additions_are_atomic<D: Device>(mut devices: Vec<D>) {
     const EACH: usize = 50;
+    let kind = NumberKind::Unsigned8;
     let mut target = TestBuffer::new(8, 0);
-    target.span().write(0, &0_u64.to_ne_bytes());
     let key = register(&mut devices[0], &mut target);
     let at = RemoteAddress { peer: 0, key, offset: 0 };
-    let mut olds: Vec<_> = (0..devices.len() * EACH).map(|_| TestBuffer::new(8, 0)).collect();
-    let mut tickets = Vec::new();
-    for (number, old) in olds.iter_mut().enumerate() {
-        let rank = number % devices.len();
-        let ticket = rma(&mut devices[rank]).update(at, 8, Update::Add(1), old.span()).unwrap();
-        tickets.push((rank, ticket));
+    if !rma(&mut devices[1]).open(0, key).unwrap().updates.contains(Update::Add(1), kind) {
+        return;
     }
-    for (rank, ticket) in tickets {
-        end(&mut devices, rank, ticket).unwrap();
+    let ranks = devices.len();
+    let mut olds: Vec<_> = (0..ranks * EACH).map(|_| TestBuffer::new(8, 0)).collect();
+    for (count, old) in olds.iter_mut().enumerate() {
+        let into = old.span();
+        let add = &mut |rma: &mut dyn Rma| rma.update(at, kind, Update::Add(1), into);
+        issue(&mut devices, count % ranks, add).unwrap();
     }
-    let number = |memory: &mut TestBuffer| u64::from_ne_bytes(memory.bytes().try_into().unwrap());
-    let mut seen: Vec<_> = olds.iter_mut().map(number).collect();
+    (0..ranks).for_each(|rank| flush(&mut devices, rank, 0).unwrap());
+    let mut seen: Vec<_> = olds.iter_mut().map(|old| number(&old.bytes(), kind)).collect();
     seen.sort_unstable();
     assert!(seen.into_iter().eq(0..olds.len() as u64));
-    assert_eq!(number(&mut target), olds.len() as u64);
+    assert_eq!(number(&target.bytes(), kind), olds.len() as u64);
 }
 
-/// The class of the error of an access.
+/// The class of the error of an access of rank 0 to rank 1.
 fn class<D: Device>(
-    devices: &mut [D], access: impl FnOnce(&mut dyn Rma) -> Result<RmaTicket>,
+    devices: &mut [D], access: impl FnMut(&mut dyn Rma) -> Result<(), RmaError>,
 ) -> Option<ErrorClass> {
-    let ticket = access(rma(&mut devices[0]));
-    let error = ticket.and_then(|ticket| end(devices, 0, ticket)).err()?;
+    let error = end(devices, 0, 1, access).err()?;
     assert!(!error.why.is_empty());
     ErrorClass::from_value(error.code.0)
 }
@@ -233,30 +287,38 @@ fn what_is_not_allowed_is_an_error<D: Device>(mut devices: Vec<D>) {
     let read_only = rma(&mut devices[1]).register(closed.span(), RemoteAccess::Read).unwrap();
     let (all, eight) = (mine.span(), mine.span().part(0, 8));
     let at = |key, offset| RemoteAddress { peer: 1, key, offset };
+    let signal = |key, offset| PutSignal { key, offset, addend: 1 };
     let range = Some(ErrorClass::RmaRange);
     for offset in [1, 64, 65, 1 << 40, u64::MAX, u64::MAX - 63] {
-        assert_eq!(class(&mut devices, |rma| rma.put(all, at(key, offset), None)), range);
-        assert_eq!(class(&mut devices, |rma| rma.get(at(key, offset), all, None)), range);
+        assert_eq!(class(&mut devices, |rma| rma.put(all, at(key, offset))), range);
+        assert_eq!(class(&mut devices, |rma| rma.get(at(key, offset), all)), range);
     }
-    let add = Update::Add(1);
-    assert_eq!(class(&mut devices, |rma| rma.update(at(key, 64), 8, add, eight)), range);
+    let (add, wide, half) = (Update::Add(1), NumberKind::Unsigned8, NumberKind::Signed4);
+    let empty = Span::EMPTY;
+    assert_eq!(class(&mut devices, |rma| rma.update(at(key, 64), wide, add, eight)), range);
+    let beyond = |rma: &mut dyn Rma| rma.put_signalled(eight, at(key, 0), signal(key, 64));
+    assert_eq!(class(&mut devices, beyond), range);
     let unknown = MemoryKey(key.0.max(read_only.0) + (1 << 20));
-    for unknown in [unknown, MemoryKey(u64::MAX)] {
-        assert_eq!(class(&mut devices, |rma| rma.put(eight, at(unknown, 0), None)), range);
-        assert_eq!(class(&mut devices, |rma| rma.get(at(unknown, 0), eight, None)), range);
+    for unknown in [unknown, MemoryKey(u64::MAX), MemoryKey(0)] {
+        assert_eq!(class(&mut devices, |rma| rma.put(eight, at(unknown, 0))), range);
+        assert_eq!(class(&mut devices, |rma| rma.get(at(unknown, 0), eight)), range);
     }
     let access = Some(ErrorClass::Access);
-    assert_eq!(class(&mut devices, |rma| rma.put(eight, at(read_only, 0), None)), access);
-    assert_eq!(class(&mut devices, |rma| rma.update(at(read_only, 0), 8, add, eight)), access);
+    assert_eq!(class(&mut devices, |rma| rma.put(eight, at(read_only, 0))), access);
+    assert_eq!(class(&mut devices, |rma| rma.update(at(read_only, 0), wide, add, eight)), access);
+    let closed_signal =
+        |rma: &mut dyn Rma| rma.put_signalled(eight, at(key, 0), signal(read_only, 0));
+    assert_eq!(class(&mut devices, closed_signal), access);
     let argument = Some(ErrorClass::Arg);
-    assert_eq!(class(&mut devices, |rma| rma.update(at(key, 4), 8, add, eight)), argument);
-    assert_eq!(class(&mut devices, |rma| rma.update(at(key, 2), 4, add, Span::EMPTY)), argument);
-    assert_eq!(class(&mut devices, |rma| rma.update(at(key, 0), 2, add, Span::EMPTY)), argument);
-    assert_eq!(class(&mut devices, |rma| rma.update(at(key, 0), 4, add, eight)), argument);
+    assert_eq!(class(&mut devices, |rma| rma.update(at(key, 4), wide, add, eight)), argument);
+    assert_eq!(class(&mut devices, |rma| rma.update(at(key, 2), half, add, empty)), argument);
+    assert_eq!(class(&mut devices, |rma| rma.update(at(key, 0), half, add, eight)), argument);
+    let askew = |rma: &mut dyn Rma| rma.put_signalled(eight, at(key, 0), signal(key, 4));
+    assert_eq!(class(&mut devices, askew), argument);
     assert_eq!((mine.bytes(), open.bytes()), (vec![1; 64], vec![2; 64]));
     assert_eq!(closed.bytes(), [3; 64]);
-    assert_eq!(class(&mut devices, |rma| rma.get(at(read_only, 56), eight, None)), None);
-    assert_eq!(class(&mut devices, |rma| rma.put(Span::EMPTY, at(key, 64), None)), None);
+    assert_eq!(class(&mut devices, |rma| rma.get(at(read_only, 56), eight)), None);
+    assert_eq!(class(&mut devices, |rma| rma.put(empty, at(key, 64))), None);
 }
 
 fn a_registration_ends<D: Device>(mut devices: Vec<D>) {
@@ -268,10 +330,162 @@ fn a_registration_ends<D: Device>(mut devices: Vec<D>) {
     for key in keys {
         let to = RemoteAddress { peer: 1, key, offset: 0 };
         let range = Some(ErrorClass::RmaRange);
-        assert_eq!(class(&mut devices, |rma| rma.put(from, to, None)), range, "{key:?}");
+        assert_eq!(class(&mut devices, |rma| rma.put(from, to)), range, "{key:?}");
     }
     assert_eq!(memory.bytes(), [2; 8]);
     let to = RemoteAddress { peer: 1, key: again, offset: 0 };
-    assert_eq!(class(&mut devices, |rma| rma.put(from, to, None)), None);
+    assert_eq!(class(&mut devices, |rma| rma.put(from, to)), None);
     assert_eq!(memory.bytes(), [1; 8]);
+}
+
+fn accesses_are_counted_for_each_peer<D: Device>(mut devices: Vec<D>) {
+    let mut source = TestBuffer::new(8, 1);
+    let mut targets = [1, 2].map(|_| TestBuffer::new(8, 0));
+    let from = source.span();
+    for (peer, target) in (1..).zip(&mut targets) {
+        let key = register(&mut devices[peer as usize], target);
+        let to = RemoteAddress { peer, key, offset: 0 };
+        for count in 1..=u64::from(peer) {
+            issue(&mut devices, 0, &mut |rma| rma.put(from, to)).unwrap();
+            assert_eq!(rma(&mut devices[0]).counts(peer).issued, count);
+        }
+        let beyond = RemoteAddress { offset: 1, ..to };
+        assert!(issue(&mut devices, 0, &mut |rma| rma.put(from, beyond)).is_err());
+        assert_eq!(rma(&mut devices[0]).counts(peer).issued, u64::from(peer), "counted a refusal");
+    }
+    for peer in [2, 1] {
+        flush(&mut devices, 0, peer).unwrap();
+        assert_eq!(rma(&mut devices[0]).counts(peer).completed, u64::from(peer));
+        assert_eq!(targets[peer as usize - 1].bytes(), [1; 8]);
+    }
+    assert_eq!(rma(&mut devices[1]).counts(2), AccessCounts::default());
+    flush(&mut devices, 1, 2).unwrap();
+}
+
+/// Fills the device if its room is small, and looks for the effects of what it refused.
+fn a_refused_access_changes_nothing<D: Device>(mut devices: Vec<D>) {
+    const ACCESSES: usize = 1000;
+    let (mut source, mut target) = (TestBuffer::new(1, 1), TestBuffer::new(ACCESSES, 0));
+    let key = register(&mut devices[1], &mut target);
+    let from = source.span();
+    let at = |offset: usize| RemoteAddress { peer: 1, key, offset: offset as u64 };
+    let accepted: Vec<bool> = (0..ACCESSES)
+        .map(|offset| match rma(&mut devices[0]).put(from, at(offset)) {
+            Ok(()) => true,
+            Err(RmaError::Busy) => false,
+            Err(RmaError::Denied(error)) => panic!("{error}"),
+        })
+        .collect();
+    flush(&mut devices, 0, 1).unwrap();
+    let count = accepted.iter().filter(|accepted| **accepted).count();
+    assert_eq!(rma(&mut devices[0]).counts(1).issued, count as u64);
+    assert!(target.bytes().iter().map(|byte| *byte == 1).eq(accepted));
+    // There is room again.
+    assert!(rma(&mut devices[0]).put(from, at(0)).is_ok());
+    flush(&mut devices, 0, 1).unwrap();
+}
+
+fn a_signal_comes_after_its_put<D: Device>(mut devices: Vec<D>) {
+    const LEN: usize = 3000;
+    let kind = NumberKind::Unsigned8;
+    let mut sources: Vec<_> = (1..=20).map(|byte| TestBuffer::new(LEN, byte)).collect();
+    let (mut target, mut counter) = (TestBuffer::new(LEN, 0), TestBuffer::new(16, 0));
+    let (key, signal_key) =
+        (register(&mut devices[1], &mut target), register(&mut devices[1], &mut counter));
+    if !rma(&mut devices[0]).open(1, signal_key).unwrap().updates.contains(Update::Add(1), kind) {
+        return;
+    }
+    let to = RemoteAddress { peer: 1, key, offset: 0 };
+    let signal = PutSignal { key: signal_key, offset: 8, addend: 3 };
+    let mut sum = 0;
+    for source in &mut sources {
+        let from = source.span();
+        issue(&mut devices, 0, &mut |rma| rma.put_signalled(from, to, signal)).unwrap();
+        let deadline = TestDeadline::new();
+        while number(&counter.bytes()[8..], kind) == sum {
+            poll_all(&mut devices);
+            deadline.wait();
+        }
+        sum += 3;
+        assert_eq!(number(&counter.bytes()[8..], kind), sum);
+        assert_eq!(target.bytes(), source.bytes(), "the signal came before the data");
+    }
+    flush(&mut devices, 0, 1).unwrap();
+    assert_eq!(rma(&mut devices[0]).counts(1), AccessCounts { issued: 20, completed: 20 });
+}
+
+/// An access of a random program, to words of 8 bytes.
+#[derive(Clone, Copy, Debug)]
+enum RandomAccess {
+    Put { words: usize },
+    Get { words: usize },
+    Signalled { words: usize, counter: usize },
+    Update { kind: NumberKind, update: Update },
+}
+
+/// Every rank accesses memory of every rank, one access after another to each target; the model is a
+/// vector of bytes.
+fn random_accesses_agree_with_a_model<D: Device>(mut devices: Vec<D>, seed: u64) {
+    const WORDS: usize = 16;
+    let (ranks, mut random) = (devices.len(), Random::new(seed));
+    let mut local = TestBuffer::new(8 * WORDS, 0);
+    let mut memory: Vec<_> = (0..ranks).map(|_| TestBuffer::new(8 * WORDS, 0)).collect();
+    let mut model = vec![vec![0; 8 * WORDS]; ranks];
+    let keys: Vec<_> = devices.iter_mut().zip(&mut memory).map(|(d, m)| register(d, m)).collect();
+    for _ in 0..60 {
+        let (me, peer) = (random.below(ranks as u64) as usize, random.below(ranks as u64) as usize);
+        let made = rma(&mut devices[me]).open(peer as Peer, keys[peer]).unwrap().updates;
+        let word = random.below(WORDS as u64) as usize;
+        let words = random.below((WORDS - word) as u64 + 1) as usize;
+        let kind = NumberKind::ALL[random.below(6) as usize];
+        let update = updates(kind, &mut random)[random.below(8) as usize];
+        let signals = made.contains(Update::Add(1), NumberKind::Unsigned8);
+        let access = match random.below(4) {
+            0 => RandomAccess::Get { words },
+            1 if signals => {
+                RandomAccess::Signalled { words, counter: random.below(WORDS as u64) as usize }
+            }
+            2 if made.contains(update, kind) => RandomAccess::Update { kind, update },
+            _ => RandomAccess::Put { words },
+        };
+        let data = pattern(8 * WORDS, random.bits());
+        local.span().write(0, &data);
+        let (span, offset) = (local.span(), 8 * word);
+        let at = RemoteAddress { peer: peer as Peer, key: keys[peer], offset: offset as u64 };
+        end(&mut devices, me, peer as Peer, |rma| match access {
+            RandomAccess::Put { words } => rma.put(span.part(0, 8 * words), at),
+            RandomAccess::Get { words } => rma.get(at, span.part(0, 8 * words)),
+            RandomAccess::Signalled { words, counter } => {
+                let signal =
+                    PutSignal { key: keys[peer], offset: 8 * counter as u64, addend: u64::MAX };
+                rma.put_signalled(span.part(0, 8 * words), at, signal)
+            }
+            RandomAccess::Update { kind, update } => {
+                rma.update(at, kind, update, span.part(0, kind.bytes()))
+            }
+        })
+        .unwrap();
+        let (model, mut expected) = (&mut model[peer], data.clone());
+        match access {
+            RandomAccess::Put { words } => {
+                model[offset..][..8 * words].copy_from_slice(&data[..8 * words]);
+            }
+            RandomAccess::Get { words } => {
+                expected[..8 * words].copy_from_slice(&model[offset..][..8 * words]);
+            }
+            RandomAccess::Signalled { words, counter } => {
+                model[offset..][..8 * words].copy_from_slice(&data[..8 * words]);
+                let number = number(&model[8 * counter..], NumberKind::Unsigned8);
+                model[8 * counter..][..8].copy_from_slice(&number.wrapping_sub(1).to_ne_bytes());
+            }
+            RandomAccess::Update { kind, update } => {
+                let old = number(&model[offset..], kind);
+                expected[..kind.bytes()].copy_from_slice(&number_bytes(old, kind));
+                let new = number_bytes(update.apply(old, kind), kind);
+                model[offset..][..new.len()].copy_from_slice(&new);
+            }
+        }
+        assert_eq!(local.bytes(), expected, "seed {seed}: {access:?} at rank {me}");
+        assert_eq!(memory[peer].bytes(), *model, "seed {seed}: {access:?} to rank {peer}");
+    }
 }

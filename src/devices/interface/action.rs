@@ -1,6 +1,6 @@
 //! Actions: the operations that an interface returns to its owner.
 
-use crate::device::rma::{RemoteAddress, Update};
+use crate::device::rma::{NumberKind, RemoteAddress, Update};
 use crate::device::trigger::CounterKey;
 use crate::offload::Arithmetic;
 use platform::base::{Peer, Span};
@@ -41,8 +41,8 @@ pub(crate) enum InterfaceAction {
     Update {
         /// The number.
         at: RemoteAddress,
-        /// Length of the number: 4 or 8.
-        bytes: u8,
+        /// The kind of the number.
+        kind: NumberKind,
         /// The change.
         update: Update,
         /// Buffer of the old value, of the same length or empty.
@@ -103,7 +103,7 @@ impl InterfaceAction {
                 from.len()
             }
             Self::Get { into, .. } => into.len(),
-            Self::Update { bytes, .. } => usize::from(bytes),
+            Self::Update { kind, .. } => kind.bytes(),
             Self::Signal { .. } => 0,
         }
     }
@@ -123,22 +123,5 @@ pub fn combine(from: Span, into: Span, with: Arithmetic) {
     for at in (0..from.len()).step_by(8) {
         let result = with.apply(number(from, at), number(into, at));
         into.write(at, &result.to_ne_bytes());
-    }
-}
-
-impl Update {
-    /// The new value of a number of `bytes` (4 or 8) bytes.
-    pub(crate) fn apply(self, old: u64, bytes: u8) -> u64 {
-        let mask = if bytes == 4 { u64::from(u32::MAX) } else { u64::MAX };
-        let new = match self {
-            Self::Add(value) => old.wrapping_add(value),
-            Self::And(value) => old & value,
-            Self::Or(value) => old | value,
-            Self::Xor(value) => old ^ value,
-            Self::Swap(value) => value,
-            Self::CompareSwap(expected, value) if old == expected & mask => value,
-            Self::CompareSwap(..) => old,
-        };
-        new & mask
     }
 }

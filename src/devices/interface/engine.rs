@@ -17,14 +17,15 @@ use std::collections::VecDeque;
 
 use super::action::{ActionId, DueAction, InterfaceAction};
 use super::network_model::{NetworkModel, TransferPath};
+use crate::device::rma::PutSignal;
 use crate::device::trigger::CounterKey;
 use platform::base::{Peer, Slab};
 
 /// The origin of a command.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum CommandOrigin {
-    /// An access of the rank.
-    Access(u32),
+    /// An access of the rank to this peer, and the addition that follows it.
+    Access { peer: Peer, signal: Option<PutSignal> },
     /// Work of a program; `done` is added when its source may be overwritten.
     Work { program: u32, done: Option<(CounterKey, u64)> },
 }

@@ -36,7 +36,8 @@ pub(crate) use action::{ActionId, DueAction, InterfaceAction, Signal, combine};
 pub(crate) use counters::Counters;
 pub(crate) use network_model::{NetworkModel, TransferPath, TransferTimes};
 
-use crate::device::rma::{RemoteAddress, RmaTicket, Update};
+use crate::device::Busy;
+use crate::device::rma::{AccessLedger, NumberKind, PutSignal, RemoteAddress, Update};
 use crate::device::trigger::{
     CounterKey, InstanceState, InterfaceLimits, ProgramBinding, ProgramKey, Runner, TriggerClass,
 };
@@ -44,10 +45,13 @@ use crate::offload::{Program, ProgramOp, StepId};
 use counters::CounterPool;
 use engine::{CommandOrigin, InterfaceEngines};
 use loaded_program::{LoadedProgram, WorkOutcome};
-use platform::base::{ErrorClass, Result, Slab, Span};
+use platform::base::{Peer, Result, Slab, Span};
 
 /// A program gets at most one part in this number of all slots, unless it has more counters.
 const WINDOW_SHARE: u32 = 8;
+
+/// Accesses in progress, by default.
+const ACCESSES_MAX: u32 = 4096;
 
 /// Programs in progress, ascending.
 #[derive(Debug, Default)]
@@ -64,8 +68,8 @@ pub(crate) struct NetworkInterface {
     by_interface: ActivePrograms,
     by_host: ActivePrograms,
     engines: InterfaceEngines,
-    /// `None` while the access is in progress.
-    accesses: Slab<Option<Result>>,
+    accesses: AccessLedger,
+    accesses_max: u32,
     fallbacks: u64,
     progressed: bool,
 }
@@ -82,7 +86,8 @@ impl NetworkInterface {
             by_interface: ActivePrograms::default(),
             by_host: ActivePrograms::default(),
             engines: InterfaceEngines::new(limits.engines, limits.ordered),
-            accesses: Slab::default(),
+            accesses: AccessLedger::default(),
+            accesses_max: ACCESSES_MAX,
             fallbacks: 0,
             progressed: false,
         }
@@ -93,6 +98,12 @@ impl NetworkInterface {
     pub(crate) fn paced(mut self, network: Box<dyn NetworkModel>) -> Self {
         self.engines.set_network(network);
         self
+    }
+
+    /// With room for this number of accesses in progress.
+    #[must_use]
+    pub(crate) fn limited(self, accesses_max: u32) -> Self {
+        Self { accesses_max, ..self }
     }
 
     /// Resources of the interface.
@@ -117,50 +128,44 @@ impl NetworkInterface {
         }
     }
 
-    /// Starts to copy `from` to memory of a peer.
-    pub(crate) fn put(&mut self, from: Span, to: RemoteAddress, engine: Option<u8>) -> RmaTicket {
-        self.access(InterfaceAction::Put { from, to, signal: None }, engine)
+    /// Starts to copy `from` to memory of a peer, and then to add.
+    ///
+    /// # Errors
+    /// [`Busy`] with too many accesses in progress, as all accesses.
+    pub(crate) fn put(
+        &mut self, from: Span, to: RemoteAddress, signal: Option<PutSignal>, engine: Option<u8>,
+    ) -> Result<(), Busy> {
+        self.access(InterfaceAction::Put { from, to, signal: None }, to.peer, signal, engine)
     }
 
     /// Starts to copy memory of a peer to `into`.
-    pub(crate) fn get(&mut self, from: RemoteAddress, into: Span, engine: Option<u8>) -> RmaTicket {
-        self.access(InterfaceAction::Get { from, into }, engine)
+    pub(crate) fn get(&mut self, from: RemoteAddress, into: Span) -> Result<(), Busy> {
+        self.access(InterfaceAction::Get { from, into }, from.peer, None, None)
     }
 
-    /// Starts an atomic update of a number of a peer.
-    ///
-    /// # Errors
-    /// `Arg` unless the number has 4 or 8 bytes, the offset is a multiple of that, and `old` has the
-    /// same length or is empty.
+    /// Starts an atomic update of a number of a peer, which the owner has checked.
     pub(crate) fn update(
-        &mut self, at: RemoteAddress, bytes: u8, update: Update, old: Span,
-    ) -> Result<RmaTicket> {
-        if bytes != 4 && bytes != 8 || !at.offset.is_multiple_of(u64::from(bytes)) {
-            let at = at.offset;
-            return Err(ErrorClass::Arg.error(format!(
-                "no number of {bytes} bytes at offset {at}: 4 or 8 bytes, at a multiple of that"
-            )));
-        }
-        if !old.is_empty() && old.len() != usize::from(bytes) {
-            let len = old.len();
-            return Err(ErrorClass::Arg
-                .error(format!("{len} bytes for the old value of a number of {bytes} bytes")));
-        }
-        Ok(self.access(InterfaceAction::Update { at, bytes, update, old }, None))
+        &mut self, at: RemoteAddress, kind: NumberKind, update: Update, old: Span,
+    ) -> Result<(), Busy> {
+        self.access(InterfaceAction::Update { at, kind, update, old }, at.peer, None, None)
     }
 
-    fn access(&mut self, action: InterfaceAction, engine: Option<u8>) -> RmaTicket {
-        let key = self.accesses.insert(None);
-        let engine = self.engines.choose(engine, 0, action.peer().unwrap_or(0));
-        self.engines.post(engine, CommandOrigin::Access(key), action);
-        RmaTicket(u64::from(key))
+    fn access(
+        &mut self, action: InterfaceAction, peer: Peer, signal: Option<PutSignal>,
+        engine: Option<u8>,
+    ) -> Result<(), Busy> {
+        if self.accesses.in_progress() >= self.accesses_max {
+            return Err(Busy);
+        }
+        self.accesses.issue(peer);
+        let engine = self.engines.choose(engine, 0, peer);
+        self.engines.post(engine, CommandOrigin::Access { peer, signal }, action);
+        Ok(())
     }
 
-    /// The result of an access that has completed, once; `None` if it has not, or does not exist.
-    pub fn take_completion(&mut self, ticket: RmaTicket) -> Option<Result> {
-        let key = u32::try_from(ticket.0).ok()?;
-        self.accesses.get(key)?.as_ref()?;
-        self.accesses.remove(key)?
+    /// The accesses of this rank, with their ends.
+    pub(crate) fn accesses(&mut self) -> &mut AccessLedger {
+        &mut self.accesses
     }
 
     /// Loads a program; with `host`, the host runs it.
@@ -336,8 +341,15 @@ impl NetworkInterface {
     pub(crate) fn done(&mut self, action: ActionId, end: Result, levels: &impl Counters) {
         let action = self.engines.done(action);
         match action.origin {
-            CommandOrigin::Access(key) => {
-                self.accesses[key] = Some(end);
+            CommandOrigin::Access { peer, signal: Some(signal) } if end.is_ok() => {
+                let (at, old) = (signal.address(peer), Span::EMPTY);
+                let (kind, update) = (NumberKind::Unsigned8, Update::Add(signal.addend));
+                let add = InterfaceAction::Update { at, kind, update, old };
+                let engine = self.engines.choose(None, 0, peer);
+                self.engines.post(engine, CommandOrigin::Access { peer, signal: None }, add);
+            }
+            CommandOrigin::Access { peer, .. } => {
+                self.accesses.complete(peer, end);
                 self.progressed = true;
             }
             CommandOrigin::Work { program, done } if !action.is_sent => {
@@ -359,7 +371,7 @@ impl NetworkInterface {
     }
 
     /// Whether there was progress since the last call, for [`NetworkInterface::poll_program`],
-    /// [`NetworkInterface::take_completion`] or [`NetworkInterface::run_host`].
+    /// [`NetworkInterface::accesses`] or [`NetworkInterface::run_host`].
     pub(crate) fn take_progressed(&mut self) -> bool {
         std::mem::take(&mut self.progressed)
     }

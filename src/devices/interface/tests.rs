@@ -7,10 +7,10 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::*;
-use crate::device::rma::MemoryKey;
+use crate::device::rma::{AccessCounts, MemoryKey};
 use crate::device::trigger::{PeerBinding, TriggerClass};
 use crate::offload::{Buffer, CounterAdd, DeferredWork, Scheme};
-use platform::base::{Peer, Random};
+use platform::base::{ErrorClass, Peer, Random};
 
 const LIMITS: InterfaceLimits = InterfaceLimits {
     counters: 4,
@@ -147,25 +147,48 @@ fn an_error_of_an_action_is_an_error_of_the_instance() {
 #[test]
 fn an_ordered_engine_waits_until_an_action_was_sent() {
     let (mut nic, levels) = (NetworkInterface::new(LIMITS, 4), Levels::default());
-    let first = nic.put(Span::EMPTY, to(0), None);
-    let second = nic.put(Span::EMPTY, to(0), None);
-    let other = nic.put(Span::EMPTY, to(0), Some(1));
+    for engine in [None, None, Some(1)] {
+        nic.put(Span::EMPTY, to(0), None, engine).unwrap();
+    }
     let (one, two) = (nic.next(0, &levels).unwrap(), nic.next(0, &levels).unwrap());
     assert_eq!((one.engine, two.engine), (0, 1));
     assert!(nic.next(0, &levels).is_none());
     nic.sent(one.id, &levels);
-    assert!(nic.take_completion(first).is_none());
+    assert!(nic.accesses().flush(0).is_none());
     let three = nic.next(0, &levels).unwrap();
     assert_eq!(three.engine, 0);
     for due in [three, two, one] {
         nic.done(due.id, Ok(()), &levels);
     }
     assert!(nic.take_progressed());
-    for ticket in [first, second, other] {
-        assert!(matches!(nic.take_completion(ticket), Some(Ok(()))));
-        assert!(nic.take_completion(ticket).is_none());
-    }
+    assert!(matches!(nic.accesses().flush(0), Some(Ok(()))));
+    assert_eq!(nic.accesses().counts(0), AccessCounts { issued: 3, completed: 3 });
     assert!(nic.is_idle());
+}
+
+#[test]
+fn a_signal_follows_its_put() {
+    let (nic, levels) = (NetworkInterface::new(LIMITS, 4), Levels::default());
+    let mut nic = nic.limited(1);
+    let signal = PutSignal { key: MemoryKey(3), offset: 16, addend: 5 };
+    nic.put(Span::EMPTY, to(2), Some(signal), None).unwrap();
+    assert_eq!(nic.put(Span::EMPTY, to(0), None, None), Err(Busy));
+    let put = nic.next(0, &levels).unwrap();
+    nic.sent(put.id, &levels);
+    assert!(nic.next(0, &levels).is_none());
+    nic.done(put.id, Ok(()), &levels);
+    assert!(nic.accesses().flush(2).is_none());
+    let add = nic.next(0, &levels).unwrap();
+    let InterfaceAction::Update { at, kind, update, .. } = add.action else { panic!("{add:?}") };
+    assert_eq!((at, kind, update), (signal.address(2), NumberKind::Unsigned8, Update::Add(5)));
+    nic.done(add.id, Ok(()), &levels);
+    assert_eq!(nic.accesses().counts(2), AccessCounts { issued: 1, completed: 1 });
+    // A put that fails has no signal.
+    nic.put(Span::EMPTY, to(2), Some(signal), None).unwrap();
+    let put = nic.next(0, &levels).unwrap();
+    nic.done(put.id, Err(ErrorClass::RmaRange.error("too far")), &levels);
+    assert!(nic.next(0, &levels).is_none());
+    assert_eq!(nic.accesses().flush(2).unwrap().unwrap_err().why, "too far");
 }
 
 #[test]
@@ -272,7 +295,7 @@ fn to(peer: Peer) -> RemoteAddress {
 fn a_paced_action_is_issued_at_its_arrival_time() {
     let (mut nic, levels) = paced();
     assert_eq!(nic.next_event_ns(), None);
-    nic.put(Span::EMPTY, to(0), Some(0));
+    nic.put(Span::EMPTY, to(0), None, Some(0)).unwrap();
     assert!(nic.next(1000, &levels).is_none());
     assert_eq!(nic.next_event_ns(), Some(1100));
     assert!(nic.next(1099, &levels).is_none());
@@ -286,7 +309,7 @@ fn a_paced_action_is_issued_at_its_arrival_time() {
 fn an_engine_starts_a_command_when_it_became_free() {
     let (mut nic, levels) = paced();
     for _ in 0..3 {
-        nic.update(to(2), 8, Update::Add(1), Span::EMPTY).unwrap();
+        nic.update(to(2), NumberKind::Unsigned8, Update::Add(1), Span::EMPTY).unwrap();
     }
     assert!(nic.next(0, &levels).is_none());
     assert_eq!(nic.next_event_ns(), Some(80));
@@ -305,9 +328,9 @@ fn an_engine_starts_a_command_when_it_became_free() {
 #[test]
 fn a_short_command_does_not_overtake_one_to_the_same_peer() {
     let (mut nic, levels) = paced();
-    let long = nic.update(to(2), 8, Update::Add(1), Span::EMPTY).unwrap();
-    nic.put(Span::EMPTY, to(2), Some(0));
-    nic.put(Span::EMPTY, to(4), Some(0));
+    nic.update(to(2), NumberKind::Unsigned8, Update::Add(1), Span::EMPTY).unwrap();
+    nic.put(Span::EMPTY, to(2), None, Some(0)).unwrap();
+    nic.put(Span::EMPTY, to(4), None, Some(0)).unwrap();
     assert!(nic.next(0, &levels).is_none());
     assert!(nic.next(80, &levels).is_none());
     let mut order = Vec::new();
@@ -318,7 +341,7 @@ fn a_short_command_does_not_overtake_one_to_the_same_peer() {
         nic.done(due.id, Ok(()), &levels);
     }
     assert_eq!(order, [(180, 4), (280, 2), (280, 2)]);
-    assert!(matches!(nic.take_completion(long), Some(Ok(()))));
+    assert!(matches!(nic.accesses().flush(2), Some(Ok(()))));
 }
 
 /// A posted command: an engine if wanted, a peer, and whether it is long.
@@ -341,9 +364,9 @@ proptest! {
             if random.one_in(2) && let Some((number, (engine, peer, long))) = left.pop_front() {
                 let at = RemoteAddress { offset: number as u64 * 8, ..to(peer) };
                 if long && engine.is_none() {
-                    nic.update(at, 8, Update::Add(1), Span::EMPTY).unwrap();
+                    nic.update(at, NumberKind::Unsigned8, Update::Add(1), Span::EMPTY).unwrap();
                 } else {
-                    nic.put(Span::EMPTY, at, engine);
+                    nic.put(Span::EMPTY, at, None, engine).unwrap();
                 }
             }
             while let Some(due) = nic.next(now, &levels) {

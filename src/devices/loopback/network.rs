@@ -17,6 +17,9 @@ use platform::base::{ErrorClass, Peer, Random, Result, Span};
 /// Counters of a rank, including those of its interface.
 const WORDS: u32 = 1 << 12;
 
+/// Accesses in progress of a rank: few, so that tests meet back-pressure.
+const ACCESSES_MAX: u32 = 24;
+
 /// Resources of an interface by default.
 pub const LIMITS: InterfaceLimits = InterfaceLimits {
     counters: 256,
@@ -75,7 +78,8 @@ impl RankInterface {
     fn new(limits: InterfaceLimits) -> Self {
         let levels = (0..WORDS).map(|_| AtomicU64::new(0)).collect();
         let levels = LevelTable { levels, changes: AtomicU64::new(0) };
-        Self { nic: NetworkInterface::new(limits, WORDS), levels, memory: BTreeMap::new() }
+        let nic = NetworkInterface::new(limits, WORDS).limited(ACCESSES_MAX);
+        Self { nic, levels, memory: BTreeMap::new() }
     }
 
     fn resolve(&self, at: RemoteAddress, len: usize, writes: bool) -> Result<Span> {
@@ -259,9 +263,13 @@ impl LoopbackNetwork {
             InterfaceAction::Get { from, into } => {
                 self.resolve(from, into.len(), false)?.copy_to(into)
             }
-            InterfaceAction::Update { at, bytes, update, old } => {
-                let number = self.resolve(at, usize::from(bytes), true)?;
-                let before = number.fetch_update(|value| update.apply(value, bytes)).to_ne_bytes();
+            InterfaceAction::Update { at, kind, update, old } => {
+                let number = self.resolve(at, kind.bytes(), true)?;
+                if !number.address().is_multiple_of(kind.bytes()) {
+                    let why = format!("no aligned number at offset {}", at.offset);
+                    return Err(ErrorClass::Arg.error(why));
+                }
+                let before = number.fetch_update(|value| update.apply(value, kind)).to_ne_bytes();
                 let low = if cfg!(target_endian = "big") { 8 - old.len() } else { 0 };
                 old.write(0, &before[low..][..old.len()]);
             }

@@ -4,7 +4,10 @@ use std::sync::atomic::Ordering;
 
 use super::Loopback;
 use super::network::{LoopbackNetwork, RankInterface};
-use crate::device::rma::{MemoryKey, RemoteAccess, RemoteAddress, Rma, RmaTicket, Update};
+use crate::device::rma::{
+    AccessCounts, MemoryKey, NumberKind, PutSignal, RemoteAccess, RemoteAddress, Rma, RmaCaps,
+    RmaError, Update, UpdateExecutor, UpdateSet,
+};
 use crate::device::trigger::{
     CounterKey, InstanceState, InterfaceLimits, ProgramBinding, ProgramKey, Runner, Trigger,
 };
@@ -81,32 +84,56 @@ impl Rma for Loopback {
         self.network.interfaces.lock().deregister(self.me, key);
     }
 
-    fn put(&mut self, from: Span, to: RemoteAddress, engine: Option<u8>) -> Result<RmaTicket> {
+    fn open(&mut self, peer: Peer, key: MemoryKey) -> Result<RmaCaps> {
+        let mut interfaces = self.network.interfaces.lock();
+        interfaces.resolve(RemoteAddress { peer, key, offset: 0 }, 0, false)?;
+        let ordered = interfaces.interface(self.me).nic.limits().ordered;
+        let (updates, executor) = (UpdateSet::ALL, UpdateExecutor::Interface);
+        Ok(RmaCaps { updates, executor, ordered, mapped: None })
+    }
+
+    fn put(&mut self, from: Span, to: RemoteAddress) -> Result<(), RmaError> {
         self.command(|interfaces, me| {
             interfaces.resolve(to, from.len(), true)?;
-            Ok(interfaces.interface(me).nic.put(from, to, engine))
+            Ok(interfaces.interface(me).nic.put(from, to, None, None)?)
         })
     }
 
-    fn get(&mut self, from: RemoteAddress, into: Span, engine: Option<u8>) -> Result<RmaTicket> {
+    fn put_signalled(
+        &mut self, from: Span, to: RemoteAddress, signal: PutSignal,
+    ) -> Result<(), RmaError> {
+        self.command(|interfaces, me| {
+            interfaces.resolve(to, from.len(), true)?;
+            let (kind, add) = (NumberKind::Unsigned8, Update::Add(signal.addend));
+            interfaces.resolve(signal.address(to.peer), kind.bytes(), true)?;
+            UpdateSet::ALL.check(signal.offset, kind, add, Span::EMPTY)?;
+            Ok(interfaces.interface(me).nic.put(from, to, Some(signal), None)?)
+        })
+    }
+
+    fn get(&mut self, from: RemoteAddress, into: Span) -> Result<(), RmaError> {
         self.command(|interfaces, me| {
             interfaces.resolve(from, into.len(), false)?;
-            Ok(interfaces.interface(me).nic.get(from, into, engine))
+            Ok(interfaces.interface(me).nic.get(from, into)?)
         })
     }
 
     fn update(
-        &mut self, at: RemoteAddress, bytes: u8, update: Update, old: Span,
-    ) -> Result<RmaTicket> {
+        &mut self, at: RemoteAddress, kind: NumberKind, update: Update, old: Span,
+    ) -> Result<(), RmaError> {
         self.command(|interfaces, me| {
-            interfaces.resolve(at, usize::from(bytes), true)?;
-            interfaces.interface(me).nic.update(at, bytes, update, old)
+            interfaces.resolve(at, kind.bytes(), true)?;
+            UpdateSet::ALL.check(at.offset, kind, update, old)?;
+            Ok(interfaces.interface(me).nic.update(at, kind, update, old)?)
         })
     }
 
-    fn take_completion(&mut self, ticket: RmaTicket) -> Option<Result> {
-        self.advance_network();
-        self.network.interfaces.lock().interface(self.me).nic.take_completion(ticket)
+    fn counts(&mut self, peer: Peer) -> AccessCounts {
+        self.network.interfaces.lock().interface(self.me).nic.accesses().counts(peer)
+    }
+
+    fn flush(&mut self, peer: Peer) -> Option<Result> {
+        self.network.interfaces.lock().interface(self.me).nic.accesses().flush(peer)
     }
 }
 

@@ -20,7 +20,10 @@ use super::fabric::TofuFabric;
 use super::segment::WORDS;
 use super::tags;
 use crate::device::Busy;
-use crate::device::rma::{MemoryKey, RemoteAccess, RemoteAddress, RmaTicket, Update};
+use crate::device::rma::{
+    AccessCounts, MemoryKey, NumberKind, PutSignal, RemoteAccess, RemoteAddress, RmaCaps, RmaError,
+    Update, UpdateExecutor, UpdateSet,
+};
 use crate::device::trigger::{
     CounterKey, InstanceState, InterfaceLimits, ProgramBinding, ProgramKey, Runner,
 };
@@ -28,7 +31,7 @@ use crate::devices::interface::{
     ActionId, DueAction, InterfaceAction, NetworkInterface, NetworkModel,
 };
 use crate::offload::StepId;
-use platform::base::{ErrorClass, Result, Span};
+use platform::base::{ErrorClass, Peer, Result, Span};
 use platform::sys::clock;
 
 /// The longest command that the posting thread performs, in bytes: its copy takes as long as a wake-up
@@ -224,11 +227,11 @@ impl TofuInterface {
     fn request_update(
         &self, state: &mut InterfaceState, due: &DueAction, old: Span,
     ) -> Result<(), Busy> {
-        let InterfaceAction::Update { at, bytes, update, .. } = due.action else { return Ok(()) };
-        match self.fabric.resolve(at, usize::from(bytes), RemoteAccess::ReadWrite) {
+        let InterfaceAction::Update { at, kind, update, .. } = due.action else { return Ok(()) };
+        match self.fabric.resolve(at, kind.bytes(), RemoteAccess::ReadWrite) {
             Ok((slot, _)) => {
                 let RemoteAddress { key, offset, .. } = at;
-                let request = AtomicRequest::Update { ticket: due.id, key, offset, bytes, update };
+                let request = AtomicRequest::Update { ticket: due.id, key, offset, kind, update };
                 self.fabric.post(slot, request)?;
                 state.updates.push((due.id, old));
             }
@@ -243,13 +246,13 @@ impl TofuInterface {
     /// Performs a request of a peer and returns the reply, or takes a reply.
     pub(crate) fn receive(&self, request: AtomicRequest) -> Option<AtomicRequest> {
         match request {
-            AtomicRequest::Update { ticket, key, offset, bytes, update } => {
+            AtomicRequest::Update { ticket, key, offset, kind, update } => {
                 let tags = &self.fabric.own().tags;
-                let address = tags.find(key, offset, usize::from(bytes), RemoteAccess::ReadWrite);
+                let address = tags.find(key, offset, kind.bytes(), RemoteAccess::ReadWrite);
                 // SAFETY: the application has registered that memory for writes and not ended the
                 // registration: after that, no rank may use the key.
                 let old =
-                    address.and_then(|address| unsafe { apply_update(address, bytes, update) });
+                    address.and_then(|address| unsafe { apply_update(address, kind, update) });
                 Some(AtomicRequest::Reply { ticket, old: old.map_err(|error| error.code.0) })
             }
             AtomicRequest::Reply { ticket, old } => {
@@ -281,29 +284,53 @@ impl TofuInterface {
         self.fabric.own().tags.deregister(&mut self.state.lock().tags, key);
     }
 
+    /// [`Rma::open`](crate::device::rma::Rma::open).
+    pub(crate) fn open(&self, peer: Peer, key: MemoryKey) -> Result<RmaCaps> {
+        self.fabric.resolve(RemoteAddress { peer, key, offset: 0 }, 0, RemoteAccess::Read)?;
+        let (updates, executor) = (UpdateSet::ALL, UpdateExecutor::Interface);
+        Ok(RmaCaps { updates, executor, ordered: self.limits.ordered, mapped: None })
+    }
+
     /// [`Rma::put`](crate::device::rma::Rma::put).
-    pub fn put(&self, from: Span, to: RemoteAddress, engine: Option<u8>) -> Result<RmaTicket> {
+    pub(crate) fn put(&self, from: Span, to: RemoteAddress) -> Result<(), RmaError> {
         self.fabric.resolve(to, from.len(), RemoteAccess::ReadWrite)?;
-        Ok(self.command(|state| state.nic.put(from, to, engine)))
+        Ok(self.command(|state| state.nic.put(from, to, None, None))?)
+    }
+
+    /// [`Rma::put_signalled`](crate::device::rma::Rma::put_signalled).
+    pub(crate) fn put_signalled(
+        &self, from: Span, to: RemoteAddress, signal: PutSignal,
+    ) -> Result<(), RmaError> {
+        self.fabric.resolve(to, from.len(), RemoteAccess::ReadWrite)?;
+        let (kind, add) = (NumberKind::Unsigned8, Update::Add(signal.addend));
+        self.fabric.resolve(signal.address(to.peer), kind.bytes(), RemoteAccess::ReadWrite)?;
+        UpdateSet::ALL.check(signal.offset, kind, add, Span::EMPTY)?;
+        Ok(self.command(|state| state.nic.put(from, to, Some(signal), None))?)
     }
 
     /// [`Rma::get`](crate::device::rma::Rma::get).
-    pub fn get(&self, from: RemoteAddress, into: Span, engine: Option<u8>) -> Result<RmaTicket> {
+    pub(crate) fn get(&self, from: RemoteAddress, into: Span) -> Result<(), RmaError> {
         self.fabric.resolve(from, into.len(), RemoteAccess::Read)?;
-        Ok(self.command(|state| state.nic.get(from, into, engine)))
+        Ok(self.command(|state| state.nic.get(from, into))?)
     }
 
     /// [`Rma::update`](crate::device::rma::Rma::update).
     pub(crate) fn update(
-        &self, at: RemoteAddress, bytes: u8, update: Update, old: Span,
-    ) -> Result<RmaTicket> {
-        self.fabric.resolve(at, usize::from(bytes), RemoteAccess::ReadWrite)?;
-        self.command(|state| state.nic.update(at, bytes, update, old))
+        &self, at: RemoteAddress, kind: NumberKind, update: Update, old: Span,
+    ) -> Result<(), RmaError> {
+        self.fabric.resolve(at, kind.bytes(), RemoteAccess::ReadWrite)?;
+        UpdateSet::ALL.check(at.offset, kind, update, old)?;
+        Ok(self.command(|state| state.nic.update(at, kind, update, old))?)
     }
 
-    /// [`Rma::take_completion`](crate::device::rma::Rma::take_completion).
-    pub(crate) fn take_completion(&self, ticket: RmaTicket) -> Option<Result> {
-        self.state.lock().nic.take_completion(ticket)
+    /// [`Rma::counts`](crate::device::rma::Rma::counts).
+    pub(crate) fn counts(&self, peer: Peer) -> AccessCounts {
+        self.state.lock().nic.accesses().counts(peer)
+    }
+
+    /// [`Rma::flush`](crate::device::rma::Rma::flush).
+    pub(crate) fn flush(&self, peer: Peer) -> Option<Result> {
+        self.state.lock().nic.accesses().flush(peer)
     }
 
     /// [`Trigger::reserve`](crate::device::trigger::Trigger::reserve).

@@ -35,7 +35,10 @@ mod tags;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use crate::device::rma::{MemoryKey, RemoteAccess, RemoteAddress, Rma, RmaTicket, Update};
+use crate::device::rma::{
+    AccessCounts, MemoryKey, NumberKind, PutSignal, RemoteAccess, RemoteAddress, Rma, RmaCaps,
+    RmaError, Update,
+};
 use crate::device::trigger::{
     CounterKey, InstanceState, InterfaceLimits, ProgramBinding, ProgramKey, Runner, Trigger,
 };
@@ -336,25 +339,40 @@ impl Rma for Tofu {
         self.interface.deregister(key);
     }
 
-    fn put(&mut self, from: Span, to: RemoteAddress, engine: Option<u8>) -> Result<RmaTicket> {
-        self.start_engine()?;
-        self.interface.put(from, to, engine)
+    fn open(&mut self, peer: Peer, key: MemoryKey) -> Result<RmaCaps> {
+        self.interface.open(peer, key)
     }
 
-    fn get(&mut self, from: RemoteAddress, into: Span, engine: Option<u8>) -> Result<RmaTicket> {
+    fn put(&mut self, from: Span, to: RemoteAddress) -> Result<(), RmaError> {
         self.start_engine()?;
-        self.interface.get(from, into, engine)
+        self.interface.put(from, to)
+    }
+
+    fn put_signalled(
+        &mut self, from: Span, to: RemoteAddress, signal: PutSignal,
+    ) -> Result<(), RmaError> {
+        self.start_engine()?;
+        self.interface.put_signalled(from, to, signal)
+    }
+
+    fn get(&mut self, from: RemoteAddress, into: Span) -> Result<(), RmaError> {
+        self.start_engine()?;
+        self.interface.get(from, into)
     }
 
     fn update(
-        &mut self, at: RemoteAddress, bytes: u8, update: Update, old: Span,
-    ) -> Result<RmaTicket> {
+        &mut self, at: RemoteAddress, kind: NumberKind, update: Update, old: Span,
+    ) -> Result<(), RmaError> {
         self.start_engine()?;
-        self.interface.update(at, bytes, update, old)
+        self.interface.update(at, kind, update, old)
     }
 
-    fn take_completion(&mut self, ticket: RmaTicket) -> Option<Result> {
-        self.interface.take_completion(ticket)
+    fn counts(&mut self, peer: Peer) -> AccessCounts {
+        self.interface.counts(peer)
+    }
+
+    fn flush(&mut self, peer: Peer) -> Option<Result> {
+        self.interface.flush(peer)
     }
 }
 

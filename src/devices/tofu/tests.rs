@@ -16,11 +16,11 @@ fn network(ranks: usize) -> Vec<Tofu> {
     network_of(&(0..ranks as Peer).collect::<Vec<_>>(), &TofuSettings::default())
 }
 
-/// Waits for the completion of an access.
-fn end(rma: &mut dyn Rma, ticket: RmaTicket) -> Result {
+/// Waits for the end of all accesses to rank 1.
+fn end(rma: &mut dyn Rma) -> Result {
     let begin = Instant::now();
     loop {
-        if let Some(end) = rma.take_completion(ticket) {
+        if let Some(end) = rma.flush(1) {
             return end;
         }
         assert!(begin.elapsed() < Duration::from_secs(20), "no end");
@@ -108,8 +108,8 @@ fn a_paced_put_arrives() {
     };
     let key = rma.register(into, RemoteAccess::ReadWrite).unwrap();
     let rma = ranks[0].rma().unwrap();
-    let ticket = rma.put(from, RemoteAddress { peer: 1, key, offset: 0 }, None).unwrap();
-    end(rma, ticket).unwrap();
+    rma.put(from, RemoteAddress { peer: 1, key, offset: 0 }).unwrap();
+    end(rma).unwrap();
     let mut copy = vec![0; 100_000];
     into.read(0, &mut copy);
     assert!(copy == source);
@@ -154,9 +154,8 @@ fn a_put_to_a_process_that_has_ended_is_an_error() {
     address.pid.store(child.id(), primitive::Ordering::SeqCst);
     for len in [100, 10_000] {
         let rma = ranks[0].rma().unwrap();
-        let ticket =
-            rma.put(from.part(0, len), RemoteAddress { peer: 1, key, offset: 0 }, None).unwrap();
-        let error = end(rma, ticket).unwrap_err();
+        rma.put(from.part(0, len), RemoteAddress { peer: 1, key, offset: 0 }).unwrap();
+        let error = end(rma).unwrap_err();
         assert!(error.why.contains(&format!("{len} bytes to memory of rank 1")), "{error}");
     }
 }
