@@ -69,10 +69,10 @@ impl<'a> LaunchContext<'a> {
         let started = input.map_err(resource_error);
         let started = started.and_then(|input| self.start_app(app, own, number as u32, input));
         started.map_err(|error| {
-            LaunchError::new(
-                error.code,
-                format!("cannot start {}: {}", app.program.to_string_lossy(), error.why),
-            )
+            let wrap = app.wraps.iter().find(|(ranks, _)| ranks.contains(own.rank));
+            // Without its program, a debugger itself reports that.
+            let program = wrap.map_or(&app.program, |(_, words)| &words[0]).to_string_lossy();
+            LaunchError::new(error.code, format!("cannot start {program}: {}", error.why))
         })
     }
 

@@ -191,6 +191,10 @@ fn what_cannot_start_names_the_host() {
     let outcome = run(&words(&["-host", "198.51.100.1", "-n", "1", "/no/such/program"]));
     let line = "cannot start /no/such/program: program not found on host 198.51.100.1";
     assert!(outcome.stderr.contains(line), "{}", outcome.stderr);
+    let debugger = ["-host", "198.51.100.1", "--debug", "0", "/no/such/debugger -args", "true"];
+    let outcome = run(&words(&debugger));
+    let line = "cannot start /no/such/debugger: program not found on host 198.51.100.1";
+    assert!(outcome.stderr.contains(line), "{}", outcome.stderr);
     let outcome = three_hosts(&["sh", "-c", "[ $PMI_RANK != 4 ] || exec /no/such/program"]);
     let line = " on 198.51.100.1) exited with code 127: a program or a library was not found there";
     assert!(outcome.stderr.contains(line), "{}", outcome.stderr);
