@@ -67,8 +67,8 @@ pub(crate) struct Streams {
     sources: Vec<[Option<OutputSource>; 2]>,
     /// The pipes of the ranks.
     ready: ReadySet,
-    /// The keys of streams that wait for a full sink.
-    waiting: BTreeSet<u64>,
+    /// The keys of streams that wait for a full sink, in the order in which they are served.
+    waiting: VecDeque<u64>,
     /// The keys of streams with a partial line.
     partial: BTreeSet<u64>,
     /// The time of the last write.
@@ -87,6 +87,8 @@ struct OutputSource {
     end: SourceEnd,
     lines: LineBuffer,
     destinations: LineDestinations,
+    /// It waits for a full sink.
+    waits: bool,
 }
 
 /// Where the bytes of a stream come from.
@@ -142,7 +144,7 @@ impl Streams {
             is_one_terminal: sinks[0].is_same_file(&sinks[1]),
             sinks,
             ready: ReadySet::default(),
-            waiting: BTreeSet::new(),
+            waiting: VecDeque::new(),
             partial: BTreeSet::new(),
             written_at: now,
             read_at: now,
@@ -220,6 +222,7 @@ impl Streams {
                 prefix: self.prefix.as_ref().map(|prefix| prefix.of(&origin)),
                 sinks: self.sinks_by_rank[rank as usize][stream as usize].clone(),
             },
+            waits: false,
         });
     }
 
@@ -276,7 +279,7 @@ impl Streams {
             self.grants.extend(grant);
             self.push(rank, stream, &bytes, now);
         }
-        self.waiting.insert(stream.key(rank as u32));
+        self.wait(rank, stream);
     }
 
     /// Adds descriptors to poll; `token` makes the caller's tokens.
@@ -303,12 +306,7 @@ impl Streams {
             OutputReady::Sources => {
                 for ready in self.ready.take() {
                     let (rank, stream) = OutputStream::of_key(ready.token);
-                    if !self.is_blocked(rank, stream) {
-                        self.read(rank, stream, now);
-                        continue;
-                    }
-                    self.wait_for(rank, stream, Interest::NONE)?;
-                    self.waiting.insert(ready.token);
+                    self.read_or_wait(rank, stream, now)?;
                 }
                 Ok(())
             }
@@ -550,7 +548,28 @@ impl Streams {
         if was_full && !sink.is_full() { written.and(self.resume(now)) } else { written }
     }
 
-    /// Reads streams again that waited for a full sink; those of other sinks wait again.
+    /// Reads a pipe, unless a sink is full.
+    fn read_or_wait(
+        &mut self, rank: usize, stream: OutputStream, now: Instant,
+    ) -> Result<(), SinkFailure> {
+        if self.is_blocked(rank, stream) {
+            self.wait(rank, stream);
+            return self.wait_for(rank, stream, Interest::NONE);
+        }
+        self.read(rank, stream, now);
+        self.wait_for(rank, stream, Interest::READ)
+    }
+
+    /// The stream is served again when a sink is no longer full, after those that wait already.
+    fn wait(&mut self, rank: usize, stream: OutputStream) {
+        let source = self.sources[rank][stream as usize].as_mut();
+        if let Some(source) = source.filter(|source| !source.waits) {
+            source.waits = true;
+            self.waiting.push_back(stream.key(rank as u32));
+        }
+    }
+
+    /// Serves streams that waited for a full sink, until it is full again.
     fn resume(&mut self, now: Instant) -> Result<(), SinkFailure> {
         for key in &self.partial {
             let (rank, stream) = OutputStream::of_key(*key);
@@ -558,11 +577,24 @@ impl Streams {
                 source.lines.restart(now);
             }
         }
+        let mut others = VecDeque::new();
         for key in std::mem::take(&mut self.waiting) {
             let (rank, stream) = OutputStream::of_key(key);
-            self.wait_for(rank, stream, Interest::READ)?;
-            self.pass_received(rank, stream, now);
+            if self.is_blocked(rank, stream) {
+                others.push_back(key);
+                continue;
+            }
+            if let Some(source) = &mut self.sources[rank][stream as usize] {
+                source.waits = false;
+            }
+            match self.is_received(rank, stream) {
+                true => self.pass_received(rank, stream, now),
+                false => self.read_or_wait(rank, stream, now)?,
+            }
         }
+        // Those that have been served come last.
+        others.append(&mut self.waiting);
+        self.waiting = others;
         Ok(())
     }
 
