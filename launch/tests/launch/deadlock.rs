@@ -14,8 +14,8 @@ const DEADLOCKS: &[(&str, &str, &[&str])] = &[
         "receive",
         "2",
         &[
-            "  rank 0: MPI_Recv(source 1, tag 7, up to 4 bytes, MPI_COMM_WORLD) for 0.",
-            "  rank 1: MPI_Recv(source 0, tag 7, up to 4 bytes, MPI_COMM_WORLD) for 0.",
+            "  rank 0: MPI_Recv(source 1, tag 7, up to 4 bytes, MPI_COMM_WORLD) for ",
+            "  rank 1: MPI_Recv(source 0, tag 7, up to 4 bytes, MPI_COMM_WORLD) for ",
             "  deadlock: rank 0 in MPI_Recv(source 1, ",
             " <- rank 1 in MPI_Recv(source 0, ",
             " <- rank 0\n",
