@@ -381,8 +381,7 @@ fn a_refused_access_changes_nothing<D: Device>(mut devices: Vec<D>) {
     assert_eq!(rma(&mut devices[0]).counts(1).issued, count as u64);
     assert!(target.bytes().iter().map(|byte| *byte == 1).eq(accepted));
     // There is room again.
-    assert!(rma(&mut devices[0]).put(from, at(0)).is_ok());
-    flush(&mut devices, 0, 1).unwrap();
+    end(&mut devices, 0, 1, |rma| rma.put(from, at(0))).unwrap();
 }
 
 fn a_signal_comes_after_its_put<D: Device>(mut devices: Vec<D>) {

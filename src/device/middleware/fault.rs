@@ -1,11 +1,16 @@
 //! A middleware that refuses packets at random, as a full queue would.
 //!
-//! On average one in `one_in` sends gets [`Busy`], and direct reads fail as often. A refused packet is
-//! not sent, and no room follows, so such a device announces none. Shared segments have no faults. Equal seeds refuse the same sends.
+//! On average one in `one_in` sends gets [`Busy`], and direct reads fail as often; one-sided
+//! accesses get [`Busy`](RmaError::Busy). A refused packet is not sent, and no room follows, so such a
+//! device announces none. Shared segments have no faults. Equal seeds refuse the same sends.
 
 use crate::device::middleware::Middleware;
+use crate::device::rma::{
+    AccessCounts, MemoryKey, NumberKind, PutSignal, RemoteAccess, RemoteAddress, Rma, RmaCaps,
+    RmaError, Update,
+};
 use crate::device::{Bulk, Busy, Device, MemoryDescriptor, PeerCaps, SplitCopies, SplitEnd};
-use platform::base::{Peer, Random, Span};
+use platform::base::{Peer, Random, Result, Span};
 
 /// The inner device, with faults.
 pub struct Fault<D> {
@@ -22,6 +27,18 @@ impl<D: Device> Fault<D> {
 
     fn is_fault(&mut self) -> bool {
         self.random.one_in(self.one_in)
+    }
+
+    /// The inner device, for an access that is not refused here.
+    ///
+    /// # Panics
+    /// If it has lost its one-sided access since [`Device::rma`].
+    fn access(&mut self) -> Result<&mut dyn Rma, RmaError> {
+        if self.is_fault() { Err(RmaError::Busy) } else { Ok(self.one_sided()) }
+    }
+
+    fn one_sided(&mut self) -> &mut dyn Rma {
+        self.inner.rma().expect("the inner device keeps its one-sided access")
     }
 
     fn inner_split(&mut self) -> Option<&mut dyn SplitCopies> {
@@ -49,9 +66,65 @@ impl<D: Device> Middleware for Fault<D> {
         PeerCaps { announces_room: caps.announces_room && self.one_in == 0, ..caps }
     }
 
+    fn inner_rma(&mut self) -> Option<&mut dyn Rma> {
+        if self.inner.rma().is_some() { Some(self) } else { None }
+    }
+
     fn inner_bulk(&mut self) -> Option<&mut dyn Bulk> {
         // The borrow of the inner `Bulk` must end before `self` is returned.
         if self.inner.bulk().is_some() { Some(self) } else { None }
+    }
+}
+
+impl<D: Device> Rma for Fault<D> {
+    fn register(&mut self, memory: Span, access: RemoteAccess) -> Result<MemoryKey> {
+        self.one_sided().register(memory, access)
+    }
+
+    fn allocate(
+        &mut self, len_bytes: usize, access: RemoteAccess,
+    ) -> Result<Option<(MemoryKey, Span)>> {
+        self.one_sided().allocate(len_bytes, access)
+    }
+
+    fn deregister(&mut self, key: MemoryKey) {
+        self.one_sided().deregister(key);
+    }
+
+    fn open(&mut self, peer: Peer, key: MemoryKey) -> Result<RmaCaps> {
+        self.one_sided().open(peer, key)
+    }
+
+    fn close(&mut self, peer: Peer, key: MemoryKey) {
+        self.one_sided().close(peer, key);
+    }
+
+    fn put(&mut self, from: Span, to: RemoteAddress) -> Result<(), RmaError> {
+        self.access()?.put(from, to)
+    }
+
+    fn put_signalled(
+        &mut self, from: Span, to: RemoteAddress, signal: PutSignal,
+    ) -> Result<(), RmaError> {
+        self.access()?.put_signalled(from, to, signal)
+    }
+
+    fn get(&mut self, from: RemoteAddress, into: Span) -> Result<(), RmaError> {
+        self.access()?.get(from, into)
+    }
+
+    fn update(
+        &mut self, at: RemoteAddress, kind: NumberKind, update: Update, old: Span,
+    ) -> Result<(), RmaError> {
+        self.access()?.update(at, kind, update, old)
+    }
+
+    fn counts(&mut self, peer: Peer) -> AccessCounts {
+        self.one_sided().counts(peer)
+    }
+
+    fn flush(&mut self, peer: Peer) -> Option<Result> {
+        self.one_sided().flush(peer)
     }
 }
 

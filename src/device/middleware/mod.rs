@@ -58,6 +58,11 @@ pub trait Middleware: Send {
         self.inner().peer_caps(peer)
     }
 
+    /// One-sided access of the inner device.
+    fn inner_rma(&mut self) -> Option<&mut dyn Rma> {
+        self.inner_mut().rma()
+    }
+
     /// Whether the middleware holds packets or other events.
     fn holds_events(&self) -> bool {
         false
@@ -152,7 +157,7 @@ impl<M: Middleware> Device for M {
     }
 
     fn rma(&mut self) -> Option<&mut dyn Rma> {
-        self.inner_mut().rma()
+        self.inner_rma()
     }
 
     fn trigger(&mut self) -> Option<&mut dyn Trigger> {
