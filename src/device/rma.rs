@@ -27,7 +27,8 @@
 //! * A signalled put counts once. Whoever sees the addition sees every byte of the put. It wakes no rank;
 //!   where memory is shared, [`Device::notify`](super::Device::notify) does.
 //! * Accesses of one rank to one peer take place in the order of their calls if [`RmaCaps::ordered`], and
-//!   else in any order; a flush is the order between those before and after it.
+//!   else in any order; a flush is the order between those before and after it. The addition of a signalled
+//!   put has no order to later accesses.
 //! * Updates are atomic to each other, for numbers of one size at one address, whichever ranks make them,
 //!   the owner included if it uses this interface. An aligned put or get of 4 or 8 bytes does not tear a
 //!   number.
