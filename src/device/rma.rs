@@ -38,6 +38,7 @@
 //! It knows no windows, epochs or datatypes. `conformance` tests these guarantees.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 
 use super::Busy;
 use platform::base::{ErrorClass, MpiError, Peer, Result, Span};
@@ -190,7 +191,8 @@ pub trait Rma {
     /// before, but the first one without it may take longer.
     ///
     /// # Errors
-    /// `RmaRange` or `Rank`, as of an access.
+    /// `RmaRange` or `Rank`, as of an access. `Other` if the system does not let this process reach the
+    /// memory: the device refuses every access to it, and only messages reach it.
     fn open(&mut self, peer: Peer, key: MemoryKey) -> Result<RmaCaps>;
 
     /// This rank will not use the key again: the device may unmap the memory.
@@ -306,6 +308,43 @@ impl Update {
         new & mask
     }
 
+    /// Changes a number in memory by the processor's atomics, and returns the old value.
+    ///
+    /// # Panics
+    /// Unless it is an aligned number of this kind.
+    #[inline]
+    pub(crate) fn perform(self, number: Span, kind: NumberKind) -> u64 {
+        assert_eq!(number.len(), kind.bytes());
+        let order = Ordering::SeqCst;
+        match self {
+            Self::Add(addend) if !kind.is_floating() => number
+                .atomically(|n| n.fetch_add(addend as u32, order), |n| n.fetch_add(addend, order)),
+            Self::And(bits) => {
+                number.atomically(|n| n.fetch_and(bits as u32, order), |n| n.fetch_and(bits, order))
+            }
+            Self::Or(bits) => {
+                number.atomically(|n| n.fetch_or(bits as u32, order), |n| n.fetch_or(bits, order))
+            }
+            Self::Xor(bits) => {
+                number.atomically(|n| n.fetch_xor(bits as u32, order), |n| n.fetch_xor(bits, order))
+            }
+            Self::Swap(new) => {
+                number.atomically(|n| n.swap(new as u32, order), |n| n.swap(new, order))
+            }
+            Self::CompareSwap(expected, new) => number.atomically(
+                |n| match n.compare_exchange(expected as u32, new as u32, order, order) {
+                    Ok(old) | Err(old) => old,
+                },
+                |n| match n.compare_exchange(expected, new, order, order) {
+                    Ok(old) | Err(old) => old,
+                },
+            ),
+            Self::Add(_) | Self::Min(_) | Self::Max(_) => {
+                number.fetch_update(|old| self.apply(old, kind))
+            }
+        }
+    }
+
     /// A code below [`Update::CODES`], and the operands.
     pub(crate) fn parts(self) -> (u8, [u64; 2]) {
         match self {
@@ -337,6 +376,9 @@ impl Update {
 }
 
 impl UpdateSet {
+    /// No update.
+    pub(crate) const NONE: Self = Self(0);
+
     /// Every update of every kind of number, but no bitwise one of floating-point numbers.
     pub(crate) const ALL: Self = {
         let mut bits = 0;
@@ -399,6 +441,15 @@ impl PutSignal {
     /// The number that is added to, of `peer`.
     pub(crate) fn address(self, peer: Peer) -> RemoteAddress {
         RemoteAddress { peer, key: self.key, offset: self.offset }
+    }
+}
+
+/// Writes the low bytes of a number to `into`, which has 4, 8 or no bytes.
+pub(crate) fn write_number(number: u64, into: Span) {
+    match into.len() {
+        4 => into.write(0, &(number as u32).to_ne_bytes()),
+        8 => into.write(0, &number.to_ne_bytes()),
+        _ => (),
     }
 }
 

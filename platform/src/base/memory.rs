@@ -120,22 +120,65 @@ impl Span {
     /// Replaces a number of 4 or 8 bytes atomically, and returns the old number.
     ///
     /// # Panics
-    /// If the span has another length or is not aligned.
+    /// As [`Span::atomically`].
     pub fn fetch_update(self, new: impl Fn(u64) -> u64) -> u64 {
-        assert!(matches!(self.len, 4 | 8) && self.address.is_multiple_of(self.len));
         let order = Ordering::SeqCst;
+        self.atomically(
+            |number| {
+                let new = |old: u32| Some(new(u64::from(old)) as u32);
+                number.fetch_update(order, order, new).unwrap_or_default()
+            },
+            |number| number.fetch_update(order, order, |old| Some(new(old))).unwrap_or_default(),
+        )
+    }
+
+    /// Changes a number of 4 or 8 bytes by one of the two, and returns what that returns.
+    ///
+    /// # Panics
+    /// If the span has another length or is not aligned.
+    #[inline]
+    pub fn atomically(
+        self, four: impl FnOnce(&AtomicU32) -> u32, eight: impl FnOnce(&AtomicU64) -> u64,
+    ) -> u64 {
+        assert!(self.is_number());
         // SAFETY: the span is memory of that size (`Span::new`), aligned as just checked; others
         // change it only atomically.
         unsafe {
             if self.len == 8 {
-                let number = AtomicU64::from_ptr(self.address as *mut u64);
-                number.fetch_update(order, order, |old| Some(new(old))).unwrap_or_default()
+                eight(AtomicU64::from_ptr(self.address as *mut u64))
             } else {
-                let number = AtomicU32::from_ptr(self.address as *mut u32);
-                let new = |old: u32| Some(new(u64::from(old)) as u32);
-                number.fetch_update(order, order, new).unwrap_or_default().into()
+                four(AtomicU32::from_ptr(self.address as *mut u32)).into()
             }
         }
+    }
+
+    /// Whether it is an aligned number of 4 or 8 bytes.
+    #[inline]
+    fn is_number(self) -> bool {
+        matches!(self.len, 4 | 8) && self.address.is_multiple_of(self.len)
+    }
+
+    /// The same as [`Span::copy_to`], but an aligned number of 4 or 8 bytes is read and written as a
+    /// whole, also if others change it atomically meanwhile.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    #[inline]
+    pub fn copy_untorn(self, to: Self) {
+        if self.len != to.len || !self.is_number() || !to.is_number() {
+            return self.copy_to(to);
+        }
+        let order = Ordering::Relaxed;
+        let number = self.atomically(|number| number.load(order), |number| number.load(order));
+        let store_four = |place: &AtomicU32| {
+            place.store(number as u32, order);
+            0
+        };
+        let store_eight = |place: &AtomicU64| {
+            place.store(number, order);
+            0
+        };
+        to.atomically(store_four, store_eight);
     }
 
     /// Copies the bytes to `to`, a span of the same length. The two may overlap.

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::device::rma::{MemoryKey, RemoteAccess, RemoteAddress};
+use crate::device::rma::{MemoryKey, RemoteAccess, RemoteAddress, write_number};
 use crate::device::trigger::{CounterKey, InterfaceLimits, TriggerClass};
 use crate::devices::interface::{
     ActionId, Counters, DueAction, InterfaceAction, NetworkInterface, Signal, combine,
@@ -269,9 +269,7 @@ impl LoopbackNetwork {
                     let why = format!("no aligned number at offset {}", at.offset);
                     return Err(ErrorClass::Arg.error(why));
                 }
-                let before = number.fetch_update(|value| update.apply(value, kind)).to_ne_bytes();
-                let low = if cfg!(target_endian = "big") { 8 - old.len() } else { 0 };
-                old.write(0, &before[low..][..old.len()]);
+                write_number(update.perform(number, kind), old);
             }
             InterfaceAction::Signal { peer, signal } => self.signal(peer, signal),
             InterfaceAction::Copy { from, into } => from.copy_to(into),

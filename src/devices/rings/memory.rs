@@ -133,6 +133,8 @@ unsafe impl Shareable for AtomicU64 {}
 unsafe impl Shareable for super::primitive::AtomicU32 {}
 // SAFETY: atomics.
 unsafe impl Shareable for super::wake_word::WakeWord {}
+// SAFETY: atomics.
+unsafe impl Shareable for super::registrations::RegistrationTable {}
 // SAFETY: cells of integers and bytes; readers check every value.
 unsafe impl Shareable for super::QueueBuffers {}
 

@@ -26,6 +26,7 @@ pub(crate) mod mpsc_queue;
 mod node_ranks;
 pub(crate) mod peer_address;
 mod receive_queues;
+pub(crate) mod registrations;
 mod spsc_ring;
 pub(crate) mod wake_word;
 

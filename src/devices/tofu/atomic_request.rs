@@ -107,7 +107,7 @@ pub(crate) unsafe fn apply_update(address: u64, kind: NumberKind, update: Update
     }
     // SAFETY: the caller's contract.
     let number = unsafe { Span::new(address as *const u8, bytes) };
-    Ok(number.fetch_update(|old| update.apply(old, kind)))
+    Ok(update.perform(number, kind))
 }
 
 #[cfg(test)]

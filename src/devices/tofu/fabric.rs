@@ -1,7 +1,7 @@
 //! The simulated network: access of an interface to memory and counters of its peers.
 //!
-//! Memory is read and written by process_vm_readv(2) and process_vm_writev(2), after a check of the
-//! steering tags of its owner. Counters and tags lie in the segment. An addition to a counter wakes the
+//! Memory is read and written by process_vm_readv(2) and process_vm_writev(2), after a look into
+//! the registrations of its owner. Counters and registrations lie in the segment. An addition to a counter wakes the
 //! engine thread of the owner, and the host of the owner if it runs programs.
 
 use super::atomic_request::AtomicRequest;
@@ -68,14 +68,16 @@ impl TofuFabric {
     /// The slot of a peer, and the address of its memory in its process.
     ///
     /// # Errors
-    /// `Rank` if the peer is not on this node; else as [`TagTable::find`](super::tags::TagTable::find).
+    /// `Rank` if the peer is not on this node, `RmaRange` or `Access` if it has not registered the
+    /// memory for this access.
     pub(crate) fn resolve(
         &self, at: RemoteAddress, len: usize, access: RemoteAccess,
     ) -> Result<(usize, u64)> {
         let Some(slot) = self.node_ranks.find_slot(at.peer) else {
             return Err(ErrorClass::Rank.error(format!("rank {} is not on this node", at.peer)));
         };
-        Ok((slot, self.areas[slot].tags.find(at.key, at.offset, len, access)?))
+        let found = self.areas[slot].registrations.find(at.key)?;
+        Ok((slot, found.locate(at.offset, len, access)?))
     }
 
     /// Sends a request to the interface of the rank in `slot`.

@@ -18,11 +18,10 @@ use parking_lot::{Mutex, MutexGuard};
 use super::atomic_request::{AtomicRequest, apply_update};
 use super::fabric::TofuFabric;
 use super::segment::WORDS;
-use super::tags;
 use crate::device::Busy;
 use crate::device::rma::{
     AccessCounts, MemoryKey, NumberKind, PutSignal, RemoteAccess, RemoteAddress, RmaCaps, RmaError,
-    Update, UpdateExecutor, UpdateSet,
+    Update, UpdateExecutor, UpdateSet, write_number,
 };
 use crate::device::trigger::{
     CounterKey, InstanceState, InterfaceLimits, ProgramBinding, ProgramKey, Runner,
@@ -30,6 +29,7 @@ use crate::device::trigger::{
 use crate::devices::interface::{
     ActionId, DueAction, InterfaceAction, NetworkInterface, NetworkModel,
 };
+use crate::devices::rings::registrations::{Registration, RegistrationPool};
 use crate::offload::StepId;
 use platform::base::{ErrorClass, Peer, Result, Span};
 use platform::sys::clock;
@@ -59,7 +59,7 @@ struct InterfaceState {
     pending: VecDeque<DueAction>,
     /// Updates in progress, with the buffers of the old values.
     updates: Vec<(ActionId, Span)>,
-    tags: tags::TagPool,
+    registrations: RegistrationPool,
     /// The number of additions at which the interface had no work.
     quiescent_at: Option<u64>,
     /// The number of additions at which the host had no work.
@@ -87,7 +87,7 @@ impl TofuInterface {
             nic,
             pending: VecDeque::new(),
             updates: Vec::new(),
-            tags: tags::TagPool::default(),
+            registrations: RegistrationPool::default(),
             quiescent_at: None,
             host_quiescent_at: None,
         };
@@ -247,19 +247,21 @@ impl TofuInterface {
     pub(crate) fn receive(&self, request: AtomicRequest) -> Option<AtomicRequest> {
         match request {
             AtomicRequest::Update { ticket, key, offset, kind, update } => {
-                let tags = &self.fabric.own().tags;
-                let address = tags.find(key, offset, kind.bytes(), RemoteAccess::ReadWrite);
+                let found = self.fabric.own().registrations.find(key);
+                let locate = |found: Registration| {
+                    found.locate(offset, kind.bytes(), RemoteAccess::ReadWrite)
+                };
                 // SAFETY: the application has registered that memory for writes and not ended the
                 // registration: after that, no rank may use the key.
-                let old =
-                    address.and_then(|address| unsafe { apply_update(address, kind, update) });
+                let update = |address| unsafe { apply_update(address, kind, update) };
+                let old = found.and_then(locate).and_then(update);
                 Some(AtomicRequest::Reply { ticket, old: old.map_err(|error| error.code.0) })
             }
             AtomicRequest::Reply { ticket, old } => {
                 let mut state = self.state.lock();
                 let at = state.updates.iter().position(|(id, _)| *id == ticket)?;
                 let (id, old_buffer) = state.updates.swap_remove(at);
-                let end = old.map(|old| write_old(old, old_buffer)).map_err(|class| {
+                let end = old.map(|old| write_number(old, old_buffer)).map_err(|class| {
                     let class = ErrorClass::from_value(class).unwrap_or(ErrorClass::Other);
                     class.error(
                         "the peer of an atomic update cannot change a number at that address",
@@ -276,12 +278,13 @@ impl TofuInterface {
 
     /// [`Rma::register`](crate::device::rma::Rma::register).
     pub(crate) fn register(&self, memory: Span, access: RemoteAccess) -> Result<MemoryKey> {
-        self.fabric.own().tags.register(&mut self.state.lock().tags, memory, access)
+        let pool = &mut self.state.lock().registrations;
+        self.fabric.own().registrations.register(pool, memory, access, None)
     }
 
     /// [`Rma::deregister`](crate::device::rma::Rma::deregister).
     pub(crate) fn deregister(&self, key: MemoryKey) {
-        self.fabric.own().tags.deregister(&mut self.state.lock().tags, key);
+        self.fabric.own().registrations.deregister(&mut self.state.lock().registrations, key);
     }
 
     /// [`Rma::open`](crate::device::rma::Rma::open).
@@ -427,14 +430,5 @@ impl TofuInterface {
         let settled = state.quiescent_at == Some(additions)
             && (!by_host || state.host_quiescent_at == Some(additions));
         (settled && state.nic.is_idle() && state.pending.is_empty()).then_some(additions)
-    }
-}
-
-/// Writes the old value of a number to its buffer.
-fn write_old(old: u64, old_buffer: Span) {
-    match old_buffer.len() {
-        4 => old_buffer.write(0, &(old as u32).to_ne_bytes()),
-        8 => old_buffer.write(0, &old.to_ne_bytes()),
-        _ => (),
     }
 }

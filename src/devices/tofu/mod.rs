@@ -4,7 +4,7 @@
 //! ```text
 //!  application ──packets──────────────────────────────────> rings of the peer (`rings`)
 //!       │  ▲
-//!  commands│wake-ups       ┌──bytes────> memory of the peer (`fabric`, by its steering `tags`)
+//!  commands│wake-ups       ┌──bytes────> memory of the peer (`fabric`, if registered)
 //!       ▼  │               │
 //!   interface ── engine ───┼──additions> its counters ──wake-up──> its engine thread
 //!                thread    └──requests─> its engine thread changes numbers (`atomic_request`)
@@ -30,7 +30,6 @@ mod fabric;
 mod interface;
 mod pace;
 mod segment;
-mod tags;
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;

@@ -7,7 +7,7 @@
 //!      engine wake word  futex word of the engine thread
 //!      atomic requests   updates of numbers, from interfaces of peers
 //!      counters          levels; peers add to them
-//!      tags              memory that peers may read and write, by steering tag
+//!      registrations     memory that peers may read and write
 //! busy times             of links and engines of the simulated network (`torus`)
 //! ```
 //!
@@ -25,10 +25,10 @@ use memmap2::MmapRaw;
 
 use super::atomic_request;
 use super::primitive::{AtomicU32, AtomicU64};
-use super::tags::TagTable;
 use crate::devices::rings::memory::{Mapped, SegmentMemory, Shareable, digest};
 use crate::devices::rings::mpsc_queue::{MpscQueue, QueueCells, QueueSlots};
 use crate::devices::rings::peer_address::PeerAddress;
+use crate::devices::rings::registrations::RegistrationTable;
 use crate::devices::rings::wake_word::WakeWord;
 use crate::devices::rings::{self, QueueBuffers, QueueHead, ReceiveQueues};
 use platform::base::Result;
@@ -47,7 +47,7 @@ pub(crate) type RequestSlots = QueueSlots<ATOMIC_REQUESTS, { atomic_request::REQ
 type RequestQueue = MpscQueue<Mapped<RequestCells>, Mapped<RequestSlots>>;
 
 /// Incremented with each change of meaning (not of sizes) in the segment.
-const REVISION: u64 = 2;
+const REVISION: u64 = 3;
 
 #[repr(C, align(4096))]
 struct TofuPreamble {
@@ -69,7 +69,7 @@ pub(crate) struct TofuArea {
     /// Levels of the counters.
     pub(crate) counters: [AtomicU64; WORDS],
     /// Registered memory.
-    pub(crate) tags: TagTable,
+    pub(crate) registrations: RegistrationTable,
 }
 
 impl TofuArea {
@@ -189,7 +189,7 @@ fn layout(ranks: usize, words: usize) -> u64 {
         offset_of!(TofuArea, request_slots),
         offset_of!(TofuArea, counter_activity),
         offset_of!(TofuArea, counters),
-        offset_of!(TofuArea, tags),
+        offset_of!(TofuArea, registrations),
     ];
     // Distinguishes the segments of the devices.
     let name = u64::from_le_bytes(*b"tofu\0\0\0\0");
