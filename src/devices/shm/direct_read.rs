@@ -97,6 +97,11 @@ impl DirectRead {
         Ok(Self { copy, _published: address.publish()?, peers, trial, timed })
     }
 
+    /// The transport that was asked for.
+    pub(crate) fn copy(&self) -> CopyMethod {
+        self.copy
+    }
+
     /// Whether messages may be read at all.
     pub(crate) fn is_possible(&self) -> bool {
         self.copy != CopyMethod::Pipe

@@ -2,13 +2,15 @@
 //!
 //! Packets go through the queues and rings of [`rings`](super::rings). Long messages may be read from
 //! the sender's memory instead ([`Bulk`], `direct_read`), or copied by both ends (`split_copy`).
-//! Communicators get [shared segments](crate::shared_memory::segment).
+//! Communicators get [shared segments](crate::shared_memory::segment). Memory of peers is mapped, or
+//! read and written by system calls (`one_sided`).
 //!
 //! It knows peers of this node only. Lengths and positions read from the segment are checked or
 //! masked; an impossible value is a panic with a message.
 #![allow(unsafe_code)]
 
 mod direct_read;
+mod one_sided;
 mod segment;
 mod settings_agreement;
 mod split_copy;
@@ -16,6 +18,7 @@ mod split_copy;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use crate::device::rma::Rma;
 use crate::device::{
     Bulk, Busy, Caps, Device, Header, MemoryDescriptor, PacketSink, SharedMemory, SplitCopies,
     SplitEnd, WakeSource,
@@ -25,6 +28,7 @@ use crate::devices::rings::memory::Mapped;
 use crate::shared_memory::primitive;
 use crate::shared_memory::segment::{SegmentPool, SharedSegment};
 use direct_read::DirectRead;
+use one_sided::OneSidedAccess;
 use platform::base::{Peer, Result, Span};
 use platform::diagnosis::status_table::StatusTable;
 use platform::sys::cma;
@@ -46,6 +50,7 @@ pub struct Shm {
     /// By slot.
     areas: Vec<Mapped<RankArea>>,
     direct_read: DirectRead,
+    one_sided: Box<OneSidedAccess>,
     /// Whether each rank has a processor of its own, so that a waiting sender can copy a part.
     can_split: bool,
     segment: NodeSegment,
@@ -71,11 +76,22 @@ impl Shm {
         let areas: Vec<_> = (0..ranks.len()).map(|slot| segment.area(slot)).collect();
         cma::admit_siblings();
         let direct_read = DirectRead::new(copy, ranks.len(), &areas[me].address)?;
+        let tables = (0..ranks.len()).map(|slot| segment.registrations(slot)).collect();
+        let one_sided = Box::new(OneSidedAccess::new(tables));
         let queues = (0..ranks.len()).map(|slot| segment.receive_queues(slot));
         // SAFETY: the only value: this process owns the slot (`DirectRead::new`), and calls this once.
         let packets = unsafe { Packets::attach(me, ranks, queues) };
         let (segments, settings) = (segment.segment_pool(), segment.settings());
-        Ok(Self { packets, areas, direct_read, can_split: false, segment, segments, settings })
+        Ok(Self {
+            packets,
+            areas,
+            direct_read,
+            one_sided,
+            can_split: false,
+            segment,
+            segments,
+            settings,
+        })
     }
 
     /// Enables split copies: each rank has a processor of its own.
@@ -174,6 +190,10 @@ impl Device for Shm {
     }
 
     fn shared_memory(&mut self) -> Option<&mut dyn SharedMemory> {
+        Some(self)
+    }
+
+    fn rma(&mut self) -> Option<&mut dyn Rma> {
         Some(self)
     }
 

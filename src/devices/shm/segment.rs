@@ -1,16 +1,16 @@
 //! Layout of the segment of a node.
 //!
 //! ```text
-//! | preamble | wake words | areas | status table | buffers of the receive queues | shared segments
+//! | preamble | wake words | areas | status table | buffers of the receive queues | registrations | shared segments
 //!
 //!   area                             queue head, address, split copies
 //!   receive queues, split copies     written by peers, read by the owner
 //!   address                          written by the owner, read by peers
 //! ```
 //!
-//! Wake words, areas and buffers are arrays with an element for each *slot*, the index of a rank on its
+//! Wake words, areas, buffers and registrations (memory that peers may use) are arrays with an element for each *slot*, the index of a rank on its
 //! node. All zero is the initial state, so a rank may write to the area of a peer that has not attached
-//! yet, and no rank initializes anything. A rank has 18.3 MiB of addresses for buffers, and a shared
+//! yet, and no rank initializes anything. A rank has 18.3 MiB of addresses for buffers and 2 MiB for registrations, and a shared
 //! segment ([`SegmentPool`]) 256 KiB for each rank; unused pages take no memory.
 #![allow(unsafe_code)]
 
@@ -22,6 +22,7 @@ use super::settings_agreement::SettingsAgreement;
 use super::split_copy::SplitCopy;
 use crate::devices::rings::memory::{Mapped, SegmentMemory, Shareable, digest};
 use crate::devices::rings::peer_address::PeerAddress;
+use crate::devices::rings::registrations::RegistrationTable;
 use crate::devices::rings::wake_word::WakeWord;
 use crate::devices::rings::{self, QueueBuffers, QueueHead, ReceiveQueues};
 use crate::shared_memory::segment;
@@ -34,7 +35,7 @@ use platform::diagnosis::status_table::StatusTable;
 pub(crate) const SPLIT_COPIES: usize = 4;
 
 /// Incremented with each change of meaning (not of sizes) in the segment.
-const REVISION: u64 = 10;
+const REVISION: u64 = 11;
 
 /// The parts of the segment begin at multiples of this.
 const PAGE: usize = 4096;
@@ -75,6 +76,7 @@ struct Offsets {
     areas: usize,
     table: usize,
     buffers: usize,
+    registrations: usize,
     pool: usize,
     end: usize,
 }
@@ -90,9 +92,10 @@ impl Offsets {
         let areas = after(wake_words, array(size_of::<WakeWord>()))?;
         let table = after(areas, array(size_of::<RankArea>()))?;
         let buffers = after(table, StatusTable::bytes(ranks))?;
-        let pool = after(buffers, array(size_of::<QueueBuffers>()))?;
+        let registrations = after(buffers, array(size_of::<QueueBuffers>()))?;
+        let pool = after(registrations, array(size_of::<RegistrationTable>()))?;
         let end = after(pool, SegmentPool::bytes(ranks))?;
-        Some(Self { wake_words, areas, table, buffers, pool, end })
+        Some(Self { wake_words, areas, table, buffers, registrations, pool, end })
     }
 }
 
@@ -127,6 +130,14 @@ impl NodeSegment {
         let wake_word = self.element(self.offsets.wake_words, slot);
         // SAFETY: the parts of one slot are used here only.
         unsafe { ReceiveQueues::new(wake_word, head, self.element(self.offsets.buffers, slot)) }
+    }
+
+    /// The registered memory of the rank in `slot`.
+    ///
+    /// # Panics
+    /// If there is no such slot.
+    pub(crate) fn registrations(&self, slot: usize) -> Mapped<RegistrationTable> {
+        self.element(self.offsets.registrations, slot)
     }
 
     /// The element of `slot` in the array at `offset`.
@@ -172,6 +183,7 @@ fn layout(ranks: usize) -> u64 {
         size_of::<RankArea>(),
         offset_of!(RankArea, address),
         offset_of!(RankArea, split_copies),
+        size_of::<RegistrationTable>(),
         StatusTable::bytes(ranks).unwrap_or(0),
         SegmentPool::bytes(ranks).unwrap_or(0),
         segment::RING_ENTRIES,

@@ -8,9 +8,9 @@
 //! ```
 //!
 //! What ranks of a host share beside messages (the settings of the job, the status table) is always in
-//! the segment of [`Shm`]. Copies of memory and shared segments are offered where messages inside a host
-//! are those of `shm` or `tofu`; a peer on another host has neither. This module uses only the contract
-//! of a device.
+//! the segment of [`Shm`]. Copies of memory, shared segments and one-sided access are offered where
+//! messages inside a host are those of `shm` or `tofu`; a peer on another host has none of them. This
+//! module uses only the contract of a device.
 
 mod network;
 mod socket_interval;
@@ -260,8 +260,10 @@ impl Device for Devices {
 
     fn rma(&mut self) -> Option<&mut dyn Rma> {
         match self.network.as_deref_mut() {
+            None => self.node.rma(),
             Some(Network::Tofu(interface)) => interface.rma(),
-            None | Some(Network::Tcp(_)) => None,
+            Some(Network::Tcp(sockets)) if sockets.are_everywhere() => None,
+            Some(Network::Tcp(_)) => self.node.rma(),
         }
     }
 

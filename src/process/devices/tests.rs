@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::device::conformance;
+use crate::device::rma::RemoteAccess;
 use crate::devices::tcp::{JobKey, TcpSettings};
-use platform::base::Random;
+use platform::base::{ErrorClass, Random};
 use platform::sys::{poll, shm};
 
 /// The ranks of a job; `hosts` says on which host each of them runs.
@@ -138,4 +139,18 @@ fn one_sleep_hears_shared_memory_and_sockets() {
             receiver.poll(&mut sink);
         }
     });
+}
+
+#[test]
+fn memory_is_mapped_by_the_ranks_of_a_host() {
+    let mut ranks = job(&[0, 0, 1]);
+    let rma = ranks[0].rma().unwrap();
+    let (key, memory) = rma.allocate(8, RemoteAccess::ReadWrite).unwrap().unwrap();
+    let mapped = ranks[1].rma().unwrap().open(0, key).unwrap().mapped.unwrap();
+    memory.write(0, b"the same");
+    let mut bytes = [0; 8];
+    mapped.read(0, &mut bytes);
+    assert_eq!(&bytes, b"the same");
+    let error = ranks[2].rma().unwrap().open(0, key).unwrap_err();
+    assert_eq!(error.code.0, ErrorClass::Rank as i32, "{error}");
 }

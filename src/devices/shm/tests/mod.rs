@@ -1,5 +1,7 @@
 //! The device as a whole: conformance, rings and queue, sleep, direct reads, processes.
 
+mod one_sided;
+
 use std::os::fd::{AsFd, AsRawFd};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
