@@ -122,6 +122,15 @@ impl<D: Device> Mpi<D> {
                 need: WaitCondition::default(),
                 unmatched: None,
             }),
+            Activity::Access { window, .. } => {
+                let window = self.windows.get(*window).ok();
+                parts.extend(window.map(|window| PendingActivity {
+                    verb: "one-sided operation",
+                    arguments: format!("on {}", window.title()),
+                    need: window.any_rank(),
+                    unmatched: None,
+                }));
+            }
             Activity::Generalized(..) => parts.push(PendingActivity {
                 verb: "generalized request",
                 arguments: "which the application completes".to_owned(),

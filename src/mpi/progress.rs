@@ -1,4 +1,5 @@
-//! Progress: one poll moves messages and advances collective calls in shared memory.
+//! Progress: one poll moves messages, handles requests on windows, and advances collective calls in
+//! shared memory.
 //!
 //! The caller decides how often to poll and what to do in between; time and threads are not known
 //! here.
@@ -14,6 +15,8 @@ impl<D: Device> Mpi<D> {
         if self.engine.has_failed_peers() {
             self.end_lost_receives();
         }
+        let served = if self.windows.is_empty() { 0 } else { self.serve_windows() };
+        let arrived = arrived + served;
         if self.shared_collectives.is_idle() { arrived } else { arrived + self.advance_shared() }
     }
 

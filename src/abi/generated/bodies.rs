@@ -43,4 +43,6 @@ pub(crate) use crate::abi::tool::enumeration::*;
 pub(crate) use crate::abi::tool::event::*;
 pub(crate) use crate::abi::tool::variable::*;
 pub(crate) use crate::abi::tool::*;
+pub(crate) use crate::abi::window::operation::*;
+pub(crate) use crate::abi::window::synchronization::*;
 pub(crate) use crate::abi::window::*;

@@ -258,6 +258,18 @@ impl Layout {
         self.true_extent
     }
 
+    /// Where the bytes of `count` elements begin and end, from the address of the first; twice 0 if there
+    /// are none. `None` if that is no address.
+    pub(crate) fn covered(&self, count: usize) -> Option<(isize, isize)> {
+        if count == 0 || self.size == 0 {
+            return Some((0, 0));
+        }
+        let last = isize::try_from(count - 1).ok()?.checked_mul(self.extent)?;
+        let first = self.true_lb.checked_add(last.min(0))?;
+        let end = self.true_lb.checked_add(self.true_extent)?.checked_add(last.max(0))?;
+        Some((first, end))
+    }
+
     /// Required alignment of the address of an element.
     pub(crate) fn alignment(&self) -> usize {
         self.alignment

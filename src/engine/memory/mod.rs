@@ -63,6 +63,25 @@ impl Memory {
         }
     }
 
+    /// `count` elements of `layout`, counted from `offset` bytes after the start of `region`; `None`
+    /// unless all their bytes are in it.
+    pub(crate) fn within(
+        region: Span, offset: i64, count: usize, layout: &Arc<Layout>,
+    ) -> Option<Self> {
+        let (first, end) = layout.covered(count)?;
+        if first == end {
+            return Some(Self::EMPTY);
+        }
+        let first = i64::try_from(first).ok()?.checked_add(offset)?;
+        let end = i64::try_from(end).ok()?.checked_add(offset)?;
+        if first < 0 || usize::try_from(end).ok()? > region.len() {
+            return None;
+        }
+        let base = (region.address() as *const u8).wrapping_offset(offset as isize);
+        // SAFETY: the region has all bytes of the elements, so its promise holds for them.
+        Some(unsafe { Self::new(base, count, layout) })
+    }
+
     /// [`Memory::new`] for a layout that may have gaps, with the same promise: a span if the bytes
     /// are adjacent nevertheless.
     #[inline(never)]

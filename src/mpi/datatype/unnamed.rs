@@ -112,7 +112,8 @@ impl ValueIndex {
         self.0.map(|part| Predefined::find(part).expect("`new` found both"))
     }
 
-    fn entry(self) -> Predefined {
+    /// Its predefined datatype, which has no handle.
+    pub(crate) fn entry(self) -> Predefined {
         let unit = Unit::value_index(self.parts().map(|part| part.unit));
         let unit = unit.expect("`new` found it");
         Predefined { handle: 0, name: "", class: DatatypeClass::Pair, unit, pair: Some(self.0) }

@@ -90,8 +90,7 @@ operators! {
 impl Op {
     /// The predefined operation with this handle value; `None` for `MPI_OP_NULL` and other values.
     pub(crate) fn predefined(handle: u32) -> Option<Self> {
-        let operator = Operator::ALL.iter().find(|operator| **operator as u32 == handle)?;
-        Some(Self::Predefined(*operator))
+        Operator::of_handle(handle.into()).map(Self::Predefined)
     }
 
     /// Whether the operands may be swapped.
@@ -147,6 +146,11 @@ impl std::fmt::Debug for Combination {
 }
 
 impl Operator {
+    /// The operation with this handle value.
+    pub(crate) fn of_handle(handle: u64) -> Option<Self> {
+        Self::ALL.iter().copied().find(|operator| *operator as u64 == handle)
+    }
+
     /// The loop of this operation in a reduction of elements of `datatype`.
     ///
     /// # Errors

@@ -24,6 +24,7 @@ use crate::mpi::point_to_point::StartArguments;
 use crate::mpi::point_to_point::buffer::BufferOwner;
 use crate::mpi::request::generalized::{GeneralizedRequest, GrequestFunctions, GrequestState};
 use crate::mpi::request::status::Status;
+use crate::mpi::window::OperationNumber;
 use platform::base::{ErrorClass, MpiError, Result};
 
 /// `MPI_REQUEST_NULL` of the standard ABI.
@@ -53,6 +54,13 @@ pub enum Activity {
     Flush(BufferOwner),
     /// A receive and a send that complete together, with the status of the receive.
     Both(Box<[Activity; 2]>),
+    /// A one-sided operation.
+    Access {
+        /// The window.
+        window: Handle,
+        /// Its number there.
+        operation: OperationNumber,
+    },
     /// An operation of the application.
     Generalized(Box<GeneralizedRequest>),
 }
@@ -146,6 +154,7 @@ impl<D: Device> Mpi<D> {
             Activity::Shared(shared) => self.is_shared_complete(*shared),
             Activity::Program(program) => self.engine.is_offloaded_complete(*program),
             Activity::Flush(place) => self.has_flushed(*place),
+            Activity::Access { window, operation } => self.is_access_complete(*window, *operation),
             Activity::Both(halves) => halves.iter().all(|half| self.is_complete(half)),
             Activity::Generalized(general) => general.state == GrequestState::Complete,
         }
@@ -163,6 +172,7 @@ impl<D: Device> Mpi<D> {
             | Activity::Program(_)
             | Activity::Creation { .. }
             | Activity::Flush(_)
+            | Activity::Access { .. }
             | Activity::Generalized(..) => Status::EMPTY,
             Activity::Both(halves) => self.status(&halves[0]),
         }
@@ -182,6 +192,7 @@ impl<D: Device> Mpi<D> {
             | Activity::Program(_)
             | Activity::Creation { .. }
             | Activity::Flush(_)
+            | Activity::Access { .. }
             | Activity::Both(_)
             | Activity::Generalized(..) => self.end_others_if_complete(activity),
         }
@@ -198,7 +209,9 @@ impl<D: Device> Mpi<D> {
     pub fn end(&mut self, activity: Activity) -> Outcome {
         match activity {
             Activity::Complete(status) => status.into(),
-            Activity::Flush(_) | Activity::Generalized(_) => Status::EMPTY.into(),
+            Activity::Flush(_) | Activity::Access { .. } | Activity::Generalized(_) => {
+                Status::EMPTY.into()
+            }
             Activity::Message(operation) => match self.engine.take_completion(operation) {
                 Some(end) => Outcome { status: Status::from(&end), error: end.error },
                 None => Status::EMPTY.into(),
@@ -231,6 +244,7 @@ impl<D: Device> Mpi<D> {
             | Activity::Shared(_)
             | Activity::Program(_)
             | Activity::Flush(_)
+            | Activity::Access { .. }
             | Activity::Generalized(..) => {}
             Activity::Message(operation) => self.engine.release(operation),
             Activity::Run(run) | Activity::Creation { run, .. } => {
@@ -500,6 +514,7 @@ impl<D: Device> Mpi<D> {
                 | Activity::Program(_)
                 | Activity::Creation { .. }
                 | Activity::Flush(_)
+                | Activity::Access { .. }
                 | Activity::Both(_),
             ) => {
                 let why = format!(

@@ -10,7 +10,6 @@
 //!
 //! This is a value: other processes, memory and the synchronization itself are not in this module. The
 //! caller checks the ranks first.
-#![cfg_attr(not(test), expect(dead_code, reason = "the calls of chapter 12.5 are not there yet"))]
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -233,7 +232,7 @@ impl fmt::Display for AccessEpoch {
 }
 
 /// The names of some ranks in a message.
-fn ranks(all: impl Iterator<Item = u32>) -> String {
+pub(super) fn ranks(all: impl Iterator<Item = u32>) -> String {
     // Longer lists say no more.
     const NAMED_MAX: usize = 8;
     let all: Vec<_> = all.collect();

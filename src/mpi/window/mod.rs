@@ -1,10 +1,41 @@
-//! Windows as objects (MPI 5.0 §12.2): memory, hints and attached regions. One-sided communication
-//! is not in this module.
+//! Windows and one-sided communication (MPI 5.0 §12).
+//!
+//! ```text
+//!   operation, synchronization ──> origin ──requests──> target ──> regions, accumulate
+//!            epoch                      on the channel
+//! ```
+//!
+//! | file | content |
+//! |---|---|
+//! | `operation` | put, get, accumulates: their checks and start |
+//! | `synchronization` | fences, post-start-complete-wait, locks, flushes |
+//! | `epoch` | which calls are legal |
+//! | `origin` | operations of this process in progress |
+//! | `target` | requests of other processes, in order; `lock_queue`: locks for them |
+//! | `regions` | the memory of the window at this process |
+//! | `accumulate` | what accumulates do with it |
+//! | `request_message`, `layout_message` | requests as bytes |
+//! | `channel` | messages on the private communicator |
+//! | `creation` | what ranks tell each other when a window is made |
+//! | `service` | progress of requests of others |
 //!
 //! A window has a private communicator, a duplicate of the one passed at its creation. The
 //! application never gets its handle.
 
+mod accumulate;
+mod byte_reader;
+mod channel;
+pub(crate) mod creation;
 mod epoch;
+mod layout_message;
+mod lock_queue;
+pub(crate) mod operation;
+mod origin;
+mod regions;
+mod request_message;
+mod service;
+pub(crate) mod synchronization;
+mod target;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,11 +43,20 @@ use std::collections::BTreeMap;
 use crate::device::Device;
 use crate::mpi::Mpi;
 use crate::mpi::attribute::Attributes;
+use crate::mpi::communicator::COMM_NULL;
 use crate::mpi::communicator::hints::{ASSERTED_KINDS, MEMORY_KINDS, asserted_kinds};
 use crate::mpi::errhandler::Handler;
 use crate::mpi::handle::{Handle, HandleKind, HandleTable};
 use crate::mpi::info::Info;
-use platform::base::{ErrorClass, MpiError, Result};
+use crate::mpi::request::status::PROC_NULL;
+use channel::Channel;
+use creation::WindowShape;
+use epoch::Epochs;
+pub use origin::OperationNumber;
+use origin::Origin;
+use platform::base::{ErrorClass, MpiError, Peer, Result, Span};
+use regions::Regions;
+use target::Target;
 
 /// `MPI_WIN_NULL` of the standard ABI.
 pub(crate) const WIN_NULL: Handle = 0x110;
@@ -76,12 +116,18 @@ impl WindowMemory {
 pub(crate) struct Window {
     pub(crate) comm: Handle,
     pub(crate) memory: Box<WindowMemory>,
-    /// Attached regions of a dynamic window: length in bytes by address.
-    attached: BTreeMap<usize, usize>,
+    regions: Regions,
     hints: Info,
     pub(crate) handler: Handler,
     pub(crate) attributes: Attributes,
     pub(crate) name: Vec<u8>,
+    channel: Channel,
+    shape: WindowShape,
+    pub(crate) epochs: Epochs,
+    origin: Origin,
+    target: Target,
+    /// Whether the first access of a target in this epoch asks for its lock (`MPI_Win_lock_all`).
+    locks_on_access: bool,
 }
 
 /// A hint of windows (§12.2.1): key, default value, and the check of values.
@@ -115,24 +161,76 @@ fn is_number(value: &[u8]) -> bool {
 }
 
 impl Window {
-    /// A window with a private communicator; its errors are fatal (§12.6.1).
+    /// A window of the memory in `region`, which has no ranks yet; its errors are fatal (§12.6.1).
     ///
     /// # Errors
     /// Only internal errors: the defaults are keys and values of valid length.
-    pub(crate) fn new(comm: Handle, extent: WindowMemory) -> Result<Self> {
+    pub(crate) fn new(memory: WindowMemory, region: Span) -> Result<Self> {
         let mut hints = Info::default();
         for WindowHint(key, default, _) in HINTS {
             hints.set(key, default)?;
         }
+        let is_dynamic = memory.flavor == Flavor::Dynamic as i32;
         Ok(Self {
-            comm,
-            memory: Box::new(extent),
-            attached: BTreeMap::new(),
+            comm: COMM_NULL,
+            memory: Box::new(memory),
+            regions: match is_dynamic {
+                true => Regions::Attached(BTreeMap::new()),
+                false => Regions::One(region),
+            },
             hints,
             handler: Handler::Fatal,
             attributes: Attributes::default(),
             name: Vec::new(),
+            channel: Channel::none(),
+            shape: WindowShape::empty(),
+            epochs: Epochs::default(),
+            origin: Origin::new(0),
+            target: Target::default(),
+            locks_on_access: false,
         })
+    }
+
+    /// Gives the window its private communicator.
+    fn connect(&mut self, comm: Handle, channel: Channel) {
+        self.comm = comm;
+        self.origin = Origin::new(channel.size());
+        self.channel = channel;
+    }
+
+    fn is_dynamic(&self) -> bool {
+        self.memory.flavor == Flavor::Dynamic as i32
+    }
+
+    /// Whether its locks may be used: not with the hint `no_locks`.
+    fn may_be_locked(&self) -> bool {
+        !matches!(self.hints.get(b"no_locks"), Ok(Some(b"true")))
+    }
+
+    /// # Errors
+    /// `RmaSync` if the window has the hint `no_locks`.
+    fn check_locks(&self) -> Result {
+        if self.may_be_locked() {
+            return Ok(());
+        }
+        let why = format!("{} has the hint no_locks: it cannot be locked", self.title());
+        Err(ErrorClass::RmaSync.error(why))
+    }
+
+    /// The rank of a process.
+    ///
+    /// # Errors
+    /// `Rank` if it is not one of the window.
+    pub(crate) fn rank_of(&self, peer: Peer) -> Result<u32> {
+        self.channel.rank_of(peer).ok_or_else(|| {
+            let why = format!("rank {peer} of the world is not in the group of {}", self.title());
+            ErrorClass::Rank.error(why)
+        })
+    }
+
+    /// Whether a rank is `MPI_PROC_NULL`, for which a call does nothing.
+    fn is_null_rank(&self, rank: i32) -> bool {
+        rank == PROC_NULL
     }
 
     /// The name for messages.
@@ -169,29 +267,14 @@ impl Window {
         Ok(())
     }
 
-    /// Attaches `len` bytes at `address` (§12.2.4).
+    /// Attaches memory (§12.2.4).
     ///
     /// # Errors
-    /// `Size` for a negative length, `RmaFlavor` if the window is not dynamic, `RmaAttach` if some
-    /// of the bytes are already attached or beyond the address space.
-    pub(crate) fn attach(&mut self, address: usize, len: isize) -> Result {
-        let len = check_size(len)?;
+    /// `RmaFlavor` if the window is not dynamic, `RmaAttach` if some of the bytes are already attached
+    /// or beyond the address space.
+    pub(crate) fn attach(&mut self, region: Span) -> Result {
         self.check_dynamic()?;
-        let Some(end) = address.checked_add(len) else {
-            let why = format!("{len} bytes at {address:#x} exceed the address space");
-            return Err(ErrorClass::RmaAttach.error(why));
-        };
-        let before = self.attached.range(..end.max(address.saturating_add(1))).next_back();
-        let overlapped =
-            before.filter(|(start, len)| **start + **len > address || **start == address);
-        if let Some((start, attached_len)) = overlapped {
-            return Err(ErrorClass::RmaAttach.error(format!(
-                "{len} bytes at {address:#x} overlap {attached_len} attached bytes at {start:#x}: \
-                 detach these first"
-            )));
-        }
-        self.attached.insert(address, len);
-        Ok(())
+        self.regions.attach(region)
     }
 
     /// Detaches the region at `address`.
@@ -200,18 +283,17 @@ impl Window {
     /// `RmaFlavor` if the window is not dynamic, `Base` if no region is attached at `address`.
     pub(crate) fn detach(&mut self, address: usize) -> Result {
         self.check_dynamic()?;
-        self.attached.remove(&address).map(drop).ok_or_else(|| {
-            let why = format!(
-                "no memory is attached to {} at {address:#x}: expected the address of an attached \
-                 region",
-                self.title()
-            );
-            ErrorClass::Base.error(why)
-        })
+        if self.regions.detach(address) {
+            return Ok(());
+        }
+        Err(ErrorClass::Base.error(format!(
+            "no memory is attached to {} at {address:#x}: expected the address of an attached region",
+            self.title()
+        )))
     }
 
     fn check_dynamic(&self) -> Result {
-        if self.memory.flavor == Flavor::Dynamic as i32 {
+        if self.is_dynamic() {
             return Ok(());
         }
         let why = format!("{}: expected a window of MPI_Win_create_dynamic", self.title());
@@ -221,11 +303,15 @@ impl Window {
 
 /// All windows of this process.
 #[derive(Debug)]
-pub(crate) struct Windows(HandleTable<Window>);
+pub(crate) struct Windows {
+    table: HandleTable<Window>,
+    /// The events of the engine when requests of other processes were last handled.
+    served_events: u64,
+}
 
 impl Default for Windows {
     fn default() -> Self {
-        Self(HandleTable::new(HandleKind::Win))
+        Self { table: HandleTable::new(HandleKind::Win), served_events: 0 }
     }
 }
 
@@ -236,7 +322,7 @@ impl Windows {
     /// `Win` for the null handle, a freed handle and other invalid values.
     #[inline]
     pub(crate) fn get(&self, handle: Handle) -> Result<&Window> {
-        self.0.get(handle).ok_or_else(|| not_a_window(handle))
+        self.table.get(handle).ok_or_else(|| not_a_window(handle))
     }
 
     /// The window of a handle, mutable.
@@ -244,7 +330,21 @@ impl Windows {
     /// # Errors
     /// As [`Windows::get`].
     pub(crate) fn get_mut(&mut self, handle: Handle) -> Result<&mut Window> {
-        self.0.get_mut(handle).ok_or_else(|| not_a_window(handle))
+        self.table.get_mut(handle).ok_or_else(|| not_a_window(handle))
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.table.is_empty()
+    }
+
+    /// Whether something has happened since the last call, with this number of events of the engine.
+    fn needs_service(&mut self, events: u64) -> bool {
+        std::mem::replace(&mut self.served_events, events) != events
+    }
+
+    fn all_mut(&mut self) -> impl Iterator<Item = &mut Window> {
+        self.table.values_mut()
     }
 
     /// A handle for a new window.
@@ -252,7 +352,7 @@ impl Windows {
     /// # Errors
     /// `NoMem` without a free handle.
     pub(crate) fn insert(&mut self, window: Window) -> Result<Handle> {
-        self.0.insert(window)
+        self.table.insert(window)
     }
 }
 
@@ -263,7 +363,7 @@ impl<D: Device> Mpi<D> {
     /// # Errors
     /// `Win` if there is no such window.
     pub(crate) fn free_window(&mut self, window: Handle) -> Result<Window> {
-        let freed = self.windows.0.remove(window).ok_or_else(|| not_a_window(window))?;
+        let freed = self.windows.table.remove(window).ok_or_else(|| not_a_window(window))?;
         self.free_comm(freed.comm)?;
         Ok(freed)
     }
@@ -271,7 +371,7 @@ impl<D: Device> Mpi<D> {
 
 /// # Errors
 /// `Size` for a negative size.
-fn check_size(size: isize) -> Result<usize> {
+pub(crate) fn check_size(size: isize) -> Result<usize> {
     usize::try_from(size).map_err(|_| {
         ErrorClass::Size.error(format!("the size is {size}: expected 0 or more bytes"))
     })
@@ -288,6 +388,7 @@ fn not_a_window(handle: Handle) -> Box<MpiError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::memory::OwnedBytes;
 
     fn class<T: std::fmt::Debug>(result: Result<T>) -> ErrorClass {
         ErrorClass::from_value(result.unwrap_err().code.0).unwrap()
@@ -304,32 +405,33 @@ mod tests {
 
     #[test]
     fn what_is_attached_does_not_overlap() {
-        let mut window = Window::new(7, WindowMemory::dynamic()).unwrap();
-        window.attach(100, 10).unwrap();
-        window.attach(110, 5).unwrap();
-        window.attach(90, 10).unwrap();
-        for (address, len) in [(99, 1), (99, 2), (105, 1), (114, 9), (80, 100), (100, 0)] {
-            assert_eq!(class(window.attach(address, len)), ErrorClass::RmaAttach, "{address}");
+        let bytes = OwnedBytes::zeroed(256);
+        let base = bytes.span().address();
+        let mut window = Window::new(WindowMemory::dynamic(), Span::EMPTY).unwrap();
+        let part = |start, len| bytes.span().part(start, len);
+        window.attach(part(100, 10)).unwrap();
+        window.attach(part(110, 5)).unwrap();
+        window.attach(part(90, 10)).unwrap();
+        for (start, len) in [(99, 1), (99, 2), (105, 1), (114, 9), (80, 100), (100, 0)] {
+            assert_eq!(class(window.attach(part(start, len))), ErrorClass::RmaAttach, "{start}");
         }
-        assert_eq!(class(window.attach(usize::MAX, 2)), ErrorClass::RmaAttach);
-        assert_eq!(class(window.attach(500, -1)), ErrorClass::Size);
-        assert_eq!(class(window.detach(105)), ErrorClass::Base);
-        window.detach(100).unwrap();
-        assert_eq!(class(window.detach(100)), ErrorClass::Base);
-        window.attach(100, 10).unwrap();
+        assert_eq!(class(window.detach(base + 105)), ErrorClass::Base);
+        window.detach(base + 100).unwrap();
+        assert_eq!(class(window.detach(base + 100)), ErrorClass::Base);
+        window.attach(part(100, 10)).unwrap();
     }
 
     #[test]
     fn a_window_of_fixed_memory_takes_no_more() {
-        let extent = WindowMemory::new(Flavor::Allocate, 64, 10, 4).unwrap();
-        let mut window = Window::new(7, extent).unwrap();
-        assert_eq!(class(window.attach(100, 10)), ErrorClass::RmaFlavor);
+        let memory = WindowMemory::new(Flavor::Allocate, 64, 10, 4).unwrap();
+        let mut window = Window::new(memory, Span::EMPTY).unwrap();
+        assert_eq!(class(window.attach(Span::EMPTY)), ErrorClass::RmaFlavor);
         assert_eq!(class(window.detach(100)), ErrorClass::RmaFlavor);
     }
 
     #[test]
     fn hints_that_make_no_sense_are_ignored() {
-        let mut window = Window::new(7, WindowMemory::dynamic()).unwrap();
+        let mut window = Window::new(WindowMemory::dynamic(), Span::EMPTY).unwrap();
         let mut hints = Info::default();
         hints.set(b"no_locks", b"true").unwrap();
         hints.set(b"same_size", b"perhaps").unwrap();

@@ -2,25 +2,28 @@
 
 #![allow(unsafe_code)]
 
+pub(crate) mod operation;
+pub(crate) mod synchronization;
+
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-use super::allocation::{self, AllocationOwner};
-use super::attribute::Holder;
-use super::entry_point::{PROCESS, finish, local, number, wait_for};
-use super::environment::alignment;
-use super::handles::MPI_WIN_NULL;
-use super::types::*;
+use crate::abi::allocation::{self, AllocationOwner};
 use crate::abi::arguments::pointer::{free_handle, out};
 use crate::abi::arguments::user_memory::is_in_place;
+use crate::abi::attribute::Holder;
 use crate::abi::communicator::group::put_group;
+use crate::abi::entry_point::{PROCESS, finish, local, number, wait_for};
+use crate::abi::environment::alignment;
+use crate::abi::handles::MPI_WIN_NULL;
+use crate::abi::types::*;
 use crate::mpi::attribute::Attributes;
 use crate::mpi::communicator::COMM_NULL;
 use crate::mpi::handle::Handle;
 use crate::mpi::info::Info;
-use crate::mpi::window::{Flavor, Window, WindowMemory};
+use crate::mpi::window::{Flavor, Window, WindowMemory, check_size};
 use crate::process::ProcessMpi;
-use platform::base::{ErrorClass, Result};
+use platform::base::{ErrorClass, Result, Span};
 
 /// A window of memory that the library allocates.
 #[unsafe(no_mangle)]
@@ -28,19 +31,20 @@ pub unsafe extern "C" fn PMPI_Win_allocate_c(
     size: MPI_Aint, disp_unit: MPI_Aint, info: MPI_Info, comm: MPI_Comm, baseptr: *mut c_void,
     win: *mut MPI_Win,
 ) -> c_int {
-    let extent = |hints: Option<&Info>| {
+    let memory = |hints: Option<&Info>| {
         // A negative size is an error before the allocation.
-        let mut extent = WindowMemory::new(Flavor::Allocate, 0, size, disp_unit)?;
-        let memory =
-            allocation::allocate(AllocationOwner::Window, size as usize, alignment(hints)?)?;
-        extent.base = memory.expose_provenance();
-        Ok(extent)
+        let mut memory = WindowMemory::new(Flavor::Allocate, 0, size, disp_unit)?;
+        let base = allocation::allocate(AllocationOwner::Window, size as usize, alignment(hints)?)?;
+        memory.base = base.expose_provenance();
+        // SAFETY: the allocation lives as long as the window; the standard's rules for one-sided
+        // accesses and for loads and stores are the application's promise (§12.4).
+        Ok((memory, unsafe { Span::new(base, size as usize) }))
     };
     // SAFETY: the caller gives the address of a pointer.
-    let result = unsafe { out(baseptr.cast(), "baseptr") }.and_then(|baseptr| {
+    let result = unsafe { out(baseptr.cast::<usize>(), "baseptr") }.and_then(|baseptr| {
         // SAFETY: the caller's promise of the result.
         let win = unsafe { out(win, "win")? };
-        let made = create("MPI_Win_allocate", comm, info, extent)?;
+        let made = create("MPI_Win_allocate", comm, info, memory)?;
         baseptr.put(PROCESS.with_mpi(|mpi| Ok(mpi.windows.get(made)?.memory.base))?);
         win.put_handle(made);
         Ok(())
@@ -51,7 +55,11 @@ pub unsafe extern "C" fn PMPI_Win_allocate_c(
 /// Adds memory to a dynamic window.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_attach(win: MPI_Win, base: *mut c_void, size: MPI_Aint) -> c_int {
-    local("MPI_Win_attach", win, |mpi| mpi.windows.get_mut(number(win))?.attach(base.addr(), size))
+    local("MPI_Win_attach", win, |mpi| {
+        // SAFETY: as of the memory of a window.
+        let region = unsafe { Span::new(base.cast(), check_size(size)?) };
+        mpi.windows.get_mut(number(win))?.attach(region)
+    })
 }
 
 /// A window of the caller's memory.
@@ -60,16 +68,18 @@ pub unsafe extern "C" fn PMPI_Win_create_c(
     base: *mut c_void, size: MPI_Aint, disp_unit: MPI_Aint, info: MPI_Info, comm: MPI_Comm,
     win: *mut MPI_Win,
 ) -> c_int {
-    let extent = |_: Option<&Info>| {
+    let memory = |_: Option<&Info>| {
         if base.is_null() && size > 0 || is_in_place(base) {
             let why =
                 format!("the window memory of {size} bytes is at {base:p}: expected an address");
             return Err(ErrorClass::Buffer.error(why));
         }
-        WindowMemory::new(Flavor::Create, base.expose_provenance(), size, disp_unit)
+        let memory = WindowMemory::new(Flavor::Create, base.expose_provenance(), size, disp_unit)?;
+        // SAFETY: the caller's promise for the memory of the window, until it is freed (§12.2.1).
+        Ok((memory, unsafe { Span::new(base.cast(), size as usize) }))
     };
     // SAFETY: the caller gives a valid result pointer.
-    unsafe { put("MPI_Win_create", comm, info, win, extent) }
+    unsafe { put("MPI_Win_create", comm, info, win, memory) }
 }
 
 /// A window without memory; `MPI_Win_attach` adds it.
@@ -77,8 +87,9 @@ pub unsafe extern "C" fn PMPI_Win_create_c(
 pub unsafe extern "C" fn PMPI_Win_create_dynamic(
     info: MPI_Info, comm: MPI_Comm, win: *mut MPI_Win,
 ) -> c_int {
+    let memory = |_: Option<&Info>| Ok((WindowMemory::dynamic(), Span::EMPTY));
     // SAFETY: the caller gives a valid result pointer.
-    unsafe { put("MPI_Win_create_dynamic", comm, info, win, |_| Ok(WindowMemory::dynamic())) }
+    unsafe { put("MPI_Win_create_dynamic", comm, info, win, memory) }
 }
 
 /// Removes memory from a dynamic window.
@@ -135,9 +146,9 @@ pub unsafe extern "C" fn PMPI_Win_set_info(win: MPI_Win, info: MPI_Info) -> c_in
 /// `Comm`, `Info`; errors of `memory` and of messages.
 fn create(
     name: &str, comm: MPI_Comm, info: MPI_Info,
-    extent: impl FnOnce(Option<&Info>) -> Result<WindowMemory>,
+    memory: impl FnOnce(Option<&Info>) -> Result<(WindowMemory, Span)>,
 ) -> Result<Handle> {
-    let mut window = PROCESS.with_mpi(|mpi| {
+    let window = PROCESS.with_mpi(|mpi| {
         let old = mpi.comms.get(number(comm))?;
         if old.is_inter() {
             let why = format!(
@@ -147,19 +158,34 @@ fn create(
             return Err(ErrorClass::Comm.error(why));
         }
         let hints = mpi.objects.infos.hints(number(info))?;
-        let mut window = Window::new(COMM_NULL, extent(hints)?)?;
+        let (memory, region) = memory(hints)?;
+        let mut window = Window::new(memory, region)?;
         hints.map_or(Ok(()), |hints| window.advise(hints))?;
         Ok(window)
     })?;
+    let owned = owned_base(&window);
+    let made = duplicate(name, comm).and_then(|private| {
+        PROCESS.until(
+            |mpi| mpi.start_window_exchange(window, private),
+            ProcessMpi::end_window_exchange,
+            |mpi, exchange| mpi.blocked_window_exchange(name, exchange),
+        )
+    });
+    made.or_else(|error| release(owned).and(Err(error)))
+}
+
+/// The private communicator of a window.
+///
+/// # Errors
+/// `Comm`; errors of messages.
+fn duplicate(name: &str, comm: MPI_Comm) -> Result<Handle> {
+    let mut private = COMM_NULL;
     let outcome = wait_for(name, |mpi| {
         let (own, activity) = mpi.duplicate(number(comm), Attributes::default())?;
-        window.comm = own;
+        private = own;
         Ok(activity)
-    });
-    match outcome.and_then(|outcome| outcome.error.map_or(Ok(()), Err)) {
-        Ok(()) => PROCESS.with_mpi(|mpi| mpi.windows.insert(window)),
-        Err(error) => release(&window).and(Err(error)),
-    }
+    })?;
+    outcome.error.map_or(Ok(private), Err)
 }
 
 /// Body of a function that makes a window, as [`create`] does, and stores its handle.
@@ -168,33 +194,37 @@ fn create(
 /// `win` is null or may be written.
 unsafe fn put(
     name: &str, comm: MPI_Comm, info: MPI_Info, win: *mut MPI_Win,
-    extent: impl FnOnce(Option<&Info>) -> Result<WindowMemory>,
+    memory: impl FnOnce(Option<&Info>) -> Result<(WindowMemory, Span)>,
 ) -> c_int {
     // SAFETY: the caller's promise.
     let result = unsafe { out(win, "win") }
-        .and_then(|win| create(name, comm, info, extent).map(|made| win.put_handle(made)));
+        .and_then(|win| create(name, comm, info, memory).map(|made| win.put_handle(made)));
     finish(comm, name, result)
 }
 
 /// Frees a window: deletes its attributes, newest first, and then synchronizes its processes.
 ///
 /// # Errors
-/// `Win` if there is no such window; the code of a delete function, in which case the window stays.
+/// `Win` if there is no such window; `RmaSync` in an epoch, and the code of a delete function: then the
+/// window stays.
 fn free(window: Handle) -> Result {
+    PROCESS.with_mpi(|mpi| mpi.windows.get(window)?.epochs.check_free())?;
     Holder::Win(window).delete_all()?;
     let meet = |mpi: &mut ProcessMpi| mpi.start_barrier(mpi.windows.get(window)?.comm);
     let outcome = wait_for("MPI_Win_free", meet)?;
-    release(&PROCESS.with_mpi(|mpi| mpi.free_window(window))?)?;
+    release(owned_base(&PROCESS.with_mpi(|mpi| mpi.free_window(window))?))?;
     outcome.error.map_or(Ok(()), Err)
+}
+
+/// The address of memory that the library allocated for a window.
+fn owned_base(window: &Window) -> Option<usize> {
+    (window.memory.flavor == Flavor::Allocate as c_int).then_some(window.memory.base)
 }
 
 /// Frees memory that the library allocated for a window.
 ///
 /// # Errors
 /// Only internal errors.
-fn release(window: &Window) -> Result {
-    match window.memory.flavor == Flavor::Allocate as c_int {
-        true => allocation::free(AllocationOwner::Window, window.memory.base),
-        false => Ok(()),
-    }
+fn release(base: Option<usize>) -> Result {
+    base.map_or(Ok(()), |base| allocation::free(AllocationOwner::Window, base))
 }

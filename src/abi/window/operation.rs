@@ -1,0 +1,288 @@
+//! One-sided operations (MPI 5.0, §12.3).
+
+#![allow(unsafe_code)]
+
+use std::ffi::{c_int, c_void};
+
+use crate::abi::arguments::pointer::out;
+use crate::abi::arguments::user_memory::{checked_count, memory, memory_of};
+use crate::abi::entry_point::{PROCESS, finish, local, number};
+use crate::abi::types::*;
+use crate::mpi::Memory;
+use crate::mpi::datatype::Datatype;
+use crate::mpi::handle::Handle;
+use crate::mpi::op::{Op, Operator};
+use crate::mpi::request::Activity;
+use crate::mpi::request::status::Status;
+use crate::mpi::window::OperationNumber;
+use crate::mpi::window::operation::{Completion, TargetArguments};
+use crate::process::ProcessMpi;
+use platform::base::{ErrorClass, Result};
+
+/// Address, count and datatype at the origin.
+type OriginBuffer = (*const c_void, MPI_Count, MPI_Datatype);
+/// Rank, displacement, count and datatype at the target.
+type TargetBuffer = (c_int, MPI_Aint, MPI_Count, MPI_Datatype);
+
+/// Combines data of the origin into the memory of a target.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Accumulate_c(
+    origin_addr: *const c_void, origin_count: MPI_Count, origin_datatype: MPI_Datatype,
+    target_rank: c_int, target_disp: MPI_Aint, target_count: MPI_Count,
+    target_datatype: MPI_Datatype, op: MPI_Op, win: MPI_Win,
+) -> c_int {
+    let from = (origin_addr, origin_count, origin_datatype);
+    let to = (target_rank, target_disp, target_count, target_datatype);
+    local("MPI_Accumulate", win, |mpi| {
+        // SAFETY: the caller's promise of the buffer.
+        unsafe { accumulate(mpi, from, None, to, op, win, Completion::Epoch) }.map(drop)
+    })
+}
+
+/// Replaces a number of a target if it equals another one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Compare_and_swap(
+    origin_addr: *const c_void, compare_addr: *const c_void, result_addr: *mut c_void,
+    datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint, win: MPI_Win,
+) -> c_int {
+    local("MPI_Compare_and_swap", win, |mpi| {
+        let elements = mpi.objects.datatypes.committed(number(datatype))?;
+        // SAFETY: the caller's promise of the three buffers of one element.
+        let (new, compared, old) = unsafe {
+            (
+                memory_of(origin_addr, 1, elements)?,
+                memory_of(compare_addr, 1, elements)?,
+                memory_of(result_addr, 1, elements)?,
+            )
+        };
+        let to = TargetArguments {
+            rank: target_rank,
+            displacement: target_disp,
+            count: 1,
+            datatype: elements,
+        };
+        let window = mpi.windows.get_mut(number(win))?;
+        window.compare_and_swap(&mut mpi.engine, [&new, &compared], old, to)
+    })
+}
+
+/// [`PMPI_Get_accumulate_c`] of one element of a predefined datatype.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Fetch_and_op(
+    origin_addr: *const c_void, result_addr: *mut c_void, datatype: MPI_Datatype,
+    target_rank: c_int, target_disp: MPI_Aint, op: MPI_Op, win: MPI_Win,
+) -> c_int {
+    let (from, old) = ((origin_addr, 1, datatype), (result_addr.cast_const(), 1, datatype));
+    let to = (target_rank, target_disp, 1, datatype);
+    local("MPI_Fetch_and_op", win, |mpi| {
+        let elements = mpi.objects.datatypes.committed(number(datatype))?;
+        if elements.as_predefined().is_none() {
+            let why = format!("{}: expected a predefined datatype", elements.describe());
+            return Err(ErrorClass::Type.error(why));
+        }
+        // SAFETY: the caller's promise of both buffers.
+        unsafe { accumulate(mpi, from, Some(old), to, op, win, Completion::Epoch) }.map(drop)
+    })
+}
+
+/// Copies memory of a target to the origin.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Get_c(
+    origin_addr: *mut c_void, origin_count: MPI_Count, origin_datatype: MPI_Datatype,
+    target_rank: c_int, target_disp: MPI_Aint, target_count: MPI_Count,
+    target_datatype: MPI_Datatype, win: MPI_Win,
+) -> c_int {
+    let into = (origin_addr.cast_const(), origin_count, origin_datatype);
+    let from = (target_rank, target_disp, target_count, target_datatype);
+    local("MPI_Get", win, |mpi| {
+        // SAFETY: the caller's promise of the buffer.
+        unsafe { get(mpi, into, from, win, Completion::Epoch) }.map(drop)
+    })
+}
+
+/// Combines data of the origin into the memory of a target, and returns the old values.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Get_accumulate_c(
+    origin_addr: *const c_void, origin_count: MPI_Count, origin_datatype: MPI_Datatype,
+    result_addr: *mut c_void, result_count: MPI_Count, result_datatype: MPI_Datatype,
+    target_rank: c_int, target_disp: MPI_Aint, target_count: MPI_Count,
+    target_datatype: MPI_Datatype, op: MPI_Op, win: MPI_Win,
+) -> c_int {
+    let from = (origin_addr, origin_count, origin_datatype);
+    let old = (result_addr.cast_const(), result_count, result_datatype);
+    let to = (target_rank, target_disp, target_count, target_datatype);
+    local("MPI_Get_accumulate", win, |mpi| {
+        // SAFETY: the caller's promise of both buffers.
+        unsafe { accumulate(mpi, from, Some(old), to, op, win, Completion::Epoch) }.map(drop)
+    })
+}
+
+/// Copies data of the origin to the memory of a target.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Put_c(
+    origin_addr: *const c_void, origin_count: MPI_Count, origin_datatype: MPI_Datatype,
+    target_rank: c_int, target_disp: MPI_Aint, target_count: MPI_Count,
+    target_datatype: MPI_Datatype, win: MPI_Win,
+) -> c_int {
+    let from = (origin_addr, origin_count, origin_datatype);
+    let to = (target_rank, target_disp, target_count, target_datatype);
+    local("MPI_Put", win, |mpi| {
+        // SAFETY: the caller's promise of the buffer.
+        unsafe { put(mpi, from, to, win, Completion::Epoch) }.map(drop)
+    })
+}
+
+/// [`PMPI_Accumulate_c`] with a request.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Raccumulate_c(
+    origin_addr: *const c_void, origin_count: MPI_Count, origin_datatype: MPI_Datatype,
+    target_rank: c_int, target_disp: MPI_Aint, target_count: MPI_Count,
+    target_datatype: MPI_Datatype, op: MPI_Op, win: MPI_Win, request: *mut MPI_Request,
+) -> c_int {
+    let from = (origin_addr, origin_count, origin_datatype);
+    let to = (target_rank, target_disp, target_count, target_datatype);
+    // SAFETY: the caller's promise of the buffer and the request.
+    unsafe {
+        start("MPI_Raccumulate", win, request, |mpi, completion| {
+            accumulate(mpi, from, None, to, op, win, completion)
+        })
+    }
+}
+
+/// [`PMPI_Get_c`] with a request.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Rget_c(
+    origin_addr: *mut c_void, origin_count: MPI_Count, origin_datatype: MPI_Datatype,
+    target_rank: c_int, target_disp: MPI_Aint, target_count: MPI_Count,
+    target_datatype: MPI_Datatype, win: MPI_Win, request: *mut MPI_Request,
+) -> c_int {
+    let into = (origin_addr.cast_const(), origin_count, origin_datatype);
+    let from = (target_rank, target_disp, target_count, target_datatype);
+    // SAFETY: the caller's promise of the buffer and the request.
+    unsafe {
+        start("MPI_Rget", win, request, |mpi, completion| get(mpi, into, from, win, completion))
+    }
+}
+
+/// [`PMPI_Get_accumulate_c`] with a request.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Rget_accumulate_c(
+    origin_addr: *const c_void, origin_count: MPI_Count, origin_datatype: MPI_Datatype,
+    result_addr: *mut c_void, result_count: MPI_Count, result_datatype: MPI_Datatype,
+    target_rank: c_int, target_disp: MPI_Aint, target_count: MPI_Count,
+    target_datatype: MPI_Datatype, op: MPI_Op, win: MPI_Win, request: *mut MPI_Request,
+) -> c_int {
+    let from = (origin_addr, origin_count, origin_datatype);
+    let old = (result_addr.cast_const(), result_count, result_datatype);
+    let to = (target_rank, target_disp, target_count, target_datatype);
+    // SAFETY: the caller's promise of both buffers and the request.
+    unsafe {
+        start("MPI_Rget_accumulate", win, request, |mpi, completion| {
+            accumulate(mpi, from, Some(old), to, op, win, completion)
+        })
+    }
+}
+
+/// [`PMPI_Put_c`] with a request.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Rput_c(
+    origin_addr: *const c_void, origin_count: MPI_Count, origin_datatype: MPI_Datatype,
+    target_rank: c_int, target_disp: MPI_Aint, target_count: MPI_Count,
+    target_datatype: MPI_Datatype, win: MPI_Win, request: *mut MPI_Request,
+) -> c_int {
+    let from = (origin_addr, origin_count, origin_datatype);
+    let to = (target_rank, target_disp, target_count, target_datatype);
+    // SAFETY: the caller's promise of the buffer and the request.
+    unsafe {
+        start("MPI_Rput", win, request, |mpi, completion| put(mpi, from, to, win, completion))
+    }
+}
+
+/// # Safety
+/// The standard's requirements for the buffer of the origin.
+unsafe fn put(
+    mpi: &mut ProcessMpi, (buf, count, datatype): OriginBuffer, to: TargetBuffer, win: MPI_Win,
+    completion: Completion<'_>,
+) -> Result<Option<OperationNumber>> {
+    // SAFETY: the caller's promise.
+    let from = unsafe { memory(mpi, buf, count, datatype)? };
+    let elements = mpi.objects.datatypes.committed(number(to.3))?;
+    let window = mpi.windows.get_mut(number(win))?;
+    window.put(&mut mpi.engine, &from, arguments(to, elements)?, completion)
+}
+
+/// # Safety
+/// The standard's requirements for the buffer of the origin.
+unsafe fn get(
+    mpi: &mut ProcessMpi, (buf, count, datatype): OriginBuffer, from: TargetBuffer, win: MPI_Win,
+    completion: Completion<'_>,
+) -> Result<Option<OperationNumber>> {
+    // SAFETY: the caller's promise.
+    let into = unsafe { memory(mpi, buf, count, datatype)? };
+    let elements = mpi.objects.datatypes.committed(number(from.3))?;
+    let window = mpi.windows.get_mut(number(win))?;
+    window.get(&mut mpi.engine, into, arguments(from, elements)?, completion)
+}
+
+/// # Safety
+/// The standard's requirements for the buffers of the origin.
+unsafe fn accumulate(
+    mpi: &mut ProcessMpi, from: OriginBuffer, old: Option<OriginBuffer>, to: TargetBuffer,
+    op: MPI_Op, win: MPI_Win, completion: Completion<'_>,
+) -> Result<Option<OperationNumber>> {
+    let datatypes = &mpi.objects.datatypes;
+    let operator = match mpi.objects.ops.get(number(op))? {
+        Op::Predefined(operator) => operator,
+        Op::User(_) => {
+            let why = "operations of the application are not defined for one-sided communication";
+            return Err(ErrorClass::Op.error(why));
+        }
+    };
+    let part = |(buf, count, datatype): OriginBuffer| -> Result<_> {
+        let datatype = datatypes.committed(number(datatype))?;
+        // SAFETY: the caller's promise.
+        let memory = unsafe { memory_of(buf, count, datatype)? };
+        Ok((memory, datatype))
+    };
+    let target = datatypes.committed(number(to.3))?;
+    let (data, datatype) = match operator {
+        // The buffer, its count and its datatype are not used (§12.3.4).
+        Operator::NoOp => (Memory::EMPTY, target),
+        _ => part(from)?,
+    };
+    let old = old.map(part).transpose()?;
+    let window = mpi.windows.get_mut(number(win))?;
+    let to = arguments(to, target)?;
+    window.accumulate(&mut mpi.engine, operator, &data, datatype, old, to, completion)
+}
+
+fn arguments(
+    (rank, displacement, count, _): TargetBuffer, datatype: &Datatype,
+) -> Result<TargetArguments<'_>> {
+    Ok(TargetArguments { rank, displacement, count: checked_count(count)?, datatype })
+}
+
+/// Starts an operation on a window and stores its request.
+///
+/// # Safety
+/// `request` is null or may be written.
+unsafe fn start(
+    name: &str, win: MPI_Win, request: *mut MPI_Request,
+    body: impl FnOnce(&mut ProcessMpi, Completion<'_>) -> Result<Option<OperationNumber>>,
+) -> c_int {
+    let result = PROCESS.with_mpi(|mpi| {
+        // SAFETY: the caller's promise.
+        let request = unsafe { out(request, "request")? };
+        mpi.check_request_space()?;
+        let operation = body(mpi, Completion::Request(name))?;
+        let window: Handle = number(win);
+        let activity = match operation {
+            Some(operation) => Activity::Access { window, operation },
+            None => Activity::Complete(Status::EMPTY),
+        };
+        let comm = mpi.windows.get(window)?.comm;
+        request.put_handle(mpi.request(comm, activity)?);
+        Ok(())
+    });
+    finish(win, name, result)
+}

@@ -1,0 +1,187 @@
+//! Synchronization of windows (MPI 5.0, §12.5).
+
+#![allow(unsafe_code)]
+
+use std::ffi::c_int;
+
+use crate::abi::arguments::pointer::out;
+use crate::abi::constants::*;
+use crate::abi::entry_point::{PROCESS, finish, local, number, test};
+use crate::abi::types::*;
+use crate::mpi::window::synchronization::{Assertions, WindowWait};
+use crate::process::ProcessMpi;
+use crate::shared_memory::turn_lock::LockKind;
+use platform::base::{ErrorClass, Result};
+
+/// Ends an access epoch of `MPI_Win_start`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Win_complete(win: MPI_Win) -> c_int {
+    wait("MPI_Win_complete", win, |mpi| mpi.complete_window(number(win)))
+}
+
+/// Ends and begins epochs of all processes; collective.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Win_fence(assert: c_int, win: MPI_Win) -> c_int {
+    const LEGAL: c_int =
+        MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED;
+    wait("MPI_Win_fence", win, |mpi| {
+        let assertions = assertions(mpi, assert, LEGAL, win)?;
+        mpi.fence(number(win), assertions)
+    })
+}
+
+/// Completes the operations on a target.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Win_flush(rank: c_int, win: MPI_Win) -> c_int {
+    flush("MPI_Win_flush", win, Some(rank), false)
+}
+
+/// Completes the operations on all targets.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Win_flush_all(win: MPI_Win) -> c_int {
+    flush("MPI_Win_flush_all", win, None, false)
+}
+
+/// Completes the operations on a target at this process.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Win_flush_local(rank: c_int, win: MPI_Win) -> c_int {
+    flush("MPI_Win_flush_local", win, Some(rank), true)
+}
+
+/// Completes the operations on all targets at this process.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Win_flush_local_all(win: MPI_Win) -> c_int {
+    flush("MPI_Win_flush_local_all", win, None, true)
+}
+
+/// Begins an access epoch of one target.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Win_lock(
+    lock_type: c_int, rank: c_int, assert: c_int, win: MPI_Win,
+) -> c_int {
+    wait("MPI_Win_lock", win, |mpi| {
+        let assertions = assertions(mpi, assert, MPI_MODE_NOCHECK, win)?;
+        let kind = match lock_type {
+            MPI_LOCK_EXCLUSIVE => LockKind::Exclusive,
+            MPI_LOCK_SHARED => LockKind::Shared,
+            _ => {
+                return Err(ErrorClass::Locktype.error(format!(
+                    "the lock type is {lock_type}: expected MPI_LOCK_EXCLUSIVE or MPI_LOCK_SHARED"
+                )));
+            }
+        };
+        mpi.lock_window(number(win), rank, kind, assertions)
+    })
+}
+
+/// Begins an access epoch of all targets.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Win_lock_all(assert: c_int, win: MPI_Win) -> c_int {
+    wait("MPI_Win_lock_all", win, |mpi| {
+        let assertions = assertions(mpi, assert, MPI_MODE_NOCHECK, win)?;
+        mpi.lock_all_window(number(win), assertions)
+    })
+}
+
+/// Begins an exposure epoch for a group of origins.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Win_post(group: MPI_Group, assert: c_int, win: MPI_Win) -> c_int {
+    const LEGAL: c_int = MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT;
+    local("MPI_Win_post", win, |mpi| {
+        let assertions = assertions(mpi, assert, LEGAL, win)?;
+        let origins = ranks(mpi, group, win)?;
+        mpi.post_window(number(win), origins, assertions)
+    })
+}
+
+/// Begins an access epoch of a group of targets.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Win_start(group: MPI_Group, assert: c_int, win: MPI_Win) -> c_int {
+    wait("MPI_Win_start", win, |mpi| {
+        let assertions = assertions(mpi, assert, MPI_MODE_NOCHECK, win)?;
+        let targets = ranks(mpi, group, win)?;
+        mpi.start_window(number(win), targets, assertions)
+    })
+}
+
+/// Orders loads and stores of this process before and after the call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Win_sync(win: MPI_Win) -> c_int {
+    local("MPI_Win_sync", win, |mpi| {
+        mpi.windows.get(number(win))?;
+        std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+        Ok(())
+    })
+}
+
+/// Ends an exposure epoch, if all origins have completed their access.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Win_test(win: MPI_Win, flag: *mut c_int) -> c_int {
+    test("MPI_Win_test", win, |mpi| {
+        // SAFETY: the caller's promise of the result.
+        let flag = unsafe { out(flag, "flag")? };
+        let has_ended = mpi.test_window(number(win))?;
+        flag.put(has_ended.into());
+        Ok(has_ended)
+    })
+}
+
+/// Ends an access epoch of one target, and completes its operations.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Win_unlock(rank: c_int, win: MPI_Win) -> c_int {
+    wait("MPI_Win_unlock", win, |mpi| mpi.unlock_window(number(win), Some(rank)))
+}
+
+/// Ends an access epoch of all targets, and completes their operations.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Win_unlock_all(win: MPI_Win) -> c_int {
+    wait("MPI_Win_unlock_all", win, |mpi| mpi.unlock_window(number(win), None))
+}
+
+/// Ends an exposure epoch when all origins have completed their access.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Win_wait(win: MPI_Win) -> c_int {
+    wait("MPI_Win_wait", win, |mpi| mpi.wait_window(number(win)))
+}
+
+fn flush(name: &str, win: MPI_Win, rank: Option<c_int>, is_local: bool) -> c_int {
+    wait(name, win, |mpi| mpi.flush_window(name, number(win), rank, is_local))
+}
+
+/// Body of a function that waits for other processes.
+fn wait(
+    name: &str, win: MPI_Win, body: impl FnOnce(&mut ProcessMpi) -> Result<WindowWait>,
+) -> c_int {
+    let result = PROCESS
+        .until(body, ProcessMpi::end_window_wait, |mpi, wait| mpi.blocked_window(name, wait));
+    finish(win, name, result)
+}
+
+/// The assertions of a call, of which some are legal.
+///
+/// # Errors
+/// `Win`; `Assert` for others.
+fn assertions(mpi: &ProcessMpi, assert: c_int, legal: c_int, win: MPI_Win) -> Result<Assertions> {
+    mpi.windows.get(number(win))?;
+    if assert & !legal != 0 {
+        return Err(ErrorClass::Assert.error(format!(
+            "the assertion {assert:#x} is not one of this function: expected bits of {legal:#x}"
+        )));
+    }
+    let has = |bit| assert & bit != 0;
+    Ok(Assertions {
+        no_check: has(MPI_MODE_NOCHECK),
+        no_precede: has(MPI_MODE_NOPRECEDE),
+        no_succeed: has(MPI_MODE_NOSUCCEED),
+    })
+}
+
+/// The ranks of a group in a window.
+///
+/// # Errors
+/// `Group` if there is no such group; `Rank` if a process of it is not one of the window.
+fn ranks(mpi: &ProcessMpi, group: MPI_Group, win: MPI_Win) -> Result<Box<[u32]>> {
+    let group = mpi.objects.groups.get(number(group))?;
+    let window = mpi.windows.get(number(win))?;
+    group.peers().map(|peer| window.rank_of(peer)).collect()
+}

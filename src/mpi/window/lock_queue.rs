@@ -1,0 +1,79 @@
+//! The lock of this process's window memory for origins that ask by messages: fair, in the order of
+//! the requests.
+//!
+//! ```text
+//!   request ──> waits ──all before it are held, and it may join them──> held ──release──>
+//! ```
+//!
+//! Readers join readers, a writer is alone. Messages are not in this module.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::shared_memory::turn_lock::LockKind;
+
+/// The origins that hold the lock, and those that wait.
+#[derive(Debug, Default)]
+pub(super) struct LockQueue {
+    holders: BTreeMap<u32, LockKind>,
+    waiting: VecDeque<(u32, LockKind)>,
+}
+
+impl LockQueue {
+    /// Asks for the lock; whether it is held now. An origin asks again after its release only.
+    pub(super) fn request(&mut self, origin: u32, kind: LockKind) -> bool {
+        self.waiting.push_back((origin, kind));
+        self.grant().contains(&origin)
+    }
+
+    /// Ends the lock of `origin`; the origins that hold it now and did not before.
+    pub(super) fn release(&mut self, origin: u32) -> Vec<u32> {
+        self.holders.remove(&origin);
+        self.grant()
+    }
+
+    pub(super) fn is_held_by(&self, origin: u32) -> bool {
+        self.holders.contains_key(&origin)
+    }
+
+    fn grant(&mut self) -> Vec<u32> {
+        let mut granted = Vec::new();
+        while let Some((origin, kind)) = self.waiting.front().copied() {
+            let may_join = match kind {
+                LockKind::Exclusive => self.holders.is_empty(),
+                LockKind::Shared => !self.holders.values().any(|held| *held == LockKind::Exclusive),
+            };
+            if !may_join || self.holders.contains_key(&origin) {
+                break;
+            }
+            self.waiting.pop_front();
+            self.holders.insert(origin, kind);
+            granted.push(origin);
+        }
+        granted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::LockKind::{Exclusive, Shared};
+    use super::*;
+
+    #[test]
+    fn readers_share_and_a_writer_is_alone() {
+        let mut lock = LockQueue::default();
+        assert!(lock.request(1, Shared) && lock.request(2, Shared));
+        assert!(!lock.request(3, Exclusive));
+        // Fair: the reader comes after the writer.
+        assert!(!lock.request(4, Shared));
+        assert!(!lock.request(5, Shared));
+        assert!(lock.release(1).is_empty());
+        assert_eq!(lock.release(2), [3]);
+        assert!(lock.is_held_by(3) && !lock.is_held_by(4));
+        assert_eq!(lock.release(3), [4, 5]);
+        assert!(!lock.request(1, Exclusive));
+        assert!(lock.release(4).is_empty());
+        assert_eq!(lock.release(5), [1]);
+        assert!(lock.release(1).is_empty());
+        assert!(lock.request(2, Exclusive));
+    }
+}

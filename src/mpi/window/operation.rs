@@ -1,0 +1,291 @@
+//! One-sided operations: checks of their arguments, and their start (MPI 5.0 §12.3).
+//!
+//! An operation moves data when it starts; nothing is collected until the epoch ends. A process accesses
+//! its own memory by messages, too.
+
+use super::Window;
+use super::accumulate::{Accumulation, check_swapped};
+use super::origin::OperationNumber;
+use super::request_message::{Data, INLINE_MAX, Request, TargetRange, UnitHandles};
+use crate::device::Device;
+use crate::engine::Engine;
+use crate::engine::memory::Memory;
+use crate::engine::point_to_point::operation::OperationId;
+use crate::mpi::datatype::{Datatype, Predefined};
+use crate::mpi::op::Operator;
+use crate::mpi::request::status::PROC_NULL;
+use platform::base::{ErrorClass, MpiError, Result};
+
+/// Arguments about the memory of a target.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TargetArguments<'a> {
+    pub(crate) rank: i32,
+    /// In units of the target.
+    pub(crate) displacement: isize,
+    pub(crate) count: usize,
+    pub(crate) datatype: &'a Datatype,
+}
+
+/// How an operation ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Completion<'a> {
+    /// With its epoch, or a flush.
+    Epoch,
+    /// Also with a request, for the function of this name.
+    Request(&'a str),
+}
+
+/// A checked access.
+struct Access {
+    target: u32,
+    range: TargetRange,
+}
+
+impl Window {
+    /// Starts to copy `from` to the target.
+    ///
+    /// # Errors
+    /// `Rank`, `Disp`, `RmaRange`, `RmaSync`, `Truncate`; as all operations.
+    pub(crate) fn put<D: Device>(
+        &mut self, engine: &mut Engine<D>, from: &Memory, to: TargetArguments<'_>,
+        completion: Completion<'_>,
+    ) -> Result<Option<OperationNumber>> {
+        let bytes = from.len();
+        let Some(Access { target, range }) = self.access(engine, to, Some(bytes), completion)?
+        else {
+            return Ok(None);
+        };
+        let number = self.origin.number(target, completion != Completion::Epoch);
+        let sent = self.send_with_data(engine, target, from, |data| Request::Put { range, data });
+        self.origin.note(engine, target, number, sent);
+        Ok(number)
+    }
+
+    /// Starts to copy memory of the target to `into`.
+    ///
+    /// # Errors
+    /// As of [`Window::put`].
+    pub(crate) fn get<D: Device>(
+        &mut self, engine: &mut Engine<D>, into: Memory, from: TargetArguments<'_>,
+        completion: Completion<'_>,
+    ) -> Result<Option<OperationNumber>> {
+        let access = self.access(engine, from, Some(into.len()), completion)?;
+        let Some(Access { target, range }) = access else { return Ok(None) };
+        let number = self.origin.number(target, completion != Completion::Epoch);
+        let answer = self.origin.tag();
+        let arriving = self.channel.receive(engine, target, answer.answer(), into);
+        let request = Request::Get { range, answer };
+        self.origin.request(engine, &self.channel, target, &request);
+        self.origin.note(engine, target, number, [arriving]);
+        Ok(number)
+    }
+
+    /// Starts to combine `from` into the target; the old values go to `old`, if there is one.
+    ///
+    /// # Errors
+    /// As of [`Window::put`]; `Op` and `Type` for the operation and its datatypes.
+    pub(crate) fn accumulate<D: Device>(
+        &mut self, engine: &mut Engine<D>, operator: Operator, from: &Memory, datatype: &Datatype,
+        old: Option<(Memory, &Datatype)>, to: TargetArguments<'_>, completion: Completion<'_>,
+    ) -> Result<Option<OperationNumber>> {
+        let has_operand = operator != Operator::NoOp;
+        if !has_operand && old.is_none() {
+            let why = "MPI_NO_OP needs a place for the old values: use MPI_Get_accumulate or \
+                       MPI_Fetch_and_op";
+            return Err(ErrorClass::Op.error(why));
+        }
+        let given = has_operand.then_some(datatype);
+        let others = given.into_iter().chain(old.as_ref().map(|(_, datatype)| *datatype));
+        let unit = common_unit(&to, others)?;
+        unit.map_or(Ok(()), |unit| Accumulation::new(operator, &unit).map(drop))?;
+        let wanted = to.count.saturating_mul(to.datatype.size());
+        if let Some((old, _)) = old.as_ref().filter(|(old, _)| old.len() != wanted) {
+            return Err(unlike(old.len(), wanted));
+        }
+        let bytes = has_operand.then_some(from.len());
+        let access = self.access(engine, to, bytes, completion)?;
+        let Some((Access { target, range }, unit)) = access.zip(unit) else { return Ok(None) };
+        let number = self.origin.number(target, completion != Completion::Epoch);
+        let answer = old.map(|(old, _)| {
+            let tag = self.origin.tag();
+            (tag, self.channel.receive(engine, target, tag.answer(), old))
+        });
+        let unit = UnitHandles::of(&unit);
+        let operand = if has_operand { from } else { &Memory::EMPTY };
+        let sent = self.send_with_data(engine, target, operand, |data| Request::Accumulate {
+            range,
+            operator,
+            unit,
+            data,
+            answer: answer.map(|(tag, _)| tag),
+        });
+        let receive = answer.map(|(_, receive)| receive);
+        self.origin.note(engine, target, number, sent.into_iter().chain(receive));
+        Ok(number)
+    }
+
+    /// Starts to replace a number of the target by `new` if it equals `compared`; the old one goes to
+    /// `old`.
+    ///
+    /// # Errors
+    /// As of [`Window::put`]; `Type` for a datatype without this operation.
+    pub(crate) fn compare_and_swap<D: Device>(
+        &mut self, engine: &mut Engine<D>, [new, compared]: [&Memory; 2], old: Memory,
+        to: TargetArguments<'_>,
+    ) -> Result {
+        let unit = to.datatype.as_predefined().copied().ok_or_else(|| not_predefined(to.datatype));
+        let unit = unit?;
+        check_swapped(&unit)?;
+        let access = self.access(engine, to, Some(new.len()), Completion::Epoch)?;
+        let Some(Access { target, range }) = access else { return Ok(()) };
+        let answer = self.origin.tag();
+        let receive = self.channel.receive(engine, target, answer.answer(), old);
+        let mut operand = vec![0; 2 * new.len()];
+        compared.pack(0, &mut operand[..new.len()]);
+        new.pack(0, &mut operand[new.len()..]);
+        let request = Request::CompareAndSwap {
+            range,
+            unit: UnitHandles::of(&unit),
+            data: Data::Inline(&operand),
+            answer,
+        };
+        self.origin.request(engine, &self.channel, target, &request);
+        self.origin.note(engine, target, None, [receive]);
+        Ok(())
+    }
+
+    /// Checks an operation that moves `bytes` bytes of the origin, if it uses them; `None` if there is
+    /// nothing to do. The request must be sent: the target learns the layout by it.
+    fn access<D: Device>(
+        &mut self, engine: &mut Engine<D>, to: TargetArguments<'_>, bytes: Option<usize>,
+        completion: Completion<'_>,
+    ) -> Result<Option<Access>> {
+        if to.rank == PROC_NULL {
+            return Ok(None);
+        }
+        let target = self.check_rank(to.rank)?;
+        match completion {
+            Completion::Epoch => self.epochs.operate(target)?,
+            Completion::Request(name) => self.epochs.check_passive(name, Some(target))?,
+        }
+        let wanted = to.count.saturating_mul(to.datatype.size());
+        if let Some(bytes) = bytes.filter(|bytes| *bytes != wanted) {
+            return Err(unlike(bytes, wanted));
+        }
+        let offset = self.offset(target, &to)?;
+        if wanted == 0 {
+            return Ok(None);
+        }
+        self.lock_if_due(engine, target);
+        let layout = self.origin.name_layout(target, to.datatype.layout());
+        Ok(Some(Access { target, range: TargetRange { offset, count: to.count as u64, layout } }))
+    }
+
+    /// The offset of an access in the memory of its target.
+    ///
+    /// # Errors
+    /// `Disp` for a negative displacement, `RmaRange` if some bytes are outside of the window.
+    fn offset(&self, target: u32, to: &TargetArguments<'_>) -> Result<i64> {
+        let displacement = to.displacement as i64;
+        if self.is_dynamic() {
+            return Ok(displacement);
+        }
+        if displacement < 0 {
+            let why = format!("displacement {displacement} is negative: expected 0 or more");
+            return Err(ErrorClass::Disp.error(why));
+        }
+        let memory = self.shape.of(target);
+        let outside = || {
+            ErrorClass::RmaRange.error(format!(
+                "{} elements of {} bytes at displacement {displacement} are not in the window of \
+                 rank {target}, which has {} bytes in units of {}",
+                to.count,
+                to.datatype.size(),
+                memory.size,
+                memory.unit
+            ))
+        };
+        let offset = displacement.checked_mul(memory.unit).ok_or_else(outside)?;
+        let (first, end) = to.datatype.layout().covered(to.count).ok_or_else(outside)?;
+        let is_inside = first == end
+            || offset.checked_add(first as i64).is_some_and(|first| first >= 0)
+                && offset.checked_add(end as i64).is_some_and(|end| end as u64 <= memory.size);
+        if is_inside { Ok(offset) } else { Err(outside()) }
+    }
+
+    /// Sends a request with its data; a send that has not completed.
+    fn send_with_data<'a, D: Device>(
+        &mut self, engine: &mut Engine<D>, target: u32, from: &Memory,
+        make: impl FnOnce(Data<'_>) -> Request<'_>,
+    ) -> Option<OperationId> {
+        if from.len() <= INLINE_MAX {
+            let mut bytes = [0; INLINE_MAX];
+            let bytes = &mut bytes[..from.len()];
+            from.pack(0, bytes);
+            let request = make(Data::Inline(bytes));
+            self.origin.request(engine, &self.channel, target, &request);
+            return None;
+        }
+        let tag = self.origin.tag();
+        let request = make(Data::Follows(tag, from.len() as u64));
+        self.origin.request(engine, &self.channel, target, &request);
+        self.channel.send(engine, target, tag.data(), from.alias())
+    }
+
+    /// # Errors
+    /// `Rank` if there is no such rank.
+    pub(super) fn check_rank(&self, rank: i32) -> Result<u32> {
+        let size = self.channel.size();
+        match u32::try_from(rank) {
+            Ok(rank) if rank < size => Ok(rank),
+            _ => Err(ErrorClass::Rank
+                .error(format!("rank {rank} is not in 0..{size} of {}", self.title()))),
+        }
+    }
+}
+
+/// The predefined datatype of the elements of the target, which those of the origin must have, too;
+/// `None` if there are no elements.
+///
+/// # Errors
+/// `Type` for elements of several predefined datatypes, or of different ones.
+fn common_unit<'a>(
+    to: &TargetArguments<'a>, others: impl IntoIterator<Item = &'a Datatype>,
+) -> Result<Option<Predefined>> {
+    if to.count == 0 || to.datatype.size() == 0 {
+        return Ok(None);
+    }
+    let unit = to.datatype.unit().ok_or_else(|| not_one_unit(to.datatype))?;
+    for other in others {
+        let found = other.unit().ok_or_else(|| not_one_unit(other))?;
+        if (found.handle, found.pair) != (unit.handle, unit.pair) {
+            return Err(ErrorClass::Type.error(format!(
+                "the origin has elements of {}, the target of {}: expected the same predefined \
+                 datatype",
+                found.name, unit.name
+            )));
+        }
+    }
+    Ok(Some(*unit))
+}
+
+#[cold]
+fn not_one_unit(datatype: &Datatype) -> Box<MpiError> {
+    ErrorClass::Type.error(format!(
+        "{} has elements of several predefined datatypes: expected one in an accumulate operation",
+        datatype.describe()
+    ))
+}
+
+#[cold]
+fn not_predefined(datatype: &Datatype) -> Box<MpiError> {
+    let why = format!("{}: expected a predefined datatype", datatype.describe());
+    ErrorClass::Type.error(why)
+}
+
+#[cold]
+fn unlike(origin: usize, target: usize) -> Box<MpiError> {
+    ErrorClass::Truncate.error(format!(
+        "the origin has {origin} bytes, the target {target}: expected the same type signature"
+    ))
+}

@@ -1,0 +1,313 @@
+//! The operations that this process has started on the memory of others by messages.
+//!
+//! ```text
+//!   operation ──> in progress ──its sends and receives have completed──> complete at the origin
+//!                     │
+//!                     └──answer to a later flush or unlock──> complete at the target
+//! ```
+//!
+//! Epochs are not in this module.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::channel::Channel;
+use super::layout_message::key;
+use super::request_message::{DataTag, LayoutName, REQUEST_TAG, Request};
+use crate::device::Device;
+use crate::engine::Engine;
+use crate::engine::memory::Memory;
+use crate::engine::memory::layout::Layout;
+use crate::engine::point_to_point::operation::OperationId;
+use platform::base::{ErrorClass, MpiError, Result};
+
+/// The longest answer to a flush or an unlock, in bytes: the class of an error and its sentence.
+const ANSWER_MAX: usize = 512;
+
+/// The operations of this process on all targets.
+#[derive(Debug)]
+pub(super) struct Origin {
+    targets: Box<[TargetAccount]>,
+    next_tag: DataTag,
+    layouts: LayoutSlots,
+    /// The number of the next operation of a request.
+    next_number: u64,
+    /// The first error of a message that no call has returned.
+    error: Option<Box<MpiError>>,
+}
+
+/// The operations on one target.
+#[derive(Debug, Default)]
+struct TargetAccount {
+    in_progress: Vec<MessageOperation>,
+    /// Whether there were operations since the last answer to a flush.
+    unflushed: bool,
+    /// Whether a lock was asked for in this epoch.
+    lock_requested: bool,
+}
+
+/// A send or a receive of an operation.
+#[derive(Debug)]
+struct MessageOperation {
+    id: OperationId,
+    /// The operation of a request, or 0.
+    number: u64,
+}
+
+/// The operation of a request on one target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OperationNumber {
+    target: u32,
+    number: u64,
+}
+
+/// An answer that is awaited.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) target: u32,
+    id: OperationId,
+    bytes: Memory,
+}
+
+impl Origin {
+    pub(super) fn new(size: u32) -> Self {
+        Self {
+            targets: (0..size).map(|_| TargetAccount::default()).collect(),
+            next_tag: DataTag::FIRST,
+            layouts: LayoutSlots::default(),
+            next_number: 1,
+            error: None,
+        }
+    }
+
+    pub(super) fn tag(&mut self) -> DataTag {
+        let tag = self.next_tag;
+        self.next_tag = tag.next();
+        tag
+    }
+
+    /// A name for a layout in the next request to `target`.
+    pub(super) fn name_layout(&mut self, target: u32, layout: &Arc<Layout>) -> LayoutName {
+        match layout.is_dense() {
+            true => LayoutName::Dense(layout.size() as u64),
+            false => self.layouts.name(target, layout),
+        }
+    }
+
+    /// The number of the operation that starts now, if a request waits for it.
+    pub(super) fn number(&mut self, target: u32, is_requested: bool) -> Option<OperationNumber> {
+        is_requested.then(|| {
+            let number = self.next_number;
+            self.next_number += 1;
+            OperationNumber { target, number }
+        })
+    }
+
+    /// Sends a request to `target`.
+    pub(super) fn request<D: Device>(
+        &mut self, engine: &mut Engine<D>, channel: &Channel, target: u32, request: &Request<'_>,
+    ) {
+        let sent = channel.send(engine, target, REQUEST_TAG, Memory::owned(request.emit()));
+        // Its bytes are the request's own: nothing waits for them.
+        if let Some(operation) = sent {
+            engine.release(operation);
+        }
+    }
+
+    /// Records that an operation has been started on `target`, with these sends and receives.
+    pub(super) fn note<D: Device>(
+        &mut self, engine: &mut Engine<D>, target: u32, number: Option<OperationNumber>,
+        started: impl IntoIterator<Item = OperationId>,
+    ) {
+        let account = &mut self.targets[target as usize];
+        account.unflushed = true;
+        let number = number.map_or(0, |number| number.number);
+        let before = account.in_progress.len();
+        account.in_progress.extend(started.into_iter().map(|id| MessageOperation { id, number }));
+        // Now and then: many operations may be started without a flush.
+        if before.is_power_of_two() && before >= 64 {
+            self.collect(engine, target);
+        }
+    }
+
+    /// Removes what has completed on `target`; whether that is all.
+    pub(super) fn collect<D: Device>(&mut self, engine: &mut Engine<D>, target: u32) -> bool {
+        let in_progress = &mut self.targets[target as usize].in_progress;
+        let error = &mut self.error;
+        in_progress.retain(|operation| match engine.take_completion(operation.id) {
+            None => true,
+            Some(end) => {
+                if let Some(why) = end.error {
+                    error.get_or_insert(why);
+                }
+                false
+            }
+        });
+        in_progress.is_empty()
+    }
+
+    /// Whether an operation is complete at this process.
+    pub(super) fn is_complete<D: Device>(
+        &self, engine: &Engine<D>, operation: OperationNumber,
+    ) -> bool {
+        let in_progress = &self.targets[operation.target as usize].in_progress;
+        in_progress
+            .iter()
+            .filter(|part| part.number == operation.number)
+            .all(|part| engine.completion(part.id).is_some())
+    }
+
+    /// Whether the completion of operations on `target` has not been asked for.
+    pub(super) fn is_unflushed(&self, target: u32) -> bool {
+        self.targets[target as usize].unflushed
+    }
+
+    /// The targets with operations since the last flush.
+    pub(super) fn unflushed(&self) -> Vec<u32> {
+        (0..self.targets.len() as u32).filter(|target| self.is_unflushed(*target)).collect()
+    }
+
+    /// The targets of which a lock was asked for.
+    pub(super) fn locked(&self) -> Vec<u32> {
+        let locked = |target: &u32| self.targets[*target as usize].lock_requested;
+        (0..self.targets.len() as u32).filter(locked).collect()
+    }
+
+    /// Records whether a lock of `target` has been asked for; whether it had been before.
+    pub(super) fn set_locked(&mut self, target: u32, is_locked: bool) -> bool {
+        std::mem::replace(&mut self.targets[target as usize].lock_requested, is_locked)
+    }
+
+    /// Sends the request that `make` returns for the tag of its answer.
+    pub(super) fn ask<D: Device>(
+        &mut self, engine: &mut Engine<D>, channel: &Channel, target: u32,
+        make: impl FnOnce(DataTag) -> Request<'static>,
+    ) -> Answer {
+        self.targets[target as usize].unflushed = false;
+        let tag = self.tag();
+        let bytes = Memory::owned(vec![0; ANSWER_MAX]);
+        let id = channel.receive(engine, target, tag.answer(), bytes.alias());
+        self.request(engine, channel, target, &make(tag));
+        Answer { target, id, bytes }
+    }
+
+    /// Whether an answer has arrived; its error is kept.
+    pub(super) fn has_answered<D: Device>(
+        &mut self, engine: &mut Engine<D>, answer: &Answer,
+    ) -> bool {
+        let Some(end) = engine.take_completion(answer.id) else { return false };
+        let told = end.error.or_else(|| answer.error(end.bytes));
+        if let Some(why) = told {
+            self.error.get_or_insert(why);
+        }
+        true
+    }
+
+    /// The first error since the last call.
+    ///
+    /// # Errors
+    /// That one.
+    pub(super) fn take_error(&mut self) -> Result {
+        self.error.take().map_or(Ok(()), Err)
+    }
+}
+
+impl Answer {
+    /// The bytes of an answer with or without an error.
+    pub(super) fn emit(error: Option<&MpiError>) -> Vec<u8> {
+        let Some(error) = error else { return Vec::new() };
+        let mut bytes = error.code.0.to_le_bytes().to_vec();
+        let room = ANSWER_MAX - bytes.len();
+        let end =
+            (0..=room.min(error.why.len())).rev().find(|end| error.why.is_char_boundary(*end));
+        bytes.extend_from_slice(&error.why.as_bytes()[..end.unwrap_or(0)]);
+        bytes
+    }
+
+    fn error(&self, len: usize) -> Option<Box<MpiError>> {
+        let mut bytes = vec![0; len];
+        self.bytes.pack(0, &mut bytes);
+        let (code, why) = bytes.split_first_chunk()?;
+        let class = ErrorClass::from_value(i32::from_le_bytes(*code)).unwrap_or(ErrorClass::Other);
+        Some(class.error(String::from_utf8_lossy(why).into_owned()))
+    }
+}
+
+/// Names of layouts, so that their descriptions travel once to each target. A slot is used again after
+/// 255 others.
+#[derive(Debug, Default)]
+struct LayoutSlots {
+    slots: Vec<LayoutSlot>,
+    by_address: BTreeMap<usize, u8>,
+    next: u8,
+}
+
+#[derive(Debug)]
+struct LayoutSlot {
+    layout: Arc<Layout>,
+    /// The targets that know it.
+    known_to: Vec<u32>,
+}
+
+impl LayoutSlots {
+    fn name(&mut self, target: u32, layout: &Arc<Layout>) -> LayoutName {
+        let slot = match self.by_address.get(&key(layout)) {
+            Some(slot) => *slot,
+            None => self.insert(layout),
+        };
+        let known_to = &mut self.slots[usize::from(slot)].known_to;
+        match known_to.binary_search(&target) {
+            Ok(_) => LayoutName::Slot(slot),
+            Err(place) => {
+                known_to.insert(place, target);
+                LayoutName::New(slot, Arc::clone(layout))
+            }
+        }
+    }
+
+    fn insert(&mut self, layout: &Arc<Layout>) -> u8 {
+        let slot = self.next;
+        self.next = slot.wrapping_add(1);
+        let new = LayoutSlot { layout: Arc::clone(layout), known_to: Vec::new() };
+        match self.slots.get_mut(usize::from(slot)) {
+            None => self.slots.push(new),
+            Some(old) => {
+                let old = std::mem::replace(old, new);
+                self.by_address.remove(&key(&old.layout));
+            }
+        }
+        self.by_address.insert(key(layout), slot);
+        slot
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_layout_is_described_once_to_each_target() {
+        let mut slots = LayoutSlots::default();
+        let layouts: Vec<_> = (0..300).map(|size| Arc::new(Layout::dense(size))).collect();
+        let is_new = |name| matches!(name, LayoutName::New(..));
+        assert!(is_new(slots.name(3, &layouts[0])) && is_new(slots.name(1, &layouts[0])));
+        assert!(!is_new(slots.name(3, &layouts[0])) && !is_new(slots.name(1, &layouts[0])));
+        // Its slot is taken by another one after 256.
+        layouts.iter().for_each(|layout| drop(slots.name(1, layout)));
+        assert!(matches!(slots.name(1, &layouts[256]), LayoutName::Slot(0)));
+        assert!(is_new(slots.name(1, &layouts[0])) && is_new(slots.name(3, &layouts[0])));
+        assert_eq!(slots.by_address.len(), 256);
+    }
+
+    #[test]
+    fn answers_tell_errors() {
+        let bytes = Answer::emit(Some(&ErrorClass::RmaRange.error("\u{e4}".repeat(600))));
+        assert!(bytes.len() <= ANSWER_MAX && bytes.len() > ANSWER_MAX - 2);
+        let len = bytes.len();
+        let answer = Answer { target: 0, id: 0, bytes: Memory::owned(bytes) };
+        let error = answer.error(len).unwrap();
+        assert_eq!(error.code.0, ErrorClass::RmaRange as i32);
+        assert!(error.why.starts_with('\u{e4}') && error.why.ends_with('\u{e4}'));
+        assert!(answer.error(0).is_none() && Answer::emit(None).is_empty());
+    }
+}

@@ -1,0 +1,420 @@
+//! Synchronization of windows: fences, post-start-complete-wait, locks, flushes (MPI 5.0 §12.5).
+//!
+//! ```text
+//!   call ──> answers of targets, posts of targets, own sends and receives ──> barrier (fence) ──> returns
+//! ```
+//!
+//! A lock of another process is not waited for: its operations wait for it at the target.
+
+use super::Window;
+use super::epoch::ranks;
+use super::origin::{Answer, OperationNumber};
+use super::request_message::Request;
+use crate::device::Device;
+use crate::engine::Engine;
+use crate::mpi::Mpi;
+use crate::mpi::handle::Handle;
+use crate::mpi::request::Activity;
+use crate::shared_memory::turn_lock::LockKind;
+use platform::base::Result;
+use platform::diagnosis::wait_report::{WaitCondition, WaitReport};
+
+/// Assertions of synchronization calls (§12.5.5), those that change what is done.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Assertions {
+    /// `MPI_MODE_NOCHECK`
+    pub(crate) no_check: bool,
+    /// `MPI_MODE_NOPRECEDE`
+    pub(crate) no_precede: bool,
+    /// `MPI_MODE_NOSUCCEED`
+    pub(crate) no_succeed: bool,
+}
+
+/// What a synchronization call waits for.
+#[derive(Debug)]
+pub(crate) struct WindowWait {
+    window: Handle,
+    answers: Vec<Answer>,
+    /// The targets whose operations must complete at this process.
+    locals: Vec<u32>,
+    /// The ranks whose `MPI_Win_post` is awaited.
+    posts: Vec<u32>,
+    /// The ranks whose `MPI_Win_complete` is awaited.
+    completes: Vec<u32>,
+    /// What is sent when all of this is there.
+    then: Then,
+    barrier: Option<Activity>,
+}
+
+/// The last step of a synchronization call.
+#[derive(Debug, PartialEq, Eq)]
+enum Then {
+    Return,
+    /// `MPI_Win_fence`
+    Barrier,
+    /// `MPI_Win_complete`
+    Complete(Box<[u32]>),
+    /// `MPI_Win_wait`
+    EndExposure,
+    /// `MPI_Win_unlock`: these targets release the lock, if one was asked for.
+    Unlock(Vec<u32>),
+}
+
+impl WindowWait {
+    fn new(window: Handle) -> Self {
+        Self {
+            window,
+            answers: Vec::new(),
+            locals: Vec::new(),
+            posts: Vec::new(),
+            completes: Vec::new(),
+            then: Then::Return,
+            barrier: None,
+        }
+    }
+}
+
+impl<D: Device> Mpi<D> {
+    /// `MPI_Win_fence`
+    ///
+    /// # Errors
+    /// `Win`; `RmaSync` for a call in the wrong epoch; as all functions here.
+    pub(crate) fn fence(&mut self, window: Handle, assertions: Assertions) -> Result<WindowWait> {
+        let (engine, target) = self.window_and_engine(window)?;
+        target.epochs.fence(assertions.no_succeed)?;
+        let mut wait = WindowWait::new(window);
+        if !assertions.no_precede {
+            target.flush(engine, target.origin.unflushed(), &mut wait);
+        }
+        if !(assertions.no_precede && assertions.no_succeed) {
+            wait.then = Then::Barrier;
+        }
+        Ok(wait)
+    }
+
+    /// `MPI_Win_flush` of one target, or of all; `is_local` if they complete at this process only.
+    ///
+    /// # Errors
+    /// As of [`Mpi::fence`]; `Rank`.
+    pub(crate) fn flush_window(
+        &mut self, name: &str, window: Handle, rank: Option<i32>, is_local: bool,
+    ) -> Result<WindowWait> {
+        let (engine, target) = self.window_and_engine(window)?;
+        let mut wait = WindowWait::new(window);
+        let of = match rank {
+            Some(rank) if target.is_null_rank(rank) => return Ok(wait),
+            Some(rank) => Some(target.check_rank(rank)?),
+            None => None,
+        };
+        target.epochs.check_passive(name, of)?;
+        let unflushed = match of {
+            Some(of) => Some(of).filter(|of| target.origin.is_unflushed(*of)).into_iter().collect(),
+            None => target.origin.unflushed(),
+        };
+        match is_local {
+            true => wait.locals = unflushed,
+            false => target.flush(engine, unflushed, &mut wait),
+        }
+        Ok(wait)
+    }
+
+    /// `MPI_Win_lock`
+    ///
+    /// # Errors
+    /// As of [`Mpi::fence`]; `Rank`.
+    pub(crate) fn lock_window(
+        &mut self, window: Handle, rank: i32, kind: LockKind, assertions: Assertions,
+    ) -> Result<WindowWait> {
+        let (engine, target) = self.window_and_engine(window)?;
+        let mut wait = WindowWait::new(window);
+        if target.is_null_rank(rank) {
+            return Ok(wait);
+        }
+        let rank = target.check_rank(rank)?;
+        target.check_locks()?;
+        target.epochs.check_lock(rank)?;
+        target.epochs.lock(rank, kind);
+        if !assertions.no_check {
+            target.request_lock(engine, rank, kind, &mut wait);
+        }
+        Ok(wait)
+    }
+
+    /// `MPI_Win_lock_all`
+    ///
+    /// # Errors
+    /// As of [`Mpi::fence`].
+    pub(crate) fn lock_all_window(
+        &mut self, window: Handle, assertions: Assertions,
+    ) -> Result<WindowWait> {
+        let (engine, target) = self.window_and_engine(window)?;
+        let mut wait = WindowWait::new(window);
+        target.check_locks()?;
+        target.epochs.lock_all()?;
+        target.locks_on_access = !assertions.no_check;
+        if target.locks_on_access {
+            // Loads and stores of its own memory need the lock, too.
+            let me = target.channel.rank;
+            target.request_lock(engine, me, LockKind::Shared, &mut wait);
+        }
+        Ok(wait)
+    }
+
+    /// `MPI_Win_unlock` of one target, or `MPI_Win_unlock_all`.
+    ///
+    /// # Errors
+    /// As of [`Mpi::fence`]; `Rank`.
+    pub(crate) fn unlock_window(
+        &mut self, window: Handle, rank: Option<i32>,
+    ) -> Result<WindowWait> {
+        let (_, target) = self.window_and_engine(window)?;
+        let mut wait = WindowWait::new(window);
+        let targets = match rank {
+            Some(rank) if target.is_null_rank(rank) => return Ok(wait),
+            Some(rank) => {
+                let rank = target.check_rank(rank)?;
+                target.epochs.unlock(rank)?;
+                vec![rank]
+            }
+            None => {
+                target.epochs.unlock_all()?;
+                target.locks_on_access = false;
+                let mut targets = target.origin.unflushed();
+                targets.extend(target.origin.locked());
+                targets.sort_unstable();
+                targets.dedup();
+                targets
+            }
+        };
+        // A get reads the memory of the target before the lock ends.
+        wait.locals = targets.clone();
+        wait.then = Then::Unlock(targets);
+        Ok(wait)
+    }
+
+    /// `MPI_Win_post`
+    ///
+    /// # Errors
+    /// As of [`Mpi::fence`].
+    pub(crate) fn post_window(
+        &mut self, window: Handle, origins: Box<[u32]>, assertions: Assertions,
+    ) -> Result {
+        let (engine, target) = self.window_and_engine(window)?;
+        target.epochs.post(origins.clone())?;
+        if !assertions.no_check {
+            for origin in origins {
+                target.origin.request(engine, &target.channel, origin, &Request::Post);
+            }
+        }
+        Ok(())
+    }
+
+    /// `MPI_Win_start`
+    ///
+    /// # Errors
+    /// As of [`Mpi::fence`].
+    pub(crate) fn start_window(
+        &mut self, window: Handle, targets: Box<[u32]>, assertions: Assertions,
+    ) -> Result<WindowWait> {
+        let (_, target) = self.window_and_engine(window)?;
+        let mut wait = WindowWait::new(window);
+        if !assertions.no_check {
+            wait.posts = targets.to_vec();
+        }
+        target.epochs.start(targets)?;
+        Ok(wait)
+    }
+
+    /// `MPI_Win_complete`
+    ///
+    /// # Errors
+    /// As of [`Mpi::fence`].
+    pub(crate) fn complete_window(&mut self, window: Handle) -> Result<WindowWait> {
+        let (_, target) = self.window_and_engine(window)?;
+        let targets = target.epochs.complete()?;
+        let locals = targets.to_vec();
+        Ok(WindowWait { locals, then: Then::Complete(targets), ..WindowWait::new(window) })
+    }
+
+    /// `MPI_Win_wait`
+    ///
+    /// # Errors
+    /// As of [`Mpi::fence`].
+    pub(crate) fn wait_window(&mut self, window: Handle) -> Result<WindowWait> {
+        let (_, target) = self.window_and_engine(window)?;
+        let completes = target.epochs.posted()?.to_vec();
+        Ok(WindowWait { completes, then: Then::EndExposure, ..WindowWait::new(window) })
+    }
+
+    /// `MPI_Win_test`: whether the exposure epoch has ended.
+    ///
+    /// # Errors
+    /// As of [`Mpi::fence`].
+    pub(crate) fn test_window(&mut self, window: Handle) -> Result<bool> {
+        let mut wait = self.wait_window(window)?;
+        Ok(self.end_window_wait(&mut wait)?.is_some())
+    }
+
+    /// Whether a synchronization call may return.
+    ///
+    /// # Errors
+    /// The first error of an operation that it completes.
+    pub(crate) fn end_window_wait(&mut self, wait: &mut WindowWait) -> Result<Option<()>> {
+        loop {
+            let (engine, window) = self.window_and_engine(wait.window)?;
+            if !window.advance_wait(engine, wait) {
+                return Ok(None);
+            }
+            match std::mem::replace(&mut wait.then, Then::Return) {
+                Then::Return => break,
+                Then::EndExposure => window.epochs.end_exposure(),
+                Then::Barrier => {
+                    let comm = window.comm;
+                    wait.barrier = Some(self.start_barrier(comm)?);
+                }
+                Then::Complete(targets) => window.send_completes(engine, &targets),
+                Then::Unlock(targets) => window.send_unlocks(engine, &targets, wait),
+            }
+        }
+        if let Some(barrier) = &mut wait.barrier {
+            let Some(outcome) = self.end_if_complete(barrier) else { return Ok(None) };
+            wait.barrier = None;
+            outcome.error.map_or(Ok(()), Err)?;
+        }
+        let (_, window) = self.window_and_engine(wait.window)?;
+        window.origin.take_error().map(Some)
+    }
+
+    /// Whether an operation of a request is complete; so is one of a window that has been freed.
+    pub(crate) fn is_access_complete(&self, window: Handle, operation: OperationNumber) -> bool {
+        self.windows
+            .get(window)
+            .map_or(true, |window| window.origin.is_complete(&self.engine, operation))
+    }
+
+    /// The call `name`, which waits.
+    pub(crate) fn blocked_window(&self, name: &str, wait: &WindowWait) -> WaitReport {
+        match (&wait.barrier, self.windows.get(wait.window)) {
+            (None, Ok(window)) => window.blocked(name, wait),
+            (barrier, _) => self.blocked(name, barrier),
+        }
+    }
+
+    fn window_and_engine(&mut self, window: Handle) -> Result<(&mut Engine<D>, &mut Window)> {
+        Ok((&mut self.engine, self.windows.get_mut(window)?))
+    }
+}
+
+impl Window {
+    /// The call `name`, which waits for other ranks. An answer may depend on any of them: a lock that a
+    /// third rank holds can delay it.
+    fn blocked(&self, name: &str, wait: &WindowWait) -> WaitReport {
+        let posts: Vec<_> = self.target.posts.missing(&wait.posts).collect();
+        let completes: Vec<_> = self.target.completes.missing(&wait.completes).collect();
+        let mut answers: Vec<_> = wait.answers.iter().map(|answer| answer.target).collect();
+        answers.extend(&wait.locals);
+        answers.sort_unstable();
+        answers.dedup();
+        let mut words = Vec::new();
+        let mut conditions = Vec::new();
+        for (call, of) in [("MPI_Win_post", posts), ("MPI_Win_complete", completes)] {
+            if !of.is_empty() {
+                words.push(format!("{call} of {}", ranks(of.iter().copied())));
+                conditions.push(self.condition(&of, false));
+            }
+        }
+        if !answers.is_empty() {
+            words.push(format!("operations on {}", ranks(answers.into_iter())));
+            conditions.push(self.any_rank());
+        }
+        WaitReport {
+            details: format!(" on {}: {}", self.title(), words.join(", ")),
+            conditions,
+            ..WaitReport::new(name)
+        }
+    }
+
+    /// An action of any other rank.
+    pub(crate) fn any_rank(&self) -> WaitCondition {
+        let me = self.channel.rank;
+        let others: Vec<_> = (0..self.channel.size()).filter(|rank| *rank != me).collect();
+        self.condition(&others, true)
+    }
+
+    fn condition(&self, ranks: &[u32], any: bool) -> WaitCondition {
+        let mut peers: Vec<_> = ranks.iter().map(|rank| self.channel.peer(*rank)).collect();
+        peers.sort_unstable();
+        WaitCondition { peers, any, collective: None }
+    }
+
+    /// Asks targets for answers when all operations until now are complete there.
+    fn flush<D: Device>(
+        &mut self, engine: &mut Engine<D>, targets: Vec<u32>, wait: &mut WindowWait,
+    ) {
+        for target in &targets {
+            let ask = |answer| Request::Flush { answer };
+            wait.answers.push(self.origin.ask(engine, &self.channel, *target, ask));
+        }
+        wait.locals = targets;
+    }
+
+    /// Asks for a lock. The own one is waited for: loads and stores may follow.
+    fn request_lock<D: Device>(
+        &mut self, engine: &mut Engine<D>, rank: u32, kind: LockKind, wait: &mut WindowWait,
+    ) {
+        self.origin.set_locked(rank, true);
+        if rank == self.channel.rank {
+            let ask = |answer| Request::Lock { kind, answer: Some(answer) };
+            wait.answers.push(self.origin.ask(engine, &self.channel, rank, ask));
+        } else {
+            let request = Request::Lock { kind, answer: None };
+            self.origin.request(engine, &self.channel, rank, &request);
+        }
+    }
+
+    /// Asks for the lock of `MPI_Win_lock_all` at the first access of a target.
+    pub(super) fn lock_if_due<D: Device>(&mut self, engine: &mut Engine<D>, target: u32) {
+        if self.locks_on_access && !self.origin.set_locked(target, true) {
+            let request = Request::Lock { kind: LockKind::Shared, answer: None };
+            self.origin.request(engine, &self.channel, target, &request);
+        }
+    }
+
+    fn send_completes<D: Device>(&mut self, engine: &mut Engine<D>, targets: &[u32]) {
+        for target in targets {
+            self.origin.request(engine, &self.channel, *target, &Request::Complete);
+        }
+    }
+
+    /// Ends locks, or epochs with `MPI_MODE_NOCHECK`, of these targets.
+    fn send_unlocks<D: Device>(
+        &mut self, engine: &mut Engine<D>, targets: &[u32], wait: &mut WindowWait,
+    ) {
+        for target in targets {
+            let is_locked = self.origin.set_locked(*target, false);
+            let ask = |answer| match is_locked {
+                true => Request::Unlock { answer },
+                false => Request::Flush { answer },
+            };
+            if is_locked || self.origin.is_unflushed(*target) {
+                wait.answers.push(self.origin.ask(engine, &self.channel, *target, ask));
+            }
+        }
+    }
+
+    /// Whether everything is there that a call waits for before its last step.
+    fn advance_wait<D: Device>(&mut self, engine: &mut Engine<D>, wait: &mut WindowWait) -> bool {
+        wait.answers.retain(|answer| !self.origin.has_answered(engine, answer));
+        wait.locals.retain(|target| !self.origin.collect(engine, *target));
+        if self.target.posts.take(&wait.posts) {
+            wait.posts.clear();
+        }
+        if self.target.completes.take(&wait.completes) {
+            wait.completes.clear();
+        }
+        wait.answers.is_empty()
+            && wait.locals.is_empty()
+            && wait.posts.is_empty()
+            && wait.completes.is_empty()
+    }
+}

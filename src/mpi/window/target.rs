@@ -1,0 +1,427 @@
+//! Requests of other processes on the memory of this one, by messages.
+//!
+//! ```text
+//!   request ──> waiting ──no lock before it is awaited──> started ──its data or answer moved──> done
+//!                                  data are received, a get is answered
+//! ```
+//!
+//! Requests of one origin are done in the order of their arrival, so that accumulates are ordered, an
+//! answer to a flush follows all that came before, and a lock holds back what comes after it. Requests
+//! of several origins have no order. Which calls are legal is not in this module: the origin knows its
+//! epochs.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use super::accumulate::{Accumulation, compare_and_swap, packed};
+use super::channel::Channel;
+use super::lock_queue::LockQueue;
+use super::origin::Answer;
+use super::regions::Regions;
+use super::request_message::{Data, DataTag, LayoutName, REQUEST_TAG, Request, TargetRange};
+use crate::device::Device;
+use crate::engine::Engine;
+use crate::engine::memory::layout::Layout;
+use crate::engine::memory::{Memory, OwnedBytes};
+use crate::engine::point_to_point::operation::OperationId;
+use crate::shared_memory::turn_lock::LockKind;
+use platform::base::{ErrorClass, MpiError, Result};
+
+/// Requests of others.
+#[derive(Debug, Default)]
+pub(super) struct Target {
+    origins: BTreeMap<u32, OriginQueue>,
+    locks: LockQueue,
+    /// A request whose bytes have not arrived, from this origin.
+    arriving: Option<(u32, OperationId, OwnedBytes)>,
+    /// Calls of `MPI_Win_post` by others.
+    pub(super) posts: Notices,
+    /// Calls of `MPI_Win_complete` by others.
+    pub(super) completes: Notices,
+}
+
+/// Calls of other ranks that a call of this one waits for, and uses.
+#[derive(Debug, Default)]
+pub(super) struct Notices(BTreeMap<u32, u32>);
+
+/// Requests of one origin.
+#[derive(Debug, Default)]
+struct OriginQueue {
+    requests: VecDeque<QueuedRequest>,
+    /// The number of requests, from the front on, that have been started.
+    started: usize,
+    layouts: BTreeMap<u8, Arc<Layout>>,
+    /// The first error since the last answer.
+    error: Option<Box<MpiError>>,
+}
+
+#[derive(Debug)]
+struct QueuedRequest {
+    work: Work,
+    /// The message that moves data.
+    transfer: Option<OperationId>,
+}
+
+/// What a request does.
+#[derive(Debug)]
+enum Work {
+    Put(Memory, Payload),
+    Get(Memory, DataTag),
+    Accumulate {
+        memory: Memory,
+        accumulation: Accumulation,
+        operand: Payload,
+        answer: Option<DataTag>,
+    },
+    CompareAndSwap {
+        memory: Memory,
+        operand: Payload,
+        answer: DataTag,
+    },
+    /// A request that was refused; its data are dropped, and nothing is answered but that.
+    Refused(Payload, Option<DataTag>),
+    Flush(DataTag),
+    Lock(LockKind, Option<DataTag>),
+    Unlock(DataTag),
+    Complete,
+}
+
+/// Data of a request.
+#[derive(Debug)]
+enum Payload {
+    Here(OwnedBytes),
+    /// They arrive with this tag. The bytes take them, unless they go to the memory of the window.
+    Follows(DataTag, u64),
+}
+
+impl Target {
+    /// Handles requests that have arrived, and continues earlier ones.
+    pub(super) fn serve<D: Device>(
+        &mut self, engine: &mut Engine<D>, channel: &Channel, regions: &Regions,
+    ) {
+        while let Some((origin, bytes)) = self.next_message(engine, channel) {
+            self.arrive(origin, &bytes, regions);
+        }
+        self.advance_all(engine, channel);
+    }
+
+    /// The next request whose bytes are here.
+    fn next_message<D: Device>(
+        &mut self, engine: &mut Engine<D>, channel: &Channel,
+    ) -> Option<(u32, Vec<u8>)> {
+        if self.arriving.is_none() {
+            let message = channel.take(engine, REQUEST_TAG)?;
+            let origin = message.envelope.source;
+            let bytes = OwnedBytes::zeroed(message.len() as usize);
+            let receive = engine.receive_matched(message, Memory::Span(bytes.span()));
+            self.arriving = Some((origin, receive, bytes));
+        }
+        let (origin, receive, _) = self.arriving.as_ref()?;
+        let (origin, _) = (*origin, engine.take_completion(*receive)?);
+        let (_, _, bytes) = self.arriving.take()?;
+        let mut message = vec![0; bytes.len()];
+        bytes.span().read(0, &mut message);
+        Some((origin, message))
+    }
+
+    /// Queues a request.
+    fn arrive(&mut self, origin: u32, bytes: &[u8], regions: &Regions) {
+        let queue = self.origins.entry(origin).or_default();
+        let Some(request) = Request::parse(bytes) else {
+            let why = format!("rank {origin} sent a request of {} bytes that none is", bytes.len());
+            queue.error.get_or_insert(ErrorClass::Intern.error(why));
+            return;
+        };
+        if let Request::Post = request {
+            self.posts.add(origin);
+            return;
+        }
+        let work = queue.prepare(request, regions);
+        queue.requests.push_back(QueuedRequest { work, transfer: None });
+    }
+
+    fn advance_all<D: Device>(&mut self, engine: &mut Engine<D>, channel: &Channel) {
+        let busy =
+            |(origin, queue): (&u32, &OriginQueue)| (!queue.requests.is_empty()).then_some(*origin);
+        let mut due: Vec<_> = self.origins.iter().filter_map(busy).collect();
+        while let Some(origin) = due.pop() {
+            // A lock that ends is that of the next one.
+            due.extend(self.advance(engine, channel, origin));
+        }
+    }
+
+    /// Continues the requests of one origin; the origins that have got a lock.
+    fn advance<D: Device>(
+        &mut self, engine: &mut Engine<D>, channel: &Channel, origin: u32,
+    ) -> Vec<u32> {
+        let mut granted = Vec::new();
+        let Some(queue) = self.origins.get_mut(&origin) else { return granted };
+        loop {
+            queue.start_all(engine, channel, origin, &mut self.locks);
+            let Some(front) = queue.requests.front().filter(|_| queue.started > 0) else { break };
+            let is_moving = front.transfer.is_some_and(|id| engine.take_completion(id).is_none());
+            let awaits_lock =
+                matches!(front.work, Work::Lock(..)) && !self.locks.is_held_by(origin);
+            if is_moving || awaits_lock {
+                break;
+            }
+            queue.started -= 1;
+            let Some(done) = queue.requests.pop_front() else { break };
+            match done.work {
+                Work::Complete => self.completes.add(origin),
+                Work::Unlock(answer) => {
+                    queue.answer(engine, channel, origin, answer);
+                    granted.extend(self.locks.release(origin));
+                }
+                work => queue.finish(engine, channel, origin, work),
+            }
+        }
+        granted
+    }
+}
+
+impl Notices {
+    fn add(&mut self, of: u32) {
+        *self.0.entry(of).or_default() += 1;
+    }
+
+    /// Uses a call of each of these ranks; false, without effect, if one has not called.
+    pub(super) fn take(&mut self, of: &[u32]) -> bool {
+        let is_there = self.missing(of).next().is_none();
+        if is_there {
+            of.iter().for_each(|rank| *self.0.entry(*rank).or_default() -= 1);
+        }
+        is_there
+    }
+
+    /// The ranks that have not called.
+    pub(super) fn missing(&self, of: &[u32]) -> impl Iterator<Item = u32> {
+        of.iter().copied().filter(|rank| self.0.get(rank).is_none_or(|calls| *calls == 0))
+    }
+}
+
+impl OriginQueue {
+    /// The work of a request, or why it is refused.
+    fn prepare(&mut self, request: Request<'_>, regions: &Regions) -> Work {
+        let (data, answer) = match &request {
+            Request::Put { data, .. } => (Some(*data), None),
+            Request::Get { answer, .. } => (None, Some(*answer)),
+            Request::Accumulate { data, answer, .. } => (Some(*data), *answer),
+            Request::CompareAndSwap { data, answer, .. } => (Some(*data), Some(*answer)),
+            Request::Flush { .. }
+            | Request::Lock { .. }
+            | Request::Unlock { .. }
+            | Request::Post
+            | Request::Complete => (None, None),
+        };
+        let work = self.accepted(request, regions);
+        work.unwrap_or_else(|error| {
+            self.error.get_or_insert(error);
+            let payload = data.map_or_else(|| Payload::Here(OwnedBytes::zeroed(0)), Payload::of);
+            Work::Refused(payload, answer)
+        })
+    }
+
+    /// # Errors
+    /// `RmaRange` if the memory is none of the window, `Intern` for a request that makes no sense.
+    fn accepted(&mut self, request: Request<'_>, regions: &Regions) -> Result<Work> {
+        Ok(match request {
+            Request::Put { range, data } => {
+                let memory = self.memory(range, regions)?;
+                check_len(&memory, data.len())?;
+                Work::Put(memory, Payload::of(data))
+            }
+            Request::Get { range, answer } => Work::Get(self.memory(range, regions)?, answer),
+            Request::Accumulate { range, operator, unit, data, answer } => {
+                let memory = self.memory(range, regions)?;
+                let unit = unit.unit().ok_or_else(|| senseless("a datatype"))?;
+                let accumulation = Accumulation::new(operator, &unit)?;
+                if accumulation.has_operand() {
+                    check_len(&memory, data.len())?;
+                }
+                Work::Accumulate { memory, accumulation, operand: Payload::of(data), answer }
+            }
+            Request::CompareAndSwap { range, unit: _, data, answer } => {
+                let memory = self.memory(range, regions)?;
+                check_len(&memory, data.len() / 2)?;
+                Work::CompareAndSwap { memory, operand: Payload::of(data), answer }
+            }
+            Request::Flush { answer } => Work::Flush(answer),
+            Request::Lock { kind, answer } => Work::Lock(kind, answer),
+            Request::Unlock { answer } => Work::Unlock(answer),
+            Request::Complete => Work::Complete,
+            Request::Post => return Err(senseless("MPI_Win_post")),
+        })
+    }
+
+    /// The memory of a range.
+    fn memory(&mut self, range: TargetRange, regions: &Regions) -> Result<Memory> {
+        let layout = match range.layout {
+            LayoutName::Dense(size) => Arc::new(Layout::dense(
+                usize::try_from(size)
+                    .ok()
+                    .filter(|size| *size <= isize::MAX as usize)
+                    .ok_or_else(|| senseless("a size"))?,
+            )),
+            LayoutName::Slot(slot) => {
+                Arc::clone(self.layouts.get(&slot).ok_or_else(|| senseless("a layout"))?)
+            }
+            LayoutName::New(slot, layout) => {
+                self.layouts.insert(slot, Arc::clone(&layout));
+                layout
+            }
+        };
+        let count = usize::try_from(range.count).map_err(|_| senseless("a count"))?;
+        regions.memory(range.offset, count, &layout)
+    }
+
+    /// Starts requests, up to the first behind a lock that is not held.
+    fn start_all<D: Device>(
+        &mut self, engine: &mut Engine<D>, channel: &Channel, origin: u32, locks: &mut LockQueue,
+    ) {
+        let awaits_lock = |queue: &Self, locks: &LockQueue| {
+            let started = queue.requests.iter().take(queue.started);
+            !locks.is_held_by(origin)
+                && started.last().is_some_and(|last| matches!(last.work, Work::Lock(..)))
+        };
+        while !awaits_lock(self, locks) {
+            // The operand of an accumulate needs memory: one at a time.
+            let is_first = self.started == 0;
+            let Some(next) = self.requests.get_mut(self.started) else { return };
+            if let Work::Lock(kind, _) = next.work {
+                // The lock that this origin holds ends before.
+                if !is_first {
+                    return;
+                }
+                locks.request(origin, kind);
+            }
+            if next.needs_room() && !is_first {
+                return;
+            }
+            next.start(engine, channel, origin);
+            self.started += 1;
+        }
+    }
+
+    /// Ends a request whose data have moved.
+    fn finish<D: Device>(
+        &mut self, engine: &mut Engine<D>, channel: &Channel, origin: u32, work: Work,
+    ) {
+        match work {
+            Work::Put(mut memory, Payload::Here(data)) => {
+                let len = data.len();
+                Memory::Owned(data).copy(0, &mut memory, 0, len);
+            }
+            Work::Accumulate { mut memory, accumulation, operand: Payload::Here(data), answer } => {
+                if let Some(tag) = answer {
+                    let old = Memory::Owned(packed(&memory));
+                    send_detached(engine, channel, origin, tag, old);
+                }
+                accumulation.apply(data.span(), &mut memory);
+            }
+            Work::CompareAndSwap { mut memory, operand: Payload::Here(data), answer } => {
+                let old = Memory::Owned(packed(&memory));
+                send_detached(engine, channel, origin, answer, old);
+                let mut operand = vec![0; data.len()];
+                data.span().read(0, &mut operand);
+                compare_and_swap(&operand, &mut memory);
+            }
+            Work::Refused(_, Some(answer)) => {
+                send_detached(engine, channel, origin, answer, Memory::EMPTY);
+            }
+            Work::Lock(_, Some(answer)) | Work::Flush(answer) => {
+                self.answer(engine, channel, origin, answer);
+            }
+            // Their data have moved, and nobody waits for an answer.
+            Work::Put(..)
+            | Work::Get(..)
+            | Work::Accumulate { .. }
+            | Work::CompareAndSwap { .. }
+            | Work::Refused(_, None)
+            | Work::Lock(_, None)
+            | Work::Unlock(_)
+            | Work::Complete => {}
+        }
+    }
+
+    /// Answers with the first error since the last answer.
+    fn answer<D: Device>(
+        &mut self, engine: &mut Engine<D>, channel: &Channel, origin: u32, tag: DataTag,
+    ) {
+        let bytes = Answer::emit(self.error.take().as_deref());
+        channel.send_detached(engine, origin, tag.answer(), bytes);
+    }
+}
+
+impl QueuedRequest {
+    /// Whether its start allocates memory for long data.
+    fn needs_room(&self) -> bool {
+        let payload = match &self.work {
+            Work::Accumulate { operand, .. } | Work::CompareAndSwap { operand, .. } => operand,
+            Work::Refused(payload, _) => payload,
+            _ => return false,
+        };
+        matches!(payload, Payload::Follows(..))
+    }
+
+    /// Starts to move its data.
+    fn start<D: Device>(&mut self, engine: &mut Engine<D>, channel: &Channel, origin: u32) {
+        self.transfer = match &mut self.work {
+            Work::Put(memory, Payload::Follows(tag, _)) => {
+                Some(channel.receive(engine, origin, tag.data(), memory.alias()))
+            }
+            Work::Get(memory, tag) => channel.send(engine, origin, tag.answer(), memory.alias()),
+            Work::Accumulate { operand: payload, .. }
+            | Work::CompareAndSwap { operand: payload, .. }
+            | Work::Refused(payload, _) => payload.receive(engine, channel, origin),
+            Work::Put(_, Payload::Here(_))
+            | Work::Flush(_)
+            | Work::Lock(..)
+            | Work::Unlock(_)
+            | Work::Complete => None,
+        };
+    }
+}
+
+impl Payload {
+    fn of(data: Data<'_>) -> Self {
+        match data {
+            Data::Inline(bytes) => Self::Here(OwnedBytes::from(Box::from(bytes))),
+            Data::Follows(tag, len) => Self::Follows(tag, len),
+        }
+    }
+
+    /// Starts to receive data into memory of their own.
+    fn receive<D: Device>(
+        &mut self, engine: &mut Engine<D>, channel: &Channel, origin: u32,
+    ) -> Option<OperationId> {
+        let Self::Follows(tag, len) = *self else { return None };
+        let bytes = OwnedBytes::zeroed(len as usize);
+        let receive = channel.receive(engine, origin, tag.data(), Memory::Span(bytes.span()));
+        *self = Self::Here(bytes);
+        Some(receive)
+    }
+}
+
+fn send_detached<D: Device>(
+    engine: &mut Engine<D>, channel: &Channel, to: u32, tag: DataTag, memory: Memory,
+) {
+    if let Some(operation) = channel.send(engine, to, tag.answer(), memory) {
+        engine.release(operation);
+    }
+}
+
+/// # Errors
+/// `Truncate` unless the data fill the memory.
+fn check_len(memory: &Memory, len: u64) -> Result {
+    if memory.len() as u64 == len {
+        return Ok(());
+    }
+    let why = format!("{len} bytes for {} bytes of the target", memory.len());
+    Err(ErrorClass::Truncate.error(why))
+}
+
+#[cold]
+fn senseless(what: &str) -> Box<MpiError> {
+    ErrorClass::Intern.error(format!("a request of a one-sided operation has {what} that is none"))
+}
