@@ -15,7 +15,7 @@ use crate::mpi::op::{Op, Operator};
 use crate::mpi::request::Activity;
 use crate::mpi::request::status::Status;
 use crate::mpi::window::OperationNumber;
-use crate::mpi::window::operation::{Completion, TargetArguments};
+use crate::mpi::window::operation::{AccumulateArguments, CompletionForm, TargetArguments};
 use crate::process::ProcessMpi;
 use platform::base::{ErrorClass, Result};
 
@@ -35,7 +35,7 @@ pub unsafe extern "C" fn PMPI_Accumulate_c(
     let to = (target_rank, target_disp, target_count, target_datatype);
     local("MPI_Accumulate", win, |mpi| {
         // SAFETY: the caller's promise of the buffer.
-        unsafe { accumulate(mpi, from, None, to, op, win, Completion::Epoch) }.map(drop)
+        unsafe { accumulate(mpi, from, None, to, op, win, CompletionForm::Epoch) }.map(drop)
     })
 }
 
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn PMPI_Fetch_and_op(
             return Err(ErrorClass::Type.error(why));
         }
         // SAFETY: the caller's promise of both buffers.
-        unsafe { accumulate(mpi, from, Some(old), to, op, win, Completion::Epoch) }.map(drop)
+        unsafe { accumulate(mpi, from, Some(old), to, op, win, CompletionForm::Epoch) }.map(drop)
     })
 }
 
@@ -96,7 +96,7 @@ pub unsafe extern "C" fn PMPI_Get_c(
     let from = (target_rank, target_disp, target_count, target_datatype);
     local("MPI_Get", win, |mpi| {
         // SAFETY: the caller's promise of the buffer.
-        unsafe { get(mpi, into, from, win, Completion::Epoch) }.map(drop)
+        unsafe { get(mpi, into, from, win, CompletionForm::Epoch) }.map(drop)
     })
 }
 
@@ -113,7 +113,7 @@ pub unsafe extern "C" fn PMPI_Get_accumulate_c(
     let to = (target_rank, target_disp, target_count, target_datatype);
     local("MPI_Get_accumulate", win, |mpi| {
         // SAFETY: the caller's promise of both buffers.
-        unsafe { accumulate(mpi, from, Some(old), to, op, win, Completion::Epoch) }.map(drop)
+        unsafe { accumulate(mpi, from, Some(old), to, op, win, CompletionForm::Epoch) }.map(drop)
     })
 }
 
@@ -128,7 +128,7 @@ pub unsafe extern "C" fn PMPI_Put_c(
     let to = (target_rank, target_disp, target_count, target_datatype);
     local("MPI_Put", win, |mpi| {
         // SAFETY: the caller's promise of the buffer.
-        unsafe { put(mpi, from, to, win, Completion::Epoch) }.map(drop)
+        unsafe { put(mpi, from, to, win, CompletionForm::Epoch) }.map(drop)
     })
 }
 
@@ -202,7 +202,7 @@ pub unsafe extern "C" fn PMPI_Rput_c(
 /// The standard's requirements for the buffer of the origin.
 unsafe fn put(
     mpi: &mut ProcessMpi, (buf, count, datatype): OriginBuffer, to: TargetBuffer, win: MPI_Win,
-    completion: Completion<'_>,
+    completion: CompletionForm<'_>,
 ) -> Result<Option<OperationNumber>> {
     // SAFETY: the caller's promise.
     let from = unsafe { memory(mpi, buf, count, datatype)? };
@@ -215,7 +215,7 @@ unsafe fn put(
 /// The standard's requirements for the buffer of the origin.
 unsafe fn get(
     mpi: &mut ProcessMpi, (buf, count, datatype): OriginBuffer, from: TargetBuffer, win: MPI_Win,
-    completion: Completion<'_>,
+    completion: CompletionForm<'_>,
 ) -> Result<Option<OperationNumber>> {
     // SAFETY: the caller's promise.
     let into = unsafe { memory(mpi, buf, count, datatype)? };
@@ -228,7 +228,7 @@ unsafe fn get(
 /// The standard's requirements for the buffers of the origin.
 unsafe fn accumulate(
     mpi: &mut ProcessMpi, from: OriginBuffer, old: Option<OriginBuffer>, to: TargetBuffer,
-    op: MPI_Op, win: MPI_Win, completion: Completion<'_>,
+    op: MPI_Op, win: MPI_Win, completion: CompletionForm<'_>,
 ) -> Result<Option<OperationNumber>> {
     let datatypes = &mpi.objects.datatypes;
     let operator = match mpi.objects.ops.get(number(op))? {
@@ -253,7 +253,8 @@ unsafe fn accumulate(
     let old = old.map(part).transpose()?;
     let window = mpi.windows.get_mut(number(win))?;
     let to = arguments(to, target)?;
-    window.accumulate(&mut mpi.engine, operator, &data, datatype, old, to, completion)
+    let arguments = AccumulateArguments { operator, from: &data, datatype, old };
+    window.accumulate(&mut mpi.engine, arguments, to, completion)
 }
 
 fn arguments(
@@ -268,13 +269,13 @@ fn arguments(
 /// `request` is null or may be written.
 unsafe fn start(
     name: &str, win: MPI_Win, request: *mut MPI_Request,
-    body: impl FnOnce(&mut ProcessMpi, Completion<'_>) -> Result<Option<OperationNumber>>,
+    body: impl FnOnce(&mut ProcessMpi, CompletionForm<'_>) -> Result<Option<OperationNumber>>,
 ) -> c_int {
     let result = PROCESS.with_mpi(|mpi| {
         // SAFETY: the caller's promise.
         let request = unsafe { out(request, "request")? };
         mpi.check_request_space()?;
-        let operation = body(mpi, Completion::Request(name))?;
+        let operation = body(mpi, CompletionForm::Request(name))?;
         let window: Handle = number(win);
         let activity = match operation {
             Some(operation) => Activity::Access { window, operation },

@@ -8,9 +8,8 @@ use crate::abi::arguments::pointer::out;
 use crate::abi::constants::*;
 use crate::abi::entry_point::{PROCESS, finish, local, number, test};
 use crate::abi::types::*;
-use crate::mpi::window::synchronization::{Assertions, WindowWait};
+use crate::mpi::window::synchronization::{Assertions, LockKind, WindowWait};
 use crate::process::ProcessMpi;
-use crate::shared_memory::turn_lock::LockKind;
 use platform::base::{ErrorClass, Result};
 
 /// Ends an access epoch of `MPI_Win_start`.

@@ -17,14 +17,14 @@ use platform::base::Peer;
 
 /// The context of a window and its ranks.
 #[derive(Clone, Debug)]
-pub(super) struct Channel {
+pub(super) struct WindowChannel {
     context: u64,
     group: Arc<Group>,
     /// This process.
     pub(super) rank: u32,
 }
 
-impl Channel {
+impl WindowChannel {
     pub(super) fn new(comm: &Comm) -> Self {
         let context = comm.context.for_traffic(Traffic::PointToPoint);
         Self { context, group: Arc::clone(&comm.group), rank: comm.rank }

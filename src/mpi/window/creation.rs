@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::channel::Channel;
+use super::channel::WindowChannel;
 use super::{Window, WindowMemory};
 use crate::device::Device;
 use crate::engine::memory::Memory;
@@ -78,7 +78,7 @@ impl<D: Device> Mpi<D> {
         &mut self, mut window: Window, comm: Handle,
     ) -> Result<WindowExchange> {
         let private = self.comms.get(comm)?;
-        window.connect(comm, Channel::new(private));
+        window.connect(comm, WindowChannel::new(private));
         let size = private.size() as usize;
         let own = Memory::owned(PeerMemory::from(&*window.memory).emit());
         let all = Memory::owned(vec![0; PeerMemory::BYTES * size]);

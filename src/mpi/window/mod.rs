@@ -49,7 +49,7 @@ use crate::mpi::errhandler::Handler;
 use crate::mpi::handle::{Handle, HandleKind, HandleTable};
 use crate::mpi::info::Info;
 use crate::mpi::request::status::PROC_NULL;
-use channel::Channel;
+use channel::WindowChannel;
 use creation::WindowShape;
 use epoch::Epochs;
 pub use origin::OperationNumber;
@@ -121,7 +121,7 @@ pub(crate) struct Window {
     pub(crate) handler: Handler,
     pub(crate) attributes: Attributes,
     pub(crate) name: Vec<u8>,
-    channel: Channel,
+    channel: WindowChannel,
     shape: WindowShape,
     pub(crate) epochs: Epochs,
     origin: Origin,
@@ -182,7 +182,7 @@ impl Window {
             handler: Handler::Fatal,
             attributes: Attributes::default(),
             name: Vec::new(),
-            channel: Channel::none(),
+            channel: WindowChannel::none(),
             shape: WindowShape::empty(),
             epochs: Epochs::default(),
             origin: Origin::new(0),
@@ -192,7 +192,7 @@ impl Window {
     }
 
     /// Gives the window its private communicator.
-    fn connect(&mut self, comm: Handle, channel: Channel) {
+    fn connect(&mut self, comm: Handle, channel: WindowChannel) {
         self.comm = comm;
         self.origin = Origin::new(channel.size());
         self.channel = channel;

@@ -6,7 +6,7 @@
 use super::Window;
 use super::accumulate::{Accumulation, check_swapped};
 use super::origin::OperationNumber;
-use super::request_message::{Data, INLINE_MAX, Request, TargetRange, UnitHandles};
+use super::request_message::{Data, INLINE_MAX, TargetRange, UnitHandles, WindowRequest};
 use crate::device::Device;
 use crate::engine::Engine;
 use crate::engine::memory::Memory;
@@ -28,11 +28,23 @@ pub(crate) struct TargetArguments<'a> {
 
 /// How an operation ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Completion<'a> {
+pub(crate) enum CompletionForm<'a> {
     /// With its epoch, or a flush.
     Epoch,
     /// Also with a request, for the function of this name.
     Request(&'a str),
+}
+
+/// Arguments of an accumulate at the origin.
+#[derive(Debug)]
+pub(crate) struct AccumulateArguments<'a> {
+    pub(crate) operator: Operator,
+    /// Not used for `MPI_NO_OP`.
+    pub(crate) from: &'a Memory,
+    /// The datatype of `from`.
+    pub(crate) datatype: &'a Datatype,
+    /// Where the old values go, and their datatype.
+    pub(crate) old: Option<(Memory, &'a Datatype)>,
 }
 
 /// A checked access.
@@ -48,15 +60,16 @@ impl Window {
     /// `Rank`, `Disp`, `RmaRange`, `RmaSync`, `Truncate`; as all operations.
     pub(crate) fn put<D: Device>(
         &mut self, engine: &mut Engine<D>, from: &Memory, to: TargetArguments<'_>,
-        completion: Completion<'_>,
+        completion: CompletionForm<'_>,
     ) -> Result<Option<OperationNumber>> {
         let bytes = from.len();
         let Some(Access { target, range }) = self.access(engine, to, Some(bytes), completion)?
         else {
             return Ok(None);
         };
-        let number = self.origin.number(target, completion != Completion::Epoch);
-        let sent = self.send_with_data(engine, target, from, |data| Request::Put { range, data });
+        let number = self.origin.number(target, completion != CompletionForm::Epoch);
+        let sent =
+            self.send_with_data(engine, target, from, |data| WindowRequest::Put { range, data });
         self.origin.note(engine, target, number, sent);
         Ok(number)
     }
@@ -67,27 +80,28 @@ impl Window {
     /// As of [`Window::put`].
     pub(crate) fn get<D: Device>(
         &mut self, engine: &mut Engine<D>, into: Memory, from: TargetArguments<'_>,
-        completion: Completion<'_>,
+        completion: CompletionForm<'_>,
     ) -> Result<Option<OperationNumber>> {
         let access = self.access(engine, from, Some(into.len()), completion)?;
         let Some(Access { target, range }) = access else { return Ok(None) };
-        let number = self.origin.number(target, completion != Completion::Epoch);
+        let number = self.origin.number(target, completion != CompletionForm::Epoch);
         let answer = self.origin.tag();
         let arriving = self.channel.receive(engine, target, answer.answer(), into);
-        let request = Request::Get { range, answer };
+        let request = WindowRequest::Get { range, answer };
         self.origin.request(engine, &self.channel, target, &request);
         self.origin.note(engine, target, number, [arriving]);
         Ok(number)
     }
 
-    /// Starts to combine `from` into the target; the old values go to `old`, if there is one.
+    /// Starts to combine data of the origin into the target.
     ///
     /// # Errors
     /// As of [`Window::put`]; `Op` and `Type` for the operation and its datatypes.
     pub(crate) fn accumulate<D: Device>(
-        &mut self, engine: &mut Engine<D>, operator: Operator, from: &Memory, datatype: &Datatype,
-        old: Option<(Memory, &Datatype)>, to: TargetArguments<'_>, completion: Completion<'_>,
+        &mut self, engine: &mut Engine<D>, arguments: AccumulateArguments<'_>,
+        to: TargetArguments<'_>, completion: CompletionForm<'_>,
     ) -> Result<Option<OperationNumber>> {
+        let AccumulateArguments { operator, from, datatype, old } = arguments;
         let has_operand = operator != Operator::NoOp;
         if !has_operand && old.is_none() {
             let why = "MPI_NO_OP needs a place for the old values: use MPI_Get_accumulate or \
@@ -105,14 +119,14 @@ impl Window {
         let bytes = has_operand.then_some(from.len());
         let access = self.access(engine, to, bytes, completion)?;
         let Some((Access { target, range }, unit)) = access.zip(unit) else { return Ok(None) };
-        let number = self.origin.number(target, completion != Completion::Epoch);
+        let number = self.origin.number(target, completion != CompletionForm::Epoch);
         let answer = old.map(|(old, _)| {
             let tag = self.origin.tag();
             (tag, self.channel.receive(engine, target, tag.answer(), old))
         });
         let unit = UnitHandles::of(&unit);
         let operand = if has_operand { from } else { &Memory::EMPTY };
-        let sent = self.send_with_data(engine, target, operand, |data| Request::Accumulate {
+        let sent = self.send_with_data(engine, target, operand, |data| WindowRequest::Accumulate {
             range,
             operator,
             unit,
@@ -136,14 +150,14 @@ impl Window {
         let unit = to.datatype.as_predefined().copied().ok_or_else(|| not_predefined(to.datatype));
         let unit = unit?;
         check_swapped(&unit)?;
-        let access = self.access(engine, to, Some(new.len()), Completion::Epoch)?;
+        let access = self.access(engine, to, Some(new.len()), CompletionForm::Epoch)?;
         let Some(Access { target, range }) = access else { return Ok(()) };
         let answer = self.origin.tag();
         let receive = self.channel.receive(engine, target, answer.answer(), old);
         let mut operand = vec![0; 2 * new.len()];
         compared.pack(0, &mut operand[..new.len()]);
         new.pack(0, &mut operand[new.len()..]);
-        let request = Request::CompareAndSwap {
+        let request = WindowRequest::CompareAndSwap {
             range,
             unit: UnitHandles::of(&unit),
             data: Data::Inline(&operand),
@@ -158,15 +172,15 @@ impl Window {
     /// nothing to do. The request must be sent: the target learns the layout by it.
     fn access<D: Device>(
         &mut self, engine: &mut Engine<D>, to: TargetArguments<'_>, bytes: Option<usize>,
-        completion: Completion<'_>,
+        completion: CompletionForm<'_>,
     ) -> Result<Option<Access>> {
         if to.rank == PROC_NULL {
             return Ok(None);
         }
         let target = self.check_rank(to.rank)?;
         match completion {
-            Completion::Epoch => self.epochs.operate(target)?,
-            Completion::Request(name) => self.epochs.check_passive(name, Some(target))?,
+            CompletionForm::Epoch => self.epochs.operate(target)?,
+            CompletionForm::Request(name) => self.epochs.check_passive(name, Some(target))?,
         }
         let wanted = to.count.saturating_mul(to.datatype.size());
         if let Some(bytes) = bytes.filter(|bytes| *bytes != wanted) {
@@ -214,9 +228,9 @@ impl Window {
     }
 
     /// Sends a request with its data; a send that has not completed.
-    fn send_with_data<'a, D: Device>(
+    fn send_with_data<D: Device>(
         &mut self, engine: &mut Engine<D>, target: u32, from: &Memory,
-        make: impl FnOnce(Data<'_>) -> Request<'_>,
+        make: impl FnOnce(Data<'_>) -> WindowRequest<'_>,
     ) -> Option<OperationId> {
         if from.len() <= INLINE_MAX {
             let mut bytes = [0; INLINE_MAX];

@@ -11,9 +11,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::channel::Channel;
+use super::channel::WindowChannel;
 use super::layout_message::key;
-use super::request_message::{DataTag, LayoutName, REQUEST_TAG, Request};
+use super::request_message::{DataTag, LayoutName, REQUEST_TAG, WindowRequest};
 use crate::device::Device;
 use crate::engine::Engine;
 use crate::engine::memory::Memory;
@@ -105,7 +105,8 @@ impl Origin {
 
     /// Sends a request to `target`.
     pub(super) fn request<D: Device>(
-        &mut self, engine: &mut Engine<D>, channel: &Channel, target: u32, request: &Request<'_>,
+        &mut self, engine: &mut Engine<D>, channel: &WindowChannel, target: u32,
+        request: &WindowRequest<'_>,
     ) {
         let sent = channel.send(engine, target, REQUEST_TAG, Memory::owned(request.emit()));
         // Its bytes are the request's own: nothing waits for them.
@@ -180,8 +181,8 @@ impl Origin {
 
     /// Sends the request that `make` returns for the tag of its answer.
     pub(super) fn ask<D: Device>(
-        &mut self, engine: &mut Engine<D>, channel: &Channel, target: u32,
-        make: impl FnOnce(DataTag) -> Request<'static>,
+        &mut self, engine: &mut Engine<D>, channel: &WindowChannel, target: u32,
+        make: impl FnOnce(DataTag) -> WindowRequest<'static>,
     ) -> Answer {
         self.targets[target as usize].unflushed = false;
         let tag = self.tag();

@@ -50,7 +50,7 @@ impl DataTag {
 
 /// A request.
 #[derive(Clone, Debug)]
-pub(super) enum Request<'a> {
+pub(super) enum WindowRequest<'a> {
     Put {
         range: TargetRange,
         data: Data<'a>,
@@ -135,7 +135,7 @@ const UNLOCK: u8 = 7;
 const POST: u8 = 8;
 const COMPLETE: u8 = 9;
 
-impl Request<'_> {
+impl WindowRequest<'_> {
     pub(super) fn emit(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(64);
         match self {
@@ -178,7 +178,7 @@ impl Request<'_> {
     }
 }
 
-impl<'a> Request<'a> {
+impl<'a> WindowRequest<'a> {
     /// The request of a message; `None` if it makes no sense.
     pub(super) fn parse(bytes: &'a [u8]) -> Option<Self> {
         let mut from = ByteReader::new(bytes);
@@ -315,7 +315,7 @@ fn push(out: &mut Vec<u8>, word: u64) {
 mod tests {
     use super::*;
 
-    fn all() -> Vec<Request<'static>> {
+    fn all() -> Vec<WindowRequest<'static>> {
         let dense = TargetRange { offset: -8, count: 3, layout: LayoutName::Dense(24) };
         let slot = TargetRange { layout: LayoutName::Slot(9), ..dense.clone() };
         let layout = Arc::new(Layout::dense(8).resized(0, 24).unwrap());
@@ -324,24 +324,33 @@ mod tests {
         let inline = Data::Inline(&[1, 2, 3]);
         let (operator, shared) = (Operator::Maxloc, LockKind::Shared);
         vec![
-            Request::Put { range: dense.clone(), data: inline },
-            Request::Put { range: slot.clone(), data: Data::Follows(DataTag(ANSWER - 1), 1 << 40) },
-            Request::Get { range: new.clone(), answer: tag },
-            Request::Accumulate {
+            WindowRequest::Put { range: dense.clone(), data: inline },
+            WindowRequest::Put {
+                range: slot.clone(),
+                data: Data::Follows(DataTag(ANSWER - 1), 1 << 40),
+            },
+            WindowRequest::Get { range: new.clone(), answer: tag },
+            WindowRequest::Accumulate {
                 range: dense.clone(),
                 operator,
                 unit,
                 data: inline,
                 answer: None,
             },
-            Request::Accumulate { range: new, operator, unit, data: inline, answer: Some(tag) },
-            Request::CompareAndSwap { range: dense, unit, data: inline, answer: tag },
-            Request::Flush { answer: tag },
-            Request::Lock { kind: shared, answer: None },
-            Request::Lock { kind: LockKind::Exclusive, answer: Some(tag) },
-            Request::Unlock { answer: tag },
-            Request::Post,
-            Request::Complete,
+            WindowRequest::Accumulate {
+                range: new,
+                operator,
+                unit,
+                data: inline,
+                answer: Some(tag),
+            },
+            WindowRequest::CompareAndSwap { range: dense, unit, data: inline, answer: tag },
+            WindowRequest::Flush { answer: tag },
+            WindowRequest::Lock { kind: shared, answer: None },
+            WindowRequest::Lock { kind: LockKind::Exclusive, answer: Some(tag) },
+            WindowRequest::Unlock { answer: tag },
+            WindowRequest::Post,
+            WindowRequest::Complete,
         ]
     }
 
@@ -349,7 +358,7 @@ mod tests {
     fn requests_read_back() {
         for request in all() {
             let bytes = request.emit();
-            let parsed = Request::parse(&bytes).unwrap();
+            let parsed = WindowRequest::parse(&bytes).unwrap();
             assert_eq!(parsed.emit(), bytes);
             assert_eq!(format!("{parsed:?}"), format!("{request:?}"));
         }
@@ -360,16 +369,16 @@ mod tests {
         for request in all() {
             let bytes = request.emit();
             for position in 0..bytes.len() {
-                drop(Request::parse(&bytes[..position]));
+                drop(WindowRequest::parse(&bytes[..position]));
                 for value in [0, 1, 2, 0x7f, 0x80, 0xff] {
                     let mut damaged = bytes.clone();
                     damaged[position] = value;
-                    drop(Request::parse(&damaged));
+                    drop(WindowRequest::parse(&damaged));
                 }
             }
         }
-        assert!(Request::parse(&[]).is_none());
-        assert!(Request::parse(&[FLUSH, 0, 0, 0, 0, 0, 0, 0, 0]).is_none());
+        assert!(WindowRequest::parse(&[]).is_none());
+        assert!(WindowRequest::parse(&[FLUSH, 0, 0, 0, 0, 0, 0, 0, 0]).is_none());
     }
 
     #[test]

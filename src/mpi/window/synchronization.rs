@@ -9,13 +9,13 @@
 use super::Window;
 use super::epoch::ranks;
 use super::origin::{Answer, OperationNumber};
-use super::request_message::Request;
+use super::request_message::WindowRequest;
 use crate::device::Device;
 use crate::engine::Engine;
 use crate::mpi::Mpi;
 use crate::mpi::handle::Handle;
 use crate::mpi::request::Activity;
-use crate::shared_memory::turn_lock::LockKind;
+pub(crate) use crate::shared_memory::turn_lock::LockKind;
 use platform::base::Result;
 use platform::diagnosis::wait_report::{WaitCondition, WaitReport};
 
@@ -203,7 +203,7 @@ impl<D: Device> Mpi<D> {
         target.epochs.post(origins.clone())?;
         if !assertions.no_check {
             for origin in origins {
-                target.origin.request(engine, &target.channel, origin, &Request::Post);
+                target.origin.request(engine, &target.channel, origin, &WindowRequest::Post);
             }
         }
         Ok(())
@@ -352,7 +352,7 @@ impl Window {
         &mut self, engine: &mut Engine<D>, targets: Vec<u32>, wait: &mut WindowWait,
     ) {
         for target in &targets {
-            let ask = |answer| Request::Flush { answer };
+            let ask = |answer| WindowRequest::Flush { answer };
             wait.answers.push(self.origin.ask(engine, &self.channel, *target, ask));
         }
         wait.locals = targets;
@@ -364,10 +364,10 @@ impl Window {
     ) {
         self.origin.set_locked(rank, true);
         if rank == self.channel.rank {
-            let ask = |answer| Request::Lock { kind, answer: Some(answer) };
+            let ask = |answer| WindowRequest::Lock { kind, answer: Some(answer) };
             wait.answers.push(self.origin.ask(engine, &self.channel, rank, ask));
         } else {
-            let request = Request::Lock { kind, answer: None };
+            let request = WindowRequest::Lock { kind, answer: None };
             self.origin.request(engine, &self.channel, rank, &request);
         }
     }
@@ -375,14 +375,14 @@ impl Window {
     /// Asks for the lock of `MPI_Win_lock_all` at the first access of a target.
     pub(super) fn lock_if_due<D: Device>(&mut self, engine: &mut Engine<D>, target: u32) {
         if self.locks_on_access && !self.origin.set_locked(target, true) {
-            let request = Request::Lock { kind: LockKind::Shared, answer: None };
+            let request = WindowRequest::Lock { kind: LockKind::Shared, answer: None };
             self.origin.request(engine, &self.channel, target, &request);
         }
     }
 
     fn send_completes<D: Device>(&mut self, engine: &mut Engine<D>, targets: &[u32]) {
         for target in targets {
-            self.origin.request(engine, &self.channel, *target, &Request::Complete);
+            self.origin.request(engine, &self.channel, *target, &WindowRequest::Complete);
         }
     }
 
@@ -393,8 +393,8 @@ impl Window {
         for target in targets {
             let is_locked = self.origin.set_locked(*target, false);
             let ask = |answer| match is_locked {
-                true => Request::Unlock { answer },
-                false => Request::Flush { answer },
+                true => WindowRequest::Unlock { answer },
+                false => WindowRequest::Flush { answer },
             };
             if is_locked || self.origin.is_unflushed(*target) {
                 wait.answers.push(self.origin.ask(engine, &self.channel, *target, ask));

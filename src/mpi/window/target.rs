@@ -14,11 +14,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use super::accumulate::{Accumulation, compare_and_swap, packed};
-use super::channel::Channel;
+use super::channel::WindowChannel;
 use super::lock_queue::LockQueue;
 use super::origin::Answer;
 use super::regions::Regions;
-use super::request_message::{Data, DataTag, LayoutName, REQUEST_TAG, Request, TargetRange};
+use super::request_message::{Data, DataTag, LayoutName, REQUEST_TAG, TargetRange, WindowRequest};
 use crate::device::Device;
 use crate::engine::Engine;
 use crate::engine::memory::layout::Layout;
@@ -97,7 +97,7 @@ enum Payload {
 impl Target {
     /// Handles requests that have arrived, and continues earlier ones.
     pub(super) fn serve<D: Device>(
-        &mut self, engine: &mut Engine<D>, channel: &Channel, regions: &Regions,
+        &mut self, engine: &mut Engine<D>, channel: &WindowChannel, regions: &Regions,
     ) {
         while let Some((origin, bytes)) = self.next_message(engine, channel) {
             self.arrive(origin, &bytes, regions);
@@ -107,7 +107,7 @@ impl Target {
 
     /// The next request whose bytes are here.
     fn next_message<D: Device>(
-        &mut self, engine: &mut Engine<D>, channel: &Channel,
+        &mut self, engine: &mut Engine<D>, channel: &WindowChannel,
     ) -> Option<(u32, Vec<u8>)> {
         if self.arriving.is_none() {
             let message = channel.take(engine, REQUEST_TAG)?;
@@ -127,12 +127,12 @@ impl Target {
     /// Queues a request.
     fn arrive(&mut self, origin: u32, bytes: &[u8], regions: &Regions) {
         let queue = self.origins.entry(origin).or_default();
-        let Some(request) = Request::parse(bytes) else {
+        let Some(request) = WindowRequest::parse(bytes) else {
             let why = format!("rank {origin} sent a request of {} bytes that none is", bytes.len());
             queue.error.get_or_insert(ErrorClass::Intern.error(why));
             return;
         };
-        if let Request::Post = request {
+        if let WindowRequest::Post = request {
             self.posts.add(origin);
             return;
         }
@@ -140,7 +140,7 @@ impl Target {
         queue.requests.push_back(QueuedRequest { work, transfer: None });
     }
 
-    fn advance_all<D: Device>(&mut self, engine: &mut Engine<D>, channel: &Channel) {
+    fn advance_all<D: Device>(&mut self, engine: &mut Engine<D>, channel: &WindowChannel) {
         let busy =
             |(origin, queue): (&u32, &OriginQueue)| (!queue.requests.is_empty()).then_some(*origin);
         let mut due: Vec<_> = self.origins.iter().filter_map(busy).collect();
@@ -152,7 +152,7 @@ impl Target {
 
     /// Continues the requests of one origin; the origins that have got a lock.
     fn advance<D: Device>(
-        &mut self, engine: &mut Engine<D>, channel: &Channel, origin: u32,
+        &mut self, engine: &mut Engine<D>, channel: &WindowChannel, origin: u32,
     ) -> Vec<u32> {
         let mut granted = Vec::new();
         let Some(queue) = self.origins.get_mut(&origin) else { return granted };
@@ -202,17 +202,17 @@ impl Notices {
 
 impl OriginQueue {
     /// The work of a request, or why it is refused.
-    fn prepare(&mut self, request: Request<'_>, regions: &Regions) -> Work {
+    fn prepare(&mut self, request: WindowRequest<'_>, regions: &Regions) -> Work {
         let (data, answer) = match &request {
-            Request::Put { data, .. } => (Some(*data), None),
-            Request::Get { answer, .. } => (None, Some(*answer)),
-            Request::Accumulate { data, answer, .. } => (Some(*data), *answer),
-            Request::CompareAndSwap { data, answer, .. } => (Some(*data), Some(*answer)),
-            Request::Flush { .. }
-            | Request::Lock { .. }
-            | Request::Unlock { .. }
-            | Request::Post
-            | Request::Complete => (None, None),
+            WindowRequest::Put { data, .. } => (Some(*data), None),
+            WindowRequest::Get { answer, .. } => (None, Some(*answer)),
+            WindowRequest::Accumulate { data, answer, .. } => (Some(*data), *answer),
+            WindowRequest::CompareAndSwap { data, answer, .. } => (Some(*data), Some(*answer)),
+            WindowRequest::Flush { .. }
+            | WindowRequest::Lock { .. }
+            | WindowRequest::Unlock { .. }
+            | WindowRequest::Post
+            | WindowRequest::Complete => (None, None),
         };
         let work = self.accepted(request, regions);
         work.unwrap_or_else(|error| {
@@ -224,15 +224,15 @@ impl OriginQueue {
 
     /// # Errors
     /// `RmaRange` if the memory is none of the window, `Intern` for a request that makes no sense.
-    fn accepted(&mut self, request: Request<'_>, regions: &Regions) -> Result<Work> {
+    fn accepted(&mut self, request: WindowRequest<'_>, regions: &Regions) -> Result<Work> {
         Ok(match request {
-            Request::Put { range, data } => {
+            WindowRequest::Put { range, data } => {
                 let memory = self.memory(range, regions)?;
                 check_len(&memory, data.len())?;
                 Work::Put(memory, Payload::of(data))
             }
-            Request::Get { range, answer } => Work::Get(self.memory(range, regions)?, answer),
-            Request::Accumulate { range, operator, unit, data, answer } => {
+            WindowRequest::Get { range, answer } => Work::Get(self.memory(range, regions)?, answer),
+            WindowRequest::Accumulate { range, operator, unit, data, answer } => {
                 let memory = self.memory(range, regions)?;
                 let unit = unit.unit().ok_or_else(|| senseless("a datatype"))?;
                 let accumulation = Accumulation::new(operator, &unit)?;
@@ -241,16 +241,16 @@ impl OriginQueue {
                 }
                 Work::Accumulate { memory, accumulation, operand: Payload::of(data), answer }
             }
-            Request::CompareAndSwap { range, unit: _, data, answer } => {
+            WindowRequest::CompareAndSwap { range, unit: _, data, answer } => {
                 let memory = self.memory(range, regions)?;
                 check_len(&memory, data.len() / 2)?;
                 Work::CompareAndSwap { memory, operand: Payload::of(data), answer }
             }
-            Request::Flush { answer } => Work::Flush(answer),
-            Request::Lock { kind, answer } => Work::Lock(kind, answer),
-            Request::Unlock { answer } => Work::Unlock(answer),
-            Request::Complete => Work::Complete,
-            Request::Post => return Err(senseless("MPI_Win_post")),
+            WindowRequest::Flush { answer } => Work::Flush(answer),
+            WindowRequest::Lock { kind, answer } => Work::Lock(kind, answer),
+            WindowRequest::Unlock { answer } => Work::Unlock(answer),
+            WindowRequest::Complete => Work::Complete,
+            WindowRequest::Post => return Err(senseless("MPI_Win_post")),
         })
     }
 
@@ -277,12 +277,13 @@ impl OriginQueue {
 
     /// Starts requests, up to the first behind a lock that is not held.
     fn start_all<D: Device>(
-        &mut self, engine: &mut Engine<D>, channel: &Channel, origin: u32, locks: &mut LockQueue,
+        &mut self, engine: &mut Engine<D>, channel: &WindowChannel, origin: u32,
+        locks: &mut LockQueue,
     ) {
         let awaits_lock = |queue: &Self, locks: &LockQueue| {
-            let started = queue.requests.iter().take(queue.started);
-            !locks.is_held_by(origin)
-                && started.last().is_some_and(|last| matches!(last.work, Work::Lock(..)))
+            let last = queue.started.checked_sub(1).and_then(|last| queue.requests.get(last));
+            last.is_some_and(|last| matches!(last.work, Work::Lock(..)))
+                && !locks.is_held_by(origin)
         };
         while !awaits_lock(self, locks) {
             // The operand of an accumulate needs memory: one at a time.
@@ -305,7 +306,7 @@ impl OriginQueue {
 
     /// Ends a request whose data have moved.
     fn finish<D: Device>(
-        &mut self, engine: &mut Engine<D>, channel: &Channel, origin: u32, work: Work,
+        &mut self, engine: &mut Engine<D>, channel: &WindowChannel, origin: u32, work: Work,
     ) {
         match work {
             Work::Put(mut memory, Payload::Here(data)) => {
@@ -346,7 +347,7 @@ impl OriginQueue {
 
     /// Answers with the first error since the last answer.
     fn answer<D: Device>(
-        &mut self, engine: &mut Engine<D>, channel: &Channel, origin: u32, tag: DataTag,
+        &mut self, engine: &mut Engine<D>, channel: &WindowChannel, origin: u32, tag: DataTag,
     ) {
         let bytes = Answer::emit(self.error.take().as_deref());
         channel.send_detached(engine, origin, tag.answer(), bytes);
@@ -365,7 +366,7 @@ impl QueuedRequest {
     }
 
     /// Starts to move its data.
-    fn start<D: Device>(&mut self, engine: &mut Engine<D>, channel: &Channel, origin: u32) {
+    fn start<D: Device>(&mut self, engine: &mut Engine<D>, channel: &WindowChannel, origin: u32) {
         self.transfer = match &mut self.work {
             Work::Put(memory, Payload::Follows(tag, _)) => {
                 Some(channel.receive(engine, origin, tag.data(), memory.alias()))
@@ -393,7 +394,7 @@ impl Payload {
 
     /// Starts to receive data into memory of their own.
     fn receive<D: Device>(
-        &mut self, engine: &mut Engine<D>, channel: &Channel, origin: u32,
+        &mut self, engine: &mut Engine<D>, channel: &WindowChannel, origin: u32,
     ) -> Option<OperationId> {
         let Self::Follows(tag, len) = *self else { return None };
         let bytes = OwnedBytes::zeroed(len as usize);
@@ -404,7 +405,7 @@ impl Payload {
 }
 
 fn send_detached<D: Device>(
-    engine: &mut Engine<D>, channel: &Channel, to: u32, tag: DataTag, memory: Memory,
+    engine: &mut Engine<D>, channel: &WindowChannel, to: u32, tag: DataTag, memory: Memory,
 ) {
     if let Some(operation) = channel.send(engine, to, tag.answer(), memory) {
         engine.release(operation);
