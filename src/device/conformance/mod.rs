@@ -51,6 +51,7 @@ pub(crate) fn check_network<D: Device>(
 ) {
     let wrap = |n| network(n).into_iter().enumerate().map(|(rank, device)| (rank as u64, device));
     network::check(&network);
+    rma::check_failure(&network, kill);
     network::check_failure(&network, kill);
     network::check_failure(
         &|n| wrap(n).map(|(rank, device)| Fault::new(device, rank, 4)).collect(),

@@ -1,10 +1,13 @@
 //! The part of the suite about one-sided access, for devices that have it.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
 use super::{Ignore, TestDeadline};
 use crate::device::Device;
 use crate::device::rma::{
     AccessCounts, MemoryKey, NumberKind, PutSignal, RemoteAccess, RemoteAddress, Rma, RmaError,
-    Update,
+    Update, UpdateExecutor,
 };
 use platform::base::{ErrorClass, Peer, Random, Result, Span};
 
@@ -17,24 +20,39 @@ pub(super) fn check<D: Device>(network: &impl Fn(usize) -> Vec<D>) {
         eprintln!("skipped: processes cannot be read here");
         return;
     }
-    every_size_is_put_and_got(network(2));
-    every_rank_puts_to_every_rank(network(4));
-    accesses_keep_their_order(network(2));
-    numbers_change_as_asked(network(2));
-    additions_are_atomic(network(5));
-    what_is_not_allowed_is_an_error(network(2));
-    a_registration_ends(network(2));
-    accesses_are_counted_for_each_peer(network(3));
-    a_refused_access_changes_nothing(network(2));
-    a_signal_comes_after_its_put(network(2));
-    (0..20).for_each(|seed| random_accesses_agree_with_a_model(network(3), seed));
+    for kind in [MemoryKind::Registered, MemoryKind::Allocated] {
+        if kind == MemoryKind::Registered || allocates(network(1)) {
+            check_kind(network, kind);
+        }
+    }
+    allocated_memory_is_shared(network(3));
+}
+
+fn check_kind<D: Device>(network: &impl Fn(usize) -> Vec<D>, kind: MemoryKind) {
+    every_size_is_put_and_got(network(2), kind);
+    every_rank_puts_to_every_rank(network(4), kind);
+    accesses_keep_their_order(network(2), kind);
+    numbers_change_as_asked(network(2), kind);
+    additions_are_atomic(network(5), kind);
+    threads_update_one_number(network(4), kind);
+    what_is_not_allowed_is_an_error(network(2), kind);
+    errors_among_other_accesses_are_told_once(network(2), kind);
+    a_registration_ends(network(2), kind);
+    accesses_are_counted_for_each_peer(network(3), kind);
+    a_refused_access_changes_nothing(network(2), kind);
+    a_signal_comes_after_its_put(network(2), kind);
+    (0..10).for_each(|seed| random_accesses_agree_with_a_model(network(3), kind, seed));
+    (0..3).for_each(|seed| many_accesses_are_in_progress(network(3), kind, seed));
+}
+
+fn allocates<D: Device>(mut devices: Vec<D>) -> bool {
+    rma(&mut devices[0]).allocate(8, RemoteAccess::ReadWrite).unwrap().is_some()
 }
 
 /// Whether the system lets the devices use registered memory.
 fn memory_is_reachable<D: Device>(mut devices: Vec<D>) -> bool {
-    let mut memory = TestBuffer::new(8, 0);
-    let key = register(&mut devices[1], &mut memory);
-    match rma(&mut devices[0]).open(1, key) {
+    let memory = MemoryKind::Registered.provide(&mut devices[1], 8, 0);
+    match rma(&mut devices[0]).open(1, memory.key) {
         Ok(_) => true,
         Err(error) => {
             assert_eq!(error.code.0, ErrorClass::Other as i32, "{error}");
@@ -71,6 +89,68 @@ impl TestBuffer {
         let mut bytes = vec![0; self.0.len()];
         self.span().read(0, &mut bytes);
         bytes
+    }
+}
+
+/// Where memory for peers comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum MemoryKind {
+    /// The test.
+    Registered,
+    /// The device.
+    Allocated,
+}
+
+/// Memory of a rank for its peers, as long as its device exists.
+struct PeerMemory {
+    key: MemoryKey,
+    span: Span,
+    _buffer: Option<TestBuffer>,
+}
+
+impl MemoryKind {
+    /// Memory for reads and writes.
+    fn provide<D: Device>(self, device: &mut D, len: usize, byte: u8) -> PeerMemory {
+        self.provide_for(device, len, byte, RemoteAccess::ReadWrite)
+    }
+
+    fn provide_for<D: Device>(
+        self, device: &mut D, len: usize, byte: u8, access: RemoteAccess,
+    ) -> PeerMemory {
+        let (key, span, buffer) = match self {
+            Self::Registered => {
+                let mut buffer = TestBuffer::new(len, byte);
+                let span = buffer.span();
+                (rma(device).register(span, access).unwrap(), span, Some(buffer))
+            }
+            Self::Allocated => {
+                let (key, span) = rma(device).allocate(len, access).unwrap().unwrap();
+                (key, span, None)
+            }
+        };
+        assert!(key != MemoryKey(0) && span.len() == len);
+        let memory = PeerMemory { key, span, _buffer: buffer };
+        if self == Self::Allocated {
+            assert!(memory.bytes().iter().all(|byte| *byte == 0));
+        }
+        memory.fill(byte);
+        memory
+    }
+}
+
+impl PeerMemory {
+    fn fill(&self, byte: u8) {
+        self.span.write(0, &vec![byte; self.span.len()]);
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        let mut bytes = vec![0; self.span.len()];
+        self.span.read(0, &mut bytes);
+        bytes
+    }
+
+    fn at(&self, peer: Peer, offset: usize) -> RemoteAddress {
+        RemoteAddress { peer, key: self.key, offset: offset as u64 }
     }
 }
 
@@ -121,12 +201,6 @@ fn end<D: Device>(
     flush(devices, me, peer)
 }
 
-fn register<D: Device>(device: &mut D, memory: &mut TestBuffer) -> MemoryKey {
-    let key = rma(device).register(memory.span(), RemoteAccess::ReadWrite).unwrap();
-    assert_ne!(key, MemoryKey(0));
-    key
-}
-
 fn pattern(len: usize, seed: u64) -> Vec<u8> {
     let mut random = Random::new(seed);
     (0..len).map(|_| random.bits() as u8).collect()
@@ -148,14 +222,13 @@ fn number_bytes(number: u64, kind: NumberKind) -> Vec<u8> {
     }
 }
 
-fn every_size_is_put_and_got<D: Device>(mut devices: Vec<D>) {
+fn every_size_is_put_and_got<D: Device>(mut devices: Vec<D>, memory_kind: MemoryKind) {
     const LEN: usize = 200_000;
-    let (mut source, mut target, mut back) =
-        (TestBuffer::new(LEN, 0), TestBuffer::new(LEN, 7), TestBuffer::new(LEN, 8));
+    let (mut source, mut back) = (TestBuffer::new(LEN, 0), TestBuffer::new(LEN, 8));
     source.span().write(0, &pattern(LEN, 1));
-    let key = register(&mut devices[1], &mut target);
+    let target = memory_kind.provide(&mut devices[1], LEN, 7);
     for (number, len) in [0, 1, 7, 8, 31, 32, 33, 4096, 65_537, LEN - 3].into_iter().enumerate() {
-        let to = RemoteAddress { peer: 1, key, offset: (number % 4) as u64 };
+        let to = target.at(1, number % 4);
         let start = number % 3;
         let from = source.span().part(start, len);
         end(&mut devices, 0, 1, |rma| rma.put(from, to)).unwrap();
@@ -171,47 +244,43 @@ fn every_size_is_put_and_got<D: Device>(mut devices: Vec<D>) {
         let into = back.span().part(1, len);
         end(&mut devices, 0, 1, |rma| rma.get(to, into)).unwrap();
         assert!(&back.bytes()[1..][..len] == expected, "{len} bytes got");
-        target.span().write(0, &[7; LEN]);
+        target.fill(7);
     }
-    rma(&mut devices[1]).close(1, key);
-    rma(&mut devices[1]).deregister(key);
+    rma(&mut devices[0]).close(1, target.key);
+    rma(&mut devices[1]).deregister(target.key);
 }
 
-fn every_rank_puts_to_every_rank<D: Device>(mut devices: Vec<D>) {
+fn every_rank_puts_to_every_rank<D: Device>(mut devices: Vec<D>, memory_kind: MemoryKind) {
     const BLOCK: usize = 1000;
     let ranks = devices.len();
-    let mut memory: Vec<_> = (0..ranks)
-        .map(|rank| [TestBuffer::new(BLOCK, rank as u8), TestBuffer::new(BLOCK * ranks, !0)])
-        .collect();
-    let keys: Vec<_> =
-        (0..ranks).map(|rank| register(&mut devices[rank], &mut memory[rank][1])).collect();
+    let mut sources: Vec<_> = (0..ranks).map(|rank| TestBuffer::new(BLOCK, rank as u8)).collect();
+    let targets: Vec<_> =
+        devices.iter_mut().map(|rank| memory_kind.provide(rank, BLOCK * ranks, !0)).collect();
     for _ in 0..20 {
-        memory.iter_mut().for_each(|[_, to]| to.span().write(0, &vec![!0; BLOCK * ranks]));
+        targets.iter().for_each(|target| target.fill(!0));
         for pair in 0..ranks * ranks {
             let (from, to) = (pair / ranks, pair % ranks);
-            let remote =
-                RemoteAddress { peer: to as Peer, key: keys[to], offset: (from * BLOCK) as u64 };
-            let source = memory[from][0].span();
+            let remote = targets[to].at(to as Peer, from * BLOCK);
+            let source = sources[from].span();
             issue(&mut devices, from, &mut |rma| rma.put(source, remote)).unwrap();
         }
         for pair in 0..ranks * ranks {
             flush(&mut devices, pair / ranks, (pair % ranks) as Peer).unwrap();
         }
-        for [_, to] in &mut memory {
-            let bytes = to.bytes();
+        for target in &targets {
+            let bytes = target.bytes();
             assert!((0..bytes.len()).all(|at| bytes[at] == (at / BLOCK) as u8));
         }
     }
 }
 
-fn accesses_keep_their_order<D: Device>(mut devices: Vec<D>) {
-    let mut target = TestBuffer::new(8, 0);
-    let key = register(&mut devices[1], &mut target);
-    if !rma(&mut devices[0]).open(1, key).unwrap().ordered {
+fn accesses_keep_their_order<D: Device>(mut devices: Vec<D>, memory_kind: MemoryKind) {
+    let target = memory_kind.provide(&mut devices[1], 8, 0);
+    if !rma(&mut devices[0]).open(1, target.key).unwrap().ordered {
         return;
     }
     let mut sources: Vec<_> = (0..100).map(|byte| TestBuffer::new(8, byte)).collect();
-    let to = RemoteAddress { peer: 1, key, offset: 0 };
+    let to = target.at(1, 0);
     for source in &mut sources {
         let from = source.span();
         issue(&mut devices, 0, &mut |rma| rma.put(from, to)).unwrap();
@@ -231,17 +300,17 @@ fn updates(kind: NumberKind, random: &mut Random) -> Vec<Update> {
     (0..8).filter_map(|code| Update::from_parts(code, [operand(), operand()])).collect()
 }
 
-fn numbers_change_as_asked<D: Device>(mut devices: Vec<D>) {
-    let (mut target, mut old) = (TestBuffer::new(32, 0), TestBuffer::new(8, 0));
-    let key = register(&mut devices[1], &mut target);
-    let made = rma(&mut devices[0]).open(1, key).unwrap().updates;
-    let at = RemoteAddress { peer: 1, key, offset: 16 };
+fn numbers_change_as_asked<D: Device>(mut devices: Vec<D>, memory_kind: MemoryKind) {
+    let mut old = TestBuffer::new(8, 0);
+    let target = memory_kind.provide(&mut devices[1], 32, 0);
+    let made = rma(&mut devices[0]).open(1, target.key).unwrap().updates;
+    let at = target.at(1, 16);
     let mut random = Random::new(5);
     for kind in NumberKind::ALL {
         let len = kind.bytes();
         let into = old.span().part(0, len);
         let mut value = 0;
-        target.span().write(0, &[0; 32]);
+        target.fill(0);
         for round in 0..6 {
             let mut changes = updates(kind, &mut random);
             // A comparison that succeeds.
@@ -265,13 +334,12 @@ fn numbers_change_as_asked<D: Device>(mut devices: Vec<D>) {
     }
 }
 
-fn additions_are_atomic<D: Device>(mut devices: Vec<D>) {
+fn additions_are_atomic<D: Device>(mut devices: Vec<D>, memory_kind: MemoryKind) {
     const EACH: usize = 50;
     let kind = NumberKind::Unsigned8;
-    let mut target = TestBuffer::new(8, 0);
-    let key = register(&mut devices[0], &mut target);
-    let at = RemoteAddress { peer: 0, key, offset: 0 };
-    if !rma(&mut devices[1]).open(0, key).unwrap().updates.contains(Update::Add(1), kind) {
+    let target = memory_kind.provide(&mut devices[0], 8, 0);
+    let at = target.at(0, 0);
+    if !rma(&mut devices[1]).open(0, target.key).unwrap().updates.contains(Update::Add(1), kind) {
         return;
     }
     let ranks = devices.len();
@@ -297,11 +365,11 @@ fn class<D: Device>(
     ErrorClass::from_value(error.code.0)
 }
 
-fn what_is_not_allowed_is_an_error<D: Device>(mut devices: Vec<D>) {
-    let (mut mine, mut open, mut closed) =
-        (TestBuffer::new(64, 1), TestBuffer::new(64, 2), TestBuffer::new(64, 3));
-    let key = register(&mut devices[1], &mut open);
-    let read_only = rma(&mut devices[1]).register(closed.span(), RemoteAccess::Read).unwrap();
+fn what_is_not_allowed_is_an_error<D: Device>(mut devices: Vec<D>, memory_kind: MemoryKind) {
+    let mut mine = TestBuffer::new(64, 1);
+    let open = memory_kind.provide(&mut devices[1], 64, 2);
+    let closed = memory_kind.provide_for(&mut devices[1], 64, 3, RemoteAccess::Read);
+    let (key, read_only) = (open.key, closed.key);
     let (all, eight) = (mine.span(), mine.span().part(0, 8));
     let at = |key, offset| RemoteAddress { peer: 1, key, offset };
     let signal = |key, offset| PutSignal { key, offset, addend: 1 };
@@ -342,30 +410,32 @@ fn what_is_not_allowed_is_an_error<D: Device>(mut devices: Vec<D>) {
     assert_eq!(class(&mut devices, |rma| rma.put(empty, at(key, 64))), None);
 }
 
-fn a_registration_ends<D: Device>(mut devices: Vec<D>) {
-    let (mut mine, mut memory) = (TestBuffer::new(8, 1), TestBuffer::new(8, 2));
-    let keys: Vec<_> = (0..40).map(|_| register(&mut devices[1], &mut memory)).collect();
-    keys.iter().for_each(|key| rma(&mut devices[1]).deregister(*key));
-    let again = register(&mut devices[1], &mut memory);
+fn a_registration_ends<D: Device>(mut devices: Vec<D>, memory_kind: MemoryKind) {
+    let mut mine = TestBuffer::new(8, 1);
     let from = mine.span();
+    let ended: Vec<_> = (0..40).map(|_| memory_kind.provide(&mut devices[1], 8, 2)).collect();
+    // A mapping of memory whose registration ends is not used.
+    end(&mut devices, 0, 1, |rma| rma.put(from, ended[3].at(1, 0))).unwrap();
+    let keys: Vec<_> = ended.iter().map(|memory| memory.key).collect();
+    keys.iter().for_each(|key| rma(&mut devices[1]).deregister(*key));
+    let again = memory_kind.provide(&mut devices[1], 8, 2);
     for key in keys {
         let to = RemoteAddress { peer: 1, key, offset: 0 };
         let range = Some(ErrorClass::RmaRange);
         assert_eq!(class(&mut devices, |rma| rma.put(from, to)), range, "{key:?}");
     }
-    assert_eq!(memory.bytes(), [2; 8]);
-    let to = RemoteAddress { peer: 1, key: again, offset: 0 };
+    assert_eq!(again.bytes(), [2; 8]);
+    let to = again.at(1, 0);
     assert_eq!(class(&mut devices, |rma| rma.put(from, to)), None);
-    assert_eq!(memory.bytes(), [1; 8]);
+    assert_eq!(again.bytes(), [1; 8]);
 }
 
-fn accesses_are_counted_for_each_peer<D: Device>(mut devices: Vec<D>) {
+fn accesses_are_counted_for_each_peer<D: Device>(mut devices: Vec<D>, memory_kind: MemoryKind) {
     let mut source = TestBuffer::new(8, 1);
-    let mut targets = [1, 2].map(|_| TestBuffer::new(8, 0));
+    let targets = [1, 2].map(|peer| memory_kind.provide(&mut devices[peer], 8, 0));
     let from = source.span();
-    for (peer, target) in (1..).zip(&mut targets) {
-        let key = register(&mut devices[peer as usize], target);
-        let to = RemoteAddress { peer, key, offset: 0 };
+    for (peer, target) in (1..).zip(&targets) {
+        let to = target.at(peer, 0);
         for count in 1..=u64::from(peer) {
             issue(&mut devices, 0, &mut |rma| rma.put(from, to)).unwrap();
             assert_eq!(rma(&mut devices[0]).counts(peer).issued, count);
@@ -384,12 +454,12 @@ fn accesses_are_counted_for_each_peer<D: Device>(mut devices: Vec<D>) {
 }
 
 /// Fills the device if its room is small, and looks for the effects of what it refused.
-fn a_refused_access_changes_nothing<D: Device>(mut devices: Vec<D>) {
+fn a_refused_access_changes_nothing<D: Device>(mut devices: Vec<D>, memory_kind: MemoryKind) {
     const ACCESSES: usize = 1000;
-    let (mut source, mut target) = (TestBuffer::new(1, 1), TestBuffer::new(ACCESSES, 0));
-    let key = register(&mut devices[1], &mut target);
+    let mut source = TestBuffer::new(1, 1);
+    let target = memory_kind.provide(&mut devices[1], ACCESSES, 0);
     let from = source.span();
-    let at = |offset: usize| RemoteAddress { peer: 1, key, offset: offset as u64 };
+    let at = |offset: usize| target.at(1, offset);
     let accepted: Vec<bool> = (0..ACCESSES)
         .map(|offset| match rma(&mut devices[0]).put(from, at(offset)) {
             Ok(()) => true,
@@ -405,18 +475,16 @@ fn a_refused_access_changes_nothing<D: Device>(mut devices: Vec<D>) {
     end(&mut devices, 0, 1, |rma| rma.put(from, at(0))).unwrap();
 }
 
-fn a_signal_comes_after_its_put<D: Device>(mut devices: Vec<D>) {
+fn a_signal_comes_after_its_put<D: Device>(mut devices: Vec<D>, memory_kind: MemoryKind) {
     const LEN: usize = 3000;
     let kind = NumberKind::Unsigned8;
     let mut sources: Vec<_> = (1..=20).map(|byte| TestBuffer::new(LEN, byte)).collect();
-    let (mut target, mut counter) = (TestBuffer::new(LEN, 0), TestBuffer::new(16, 0));
-    let (key, signal_key) =
-        (register(&mut devices[1], &mut target), register(&mut devices[1], &mut counter));
-    if !rma(&mut devices[0]).open(1, signal_key).unwrap().updates.contains(Update::Add(1), kind) {
+    let [target, counter] = [LEN, 16].map(|len| memory_kind.provide(&mut devices[1], len, 0));
+    if !rma(&mut devices[0]).open(1, counter.key).unwrap().updates.contains(Update::Add(1), kind) {
         return;
     }
-    let to = RemoteAddress { peer: 1, key, offset: 0 };
-    let signal = PutSignal { key: signal_key, offset: 8, addend: 3 };
+    let to = target.at(1, 0);
+    let signal = PutSignal { key: counter.key, offset: 8, addend: 3 };
     let mut sum = 0;
     for source in &mut sources {
         let from = source.span();
@@ -445,16 +513,18 @@ enum RandomAccess {
 
 /// Every rank accesses memory of every rank, one access after another to each target; the model is a
 /// vector of bytes.
-fn random_accesses_agree_with_a_model<D: Device>(mut devices: Vec<D>, seed: u64) {
+fn random_accesses_agree_with_a_model<D: Device>(
+    mut devices: Vec<D>, memory_kind: MemoryKind, seed: u64,
+) {
     const WORDS: usize = 16;
     let (ranks, mut random) = (devices.len(), Random::new(seed));
     let mut local = TestBuffer::new(8 * WORDS, 0);
-    let mut memory: Vec<_> = (0..ranks).map(|_| TestBuffer::new(8 * WORDS, 0)).collect();
+    let memory: Vec<_> =
+        devices.iter_mut().map(|rank| memory_kind.provide(rank, 8 * WORDS, 0)).collect();
     let mut model = vec![vec![0; 8 * WORDS]; ranks];
-    let keys: Vec<_> = devices.iter_mut().zip(&mut memory).map(|(d, m)| register(d, m)).collect();
     for _ in 0..60 {
         let (me, peer) = (random.below(ranks as u64) as usize, random.below(ranks as u64) as usize);
-        let made = rma(&mut devices[me]).open(peer as Peer, keys[peer]).unwrap().updates;
+        let made = rma(&mut devices[me]).open(peer as Peer, memory[peer].key).unwrap().updates;
         let word = random.below(WORDS as u64) as usize;
         let words = random.below((WORDS - word) as u64 + 1) as usize;
         let kind = NumberKind::ALL[random.below(6) as usize];
@@ -471,13 +541,13 @@ fn random_accesses_agree_with_a_model<D: Device>(mut devices: Vec<D>, seed: u64)
         let data = pattern(8 * WORDS, random.bits());
         local.span().write(0, &data);
         let (span, offset) = (local.span(), 8 * word);
-        let at = RemoteAddress { peer: peer as Peer, key: keys[peer], offset: offset as u64 };
+        let at = memory[peer].at(peer as Peer, offset);
         end(&mut devices, me, peer as Peer, |rma| match access {
             RandomAccess::Put { words } => rma.put(span.part(0, 8 * words), at),
             RandomAccess::Get { words } => rma.get(at, span.part(0, 8 * words)),
             RandomAccess::Signalled { words, counter } => {
-                let signal =
-                    PutSignal { key: keys[peer], offset: 8 * counter as u64, addend: u64::MAX };
+                let key = memory[peer].key;
+                let signal = PutSignal { key, offset: 8 * counter as u64, addend: u64::MAX };
                 rma.put_signalled(span.part(0, 8 * words), at, signal)
             }
             RandomAccess::Update { kind, update } => {
@@ -507,5 +577,215 @@ fn random_accesses_agree_with_a_model<D: Device>(mut devices: Vec<D>, seed: u64)
         }
         assert_eq!(local.bytes(), expected, "seed {seed}: {access:?} at rank {me}");
         assert_eq!(memory[peer].bytes(), *model, "seed {seed}: {access:?} to rank {peer}");
+    }
+}
+
+/// Each rank has a thread. Additions, and increments by comparison, of one number are all counted, those
+/// of the owner too.
+fn threads_update_one_number<D: Device>(mut devices: Vec<D>, memory_kind: MemoryKind) {
+    const EACH: u64 = 40;
+    let kind = NumberKind::Unsigned4;
+    let target = memory_kind.provide(&mut devices[0], 16, 0);
+    let at = target.at(0, 8);
+    let made = rma(&mut devices[1]).open(0, target.key).unwrap().updates;
+    if ![Update::Add(1), Update::CompareSwap(0, 1)]
+        .iter()
+        .all(|update| made.contains(*update, kind))
+    {
+        return;
+    }
+    let (ranks, ended) = (devices.len(), AtomicUsize::new(0));
+    thread::scope(|scope| {
+        for device in &mut devices {
+            let ended = &ended;
+            scope.spawn(move || {
+                let mut old = TestBuffer::new(4, 0);
+                let into = old.span();
+                for _ in 0..EACH {
+                    change(device, at, kind, Update::Add(1), into);
+                    let mut seen = number(&old.bytes(), kind) + 1;
+                    loop {
+                        change(device, at, kind, Update::CompareSwap(seen, seen + 1), into);
+                        match number(&old.bytes(), kind) {
+                            before if before == seen => break,
+                            before => seen = before,
+                        }
+                    }
+                }
+                ended.fetch_add(1, Ordering::SeqCst);
+                let deadline = TestDeadline::new();
+                while ended.load(Ordering::SeqCst) < ranks {
+                    device.poll(&mut Ignore);
+                    deadline.wait();
+                }
+            });
+        }
+    });
+    assert_eq!(number(&target.bytes()[8..], kind), 2 * EACH * ranks as u64);
+    assert_eq!((&target.bytes()[..8], &target.bytes()[12..]), (&[0; 8][..], &[0; 4][..]));
+}
+
+/// An update of a rank in a thread of its own, from its start to its end.
+fn change<D: Device>(
+    device: &mut D, at: RemoteAddress, kind: NumberKind, update: Update, old: Span,
+) {
+    let deadline = TestDeadline::new();
+    while let Err(error) = rma(device).update(at, kind, update, old) {
+        assert!(matches!(error, RmaError::Busy), "{error:?}");
+        device.poll(&mut Ignore);
+        deadline.wait();
+    }
+    loop {
+        if let Some(end) = rma(device).flush(at.peer) {
+            return end.unwrap();
+        }
+        device.poll(&mut Ignore);
+        deadline.wait();
+    }
+}
+
+/// Accesses that are not allowed among others in progress: those have their effects, and one flush
+/// returns an error if any was accepted.
+fn errors_among_other_accesses_are_told_once<D: Device>(
+    mut devices: Vec<D>, memory_kind: MemoryKind,
+) {
+    let mut source = TestBuffer::new(40, 1);
+    let target = memory_kind.provide(&mut devices[1], 40, 0);
+    let from = source.span();
+    let (mut late, mut good) = (0, 0);
+    for part in 0..10 {
+        let four = from.part(4 * part, 4);
+        let beyond = &mut |rma: &mut dyn Rma| rma.put(four, target.at(1, 37));
+        if part % 3 == 1 && issue(&mut devices, 0, beyond).is_ok() {
+            late += 1;
+        }
+        issue(&mut devices, 0, &mut |rma| rma.put(four, target.at(1, 4 * part))).unwrap();
+        good += 1;
+    }
+    let first = flush(&mut devices, 0, 1);
+    assert_eq!(first.is_err(), late > 0, "{late} errors");
+    flush(&mut devices, 0, 1).unwrap();
+    assert_eq!(rma(&mut devices[0]).counts(1).completed, good + late);
+    assert_eq!(target.bytes(), [1; 40]);
+}
+
+/// Accesses of all ranks to all ranks, of which many are in progress at a time, to disjoint bytes.
+fn many_accesses_are_in_progress<D: Device>(
+    mut devices: Vec<D>, memory_kind: MemoryKind, seed: u64,
+) {
+    const PARTS: usize = 40;
+    const PART: usize = 64;
+    let (ranks, mut random) = (devices.len(), Random::new(seed));
+    let len = ranks * PARTS * PART;
+    let mut local: Vec<_> = (0..ranks).map(|_| TestBuffer::new(ranks * len, 0)).collect();
+    let targets: Vec<_> =
+        devices.iter_mut().map(|rank| memory_kind.provide(rank, len, 0)).collect();
+    for (rank, (local, target)) in (0_u64..).zip(local.iter_mut().zip(&targets)) {
+        local.span().write(0, &pattern(ranks * len, 3 * rank + 1));
+        target.span.write(0, &pattern(len, 3 * rank + 2));
+    }
+    let mut expected_local: Vec<_> = local.iter_mut().map(TestBuffer::bytes).collect();
+    let mut expected: Vec<_> = targets.iter().map(PeerMemory::bytes).collect();
+    for part in 0..PARTS {
+        for pair in 0..ranks * ranks {
+            let (me, peer) = (pair / ranks, pair % ranks);
+            let offset = (me * PARTS + part) * PART;
+            let here = peer * len + offset;
+            let size = random.below(PART as u64 + 1) as usize;
+            let (span, at) =
+                (local[me].span().part(here, size), targets[peer].at(peer as Peer, offset));
+            if random.one_in(2) {
+                issue(&mut devices, me, &mut |rma| rma.put(span, at)).unwrap();
+                expected[peer][offset..][..size]
+                    .copy_from_slice(&expected_local[me][here..][..size]);
+            } else {
+                issue(&mut devices, me, &mut |rma| rma.get(at, span)).unwrap();
+                expected_local[me][here..][..size]
+                    .copy_from_slice(&expected[peer][offset..][..size]);
+            }
+        }
+        if random.one_in(30) {
+            let (me, peer) = (random.below(ranks as u64), random.below(ranks as u64));
+            flush(&mut devices, me as usize, peer as Peer).unwrap();
+        }
+    }
+    (0..ranks * ranks)
+        .for_each(|pair| flush(&mut devices, pair / ranks, (pair % ranks) as Peer).unwrap());
+    for rank in 0..ranks {
+        assert!(local[rank].bytes() == expected_local[rank], "seed {seed}: memory of rank {rank}");
+        assert!(targets[rank].bytes() == expected[rank], "seed {seed}: memory for peers {rank}");
+    }
+}
+
+/// Memory that one rank allocates and three ranks use, mapped or by accesses.
+fn allocated_memory_is_shared<D: Device>(mut devices: Vec<D>) {
+    let ranks = devices.len();
+    let kind = NumberKind::Signed8;
+    let Some((key, memory)) = rma(&mut devices[0]).allocate(64, RemoteAccess::ReadWrite).unwrap()
+    else {
+        return;
+    };
+    let at = |offset| RemoteAddress { peer: 0, key, offset };
+    for rank in 0..ranks {
+        let caps = rma(&mut devices[rank]).open(0, key).unwrap();
+        let number = Update::Add(1 << (8 * rank));
+        assert!(caps.updates.contains(number, kind));
+        if let Some(mapped) = caps.mapped {
+            assert_eq!(mapped.len(), 64);
+            mapped.write(8 * rank, &[rank as u8 + 1; 8]);
+            if caps.executor == UpdateExecutor::Processor {
+                number.perform(mapped.part(56, 8), kind);
+            }
+        }
+        end(&mut devices, rank, 0, |rma| rma.update(at(56), kind, number, Span::EMPTY)).unwrap();
+    }
+    let mut bytes = [0; 64];
+    memory.read(0, &mut bytes);
+    let mapped = rma(&mut devices[1]).open(0, key).unwrap().mapped.is_some();
+    for rank in 0..ranks {
+        let byte = if mapped { rank as u8 + 1 } else { 0 };
+        assert_eq!(bytes[8 * rank..][..8], [byte; 8]);
+        let both = if mapped { 2 } else { 1 };
+        assert_eq!(number(&bytes[56..], kind) >> (8 * rank) & 0xff, both);
+    }
+    rma(&mut devices[1]).close(0, key);
+    rma(&mut devices[0]).deregister(key);
+    assert!(rma(&mut devices[2]).open(0, key).is_err());
+}
+
+/// A peer dies while accesses to it are in progress: each of them ends, and so do later ones.
+pub(super) fn check_failure<D: Device>(
+    network: &impl Fn(usize) -> Vec<D>, kill: impl Fn(&mut D) + Copy,
+) {
+    if network(1)[0].rma().is_none() {
+        return;
+    }
+    for accesses in [1, 10, 100] {
+        let mut devices = network(3);
+        let mut local = TestBuffer::new(10_000, 1);
+        let targets =
+            [1, 2].map(|rank| MemoryKind::Registered.provide(&mut devices[rank], 10_000, 0));
+        let span = local.span();
+        for access in 0..accesses {
+            for (peer, target) in (1..).zip(&targets) {
+                let at = target.at(peer, 0);
+                issue(&mut devices, 0, &mut |rma| match access % 2 {
+                    0 => rma.put(span, at),
+                    _ => rma.get(at, span),
+                })
+                .unwrap();
+            }
+        }
+        kill(&mut devices[1]);
+        let dead = devices.remove(1);
+        // An error, or memory that nobody reads: it does not wait for ever.
+        let first = flush(&mut devices, 0, 1);
+        let second = end(&mut devices, 0, 1, |rma| rma.put(span, targets[0].at(1, 0)));
+        for error in [first, second].into_iter().filter_map(Result::err) {
+            assert!(!error.why.is_empty());
+        }
+        flush(&mut devices, 0, 2).unwrap();
+        end(&mut devices, 0, 2, |rma| rma.put(span, targets[1].at(2, 0))).unwrap();
+        drop(dead);
     }
 }
