@@ -156,7 +156,9 @@ fn takes_null(function: &str, c_type: &str) -> bool {
             !starts(&wanted)
         }
         // It is complete.
-        "MPI_Request" => starts(&["MPI_Wait", "MPI_Test", "MPI_Request_get_status"]),
+        "MPI_Request" => {
+            starts(&["MPI_Wait", "MPI_Test", "MPI_Request_get_status", "MPI_Parrived"])
+        }
         "MPI_File" => function.ends_with("_errhandler"),
         "MPI_Comm" | "MPI_Datatype" | "MPI_Win" => function.ends_with("_get_name"),
         _ => false,
@@ -232,8 +234,17 @@ fn good(function: &str, argument: &Argument<'_>, index: usize) -> String {
         ("void", "*") => format!("buffers[{index}]"),
         ("int", "") if name.ends_with("keyval") => format!("{name}s.good"),
         ("int" | "MPI_Count" | "MPI_Aint" | "MPI_Offset", "") => {
-            let ones =
-                ["count", "size", "ndims", "n", "max", "blocklength", "partitions", "stride"];
+            let ones = [
+                "count",
+                "size",
+                "ndims",
+                "n",
+                "max",
+                "blocklength",
+                "length",
+                "partitions",
+                "stride",
+            ];
             match *name {
                 "order" => "MPI_ORDER_C".into(),
                 "split_type" => "MPI_COMM_TYPE_SHARED".into(),

@@ -52,6 +52,7 @@ pub(crate) mod initialization;
 pub(crate) mod legacy;
 pub(crate) mod naming;
 pub(crate) mod neighborhood;
+pub(crate) mod partitioned;
 pub(crate) mod point_to_point;
 pub(crate) mod reduction;
 pub(crate) mod request;

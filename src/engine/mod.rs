@@ -24,7 +24,9 @@ use crate::device::{Device, SharedMemory, WakeSource};
 use crate::engine::memory::Memory;
 use crate::engine::point_to_point::PointToPoint;
 use crate::engine::point_to_point::matching::MatchPattern;
-use crate::engine::point_to_point::operation::{Completion, OperationId};
+use crate::engine::point_to_point::operation::{
+    CompletedPart, Completion, MemoryRange, OperationId, OperationOwner, PartId,
+};
 use crate::engine::point_to_point::pending::PendingOperation;
 use crate::engine::point_to_point::probe::ProbedMessage;
 use crate::engine::point_to_point::send::Mode;
@@ -343,6 +345,39 @@ impl<D: Device> Engine<D> {
     /// [`PointToPoint::queue_lengths`].
     pub fn queue_lengths(&self) -> (usize, usize) {
         self.messages.queue_lengths()
+    }
+}
+
+/// Messages of partitioned operations.
+impl<D: Device> Engine<D> {
+    /// Starts to send a part of `message`; whether that has completed already. Otherwise its completion
+    /// will be a [`CompletedPart`].
+    pub(crate) fn send_part(
+        &mut self, to: Peer, envelope: Envelope, message: MemoryRange, id: PartId,
+    ) -> bool {
+        let owner = OperationOwner::Part(id);
+        self.messages.send_range(to, envelope, message, Mode::Standard, owner).is_none()
+    }
+
+    /// Starts to receive a part; its completion will be a [`CompletedPart`].
+    pub(crate) fn receive_part(&mut self, pattern: MatchPattern, buffer: MemoryRange, id: PartId) {
+        self.messages.receive_range(pattern, buffer, OperationOwner::Part(id));
+    }
+
+    /// [`PointToPoint::has_completed_parts`].
+    #[inline]
+    pub(crate) fn has_completed_parts(&self) -> bool {
+        self.messages.has_completed_parts()
+    }
+
+    /// [`PointToPoint::next_completed_part`].
+    pub(crate) fn next_completed_part(&mut self) -> Option<CompletedPart> {
+        self.messages.next_completed_part()
+    }
+
+    /// [`PointToPoint::told`].
+    pub(crate) fn told(&mut self, error: &MpiError) {
+        self.messages.told(error);
     }
 }
 

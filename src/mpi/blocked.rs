@@ -14,6 +14,7 @@ use crate::engine::schedules::plan::PendingRun;
 use crate::mpi::collective::shared::polling::{CollectiveOwner, SharedCollectiveId};
 use crate::mpi::communicator::{Comm, Traffic};
 use crate::mpi::handle::Handle;
+use crate::mpi::partitioned::operation::{PartitionedKind, WaitingPartitions};
 use platform::base::Peer;
 use platform::diagnosis::wait_report::{CollectiveId, WaitCondition, WaitReport};
 
@@ -116,6 +117,9 @@ impl<D: Device> Mpi<D> {
                 let pending = self.engine.pending_offloaded(*program);
                 parts.extend(pending.map(|pending| self.describe_run(pending)));
             }
+            Activity::Partitioned(partitioned) => {
+                parts.push(self.describe_partitioned(&self.partitioned.waiting(*partitioned)));
+            }
             Activity::Flush(_) => parts.push(PendingActivity {
                 verb: "flush",
                 arguments: "buffered messages that have not left".to_owned(),
@@ -192,6 +196,38 @@ impl<D: Device> Mpi<D> {
                 collective: None,
             },
             unmatched: None,
+        }
+    }
+
+    fn describe_partitioned(&self, waiting: &WaitingPartitions) -> PendingActivity {
+        let WaitingPartitions { kind, peer, tag, partitions, unready, messages } = waiting;
+        let context = peer.map(|peer| peer.context.for_traffic(Traffic::PartitionedSetup));
+        let comm = context.and_then(|context| self.comms.of_context(context));
+        let rank = peer.map_or("MPI_PROC_NULL".to_owned(), |peer| peer.rank.to_string());
+        let (verb, side) = match kind {
+            PartitionedKind::Send => ("partitioned send", "dest"),
+            PartitionedKind::Receive => ("partitioned receive", "source"),
+        };
+        let progress = match (&unready[..], messages) {
+            ([], None) => "no such send has been started".to_owned(),
+            ([], Some((left, all))) => format!("{left} of {all} messages on their way"),
+            (unready, _) => {
+                let first = unready.iter().take(DESCRIBED_MAX).map(u32::to_string);
+                let more = if unready.len() > DESCRIBED_MAX { ", ..." } else { "" };
+                let first = first.collect::<Vec<_>>().join(", ");
+                let count = unready.len();
+                format!("{count} of {partitions} partitions not marked ready: {first}{more}")
+            }
+        };
+        // Another thread of this process may mark a partition as ready.
+        let peers = peer.filter(|_| unready.is_empty()).map(|peer| peer.peer);
+        let arguments =
+            format!("{}{side} {rank}, tag {tag}, {progress}, {}", remote(comm), title(comm));
+        PendingActivity {
+            verb,
+            arguments,
+            need: WaitCondition { peers: peers.into_iter().collect(), ..WaitCondition::default() },
+            unmatched: context.filter(|_| messages.is_none()),
         }
     }
 

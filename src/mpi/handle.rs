@@ -183,8 +183,9 @@ impl<T> HandleTable<T> {
     }
 }
 
+/// The slot of a handle in its table.
 #[inline]
-fn index(handle: Handle) -> usize {
+pub(crate) fn index(handle: Handle) -> usize {
     (handle & (SLOTS_MAX as u32 - 1)) as usize
 }
 

@@ -43,6 +43,7 @@ use crate::mpi::collective::selection::schedule_cache::ScheduleCache;
 use crate::mpi::collective::shared::polling::SharedCollectives;
 use crate::mpi::communicator::Comms;
 use crate::mpi::handle::{HandleKind, HandleTable};
+use crate::mpi::partitioned::operation::PartitionedOperations;
 use crate::mpi::point_to_point::MatchedMessage;
 use crate::mpi::point_to_point::buffer::BsendBuffer;
 use checked_mode::CheckedMode;
@@ -75,6 +76,7 @@ pub struct Mpi<D> {
     pub(crate) checked_mode: CheckedMode,
     requests: HandleTable<Request>,
     messages: HandleTable<MatchedMessage>,
+    pub(crate) partitioned: PartitionedOperations,
     /// Selection of algorithms of collectives; set before the first collective call.
     pub(crate) selection: Selection,
     /// Scheme of offloaded persistent collectives, if the device supports them; set before the
@@ -104,6 +106,7 @@ impl<D: Device> Mpi<D> {
             checked_mode: CheckedMode::default(),
             requests: HandleTable::new(HandleKind::Request),
             messages: HandleTable::new(HandleKind::Message),
+            partitioned: PartitionedOperations::default(),
             selection: Selection::default(),
             offload: None,
             rdma_schedule: None,

@@ -11,7 +11,10 @@ impl<D: Device> Mpi<D> {
     /// Advances all communication; the number of events, 0 if nothing advanced.
     #[inline]
     pub fn poll(&mut self) -> usize {
-        let arrived = self.engine.poll();
+        let mut arrived = self.engine.poll();
+        if self.engine.has_completed_parts() {
+            arrived += self.advance_partitioned();
+        }
         if self.engine.has_failed_peers() {
             self.end_lost_receives();
         }

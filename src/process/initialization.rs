@@ -14,6 +14,7 @@
 //! Only `mpirun` of this library learns that a process joins again: with other launchers a process
 //! joins once, and later users do so unnoticed.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::connection::{Connection, ReachedPeers, settings_mismatch};
@@ -108,6 +109,7 @@ impl Process {
         let mut state = self.state.visit();
         let is_first = !matches!(*state, ProcessState::Running(_));
         let running = ensure_running(&mut state, user, level)?;
+        self.partitioned.get_or_init(|| Arc::clone(running.mpi.partitioned.table()));
         let entered = enter(running);
         running.has_thread_multiple |= level == ThreadLevel::Multiple;
         let needs_thread =

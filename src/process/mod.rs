@@ -41,8 +41,10 @@ mod waiting;
 mod world;
 
 use std::sync::atomic::AtomicU8;
+use std::sync::{Arc, OnceLock};
 
 use crate::mpi::objects::Objects;
+use crate::mpi::partitioned::table::PartitionedTable;
 use platform::base::{ErrorClass, MpiError, Result};
 use platform::bootstrap::{Client, JobHosts};
 use platform::diagnosis::wait_monitor::WaitMonitor;
@@ -69,6 +71,8 @@ pub(crate) struct Process {
     /// A [`WorldStage`]. Any thread may read it at any time, without the lock.
     stage: AtomicU8,
     call_counters: CallCounters,
+    /// The partitioned operations, from the first initialization on, without the lock.
+    partitioned: OnceLock<Arc<PartitionedTable>>,
 }
 
 enum ProcessState {
@@ -118,7 +122,14 @@ impl Process {
             state: ProcessLock::new(ProcessState::Uninitialized),
             stage: AtomicU8::new(WorldStage::Before as u8),
             call_counters: CallCounters::new(),
+            partitioned: OnceLock::new(),
         }
+    }
+
+    /// The partitioned operations, for calls without the lock; `None` before the first initialization.
+    #[inline]
+    pub(crate) fn partitioned(&self) -> Option<&PartitionedTable> {
+        self.partitioned.get().map(|table| &**table)
     }
 
     /// The name of the host of this rank, if MPI runs and the job has several hosts.

@@ -29,6 +29,7 @@ pub(crate) use crate::abi::naming::*;
 pub(crate) use crate::abi::neighborhood::blocking::*;
 pub(crate) use crate::abi::neighborhood::nonblocking::*;
 pub(crate) use crate::abi::neighborhood::persistent::*;
+pub(crate) use crate::abi::partitioned::*;
 pub(crate) use crate::abi::point_to_point::blocking::*;
 pub(crate) use crate::abi::point_to_point::buffer::*;
 pub(crate) use crate::abi::point_to_point::nonblocking::*;

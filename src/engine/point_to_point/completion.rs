@@ -69,7 +69,7 @@ impl<D> PointToPoint<D> {
         for (id, posted) in all {
             match self.protocol.operations[id].owner {
                 OperationOwner::Caller | OperationOwner::Released => self.cancel(id),
-                OperationOwner::Step { .. } => {
+                OperationOwner::Step { .. } | OperationOwner::Part(_) => {
                     self.protocol.matching.unpost(posted);
                     self.protocol.operations.discard(id);
                 }

@@ -52,7 +52,7 @@ pub mod wire;
 
 use crate::device::{Caps, Device};
 use crate::engine::point_to_point::matching::MatchPattern;
-use crate::engine::point_to_point::operation::{CompletedStep, OperationState};
+use crate::engine::point_to_point::operation::{CompletedPart, CompletedStep, OperationState};
 use crate::engine::point_to_point::protocol::MessageProtocol;
 use platform::base::{MpiError, Peer, Result};
 
@@ -158,6 +158,17 @@ impl<D: Device> PointToPoint<D> {
     #[inline]
     pub(crate) fn next_completed_step(&mut self) -> Option<CompletedStep> {
         self.protocol.steps.pop_front()
+    }
+
+    /// Whether messages of partitioned operations have completed.
+    #[inline]
+    pub(crate) fn has_completed_parts(&self) -> bool {
+        !self.protocol.parts.is_empty()
+    }
+
+    /// The next message of a partitioned operation that has completed.
+    pub(crate) fn next_completed_part(&mut self) -> Option<CompletedPart> {
+        self.protocol.parts.pop_front()
     }
 
     /// A number that changes with every event that a call may wait for: the completion of an

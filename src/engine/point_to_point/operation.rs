@@ -26,6 +26,17 @@ pub(crate) enum OperationOwner {
         /// The index of the step in its schedule.
         step: u32,
     },
+    /// The completion goes to a part of a partitioned operation.
+    Part(PartId),
+}
+
+/// A message of a partitioned operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PartId {
+    /// The key of the partitioned operation.
+    pub(crate) operation: u32,
+    /// The number of the message, which the operation chooses.
+    pub(crate) part: u32,
 }
 
 impl OperationOwner {
@@ -44,6 +55,16 @@ pub(crate) struct CompletedStep {
     /// Bytes received, for a receive.
     pub(crate) bytes: usize,
     /// The error of the operation.
+    pub(crate) error: Option<Box<MpiError>>,
+}
+
+/// A message of a partitioned operation that has completed.
+#[derive(Debug)]
+pub(crate) struct CompletedPart {
+    pub(crate) id: PartId,
+    /// Bytes received, for a receive.
+    pub(crate) bytes: usize,
+    /// The error of the message.
     pub(crate) error: Option<Box<MpiError>>,
 }
 

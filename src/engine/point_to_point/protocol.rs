@@ -10,8 +10,8 @@ use std::ops::Range;
 use crate::engine::point_to_point::credit::UnexpectedMemory;
 use crate::engine::point_to_point::matching::{MatchPattern, Matching};
 use crate::engine::point_to_point::operation::{
-    CompletedStep, Completion, MemoryRange, Operation, OperationId, OperationOwner, OperationState,
-    ReceiveOperation, ReceivePhase, SendOperation,
+    CompletedPart, CompletedStep, Completion, MemoryRange, Operation, OperationId, OperationOwner,
+    OperationState, ReceiveOperation, ReceivePhase, SendOperation,
 };
 use crate::engine::point_to_point::peers::{OutboxState, PeerTable, QueuedEnvelope};
 use crate::engine::point_to_point::rendezvous::{RendezvousReceiver, RendezvousSender};
@@ -35,6 +35,7 @@ pub(crate) struct MessageProtocol {
     pub(crate) matched_rts: VecDeque<MatchedRts>,
     pub(crate) copy_assists: VecDeque<CopyAssist>,
     pub(crate) steps: VecDeque<CompletedStep>,
+    pub(crate) parts: VecDeque<CompletedPart>,
     /// Datagrams, with the peers that sent them.
     pub(crate) datagrams: Vec<(Peer, Box<[u8]>)>,
     /// Violations of the protocol by peers, and peers that have failed.
@@ -119,6 +120,7 @@ impl MessageProtocol {
             matched_rts: VecDeque::new(),
             copy_assists: VecDeque::new(),
             steps: VecDeque::new(),
+            parts: VecDeque::new(),
             datagrams: Vec::new(),
             faults: Vec::new(),
             has_failed_peers: false,
@@ -134,7 +136,8 @@ impl MessageProtocol {
         !(self.outbox.is_empty()
             && self.matched_rts.is_empty()
             && self.copy_assists.is_empty()
-            && self.steps.is_empty())
+            && self.steps.is_empty()
+            && self.parts.is_empty())
     }
 
     /// Queues a packet without an envelope, unless the peer has failed.
@@ -391,6 +394,11 @@ impl MessageProtocol {
                 self.operations.remove(id);
                 let Completion { bytes, error, .. } = completion;
                 self.steps.push_back(CompletedStep { run, step, bytes, error });
+            }
+            OperationOwner::Part(part) => {
+                self.operations.remove(id);
+                let Completion { bytes, error, .. } = completion;
+                self.parts.push_back(CompletedPart { id: part, bytes, error });
             }
         }
     }

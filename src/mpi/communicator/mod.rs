@@ -8,7 +8,8 @@
 //! ```text
 //!  63 .. 35            34 .. 3      2 .. 0
 //!  rank of the leader  counter      0 point to point, 1 collectives, 2 creation by a group,
-//!  ^ salt (bit 63: 1)  ^ salt       3 leaders of two groups, 4 persistent collectives
+//!  ^ salt (bit 63: 1)  ^ salt       3 leaders of two groups, 4 persistent collectives,
+//!                                   5 setups of partitioned operations, 6 their messages
 //!  0                   0 or 1       the same, of MPI_COMM_WORLD and MPI_COMM_SELF
 //!  all ones            a hash       2 and 3, without a parent communicator
 //! ```
@@ -70,6 +71,10 @@ pub(crate) enum Traffic {
     Leaders = 3,
     /// Messages of persistent collective operations, which start in any order.
     Persistent = 4,
+    /// The first messages of partitioned operations, with the tags of the application.
+    PartitionedSetup = 5,
+    /// The data of partitioned operations.
+    Partitioned = 6,
 }
 
 /// A context: [`Traffic`] takes the lowest bits.

@@ -1,8 +1,4 @@
 //! The messages that a receiver has, which any thread may look at without a lock (MPI 5.0 §4.2.2).
-#![cfg_attr(
-    not(any(test, loom)),
-    expect(dead_code, reason = "the calls of chapter 4 are not there yet")
-)]
 
 use std::ops::Range;
 

@@ -6,10 +6,6 @@
 //! ```
 //!
 //! Any thread may release a partition without a lock. Messages and their division are not known here.
-#![cfg_attr(
-    not(any(test, loom)),
-    expect(dead_code, reason = "the calls of chapter 4 are not there yet")
-)]
 
 use crate::shared_memory::primitive::{AtomicU32, AtomicU64, Ordering};
 

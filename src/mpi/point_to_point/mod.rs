@@ -17,6 +17,7 @@ use crate::engine::schedules::plan::{Members, RunId};
 use crate::mpi::collective::shared::polling::SharedCollectiveId;
 use crate::mpi::communicator::{Comm, Traffic};
 use crate::mpi::handle::Handle;
+use crate::mpi::partitioned::operation::PartitionedId;
 use crate::mpi::point_to_point::buffer::{BsendBuffer, BufferOwner};
 use crate::mpi::request::status::{ANY_SOURCE, ANY_TAG, PROC_NULL, Status};
 use platform::base::{ErrorClass, MpiError, Peer, Result};
@@ -68,6 +69,8 @@ pub enum StartArguments {
     Shared(SharedCollectiveId),
     /// A collective operation that the device runs.
     Program(OffloadedId),
+    /// A partitioned operation.
+    Partitioned(PartitionedId),
 }
 
 impl StartArguments {
@@ -83,6 +86,7 @@ impl StartArguments {
             Self::Collective(run) => Self::Collective(*run),
             Self::Shared(shared) => Self::Shared(*shared),
             Self::Program(program) => Self::Program(*program),
+            Self::Partitioned(partitioned) => Self::Partitioned(*partitioned),
         }
     }
 }
@@ -196,6 +200,10 @@ impl<D: Device> Mpi<D> {
             StartArguments::Program(program) => {
                 self.engine.start_offloaded(program);
                 Activity::Program(program)
+            }
+            StartArguments::Partitioned(partitioned) => {
+                self.start_partitioned(partitioned);
+                Activity::Partitioned(partitioned)
             }
             StartArguments::Receive { pattern, memory } => {
                 Activity::Message(self.engine.receive(pattern, memory))

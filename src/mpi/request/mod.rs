@@ -20,6 +20,7 @@ use crate::engine::schedules::plan::RunId;
 use crate::mpi::collective::shared::polling::SharedCollectiveId;
 use crate::mpi::communicator::COMM_SELF;
 use crate::mpi::handle::Handle;
+use crate::mpi::partitioned::operation::PartitionedId;
 use crate::mpi::point_to_point::StartArguments;
 use crate::mpi::point_to_point::buffer::BufferOwner;
 use crate::mpi::request::generalized::{GeneralizedRequest, GrequestFunctions, GrequestState};
@@ -43,6 +44,8 @@ pub enum Activity {
     Shared(SharedCollectiveId),
     /// A collective operation that the device runs.
     Program(OffloadedId),
+    /// A partitioned operation.
+    Partitioned(PartitionedId),
     /// The creation of a communicator.
     Creation {
         /// The run that receives its context.
@@ -153,6 +156,7 @@ impl<D: Device> Mpi<D> {
             }
             Activity::Shared(shared) => self.is_shared_complete(*shared),
             Activity::Program(program) => self.engine.is_offloaded_complete(*program),
+            Activity::Partitioned(partitioned) => self.partitioned.is_complete(*partitioned),
             Activity::Flush(place) => self.has_flushed(*place),
             Activity::Access { window, operation } => self.is_access_complete(*window, *operation),
             Activity::Both(halves) => halves.iter().all(|half| self.is_complete(half)),
@@ -167,6 +171,7 @@ impl<D: Device> Mpi<D> {
             Activity::Message(operation) => {
                 self.engine.completion(*operation).map_or(Status::EMPTY, Status::from)
             }
+            Activity::Partitioned(partitioned) => self.partitioned.status(*partitioned),
             Activity::Run(_)
             | Activity::Shared(_)
             | Activity::Program(_)
@@ -190,6 +195,7 @@ impl<D: Device> Mpi<D> {
             Activity::Run(_)
             | Activity::Shared(_)
             | Activity::Program(_)
+            | Activity::Partitioned(_)
             | Activity::Creation { .. }
             | Activity::Flush(_)
             | Activity::Access { .. }
@@ -227,6 +233,7 @@ impl<D: Device> Mpi<D> {
                 let error = self.engine.take_offloaded_error(program);
                 Outcome { status: Status::EMPTY, error }
             }
+            Activity::Partitioned(partitioned) => self.end_partitioned(partitioned),
             Activity::Creation { run, comm } => {
                 Outcome { status: Status::EMPTY, error: self.end_creation(run, comm).err() }
             }
@@ -243,6 +250,7 @@ impl<D: Device> Mpi<D> {
             Activity::Complete(_)
             | Activity::Shared(_)
             | Activity::Program(_)
+            | Activity::Partitioned(_)
             | Activity::Flush(_)
             | Activity::Access { .. }
             | Activity::Generalized(..) => {}
@@ -403,6 +411,11 @@ impl<D: Device> Mpi<D> {
         })
     }
 
+    /// The operation of a persistent request.
+    pub(in crate::mpi) fn start_arguments(&self, handle: Handle) -> Option<&StartArguments> {
+        self.requests.get(handle)?.arguments.as_deref()
+    }
+
     pub(crate) fn activity(&self, handle: Handle) -> Option<&Activity> {
         self.requests.get(handle)?.activity.as_ref()
     }
@@ -473,12 +486,16 @@ impl<D: Device> Mpi<D> {
             general.state = GrequestState::Freed;
             return Ok(None);
         }
+        if let Some(StartArguments::Partitioned(id)) = self.start_arguments(handle) {
+            self.check_partitioned_free(handle, *id)?;
+        }
         let functions = self.functions(handle);
         let Some(request) = self.requests.remove(handle) else { return Ok(functions) };
         match (request.arguments.as_deref(), request.activity) {
             (Some(StartArguments::Collective(run)), _) => self.engine.release_run(*run),
             (Some(StartArguments::Shared(shared)), _) => self.release_shared(*shared),
             (Some(StartArguments::Program(program)), _) => self.engine.release_offloaded(*program),
+            (Some(StartArguments::Partitioned(id)), _) => self.free_partitioned(*id),
             (_, Some(activity)) => self.release(activity),
             (_, None) => {}
         }
@@ -512,6 +529,7 @@ impl<D: Device> Mpi<D> {
                 Activity::Run(_)
                 | Activity::Shared(_)
                 | Activity::Program(_)
+                | Activity::Partitioned(_)
                 | Activity::Creation { .. }
                 | Activity::Flush(_)
                 | Activity::Access { .. }

@@ -1,0 +1,538 @@
+//! Partitioned operations: creation, start, messages, completion and end.
+//!
+//! ```text
+//!   send       New ──start──> announced ──────────────────────────────> one message at a time leaves
+//!   receive    New ──start──> Announced ──setup arrives──> Known ──┬──> a receive for each message
+//!                                 └──the sender fails────> Lost ───┘    (each start)
+//! ```
+//!
+//! An operation is active from a start to the call that completes it.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use super::division::{MessageDivision, Partitions};
+use super::setup::PartitionedSetup;
+use super::state::PartitionedState;
+use super::table::PartitionedTable;
+use crate::device::Device;
+use crate::engine::memory::Memory;
+use crate::engine::point_to_point::matching::MatchPattern;
+use crate::engine::point_to_point::operation::{CompletedPart, MemoryRange, PartId};
+use crate::engine::point_to_point::send::Mode;
+use crate::engine::point_to_point::wire::Envelope;
+use crate::engine::schedules::plan::Members;
+use crate::mpi::Mpi;
+use crate::mpi::communicator::{Context, Traffic};
+use crate::mpi::handle::Handle;
+use crate::mpi::point_to_point::{StartArguments, check_tag};
+use crate::mpi::request::status::{ANY_SOURCE, ANY_TAG, PROC_NULL, Status};
+use crate::mpi::request::{Outcome, REQUEST_NULL, not_a_request};
+use platform::base::{ErrorClass, MpiError, Peer, Result, Slab};
+
+/// The key of a partitioned operation.
+pub type PartitionedId = u32;
+
+/// The number of the setup message among the messages of an operation.
+const SETUP: u32 = u32::MAX;
+
+/// The direction of a partitioned operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum PartitionedKind {
+    Send,
+    Receive,
+}
+
+/// What two operations have in common that match in the order of their creation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct PartitionedKey {
+    kind: PartitionedKind,
+    context: Context,
+    /// The rank of the peer in the communicator.
+    rank: u32,
+    tag: i32,
+}
+
+/// The other side of an operation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PartitionedPeer {
+    pub(crate) peer: Peer,
+    /// Its rank in the communicator.
+    pub(crate) rank: u32,
+    /// The rank of this process in the communicator.
+    own_rank: u32,
+    pub(crate) context: Context,
+}
+
+/// What a receiver knows of its sender.
+enum SenderKnowledge {
+    Unasked,
+    /// A receive for the setup message is posted, into this memory.
+    Asked(Memory),
+    /// The tag of the first data message.
+    Known(u32),
+    Lost(Box<MpiError>),
+}
+
+enum OperationRole {
+    /// The tag of the first data message.
+    Sender {
+        first_tag: u32,
+        is_announced: bool,
+    },
+    Receiver(SenderKnowledge),
+}
+
+/// A send or a receive in partitions.
+pub(crate) struct PartitionedOperation {
+    state: Arc<PartitionedState>,
+    memory: Memory,
+    /// `None` for `MPI_PROC_NULL`.
+    peer: Option<PartitionedPeer>,
+    tag: i32,
+    role: OperationRole,
+    /// Messages of the active operation that have not completed.
+    left: u32,
+    received_bytes: u64,
+    error: Option<Box<MpiError>>,
+    /// Freed, but a receive for its setup message is posted.
+    is_freed: bool,
+}
+
+/// The partitioned operations of a process.
+#[derive(Default)]
+pub(crate) struct PartitionedOperations {
+    all: Slab<PartitionedOperation>,
+    /// Those that have not been announced, oldest first.
+    unannounced: HashMap<PartitionedKey, VecDeque<PartitionedId>>,
+    /// The tag of the next data message of a new send. Tags are used again after 2^32 of them.
+    next_tag: u32,
+    table: Arc<PartitionedTable>,
+}
+
+/// The arguments of a partitioned operation, without the address.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PartitionedArguments {
+    pub(crate) kind: PartitionedKind,
+    pub(crate) partitions: Partitions,
+    pub(crate) rank: i32,
+    pub(crate) tag: i32,
+    pub(crate) comm: Handle,
+}
+
+impl PartitionedOperation {
+    fn is_known(&self) -> bool {
+        match &self.role {
+            OperationRole::Sender { .. } => true,
+            OperationRole::Receiver(SenderKnowledge::Known(_) | SenderKnowledge::Lost(_)) => true,
+            OperationRole::Receiver(SenderKnowledge::Unasked | SenderKnowledge::Asked(_)) => {
+                self.peer.is_none()
+            }
+        }
+    }
+
+    fn is_complete(&self) -> bool {
+        self.is_known() && self.left == 0
+    }
+
+    fn kind(&self) -> PartitionedKind {
+        match self.role {
+            OperationRole::Sender { .. } => PartitionedKind::Send,
+            OperationRole::Receiver(_) => PartitionedKind::Receive,
+        }
+    }
+
+    fn match_key(&self) -> Option<PartitionedKey> {
+        let PartitionedPeer { rank, context, .. } = self.peer?;
+        Some(PartitionedKey { kind: self.kind(), context, rank, tag: self.tag })
+    }
+
+    /// The bytes of a message in the memory of this side, whose end may be before that of the sender's.
+    fn range(&self, division: MessageDivision, message: u32) -> MemoryRange {
+        let len = self.memory.len();
+        let within = |position: u64| usize::try_from(position).map_or(len, |it| it.min(len));
+        let bytes = division.bytes_of(message);
+        let (start, end) = (within(bytes.start), within(bytes.end));
+        MemoryRange { memory: self.memory.alias(), start, len: end - start }
+    }
+
+    fn status(&self) -> Status {
+        match (self.kind(), self.peer) {
+            (PartitionedKind::Send, _) => Status::EMPTY,
+            (PartitionedKind::Receive, None) => Status::PROC_NULL,
+            (PartitionedKind::Receive, Some(peer)) => {
+                let (source, bytes) = (peer.rank as i32, self.received_bytes);
+                Status { source, tag: self.tag, bytes, cancelled: false }
+            }
+        }
+    }
+
+    /// The error of a receive whose memory is too short for the send.
+    fn truncation(&self, sender: Partitions) -> Option<Box<MpiError>> {
+        let own = self.state.partitions();
+        let (room, rank) = (own.total_bytes(), self.peer?.rank);
+        (sender.total_bytes() > room).then(|| {
+            let why = format!(
+                "the partitioned send of rank {rank} with tag {} has {} partitions of {} bytes, {} in \
+                 all: longer than the {room} bytes of the receive, {} partitions of {} bytes",
+                self.tag, sender.count, sender.bytes, sender.total_bytes(), own.count, own.bytes
+            );
+            ErrorClass::Truncate.error(why)
+        })
+    }
+}
+
+/// Questions.
+impl PartitionedOperations {
+    /// The states of the operations, for threads without the lock.
+    pub(crate) fn table(&self) -> &Arc<PartitionedTable> {
+        &self.table
+    }
+
+    pub(in crate::mpi) fn is_complete(&self, id: PartitionedId) -> bool {
+        self.all[id].is_complete()
+    }
+
+    pub(in crate::mpi) fn status(&self, id: PartitionedId) -> Status {
+        self.all[id].status()
+    }
+
+    /// For reports on calls that wait.
+    pub(in crate::mpi) fn waiting(&self, id: PartitionedId) -> WaitingPartitions {
+        let operation = &self.all[id];
+        let division = operation.state.division().filter(|_| operation.is_known());
+        WaitingPartitions {
+            kind: operation.kind(),
+            peer: operation.peer,
+            tag: operation.tag,
+            partitions: operation.state.partitions().count,
+            unready: operation.state.unready(),
+            messages: division.map(|division| (operation.left, division.messages())),
+        }
+    }
+
+    fn add_unannounced(&mut self, id: PartitionedId) {
+        if let Some(key) = self.all[id].match_key() {
+            self.unannounced.entry(key).or_default().push_back(id);
+        }
+    }
+
+    /// The operations that are announced before `id` and with it.
+    fn take_unannounced(&mut self, id: PartitionedId) -> VecDeque<PartitionedId> {
+        let Some(key) = self.all[id].match_key() else { return VecDeque::new() };
+        let Some(waiting) = self.unannounced.get_mut(&key) else { return VecDeque::new() };
+        let Some(own) = waiting.iter().position(|other| *other == id) else {
+            return VecDeque::new();
+        };
+        let later = waiting.split_off(own + 1);
+        match later.is_empty() {
+            true => self.unannounced.remove(&key).unwrap_or_default(),
+            false => std::mem::replace(waiting, later),
+        }
+    }
+
+    fn remove_unannounced(&mut self, id: PartitionedId) {
+        let Some(key) = self.all[id].match_key() else { return };
+        let Some(waiting) = self.unannounced.get_mut(&key) else { return };
+        waiting.retain(|other| *other != id);
+        if waiting.is_empty() {
+            self.unannounced.remove(&key);
+        }
+    }
+}
+
+/// A partitioned operation that has not completed.
+pub(in crate::mpi) struct WaitingPartitions {
+    pub(in crate::mpi) kind: PartitionedKind,
+    pub(in crate::mpi) peer: Option<PartitionedPeer>,
+    pub(in crate::mpi) tag: i32,
+    pub(in crate::mpi) partitions: u32,
+    /// The partitions of a send that have not been marked as ready.
+    pub(in crate::mpi) unready: Vec<u32>,
+    /// The messages that have not completed, of how many; `None` before the sender is known.
+    pub(in crate::mpi) messages: Option<(u32, u32)>,
+}
+
+/// Calls.
+impl<D: Device> Mpi<D> {
+    /// Creates an inactive request (`MPI_Psend_init`, `MPI_Precv_init`). Local.
+    ///
+    /// # Errors
+    /// `Comm`, `Rank` or `Tag` for a wrong argument, wildcards included; `NoMem` without a free handle.
+    pub(crate) fn create_partitioned(
+        &mut self, arguments: PartitionedArguments, memory: Memory,
+    ) -> Result<Handle> {
+        let PartitionedArguments { kind, partitions, tag, comm, .. } = arguments;
+        let peer = self.partitioned_peer(arguments)?;
+        self.check_request_space()?;
+        let id = self.partitioned.all.next_key();
+        let handle = self.persistent(comm, StartArguments::Partitioned(id))?;
+        let state = Arc::new(match (kind, peer) {
+            (PartitionedKind::Send, _) => PartitionedState::sender(handle, partitions),
+            (PartitionedKind::Receive, Some(_)) => PartitionedState::receiver(handle, partitions),
+            (PartitionedKind::Receive, None) => {
+                PartitionedState::without_sender(handle, partitions)
+            }
+        });
+        let role = match kind {
+            PartitionedKind::Send => {
+                let first_tag = self.partitioned.next_tag;
+                let messages = state.division().map_or(0, MessageDivision::messages);
+                self.partitioned.next_tag = first_tag.wrapping_add(messages);
+                OperationRole::Sender { first_tag, is_announced: false }
+            }
+            PartitionedKind::Receive => OperationRole::Receiver(SenderKnowledge::Unasked),
+        };
+        self.partitioned.table.insert(Arc::clone(&state));
+        self.partitioned.all.insert(PartitionedOperation {
+            state,
+            memory,
+            peer,
+            tag,
+            role,
+            left: 0,
+            received_bytes: 0,
+            error: None,
+            is_freed: false,
+        });
+        self.partitioned.add_unannounced(id);
+        Ok(handle)
+    }
+
+    /// The other side; `None` for `MPI_PROC_NULL`.
+    fn partitioned_peer(&self, arguments: PartitionedArguments) -> Result<Option<PartitionedPeer>> {
+        let PartitionedArguments { kind, rank, tag, comm, .. } = arguments;
+        let comm = self.comms.get(comm)?;
+        if kind == PartitionedKind::Receive && tag == ANY_TAG {
+            return Err(ErrorClass::Tag.error(wildcard("MPI_ANY_TAG", "a tag of 0 or more")));
+        }
+        check_tag(tag)?;
+        if rank == PROC_NULL {
+            return Ok(None);
+        }
+        if kind == PartitionedKind::Receive && rank == ANY_SOURCE {
+            return Err(ErrorClass::Rank.error(wildcard("MPI_ANY_SOURCE", "one rank")));
+        }
+        let rank = comm.check_rank(rank)?;
+        let (peer, own_rank) = (comm.targets().peer(rank), comm.rank);
+        Ok(Some(PartitionedPeer { peer, rank, own_rank, context: comm.context }))
+    }
+
+    /// Starts an operation that is inactive.
+    pub(in crate::mpi) fn start_partitioned(&mut self, id: PartitionedId) {
+        let operation = &mut self.partitioned.all[id];
+        (operation.left, operation.received_bytes, operation.error) = (0, 0, None);
+        operation.state.start();
+        match (&operation.role, operation.state.division()) {
+            (OperationRole::Sender { .. }, division) => {
+                operation.left = division.map_or(0, MessageDivision::messages);
+            }
+            (OperationRole::Receiver(SenderKnowledge::Lost(error)), _) => {
+                operation.error = Some(error.clone());
+            }
+            (OperationRole::Receiver(SenderKnowledge::Known(_)), _) => self.post_messages(id),
+            (OperationRole::Receiver(SenderKnowledge::Unasked | SenderKnowledge::Asked(_)), _) => {
+                // The receives of the messages are posted later.
+                self.engine.note_long_start();
+            }
+        }
+        for earlier in self.partitioned.take_unannounced(id) {
+            self.announce(earlier);
+        }
+        self.advance_partitioned();
+    }
+
+    /// Sends or asks for the setup of an operation.
+    fn announce(&mut self, id: PartitionedId) {
+        let operation = &mut self.partitioned.all[id];
+        let Some(PartitionedPeer { peer, rank, own_rank, context }) = operation.peer else {
+            return;
+        };
+        let context = context.for_traffic(Traffic::PartitionedSetup);
+        match &mut operation.role {
+            OperationRole::Sender { first_tag, is_announced } => {
+                *is_announced = true;
+                let partitions = operation.state.partitions();
+                let setup = PartitionedSetup { partitions, first_tag: *first_tag };
+                let envelope = Envelope { context, source: own_rank, tag: operation.tag };
+                let message = Memory::owned(setup.emit());
+                let sent = self.engine.send(peer, envelope, message, Mode::Standard);
+                sent.into_iter().for_each(|sent| self.engine.release(sent));
+            }
+            OperationRole::Receiver(knowledge) => {
+                let memory = Memory::owned([0; PartitionedSetup::LEN]);
+                let buffer = MemoryRange::all(memory.alias());
+                *knowledge = SenderKnowledge::Asked(memory);
+                let pattern =
+                    MatchPattern { context, source: Some(rank), tag: Some(operation.tag) };
+                let part = PartId { operation: id, part: SETUP };
+                self.engine.receive_part(pattern, buffer, part);
+            }
+        }
+    }
+
+    /// Posts the receives of an operation that has started and whose sender is known.
+    fn post_messages(&mut self, id: PartitionedId) {
+        let operation = &mut self.partitioned.all[id];
+        let (
+            Some(peer),
+            Some(division),
+            OperationRole::Receiver(SenderKnowledge::Known(first_tag)),
+        ) = (operation.peer, operation.state.division(), &operation.role)
+        else {
+            return;
+        };
+        operation.left = division.messages();
+        operation.error = operation.truncation(division.sender());
+        let context = peer.context.for_traffic(Traffic::Partitioned);
+        for message in 0..division.messages() {
+            let tag = Some(first_tag.wrapping_add(message) as i32);
+            let pattern = MatchPattern { context, source: Some(peer.rank), tag };
+            let part = PartId { operation: id, part: message };
+            self.engine.receive_part(pattern, operation.range(division, message), part);
+        }
+    }
+
+    /// Sends messages of an active send whose partitions are all ready.
+    ///
+    /// # Errors
+    /// `Request` if the handle is not a partitioned request.
+    pub(crate) fn send_partitions(&mut self, handle: Handle, messages: &[u32]) -> Result {
+        let Some(StartArguments::Partitioned(id)) = self.start_arguments(handle) else {
+            return Err(self.not_partitioned(handle));
+        };
+        let id = *id;
+        for message in messages {
+            let operation = &self.partitioned.all[id];
+            let (OperationRole::Sender { first_tag, .. }, Some(division)) =
+                (&operation.role, operation.state.division())
+            else {
+                return Err(self.not_partitioned(handle));
+            };
+            let part = PartId { operation: id, part: *message };
+            let is_sent = operation.peer.is_none_or(|to| {
+                let context = to.context.for_traffic(Traffic::Partitioned);
+                let tag = first_tag.wrapping_add(*message) as i32;
+                let envelope = Envelope { context, source: to.own_rank, tag };
+                let range = operation.range(division, *message);
+                self.engine.send_part(to.peer, envelope, range, part)
+            });
+            if is_sent {
+                self.complete_part(CompletedPart { id: part, bytes: 0, error: None });
+            }
+        }
+        self.advance_partitioned();
+        Ok(())
+    }
+
+    /// The error of a call that needs a partitioned request.
+    pub(crate) fn not_partitioned(&self, handle: Handle) -> Box<MpiError> {
+        if handle == REQUEST_NULL || self.comm_of_request(handle).is_none() {
+            return not_a_request(handle);
+        }
+        let why = format!("request {handle:#x} is not of MPI_Psend_init or MPI_Precv_init");
+        ErrorClass::Request.error(why)
+    }
+
+    /// Takes in the messages that have completed; their number.
+    #[cold]
+    pub(in crate::mpi) fn advance_partitioned(&mut self) -> usize {
+        let mut completed = 0;
+        while let Some(part) = self.engine.next_completed_part() {
+            self.complete_part(part);
+            completed += 1;
+        }
+        completed
+    }
+
+    fn complete_part(&mut self, completed: CompletedPart) {
+        let CompletedPart { id: PartId { operation: id, part }, bytes, error } = completed;
+        if part == SETUP {
+            return self.complete_setup(id, bytes, error);
+        }
+        let operation = &mut self.partitioned.all[id];
+        operation.left -= 1;
+        operation.received_bytes += bytes as u64;
+        // Also after an error, so that a loop over `MPI_Parrived` ends; the completion has the error.
+        operation.state.arrive(part);
+        operation.error = operation.error.take().or(error);
+        if operation.left == 0 {
+            self.engine.note_event();
+        }
+    }
+
+    /// The setup message of a receive has arrived, or the sender has failed.
+    fn complete_setup(&mut self, id: PartitionedId, bytes: usize, error: Option<Box<MpiError>>) {
+        let operation = &mut self.partitioned.all[id];
+        if operation.is_freed {
+            drop(self.partitioned.all.remove(id));
+            return;
+        }
+        let OperationRole::Receiver(SenderKnowledge::Asked(memory)) = &operation.role else {
+            return;
+        };
+        let mut message = [0; PartitionedSetup::LEN];
+        // A shorter message leaves zeros, which are no setup.
+        memory.pack(0, &mut message[..bytes.min(memory.len())]);
+        let setup = error.map_or_else(|| PartitionedSetup::parse(message), Err);
+        let is_started = operation.state.is_started();
+        operation.role = OperationRole::Receiver(match setup {
+            Ok(PartitionedSetup { partitions, first_tag }) => {
+                operation.state.set_sender(partitions);
+                SenderKnowledge::Known(first_tag)
+            }
+            Err(error) => {
+                operation.error = Some(error.clone());
+                SenderKnowledge::Lost(error)
+            }
+        });
+        self.engine.note_event();
+        if is_started {
+            self.post_messages(id);
+        }
+    }
+
+    /// Ends a complete operation: it becomes inactive.
+    pub(in crate::mpi) fn end_partitioned(&mut self, id: PartitionedId) -> Outcome {
+        let operation = &mut self.partitioned.all[id];
+        operation.state.stop();
+        let outcome = Outcome { status: operation.status(), error: operation.error.take() };
+        outcome.error.iter().for_each(|error| self.engine.told(error));
+        outcome
+    }
+
+    /// Checks that the request of an operation can be freed (MPI 5.0 §4.2.1).
+    ///
+    /// # Errors
+    /// `Request` if it is active and not complete.
+    pub(in crate::mpi) fn check_partitioned_free(
+        &self, handle: Handle, id: PartitionedId,
+    ) -> Result {
+        let operation = &self.partitioned.all[id];
+        if operation.state.is_started() && !operation.is_complete() {
+            let why = format!(
+                "the partitioned request {handle:#x} is active: complete it before it is freed"
+            );
+            return Err(ErrorClass::Request.error(why));
+        }
+        Ok(())
+    }
+
+    /// Frees an operation that is inactive or complete.
+    pub(in crate::mpi) fn free_partitioned(&mut self, id: PartitionedId) {
+        self.partitioned.remove_unannounced(id);
+        let operation = &mut self.partitioned.all[id];
+        operation.state.stop();
+        self.partitioned.table.remove(operation.state.handle());
+        if let OperationRole::Receiver(SenderKnowledge::Asked(_)) = &operation.role {
+            // The setup message that this operation has to match is still to come.
+            operation.is_freed = true;
+        } else {
+            drop(self.partitioned.all.remove(id));
+        }
+    }
+}
+
+fn wildcard(name: &str, expected: &str) -> String {
+    format!("{name} is not allowed in a partitioned receive: expected {expected}")
+}
