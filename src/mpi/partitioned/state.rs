@@ -26,13 +26,13 @@ enum PartitionedSide {
         ready: ReadyPartitions,
     },
     /// Empty until the sender's partitions are known.
-    Receiver(OnceLock<Arrivals>),
+    Receiver(OnceLock<SenderMessages>),
     /// From `MPI_PROC_NULL`.
     NoSender,
 }
 
 /// The messages of a receiver.
-struct Arrivals {
+struct SenderMessages {
     division: MessageDivision,
     arrived: ArrivedMessages,
 }
@@ -91,7 +91,7 @@ impl PartitionedState {
         if let PartitionedSide::Receiver(arrivals) = &self.side {
             let division = MessageDivision::new(sender);
             let arrived = ArrivedMessages::new(division.messages());
-            arrivals.get_or_init(|| Arrivals { division, arrived });
+            arrivals.get_or_init(|| SenderMessages { division, arrived });
         }
     }
 
