@@ -121,8 +121,8 @@ static void nothing(enum kind kind)
     struct area area = area_open(kind, 8, 1, MPI_INFO_NULL);
     MPI_Group to = group_of(1, &right), from = group_of(1, &left);
     for (int round = 0; round < 4; round++) {
-        /* MPICH 5 may wait for ever here if another rank is in the next epoch. */
-        if (round == 0 || check_strict()) {
+        /* MPICH 5 counts the posts of the next epoch here, and waits for ever. */
+        if (check_strict()) {
             MUST(MPI_Win_post(MPI_GROUP_EMPTY, 0, area.win));
             MUST(MPI_Win_start(MPI_GROUP_EMPTY, 0, area.win));
             MUST(MPI_Win_complete(area.win));
