@@ -23,20 +23,29 @@ static const char *kind_name(enum kind kind)
     return names[kind];
 }
 
-/* Whether windows of this kind are possible: shared ones need all ranks on one host. */
+/* Whether windows of this kind are possible: shared ones need all ranks on one host, and a library
+ * that has them. */
 __attribute__((unused))
 static int kind_possible(enum kind kind)
 {
-    int size = 0;
+    int size = 0, least = 0, code;
     MPI_Comm host;
+    MPI_Win win;
+    void *base;
     if (kind != SHARED)
         return 1;
     MUST(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host));
     MUST(MPI_Comm_size(host, &size));
     MUST(MPI_Comm_free(&host));
-    int least = size;
     MUST(MPI_Allreduce(&size, &least, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD));
-    return least == check_size;
+    if (least < check_size)
+        return 0;
+    code = MPI_Win_allocate_shared(8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    if (code == MPI_SUCCESS)
+        MUST(MPI_Win_free(&win));
+    else
+        CHECK_EQUAL(check_class(code), MPI_ERR_UNSUPPORTED_OPERATION);
+    return code == MPI_SUCCESS;
 }
 
 /* A window over `bytes` bytes, all 0, of this rank. */

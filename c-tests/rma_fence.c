@@ -66,10 +66,10 @@ static void empty(enum kind kind)
     area_close(&area, kind);
 }
 
-/* Thousands of small operations in one epoch, to all ranks. */
+/* Hundreds of small operations in one epoch, to all ranks. */
 static void flood(enum kind kind)
 {
-    enum { EACH = 400 };
+    enum { EACH = 150 };
     MPI_Aint bytes = (MPI_Aint)EACH * check_size * (MPI_Aint)sizeof(int);
     struct area area = area_open(kind, 2 * bytes, sizeof(int), MPI_INFO_NULL);
     int *own = (int *)(void *)area.base, *from = take((size_t)bytes), *into = take((size_t)bytes);
