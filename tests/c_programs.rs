@@ -313,6 +313,8 @@ fn check_progress(progress: &'static str) {
         "partitioned",
         "partitioned_threads",
         "persistent",
+        "rma_locks",
+        "rma_requests",
         "sessions",
         "threads_multiple",
     ];

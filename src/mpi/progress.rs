@@ -23,6 +23,13 @@ impl<D: Device> Mpi<D> {
         if self.shared_collectives.is_idle() { arrived } else { arrived + self.advance_shared() }
     }
 
+    /// Whether the next poll has work that needs no packet to arrive: requests of this process on its
+    /// own windows, too.
+    #[inline]
+    pub(crate) fn needs_poll(&self) -> bool {
+        self.engine.needs_poll() || self.windows.await_service(self.engine.events())
+    }
+
     /// Ends the receives that only processes that have failed could satisfy.
     #[cold]
     fn end_lost_receives(&mut self) {

@@ -141,7 +141,7 @@ impl RunningMpi {
     pub(super) fn has_started_work(&self, before: u32) -> bool {
         self.progress_mode != ProgressMode::Polling
             && (self.mpi.engine.long_starts() != before
-                || self.wait_state.is_armed() && self.mpi.engine.needs_poll())
+                || self.wait_state.is_armed() && self.mpi.needs_poll())
     }
 
     /// Wakes the progress thread, if there is one: an operation continues without this call.
@@ -150,7 +150,7 @@ impl RunningMpi {
         match self.wait_state {
             WaitState::Away => wakeups.add(Arc::clone(&thread.shared.parker)),
             // An arrival wakes the thread.
-            WaitState::Armed if !self.mpi.engine.needs_poll() => {}
+            WaitState::Armed if !self.mpi.needs_poll() => {}
             WaitState::Armed | WaitState::Disarmed => self.wake_thread_on_device(),
         }
     }

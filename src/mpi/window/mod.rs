@@ -338,6 +338,13 @@ impl Windows {
         self.table.is_empty()
     }
 
+    /// Whether something has happened since requests were handled, with this number of events of the
+    /// engine.
+    #[inline]
+    pub(crate) fn await_service(&self, events: u64) -> bool {
+        !self.is_empty() && self.served_events != events
+    }
+
     /// Whether something has happened since the last call, with this number of events of the engine.
     fn needs_service(&mut self, events: u64) -> bool {
         std::mem::replace(&mut self.served_events, events) != events

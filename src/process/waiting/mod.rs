@@ -136,7 +136,7 @@ impl RunningMpi {
         }
         // A thread that sleeps does not know of packets to send, schedules to continue or reductions
         // to execute.
-        let has_news = self.mpi.engine.needs_poll() || self.mpi.engine.has_work();
+        let has_news = self.mpi.needs_poll() || self.mpi.engine.has_work();
         if wakeups.wake_device_sleeper || has_news && self.waiters.claim_device_wake() {
             self.mpi.engine.wake_self();
         }
@@ -381,7 +381,7 @@ fn delegate(state: &mut Guard<'_, ProcessState>, call: &mut impl WaitingCall) ->
         notify_unlocked(state, wakeups);
         return Ok(false);
     }
-    if running.mpi.engine.needs_poll() {
+    if running.mpi.needs_poll() {
         running.wake_thread_on_device();
     }
     park(state, call)
