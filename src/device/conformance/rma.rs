@@ -102,7 +102,7 @@ enum MemoryKind {
 }
 
 /// Memory of a rank for its peers, as long as its device exists.
-struct PeerMemory {
+struct ProvidedMemory {
     key: MemoryKey,
     span: Span,
     _buffer: Option<TestBuffer>,
@@ -110,13 +110,13 @@ struct PeerMemory {
 
 impl MemoryKind {
     /// Memory for reads and writes.
-    fn provide<D: Device>(self, device: &mut D, len: usize, byte: u8) -> PeerMemory {
+    fn provide<D: Device>(self, device: &mut D, len: usize, byte: u8) -> ProvidedMemory {
         self.provide_for(device, len, byte, RemoteAccess::ReadWrite)
     }
 
     fn provide_for<D: Device>(
         self, device: &mut D, len: usize, byte: u8, access: RemoteAccess,
-    ) -> PeerMemory {
+    ) -> ProvidedMemory {
         let (key, span, buffer) = match self {
             Self::Registered => {
                 let mut buffer = TestBuffer::new(len, byte);
@@ -129,7 +129,7 @@ impl MemoryKind {
             }
         };
         assert!(key != MemoryKey(0) && span.len() == len);
-        let memory = PeerMemory { key, span, _buffer: buffer };
+        let memory = ProvidedMemory { key, span, _buffer: buffer };
         if self == Self::Allocated {
             assert!(memory.bytes().iter().all(|byte| *byte == 0));
         }
@@ -138,7 +138,7 @@ impl MemoryKind {
     }
 }
 
-impl PeerMemory {
+impl ProvidedMemory {
     fn fill(&self, byte: u8) {
         self.span.write(0, &vec![byte; self.span.len()]);
     }
@@ -685,7 +685,7 @@ fn many_accesses_are_in_progress<D: Device>(
         target.span.write(0, &pattern(len, 3 * rank + 2));
     }
     let mut expected_local: Vec<_> = local.iter_mut().map(TestBuffer::bytes).collect();
-    let mut expected: Vec<_> = targets.iter().map(PeerMemory::bytes).collect();
+    let mut expected: Vec<_> = targets.iter().map(ProvidedMemory::bytes).collect();
     for part in 0..PARTS {
         for pair in 0..ranks * ranks {
             let (me, peer) = (pair / ranks, pair % ranks);
