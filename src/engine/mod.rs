@@ -20,6 +20,7 @@ pub mod point_to_point;
 pub(crate) mod programs;
 pub mod schedules;
 
+use crate::device::rma::Rma;
 use crate::device::{Device, SharedMemory, WakeSource};
 use crate::engine::memory::Memory;
 use crate::engine::point_to_point::PointToPoint;
@@ -154,6 +155,11 @@ impl<D: Device> Engine<D> {
     /// [`Device::shared_memory`].
     pub fn shared(&mut self) -> Option<&mut dyn SharedMemory> {
         self.messages.device.shared_memory()
+    }
+
+    /// [`Device::rma`].
+    pub(crate) fn rma(&mut self) -> Option<&mut dyn Rma> {
+        self.messages.device.rma()
     }
 
     /// [`Device::notify`].

@@ -7,3 +7,4 @@
 pub(crate) mod primitive;
 pub mod segment;
 pub(crate) mod turn_lock;
+pub(crate) mod window_control;

@@ -22,10 +22,6 @@
 //!
 //! Numbers are compared for equality only, and wrap. A rank that dies in the queue stops it: the end of
 //! processes is not in this module. Damaged memory can stop the lock and wake ranks without need.
-#![cfg_attr(
-    not(any(test, loom)),
-    expect(dead_code, reason = "the locks of windows, chapter 12.5.3, are not there yet")
-)]
 
 use super::primitive::{AtomicU32, AtomicU64, Ordering, full_fence};
 

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use crate::abi::allocation::{self, AllocationOwner};
 use crate::abi::arguments::pointer::{free_handle, out};
 use crate::abi::arguments::user_memory::is_in_place;
+use crate::abi::arguments::width::narrowed;
 use crate::abi::attribute::Holder;
 use crate::abi::communicator::group::put_group;
 use crate::abi::entry_point::{PROCESS, finish, local, number, wait_for};
@@ -21,6 +22,7 @@ use crate::mpi::attribute::Attributes;
 use crate::mpi::communicator::COMM_NULL;
 use crate::mpi::handle::Handle;
 use crate::mpi::info::Info;
+use crate::mpi::window::mapped::Placement;
 use crate::mpi::window::{Flavor, Window, WindowMemory, check_size};
 use crate::process::ProcessMpi;
 use platform::base::{ErrorClass, Result, Span};
@@ -31,25 +33,51 @@ pub unsafe extern "C" fn PMPI_Win_allocate_c(
     size: MPI_Aint, disp_unit: MPI_Aint, info: MPI_Info, comm: MPI_Comm, baseptr: *mut c_void,
     win: *mut MPI_Win,
 ) -> c_int {
-    let memory = |hints: Option<&Info>| {
-        // A negative size is an error before the allocation.
-        let mut memory = WindowMemory::new(Flavor::Allocate, 0, size, disp_unit)?;
-        let base = allocation::allocate(AllocationOwner::Window, size as usize, alignment(hints)?)?;
-        memory.base = base.expose_provenance();
-        // SAFETY: the allocation lives as long as the window; the standard's rules for one-sided
-        // accesses and for loads and stores are the application's promise (§12.4).
-        Ok((memory, unsafe { Span::new(base, size as usize) }))
-    };
-    // SAFETY: the caller gives the address of a pointer.
-    let result = unsafe { out(baseptr.cast::<usize>(), "baseptr") }.and_then(|baseptr| {
-        // SAFETY: the caller's promise of the result.
-        let win = unsafe { out(win, "win")? };
-        let made = create("MPI_Win_allocate", comm, info, memory)?;
-        baseptr.put(PROCESS.with_mpi(|mpi| Ok(mpi.windows.get(made)?.memory.base))?);
-        win.put_handle(made);
+    let arguments = (Flavor::Allocate, size, disp_unit);
+    // SAFETY: the caller's promise of both results.
+    unsafe { put_allocated("MPI_Win_allocate", arguments, info, comm, baseptr, win) }
+}
+
+/// A window of memory that the library allocates and all processes map.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Win_allocate_shared_c(
+    size: MPI_Aint, disp_unit: MPI_Aint, info: MPI_Info, comm: MPI_Comm, baseptr: *mut c_void,
+    win: *mut MPI_Win,
+) -> c_int {
+    let arguments = (Flavor::Shared, size, disp_unit);
+    // SAFETY: the caller's promise of both results.
+    unsafe { put_allocated("MPI_Win_allocate_shared", arguments, info, comm, baseptr, win) }
+}
+
+/// [`PMPI_Win_shared_query_c`] with an `int` displacement unit.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Win_shared_query(
+    win: MPI_Win, rank: c_int, size: *mut MPI_Aint, disp_unit: *mut c_int, baseptr: *mut c_void,
+) -> c_int {
+    // SAFETY: the same contract; `MPI_Aint` and `MPI_Count` have one width.
+    unsafe {
+        narrowed(disp_unit, |disp_unit| {
+            PMPI_Win_shared_query_c(win, rank, size, disp_unit.cast(), baseptr)
+        })
+    }
+}
+
+/// The memory of a process, if this one may load and store there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Win_shared_query_c(
+    win: MPI_Win, rank: c_int, size: *mut MPI_Aint, disp_unit: *mut MPI_Aint, baseptr: *mut c_void,
+) -> c_int {
+    local("MPI_Win_shared_query", win, |mpi| {
+        // SAFETY: the caller's promise of the results.
+        let (size, disp_unit, baseptr) = unsafe {
+            (out(size, "size")?, out(disp_unit, "disp_unit")?, out(baseptr.cast::<usize>(), "baseptr")?)
+        };
+        let (memory, unit) = mpi.windows.get(number(win))?.shared_memory(rank)?;
+        size.put(memory.len() as MPI_Aint);
+        disp_unit.put(unit as MPI_Aint);
+        baseptr.put(memory.address());
         Ok(())
-    });
-    finish(comm, "MPI_Win_allocate", result)
+    })
 }
 
 /// Adds memory to a dynamic window.
@@ -68,7 +96,7 @@ pub unsafe extern "C" fn PMPI_Win_create_c(
     base: *mut c_void, size: MPI_Aint, disp_unit: MPI_Aint, info: MPI_Info, comm: MPI_Comm,
     win: *mut MPI_Win,
 ) -> c_int {
-    let memory = |_: Option<&Info>| {
+    let memory = || {
         if base.is_null() && size > 0 || is_in_place(base) {
             let why =
                 format!("the window memory of {size} bytes is at {base:p}: expected an address");
@@ -87,7 +115,7 @@ pub unsafe extern "C" fn PMPI_Win_create_c(
 pub unsafe extern "C" fn PMPI_Win_create_dynamic(
     info: MPI_Info, comm: MPI_Comm, win: *mut MPI_Win,
 ) -> c_int {
-    let memory = |_: Option<&Info>| Ok((WindowMemory::dynamic(), Span::EMPTY));
+    let memory = || Ok((WindowMemory::dynamic(), Span::EMPTY));
     // SAFETY: the caller gives a valid result pointer.
     unsafe { put("MPI_Win_create_dynamic", comm, info, win, memory) }
 }
@@ -140,15 +168,77 @@ pub unsafe extern "C" fn PMPI_Win_set_info(win: MPI_Win, info: MPI_Info) -> c_in
     })
 }
 
-/// Creates a window with a duplicate of a communicator. `memory` returns its memory for its hints.
+/// Creates a window of memory of the application, or without memory.
 ///
 /// # Errors
 /// `Comm`, `Info`; errors of `memory` and of messages.
 fn create(
     name: &str, comm: MPI_Comm, info: MPI_Info,
-    memory: impl FnOnce(Option<&Info>) -> Result<(WindowMemory, Span)>,
+    memory: impl FnOnce() -> Result<(WindowMemory, Span)>,
 ) -> Result<Handle> {
-    let window = PROCESS.with_mpi(|mpi| {
+    let window = prepare(comm, info, |_| memory())?;
+    let window = connect(name, comm, window, None)?;
+    PROCESS.with_mpi(|mpi| mpi.insert_window(*window))
+}
+
+/// Creates a window of memory of the library: in a segment that processes of a node share, if that is
+/// possible.
+///
+/// # Errors
+/// `Comm`, `Info`, `Size`, `Disp`, `NoMem`; `RmaShared` if it must be shared and cannot.
+fn create_allocated(
+    name: &str, (flavor, size, disp_unit): (Flavor, MPI_Aint, MPI_Aint), info: MPI_Info,
+    comm: MPI_Comm,
+) -> Result<Handle> {
+    let (mut least, mut placement) = (0, None);
+    let window = prepare(comm, info, |hints| {
+        least = alignment(hints)?;
+        placement = shared_placement(flavor, hints, least)?;
+        Ok((WindowMemory::new(flavor, 0, size, disp_unit)?, Span::EMPTY))
+    })?;
+    let mut window = connect(name, comm, window, placement)?;
+    if !window.is_mapped() {
+        if flavor == Flavor::Shared {
+            PROCESS.with_mpi(|mpi| mpi.free_comm(window.comm))?;
+            let why = "the processes of the communicator do not share memory: \
+                       MPI_Comm_split_type with MPI_COMM_TYPE_SHARED makes one of those that do";
+            return Err(ErrorClass::RmaShared.error(why));
+        }
+        let base = allocation::allocate(AllocationOwner::Window, size as usize, least)?;
+        base.expose_provenance();
+        // SAFETY: the allocation lives as long as the window; the standard's rules for one-sided
+        // accesses and for loads and stores are the application's promise (§12.4).
+        window.set_memory(unsafe { Span::new(base, size as usize) });
+    }
+    PROCESS.with_mpi(|mpi| mpi.insert_window(*window))
+}
+
+/// How the memory of a window is shared, if it is.
+///
+/// # Errors
+/// Only internal errors.
+fn shared_placement(
+    flavor: Flavor, hints: Option<&Info>, least: usize,
+) -> Result<Option<Placement>> {
+    let hint = |key: &[u8]| hints.map_or(Ok(None), |hints| hints.get(key));
+    let apart = hint(b"alloc_shared_noncontig")? == Some(&b"true"[..]);
+    Ok(match flavor {
+        Flavor::Shared if !apart => Some(Placement::Contiguous),
+        Flavor::Shared => Some(Placement::Aligned(least)),
+        _ if hint(b"alloc_shm")? == Some(&b"false"[..]) => None,
+        _ => Some(Placement::Aligned(least)),
+    })
+}
+
+/// A window without processes. `memory` returns its memory for its hints.
+///
+/// # Errors
+/// `Comm`, `Info`; errors of `memory`.
+fn prepare(
+    comm: MPI_Comm, info: MPI_Info,
+    memory: impl FnOnce(Option<&Info>) -> Result<(WindowMemory, Span)>,
+) -> Result<Box<Window>> {
+    PROCESS.with_mpi(|mpi| {
         let old = mpi.comms.get(number(comm))?;
         if old.is_inter() {
             let why = format!(
@@ -161,17 +251,23 @@ fn create(
         let (memory, region) = memory(hints)?;
         let mut window = Window::new(memory, region)?;
         hints.map_or(Ok(()), |hints| window.advise(hints))?;
-        Ok(window)
-    })?;
-    let owned = owned_base(&window);
-    let made = duplicate(name, comm).and_then(|private| {
-        PROCESS.until(
-            |mpi| mpi.start_window_exchange(window, private),
-            ProcessMpi::end_window_exchange,
-            |mpi, exchange| mpi.blocked_window_exchange(name, exchange),
-        )
-    });
-    made.or_else(|error| release(owned).and(Err(error)))
+        Ok(Box::new(window))
+    })
+}
+
+/// Gives a window a duplicate of a communicator, and tells the processes about each other.
+///
+/// # Errors
+/// `Comm`; errors of messages.
+fn connect(
+    name: &str, comm: MPI_Comm, window: Box<Window>, placement: Option<Placement>,
+) -> Result<Box<Window>> {
+    let private = duplicate(name, comm)?;
+    PROCESS.until(
+        |mpi| mpi.start_window_creation(window, private, placement),
+        ProcessMpi::end_window_creation,
+        |mpi, creation| mpi.blocked_window_creation(name, creation),
+    )
 }
 
 /// The private communicator of a window.
@@ -194,11 +290,32 @@ fn duplicate(name: &str, comm: MPI_Comm) -> Result<Handle> {
 /// `win` is null or may be written.
 unsafe fn put(
     name: &str, comm: MPI_Comm, info: MPI_Info, win: *mut MPI_Win,
-    memory: impl FnOnce(Option<&Info>) -> Result<(WindowMemory, Span)>,
+    memory: impl FnOnce() -> Result<(WindowMemory, Span)>,
 ) -> c_int {
     // SAFETY: the caller's promise.
     let result = unsafe { out(win, "win") }
         .and_then(|win| create(name, comm, info, memory).map(|made| win.put_handle(made)));
+    finish(comm, name, result)
+}
+
+/// Body of a function that makes a window, as [`create_allocated`] does, and stores its handle and the
+/// address of its memory.
+///
+/// # Safety
+/// `win` and `baseptr` are null or may be written.
+unsafe fn put_allocated(
+    name: &str, arguments: (Flavor, MPI_Aint, MPI_Aint), info: MPI_Info, comm: MPI_Comm,
+    baseptr: *mut c_void, win: *mut MPI_Win,
+) -> c_int {
+    // SAFETY: the caller gives the address of a pointer.
+    let result = unsafe { out(baseptr.cast::<usize>(), "baseptr") }.and_then(|baseptr| {
+        // SAFETY: the caller's promise of the result.
+        let win = unsafe { out(win, "win")? };
+        let made = create_allocated(name, arguments, info, comm)?;
+        baseptr.put(PROCESS.with_mpi(|mpi| Ok(mpi.windows.get(made)?.memory.base))?);
+        win.put_handle(made);
+        Ok(())
+    });
     finish(comm, name, result)
 }
 
@@ -212,19 +329,16 @@ fn free(window: Handle) -> Result {
     Holder::Win(window).delete_all()?;
     let meet = |mpi: &mut ProcessMpi| mpi.start_barrier(mpi.windows.get(window)?.comm);
     let outcome = wait_for("MPI_Win_free", meet)?;
-    release(owned_base(&PROCESS.with_mpi(|mpi| mpi.free_window(window))?))?;
+    let base = PROCESS.with_mpi(|mpi| {
+        let base = owned_base(mpi.windows.get(window)?);
+        mpi.free_window(window).map(|_| base)
+    })?;
+    base.map_or(Ok(()), |base| allocation::free(AllocationOwner::Window, base))?;
     outcome.error.map_or(Ok(()), Err)
 }
 
-/// The address of memory that the library allocated for a window.
+/// The address of memory that was allocated for this process alone.
 fn owned_base(window: &Window) -> Option<usize> {
-    (window.memory.flavor == Flavor::Allocate as c_int).then_some(window.memory.base)
-}
-
-/// Frees memory that the library allocated for a window.
-///
-/// # Errors
-/// Only internal errors.
-fn release(base: Option<usize>) -> Result {
-    base.map_or(Ok(()), |base| allocation::free(AllocationOwner::Window, base))
+    let is_own = window.memory.flavor == Flavor::Allocate as c_int && !window.is_mapped();
+    is_own.then_some(window.memory.base)
 }

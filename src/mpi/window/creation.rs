@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use super::channel::WindowChannel;
+use super::mapped::{MappedMemory, Placement, SegmentLayout};
 use super::{Window, WindowMemory};
 use crate::device::Device;
+use crate::device::rma::MemoryKey;
 use crate::engine::memory::Memory;
 use crate::engine::schedules::plan::RunId;
 use crate::mpi::Mpi;
@@ -27,33 +29,46 @@ pub(crate) struct PeerMemory {
 #[derive(Clone, Debug)]
 pub(super) struct WindowShape(Arc<[PeerMemory]>);
 
-/// The exchange of these.
+/// The creation of a window, after its private communicator.
+///
+/// ```text
+///   Shapes ──(memory of the application)──> done
+///     └──(memory of the library)──> Keys ──all nodes have a segment──> Opened ──all have mapped it──> done
+///                                     └────────── one has none ─────────────────────> done, not mapped
+/// ```
 #[derive(Debug)]
-pub(crate) struct WindowExchange {
+pub(crate) struct WindowCreation {
+    window: Option<Box<Window>>,
     run: RunId,
-    comm: Handle,
-    window: Option<Window>,
+    phase: CreationPhase,
+    /// How the memory of the library is aligned, if it is to be shared.
+    placement: Option<Placement>,
+    segment: Option<SegmentLayout>,
 }
 
-impl PeerMemory {
-    const BYTES: usize = 16;
-
-    fn emit(self) -> [u8; Self::BYTES] {
-        let mut bytes = [0; Self::BYTES];
-        bytes[..8].copy_from_slice(&self.size.to_le_bytes());
-        bytes[8..].copy_from_slice(&self.unit.to_le_bytes());
-        bytes
-    }
-
-    fn parse(bytes: &[u8; Self::BYTES]) -> Self {
-        let bits = u128::from_le_bytes(*bytes);
-        Self { size: bits as u64, unit: (bits >> 64) as i64 }
-    }
+/// What the ranks tell each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CreationPhase {
+    /// Size and unit.
+    Shapes,
+    /// The key of the segment of each node, from its leader.
+    Keys,
+    /// Whether each rank has mapped it.
+    Opened,
 }
+
+/// What a rank tells in one phase.
+type Record = [u64; 2];
 
 impl From<&WindowMemory> for PeerMemory {
     fn from(memory: &WindowMemory) -> Self {
         Self { size: memory.size as u64, unit: memory.unit as i64 }
+    }
+}
+
+impl From<Record> for PeerMemory {
+    fn from([size, unit]: Record) -> Self {
+        Self { size, unit: unit as i64 }
     }
 }
 
@@ -70,65 +85,145 @@ impl WindowShape {
 }
 
 impl<D: Device> Mpi<D> {
-    /// Starts the exchange about `window`, which gets the private communicator `comm`.
+    /// Starts to create `window` with the private communicator `comm`. Its memory is that of the
+    /// application, or shared in this way if all ranks can.
     ///
     /// # Errors
     /// `Comm` if there is no such communicator.
-    pub(crate) fn start_window_exchange(
-        &mut self, mut window: Window, comm: Handle,
-    ) -> Result<WindowExchange> {
-        let private = self.comms.get(comm)?;
-        window.connect(comm, WindowChannel::new(private));
-        let size = private.size() as usize;
-        let own = Memory::owned(PeerMemory::from(&*window.memory).emit());
-        let all = Memory::owned(vec![0; PeerMemory::BYTES * size]);
-        let blocks = UniformBlocks { block: PeerMemory::BYTES, in_place: false };
-        let run = self.launch_on(comm, Collective::Allgather(blocks), vec![own, all])?;
-        Ok(WindowExchange { run, comm, window: Some(window) })
+    pub(crate) fn start_window_creation(
+        &mut self, mut window: Box<Window>, comm: Handle, placement: Option<Placement>,
+    ) -> Result<WindowCreation> {
+        window.connect(comm, WindowChannel::new(self.comms.get(comm)?));
+        let own = PeerMemory::from(&*window.memory);
+        let run = self.exchange(comm, [own.size, own.unit as u64])?;
+        let phase = CreationPhase::Shapes;
+        Ok(WindowCreation { window: Some(window), run, phase, placement, segment: None })
     }
 
-    /// The window, once all ranks have its memory.
+    /// The window once all ranks have it; the caller inserts it.
     ///
     /// # Errors
-    /// Errors of messages; `NoMem` without a free handle.
-    pub(crate) fn end_window_exchange(
-        &mut self, exchange: &mut WindowExchange,
-    ) -> Result<Option<Handle>> {
-        let Some(end) = self.engine.take_run_end(exchange.run) else { return Ok(None) };
-        let Some(mut window) = exchange.window.take() else { return Ok(None) };
-        if let Some(error) = end.error {
-            self.free_comm(exchange.comm)?;
-            return Err(error);
+    /// Errors of messages.
+    pub(crate) fn end_window_creation(
+        &mut self, creation: &mut WindowCreation,
+    ) -> Result<Option<Box<Window>>> {
+        loop {
+            let Some(end) = self.engine.take_run_end(creation.run) else { return Ok(None) };
+            let Some(mut window) = creation.window.take() else { return Ok(None) };
+            if let Some(error) = end.error {
+                self.close_segment(&mut window);
+                self.free_comm(window.comm)?;
+                return Err(error);
+            }
+            let records = records(&end.buffers[1]);
+            match self.next_record(creation, &mut window, &records) {
+                None => return Ok(Some(window)),
+                Some(record) => creation.run = self.exchange(window.comm, record)?,
+            }
+            creation.window = Some(window);
         }
-        let mut bytes = vec![0; end.buffers[1].len()];
-        end.buffers[1].pack(0, &mut bytes);
-        let (records, _) = bytes.as_chunks();
-        window.shape = WindowShape(records.iter().map(PeerMemory::parse).collect());
+    }
+
+    /// Uses what all ranks have told; what this one tells in the next phase.
+    fn next_record(
+        &mut self, creation: &mut WindowCreation, window: &mut Window, records: &[Record],
+    ) -> Option<Record> {
+        let failed = |record: &Record| record[1] != 0;
+        match creation.phase {
+            CreationPhase::Shapes => {
+                window.shape =
+                    WindowShape(records.iter().map(|record| PeerMemory::from(*record)).collect());
+                let placement = creation.placement?;
+                creation.phase = CreationPhase::Keys;
+                let (segment, key) = self.make_segment(window, placement);
+                creation.segment = segment;
+                Some(key)
+            }
+            CreationPhase::Keys => {
+                let segment = creation.segment.take()?;
+                if records.iter().any(failed) {
+                    self.drop_segment(window, &segment, records);
+                    return None;
+                }
+                creation.phase = CreationPhase::Opened;
+                let key = MemoryKey(records[segment.leader() as usize][0]);
+                let rma = self.engine.rma()?;
+                window.mapped = MappedMemory::open(rma, segment, &window.channel, key).ok();
+                Some([0, u64::from(window.mapped.is_none())])
+            }
+            CreationPhase::Opened => {
+                if records.iter().any(failed) {
+                    self.close_segment(window);
+                } else if let Some(own) = window.own_mapped() {
+                    window.set_memory(own);
+                }
+                None
+            }
+        }
+    }
+
+    /// The layout of this node's segment, and its key at the leader.
+    fn make_segment(
+        &mut self, window: &Window, placement: Placement,
+    ) -> (Option<SegmentLayout>, Record) {
+        let node = |rank| self.comms.node_of(window.channel.peer(rank));
+        let here = node(window.channel.rank);
+        let ranks = (0..window.channel.size()).filter(|rank| node(*rank) == here);
+        let ranks: Vec<_> = ranks.map(|rank| (rank, window.shape.of(rank).size)).collect();
+        let Some(segment) = SegmentLayout::new(&ranks, placement) else { return (None, [0, 1]) };
+        let key = match self.engine.rma() {
+            None => None,
+            Some(_) if segment.leader() != window.channel.rank => Some(MemoryKey(0)),
+            Some(rma) => MappedMemory::allocate(rma, &segment).ok(),
+        };
+        (Some(segment), key.map_or([0, 1], |key| [key.0, 0]))
+    }
+
+    /// Gives up the segment of this node: another node has none.
+    fn drop_segment(&mut self, window: &Window, segment: &SegmentLayout, records: &[Record]) {
+        let me = window.channel.rank;
+        let [key, failed] = records[me as usize];
+        if segment.leader() == me
+            && failed == 0
+            && let Some(rma) = self.engine.rma()
+        {
+            rma.deregister(MemoryKey(key));
+        }
+    }
+
+    /// A handle for a window that is ready.
+    ///
+    /// # Errors
+    /// `NoMem` without a free handle.
+    pub(crate) fn insert_window(&mut self, window: Window) -> Result<Handle> {
         if window.may_be_locked() {
             // Other processes may access this memory while the application computes.
             self.engine.note_long_start();
         }
-        self.windows.insert(window).map(Some)
+        self.windows.insert(window)
     }
 
-    /// The call `function`, which waits for the exchange.
-    pub(crate) fn blocked_window_exchange(
-        &self, function: &str, exchange: &WindowExchange,
+    /// The call `function`, which creates a window.
+    pub(crate) fn blocked_window_creation(
+        &self, function: &str, creation: &WindowCreation,
     ) -> WaitReport {
-        self.blocked(function, [&Activity::Run(exchange.run)])
+        self.blocked(function, [&Activity::Run(creation.run)])
+    }
+
+    fn exchange(&mut self, comm: Handle, record: Record) -> Result<RunId> {
+        let size = self.comms.get(comm)?.size() as usize;
+        let own = Memory::owned(record.map(u64::to_le_bytes).concat());
+        let block = own.len();
+        let all = Memory::owned(vec![0; block * size]);
+        let blocks = UniformBlocks { block, in_place: false };
+        self.launch_on(comm, Collective::Allgather(blocks), vec![own, all])
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn records_read_back() {
-        for memory in
-            [PeerMemory { size: 0, unit: 1 }, PeerMemory { size: 1 << 60, unit: i64::MAX }]
-        {
-            assert_eq!(PeerMemory::parse(&memory.emit()), memory);
-        }
-    }
+fn records(memory: &Memory) -> Vec<Record> {
+    let mut bytes = vec![0; memory.len()];
+    memory.pack(0, &mut bytes);
+    let (words, _) = bytes.as_chunks();
+    let (records, _) = words.as_chunks();
+    records.iter().map(|record: &[[u8; 8]; 2]| record.map(u64::from_le_bytes)).collect()
 }

@@ -11,7 +11,9 @@
 //! | `synchronization` | fences, post-start-complete-wait, locks, flushes |
 //! | `epoch` | which calls are legal |
 //! | `origin` | operations of this process in progress |
-//! | `target` | requests of other processes, in order; `lock_queue`: locks for them |
+//! | `target` | requests of other processes, in order |
+//! | `target_lock`, `lock_queue` | the lock of the memory for them |
+//! | `mapped` | memory that ranks of a node share |
 //! | `regions` | the memory of the window at this process |
 //! | `accumulate` | what accumulates do with it |
 //! | `request_message`, `layout_message` | requests as bytes |
@@ -29,6 +31,7 @@ pub(crate) mod creation;
 mod epoch;
 mod layout_message;
 mod lock_queue;
+pub(crate) mod mapped;
 pub(crate) mod operation;
 mod origin;
 mod regions;
@@ -36,6 +39,7 @@ mod request_message;
 mod service;
 pub(crate) mod synchronization;
 mod target;
+mod target_lock;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -53,6 +57,7 @@ use channel::WindowChannel;
 use creation::WindowShape;
 use epoch::Epochs;
 pub use origin::OperationNumber;
+use mapped::MappedMemory;
 use origin::Origin;
 use platform::base::{ErrorClass, MpiError, Peer, Result, Span};
 use regions::Regions;
@@ -71,6 +76,8 @@ pub(crate) enum Flavor {
     Allocate = 312,
     /// Memory of the application, attached and detached at any time.
     Dynamic = 313,
+    /// Memory of the library that all ranks of the window map.
+    Shared = 314,
 }
 
 /// `MPI_WIN_UNIFIED` of the standard ABI: loads and stores observe puts of other processes.
@@ -126,6 +133,10 @@ pub(crate) struct Window {
     pub(crate) epochs: Epochs,
     origin: Origin,
     target: Target,
+    /// The segment of this node, if there is one.
+    mapped: Option<MappedMemory>,
+    /// Whether this process has stored into the memory of others since the last fence of the processor.
+    has_stored: bool,
     /// Whether the first access of a target in this epoch asks for its lock (`MPI_Win_lock_all`).
     locks_on_access: bool,
 }
@@ -187,6 +198,8 @@ impl Window {
             epochs: Epochs::default(),
             origin: Origin::new(0),
             target: Target::default(),
+            mapped: None,
+            has_stored: false,
             locks_on_access: false,
         })
     }
@@ -196,6 +209,48 @@ impl Window {
         self.comm = comm;
         self.origin = Origin::new(channel.size());
         self.channel = channel;
+    }
+
+    /// Takes the memory that the library has allocated for it.
+    pub(crate) fn set_memory(&mut self, region: Span) {
+        self.memory.base = region.address();
+        self.regions = Regions::One(region);
+    }
+
+    /// The memory of `rank`, if this process may load and store there, with its displacement unit; of the
+    /// lowest rank with memory for `MPI_PROC_NULL` (§12.2.3).
+    ///
+    /// # Errors
+    /// `Rank` if there is no such rank.
+    pub(crate) fn shared_memory(&self, rank: i32) -> Result<(Span, i64)> {
+        let rank = match rank {
+            PROC_NULL => match self.first_with_memory() {
+                Some(rank) => rank,
+                None => return Ok((Span::EMPTY, 0)),
+            },
+            _ => self.check_rank(rank)?,
+        };
+        let unit = self.shape.of(rank).unit;
+        let mapped = self.mapped.as_ref().and_then(|mapped| mapped.memory(rank));
+        Ok(match (mapped, &self.regions) {
+            (Some(memory), _) => (memory, unit),
+            (None, Regions::One(own)) if rank == self.channel.rank => (*own, unit),
+            (None, _) => (Span::EMPTY, 0),
+        })
+    }
+
+    /// Whether its memory is in a segment that ranks of a node share.
+    pub(crate) fn is_mapped(&self) -> bool {
+        self.mapped.is_some()
+    }
+
+    /// The memory of this rank in the segment.
+    fn own_mapped(&self) -> Option<Span> {
+        self.mapped.as_ref()?.memory(self.channel.rank)
+    }
+
+    fn first_with_memory(&self) -> Option<u32> {
+        (0..self.channel.size()).find(|rank| self.shape.of(*rank).size > 0)
     }
 
     fn is_dynamic(&self) -> bool {
@@ -348,6 +403,7 @@ impl Windows {
     /// Whether something has happened since the last call, with this number of events of the engine.
     fn needs_service(&mut self, events: u64) -> bool {
         std::mem::replace(&mut self.served_events, events) != events
+            || self.table.iter().any(|(_, window)| window.target.awaits_turn())
     }
 
     fn all_mut(&mut self) -> impl Iterator<Item = &mut Window> {
@@ -364,15 +420,22 @@ impl Windows {
 }
 
 impl<D: Device> Mpi<D> {
-    /// Frees a window and its communicator. The caller has deleted its attributes and synchronized
-    /// its processes.
+    /// Frees a window, its segment and its communicator. The caller has deleted its attributes and
+    /// synchronized its processes.
     ///
     /// # Errors
     /// `Win` if there is no such window.
     pub(crate) fn free_window(&mut self, window: Handle) -> Result<Window> {
-        let freed = self.windows.table.remove(window).ok_or_else(|| not_a_window(window))?;
+        let mut freed = self.windows.table.remove(window).ok_or_else(|| not_a_window(window))?;
+        self.close_segment(&mut freed);
         self.free_comm(freed.comm)?;
         Ok(freed)
+    }
+
+    fn close_segment(&mut self, window: &mut Window) {
+        if let (Some(mapped), Some(rma)) = (window.mapped.take(), self.engine.rma()) {
+            mapped.close(rma);
+        }
     }
 }
 

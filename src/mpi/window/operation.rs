@@ -1,7 +1,8 @@
 //! One-sided operations: checks of their arguments, and their start (MPI 5.0 §12.3).
 //!
-//! An operation moves data when it starts; nothing is collected until the epoch ends. A process accesses
-//! its own memory by messages, too.
+//! An operation moves data when it starts; nothing is collected until the epoch ends. Puts and gets in
+//! a segment of this node are copies. All accumulates on the memory of a process are done by that
+//! process, so that they are atomic whichever way their origins reach it.
 
 use super::Window;
 use super::accumulate::{Accumulation, check_swapped};
@@ -47,12 +48,6 @@ pub(crate) struct AccumulateArguments<'a> {
     pub(crate) old: Option<(Memory, &'a Datatype)>,
 }
 
-/// A checked access.
-struct Access {
-    target: u32,
-    range: TargetRange,
-}
-
 impl Window {
     /// Starts to copy `from` to the target.
     ///
@@ -62,11 +57,15 @@ impl Window {
         &mut self, engine: &mut Engine<D>, from: &Memory, to: TargetArguments<'_>,
         completion: CompletionForm<'_>,
     ) -> Result<Option<OperationNumber>> {
-        let bytes = from.len();
-        let Some(Access { target, range }) = self.access(engine, to, Some(bytes), completion)?
-        else {
+        let Some((target, offset)) = self.check_access(to, Some(from.len()), completion)? else {
             return Ok(None);
         };
+        if let Some(mut memory) = self.mapped_memory(target, offset, &to) {
+            from.copy(0, &mut memory, 0, from.len());
+            self.has_stored = true;
+            return Ok(None);
+        }
+        let range = self.range(engine, target, offset, &to);
         let number = self.origin.number(target, completion != CompletionForm::Epoch);
         let sent =
             self.send_with_data(engine, target, from, |data| WindowRequest::Put { range, data });
@@ -82,8 +81,15 @@ impl Window {
         &mut self, engine: &mut Engine<D>, into: Memory, from: TargetArguments<'_>,
         completion: CompletionForm<'_>,
     ) -> Result<Option<OperationNumber>> {
-        let access = self.access(engine, from, Some(into.len()), completion)?;
-        let Some(Access { target, range }) = access else { return Ok(None) };
+        let Some((target, offset)) = self.check_access(from, Some(into.len()), completion)? else {
+            return Ok(None);
+        };
+        if let Some(memory) = self.mapped_memory(target, offset, &from) {
+            let (mut into, len) = (into, memory.len());
+            memory.copy(0, &mut into, 0, len);
+            return Ok(None);
+        }
+        let range = self.range(engine, target, offset, &from);
         let number = self.origin.number(target, completion != CompletionForm::Epoch);
         let answer = self.origin.tag();
         let arriving = self.channel.receive(engine, target, answer.answer(), into);
@@ -117,8 +123,9 @@ impl Window {
             return Err(unlike(old.len(), wanted));
         }
         let bytes = has_operand.then_some(from.len());
-        let access = self.access(engine, to, bytes, completion)?;
-        let Some((Access { target, range }, unit)) = access.zip(unit) else { return Ok(None) };
+        let access = self.check_access(to, bytes, completion)?;
+        let Some(((target, offset), unit)) = access.zip(unit) else { return Ok(None) };
+        let range = self.range(engine, target, offset, &to);
         let number = self.origin.number(target, completion != CompletionForm::Epoch);
         let answer = old.map(|(old, _)| {
             let tag = self.origin.tag();
@@ -150,8 +157,9 @@ impl Window {
         let unit = to.datatype.as_predefined().copied().ok_or_else(|| not_predefined(to.datatype));
         let unit = unit?;
         check_swapped(&unit)?;
-        let access = self.access(engine, to, Some(new.len()), CompletionForm::Epoch)?;
-        let Some(Access { target, range }) = access else { return Ok(()) };
+        let access = self.check_access(to, Some(new.len()), CompletionForm::Epoch)?;
+        let Some((target, offset)) = access else { return Ok(()) };
+        let range = self.range(engine, target, offset, &to);
         let answer = self.origin.tag();
         let receive = self.channel.receive(engine, target, answer.answer(), old);
         let mut operand = vec![0; 2 * new.len()];
@@ -168,12 +176,12 @@ impl Window {
         Ok(())
     }
 
-    /// Checks an operation that moves `bytes` bytes of the origin, if it uses them; `None` if there is
-    /// nothing to do. The request must be sent: the target learns the layout by it.
-    fn access<D: Device>(
-        &mut self, engine: &mut Engine<D>, to: TargetArguments<'_>, bytes: Option<usize>,
-        completion: CompletionForm<'_>,
-    ) -> Result<Option<Access>> {
+    /// Checks an operation that moves `bytes` bytes of the origin, if it uses them: the target and the
+    /// offset there; `None` if there is nothing to do.
+    #[inline]
+    fn check_access(
+        &mut self, to: TargetArguments<'_>, bytes: Option<usize>, completion: CompletionForm<'_>,
+    ) -> Result<Option<(u32, i64)>> {
         if to.rank == PROC_NULL {
             return Ok(None);
         }
@@ -187,18 +195,30 @@ impl Window {
             return Err(unlike(bytes, wanted));
         }
         let offset = self.offset(target, &to)?;
-        if wanted == 0 {
-            return Ok(None);
-        }
+        Ok((wanted > 0).then_some((target, offset)))
+    }
+
+    /// The memory of an access, if it is in the segment of this node.
+    #[inline]
+    fn mapped_memory(&self, target: u32, offset: i64, to: &TargetArguments<'_>) -> Option<Memory> {
+        let memory = self.mapped.as_ref()?.memory(target)?;
+        Memory::within(memory, offset, to.count, to.datatype.layout())
+    }
+
+    /// The memory of an access in a request, which must be sent: the target learns the layout by it.
+    fn range<D: Device>(
+        &mut self, engine: &mut Engine<D>, target: u32, offset: i64, to: &TargetArguments<'_>,
+    ) -> TargetRange {
         self.lock_if_due(engine, target);
         let layout = self.origin.name_layout(target, to.datatype.layout());
-        Ok(Some(Access { target, range: TargetRange { offset, count: to.count as u64, layout } }))
+        TargetRange { offset, count: to.count as u64, layout }
     }
 
     /// The offset of an access in the memory of its target.
     ///
     /// # Errors
     /// `Disp` for a negative displacement, `RmaRange` if some bytes are outside of the window.
+    #[inline]
     fn offset(&self, target: u32, to: &TargetArguments<'_>) -> Result<i64> {
         let displacement = to.displacement as i64;
         if self.is_dynamic() {
@@ -248,6 +268,7 @@ impl Window {
 
     /// # Errors
     /// `Rank` if there is no such rank.
+    #[inline]
     pub(super) fn check_rank(&self, rank: i32) -> Result<u32> {
         let size = self.channel.size();
         match u32::try_from(rank) {

@@ -12,7 +12,8 @@ impl<D: Device> Mpi<D> {
             return 0;
         }
         for window in self.windows.all_mut() {
-            window.target.serve(&mut self.engine, &window.channel, &window.regions);
+            let mapped = window.mapped.as_ref();
+            window.target.serve(&mut self.engine, &window.channel, &window.regions, mapped);
         }
         usize::from(self.engine.events() != before)
     }

@@ -8,6 +8,7 @@
 
 use super::Window;
 use super::epoch::ranks;
+use super::mapped::MappedMemory;
 use super::origin::{Answer, OperationNumber};
 use super::request_message::WindowRequest;
 use crate::device::Device;
@@ -15,7 +16,9 @@ use crate::engine::Engine;
 use crate::mpi::Mpi;
 use crate::mpi::handle::Handle;
 use crate::mpi::request::Activity;
+use crate::shared_memory::primitive::full_fence;
 pub(crate) use crate::shared_memory::turn_lock::LockKind;
+use crate::shared_memory::turn_lock::LockTurn;
 use platform::base::Result;
 use platform::diagnosis::wait_report::{WaitCondition, WaitReport};
 
@@ -37,6 +40,8 @@ pub(crate) struct WindowWait {
     answers: Vec<Answer>,
     /// The targets whose operations must complete at this process.
     locals: Vec<u32>,
+    /// Requests for locks in the segment.
+    turns: Vec<(u32, LockTurn)>,
     /// The ranks whose `MPI_Win_post` is awaited.
     posts: Vec<u32>,
     /// The ranks whose `MPI_Win_complete` is awaited.
@@ -56,8 +61,10 @@ enum Then {
     Complete(Box<[u32]>),
     /// `MPI_Win_wait`
     EndExposure,
-    /// `MPI_Win_unlock`: these targets release the lock, if one was asked for.
+    /// `MPI_Win_unlock`: these targets complete all operations, and release a lock asked for by message.
     Unlock(Vec<u32>),
+    /// Locks of these targets in the segment end.
+    Leave(Vec<u32>),
 }
 
 impl WindowWait {
@@ -66,6 +73,7 @@ impl WindowWait {
             window,
             answers: Vec::new(),
             locals: Vec::new(),
+            turns: Vec::new(),
             posts: Vec::new(),
             completes: Vec::new(),
             then: Then::Return,
@@ -107,6 +115,10 @@ impl<D: Device> Mpi<D> {
             None => None,
         };
         target.epochs.check_passive(name, of)?;
+        if std::mem::take(&mut target.has_stored) {
+            // A later load of this process comes after its puts.
+            full_fence();
+        }
         let unflushed = match of {
             Some(of) => Some(of).filter(|of| target.origin.is_unflushed(*of)).into_iter().collect(),
             None => target.origin.unflushed(),
@@ -153,9 +165,12 @@ impl<D: Device> Mpi<D> {
         target.epochs.lock_all()?;
         target.locks_on_access = !assertions.no_check;
         if target.locks_on_access {
-            // Loads and stores of its own memory need the lock, too.
-            let me = target.channel.rank;
-            target.request_lock(engine, me, LockKind::Shared, &mut wait);
+            // Loads and stores need the lock, too: of its own memory, and of a segment.
+            let own = [target.channel.rank];
+            let here = target.mapped.as_ref().map_or(&own[..], MappedMemory::ranks).to_vec();
+            for rank in here {
+                target.request_lock(engine, rank, LockKind::Shared, &mut wait);
+            }
         }
         Ok(wait)
     }
@@ -273,7 +288,11 @@ impl<D: Device> Mpi<D> {
                     wait.barrier = Some(self.start_barrier(comm)?);
                 }
                 Then::Complete(targets) => window.send_completes(engine, &targets),
-                Then::Unlock(targets) => window.send_unlocks(engine, &targets, wait),
+                Then::Unlock(targets) => {
+                    window.send_unlocks(engine, &targets, wait);
+                    wait.then = Then::Leave(targets);
+                }
+                Then::Leave(targets) => window.leave_locks(engine, &targets),
             }
         }
         if let Some(barrier) = &mut wait.barrier {
@@ -323,6 +342,11 @@ impl Window {
                 conditions.push(self.condition(&of, false));
             }
         }
+        if !wait.turns.is_empty() {
+            let of = wait.turns.iter().map(|(target, _)| *target);
+            words.push(format!("the lock of {}", ranks(of)));
+            conditions.push(self.any_rank());
+        }
         if !answers.is_empty() {
             words.push(format!("operations on {}", ranks(answers.into_iter())));
             conditions.push(self.any_rank());
@@ -358,12 +382,16 @@ impl Window {
         wait.locals = targets;
     }
 
-    /// Asks for a lock. The own one is waited for: loads and stores may follow.
+    /// Asks for a lock. That of its own memory or in a segment is waited for: loads and stores may
+    /// follow, or are what operations do.
     fn request_lock<D: Device>(
         &mut self, engine: &mut Engine<D>, rank: u32, kind: LockKind, wait: &mut WindowWait,
     ) {
         self.origin.set_locked(rank, true);
-        if rank == self.channel.rank {
+        let me = self.channel.rank;
+        if let Some(turn) = self.mapped.as_ref().and_then(|mapped| mapped.request(rank, kind, me)) {
+            wait.turns.push((rank, turn));
+        } else if rank == me {
             let ask = |answer| WindowRequest::Lock { kind, answer: Some(answer) };
             wait.answers.push(self.origin.ask(engine, &self.channel, rank, ask));
         } else {
@@ -391,7 +419,8 @@ impl Window {
         &mut self, engine: &mut Engine<D>, targets: &[u32], wait: &mut WindowWait,
     ) {
         for target in targets {
-            let is_locked = self.origin.set_locked(*target, false);
+            let is_mapped = self.mapped.as_ref().is_some_and(|mapped| mapped.reaches(*target));
+            let is_locked = self.origin.set_locked(*target, false) && !is_mapped;
             let ask = |answer| match is_locked {
                 true => WindowRequest::Unlock { answer },
                 false => WindowRequest::Flush { answer },
@@ -402,10 +431,29 @@ impl Window {
         }
     }
 
+    /// Ends locks in the segment.
+    fn leave_locks<D: Device>(&mut self, engine: &mut Engine<D>, targets: &[u32]) {
+        let Some(mapped) = &mut self.mapped else { return };
+        for target in targets {
+            if let Some(turn) = mapped.give_up(*target) {
+                mapped.leave(engine, &self.channel, *target, turn);
+            }
+        }
+    }
+
     /// Whether everything is there that a call waits for before its last step.
     fn advance_wait<D: Device>(&mut self, engine: &mut Engine<D>, wait: &mut WindowWait) -> bool {
         wait.answers.retain(|answer| !self.origin.has_answered(engine, answer));
         wait.locals.retain(|target| !self.origin.collect(engine, *target));
+        if let Some(mapped) = &mut self.mapped {
+            wait.turns.retain(|(target, turn)| {
+                let has_entered = mapped.try_enter(engine, &self.channel, *target, *turn);
+                if has_entered {
+                    mapped.hold(*target, *turn);
+                }
+                !has_entered
+            });
+        }
         if self.target.posts.take(&wait.posts) {
             wait.posts.clear();
         }
@@ -414,6 +462,7 @@ impl Window {
         }
         wait.answers.is_empty()
             && wait.locals.is_empty()
+            && wait.turns.is_empty()
             && wait.posts.is_empty()
             && wait.completes.is_empty()
     }

@@ -15,10 +15,11 @@ use std::sync::Arc;
 
 use super::accumulate::{Accumulation, compare_and_swap, packed};
 use super::channel::WindowChannel;
-use super::lock_queue::LockQueue;
+use super::mapped::MappedMemory;
 use super::origin::Answer;
 use super::regions::Regions;
 use super::request_message::{Data, DataTag, LayoutName, REQUEST_TAG, TargetRange, WindowRequest};
+use super::target_lock::TargetLock;
 use crate::device::Device;
 use crate::engine::Engine;
 use crate::engine::memory::layout::Layout;
@@ -31,7 +32,7 @@ use platform::base::{ErrorClass, MpiError, Result};
 #[derive(Debug, Default)]
 pub(super) struct Target {
     origins: BTreeMap<u32, OriginQueue>,
-    locks: LockQueue,
+    locks: TargetLock,
     /// A request whose bytes have not arrived, from this origin.
     arriving: Option<(u32, OperationId, OwnedBytes)>,
     /// Calls of `MPI_Win_post` by others.
@@ -98,11 +99,17 @@ impl Target {
     /// Handles requests that have arrived, and continues earlier ones.
     pub(super) fn serve<D: Device>(
         &mut self, engine: &mut Engine<D>, channel: &WindowChannel, regions: &Regions,
+        mapped: Option<&MappedMemory>,
     ) {
         while let Some((origin, bytes)) = self.next_message(engine, channel) {
             self.arrive(origin, &bytes, regions);
         }
-        self.advance_all(engine, channel);
+        self.advance_all(engine, channel, mapped);
+    }
+
+    /// Whether it must be served without a message.
+    pub(super) fn awaits_turn(&self) -> bool {
+        self.locks.awaits_turn()
     }
 
     /// The next request whose bytes are here.
@@ -140,28 +147,33 @@ impl Target {
         queue.requests.push_back(QueuedRequest { work, transfer: None });
     }
 
-    fn advance_all<D: Device>(&mut self, engine: &mut Engine<D>, channel: &WindowChannel) {
+    fn advance_all<D: Device>(
+        &mut self, engine: &mut Engine<D>, channel: &WindowChannel, mapped: Option<&MappedMemory>,
+    ) {
         let busy =
             |(origin, queue): (&u32, &OriginQueue)| (!queue.requests.is_empty()).then_some(*origin);
         let mut due: Vec<_> = self.origins.iter().filter_map(busy).collect();
         while let Some(origin) = due.pop() {
             // A lock that ends is that of the next one.
-            due.extend(self.advance(engine, channel, origin));
+            due.extend(self.advance(engine, channel, mapped, origin));
         }
     }
 
     /// Continues the requests of one origin; the origins that have got a lock.
     fn advance<D: Device>(
-        &mut self, engine: &mut Engine<D>, channel: &WindowChannel, origin: u32,
+        &mut self, engine: &mut Engine<D>, channel: &WindowChannel, mapped: Option<&MappedMemory>,
+        origin: u32,
     ) -> Vec<u32> {
         let mut granted = Vec::new();
         let Some(queue) = self.origins.get_mut(&origin) else { return granted };
         loop {
-            queue.start_all(engine, channel, origin, &mut self.locks);
+            if let Some(kind) = queue.start_all(engine, channel, origin) {
+                self.locks.request(channel, mapped, origin, kind);
+            }
             let Some(front) = queue.requests.front().filter(|_| queue.started > 0) else { break };
             let is_moving = front.transfer.is_some_and(|id| engine.take_completion(id).is_none());
-            let awaits_lock =
-                matches!(front.work, Work::Lock(..)) && !self.locks.is_held_by(origin);
+            let awaits_lock = matches!(front.work, Work::Lock(..))
+                && !self.locks.has_entered(engine, channel, mapped, origin);
             if is_moving || awaits_lock {
                 break;
             }
@@ -171,7 +183,7 @@ impl Target {
                 Work::Complete => self.completes.add(origin),
                 Work::Unlock(answer) => {
                     queue.answer(engine, channel, origin, answer);
-                    granted.extend(self.locks.release(origin));
+                    granted.extend(self.locks.release(engine, channel, mapped, origin));
                 }
                 work => queue.finish(engine, channel, origin, work),
             }
@@ -275,32 +287,27 @@ impl OriginQueue {
         regions.memory(range.offset, count, &layout)
     }
 
-    /// Starts requests, up to the first behind a lock that is not held.
+    /// Starts requests, up to a lock, which is alone; the lock, if it has just been started.
     fn start_all<D: Device>(
         &mut self, engine: &mut Engine<D>, channel: &WindowChannel, origin: u32,
-        locks: &mut LockQueue,
-    ) {
-        let awaits_lock = |queue: &Self, locks: &LockQueue| {
-            let last = queue.started.checked_sub(1).and_then(|last| queue.requests.get(last));
-            last.is_some_and(|last| matches!(last.work, Work::Lock(..)))
-                && !locks.is_held_by(origin)
-        };
-        while !awaits_lock(self, locks) {
-            // The operand of an accumulate needs memory: one at a time.
+    ) -> Option<LockKind> {
+        loop {
+            let is_lock = |request: &QueuedRequest| matches!(request.work, Work::Lock(..));
             let is_first = self.started == 0;
-            let Some(next) = self.requests.get_mut(self.started) else { return };
-            if let Work::Lock(kind, _) = next.work {
-                // The lock that this origin holds ends before.
-                if !is_first {
-                    return;
-                }
-                locks.request(origin, kind);
+            if !is_first && self.requests.front().is_some_and(is_lock) {
+                return None;
             }
-            if next.needs_room() && !is_first {
-                return;
+            let next = self.requests.get_mut(self.started)?;
+            // The lock that this origin holds ends before, and memory for long operands is needed one
+            // at a time.
+            if !is_first && (is_lock(next) || next.needs_room()) {
+                return None;
             }
             next.start(engine, channel, origin);
             self.started += 1;
+            if let Work::Lock(kind, _) = next.work {
+                return Some(kind);
+            }
         }
     }
 

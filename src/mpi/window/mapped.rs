@@ -1,0 +1,218 @@
+//! Memory of a window that the ranks of a node share: one segment for each node and window.
+//!
+//! ```text
+//!   segment:  words of the window | memory of the node's first rank | ... of its last rank
+//!   made by the first rank of the node (its leader), mapped by the others
+//! ```
+//!
+//! Puts and gets are copies, and locks are words of the segment: no call of the target is needed.
+
+use std::collections::BTreeMap;
+
+use super::channel::WindowChannel;
+use crate::device::Device;
+use crate::device::rma::{MemoryKey, RemoteAccess, Rma};
+use crate::engine::Engine;
+use crate::shared_memory::turn_lock::{LockKind, LockTurn};
+use crate::shared_memory::window_control::WindowControl;
+use platform::base::{ErrorClass, Peer, Result, Span};
+
+/// The alignment of the memory of a rank that is long enough for pages of its own, in bytes.
+const PAGE: usize = 4096;
+
+/// How the memories of a node's ranks lie in a segment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct SegmentLayout {
+    /// The ranks of the window on this node, ascending.
+    ranks: Vec<u32>,
+    /// The offset of the memory of each, and its length.
+    parts: Vec<(usize, usize)>,
+    len: usize,
+}
+
+/// The segment of this node.
+#[derive(Debug)]
+pub(super) struct MappedMemory {
+    layout: SegmentLayout,
+    leader: Peer,
+    key: MemoryKey,
+    is_leader: bool,
+    segment: Span,
+    control: WindowControl,
+    /// Locks of targets that this process holds.
+    held: BTreeMap<u32, LockTurn>,
+}
+
+/// How the memories of a segment are aligned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Placement {
+    /// Each begins where the one before ends (`MPI_Win_allocate_shared`).
+    Contiguous,
+    /// Each is aligned to so many bytes at least.
+    Aligned(usize),
+}
+
+impl SegmentLayout {
+    /// The layout for ranks with memories of these lengths; `None` if they are too long.
+    pub(super) fn new(ranks: &[(u32, u64)], placement: Placement) -> Option<Self> {
+        let mut end = WindowControl::bytes(ranks.len()).next_multiple_of(PAGE);
+        let mut parts = Vec::with_capacity(ranks.len());
+        for (_, len) in ranks {
+            let len = usize::try_from(*len).ok()?;
+            let alignment = match placement {
+                Placement::Contiguous => 1,
+                Placement::Aligned(least) if len >= PAGE => least.max(PAGE),
+                Placement::Aligned(least) => least,
+            };
+            let start = end.checked_next_multiple_of(alignment)?;
+            end = start.checked_add(len).filter(|end| *end <= isize::MAX as usize)?;
+            parts.push((start, len));
+        }
+        Some(Self { ranks: ranks.iter().map(|(rank, _)| *rank).collect(), parts, len: end })
+    }
+
+    /// The first rank, which makes the segment.
+    pub(super) fn leader(&self) -> u32 {
+        self.ranks[0]
+    }
+
+    /// The index of a rank among those of the node.
+    #[inline]
+    fn index(&self, rank: u32) -> Option<usize> {
+        // Most windows have all ranks on one node.
+        let guess = rank as usize;
+        match self.ranks.get(guess) {
+            Some(found) if *found == rank => Some(guess),
+            _ => self.ranks.binary_search(&rank).ok(),
+        }
+    }
+}
+
+impl MappedMemory {
+    /// Makes the segment, at the leader.
+    ///
+    /// # Errors
+    /// `NoMem` without memory or where the device maps none.
+    pub(super) fn allocate(rma: &mut dyn Rma, layout: &SegmentLayout) -> Result<MemoryKey> {
+        let made = rma.allocate(layout.len, RemoteAccess::ReadWrite)?;
+        made.map(|(key, _)| key)
+            .ok_or_else(|| ErrorClass::NoMem.error("the device has no memory that others can map"))
+    }
+
+    /// Maps the segment of the leader.
+    ///
+    /// # Errors
+    /// `Other` if the system refuses; `NoMem` where the device maps no memory.
+    pub(super) fn open(
+        rma: &mut dyn Rma, layout: SegmentLayout, channel: &WindowChannel, key: MemoryKey,
+    ) -> Result<Self> {
+        let leader = channel.peer(layout.leader());
+        let Some(segment) = rma.open(leader, key)?.mapped else {
+            return Err(ErrorClass::NoMem.error("the device does not map memory of others"));
+        };
+        let is_leader = layout.leader() == channel.rank;
+        let control = WindowControl::new(segment, layout.ranks.len());
+        Ok(Self { layout, leader, key, is_leader, segment, control, held: BTreeMap::new() })
+    }
+
+    /// Ends the use of the segment, after all ranks have stopped accessing it.
+    pub(super) fn close(self, rma: &mut dyn Rma) {
+        match self.is_leader {
+            true => rma.deregister(self.key),
+            false => rma.close(self.leader, self.key),
+        }
+    }
+
+    /// The memory of a rank of this node.
+    #[inline]
+    pub(super) fn memory(&self, rank: u32) -> Option<Span> {
+        let (start, len) = self.layout.parts[self.layout.index(rank)?];
+        Some(self.segment.part(start, len))
+    }
+
+    /// Whether a rank is on this node.
+    #[inline]
+    pub(super) fn reaches(&self, rank: u32) -> bool {
+        self.layout.index(rank).is_some()
+    }
+
+    /// The ranks of this node.
+    pub(super) fn ranks(&self) -> &[u32] {
+        &self.layout.ranks
+    }
+
+    /// Asks for the lock of a target on this node, on behalf of `me`, who may sleep until its turn.
+    pub(super) fn request(&self, target: u32, kind: LockKind, me: u32) -> Option<LockTurn> {
+        let index = self.layout.index(target)?;
+        let turn = self.control.lock(index).request(kind);
+        self.control.lock(index).announce(turn, self.layout.index(me)? as u32);
+        Some(turn)
+    }
+
+    /// Whether it is the turn of a request, which then has the lock.
+    pub(super) fn try_enter<D: Device>(
+        &self, engine: &mut Engine<D>, channel: &WindowChannel, target: u32, turn: LockTurn,
+    ) -> bool {
+        let Some(index) = self.layout.index(target) else { return true };
+        match self.control.lock(index).try_enter(turn) {
+            None => false,
+            Some(next) => {
+                self.wake(engine, channel, next);
+                true
+            }
+        }
+    }
+
+    /// Ends a lock.
+    pub(super) fn leave<D: Device>(
+        &self, engine: &mut Engine<D>, channel: &WindowChannel, target: u32, turn: LockTurn,
+    ) {
+        let Some(index) = self.layout.index(target) else { return };
+        let next = self.control.lock(index).leave(turn);
+        self.wake(engine, channel, next);
+    }
+
+    fn wake<D: Device>(
+        &self, engine: &mut Engine<D>, channel: &WindowChannel, index: Option<u32>,
+    ) {
+        // A damaged word wakes nobody.
+        if let Some(rank) = index.and_then(|index| self.layout.ranks.get(index as usize)) {
+            engine.notify(channel.peer(*rank));
+        }
+    }
+
+    /// Keeps the lock of a target that this process has got.
+    pub(super) fn hold(&mut self, target: u32, turn: LockTurn) {
+        self.held.insert(target, turn);
+    }
+
+    /// The lock of a target that this process holds, which it gives up.
+    pub(super) fn give_up(&mut self, target: u32) -> Option<LockTurn> {
+        self.held.remove(&target)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memories_follow_each_other() {
+        let ranks = [(3, 10), (5, 0), (6, 7)];
+        let shared = SegmentLayout::new(&ranks, Placement::Contiguous).unwrap();
+        let first = shared.parts[0].0;
+        assert_eq!(shared.parts, [(first, 10), (first + 10, 0), (first + 10, 7)]);
+        assert_eq!((shared.len, shared.leader()), (first + 17, 3));
+        assert_eq!([3, 5, 6, 4].map(|rank| shared.index(rank)), [Some(0), Some(1), Some(2), None]);
+        let apart = SegmentLayout::new(&ranks, Placement::Aligned(64)).unwrap();
+        assert_eq!(apart.parts, [(first, 10), (first + 64, 0), (first + 64, 7)]);
+        let pages = SegmentLayout::new(&[(0, 1), (1, 5000)], Placement::Aligned(64)).unwrap();
+        assert!(pages.parts[1].0.is_multiple_of(PAGE));
+    }
+
+    #[test]
+    fn what_is_too_long_has_no_layout() {
+        assert!(SegmentLayout::new(&[(0, 1 << 62), (1, 1 << 62)], Placement::Contiguous).is_none());
+        assert!(SegmentLayout::new(&[(0, u64::MAX)], Placement::Aligned(64)).is_none());
+    }
+}
