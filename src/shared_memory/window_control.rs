@@ -56,9 +56,8 @@ impl WindowControl {
         let list = self.memory.part(first, count * size_of::<AtomicU64>());
         // SAFETY: the part is mapped memory (the promise of `new`), aligned as `first` is a multiple
         // of 8, and all processes use it as these atomic words only.
-        let places = unsafe {
-            std::slice::from_raw_parts(list.address() as *const AtomicU64, count)
-        };
+        let places =
+            unsafe { std::slice::from_raw_parts(list.address() as *const AtomicU64, count) };
         TurnLock::new(&self.words(target).lock, places)
     }
 
@@ -68,9 +67,7 @@ impl WindowControl {
         let word = &self.words(target).accumulating;
         // Acquire: what the last rank has written comes before.
         word.load(Ordering::Relaxed) == 0
-            && word
-                .compare_exchange(0, me as u32 + 1, Ordering::Acquire, Ordering::Relaxed)
-                .is_ok()
+            && word.compare_exchange(0, me as u32 + 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
     /// Gives the lock of [`WindowControl::try_accumulate`] back.

@@ -70,7 +70,11 @@ pub unsafe extern "C" fn PMPI_Win_shared_query_c(
     local("MPI_Win_shared_query", win, |mpi| {
         // SAFETY: the caller's promise of the results.
         let (size, disp_unit, baseptr) = unsafe {
-            (out(size, "size")?, out(disp_unit, "disp_unit")?, out(baseptr.cast::<usize>(), "baseptr")?)
+            (
+                out(size, "size")?,
+                out(disp_unit, "disp_unit")?,
+                out(baseptr.cast::<usize>(), "baseptr")?,
+            )
         };
         let (memory, unit) = mpi.windows.get(number(win))?.shared_memory(rank)?;
         size.put(memory.len() as MPI_Aint);

@@ -15,9 +15,12 @@ use crate::mpi::op::{Op, Operator};
 use crate::mpi::request::Activity;
 use crate::mpi::request::status::Status;
 use crate::mpi::window::OperationNumber;
-use crate::mpi::window::operation::{AccumulateArguments, CompletionForm, TargetArguments};
+use crate::mpi::window::operation::{
+    AccumulateArguments, CompletionForm, Started, TargetArguments,
+};
 use crate::process::ProcessMpi;
 use platform::base::{ErrorClass, Result};
+use platform::diagnosis::wait_report::WaitReport;
 
 /// Address, count and datatype at the origin.
 type OriginBuffer = (*const c_void, MPI_Count, MPI_Datatype);
@@ -33,9 +36,9 @@ pub unsafe extern "C" fn PMPI_Accumulate_c(
 ) -> c_int {
     let from = (origin_addr, origin_count, origin_datatype);
     let to = (target_rank, target_disp, target_count, target_datatype);
-    local("MPI_Accumulate", win, |mpi| {
+    retried("MPI_Accumulate", win, |mpi| {
         // SAFETY: the caller's promise of the buffer.
-        unsafe { accumulate(mpi, from, None, to, op, win, CompletionForm::Epoch) }.map(drop)
+        unsafe { accumulate(mpi, from, None, to, op, win, CompletionForm::Epoch) }
     })
 }
 
@@ -45,7 +48,7 @@ pub unsafe extern "C" fn PMPI_Compare_and_swap(
     origin_addr: *const c_void, compare_addr: *const c_void, result_addr: *mut c_void,
     datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint, win: MPI_Win,
 ) -> c_int {
-    local("MPI_Compare_and_swap", win, |mpi| {
+    retried("MPI_Compare_and_swap", win, |mpi| {
         let elements = mpi.objects.datatypes.committed(number(datatype))?;
         // SAFETY: the caller's promise of the three buffers of one element.
         let (new, compared, old) = unsafe {
@@ -74,14 +77,14 @@ pub unsafe extern "C" fn PMPI_Fetch_and_op(
 ) -> c_int {
     let (from, old) = ((origin_addr, 1, datatype), (result_addr.cast_const(), 1, datatype));
     let to = (target_rank, target_disp, 1, datatype);
-    local("MPI_Fetch_and_op", win, |mpi| {
+    retried("MPI_Fetch_and_op", win, |mpi| {
         let elements = mpi.objects.datatypes.committed(number(datatype))?;
         if elements.as_predefined().is_none() {
             let why = format!("{}: expected a predefined datatype", elements.describe());
             return Err(ErrorClass::Type.error(why));
         }
         // SAFETY: the caller's promise of both buffers.
-        unsafe { accumulate(mpi, from, Some(old), to, op, win, CompletionForm::Epoch) }.map(drop)
+        unsafe { accumulate(mpi, from, Some(old), to, op, win, CompletionForm::Epoch) }
     })
 }
 
@@ -111,9 +114,9 @@ pub unsafe extern "C" fn PMPI_Get_accumulate_c(
     let from = (origin_addr, origin_count, origin_datatype);
     let old = (result_addr.cast_const(), result_count, result_datatype);
     let to = (target_rank, target_disp, target_count, target_datatype);
-    local("MPI_Get_accumulate", win, |mpi| {
+    retried("MPI_Get_accumulate", win, |mpi| {
         // SAFETY: the caller's promise of both buffers.
-        unsafe { accumulate(mpi, from, Some(old), to, op, win, CompletionForm::Epoch) }.map(drop)
+        unsafe { accumulate(mpi, from, Some(old), to, op, win, CompletionForm::Epoch) }
     })
 }
 
@@ -160,7 +163,9 @@ pub unsafe extern "C" fn PMPI_Rget_c(
     let from = (target_rank, target_disp, target_count, target_datatype);
     // SAFETY: the caller's promise of the buffer and the request.
     unsafe {
-        start("MPI_Rget", win, request, |mpi, completion| get(mpi, into, from, win, completion))
+        start("MPI_Rget", win, request, |mpi, completion| {
+            get(mpi, into, from, win, completion).map(Started::Now)
+        })
     }
 }
 
@@ -194,7 +199,9 @@ pub unsafe extern "C" fn PMPI_Rput_c(
     let to = (target_rank, target_disp, target_count, target_datatype);
     // SAFETY: the caller's promise of the buffer and the request.
     unsafe {
-        start("MPI_Rput", win, request, |mpi, completion| put(mpi, from, to, win, completion))
+        start("MPI_Rput", win, request, |mpi, completion| {
+            put(mpi, from, to, win, completion).map(Started::Now)
+        })
     }
 }
 
@@ -229,7 +236,7 @@ unsafe fn get(
 unsafe fn accumulate(
     mpi: &mut ProcessMpi, from: OriginBuffer, old: Option<OriginBuffer>, to: TargetBuffer,
     op: MPI_Op, win: MPI_Win, completion: CompletionForm<'_>,
-) -> Result<Option<OperationNumber>> {
+) -> Result<Started> {
     let datatypes = &mpi.objects.datatypes;
     let operator = match mpi.objects.ops.get(number(op))? {
         Op::Predefined(operator) => operator,
@@ -253,7 +260,13 @@ unsafe fn accumulate(
     let old = old.map(part).transpose()?;
     let window = mpi.windows.get_mut(number(win))?;
     let to = arguments(to, target)?;
-    let arguments = AccumulateArguments { operator, from: &data, datatype, old };
+    let arguments = AccumulateArguments {
+        operator,
+        from: &data,
+        datatype,
+        old,
+        booleans: mpi.objects.fortran.booleans(),
+    };
     window.accumulate(&mut mpi.engine, arguments, to, completion)
 }
 
@@ -269,21 +282,37 @@ fn arguments(
 /// `request` is null or may be written.
 unsafe fn start(
     name: &str, win: MPI_Win, request: *mut MPI_Request,
-    body: impl FnOnce(&mut ProcessMpi, CompletionForm<'_>) -> Result<Option<OperationNumber>>,
+    mut body: impl FnMut(&mut ProcessMpi, CompletionForm<'_>) -> Result<Started>,
 ) -> c_int {
-    let result = PROCESS.with_mpi(|mpi| {
+    retried(name, win, |mpi| {
         // SAFETY: the caller's promise.
         let request = unsafe { out(request, "request")? };
         mpi.check_request_space()?;
-        let operation = body(mpi, CompletionForm::Request(name))?;
         let window: Handle = number(win);
-        let activity = match operation {
-            Some(operation) => Activity::Access { window, operation },
-            None => Activity::Complete(Status::EMPTY),
+        let activity = match body(mpi, CompletionForm::Request(name))? {
+            Started::Contended => return Ok(Started::Contended),
+            Started::Now(Some(operation)) => Activity::Access { window, operation },
+            Started::Now(None) => Activity::Complete(Status::EMPTY),
         };
         let comm = mpi.windows.get(window)?.comm;
         request.put_handle(mpi.request(comm, activity)?);
-        Ok(())
-    });
+        Ok(Started::Now(None))
+    })
+}
+
+/// Body of a function that tries until no other rank of this node accumulates on the same target.
+#[inline]
+fn retried(
+    name: &str, win: MPI_Win, mut body: impl FnMut(&mut ProcessMpi) -> Result<Started>,
+) -> c_int {
+    let result = match PROCESS.with_mpi(&mut body) {
+        Ok(Started::Contended) => PROCESS.until(
+            |_| Ok(()),
+            |mpi, ()| Ok((body(mpi)? != Started::Contended).then_some(())),
+            |_, ()| WaitReport::new(name),
+        ),
+        Ok(Started::Now(_)) => Ok(()),
+        Err(error) => Err(error),
+    };
     finish(win, name, result)
 }

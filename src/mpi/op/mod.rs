@@ -171,20 +171,33 @@ impl Operator {
         self, datatype: &Datatype, booleans: Option<Booleans>,
     ) -> Result<Combination> {
         let kernel = self.reduction(datatype)?;
-        let own = booleans.filter(|booleans| !booleans.are_those_of_c());
-        let entry = datatype.as_predefined();
-        let logical = own.zip(entry).and_then(|(own, entry)| logical::kernel(self, entry, own));
-        Ok(logical.map_or(Combination::Plain(kernel), Combination::Shared))
+        Ok(match datatype.as_predefined() {
+            Some(entry) => self.with_booleans(kernel, entry, booleans),
+            None => Combination::Plain(kernel),
+        })
     }
 
-    /// The loop of this operation in one-sided communication, for data of `datatype`, which may be
-    /// derived from one predefined datatype.
+    /// This operation in one-sided communication, on data of one predefined datatype.
     ///
     /// # Errors
-    /// `Op` if the standard does not define this operation for the datatype.
-    #[cfg(test)]
-    pub(crate) fn accumulation(self, datatype: &Datatype) -> Result<OpKernel> {
-        datatype.unit().and_then(|entry| self.kernel(entry)).ok_or_else(|| self.not_for(datatype))
+    /// `Op` if the standard does not define the operation for the datatype.
+    pub(crate) fn accumulation(
+        self, unit: &Predefined, booleans: Option<Booleans>,
+    ) -> Result<Combination> {
+        let kernel = self.kernel(unit).ok_or_else(|| {
+            let name = if unit.name.is_empty() { "an unnamed pair" } else { unit.name };
+            ErrorClass::Op.error(format!("{} is not defined for {name}", self.name()))
+        })?;
+        Ok(self.with_booleans(kernel, unit, booleans))
+    }
+
+    /// The loop, or the one for Fortran's truth values.
+    fn with_booleans(
+        self, kernel: OpKernel, entry: &Predefined, booleans: Option<Booleans>,
+    ) -> Combination {
+        let own = booleans.filter(|booleans| !booleans.are_those_of_c());
+        let logical = own.and_then(|own| logical::kernel(self, entry, own));
+        logical.map_or(Combination::Plain(kernel), Combination::Shared)
     }
 
     /// Equivalent operation of a network interface on elements of `datatype`: integers of 8 bytes.

@@ -142,7 +142,7 @@ fn locations_are_found_in_pairs_of_any_numbers() {
             assert!(reduced(kernel, &from, &into) == results, "{operator:?} {asked:?}");
         }
         assert!(Operator::Sum.reduction(&datatype).is_err());
-        assert!(Operator::Replace.accumulation(&datatype).is_ok());
+        assert!(Operator::Replace.accumulation(datatype.unit().unwrap(), None).is_ok());
     }
     assert_eq!(pairs, 36 * 26 - 7, "pairs without a name");
 }
@@ -248,9 +248,9 @@ fn what_the_standard_does_not_define_is_refused_by_name() {
     assert_eq!(wrong.why, "MPI_BAND is not defined for MPI_DOUBLE");
     let two = Datatype::contiguous(ConstructorForm::Int, 2, &double).unwrap();
     assert!(Operator::Sum.reduction(&two).is_err());
-    assert!(Operator::Sum.accumulation(&two).is_ok());
+    assert!(Operator::Sum.accumulation(two.unit().unwrap(), None).is_ok());
     assert!(Operator::Replace.reduction(&double).is_err());
-    assert!(Operator::Replace.accumulation(&two).is_ok());
+    assert!(Operator::Replace.accumulation(two.unit().unwrap(), None).is_ok());
     for (operator, handle) in [
         (Operator::Max, 0x212),
         (Operator::Sum, 0x243),

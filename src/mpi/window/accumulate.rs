@@ -3,25 +3,24 @@
 use super::request_message::UnitHandles;
 use crate::engine::memory::{Memory, OwnedBytes};
 use crate::mpi::datatype::{DatatypeClass, Predefined, ValueIndex};
-use crate::mpi::op::{OpKernel, Operator};
-use platform::base::{ErrorClass, Result, Span};
+use crate::mpi::fortran::Booleans;
+use crate::mpi::op::{Combination, Operator};
+use platform::base::{ErrorClass, Result};
 
 /// An operation on elements of one predefined datatype.
 #[derive(Clone, Debug)]
 pub(super) struct Accumulation {
     operator: Operator,
-    kernel: OpKernel,
+    combination: Combination,
 }
 
 impl Accumulation {
     /// # Errors
     /// `Op` if the standard does not define the operation for these elements.
-    pub(super) fn new(operator: Operator, unit: &Predefined) -> Result<Self> {
-        let kernel = operator.kernel(unit).ok_or_else(|| {
-            let why = format!("{} is not defined for {}", operator.name(), name(unit));
-            ErrorClass::Op.error(why)
-        })?;
-        Ok(Self { operator, kernel })
+    pub(super) fn new(
+        operator: Operator, unit: &Predefined, booleans: Option<Booleans>,
+    ) -> Result<Self> {
+        Ok(Self { operator, combination: operator.accumulation(unit, booleans)? })
     }
 
     /// Whether data of the origin are used: not for `MPI_NO_OP`.
@@ -30,27 +29,34 @@ impl Accumulation {
     }
 
     /// Changes the elements in `memory` by those in `operand`, which is not read for `MPI_NO_OP`.
-    pub(super) fn apply(&self, operand: Span, memory: &mut Memory) {
+    #[inline]
+    pub(super) fn apply(&self, operand: &Memory, memory: &mut Memory) {
         if !self.has_operand() {
             return;
         }
-        if let Some(span) = memory.span() {
-            return self.kernel.reduce(operand, span);
+        if let (Some(operand), Some(span)) = (operand.span(), memory.span()) {
+            return self.combination.apply(operand, span);
         }
-        let packed = packed(memory);
-        self.kernel.reduce(operand, packed.span());
-        Memory::Owned(packed).copy(0, memory, 0, operand.len());
+        let len = memory.len();
+        let (operand, result) = (packed(operand), packed(memory));
+        self.combination.apply(operand.span(), result.span());
+        Memory::Owned(result).copy(0, memory, 0, len);
     }
 }
 
-/// Replaces a number by the second half of `operand` if it equals the first half bit by bit.
-pub(super) fn compare_and_swap(operand: &[u8], memory: &mut Memory) {
-    let (compared, new) = operand.split_at(operand.len() / 2);
-    let mut old = vec![0; compared.len()];
-    memory.pack(0, &mut old);
-    if old == compared {
+/// The longest number that may be compared and swapped, in bytes.
+pub(super) const SWAPPED_MAX: usize = 16;
+
+/// Replaces a number by `new` if it equals `compared` bit by bit; the old number, at the front.
+pub(super) fn compare_and_swap(
+    compared: &[u8], new: &[u8], memory: &mut Memory,
+) -> [u8; SWAPPED_MAX] {
+    let mut old = [0; SWAPPED_MAX];
+    memory.pack(0, &mut old[..new.len()]);
+    if old[..new.len()] == *compared {
         memory.unpack(0, new);
     }
+    old
 }
 
 /// Checks the datatype of `MPI_Compare_and_swap`.

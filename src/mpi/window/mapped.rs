@@ -5,9 +5,12 @@
 //!   made by the first rank of the node (its leader), mapped by the others
 //! ```
 //!
-//! Puts and gets are copies, and locks are words of the segment: no call of the target is needed.
+//! Puts and gets are copies, accumulates loops under a lock for each target, and locks are words of the
+//! segment: no call of the target is needed. One lock for accumulates of all kinds and lengths makes them
+//! atomic to each other, and long ones as fast as memory.
 
 use std::collections::BTreeMap;
+use std::hint::spin_loop;
 
 use super::channel::WindowChannel;
 use crate::device::Device;
@@ -172,12 +175,33 @@ impl MappedMemory {
         self.wake(engine, channel, next);
     }
 
-    fn wake<D: Device>(
-        &self, engine: &mut Engine<D>, channel: &WindowChannel, index: Option<u32>,
-    ) {
+    fn wake<D: Device>(&self, engine: &mut Engine<D>, channel: &WindowChannel, index: Option<u32>) {
         // A damaged word wakes nobody.
         if let Some(rank) = index.and_then(|index| self.layout.ranks.get(index as usize)) {
             engine.notify(channel.peer(*rank));
+        }
+    }
+
+    /// Takes the lock of accumulates on a target of this node, unless another rank has it for long.
+    #[inline]
+    pub(super) fn try_accumulate(&self, target: u32, me: u32) -> bool {
+        // An accumulate of one number takes less time than this.
+        const TRIES: usize = 64;
+        let (Some(target), Some(me)) = (self.layout.index(target), self.layout.index(me)) else {
+            return false;
+        };
+        self.control.try_accumulate(target, me)
+            || (1..TRIES).any(|_| {
+                spin_loop();
+                self.control.try_accumulate(target, me)
+            })
+    }
+
+    /// Gives the lock back.
+    #[inline]
+    pub(super) fn end_accumulate(&self, target: u32) {
+        if let Some(target) = self.layout.index(target) {
+            self.control.end_accumulate(target);
         }
     }
 

@@ -1,11 +1,10 @@
 //! One-sided operations: checks of their arguments, and their start (MPI 5.0 §12.3).
 //!
 //! An operation moves data when it starts; nothing is collected until the epoch ends. Puts and gets in
-//! a segment of this node are copies. All accumulates on the memory of a process are done by that
-//! process, so that they are atomic whichever way their origins reach it.
+//! a segment of this node are copies, accumulates there are done under a lock of the target.
 
 use super::Window;
-use super::accumulate::{Accumulation, check_swapped};
+use super::accumulate::{Accumulation, SWAPPED_MAX, check_swapped, compare_and_swap};
 use super::origin::OperationNumber;
 use super::request_message::{Data, INLINE_MAX, TargetRange, UnitHandles, WindowRequest};
 use crate::device::Device;
@@ -13,6 +12,7 @@ use crate::engine::Engine;
 use crate::engine::memory::Memory;
 use crate::engine::point_to_point::operation::OperationId;
 use crate::mpi::datatype::{Datatype, Predefined};
+use crate::mpi::fortran::Booleans;
 use crate::mpi::op::Operator;
 use crate::mpi::request::status::PROC_NULL;
 use platform::base::{ErrorClass, MpiError, Result};
@@ -46,6 +46,17 @@ pub(crate) struct AccumulateArguments<'a> {
     pub(crate) datatype: &'a Datatype,
     /// Where the old values go, and their datatype.
     pub(crate) old: Option<(Memory, &'a Datatype)>,
+    /// Fortran's truth values, if they are known.
+    pub(crate) booleans: Option<Booleans>,
+}
+
+/// The start of an accumulate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Started {
+    /// It is in progress, or complete if no request waits for it.
+    Now(Option<OperationNumber>),
+    /// Nothing has happened: another rank accumulates on the same target. Try again.
+    Contended,
 }
 
 impl Window {
@@ -106,8 +117,8 @@ impl Window {
     pub(crate) fn accumulate<D: Device>(
         &mut self, engine: &mut Engine<D>, arguments: AccumulateArguments<'_>,
         to: TargetArguments<'_>, completion: CompletionForm<'_>,
-    ) -> Result<Option<OperationNumber>> {
-        let AccumulateArguments { operator, from, datatype, old } = arguments;
+    ) -> Result<Started> {
+        let AccumulateArguments { operator, from, datatype, old, booleans } = arguments;
         let has_operand = operator != Operator::NoOp;
         if !has_operand && old.is_none() {
             let why = "MPI_NO_OP needs a place for the old values: use MPI_Get_accumulate or \
@@ -117,14 +128,23 @@ impl Window {
         let given = has_operand.then_some(datatype);
         let others = given.into_iter().chain(old.as_ref().map(|(_, datatype)| *datatype));
         let unit = common_unit(&to, others)?;
-        unit.map_or(Ok(()), |unit| Accumulation::new(operator, &unit).map(drop))?;
+        let accumulation =
+            unit.map(|unit| Accumulation::new(operator, &unit, booleans)).transpose()?;
         let wanted = to.count.saturating_mul(to.datatype.size());
         if let Some((old, _)) = old.as_ref().filter(|(old, _)| old.len() != wanted) {
             return Err(unlike(old.len(), wanted));
         }
         let bytes = has_operand.then_some(from.len());
         let access = self.check_access(to, bytes, completion)?;
-        let Some(((target, offset), unit)) = access.zip(unit) else { return Ok(None) };
+        let Some(((target, offset), (unit, accumulation))) = access.zip(unit.zip(accumulation))
+        else {
+            return Ok(Started::Now(None));
+        };
+        if let Some(mut memory) = self.mapped_memory(target, offset, &to) {
+            let old = old.map(|(old, _)| old);
+            let is_done = self.accumulate_here(target, &accumulation, from, &mut memory, old);
+            return Ok(if is_done { Started::Now(None) } else { Started::Contended });
+        }
         let range = self.range(engine, target, offset, &to);
         let number = self.origin.number(target, completion != CompletionForm::Epoch);
         let answer = old.map(|(old, _)| {
@@ -142,7 +162,7 @@ impl Window {
         });
         let receive = answer.map(|(_, receive)| receive);
         self.origin.note(engine, target, number, sent.into_iter().chain(receive));
-        Ok(number)
+        Ok(Started::Now(number))
     }
 
     /// Starts to replace a number of the target by `new` if it equals `compared`; the old one goes to
@@ -153,27 +173,72 @@ impl Window {
     pub(crate) fn compare_and_swap<D: Device>(
         &mut self, engine: &mut Engine<D>, [new, compared]: [&Memory; 2], old: Memory,
         to: TargetArguments<'_>,
-    ) -> Result {
+    ) -> Result<Started> {
         let unit = to.datatype.as_predefined().copied().ok_or_else(|| not_predefined(to.datatype));
         let unit = unit?;
         check_swapped(&unit)?;
         let access = self.check_access(to, Some(new.len()), CompletionForm::Epoch)?;
-        let Some((target, offset)) = access else { return Ok(()) };
+        let Some((target, offset)) = access else { return Ok(Started::Now(None)) };
+        let mut operand = [0; 2 * SWAPPED_MAX];
+        let operand = &mut operand[..2 * new.len()];
+        compared.pack(0, &mut operand[..new.len()]);
+        new.pack(0, &mut operand[new.len()..]);
+        if let Some(mut memory) = self.mapped_memory(target, offset, &to) {
+            let (compared, new) = operand.split_at(new.len());
+            let is_done = self.swap_here(target, [compared, new], &mut memory, old);
+            return Ok(if is_done { Started::Now(None) } else { Started::Contended });
+        }
         let range = self.range(engine, target, offset, &to);
         let answer = self.origin.tag();
         let receive = self.channel.receive(engine, target, answer.answer(), old);
-        let mut operand = vec![0; 2 * new.len()];
-        compared.pack(0, &mut operand[..new.len()]);
-        new.pack(0, &mut operand[new.len()..]);
         let request = WindowRequest::CompareAndSwap {
             range,
             unit: UnitHandles::of(&unit),
-            data: Data::Inline(&operand),
+            data: Data::Inline(operand),
             answer,
         };
         self.origin.request(engine, &self.channel, target, &request);
         self.origin.note(engine, target, None, [receive]);
-        Ok(())
+        Ok(Started::Now(None))
+    }
+
+    /// Accumulates in the segment of this node; false, without effect, if another rank does.
+    #[inline]
+    fn accumulate_here(
+        &mut self, target: u32, accumulation: &Accumulation, from: &Memory, memory: &mut Memory,
+        old: Option<Memory>,
+    ) -> bool {
+        self.exclusively(target, || {
+            if let Some(mut old) = old {
+                memory.copy(0, &mut old, 0, memory.len());
+            }
+            accumulation.apply(from, memory);
+        })
+    }
+
+    /// The same for a compare and swap.
+    #[inline]
+    fn swap_here(
+        &mut self, target: u32, [compared, new]: [&[u8]; 2], memory: &mut Memory, mut old: Memory,
+    ) -> bool {
+        self.exclusively(target, || {
+            let found = compare_and_swap(compared, new, memory);
+            old.unpack(0, &found[..new.len()]);
+        })
+    }
+
+    /// Runs `body` with the lock of accumulates on a target of this node; false if another rank has it.
+    #[inline]
+    fn exclusively(&mut self, target: u32, body: impl FnOnce()) -> bool {
+        let me = self.channel.rank;
+        let Some(mapped) = self.mapped.as_ref().filter(|mapped| mapped.try_accumulate(target, me))
+        else {
+            return false;
+        };
+        body();
+        mapped.end_accumulate(target);
+        self.has_stored = true;
+        true
     }
 
     /// Checks an operation that moves `bytes` bytes of the origin, if it uses them: the target and the

@@ -11,9 +11,11 @@ impl<D: Device> Mpi<D> {
         if !self.windows.needs_service(before) {
             return 0;
         }
+        let booleans = self.objects.fortran.booleans();
         for window in self.windows.all_mut() {
             let mapped = window.mapped.as_ref();
-            window.target.serve(&mut self.engine, &window.channel, &window.regions, mapped);
+            let (channel, regions) = (&window.channel, &window.regions);
+            window.target.serve(&mut self.engine, channel, regions, mapped, booleans);
         }
         usize::from(self.engine.events() != before)
     }

@@ -13,7 +13,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use super::accumulate::{Accumulation, compare_and_swap, packed};
+use super::accumulate::{Accumulation, SWAPPED_MAX, compare_and_swap, packed};
 use super::channel::WindowChannel;
 use super::mapped::MappedMemory;
 use super::origin::Answer;
@@ -25,6 +25,7 @@ use crate::engine::Engine;
 use crate::engine::memory::layout::Layout;
 use crate::engine::memory::{Memory, OwnedBytes};
 use crate::engine::point_to_point::operation::OperationId;
+use crate::mpi::fortran::Booleans;
 use crate::shared_memory::turn_lock::LockKind;
 use platform::base::{ErrorClass, MpiError, Result};
 
@@ -35,6 +36,8 @@ pub(super) struct Target {
     locks: TargetLock,
     /// A request whose bytes have not arrived, from this origin.
     arriving: Option<(u32, OperationId, OwnedBytes)>,
+    /// Whether an accumulate waits for another rank of this node to end one.
+    is_contended: bool,
     /// Calls of `MPI_Win_post` by others.
     pub(super) posts: Notices,
     /// Calls of `MPI_Win_complete` by others.
@@ -99,17 +102,18 @@ impl Target {
     /// Handles requests that have arrived, and continues earlier ones.
     pub(super) fn serve<D: Device>(
         &mut self, engine: &mut Engine<D>, channel: &WindowChannel, regions: &Regions,
-        mapped: Option<&MappedMemory>,
+        mapped: Option<&MappedMemory>, booleans: Option<Booleans>,
     ) {
         while let Some((origin, bytes)) = self.next_message(engine, channel) {
-            self.arrive(origin, &bytes, regions);
+            self.arrive(origin, &bytes, regions, booleans);
         }
+        self.is_contended = false;
         self.advance_all(engine, channel, mapped);
     }
 
     /// Whether it must be served without a message.
     pub(super) fn awaits_turn(&self) -> bool {
-        self.locks.awaits_turn()
+        self.is_contended || self.locks.awaits_turn()
     }
 
     /// The next request whose bytes are here.
@@ -132,7 +136,7 @@ impl Target {
     }
 
     /// Queues a request.
-    fn arrive(&mut self, origin: u32, bytes: &[u8], regions: &Regions) {
+    fn arrive(&mut self, origin: u32, bytes: &[u8], regions: &Regions, booleans: Option<Booleans>) {
         let queue = self.origins.entry(origin).or_default();
         let Some(request) = WindowRequest::parse(bytes) else {
             let why = format!("rank {origin} sent a request of {} bytes that none is", bytes.len());
@@ -143,7 +147,7 @@ impl Target {
             self.posts.add(origin);
             return;
         }
-        let work = queue.prepare(request, regions);
+        let work = queue.prepare(request, regions, booleans);
         queue.requests.push_back(QueuedRequest { work, transfer: None });
     }
 
@@ -170,11 +174,19 @@ impl Target {
             if let Some(kind) = queue.start_all(engine, channel, origin) {
                 self.locks.request(channel, mapped, origin, kind);
             }
-            let Some(front) = queue.requests.front().filter(|_| queue.started > 0) else { break };
-            let is_moving = front.transfer.is_some_and(|id| engine.take_completion(id).is_none());
+            let Some(front) = queue.requests.front_mut().filter(|_| queue.started > 0) else {
+                break;
+            };
+            front.transfer = front.transfer.filter(|id| engine.take_completion(*id).is_none());
             let awaits_lock = matches!(front.work, Work::Lock(..))
                 && !self.locks.has_entered(engine, channel, mapped, origin);
-            if is_moving || awaits_lock {
+            if front.transfer.is_some() || awaits_lock {
+                break;
+            }
+            // Other ranks of this node change the memory themselves.
+            let locked = mapped.filter(|_| front.changes_numbers());
+            if locked.is_some_and(|mapped| !mapped.try_accumulate(channel.rank, channel.rank)) {
+                self.is_contended = true;
                 break;
             }
             queue.started -= 1;
@@ -186,6 +198,9 @@ impl Target {
                     granted.extend(self.locks.release(engine, channel, mapped, origin));
                 }
                 work => queue.finish(engine, channel, origin, work),
+            }
+            if let Some(mapped) = locked {
+                mapped.end_accumulate(channel.rank);
             }
         }
         granted
@@ -214,7 +229,9 @@ impl Notices {
 
 impl OriginQueue {
     /// The work of a request, or why it is refused.
-    fn prepare(&mut self, request: WindowRequest<'_>, regions: &Regions) -> Work {
+    fn prepare(
+        &mut self, request: WindowRequest<'_>, regions: &Regions, booleans: Option<Booleans>,
+    ) -> Work {
         let (data, answer) = match &request {
             WindowRequest::Put { data, .. } => (Some(*data), None),
             WindowRequest::Get { answer, .. } => (None, Some(*answer)),
@@ -226,7 +243,7 @@ impl OriginQueue {
             | WindowRequest::Post
             | WindowRequest::Complete => (None, None),
         };
-        let work = self.accepted(request, regions);
+        let work = self.accepted(request, regions, booleans);
         work.unwrap_or_else(|error| {
             self.error.get_or_insert(error);
             let payload = data.map_or_else(|| Payload::Here(OwnedBytes::zeroed(0)), Payload::of);
@@ -236,7 +253,9 @@ impl OriginQueue {
 
     /// # Errors
     /// `RmaRange` if the memory is none of the window, `Intern` for a request that makes no sense.
-    fn accepted(&mut self, request: WindowRequest<'_>, regions: &Regions) -> Result<Work> {
+    fn accepted(
+        &mut self, request: WindowRequest<'_>, regions: &Regions, booleans: Option<Booleans>,
+    ) -> Result<Work> {
         Ok(match request {
             WindowRequest::Put { range, data } => {
                 let memory = self.memory(range, regions)?;
@@ -247,7 +266,7 @@ impl OriginQueue {
             WindowRequest::Accumulate { range, operator, unit, data, answer } => {
                 let memory = self.memory(range, regions)?;
                 let unit = unit.unit().ok_or_else(|| senseless("a datatype"))?;
-                let accumulation = Accumulation::new(operator, &unit)?;
+                let accumulation = Accumulation::new(operator, &unit, booleans)?;
                 if accumulation.has_operand() {
                     check_len(&memory, data.len())?;
                 }
@@ -255,6 +274,9 @@ impl OriginQueue {
             }
             WindowRequest::CompareAndSwap { range, unit: _, data, answer } => {
                 let memory = self.memory(range, regions)?;
+                if memory.len() > SWAPPED_MAX {
+                    return Err(senseless("a number"));
+                }
                 check_len(&memory, data.len() / 2)?;
                 Work::CompareAndSwap { memory, operand: Payload::of(data), answer }
             }
@@ -325,14 +347,15 @@ impl OriginQueue {
                     let old = Memory::Owned(packed(&memory));
                     send_detached(engine, channel, origin, tag, old);
                 }
-                accumulation.apply(data.span(), &mut memory);
+                accumulation.apply(&Memory::Owned(data), &mut memory);
             }
             Work::CompareAndSwap { mut memory, operand: Payload::Here(data), answer } => {
-                let old = Memory::Owned(packed(&memory));
-                send_detached(engine, channel, origin, answer, old);
                 let mut operand = vec![0; data.len()];
                 data.span().read(0, &mut operand);
-                compare_and_swap(&operand, &mut memory);
+                let (compared, new) = operand.split_at(operand.len() / 2);
+                let old = compare_and_swap(compared, new, &mut memory);
+                let old = Memory::owned(&old[..new.len()]);
+                send_detached(engine, channel, origin, answer, old);
             }
             Work::Refused(_, Some(answer)) => {
                 send_detached(engine, channel, origin, answer, Memory::EMPTY);
@@ -362,6 +385,11 @@ impl OriginQueue {
 }
 
 impl QueuedRequest {
+    /// Whether it changes numbers atomically.
+    fn changes_numbers(&self) -> bool {
+        matches!(self.work, Work::Accumulate { .. } | Work::CompareAndSwap { .. })
+    }
+
     /// Whether its start allocates memory for long data.
     fn needs_room(&self) -> bool {
         let payload = match &self.work {
