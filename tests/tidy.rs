@@ -25,8 +25,20 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("device", &["base", "offload", "shared_memory", "sys::poll"]),
     ("devices", &["base", "offload", "shared_memory", "device", "diagnosis", "network", "sys"]),
     ("engine", &["base", "diagnosis", "offload", "device"]),
-    // MPI is generic over the device, and knows what stands in memory that a device shares.
-    ("mpi", &["base", "offload", "engine", "device::Device", "shared_memory", "diagnosis"]),
+    // MPI is generic over the device, and knows what stands in memory that a device shares. Windows have
+    // memory that a device lets others map.
+    (
+        "mpi",
+        &[
+            "base",
+            "offload",
+            "engine",
+            "device::Device",
+            "device::rma",
+            "shared_memory",
+            "diagnosis",
+        ],
+    ),
     (
         "process",
         &[

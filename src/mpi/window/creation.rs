@@ -18,7 +18,7 @@ use platform::diagnosis::wait_report::WaitReport;
 
 /// The memory of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct PeerMemory {
+pub(crate) struct TargetMemory {
     /// In bytes.
     pub(crate) size: u64,
     /// The displacement unit, in bytes.
@@ -27,7 +27,7 @@ pub(crate) struct PeerMemory {
 
 /// The memories of all ranks.
 #[derive(Clone, Debug)]
-pub(super) struct WindowShape(Arc<[PeerMemory]>);
+pub(super) struct WindowShape(Arc<[TargetMemory]>);
 
 /// The creation of a window, after its private communicator.
 ///
@@ -60,13 +60,13 @@ enum CreationPhase {
 /// What a rank tells in one phase.
 type Record = [u64; 2];
 
-impl From<&WindowMemory> for PeerMemory {
+impl From<&WindowMemory> for TargetMemory {
     fn from(memory: &WindowMemory) -> Self {
         Self { size: memory.size as u64, unit: memory.unit as i64 }
     }
 }
 
-impl From<Record> for PeerMemory {
+impl From<Record> for TargetMemory {
     fn from([size, unit]: Record) -> Self {
         Self { size, unit: unit as i64 }
     }
@@ -79,7 +79,7 @@ impl WindowShape {
     }
 
     #[inline]
-    pub(super) fn of(&self, rank: u32) -> PeerMemory {
+    pub(super) fn of(&self, rank: u32) -> TargetMemory {
         self.0[rank as usize]
     }
 }
@@ -94,7 +94,7 @@ impl<D: Device> Mpi<D> {
         &mut self, mut window: Box<Window>, comm: Handle, placement: Option<Placement>,
     ) -> Result<WindowCreation> {
         window.connect(comm, WindowChannel::new(self.comms.get(comm)?));
-        let own = PeerMemory::from(&*window.memory);
+        let own = TargetMemory::from(&*window.memory);
         let run = self.exchange(comm, [own.size, own.unit as u64])?;
         let phase = CreationPhase::Shapes;
         Ok(WindowCreation { window: Some(window), run, phase, placement, segment: None })
@@ -132,7 +132,7 @@ impl<D: Device> Mpi<D> {
         match creation.phase {
             CreationPhase::Shapes => {
                 window.shape =
-                    WindowShape(records.iter().map(|record| PeerMemory::from(*record)).collect());
+                    WindowShape(records.iter().map(|record| TargetMemory::from(*record)).collect());
                 let placement = creation.placement?;
                 creation.phase = CreationPhase::Keys;
                 let (segment, key) = self.make_segment(window, placement);
