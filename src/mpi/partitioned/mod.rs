@@ -38,3 +38,5 @@ pub(crate) mod ready;
 mod setup;
 pub(crate) mod state;
 pub(crate) mod table;
+#[cfg(test)]
+mod tests;

@@ -189,6 +189,11 @@ impl PartitionedOperations {
         &self.table
     }
 
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
     pub(in crate::mpi) fn is_complete(&self, id: PartitionedId) -> bool {
         self.all[id].is_complete()
     }
