@@ -22,7 +22,7 @@ use crate::mpi::attribute::Attributes;
 use crate::mpi::communicator::COMM_NULL;
 use crate::mpi::handle::Handle;
 use crate::mpi::info::Info;
-use crate::mpi::window::mapped::Placement;
+use crate::mpi::window::mapped::SegmentPlacement;
 use crate::mpi::window::{Flavor, Window, WindowMemory, check_size};
 use crate::process::ProcessMpi;
 use platform::base::{ErrorClass, Result, Span};
@@ -223,14 +223,14 @@ fn create_allocated(
 /// Only internal errors.
 fn shared_placement(
     flavor: Flavor, hints: Option<&Info>, least: usize,
-) -> Result<Option<Placement>> {
+) -> Result<Option<SegmentPlacement>> {
     let hint = |key: &[u8]| hints.map_or(Ok(None), |hints| hints.get(key));
     let apart = hint(b"alloc_shared_noncontig")? == Some(&b"true"[..]);
     Ok(match flavor {
-        Flavor::Shared if !apart => Some(Placement::Contiguous),
-        Flavor::Shared => Some(Placement::Aligned(least)),
+        Flavor::Shared if !apart => Some(SegmentPlacement::Contiguous),
+        Flavor::Shared => Some(SegmentPlacement::Aligned(least)),
         _ if hint(b"alloc_shm")? == Some(&b"false"[..]) => None,
-        _ => Some(Placement::Aligned(least)),
+        _ => Some(SegmentPlacement::Aligned(least)),
     })
 }
 
@@ -264,7 +264,7 @@ fn prepare(
 /// # Errors
 /// `Comm`; errors of messages.
 fn connect(
-    name: &str, comm: MPI_Comm, window: Box<Window>, placement: Option<Placement>,
+    name: &str, comm: MPI_Comm, window: Box<Window>, placement: Option<SegmentPlacement>,
 ) -> Result<Box<Window>> {
     let private = duplicate(name, comm)?;
     PROCESS.until(

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::channel::WindowChannel;
-use super::mapped::{MappedMemory, Placement, SegmentLayout};
+use super::mapped::{MappedMemory, SegmentLayout, SegmentPlacement};
 use super::{Window, WindowMemory};
 use crate::device::Device;
 use crate::device::rma::MemoryKey;
@@ -42,7 +42,7 @@ pub(crate) struct WindowCreation {
     run: RunId,
     phase: CreationPhase,
     /// How the memory of the library is aligned, if it is to be shared.
-    placement: Option<Placement>,
+    placement: Option<SegmentPlacement>,
     segment: Option<SegmentLayout>,
 }
 
@@ -91,7 +91,7 @@ impl<D: Device> Mpi<D> {
     /// # Errors
     /// `Comm` if there is no such communicator.
     pub(crate) fn start_window_creation(
-        &mut self, mut window: Box<Window>, comm: Handle, placement: Option<Placement>,
+        &mut self, mut window: Box<Window>, comm: Handle, placement: Option<SegmentPlacement>,
     ) -> Result<WindowCreation> {
         window.connect(comm, WindowChannel::new(self.comms.get(comm)?));
         let own = TargetMemory::from(&*window.memory);
@@ -164,7 +164,7 @@ impl<D: Device> Mpi<D> {
 
     /// The layout of this node's segment, and its key at the leader.
     fn make_segment(
-        &mut self, window: &Window, placement: Placement,
+        &mut self, window: &Window, placement: SegmentPlacement,
     ) -> (Option<SegmentLayout>, Record) {
         let node = |rank| self.comms.node_of(window.channel.peer(rank));
         let here = node(window.channel.rank);

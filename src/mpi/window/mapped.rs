@@ -48,7 +48,7 @@ pub(super) struct MappedMemory {
 
 /// How the memories of a segment are aligned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Placement {
+pub(crate) enum SegmentPlacement {
     /// Each begins where the one before ends (`MPI_Win_allocate_shared`).
     Contiguous,
     /// Each is aligned to so many bytes at least.
@@ -57,15 +57,15 @@ pub(crate) enum Placement {
 
 impl SegmentLayout {
     /// The layout for ranks with memories of these lengths; `None` if they are too long.
-    pub(super) fn new(ranks: &[(u32, u64)], placement: Placement) -> Option<Self> {
+    pub(super) fn new(ranks: &[(u32, u64)], placement: SegmentPlacement) -> Option<Self> {
         let mut end = WindowControl::bytes(ranks.len()).next_multiple_of(PAGE);
         let mut parts = Vec::with_capacity(ranks.len());
         for (_, len) in ranks {
             let len = usize::try_from(*len).ok()?;
             let alignment = match placement {
-                Placement::Contiguous => 1,
-                Placement::Aligned(least) if len >= PAGE => least.max(PAGE),
-                Placement::Aligned(least) => least,
+                SegmentPlacement::Contiguous => 1,
+                SegmentPlacement::Aligned(least) if len >= PAGE => least.max(PAGE),
+                SegmentPlacement::Aligned(least) => least,
             };
             let start = end.checked_next_multiple_of(alignment)?;
             end = start.checked_add(len).filter(|end| *end <= isize::MAX as usize)?;
@@ -223,20 +223,24 @@ mod tests {
     #[test]
     fn memories_follow_each_other() {
         let ranks = [(3, 10), (5, 0), (6, 7)];
-        let shared = SegmentLayout::new(&ranks, Placement::Contiguous).unwrap();
+        let shared = SegmentLayout::new(&ranks, SegmentPlacement::Contiguous).unwrap();
         let first = shared.parts[0].0;
         assert_eq!(shared.parts, [(first, 10), (first + 10, 0), (first + 10, 7)]);
         assert_eq!((shared.len, shared.leader()), (first + 17, 3));
         assert_eq!([3, 5, 6, 4].map(|rank| shared.index(rank)), [Some(0), Some(1), Some(2), None]);
-        let apart = SegmentLayout::new(&ranks, Placement::Aligned(64)).unwrap();
+        let apart = SegmentLayout::new(&ranks, SegmentPlacement::Aligned(64)).unwrap();
         assert_eq!(apart.parts, [(first, 10), (first + 64, 0), (first + 64, 7)]);
-        let pages = SegmentLayout::new(&[(0, 1), (1, 5000)], Placement::Aligned(64)).unwrap();
+        let pages =
+            SegmentLayout::new(&[(0, 1), (1, 5000)], SegmentPlacement::Aligned(64)).unwrap();
         assert!(pages.parts[1].0.is_multiple_of(PAGE));
     }
 
     #[test]
     fn what_is_too_long_has_no_layout() {
-        assert!(SegmentLayout::new(&[(0, 1 << 62), (1, 1 << 62)], Placement::Contiguous).is_none());
-        assert!(SegmentLayout::new(&[(0, u64::MAX)], Placement::Aligned(64)).is_none());
+        assert!(
+            SegmentLayout::new(&[(0, 1 << 62), (1, 1 << 62)], SegmentPlacement::Contiguous)
+                .is_none()
+        );
+        assert!(SegmentLayout::new(&[(0, u64::MAX)], SegmentPlacement::Aligned(64)).is_none());
     }
 }
