@@ -38,5 +38,3 @@ pub(crate) mod ready;
 mod setup;
 pub(crate) mod state;
 pub(crate) mod table;
-#[cfg(test)]
-mod tests;
