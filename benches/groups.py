@@ -44,6 +44,7 @@ def kernels(layout, title):
 KERNELS = ["cg", "ep", "ft", "is", "lu", "mg"]
 LINK_TESTS = ["latency:8", "stream:65536", "stream:1048576", "stream:4194304"]
 SHORT_COLLECTIVES = ["barrier", "allreduce:8"]
+RMA_OVER_HOSTS = ["put", "get", "fetch_and_op", "put_stream", "fence", "pscw", "lock_put", "beside"]
 TWO, TWO_BY_TWO, FOUR_BY_TWO = Layout(2, 1), Layout(2, 2), Layout(4, 2)
 KINDS = {
     "posted": ["tags", "sources", "any-source", "any-tag", "communicators"],
@@ -114,6 +115,21 @@ GROUPS = {
         ranks=[2],
         flags="t",
     ),
+    "rma": Group(
+        "One-sided communication",
+        program="windows",
+        runs=[["allocated"], ["created"]],
+        ranks=[2, 8],
+        flags="tbp",
+    ),
+    "rma-2x1": Group(
+        "One-sided communication on two hosts",
+        program="windows",
+        runs=[RMA_OVER_HOSTS],
+        ranks=[2],
+        flags="tb",
+        layout=TWO,
+    ),
     "hosts-2x1": over(TWO, "Two hosts", *LINK_TESTS, *SHORT_COLLECTIVES),
     "hosts-2x2": over(TWO_BY_TWO, "Two hosts, two ranks each", *SHORT_COLLECTIVES),
     "hosts-4x2": over(FOUR_BY_TWO, "Four hosts, two ranks each", *SHORT_COLLECTIVES),
@@ -133,7 +149,7 @@ HOSTS = ["hosts-2x1", "hosts-2x2", "hosts-4x2", "loopback", "npb-2x1", "npb-2x2"
 # The groups that `start-hosts` stands for.
 START_HOSTS = ["start-2x1", "start-2x4", "start-4x1", "start-4x4"]
 # Whether everything works, in seconds: the other groups are tests of these.
-SMOKE = ["start", "pt2pt", "coll", "icoll", "pcoll", "blocked", "threads", "memory"]
+SMOKE = ["start", "pt2pt", "coll", "icoll", "pcoll", "blocked", "threads", "memory", "rma"]
 
 
 def named(words):

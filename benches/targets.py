@@ -62,6 +62,28 @@ def bandwidth(what, size):
     return Target(what, "near", "stream", size=size, least=1.0, by="tuned")
 
 
+def rma():
+    """Windows of MPI_Win_allocate, beside others with their defaults."""
+    for test in ["put", "get", "fetch_and_op", "compare_and_swap"]:
+        yield Target(f"window: {test} 8 B, flush", "rma", test, most=0.8)
+    yield Target("window: put 1 MiB", "rma", "put_stream", size=1 << 20, least=1.0)
+    for test, size in [("fence", 0), ("pscw", 8), ("lock", 0)]:
+        yield Target(f"window: {test}", "rma", test, size=size, most=0.9)
+    yield Target("window, 8 ranks: contended fetch and add", "rma", "contended", 8, least=1.2)
+    for test, size in [("put", 8), ("fence", 0), ("pscw", 8), ("lock", 0)]:
+        yield Target(f"window, 8 ranks: {test}", "rma", test, 8, size, most=0.6)
+    for test in ["beside", "beside_lock"]:
+        what = f"created window: {test} a target that computes"
+        yield Target(what, "rma", f"created-{test}", size=8192, most=0.1)
+
+
+def rma_over_hosts():
+    for test, size in [("put", 8), ("get", 8), ("fetch_and_op", 8), ("fence", 0), ("lock_put", 8)]:
+        yield Target(f"window, 2 hosts: {test}", "rma-2x1", test, size=size, most=1.0)
+    what = "window, 2 hosts: put 1 MiB"
+    yield Target(what, "rma-2x1", "put_stream", size=1 << 20, least=1.0)
+
+
 def link(where, group):
     """Between two ranks that have TCP only."""
     yield Target(f"{where}: 8 B one way", group, "latency", most=1.0)
@@ -109,6 +131,8 @@ TARGETS = [
     *map(depth, DEPTH_TESTS),
     memory("memory of 32 ranks after MPI_Init", "init", 0),
     memory("memory of 32 ranks after MPI_Alltoall", "alltoall", 1024),
+    *rma(),
+    *rma_over_hosts(),
     *link("2 hosts x 1", "hosts-2x1"),
     *(target for group in ["hosts-2x1", "hosts-2x2", "hosts-4x2"] for target in over_hosts(group)),
     *link("loopback", "loopback"),
