@@ -34,6 +34,7 @@ fn every_test_has_a_figure() {
         "alltoallw",
         "iallreduce",
         "blocked_receive",
+        "compare_and_swap",
         "rate-2",
         "alltoall",
     ] {
