@@ -75,7 +75,7 @@ const UNSAFE: &[&str] = &[
     "src/engine/memory/tests.rs",
     "src/engine/memory/typed.rs",
     // Memory of the tests.
-    "src/device/conformance/rma.rs",
+    "src/device/conformance/rma/mod.rs",
     "src/devices/tcp/frame_reader.rs",
     "src/devices/tcp/send_queue.rs",
     "src/devices/tcp/tests/",

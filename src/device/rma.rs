@@ -116,6 +116,9 @@ pub enum UpdateExecutor {
     Processor,
     /// The interface of the owner, without its processors or beside the application.
     Interface,
+    /// The owner itself, when it polls: it also makes puts and gets. A rank that computes makes none
+    /// until its next poll.
+    Owner,
 }
 
 /// What the device does with memory of a peer.
@@ -345,6 +348,18 @@ impl Update {
         }
     }
 
+    /// A number for the update and the kind, below 64.
+    pub(crate) fn code_of(self, kind: NumberKind) -> u8 {
+        self.parts().0 * NumberKind::ALL.len() as u8 + kind as u8
+    }
+
+    /// The update of [`Update::code_of`]; `None` for another number.
+    pub(crate) fn of_code(code: u8, operands: [u64; 2]) -> Option<(Self, NumberKind)> {
+        let kinds = NumberKind::ALL.len() as u8;
+        let kind = NumberKind::ALL[usize::from(code % kinds)];
+        Some((Self::from_parts(code / kinds, operands)?, kind))
+    }
+
     /// A code below [`Update::CODES`], and the operands.
     pub(crate) fn parts(self) -> (u8, [u64; 2]) {
         match self {
@@ -462,6 +477,62 @@ impl From<Box<MpiError>> for RmaError {
 impl From<Busy> for RmaError {
     fn from(_: Busy) -> Self {
         Self::Busy
+    }
+}
+
+/// The memory that a rank has registered, for a device where the owner looks up its keys.
+#[derive(Debug, Default)]
+pub(crate) struct MemoryTable(BTreeMap<MemoryKey, (Span, RemoteAccess)>);
+
+impl MemoryTable {
+    /// Registers memory under a new key.
+    pub(crate) fn insert(&mut self, key: MemoryKey, memory: Span, access: RemoteAccess) {
+        self.0.insert(key, (memory, access));
+    }
+
+    /// Ends a registration.
+    pub(crate) fn remove(&mut self, key: MemoryKey) {
+        self.0.remove(&key);
+    }
+
+    /// The memory of an access.
+    ///
+    /// # Errors
+    /// `RmaRange` if there is no such memory, `Access` if it is read-only.
+    pub(crate) fn find(
+        &self, key: MemoryKey, offset: u64, len: usize, access: RemoteAccess,
+    ) -> Result<Span> {
+        let Some(&(memory, allowed)) = self.0.get(&key) else {
+            let why = format!("the peer has registered no memory under key {:x}", key.0);
+            return Err(ErrorClass::RmaRange.error(why));
+        };
+        if (access, allowed) == (RemoteAccess::ReadWrite, RemoteAccess::Read) {
+            return Err(ErrorClass::Access.error("this memory of the peer is read-only"));
+        }
+        let registered = memory.len();
+        let start = usize::try_from(offset).ok().filter(|start| *start <= registered);
+        let start = start.filter(|start| len <= registered - start).ok_or_else(|| {
+            ErrorClass::RmaRange.error(format!(
+                "{len} bytes at offset {offset} are outside the {registered} registered bytes"
+            ))
+        })?;
+        Ok(memory.part(start, len))
+    }
+
+    /// The number of an update.
+    ///
+    /// # Errors
+    /// As [`MemoryTable::find`]; `Arg` if it is not aligned in memory.
+    pub(crate) fn find_number(
+        &self, key: MemoryKey, offset: u64, kind: NumberKind,
+    ) -> Result<Span> {
+        let number = self.find(key, offset, kind.bytes(), RemoteAccess::ReadWrite)?;
+        if number.address().is_multiple_of(kind.bytes()) {
+            return Ok(number);
+        }
+        let bytes = kind.bytes();
+        let why = format!("the number at offset {offset} is at no multiple of its {bytes} bytes");
+        Err(ErrorClass::Arg.error(why))
     }
 }
 

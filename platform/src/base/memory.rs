@@ -181,6 +181,28 @@ impl Span {
         to.atomically(store_four, store_eight);
     }
 
+    /// Copies `data`, of the same length, over the bytes: an aligned number of 4 or 8 bytes as a whole.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    #[inline]
+    pub fn write_untorn(self, data: &[u8]) {
+        assert_eq!(self.len, data.len());
+        if !self.is_number() {
+            return self.write(0, data);
+        }
+        let order = Ordering::Relaxed;
+        let store_four = |place: &AtomicU32| {
+            place.store(data.try_into().map_or(0, u32::from_ne_bytes), order);
+            0
+        };
+        let store_eight = |place: &AtomicU64| {
+            place.store(data.try_into().map_or(0, u64::from_ne_bytes), order);
+            0
+        };
+        self.atomically(store_four, store_eight);
+    }
+
     /// Copies the bytes to `to`, a span of the same length. The two may overlap.
     ///
     /// # Panics

@@ -86,6 +86,11 @@ pub(crate) fn check_offload<D: Device>(network: impl Fn(usize) -> Vec<D>) {
     trigger::check(&network);
 }
 
+/// Runs the checks of one-sided access only, for devices that choose one for each peer.
+pub(crate) fn check_one_sided<D: Device>(network: impl Fn(usize) -> Vec<D>) {
+    rma::check(&network);
+}
+
 fn suite<D: Device>(network: &impl Fn(usize) -> Vec<D>) {
     every_size_arrives(network(2));
     turns_keep_order(network(2), 1);

@@ -4,10 +4,9 @@
 //! that started them. A seed chooses the next step: an interface issues an action, its bytes leave, or
 //! they arrive. Equal seeds and equal calls give equal runs.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::device::rma::{MemoryKey, RemoteAccess, RemoteAddress, write_number};
+use crate::device::rma::{MemoryKey, MemoryTable, RemoteAccess, RemoteAddress, write_number};
 use crate::device::trigger::{CounterKey, InterfaceLimits, TriggerClass};
 use crate::devices::interface::{
     ActionId, Counters, DueAction, InterfaceAction, NetworkInterface, Signal, combine,
@@ -45,7 +44,7 @@ pub(super) struct LoopbackNetwork {
 pub(super) struct RankInterface {
     pub(super) nic: NetworkInterface,
     pub(super) levels: LevelTable,
-    memory: BTreeMap<MemoryKey, (Span, RemoteAccess)>,
+    memory: MemoryTable,
 }
 
 /// The levels of a rank's counters.
@@ -79,26 +78,7 @@ impl RankInterface {
         let levels = (0..WORDS).map(|_| AtomicU64::new(0)).collect();
         let levels = LevelTable { levels, changes: AtomicU64::new(0) };
         let nic = NetworkInterface::new(limits, WORDS).limited(ACCESSES_MAX);
-        Self { nic, levels, memory: BTreeMap::new() }
-    }
-
-    fn resolve(&self, at: RemoteAddress, len: usize, writes: bool) -> Result<Span> {
-        let RemoteAddress { peer, key, offset } = at;
-        let Some(&(memory, access)) = self.memory.get(&key) else {
-            let why = format!("rank {peer} has registered no memory under key {}", key.0);
-            return Err(ErrorClass::RmaRange.error(why));
-        };
-        if writes && access == RemoteAccess::Read {
-            let why = format!("memory of rank {peer} under key {} is read-only", key.0);
-            return Err(ErrorClass::Access.error(why));
-        }
-        let registered = memory.len();
-        let start = usize::try_from(offset).ok().filter(|start| *start <= registered);
-        let start = start.filter(|start| len <= registered - start).ok_or_else(|| {
-            let what = format!("{len} bytes from offset {offset} on");
-            ErrorClass::RmaRange.error(format!("{what} of {registered} bytes of rank {peer}"))
-        })?;
-        Ok(memory.part(start, len))
+        Self { nic, levels, memory: MemoryTable::default() }
     }
 }
 
@@ -120,12 +100,12 @@ impl LoopbackNetwork {
     pub(super) fn register(&mut self, rank: Peer, memory: Span, access: RemoteAccess) -> MemoryKey {
         self.keys += 1;
         let key = MemoryKey(self.keys);
-        self.interface(rank).memory.insert(key, (memory, access));
+        self.interface(rank).memory.insert(key, memory, access);
         key
     }
 
     pub(super) fn deregister(&mut self, rank: Peer, key: MemoryKey) {
-        self.interface(rank).memory.remove(&key);
+        self.interface(rank).memory.remove(key);
     }
 
     /// The memory of a peer for an access.
@@ -133,7 +113,8 @@ impl LoopbackNetwork {
         let Some(interface) = self.ranks.get(at.peer as usize) else {
             return Err(ErrorClass::Rank.error(format!("there is no rank {}", at.peer)));
         };
-        interface.resolve(at, len, writes)
+        let access = if writes { RemoteAccess::ReadWrite } else { RemoteAccess::Read };
+        interface.memory.find(at.key, at.offset, len, access)
     }
 
     /// Ranks to wake since the last call.
@@ -264,11 +245,9 @@ impl LoopbackNetwork {
                 self.resolve(from, into.len(), false)?.copy_to(into)
             }
             InterfaceAction::Update { at, kind, update, old } => {
-                let number = self.resolve(at, kind.bytes(), true)?;
-                if !number.address().is_multiple_of(kind.bytes()) {
-                    let why = format!("no aligned number at offset {}", at.offset);
-                    return Err(ErrorClass::Arg.error(why));
-                }
+                self.resolve(at, kind.bytes(), true)?;
+                let memory = &self.interface(at.peer).memory;
+                let number = memory.find_number(at.key, at.offset, kind)?;
                 write_number(update.perform(number, kind), old);
             }
             InterfaceAction::Signal { peer, signal } => self.signal(peer, signal),

@@ -43,11 +43,9 @@ pub(crate) enum AtomicRequest {
 /// Bytes of a request, beside the header.
 pub(crate) const REQUEST_BYTES: usize = 24;
 
+/// Smaller packet kinds are those of updates ([`Update::code_of`]).
 const REPLY: u8 = 64;
 const ERROR_REPLY: u8 = 65;
-/// Below it, the packet kind of an update is its code times this number and the index of the number's
-/// kind.
-const KINDS: u8 = NumberKind::ALL.len() as u8;
 
 impl AtomicRequest {
     /// The packet of a request.
@@ -55,11 +53,11 @@ impl AtomicRequest {
         let mut data = [0; REQUEST_BYTES];
         match self {
             Self::Update { ticket, key, offset, kind, update } => {
-                let (code, [one, two]) = update.parts();
+                let (_, [one, two]) = update.parts();
                 for (at, number) in data.chunks_exact_mut(8).zip([offset, one, two]) {
                     at.copy_from_slice(&number.to_ne_bytes());
                 }
-                let kind = code * KINDS + kind as u8;
+                let kind = update.code_of(kind);
                 (Header { words: [u64::from(ticket.0), key.0], kind }, data)
             }
             Self::Reply { ticket, old } => {
@@ -84,8 +82,7 @@ impl AtomicRequest {
             ERROR_REPLY => return Some(Self::Reply { ticket, old: Err(word as i32) }),
             _ => (),
         }
-        let update = Update::from_parts(header.kind / KINDS, [number(1), number(2)])?;
-        let kind = NumberKind::ALL[usize::from(header.kind % KINDS)];
+        let (update, kind) = Update::of_code(header.kind, [number(1), number(2)])?;
         Some(Self::Update { ticket, key: MemoryKey(word), offset: number(0), kind, update })
     }
 }

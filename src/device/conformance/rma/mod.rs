@@ -1,13 +1,17 @@
 //! The part of the suite about one-sided access, for devices that have it.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
+mod concurrency;
 
 use super::{Ignore, TestDeadline};
 use crate::device::Device;
 use crate::device::rma::{
     AccessCounts, MemoryKey, NumberKind, PutSignal, RemoteAccess, RemoteAddress, Rma, RmaError,
-    Update, UpdateExecutor,
+    Update,
+};
+pub(super) use concurrency::check_failure;
+use concurrency::{
+    allocated_memory_is_shared, errors_among_other_accesses_are_told_once,
+    many_accesses_are_in_progress, threads_update_one_number,
 };
 use platform::base::{ErrorClass, Peer, Random, Result, Span};
 
@@ -334,12 +338,19 @@ fn numbers_change_as_asked<D: Device>(mut devices: Vec<D>, memory_kind: MemoryKi
     }
 }
 
+/// Whether all ranks make this update of memory of rank 0.
+fn all_make<D: Device>(
+    devices: &mut [D], key: MemoryKey, update: Update, kind: NumberKind,
+) -> bool {
+    devices.iter_mut().all(|rank| rma(rank).open(0, key).unwrap().updates.contains(update, kind))
+}
+
 fn additions_are_atomic<D: Device>(mut devices: Vec<D>, memory_kind: MemoryKind) {
     const EACH: usize = 50;
     let kind = NumberKind::Unsigned8;
     let target = memory_kind.provide(&mut devices[0], 8, 0);
     let at = target.at(0, 0);
-    if !rma(&mut devices[1]).open(0, target.key).unwrap().updates.contains(Update::Add(1), kind) {
+    if !all_make(&mut devices, target.key, Update::Add(1), kind) {
         return;
     }
     let ranks = devices.len();
@@ -431,7 +442,7 @@ fn a_registration_ends<D: Device>(mut devices: Vec<D>, memory_kind: MemoryKind) 
 }
 
 fn accesses_are_counted_for_each_peer<D: Device>(mut devices: Vec<D>, memory_kind: MemoryKind) {
-    let mut source = TestBuffer::new(8, 1);
+    let (mut source, mut late) = (TestBuffer::new(8, 1), [0; 3]);
     let targets = [1, 2].map(|peer| memory_kind.provide(&mut devices[peer], 8, 0));
     let from = source.span();
     for (peer, target) in (1..).zip(&targets) {
@@ -441,12 +452,17 @@ fn accesses_are_counted_for_each_peer<D: Device>(mut devices: Vec<D>, memory_kin
             assert_eq!(rma(&mut devices[0]).counts(peer).issued, count);
         }
         let beyond = RemoteAddress { offset: 1, ..to };
-        assert!(issue(&mut devices, 0, &mut |rma| rma.put(from, beyond)).is_err());
-        assert_eq!(rma(&mut devices[0]).counts(peer).issued, u64::from(peer), "counted a refusal");
+        late[peer as usize] = match issue(&mut devices, 0, &mut |rma| rma.put(from, beyond)) {
+            Ok(()) => 1,
+            Err(_) => 0,
+        };
+        let issued = rma(&mut devices[0]).counts(peer).issued;
+        assert_eq!(issued, u64::from(peer) + late[peer as usize], "counted a refusal");
     }
     for peer in [2, 1] {
-        flush(&mut devices, 0, peer).unwrap();
-        assert_eq!(rma(&mut devices[0]).counts(peer).completed, u64::from(peer));
+        let late = late[peer as usize];
+        assert_eq!(flush(&mut devices, 0, peer).is_err(), late > 0);
+        assert_eq!(rma(&mut devices[0]).counts(peer).completed, u64::from(peer) + late);
         assert_eq!(targets[peer as usize - 1].bytes(), [1; 8]);
     }
     assert_eq!(rma(&mut devices[1]).counts(2), AccessCounts::default());
@@ -577,215 +593,5 @@ fn random_accesses_agree_with_a_model<D: Device>(
         }
         assert_eq!(local.bytes(), expected, "seed {seed}: {access:?} at rank {me}");
         assert_eq!(memory[peer].bytes(), *model, "seed {seed}: {access:?} to rank {peer}");
-    }
-}
-
-/// Each rank has a thread. Additions, and increments by comparison, of one number are all counted, those
-/// of the owner too.
-fn threads_update_one_number<D: Device>(mut devices: Vec<D>, memory_kind: MemoryKind) {
-    const EACH: u64 = 40;
-    let kind = NumberKind::Unsigned4;
-    let target = memory_kind.provide(&mut devices[0], 16, 0);
-    let at = target.at(0, 8);
-    let made = rma(&mut devices[1]).open(0, target.key).unwrap().updates;
-    if ![Update::Add(1), Update::CompareSwap(0, 1)]
-        .iter()
-        .all(|update| made.contains(*update, kind))
-    {
-        return;
-    }
-    let (ranks, ended) = (devices.len(), AtomicUsize::new(0));
-    thread::scope(|scope| {
-        for device in &mut devices {
-            let ended = &ended;
-            scope.spawn(move || {
-                let mut old = TestBuffer::new(4, 0);
-                let into = old.span();
-                for _ in 0..EACH {
-                    change(device, at, kind, Update::Add(1), into);
-                    let mut seen = number(&old.bytes(), kind) + 1;
-                    loop {
-                        change(device, at, kind, Update::CompareSwap(seen, seen + 1), into);
-                        match number(&old.bytes(), kind) {
-                            before if before == seen => break,
-                            before => seen = before,
-                        }
-                    }
-                }
-                ended.fetch_add(1, Ordering::SeqCst);
-                let deadline = TestDeadline::new();
-                while ended.load(Ordering::SeqCst) < ranks {
-                    device.poll(&mut Ignore);
-                    deadline.wait();
-                }
-            });
-        }
-    });
-    assert_eq!(number(&target.bytes()[8..], kind), 2 * EACH * ranks as u64);
-    assert_eq!((&target.bytes()[..8], &target.bytes()[12..]), (&[0; 8][..], &[0; 4][..]));
-}
-
-/// An update of a rank in a thread of its own, from its start to its end.
-fn change<D: Device>(
-    device: &mut D, at: RemoteAddress, kind: NumberKind, update: Update, old: Span,
-) {
-    let deadline = TestDeadline::new();
-    while let Err(error) = rma(device).update(at, kind, update, old) {
-        assert!(matches!(error, RmaError::Busy), "{error:?}");
-        device.poll(&mut Ignore);
-        deadline.wait();
-    }
-    loop {
-        if let Some(end) = rma(device).flush(at.peer) {
-            return end.unwrap();
-        }
-        device.poll(&mut Ignore);
-        deadline.wait();
-    }
-}
-
-/// Accesses that are not allowed among others in progress: those have their effects, and one flush
-/// returns an error if any was accepted.
-fn errors_among_other_accesses_are_told_once<D: Device>(
-    mut devices: Vec<D>, memory_kind: MemoryKind,
-) {
-    let mut source = TestBuffer::new(40, 1);
-    let target = memory_kind.provide(&mut devices[1], 40, 0);
-    let from = source.span();
-    let (mut late, mut good) = (0, 0);
-    for part in 0..10 {
-        let four = from.part(4 * part, 4);
-        let beyond = &mut |rma: &mut dyn Rma| rma.put(four, target.at(1, 37));
-        if part % 3 == 1 && issue(&mut devices, 0, beyond).is_ok() {
-            late += 1;
-        }
-        issue(&mut devices, 0, &mut |rma| rma.put(four, target.at(1, 4 * part))).unwrap();
-        good += 1;
-    }
-    let first = flush(&mut devices, 0, 1);
-    assert_eq!(first.is_err(), late > 0, "{late} errors");
-    flush(&mut devices, 0, 1).unwrap();
-    assert_eq!(rma(&mut devices[0]).counts(1).completed, good + late);
-    assert_eq!(target.bytes(), [1; 40]);
-}
-
-/// Accesses of all ranks to all ranks, of which many are in progress at a time, to disjoint bytes.
-fn many_accesses_are_in_progress<D: Device>(
-    mut devices: Vec<D>, memory_kind: MemoryKind, seed: u64,
-) {
-    const PARTS: usize = 40;
-    const PART: usize = 64;
-    let (ranks, mut random) = (devices.len(), Random::new(seed));
-    let len = ranks * PARTS * PART;
-    let mut local: Vec<_> = (0..ranks).map(|_| TestBuffer::new(ranks * len, 0)).collect();
-    let targets: Vec<_> =
-        devices.iter_mut().map(|rank| memory_kind.provide(rank, len, 0)).collect();
-    for (rank, (local, target)) in (0_u64..).zip(local.iter_mut().zip(&targets)) {
-        local.span().write(0, &pattern(ranks * len, 3 * rank + 1));
-        target.span.write(0, &pattern(len, 3 * rank + 2));
-    }
-    let mut expected_local: Vec<_> = local.iter_mut().map(TestBuffer::bytes).collect();
-    let mut expected: Vec<_> = targets.iter().map(ProvidedMemory::bytes).collect();
-    for part in 0..PARTS {
-        for pair in 0..ranks * ranks {
-            let (me, peer) = (pair / ranks, pair % ranks);
-            let offset = (me * PARTS + part) * PART;
-            let here = peer * len + offset;
-            let size = random.below(PART as u64 + 1) as usize;
-            let (span, at) =
-                (local[me].span().part(here, size), targets[peer].at(peer as Peer, offset));
-            if random.one_in(2) {
-                issue(&mut devices, me, &mut |rma| rma.put(span, at)).unwrap();
-                expected[peer][offset..][..size]
-                    .copy_from_slice(&expected_local[me][here..][..size]);
-            } else {
-                issue(&mut devices, me, &mut |rma| rma.get(at, span)).unwrap();
-                expected_local[me][here..][..size]
-                    .copy_from_slice(&expected[peer][offset..][..size]);
-            }
-        }
-        if random.one_in(30) {
-            let (me, peer) = (random.below(ranks as u64), random.below(ranks as u64));
-            flush(&mut devices, me as usize, peer as Peer).unwrap();
-        }
-    }
-    (0..ranks * ranks)
-        .for_each(|pair| flush(&mut devices, pair / ranks, (pair % ranks) as Peer).unwrap());
-    for rank in 0..ranks {
-        assert!(local[rank].bytes() == expected_local[rank], "seed {seed}: memory of rank {rank}");
-        assert!(targets[rank].bytes() == expected[rank], "seed {seed}: memory for peers {rank}");
-    }
-}
-
-/// Memory that one rank allocates and three ranks use, mapped or by accesses.
-fn allocated_memory_is_shared<D: Device>(mut devices: Vec<D>) {
-    let ranks = devices.len();
-    let kind = NumberKind::Signed8;
-    let Some((key, memory)) = rma(&mut devices[0]).allocate(64, RemoteAccess::ReadWrite).unwrap()
-    else {
-        return;
-    };
-    let at = |offset| RemoteAddress { peer: 0, key, offset };
-    for rank in 0..ranks {
-        let caps = rma(&mut devices[rank]).open(0, key).unwrap();
-        let number = Update::Add(1 << (8 * rank));
-        assert!(caps.updates.contains(number, kind));
-        if let Some(mapped) = caps.mapped {
-            assert_eq!(mapped.len(), 64);
-            mapped.write(8 * rank, &[rank as u8 + 1; 8]);
-            if caps.executor == UpdateExecutor::Processor {
-                number.perform(mapped.part(56, 8), kind);
-            }
-        }
-        end(&mut devices, rank, 0, |rma| rma.update(at(56), kind, number, Span::EMPTY)).unwrap();
-    }
-    let mut bytes = [0; 64];
-    memory.read(0, &mut bytes);
-    let mapped = rma(&mut devices[1]).open(0, key).unwrap().mapped.is_some();
-    for rank in 0..ranks {
-        let byte = if mapped { rank as u8 + 1 } else { 0 };
-        assert_eq!(bytes[8 * rank..][..8], [byte; 8]);
-        let both = if mapped { 2 } else { 1 };
-        assert_eq!(number(&bytes[56..], kind) >> (8 * rank) & 0xff, both);
-    }
-    rma(&mut devices[1]).close(0, key);
-    rma(&mut devices[0]).deregister(key);
-    assert!(rma(&mut devices[2]).open(0, key).is_err());
-}
-
-/// A peer dies while accesses to it are in progress: each of them ends, and so do later ones.
-pub(super) fn check_failure<D: Device>(
-    network: &impl Fn(usize) -> Vec<D>, kill: impl Fn(&mut D) + Copy,
-) {
-    if network(1)[0].rma().is_none() {
-        return;
-    }
-    for accesses in [1, 10, 100] {
-        let mut devices = network(3);
-        let mut local = TestBuffer::new(10_000, 1);
-        let targets =
-            [1, 2].map(|rank| MemoryKind::Registered.provide(&mut devices[rank], 10_000, 0));
-        let span = local.span();
-        for access in 0..accesses {
-            for (peer, target) in (1..).zip(&targets) {
-                let at = target.at(peer, 0);
-                issue(&mut devices, 0, &mut |rma| match access % 2 {
-                    0 => rma.put(span, at),
-                    _ => rma.get(at, span),
-                })
-                .unwrap();
-            }
-        }
-        kill(&mut devices[1]);
-        let dead = devices.remove(1);
-        // An error, or memory that nobody reads: it does not wait for ever.
-        let first = flush(&mut devices, 0, 1);
-        let second = end(&mut devices, 0, 1, |rma| rma.put(span, targets[0].at(1, 0)));
-        for error in [first, second].into_iter().filter_map(Result::err) {
-            assert!(!error.why.is_empty());
-        }
-        flush(&mut devices, 0, 2).unwrap();
-        end(&mut devices, 0, 2, |rma| rma.put(span, targets[1].at(2, 0))).unwrap();
-        drop(dead);
     }
 }
