@@ -8,9 +8,8 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use super::frame::{FrameClass, FrameHeader};
-use super::frame_reader::FrameReader;
+use super::frame_reader::{FrameReader, FrameSink};
 use super::send_queue::{GATHER_PARTS, SendQueue};
-use crate::device::PacketSink;
 use platform::base::{Peer, Span};
 use platform::network::SealedChannel;
 use platform::sys::tcp::{Moved, SendPart, TcpConnection};
@@ -166,7 +165,7 @@ impl OpenConnection {
     #[inline]
     pub(crate) fn read(
         &mut self, from: Peer, reader: &mut FrameReader, scratch: &mut [u8],
-        sink: &mut impl PacketSink, packets: &mut usize,
+        sink: &mut impl FrameSink, packets: &mut usize,
     ) -> Result<(), String> {
         if !self.early.is_empty() {
             let early = std::mem::take(&mut self.early);
@@ -197,7 +196,7 @@ impl OpenConnection {
 
     #[inline]
     fn take(
-        &mut self, from: Peer, bytes: &[u8], reader: &mut FrameReader, sink: &mut impl PacketSink,
+        &mut self, from: Peer, bytes: &[u8], reader: &mut FrameReader, sink: &mut impl FrameSink,
         packets: &mut usize,
     ) -> Result<(), String> {
         const NO_FRAMES: &str = "the other end sent bytes without a meaning";

@@ -17,6 +17,10 @@ use crate::device::{DATAGRAM_MAX, Header};
 /// The longest data of a frame, in bytes.
 pub(crate) const FRAME_DATA_MAX: usize = 1 << 20;
 
+/// The longest data of a frame of a one-sided access, in bytes: a quarter of what is received at once,
+/// so most of them need no other buffer.
+pub(crate) const FRAME_ACCESS_MAX: usize = 16 << 10;
+
 /// The kinds of frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -31,13 +35,15 @@ pub(crate) enum FrameClass {
     Leaving = 4,
     /// A datagram: neither counted nor sent again.
     Datagram = 5,
+    /// Of a one-sided access. It is counted, and sent again after a connection is lost.
+    Access = 6,
 }
 
 /// The header of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FrameHeader {
     pub(crate) class: FrameClass,
-    /// The header of the packet; zero in other frames.
+    /// The header of the packet or access; zero in other frames.
     pub(crate) packet: Header,
     /// Bytes of data.
     pub(crate) len: usize,
@@ -77,11 +83,13 @@ impl FrameHeader {
             3 => FrameClass::Acknowledgement,
             4 => FrameClass::Leaving,
             5 => FrameClass::Datagram,
+            6 => FrameClass::Access,
             _ => return None,
         };
         let len_max = match class {
             FrameClass::Packet | FrameClass::UrgentPacket => FRAME_DATA_MAX,
             FrameClass::Datagram => DATAGRAM_MAX,
+            FrameClass::Access => FRAME_ACCESS_MAX,
             FrameClass::Acknowledgement | FrameClass::Leaving => 0,
         };
         let packet = Header { words: [word(0)?, word(8)?], kind: bytes[28] };
@@ -108,6 +116,12 @@ mod tests {
             FrameHeader { class: urgent, packet, len: FRAME_DATA_MAX, acknowledged: 0 },
             FrameHeader::control(FrameClass::Acknowledgement, 9),
             FrameHeader::control(FrameClass::Leaving, 0),
+            FrameHeader {
+                class: FrameClass::Access,
+                packet,
+                len: FRAME_ACCESS_MAX,
+                acknowledged: 1,
+            },
             FrameHeader { len: DATAGRAM_MAX, ..FrameHeader::control(FrameClass::Datagram, 3) },
         ] {
             assert_eq!(FrameHeader::parse(&frame.emit()), Some(frame));

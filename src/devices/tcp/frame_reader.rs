@@ -14,7 +14,7 @@
 //! It has no socket, and takes any bytes: those that are no frames are a [`StreamViolation`].
 
 use super::frame::{FrameClass, FrameHeader};
-use crate::device::{DATAGRAM_MAX, PacketSink};
+use crate::device::{DATAGRAM_MAX, Header, PacketSink};
 use platform::base::{Peer, Span};
 
 /// Data from which on the sink is asked for its place, in bytes. Shorter data is copied once more if it
@@ -51,6 +51,12 @@ struct Body {
 enum Place {
     Memory(Span),
     Buffer(Vec<u8>),
+}
+
+/// What a stream delivers.
+pub(crate) trait FrameSink: PacketSink {
+    /// A frame of a one-sided access from `from`; `data` is valid during this call.
+    fn access(&mut self, from: Peer, header: &Header, data: &[u8]);
 }
 
 /// The peer sends bytes that are no frames.
@@ -115,9 +121,7 @@ impl FrameReader {
 
     /// `bytes` have been received to [`FrameReader::destination`]. Returns the number of packets that
     /// are complete.
-    pub(crate) fn arrived(
-        &mut self, from: Peer, bytes: usize, sink: &mut impl PacketSink,
-    ) -> usize {
+    pub(crate) fn arrived(&mut self, from: Peer, bytes: usize, sink: &mut impl FrameSink) -> usize {
         let Some(body) = &mut self.body else { return 0 };
         body.arrived += bytes;
         self.end_body(from, sink)
@@ -129,7 +133,7 @@ impl FrameReader {
     /// [`StreamViolation`]; the stream is of no further use.
     #[inline]
     pub(crate) fn feed(
-        &mut self, from: Peer, mut bytes: &[u8], sink: &mut impl PacketSink,
+        &mut self, from: Peer, mut bytes: &[u8], sink: &mut impl FrameSink,
     ) -> Result<usize, StreamViolation> {
         let mut packets = 0;
         while !bytes.is_empty() {
@@ -162,7 +166,7 @@ impl FrameReader {
     /// A whole frame.
     #[inline]
     fn frame(
-        &mut self, from: Peer, frame: &FrameHeader, data: &[u8], sink: &mut impl PacketSink,
+        &mut self, from: Peer, frame: &FrameHeader, data: &[u8], sink: &mut impl FrameSink,
     ) -> usize {
         self.acknowledged = self.acknowledged.max(frame.acknowledged);
         if !self.count(frame) {
@@ -171,7 +175,7 @@ impl FrameReader {
             }
             return 0;
         }
-        sink.packet(from, &frame.packet, data);
+        deliver(from, frame, data, sink);
         1
     }
 
@@ -179,7 +183,7 @@ impl FrameReader {
     #[inline]
     fn count(&mut self, frame: &FrameHeader) -> bool {
         match frame.class {
-            FrameClass::Packet => {}
+            FrameClass::Packet | FrameClass::Access => {}
             FrameClass::UrgentPacket => self.is_urgent = true,
             FrameClass::Acknowledgement | FrameClass::Datagram => return false,
             FrameClass::Leaving => {
@@ -193,16 +197,19 @@ impl FrameReader {
         true
     }
 
-    fn begin_body(&mut self, from: Peer, frame: FrameHeader, sink: &mut impl PacketSink) {
+    fn begin_body(&mut self, from: Peer, frame: FrameHeader, sink: &mut impl FrameSink) {
         self.acknowledged = self.acknowledged.max(frame.acknowledged);
-        let place = match self.kept.take().or_else(|| sink.place(from, &frame.packet, frame.len)) {
+        // What an access may do is known when all of it is there.
+        let is_placed = frame.class != FrameClass::Access;
+        let place = || is_placed.then(|| sink.place(from, &frame.packet, frame.len)).flatten();
+        let place = match self.kept.take().or_else(place) {
             Some(span) => Place::Memory(span),
             None => Place::Buffer(Vec::with_capacity(frame.len)),
         };
         self.body = Some(Body { frame, arrived: 0, place });
     }
 
-    fn feed_body(&mut self, from: Peer, bytes: &mut &[u8], sink: &mut impl PacketSink) -> usize {
+    fn feed_body(&mut self, from: Peer, bytes: &mut &[u8], sink: &mut impl FrameSink) -> usize {
         let Some(body) = &mut self.body else { return 0 };
         let (data, rest) = bytes.split_at(bytes.len().min(body.frame.len - body.arrived));
         match &mut body.place {
@@ -215,19 +222,19 @@ impl FrameReader {
     }
 
     /// Delivers the body if all of it has arrived.
-    fn end_body(&mut self, from: Peer, sink: &mut impl PacketSink) -> usize {
+    fn end_body(&mut self, from: Peer, sink: &mut impl FrameSink) -> usize {
         let Some(body) = self.body.take_if(|body| body.arrived == body.frame.len) else { return 0 };
         self.count(&body.frame);
         match body.place {
             Place::Memory(_) => sink.placed(from, &body.frame.packet, body.frame.len),
-            Place::Buffer(data) => sink.packet(from, &body.frame.packet, &data),
+            Place::Buffer(data) => deliver(from, &body.frame, &data, sink),
         }
         1
     }
 
     /// Completes the header, then the data of a frame that has arrived in part.
     fn feed_partial(
-        &mut self, from: Peer, bytes: &mut &[u8], sink: &mut impl PacketSink,
+        &mut self, from: Peer, bytes: &mut &[u8], sink: &mut impl FrameSink,
     ) -> Result<usize, StreamViolation> {
         self.complete_partial(FrameHeader::LEN, bytes);
         let Some(header) = self.partial.first_chunk() else { return Ok(0) };
@@ -253,6 +260,15 @@ impl FrameReader {
         let (taken, rest) = bytes.split_at(missing);
         self.partial.extend_from_slice(taken);
         *bytes = rest;
+    }
+}
+
+/// Delivers a frame that has been counted.
+#[inline]
+fn deliver(from: Peer, frame: &FrameHeader, data: &[u8], sink: &mut impl FrameSink) {
+    match frame.class {
+        FrameClass::Access => sink.access(from, &frame.packet, data),
+        _ => sink.packet(from, &frame.packet, data),
     }
 }
 
@@ -286,6 +302,12 @@ mod tests {
         fn placed(&mut self, _from: Peer, header: &Header, len: usize) {
             assert_eq!(len, self.memory.len());
             self.delivered.push((header.words[0], self.memory.clone()));
+        }
+    }
+
+    impl FrameSink for DeliveredPackets {
+        fn access(&mut self, from: Peer, header: &Header, data: &[u8]) {
+            self.packet(from, header, data);
         }
     }
 

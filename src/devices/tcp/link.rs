@@ -18,7 +18,7 @@ use std::net::SocketAddr;
 use super::card::{Hello, TcpCard};
 use super::connection::OpenConnection;
 use super::frame::FrameClass;
-use super::frame_reader::FrameReader;
+use super::frame_reader::{FrameReader, FrameSink};
 use super::greeting::{Greeting, GreetingError};
 use super::send_queue::SendQueue;
 use crate::device::PacketSink;
@@ -231,7 +231,7 @@ impl Link {
     /// Why the connection is lost, as part of a sentence.
     #[inline]
     pub(crate) fn read(
-        &mut self, scratch: &mut [u8], sink: &mut impl PacketSink, packets: &mut usize,
+        &mut self, scratch: &mut [u8], sink: &mut impl FrameSink, packets: &mut usize,
     ) -> Result<(), String> {
         let LinkState::Open(connection) = &mut self.state else { return Ok(()) };
         let read = connection.read(self.peer, &mut self.reader, scratch, sink, packets);

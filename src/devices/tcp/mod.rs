@@ -4,6 +4,7 @@
 //!   Tcp ── Link (one peer) ── SendQueue      packets that the peer has not acknowledged
 //!    │         │    └──────── FrameReader    the stream, cut into packets
 //!    │         └── OpenConnection            frames, in the clear or encrypted
+//!    ├── OneSidedTraffic                     accesses to memory of peers, and of peers to ours
 //!    ├── opening: Greeting ── Handshake      connections before their first frame
 //!    └── Watched                             one descriptor for all sockets and times
 //! ```
@@ -15,17 +16,22 @@
 //! A connection counts after both ends have proved the job's secret; two that cross become one. Packets
 //! are kept until the peer has acknowledged them, and sent again after a connection is lost: each
 //! arrives exactly once. A peer has failed when no process listens at its addresses, or when none
-//! answers for the time of the settings.
+//! answers for the time of the settings. One-sided accesses are frames between packets; their owner
+//! answers when it polls.
 //!
 //! Few sockets are read directly in each poll; many are asked for by epoll. It knows no launcher: cards
 //! of peers are given to it ([`Tcp::set_card`]).
 
+mod access_frame;
+mod access_origin;
+mod access_target;
 mod card;
 mod connection;
 mod frame;
 mod frame_reader;
 mod greeting;
 mod link;
+mod one_sided;
 mod opening;
 mod send_queue;
 mod settings;
@@ -36,11 +42,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use crate::device::rma::Rma;
 use crate::device::{Busy, Caps, Device, Header, PacketSink, PeerCaps, WakeSource};
 use card::{KnownPeer, TcpCard};
 use frame::{FRAME_DATA_MAX, FrameClass, FrameHeader};
 use greeting::Greeting;
 use link::{Link, LinkState};
+use one_sided::{OneSidedTraffic, SinkBesideAccesses};
 use platform::base::{ErrorClass, Peer, Result, Slab, Span};
 use platform::network::{AddressDecision, SharedSecret, address_choice};
 use platform::sys::network_interfaces;
@@ -115,6 +123,7 @@ pub(crate) struct Tcp {
     failures: Vec<(Peer, String)>,
     /// Open connections that are watched for writing.
     blocked: usize,
+    one_sided: Box<OneSidedTraffic>,
     scratch: Box<[u8]>,
     polls: u32,
     idle_polls: u32,
@@ -197,6 +206,7 @@ impl Tcp {
             lost: Vec::new(),
             failures: Vec::new(),
             blocked: 0,
+            one_sided: Box::default(),
             scratch: vec![0; SCRATCH_BYTES].into(),
             polls: 0,
             idle_polls: 0,
@@ -298,7 +308,8 @@ impl Tcp {
     fn read(&mut self, peer: Peer, sink: &mut impl PacketSink) -> usize {
         let Some(link) = &mut self.links[peer as usize] else { return 0 };
         let mut packets = 0;
-        let read = link.read(&mut self.scratch, sink, &mut packets);
+        let mut sink = SinkBesideAccesses { sink, accesses: &mut self.one_sided };
+        let read = link.read(&mut self.scratch, &mut sink, &mut packets);
         // An acknowledgement may have been written, or have waited for the rest of a frame.
         if read.is_err() || link.connection().is_some_and(|connection| !connection.has_written()) {
             self.after_write(peer, read);
@@ -352,6 +363,7 @@ impl Tcp {
         }
         for (peer, why) in std::mem::take(&mut self.failures) {
             tracing::warn!(peer, why, "a peer has failed");
+            self.one_sided.fail(peer, &why);
             sink.failed(peer, &why);
         }
     }
@@ -382,7 +394,7 @@ impl Device for Tcp {
     ) -> Result<(), Busy> {
         let Some(link) = self.roomy_link(peer)? else { return Ok(()) };
         let received = link.reader.received();
-        link.queue.push(header, received, len, fill);
+        link.queue.push(FrameClass::Packet, header, received, len, fill);
         link.reader.note_acknowledged();
         self.write(peer, false);
         Ok(())
@@ -442,14 +454,15 @@ impl Device for Tcp {
     }
 
     fn is_drained(&self) -> bool {
-        self.links.iter().flatten().all(|link| link.queue.is_empty())
+        self.one_sided.is_sent() && self.links.iter().flatten().all(|link| link.queue.is_empty())
     }
 
     /// The packets received so far. The peers have acknowledged all packets of this rank then, so none
     /// is in transit, and no connection is lost.
     fn quiescence(&self) -> Option<u64> {
         let mut links = self.links.iter().flatten();
-        let is_settled = self.lost.is_empty() && self.failures.is_empty();
+        let is_settled =
+            self.lost.is_empty() && self.failures.is_empty() && self.one_sided.is_idle();
         let is_quiet = is_settled && links.all(|link| !link.has_packets() && !link.is_reopening());
         let links = self.links.iter().flatten();
         is_quiet.then(|| links.map(|link| link.reader.received()).sum())
@@ -486,6 +499,9 @@ impl Device for Tcp {
                 packets += self.read(peer, sink);
             }
         }
+        if self.one_sided.has_work() {
+            self.advance_accesses();
+        }
         if !(self.lost.is_empty() && self.failures.is_empty()) {
             self.settle(sink);
         }
@@ -498,6 +514,10 @@ impl Device for Tcp {
             }
         }
         packets
+    }
+
+    fn rma(&mut self) -> Option<&mut dyn Rma> {
+        Some(self)
     }
 
     fn arm(&mut self) -> WakeSource {

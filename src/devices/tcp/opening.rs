@@ -218,6 +218,16 @@ impl Tcp {
         self.opened.push(peer);
     }
 
+    /// Ends the link to a peer that breaks the rules.
+    #[cold]
+    pub(super) fn expel(&mut self, peer: Peer, why: &str) {
+        self.close(peer);
+        if let Some(link) = &mut self.links[peer as usize] {
+            let why = link.fail(why);
+            self.failures.push((peer, why));
+        }
+    }
+
     /// Forgets the connection to a peer, open or not.
     fn close(&mut self, peer: Peer) {
         self.open.retain(|open| *open != peer);
@@ -246,7 +256,8 @@ impl Tcp {
         if link.reader.is_leaving() && !link.queue.has_lent() {
             // What the peer has not received concerns operations that it has not waited for.
             link.queue.clear();
-            return link.reader.restart();
+            link.reader.restart();
+            return self.one_sided.fail(peer, "its process has ended");
         }
         let now_ns = monotonic_ns();
         let retry_ns = if self.me < peer { now_ns } else { now_ns + COURTESY_NS };

@@ -121,12 +121,12 @@ impl SendQueue {
         self.written == 0
     }
 
-    /// Adds a packet whose data `fill` writes.
+    /// Adds a packet, or a frame of an access, whose data `fill` writes.
     #[inline]
     pub(crate) fn push(
-        &mut self, packet: &Header, acknowledged: u64, len: usize, fill: impl FnOnce(&mut [u8]),
+        &mut self, class: FrameClass, packet: &Header, acknowledged: u64, len: usize,
+        fill: impl FnOnce(&mut [u8]),
     ) {
-        let class = FrameClass::Packet;
         let header = FrameHeader { class, packet: *packet, len, acknowledged };
         let (chunk, start) = self.reserve(FrameHeader::LEN + len);
         let bytes = &mut self.chunks[(chunk - self.first_chunk) as usize].bytes;
@@ -350,7 +350,9 @@ mod tests {
     fn short_packets_are_one_part() {
         let mut queue = SendQueue::default();
         for kind in 0..5 {
-            queue.push(&Header { kind, ..Header::default() }, 0, 3, |data| data.fill(kind));
+            queue.push(FrameClass::Packet, &Header { kind, ..Header::default() }, 0, 3, |data| {
+                data.fill(kind)
+            });
         }
         let mut parts = [SendPart::Bytes(&[]); GATHER_PARTS];
         assert_eq!(queue.gather(&mut parts), 1);
@@ -367,7 +369,7 @@ mod tests {
         let mut queue = SendQueue::default();
         let mut packets = 0;
         while queue.has_room() {
-            queue.push(&Header::default(), 0, 5000, |_| {});
+            queue.push(FrameClass::Packet, &Header::default(), 0, 5000, |_| {});
             packets += 1;
         }
         let all = packets * 5032;
@@ -400,7 +402,7 @@ mod tests {
                         let before = expected.len();
                         let class = match step {
                             0 => {
-                                queue.push(&packet, 7, size, |data| data.fill(size as u8));
+                                queue.push(FrameClass::Packet, &packet, 7, size, |data| data.fill(size as u8));
                                 FrameClass::Packet
                             }
                             _ => {

@@ -8,11 +8,12 @@
 //! ```
 //!
 //! What ranks of a host share beside messages (the settings of the job, the status table) is always in
-//! the segment of [`Shm`]. Copies of memory, shared segments and one-sided access are offered where
-//! messages inside a host are those of `shm` or `tofu`; a peer on another host has none of them. This
-//! module uses only the contract of a device.
+//! the segment of [`Shm`]. Copies of memory and shared segments are offered where messages inside a host
+//! are those of `shm` or `tofu`; a peer on another host has neither. One-sided access takes the way of
+//! messages. This module uses only the contract of a device.
 
 mod network;
+mod one_sided;
 mod socket_interval;
 
 use std::os::fd::OwnedFd;
@@ -259,11 +260,13 @@ impl Device for Devices {
     }
 
     fn rma(&mut self) -> Option<&mut dyn Rma> {
-        match self.network.as_deref_mut() {
+        match self.network.as_deref() {
             None => self.node.rma(),
-            Some(Network::Tofu(interface)) => interface.rma(),
-            Some(Network::Tcp(sockets)) if sockets.are_everywhere() => None,
-            Some(Network::Tcp(_)) => self.node.rma(),
+            Some(Network::Tcp(_)) => Some(self),
+            Some(Network::Tofu(_)) => match self.network.as_deref_mut() {
+                Some(Network::Tofu(interface)) => interface.rma(),
+                None | Some(Network::Tcp(_)) => None,
+            },
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::iter;
 
+use crate::device::rma::{MemoryKey, RemoteAccess, Rma};
 use crate::device::{Busy, Caps, Device, Header, PacketSink, PeerCaps, WakeSource};
 use crate::devices::shm::Shm;
 use crate::devices::tcp::Tcp;
@@ -133,8 +134,19 @@ impl Sockets {
         self.everywhere.is_some()
     }
 
+    /// One-sided access to ranks that TCP reaches. Accesses wait for answers.
+    pub(super) fn one_sided(&mut self) -> &mut dyn Rma {
+        self.awaits_answer = true;
+        &mut self.tcp
+    }
+
+    /// As [`Tcp::register_under`].
+    pub(super) fn register_under(&mut self, key: MemoryKey, memory: Span, access: RemoteAccess) {
+        self.tcp.register_under(key, memory, access);
+    }
+
     /// Whether TCP carries the messages to `peer`.
-    fn carries(&self, node: &Shm, peer: Peer) -> bool {
+    pub(super) fn carries(&self, node: &Shm, peer: Peer) -> bool {
         match self.everywhere {
             None => !node.reaches(peer),
             Some(me) => peer != me,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::device::conformance;
-use crate::device::rma::RemoteAccess;
+use crate::device::rma::{NumberKind, RemoteAccess, RemoteAddress, Update, UpdateExecutor};
 use crate::devices::tcp::{JobKey, TcpSettings};
 use platform::base::{ErrorClass, Random};
 use platform::sys::{poll, shm};
@@ -52,10 +52,12 @@ fn a_rank_of_another_host_wakes() {
     });
 }
 
-/// Connects all ranks with each other.
+/// Connects all ranks with those of other hosts.
 fn connect(ranks: &mut [Devices]) {
     let size = ranks.len();
-    let mut heard: Vec<_> = (0..size).map(|me| Heard(vec![me as Peer])).collect();
+    let near =
+        |rank: &Devices| Heard((0..size as Peer).filter(|peer| rank.node.reaches(*peer)).collect());
+    let mut heard: Vec<_> = ranks.iter().map(near).collect();
     let begin = Instant::now();
     while heard.iter().any(|heard| heard.0.len() < size) {
         assert!(begin.elapsed() < Duration::from_secs(20), "no connection");
@@ -141,16 +143,54 @@ fn one_sleep_hears_shared_memory_and_sockets() {
     });
 }
 
+/// The ranks of one host use mapped memory, those of others sockets: one number counts all of them.
 #[test]
-fn memory_is_mapped_by_the_ranks_of_a_host() {
-    let mut ranks = job(&[0, 0, 1]);
+fn updates_of_all_hosts_are_atomic() {
+    const EACH: u64 = 200;
+    let mut ranks = job(&[0, 0, 1, 2]);
+    connect(&mut ranks);
     let rma = ranks[0].rma().unwrap();
     let (key, memory) = rma.allocate(8, RemoteAccess::ReadWrite).unwrap().unwrap();
-    let mapped = ranks[1].rma().unwrap().open(0, key).unwrap().mapped.unwrap();
-    memory.write(0, b"the same");
-    let mut bytes = [0; 8];
-    mapped.read(0, &mut bytes);
-    assert_eq!(&bytes, b"the same");
-    let error = ranks[2].rma().unwrap().open(0, key).unwrap_err();
-    assert_eq!(error.code.0, ErrorClass::Rank as i32, "{error}");
+    let executors = [1, 2].map(|rank: usize| {
+        let caps = ranks[rank].rma().unwrap().open(0, key).unwrap();
+        (caps.executor, caps.mapped.is_some())
+    });
+    assert_eq!(executors, [(UpdateExecutor::Processor, true), (UpdateExecutor::Owner, false)]);
+    let (ended, count) = (AtomicUsize::new(0), ranks.len());
+    thread::scope(|scope| {
+        for rank in &mut ranks {
+            scope.spawn(|| {
+                let (mut sink, begin) = (Count(0), Instant::now());
+                let (at, kind) = (RemoteAddress { peer: 0, key, offset: 0 }, NumberKind::Signed8);
+                let (mut made, mut has_ended) = (0, false);
+                while ended.load(Ordering::SeqCst) < count {
+                    assert!(begin.elapsed() < Duration::from_secs(20), "no end");
+                    let rma = rank.rma().unwrap();
+                    if made < EACH {
+                        let update = rma.update(at, kind, Update::Add(1), Span::EMPTY);
+                        made += u64::from(update.is_ok());
+                    } else if !has_ended && rma.flush(0).is_some_and(|end| end.is_ok()) {
+                        has_ended = true;
+                        ended.fetch_add(1, Ordering::SeqCst);
+                    }
+                    rank.poll(&mut sink);
+                }
+            });
+        }
+    });
+    let mut number = [0; 8];
+    memory.read(0, &mut number);
+    assert_eq!(u64::from_ne_bytes(number), EACH * count as u64);
+    ranks[0].rma().unwrap().deregister(key);
+    let error = ranks[1].rma().unwrap().open(0, key).unwrap_err();
+    assert_eq!(error.code.0, ErrorClass::RmaRange as i32, "{error}");
+}
+
+#[test]
+fn one_sided_access_conforms_on_two_hosts() {
+    conformance::check_one_sided(|ranks| {
+        let mut ranks = job(&(0..ranks).map(|rank| rank % 2).collect::<Vec<_>>());
+        connect(&mut ranks);
+        ranks
+    });
 }

@@ -1,5 +1,6 @@
 #![allow(unsafe_code)]
 
+mod one_sided;
 mod simulation;
 
 use std::io::{Read, Write};
