@@ -90,6 +90,7 @@ fortran_programs! {
     f77_statuses,
     f08_collectives,
     f08_objects,
+    f08_partitioned,
     f08_sections,
     f90_attributes,
     f90_callbacks,
