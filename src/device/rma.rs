@@ -121,7 +121,7 @@ pub enum UpdateExecutor {
     Owner,
 }
 
-/// What the device does with memory of a peer.
+/// What the device does with memory of a peer for one rank; for another rank it may do less.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RmaCaps {
     /// The updates that it makes, atomically.

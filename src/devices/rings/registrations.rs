@@ -86,10 +86,11 @@ impl RegistrationTable {
         }
         let entry = &self.0[index as usize];
         let writable = u32::from(access == RemoteAccess::ReadWrite);
-        entry.writable.store(writable, Ordering::Relaxed);
-        entry.address.store(memory.address() as u64, Ordering::Relaxed);
-        entry.len_bytes.store(memory.len() as u64, Ordering::Relaxed);
-        entry.file.store(MemoryFileNumber::pack(file), Ordering::Relaxed);
+        // A peer that sees one of them with a key of the last registration sees its end, too.
+        entry.writable.store(writable, Ordering::Release);
+        entry.address.store(memory.address() as u64, Ordering::Release);
+        entry.len_bytes.store(memory.len() as u64, Ordering::Release);
+        entry.file.store(MemoryFileNumber::pack(file), Ordering::Release);
         let generation = entry.generation.fetch_add(1, Ordering::AcqRel).wrapping_add(1);
         Ok(MemoryKey(u64::from(generation) << 32 | u64::from(index + 1)))
     }

@@ -131,7 +131,7 @@ impl OneSidedAccess {
     /// `Other` if this process cannot read and write the memory of the rank in `slot`.
     fn check_reachable(&mut self, view: &NodeView<'_>, slot: usize) -> Result {
         let test = || match view.copy {
-            CopyMethod::Pipe => Err("the settings of this job forbid direct copies".to_owned()),
+            CopyMethod::Pipe => Err("SUIRO_SHM_COPY=pipe forbids direct copies".to_owned()),
             CopyMethod::Auto | CopyMethod::Cma => view.areas[slot].address.check_writable(),
         };
         let peer = view.node_ranks.ranks()[slot];

@@ -136,36 +136,80 @@ fn end(rank: &mut Shm) -> Result {
     rank.rma().unwrap().flush(1).expect("every access has ended")
 }
 
+/// Rank 1 of two, a process of its own: tells its keys, and polls until it is killed.
 #[test]
-fn a_process_that_ends_leaves_what_is_mapped() {
-    let mut ranks = network(2);
-    let (mapped, memory) = allocate(&mut ranks[1], 8, RemoteAccess::ReadWrite);
-    let (unmapped, _) = allocate(&mut ranks[1], 8, RemoteAccess::ReadWrite);
-    let mut bytes = [7; 8];
+#[ignore = "started by a_process_that_is_killed_leaves_what_is_mapped"]
+fn helper_killed_process() {
+    let number = |name| std::env::var(name).unwrap().parse::<i32>().unwrap();
+    let segment =
+        shm::open_of(number("SUIRO_TEST_PID") as u32, number("SUIRO_TEST_NUMBER")).unwrap();
+    let mut rank = Shm::attach(segment, 1, &[0, 1], CopyMethod::Auto).unwrap();
+    let (mapped, memory) = allocate(&mut rank, 8, RemoteAccess::ReadWrite);
+    memory.write(0, &[3; 8]);
+    let (unmapped, _) = allocate(&mut rank, 8, RemoteAccess::ReadWrite);
+    let mut bytes = [4; 8];
+    // SAFETY: it stays until the end, and nothing else uses it.
+    let local = unsafe { Span::of(&mut bytes) };
+    let registered = rank.rma().unwrap().register(local, RemoteAccess::ReadWrite).unwrap();
+    let keys = [mapped, unmapped, registered].map(|key| key.0.to_ne_bytes()).concat();
+    rank.send_short(0, &Header::default(), &keys).unwrap();
+    let begin = Instant::now();
+    while begin.elapsed() < Duration::from_secs(50) {
+        rank.poll(&mut Arrivals::default());
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn a_process_that_is_killed_leaves_what_is_mapped() {
+    let segment = shm::create().unwrap();
+    let mut child = Kill(
+        command_of("one_sided::helper_killed_process", &[])
+            .env("SUIRO_TEST_PID", std::process::id().to_string())
+            .env("SUIRO_TEST_NUMBER", segment.as_raw_fd().to_string())
+            .spawn()
+            .unwrap(),
+    );
+    let mut rank = Shm::attach(segment.try_clone().unwrap(), 0, &[0, 1], CopyMethod::Auto).unwrap();
+    let (mut arrivals, begin) = (Arrivals::default(), Instant::now());
+    while rank.poll(&mut arrivals) == 0 {
+        assert!(begin.elapsed() < Duration::from_secs(50), "no keys");
+        std::thread::yield_now();
+    }
+    let (words, _) = arrivals.0[0].1.as_chunks();
+    let at = |word: usize| RemoteAddress {
+        peer: 1,
+        key: MemoryKey(u64::from_ne_bytes(words[word])),
+        offset: 0,
+    };
+    let (mapped, unmapped, registered) = (at(0), at(1), at(2));
+    let mut bytes = [0; 8];
     // SAFETY: it stays until the end, and only the accesses of this test use it.
     let local = unsafe { Span::of(&mut bytes) };
-    let registered = ranks[1].rma().unwrap().register(local, RemoteAccess::ReadWrite).unwrap();
-    let at = |key| RemoteAddress { peer: 1, key, offset: 0 };
-    let rma = ranks[0].rma().unwrap();
-    assert!(rma.open(1, mapped).unwrap().mapped.is_some());
-    let reachable = rma.open(1, registered).is_ok();
-    memory.write(0, &[3; 8]);
-
-    let mut child = Command::new("true").spawn().unwrap();
-    child.wait().unwrap();
-    ranks[0].areas[1].address.pid.store(child.id(), std::sync::atomic::Ordering::Relaxed);
+    let got = || {
+        let mut bytes = [0; 8];
+        local.read(0, &mut bytes);
+        bytes
+    };
+    let rma = rank.rma().unwrap();
+    rma.update(mapped, NumberKind::Unsigned8, Update::Add(1), local).unwrap();
+    assert_eq!(got(), [3; 8]);
+    let reachable = rma.open(1, registered.key).is_ok();
     if reachable {
-        // The system says so when the access is made.
-        ranks[0].rma().unwrap().put(local, at(registered)).unwrap();
-        let error = end(&mut ranks[0]).unwrap_err();
-        assert!(error.why.contains("cannot write 8 bytes of rank 1"), "{error}");
-        end(&mut ranks[0]).unwrap();
+        rma.get(registered, local).unwrap();
+        assert_eq!(got(), [4; 8]);
     }
-    assert_eq!(class(ranks[0].rma().unwrap().open(1, unmapped)), ErrorClass::Other);
-    drop(ranks.remove(1));
-    ranks[0].rma().unwrap().get(at(mapped), local).unwrap();
-    end(&mut ranks[0]).unwrap();
-    let mut got = [0; 8];
-    local.read(0, &mut got);
-    assert_eq!(got, [3; 8]);
+
+    child.0.kill().unwrap();
+    child.0.wait().unwrap();
+    let rma = rank.rma().unwrap();
+    rma.get(mapped, local).unwrap();
+    assert_eq!(u64::from_ne_bytes(got()), u64::from_ne_bytes([3; 8]) + 1);
+    assert_eq!(class(rma.open(1, unmapped.key)), ErrorClass::Other);
+    end(&mut rank).unwrap();
+    if reachable {
+        rank.rma().unwrap().put(local, registered).unwrap();
+        let error = end(&mut rank).unwrap_err();
+        assert!(error.why.contains("No such process"), "{error}");
+    }
 }
