@@ -180,6 +180,11 @@ impl Predefined {
         self.pair.map(|pair| pair.map(|part| Self::find(part).expect("the parts have names")))
     }
 
+    /// The name for messages.
+    pub(crate) fn title(&self) -> &'static str {
+        if self.name.is_empty() { "an unnamed pair" } else { self.name }
+    }
+
     /// All predefined datatypes in the order of their handle values.
     pub fn all() -> &'static [Self] {
         TABLE

@@ -4,6 +4,7 @@
 //! user-defined operation is the address of a function of the application. Only `abi` can call it,
 //! outside the engine; here the address is a number.
 
+pub(crate) mod atomic;
 mod float;
 mod kernels;
 mod logical;
@@ -20,6 +21,7 @@ use crate::engine::schedules::reduction;
 use crate::mpi::datatype::{Datatype, DatatypeClass, Predefined, Unit};
 use crate::mpi::fortran::Booleans;
 use crate::offload::Arithmetic;
+use logical::LogicalKernel;
 use platform::base::{ErrorClass, Result, Span};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,7 +162,7 @@ impl Operator {
     pub(crate) fn reduction(self, datatype: &Datatype) -> Result<OpKernel> {
         let for_reductions = !matches!(self, Self::Replace | Self::NoOp);
         let entry = datatype.as_predefined().filter(|_| for_reductions);
-        entry.and_then(|entry| self.kernel(entry)).ok_or_else(|| self.not_for(datatype))
+        entry.and_then(|entry| self.kernel(entry)).ok_or_else(|| self.not_for(datatype.describe()))
     }
 
     /// The same as a function for the engine, with Fortran's truth values if they are known.
@@ -184,10 +186,7 @@ impl Operator {
     pub(crate) fn accumulation(
         self, unit: &Predefined, booleans: Option<Booleans>,
     ) -> Result<Combination> {
-        let kernel = self.kernel(unit).ok_or_else(|| {
-            let name = if unit.name.is_empty() { "an unnamed pair" } else { unit.name };
-            ErrorClass::Op.error(format!("{} is not defined for {name}", self.name()))
-        })?;
+        let kernel = self.kernel(unit).ok_or_else(|| self.not_for(unit.title()))?;
         Ok(self.with_booleans(kernel, unit, booleans))
     }
 
@@ -196,8 +195,8 @@ impl Operator {
         self, kernel: OpKernel, entry: &Predefined, booleans: Option<Booleans>,
     ) -> Combination {
         let own = booleans.filter(|booleans| !booleans.are_those_of_c());
-        let logical = own.and_then(|own| logical::kernel(self, entry, own));
-        logical.map_or(Combination::Plain(kernel), Combination::Shared)
+        let logical = own.and_then(|own| LogicalKernel::find(self, entry, own));
+        logical.map_or(Combination::Plain(kernel), |logical| Combination::Shared(logical.shared()))
     }
 
     /// Equivalent operation of a network interface on elements of `datatype`: integers of 8 bytes.
@@ -241,8 +240,8 @@ impl Operator {
         }
     }
 
-    fn not_for(self, datatype: &Datatype) -> Box<platform::base::MpiError> {
-        let why = format!("{} is not defined for {}", self.name(), datatype.describe());
+    fn not_for(self, datatype: &str) -> Box<platform::base::MpiError> {
+        let why = format!("{} is not defined for {datatype}", self.name());
         ErrorClass::Op.error(why)
     }
 }
