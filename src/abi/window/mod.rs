@@ -181,7 +181,7 @@ fn create(
     memory: impl FnOnce() -> Result<(WindowMemory, Span)>,
 ) -> Result<Handle> {
     let window = prepare(comm, info, |_| memory())?;
-    let window = connect(name, comm, window, None)?;
+    let window = connect(name, comm, window, Some(SegmentPlacement::Words))?;
     PROCESS.with_mpi(|mpi| mpi.insert_window(*window))
 }
 

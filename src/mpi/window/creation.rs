@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use super::channel::WindowChannel;
 use super::mapped::{MappedMemory, SegmentLayout, SegmentPlacement};
+use super::regions::Regions;
 use super::{Window, WindowMemory};
 use crate::device::Device;
-use crate::device::rma::MemoryKey;
+use crate::device::rma::{MemoryKey, RemoteAccess};
 use crate::engine::memory::Memory;
 use crate::engine::schedules::plan::RunId;
 use crate::mpi::Mpi;
@@ -23,6 +24,8 @@ pub(crate) struct TargetMemory {
     pub(crate) size: u64,
     /// The displacement unit, in bytes.
     pub(crate) unit: i64,
+    /// The key under which others read and write it from outside; 0 for none.
+    key: u64,
 }
 
 /// The memories of all ranks.
@@ -32,8 +35,8 @@ pub(super) struct WindowShape(Arc<[TargetMemory]>);
 /// The creation of a window, after its private communicator.
 ///
 /// ```text
-///   Shapes ──(memory of the application)──> done
-///     └──(memory of the library)──> Keys ──all nodes have a segment──> Opened ──all have mapped it──> done
+///   Shapes ──(nothing is shared)──> done
+///     └──> Keys ──all nodes have a segment──> Opened ──all have mapped it──> done
 ///                                     └────────── one has none ─────────────────────> done, not mapped
 /// ```
 #[derive(Debug)]
@@ -41,7 +44,7 @@ pub(crate) struct WindowCreation {
     window: Option<Box<Window>>,
     run: RunId,
     phase: CreationPhase,
-    /// How the memory of the library is aligned, if it is to be shared.
+    /// What is to be shared.
     placement: Option<SegmentPlacement>,
     segment: Option<SegmentLayout>,
 }
@@ -58,17 +61,17 @@ enum CreationPhase {
 }
 
 /// What a rank tells in one phase.
-type Record = [u64; 2];
+type Record = [u64; 3];
 
 impl From<&WindowMemory> for TargetMemory {
     fn from(memory: &WindowMemory) -> Self {
-        Self { size: memory.size as u64, unit: memory.unit as i64 }
+        Self { size: memory.size as u64, unit: memory.unit as i64, key: 0 }
     }
 }
 
 impl From<Record> for TargetMemory {
-    fn from([size, unit]: Record) -> Self {
-        Self { size, unit: unit as i64 }
+    fn from([size, unit, key]: Record) -> Self {
+        Self { size, unit: unit as i64, key }
     }
 }
 
@@ -95,7 +98,11 @@ impl<D: Device> Mpi<D> {
     ) -> Result<WindowCreation> {
         window.connect(comm, WindowChannel::new(self.comms.get(comm)?));
         let own = TargetMemory::from(&*window.memory);
-        let run = self.exchange(comm, [own.size, own.unit as u64])?;
+        if placement == Some(SegmentPlacement::Words) {
+            self.register(&mut window);
+        }
+        let key = window.registered.map_or(0, |key| key.0);
+        let run = self.exchange(comm, [own.size, own.unit as u64, key])?;
         let phase = CreationPhase::Shapes;
         Ok(WindowCreation { window: Some(window), run, phase, placement, segment: None })
     }
@@ -149,7 +156,10 @@ impl<D: Device> Mpi<D> {
                 let key = MemoryKey(records[segment.leader() as usize][0]);
                 let rma = self.engine.rma()?;
                 window.mapped = MappedMemory::open(rma, segment, &window.channel, key).ok();
-                Some([0, u64::from(window.mapped.is_none())])
+                if window.mapped.as_ref().is_some_and(|mapped| !mapped.has_memory()) {
+                    self.open_registered(window);
+                }
+                Some([0, u64::from(window.mapped.is_none()), 0])
             }
             CreationPhase::Opened => {
                 if records.iter().any(failed) {
@@ -170,19 +180,39 @@ impl<D: Device> Mpi<D> {
         let here = node(window.channel.rank);
         let ranks = (0..window.channel.size()).filter(|rank| node(*rank) == here);
         let ranks: Vec<_> = ranks.map(|rank| (rank, window.shape.of(rank).size)).collect();
-        let Some(segment) = SegmentLayout::new(&ranks, placement) else { return (None, [0, 1]) };
+        let Some(segment) = SegmentLayout::new(&ranks, placement) else { return (None, [0, 1, 0]) };
         let key = match self.engine.rma() {
             None => None,
             Some(_) if segment.leader() != window.channel.rank => Some(MemoryKey(0)),
             Some(rma) => MappedMemory::allocate(rma, &segment).ok(),
         };
-        (Some(segment), key.map_or([0, 1], |key| [key.0, 0]))
+        (Some(segment), key.map_or([0, 1, 0], |key| [key.0, 0, 0]))
+    }
+
+    /// Lets the ranks of this node read and write the memory of the application from outside.
+    fn register(&mut self, window: &mut Window) {
+        if let (Regions::One(region), Some(rma)) = (&window.regions, self.engine.rma())
+            && !region.is_empty()
+        {
+            window.registered = rma.register(*region, RemoteAccess::ReadWrite).ok();
+        }
+    }
+
+    /// Finds the memories of ranks that this process can read and write from outside.
+    fn open_registered(&mut self, window: &mut Window) {
+        let (Some(mapped), Some(rma)) = (&window.mapped, self.engine.rma()) else { return };
+        for rank in mapped.ranks() {
+            let key = MemoryKey(window.shape.of(*rank).key);
+            if key.0 != 0 && rma.open(window.channel.peer(*rank), key).is_ok() {
+                window.outside.insert(*rank, key);
+            }
+        }
     }
 
     /// Gives up the segment of this node: another node has none.
     fn drop_segment(&mut self, window: &Window, segment: &SegmentLayout, records: &[Record]) {
         let me = window.channel.rank;
-        let [key, failed] = records[me as usize];
+        let [key, failed, _] = records[me as usize];
         if segment.leader() == me
             && failed == 0
             && let Some(rma) = self.engine.rma()
@@ -225,5 +255,5 @@ fn records(memory: &Memory) -> Vec<Record> {
     memory.pack(0, &mut bytes);
     let (words, _) = bytes.as_chunks();
     let (records, _) = words.as_chunks();
-    records.iter().map(|record: &[[u8; 8]; 2]| record.map(u64::from_le_bytes)).collect()
+    records.iter().map(|record: &[[u8; 8]; 3]| record.map(u64::from_le_bytes)).collect()
 }

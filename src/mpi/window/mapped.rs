@@ -30,6 +30,7 @@ pub(super) struct SegmentLayout {
     ranks: Vec<u32>,
     /// The offset of the memory of each, and its length.
     parts: Vec<(usize, usize)>,
+    has_memory: bool,
     len: usize,
 }
 
@@ -53,6 +54,8 @@ pub(crate) enum SegmentPlacement {
     Contiguous,
     /// Each is aligned to so many bytes at least.
     Aligned(usize),
+    /// The memories are elsewhere: the segment has words only.
+    Words,
 }
 
 impl SegmentLayout {
@@ -60,10 +63,11 @@ impl SegmentLayout {
     pub(super) fn new(ranks: &[(u32, u64)], placement: SegmentPlacement) -> Option<Self> {
         let mut end = WindowControl::bytes(ranks.len()).next_multiple_of(PAGE);
         let mut parts = Vec::with_capacity(ranks.len());
+        let has_memory = placement != SegmentPlacement::Words;
         for (_, len) in ranks {
-            let len = usize::try_from(*len).ok()?;
+            let len = if has_memory { usize::try_from(*len).ok()? } else { 0 };
             let alignment = match placement {
-                SegmentPlacement::Contiguous => 1,
+                SegmentPlacement::Contiguous | SegmentPlacement::Words => 1,
                 SegmentPlacement::Aligned(least) if len >= PAGE => least.max(PAGE),
                 SegmentPlacement::Aligned(least) => least,
             };
@@ -71,7 +75,8 @@ impl SegmentLayout {
             end = start.checked_add(len).filter(|end| *end <= isize::MAX as usize)?;
             parts.push((start, len));
         }
-        Some(Self { ranks: ranks.iter().map(|(rank, _)| *rank).collect(), parts, len: end })
+        let ranks = ranks.iter().map(|(rank, _)| *rank).collect();
+        Some(Self { ranks, parts, has_memory, len: end })
     }
 
     /// The first rank, which makes the segment.
@@ -126,11 +131,20 @@ impl MappedMemory {
         }
     }
 
-    /// The memory of a rank of this node.
+    /// The memory of a rank of this node, if it is in the segment.
     #[inline]
     pub(super) fn memory(&self, rank: u32) -> Option<Span> {
+        if !self.layout.has_memory {
+            return None;
+        }
         let (start, len) = self.layout.parts[self.layout.index(rank)?];
         Some(self.segment.part(start, len))
+    }
+
+    /// Whether the memory of ranks is in the segment, and not its words only.
+    #[inline]
+    pub(super) fn has_memory(&self) -> bool {
+        self.layout.has_memory
     }
 
     /// Whether a rank is on this node.

@@ -45,6 +45,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::device::Device;
+use crate::device::rma::MemoryKey;
 use crate::mpi::Mpi;
 use crate::mpi::attribute::Attributes;
 use crate::mpi::communicator::COMM_NULL;
@@ -135,6 +136,10 @@ pub(crate) struct Window {
     target: Target,
     /// The segment of this node, if there is one.
     mapped: Option<MappedMemory>,
+    /// The key of the memory of this process for ranks that read and write it from outside.
+    registered: Option<MemoryKey>,
+    /// The ranks of this node whose memory this process reads and writes from outside.
+    outside: BTreeMap<u32, MemoryKey>,
     /// Whether this process has stored into the memory of others since the last fence of the processor.
     has_stored: bool,
     /// Whether the first access of a target in this epoch asks for its lock (`MPI_Win_lock_all`).
@@ -199,6 +204,8 @@ impl Window {
             origin: Origin::new(0),
             target: Target::default(),
             mapped: None,
+            registered: None,
+            outside: BTreeMap::new(),
             has_stored: false,
             locks_on_access: false,
         })
@@ -241,7 +248,7 @@ impl Window {
 
     /// Whether its memory is in a segment that ranks of a node share.
     pub(crate) fn is_mapped(&self) -> bool {
-        self.mapped.is_some()
+        self.mapped.as_ref().is_some_and(MappedMemory::has_memory)
     }
 
     /// The memory of this rank in the segment.
@@ -433,7 +440,14 @@ impl<D: Device> Mpi<D> {
     }
 
     fn close_segment(&mut self, window: &mut Window) {
-        if let (Some(mapped), Some(rma)) = (window.mapped.take(), self.engine.rma()) {
+        let Some(rma) = self.engine.rma() else { return };
+        if let Some(key) = window.registered.take() {
+            rma.deregister(key);
+        }
+        for (rank, key) in std::mem::take(&mut window.outside) {
+            rma.close(window.channel.peer(rank), key);
+        }
+        if let Some(mapped) = window.mapped.take() {
             mapped.close(rma);
         }
     }

@@ -1,13 +1,15 @@
 //! One-sided operations: checks of their arguments, and their start (MPI 5.0 §12.3).
 //!
 //! An operation moves data when it starts; nothing is collected until the epoch ends. Puts and gets in
-//! a segment of this node are copies, accumulates there are done under a lock of the target.
+//! a segment of this node are copies, and accumulates there are done under a lock of the target. Puts and
+//! gets of other memory on this node are done by the device, without the target.
 
 use super::Window;
 use super::accumulate::{Accumulation, SWAPPED_MAX, check_swapped, compare_and_swap};
 use super::origin::OperationNumber;
 use super::request_message::{Data, INLINE_MAX, TargetRange, UnitHandles, WindowRequest};
 use crate::device::Device;
+use crate::device::rma::{RemoteAddress, Rma, RmaError};
 use crate::engine::Engine;
 use crate::engine::memory::Memory;
 use crate::engine::point_to_point::operation::OperationId;
@@ -15,7 +17,7 @@ use crate::mpi::datatype::{Datatype, Predefined};
 use crate::mpi::fortran::Booleans;
 use crate::mpi::op::Operator;
 use crate::mpi::request::status::PROC_NULL;
-use platform::base::{ErrorClass, MpiError, Result};
+use platform::base::{ErrorClass, MpiError, Result, Span};
 
 /// Arguments about the memory of a target.
 #[derive(Clone, Copy, Debug)]
@@ -71,10 +73,13 @@ impl Window {
         let Some((target, offset)) = self.check_access(to, Some(from.len()), completion)? else {
             return Ok(None);
         };
-        if let Some(mut memory) = self.mapped_memory(target, offset, &to) {
+        if let Some(mut memory) = self.memory_here(target, offset, &to)? {
             from.copy(0, &mut memory, 0, from.len());
             self.has_stored = true;
             return Ok(None);
+        }
+        if let Some((rma, span, at)) = self.outside(engine, target, offset, &to, from) {
+            return ended(rma.put(span, at).map(|()| rma.flush(at.peer)));
         }
         let range = self.range(engine, target, offset, &to);
         let number = self.origin.number(target, completion != CompletionForm::Epoch);
@@ -95,10 +100,13 @@ impl Window {
         let Some((target, offset)) = self.check_access(from, Some(into.len()), completion)? else {
             return Ok(None);
         };
-        if let Some(memory) = self.mapped_memory(target, offset, &from) {
+        if let Some(memory) = self.memory_here(target, offset, &from)? {
             let (mut into, len) = (into, memory.len());
             memory.copy(0, &mut into, 0, len);
             return Ok(None);
+        }
+        if let Some((rma, span, at)) = self.outside(engine, target, offset, &from, &into) {
+            return ended(rma.get(at, span).map(|()| rma.flush(at.peer)));
         }
         let range = self.range(engine, target, offset, &from);
         let number = self.origin.number(target, completion != CompletionForm::Epoch);
@@ -140,7 +148,7 @@ impl Window {
         else {
             return Ok(Started::Now(None));
         };
-        if let Some(mut memory) = self.mapped_memory(target, offset, &to) {
+        if let Some(mut memory) = self.memory_here(target, offset, &to)? {
             let old = old.map(|(old, _)| old);
             let is_done = self.accumulate_here(target, &accumulation, from, &mut memory, old);
             return Ok(if is_done { Started::Now(None) } else { Started::Contended });
@@ -183,7 +191,7 @@ impl Window {
         let operand = &mut operand[..2 * new.len()];
         compared.pack(0, &mut operand[..new.len()]);
         new.pack(0, &mut operand[new.len()..]);
-        if let Some(mut memory) = self.mapped_memory(target, offset, &to) {
+        if let Some(mut memory) = self.memory_here(target, offset, &to)? {
             let (compared, new) = operand.split_at(new.len());
             let is_done = self.swap_here(target, [compared, new], &mut memory, old);
             return Ok(if is_done { Started::Now(None) } else { Started::Contended });
@@ -202,7 +210,7 @@ impl Window {
         Ok(Started::Now(None))
     }
 
-    /// Accumulates in the segment of this node; false, without effect, if another rank does.
+    /// Accumulates in memory that is here; false, without effect, if another rank does.
     #[inline]
     fn accumulate_here(
         &mut self, target: u32, accumulation: &Accumulation, from: &Memory, memory: &mut Memory,
@@ -227,16 +235,19 @@ impl Window {
         })
     }
 
-    /// Runs `body` with the lock of accumulates on a target of this node; false if another rank has it.
+    /// Runs `body` with the lock of accumulates on memory that is here; false if another rank has it.
     #[inline]
     fn exclusively(&mut self, target: u32, body: impl FnOnce()) -> bool {
         let me = self.channel.rank;
-        let Some(mapped) = self.mapped.as_ref().filter(|mapped| mapped.try_accumulate(target, me))
-        else {
+        // Nobody else changes the memory of this process if it is not in the segment.
+        let mapped = self.mapped.as_ref().filter(|mapped| mapped.has_memory());
+        if mapped.is_some_and(|mapped| !mapped.try_accumulate(target, me)) {
             return false;
-        };
+        }
         body();
-        mapped.end_accumulate(target);
+        if let Some(mapped) = mapped {
+            mapped.end_accumulate(target);
+        }
         self.has_stored = true;
         true
     }
@@ -263,11 +274,35 @@ impl Window {
         Ok((wanted > 0).then_some((target, offset)))
     }
 
-    /// The memory of an access, if it is in the segment of this node.
+    /// The memory of an access, if this process loads and stores there: its own, and that of a segment.
+    ///
+    /// # Errors
+    /// `RmaRange` if it is its own, and not attached.
     #[inline]
-    fn mapped_memory(&self, target: u32, offset: i64, to: &TargetArguments<'_>) -> Option<Memory> {
-        let memory = self.mapped.as_ref()?.memory(target)?;
-        Memory::within(memory, offset, to.count, to.datatype.layout())
+    fn memory_here(
+        &self, target: u32, offset: i64, to: &TargetArguments<'_>,
+    ) -> Result<Option<Memory>> {
+        let layout = to.datatype.layout();
+        if let Some(memory) = self.mapped.as_ref().and_then(|mapped| mapped.memory(target)) {
+            return Ok(Memory::within(memory, offset, to.count, layout));
+        }
+        if target != self.channel.rank {
+            return Ok(None);
+        }
+        self.regions.memory(offset, to.count, layout).map(Some)
+    }
+
+    /// An access from outside: the device that makes it, the bytes here, and where they are there. The
+    /// devices that also map memory, as the words of the window, end such an access in its call.
+    #[inline]
+    fn outside<'a, D: Device>(
+        &self, engine: &'a mut Engine<D>, target: u32, offset: i64, to: &TargetArguments<'_>,
+        here: &Memory,
+    ) -> Option<(&'a mut dyn Rma, Span, RemoteAddress)> {
+        let key = *self.outside.get(&target)?;
+        let span = here.span().filter(|_| to.datatype.layout().is_dense())?;
+        let at = RemoteAddress { peer: self.channel.peer(target), key, offset: offset as u64 };
+        Some((engine.rma()?, span, at))
     }
 
     /// The memory of an access in a request, which must be sent: the target learns the layout by it.
@@ -367,6 +402,17 @@ fn common_unit<'a>(
         }
     }
     Ok(Some(*unit))
+}
+
+/// The end of an access from outside.
+fn ended(access: Result<Option<Result>, RmaError>) -> Result<Option<OperationNumber>> {
+    match access {
+        Ok(None | Some(Ok(()))) => Ok(None),
+        Ok(Some(Err(error))) | Err(RmaError::Denied(error)) => Err(error),
+        Err(RmaError::Busy) => {
+            Err(ErrorClass::Other.error("the device has no room for an access from outside"))
+        }
+    }
 }
 
 #[cold]

@@ -184,7 +184,7 @@ impl Target {
                 break;
             }
             // Other ranks of this node change the memory themselves.
-            let locked = mapped.filter(|_| front.changes_numbers());
+            let locked = mapped.filter(|mapped| mapped.has_memory() && front.changes_numbers());
             if locked.is_some_and(|mapped| !mapped.try_accumulate(channel.rank, channel.rank)) {
                 self.is_contended = true;
                 break;
