@@ -8,6 +8,11 @@ pub use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use platform::base::Span;
 
+pub fn fence_after_update() {
+    full_fence();
+}
+
+/// A full fence.
 pub fn full_fence() {
     fence(Ordering::SeqCst);
 }

@@ -17,7 +17,16 @@ pub(crate) fn full_fence() {
     fence(Ordering::SeqCst);
 }
 
-/// The same if the other side of the pair calls membarrier(2): a fence for the compiler only.
+/// The same right after an atomic read-modify-write of this thread, which orders all on x86.
+#[inline]
+pub(crate) fn fence_after_update() {
+    match cfg!(target_arch = "x86_64") {
+        true => compiler_fence(Ordering::SeqCst),
+        false => fence(Ordering::SeqCst),
+    }
+}
+
+/// [`full_fence`] if the other side of the pair calls membarrier(2): a fence for the compiler only.
 #[inline]
 pub(crate) fn light_fence() {
     compiler_fence(Ordering::SeqCst);

@@ -23,7 +23,7 @@
 //! Numbers are compared for equality only, and wrap. A rank that dies in the queue stops it: the end of
 //! processes is not in this module. Damaged memory can stop the lock and wake ranks without need.
 
-use super::primitive::{AtomicU32, AtomicU64, Ordering, full_fence};
+use super::primitive::{AtomicU32, AtomicU64, Ordering, fence_after_update, full_fence};
 
 /// What others may do while a lock is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +87,7 @@ impl<'a> TurnLock<'a> {
         let next = number.wrapping_add(1);
         // Release: the next reader sees what the last writer has written.
         self.words.read_turn.store(next, Ordering::Relaxed);
+        full_fence();
         Some(self.waiting(next, LockKind::Shared))
     }
 
@@ -106,6 +107,7 @@ impl<'a> TurnLock<'a> {
             self.words.read_turn.store(turn.number.wrapping_add(1), Ordering::Release);
         }
         let now = self.words.write_turn.fetch_add(1, Ordering::Release).wrapping_add(1);
+        fence_after_update();
         // A reader may have entered since, and left: then it is the turn of a later writer.
         self.waiting(now, LockKind::Exclusive).or_else(|| match turn.kind {
             LockKind::Exclusive => self.waiting(turn.number.wrapping_add(1), LockKind::Shared),
@@ -113,9 +115,9 @@ impl<'a> TurnLock<'a> {
         })
     }
 
-    /// The rank that waits with this number, if it has announced itself.
+    /// The rank that waits with this number, if it has announced itself. A fence comes before.
+    #[inline]
     fn waiting(self, number: u32, kind: LockKind) -> Option<u32> {
-        full_fence();
         let seen = self.place(number).load(Ordering::Relaxed);
         let rank = (seen as u32 >> 1).checked_sub(1)?;
         (seen == announced(number, rank, kind)).then_some(rank)

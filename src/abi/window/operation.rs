@@ -20,7 +20,6 @@ use crate::mpi::window::operation::{
 };
 use crate::process::ProcessMpi;
 use platform::base::{ErrorClass, Result};
-use platform::diagnosis::wait_report::WaitReport;
 
 /// Address, count and datatype at the origin.
 type OriginBuffer = (*const c_void, MPI_Count, MPI_Datatype);
@@ -305,14 +304,13 @@ unsafe fn start(
 fn retried(
     name: &str, win: MPI_Win, mut body: impl FnMut(&mut ProcessMpi) -> Result<Started>,
 ) -> c_int {
-    let result = match PROCESS.with_mpi(&mut body) {
-        Ok(Started::Contended) => PROCESS.until(
-            |_| Ok(()),
-            |mpi, ()| Ok((body(mpi)? != Started::Contended).then_some(())),
-            |_, ()| WaitReport::new(name),
-        ),
-        Ok(Started::Now(_)) => Ok(()),
-        Err(error) => Err(error),
+    let result = loop {
+        match PROCESS.with_mpi(&mut body) {
+            // That rank has the lock for less than a microsecond, unless it has no processor.
+            Ok(Started::Contended) => std::thread::yield_now(),
+            Ok(Started::Now(_)) => break Ok(()),
+            Err(error) => break Err(error),
+        }
     };
     finish(win, name, result)
 }

@@ -143,7 +143,17 @@ pub unsafe extern "C" fn PMPI_Win_wait(win: MPI_Win) -> c_int {
     wait("MPI_Win_wait", win, |mpi| mpi.wait_window(number(win)))
 }
 
+#[inline]
 fn flush(name: &str, win: MPI_Win, rank: Option<c_int>, is_local: bool) -> c_int {
+    match PROCESS.with_mpi(|mpi| mpi.flush_at_once(name, number(win), rank)) {
+        Ok(true) => MPI_SUCCESS,
+        Ok(false) => complete(name, win, rank, is_local),
+        Err(error) => finish(win, name, Err(error)),
+    }
+}
+
+#[inline(never)]
+fn complete(name: &str, win: MPI_Win, rank: Option<c_int>, is_local: bool) -> c_int {
     wait(name, win, |mpi| mpi.flush_window(name, number(win), rank, is_local))
 }
 

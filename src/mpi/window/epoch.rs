@@ -11,16 +11,16 @@
 //! This is a value: other processes, memory and the synchronization itself are not in this module. The
 //! caller checks the ranks first.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::shared_memory::turn_lock::LockKind;
 use platform::base::{ErrorClass, Result};
 
 /// The epochs of a window at this process.
 #[derive(Debug, Default)]
 pub(crate) struct Epochs {
     access: AccessEpoch,
+    /// The targets of [`AccessEpoch::Locked`]; kept apart, so that a lock allocates no memory.
+    locked: Vec<u32>,
     /// The origins of an exposure epoch of `MPI_Win_post`.
     posted: Option<Box<[u32]>>,
 }
@@ -37,7 +37,7 @@ enum AccessEpoch {
     /// Of `MPI_Win_start`, with its targets.
     Started(Box<[u32]>),
     /// Of `MPI_Win_lock`, one epoch for each target.
-    Locked(BTreeMap<u32, LockKind>),
+    Locked,
     LockedAll,
 }
 
@@ -65,9 +65,9 @@ impl Epochs {
                 *used = true;
                 Ok(())
             }
-            AccessEpoch::Locked(locks) if locks.contains_key(&target) => Ok(()),
+            AccessEpoch::Locked if self.locked.contains(&target) => Ok(()),
             AccessEpoch::Started(targets) if targets.contains(&target) => Ok(()),
-            AccessEpoch::Closed | AccessEpoch::Started(_) | AccessEpoch::Locked(_) => {
+            AccessEpoch::Closed | AccessEpoch::Started(_) | AccessEpoch::Locked => {
                 self.refuse(&format!("no epoch gives access to rank {target}"))
             }
         }
@@ -118,8 +118,8 @@ impl Epochs {
     /// Whether `target` may be locked now.
     pub(crate) fn check_lock(&self, target: u32) -> Result {
         match &self.access {
-            AccessEpoch::Locked(locks) if !locks.contains_key(&target) => {}
-            AccessEpoch::Locked(_) => {
+            AccessEpoch::Locked if !self.locked.contains(&target) => {}
+            AccessEpoch::Locked => {
                 return self.refuse(&format!("rank {target} cannot be locked again"));
             }
             _ => self.check_closed("MPI_Win_lock")?,
@@ -128,25 +128,21 @@ impl Epochs {
     }
 
     /// The lock of `target` is held. [`Epochs::check_lock`] has allowed it.
-    pub(crate) fn lock(&mut self, target: u32, kind: LockKind) {
-        if let AccessEpoch::Locked(locks) = &mut self.access {
-            locks.insert(target, kind);
-        } else {
-            self.access = AccessEpoch::Locked([(target, kind)].into());
-        }
+    pub(crate) fn lock(&mut self, target: u32) {
+        self.access = AccessEpoch::Locked;
+        self.locked.push(target);
     }
 
     /// Ends the lock of `target`.
-    pub(crate) fn unlock(&mut self, target: u32) -> Result<LockKind> {
-        if let AccessEpoch::Locked(locks) = &mut self.access
-            && let Some(kind) = locks.remove(&target)
-        {
-            if locks.is_empty() {
-                self.access = AccessEpoch::Closed;
-            }
-            return Ok(kind);
+    pub(crate) fn unlock(&mut self, target: u32) -> Result {
+        let Some(place) = self.locked.iter().position(|locked| *locked == target) else {
+            return self.refuse(&format!("MPI_Win_unlock: rank {target} is not locked"));
+        };
+        self.locked.remove(place);
+        if self.locked.is_empty() {
+            self.access = AccessEpoch::Closed;
         }
-        self.refuse(&format!("MPI_Win_unlock: rank {target} is not locked"))
+        Ok(())
     }
 
     /// Opens the epoch of all targets.
@@ -170,8 +166,8 @@ impl Epochs {
     #[inline]
     pub(crate) fn check_passive(&self, name: &str, target: Option<u32>) -> Result {
         match (&self.access, target) {
-            (AccessEpoch::LockedAll, _) | (AccessEpoch::Locked(_), None) => Ok(()),
-            (AccessEpoch::Locked(locks), Some(target)) if locks.contains_key(&target) => Ok(()),
+            (AccessEpoch::LockedAll, _) | (AccessEpoch::Locked, None) => Ok(()),
+            (AccessEpoch::Locked, Some(target)) if self.locked.contains(&target) => Ok(()),
             (_, Some(target)) => self.refuse(&format!("{name}: rank {target} is not locked")),
             (_, None) => self.refuse(&format!("{name}: no rank is locked")),
         }
@@ -201,32 +197,32 @@ impl Epochs {
 
     #[cold]
     fn refuse<T>(&self, rule: &str) -> Result<T> {
-        Err(ErrorClass::RmaSync.error(format!("{rule}: {}", self.access)))
+        Err(ErrorClass::RmaSync.error(format!("{rule}: {self}")))
     }
 }
 
 /// A clause about the open epoch.
-impl fmt::Display for AccessEpoch {
+impl fmt::Display for Epochs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Closed => f.write_str("no access epoch is open"),
-            Self::Fenced { used: true } => {
+        match &self.access {
+            AccessEpoch::Closed => f.write_str("no access epoch is open"),
+            AccessEpoch::Fenced { used: true } => {
                 f.write_str("the epoch of MPI_Win_fence is open, with operations")
             }
-            Self::Fenced { used: false } => {
+            AccessEpoch::Fenced { used: false } => {
                 f.write_str("the epoch of MPI_Win_fence is open, without operations")
             }
-            Self::Started(targets) => {
+            AccessEpoch::Started(targets) => {
                 write!(
                     f,
                     "the epoch of MPI_Win_start to {} is open",
                     ranks(targets.iter().copied())
                 )
             }
-            Self::Locked(locks) => {
-                write!(f, "the lock of {} is held", ranks(locks.keys().copied()))
+            AccessEpoch::Locked => {
+                write!(f, "the lock of {} is held", ranks(self.locked.iter().copied()))
             }
-            Self::LockedAll => f.write_str("the epoch of MPI_Win_lock_all is open"),
+            AccessEpoch::LockedAll => f.write_str("the epoch of MPI_Win_lock_all is open"),
         }
     }
 }
@@ -265,7 +261,7 @@ mod tests {
         let mut epochs = Epochs::default();
         for target in targets {
             epochs.check_lock(*target).unwrap();
-            epochs.lock(*target, LockKind::Shared);
+            epochs.lock(*target);
         }
         epochs
     }
@@ -276,7 +272,7 @@ mod tests {
         epochs.fence(false).unwrap();
         // MPI 5.0 §12.5.1: without operations there is no epoch.
         epochs.check_lock(1).unwrap();
-        epochs.lock(1, LockKind::Exclusive);
+        epochs.lock(1);
         epochs.operate(1).unwrap();
         epochs.unlock(1).unwrap();
         assert_eq!(
@@ -320,7 +316,7 @@ mod tests {
         assert!(why(epochs.lock_all()).contains("the lock of ranks 1, 3 is held"));
         epochs.check_passive("MPI_Win_flush", Some(1)).unwrap();
         epochs.check_passive("MPI_Win_flush_all", None).unwrap();
-        assert_eq!(epochs.unlock(1).unwrap(), LockKind::Shared);
+        epochs.unlock(1).unwrap();
         assert!(why(epochs.unlock(1)).starts_with("MPI_Win_unlock: rank 1 is not locked"));
         assert!(why(epochs.check_passive("MPI_Win_flush", Some(1))).contains("rank 1 is not"));
         epochs.unlock(3).unwrap();

@@ -9,7 +9,6 @@
 //! segment: no call of the target is needed. One lock for accumulates of all kinds and lengths makes them
 //! atomic to each other, and long ones as fast as memory.
 
-use std::collections::BTreeMap;
 use std::hint::spin_loop;
 
 use super::channel::WindowChannel;
@@ -17,6 +16,7 @@ use crate::device::Device;
 use crate::device::rma::{MemoryKey, RemoteAccess, Rma};
 use crate::engine::Engine;
 use crate::shared_memory::turn_lock::{LockKind, LockTurn};
+pub(super) use crate::shared_memory::window_control::WindowCall;
 use crate::shared_memory::window_control::WindowControl;
 use platform::base::{ErrorClass, Peer, Result, Span};
 
@@ -44,7 +44,9 @@ pub(super) struct MappedMemory {
     segment: Span,
     control: WindowControl,
     /// Locks of targets that this process holds.
-    held: BTreeMap<u32, LockTurn>,
+    held: Vec<(u32, LockTurn)>,
+    /// Locks of targets that it waits for.
+    queued: Vec<(u32, LockTurn)>,
 }
 
 /// How the memories of a segment are aligned.
@@ -120,7 +122,8 @@ impl MappedMemory {
         };
         let is_leader = layout.leader() == channel.rank;
         let control = WindowControl::new(segment, layout.ranks.len());
-        Ok(Self { layout, leader, key, is_leader, segment, control, held: BTreeMap::new() })
+        let (held, queued) = (Vec::new(), Vec::new());
+        Ok(Self { layout, leader, key, is_leader, segment, control, held, queued })
     }
 
     /// Ends the use of the segment, after all ranks have stopped accessing it.
@@ -158,12 +161,59 @@ impl MappedMemory {
         &self.layout.ranks
     }
 
-    /// Asks for the lock of a target on this node, on behalf of `me`, who may sleep until its turn.
+    /// Asks for the lock of a target on this node; whether this process has it at once. If not, it waits
+    /// ([`MappedMemory::advance`]).
+    pub(super) fn enter_or_queue<D: Device>(
+        &mut self, engine: &mut Engine<D>, channel: &WindowChannel, target: u32, kind: LockKind,
+    ) -> bool {
+        let Some(index) = self.layout.index(target) else { return true };
+        let turn = self.control.lock(index).request(kind);
+        if self.try_enter(engine, channel, target, turn) {
+            self.held.push((target, turn));
+            return true;
+        }
+        self.announce(index, turn, channel.rank);
+        self.queued.push((target, turn));
+        false
+    }
+
+    /// Asks for the lock of a target on this node, on behalf of `me`, which may sleep until its turn.
     pub(super) fn request(&self, target: u32, kind: LockKind, me: u32) -> Option<LockTurn> {
         let index = self.layout.index(target)?;
         let turn = self.control.lock(index).request(kind);
-        self.control.lock(index).announce(turn, self.layout.index(me)? as u32);
+        self.announce(index, turn, me);
         Some(turn)
+    }
+
+    fn announce(&self, index: usize, turn: LockTurn, me: u32) {
+        let me = self.layout.index(me).unwrap_or_default();
+        self.control.lock(index).announce(turn, me as u32);
+    }
+
+    /// Takes the locks whose turn it is, a part of every poll; whether there was one.
+    pub(super) fn advance<D: Device>(
+        &mut self, engine: &mut Engine<D>, channel: &WindowChannel,
+    ) -> bool {
+        let before = self.held.len();
+        let queued = std::mem::take(&mut self.queued);
+        for (target, turn) in queued {
+            let list = match self.try_enter(engine, channel, target, turn) {
+                true => &mut self.held,
+                false => &mut self.queued,
+            };
+            list.push((target, turn));
+        }
+        self.held.len() > before
+    }
+
+    /// Whether this process waits for a lock.
+    pub(super) fn is_queued(&self) -> bool {
+        !self.queued.is_empty()
+    }
+
+    /// Whether this process has the lock of a target.
+    pub(super) fn holds(&self, target: u32) -> bool {
+        self.held.iter().any(|(held, _)| *held == target)
     }
 
     /// Whether it is the turn of a request, which then has the lock.
@@ -196,6 +246,25 @@ impl MappedMemory {
         }
     }
 
+    /// Records a call for `to`, a rank of this node, and wakes it.
+    pub(super) fn call<D: Device>(
+        &self, engine: &mut Engine<D>, channel: &WindowChannel, call: WindowCall, to: u32,
+    ) {
+        let (from, index) = (self.layout.index(channel.rank), self.layout.index(to));
+        if let (Some(from), Some(index)) = (from, index) {
+            self.control.call(call, from, index);
+            engine.notify(channel.peer(to));
+        }
+    }
+
+    /// The number of calls of `from` for `me`, modulo 2^32; 0 unless it is on this node.
+    pub(super) fn calls(&self, call: WindowCall, from: u32, me: u32) -> u32 {
+        match (self.layout.index(from), self.layout.index(me)) {
+            (Some(from), Some(me)) => self.control.calls(call, from, me),
+            _ => 0,
+        }
+    }
+
     /// Takes the lock of accumulates on a target of this node, unless another rank has it for long.
     #[inline]
     pub(super) fn try_accumulate(&self, target: u32, me: u32) -> bool {
@@ -219,14 +288,10 @@ impl MappedMemory {
         }
     }
 
-    /// Keeps the lock of a target that this process has got.
-    pub(super) fn hold(&mut self, target: u32, turn: LockTurn) {
-        self.held.insert(target, turn);
-    }
-
     /// The lock of a target that this process holds, which it gives up.
     pub(super) fn give_up(&mut self, target: u32) -> Option<LockTurn> {
-        self.held.remove(&target)
+        let place = self.held.iter().position(|(held, _)| *held == target)?;
+        Some(self.held.swap_remove(place).1)
     }
 }
 

@@ -13,6 +13,7 @@
 //! | `origin` | operations of this process in progress |
 //! | `target` | requests of other processes, in order |
 //! | `target_lock`, `lock_queue` | the lock of the memory for them |
+//! | `peer_calls` | calls of post and complete by others |
 //! | `mapped` | memory that ranks of a node share |
 //! | `regions` | the memory of the window at this process |
 //! | `accumulate` | what accumulates do with it |
@@ -34,6 +35,7 @@ mod lock_queue;
 pub(crate) mod mapped;
 pub(crate) mod operation;
 mod origin;
+mod peer_calls;
 mod regions;
 mod request_message;
 mod service;
@@ -53,7 +55,9 @@ use crate::mpi::communicator::hints::{ASSERTED_KINDS, MEMORY_KINDS, asserted_kin
 use crate::mpi::errhandler::Handler;
 use crate::mpi::handle::{Handle, HandleKind, HandleTable};
 use crate::mpi::info::Info;
+use crate::mpi::op::Operator;
 use crate::mpi::request::status::PROC_NULL;
+use accumulate::Accumulation;
 use channel::WindowChannel;
 use creation::WindowShape;
 use epoch::Epochs;
@@ -142,6 +146,10 @@ pub(crate) struct Window {
     outside: BTreeMap<u32, MemoryKey>,
     /// Whether this process has stored into the memory of others since the last fence of the processor.
     has_stored: bool,
+    /// Calls of flushes so far.
+    flushes: u32,
+    /// The last accumulate: many programs use one operation.
+    accumulation: Option<(Operator, Handle, Accumulation)>,
     /// Whether the first access of a target in this epoch asks for its lock (`MPI_Win_lock_all`).
     locks_on_access: bool,
 }
@@ -207,6 +215,8 @@ impl Window {
             registered: None,
             outside: BTreeMap::new(),
             has_stored: false,
+            flushes: 0,
+            accumulation: None,
             locks_on_access: false,
         })
     }
@@ -244,6 +254,21 @@ impl Window {
             (None, Regions::One(own)) if rank == self.channel.rank => (*own, unit),
             (None, _) => (Span::EMPTY, 0),
         })
+    }
+
+    /// Whether no access of this window needs a message.
+    #[inline]
+    fn is_all_mapped(&self) -> bool {
+        let mapped = self.mapped.as_ref().filter(|mapped| mapped.has_memory());
+        mapped.is_some_and(|mapped| mapped.ranks().len() == self.channel.size() as usize)
+    }
+
+    /// Whether it waits for something that no message tells.
+    fn awaits_turn(&self) -> bool {
+        self.target.awaits_turn()
+            || self.target.posts.is_watching()
+            || self.target.completes.is_watching()
+            || self.mapped.as_ref().is_some_and(MappedMemory::is_queued)
     }
 
     /// Whether its memory is in a segment that ranks of a node share.
@@ -410,7 +435,7 @@ impl Windows {
     /// Whether something has happened since the last call, with this number of events of the engine.
     fn needs_service(&mut self, events: u64) -> bool {
         std::mem::replace(&mut self.served_events, events) != events
-            || self.table.iter().any(|(_, window)| window.target.awaits_turn())
+            || self.table.iter().any(|(_, window)| window.awaits_turn())
     }
 
     fn all_mut(&mut self) -> impl Iterator<Item = &mut Window> {

@@ -137,7 +137,7 @@ impl Window {
         let others = given.into_iter().chain(old.as_ref().map(|(_, datatype)| *datatype));
         let unit = common_unit(&to, others)?;
         let accumulation =
-            unit.map(|unit| Accumulation::new(operator, &unit, booleans)).transpose()?;
+            unit.map(|unit| self.accumulation(operator, &unit, booleans)).transpose()?;
         let wanted = to.count.saturating_mul(to.datatype.size());
         if let Some((old, _)) = old.as_ref().filter(|(old, _)| old.len() != wanted) {
             return Err(unlike(old.len(), wanted));
@@ -208,6 +208,29 @@ impl Window {
         self.origin.request(engine, &self.channel, target, &request);
         self.origin.note(engine, target, None, [receive]);
         Ok(Started::Now(None))
+    }
+
+    /// The operation on these elements, which is often that of the last call.
+    ///
+    /// # Errors
+    /// `Op` if the standard does not define it.
+    #[inline]
+    fn accumulation(
+        &mut self, operator: Operator, unit: &Predefined, booleans: Option<Booleans>,
+    ) -> Result<Accumulation> {
+        if let Some((last, handle, found)) = &self.accumulation
+            && *last == operator
+            && *handle == unit.handle
+            && unit.handle != 0
+        {
+            return Ok(found.clone());
+        }
+        let found = Accumulation::new(operator, unit, booleans)?;
+        // Truth values of Fortran may become known later.
+        if !matches!(operator, Operator::Land | Operator::Lor | Operator::Lxor) {
+            self.accumulation = Some((operator, unit.handle, found.clone()));
+        }
+        Ok(found)
     }
 
     /// Accumulates in memory that is here; false, without effect, if another rank does.

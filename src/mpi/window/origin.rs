@@ -32,6 +32,8 @@ pub(super) struct Origin {
     layouts: LayoutSlots,
     /// The number of the next operation of a request.
     next_number: u64,
+    /// The number of targets with operations in progress, or since their last flush.
+    busy_targets: u32,
     /// The first error of a message that no call has returned.
     error: Option<Box<MpiError>>,
 }
@@ -44,6 +46,12 @@ struct TargetAccount {
     unflushed: bool,
     /// Whether a lock was asked for in this epoch.
     lock_requested: bool,
+}
+
+impl TargetAccount {
+    fn is_busy(&self) -> bool {
+        self.unflushed || !self.in_progress.is_empty()
+    }
 }
 
 /// A send or a receive of an operation.
@@ -76,6 +84,7 @@ impl Origin {
             next_tag: DataTag::FIRST,
             layouts: LayoutSlots::default(),
             next_number: 1,
+            busy_targets: 0,
             error: None,
         }
     }
@@ -121,6 +130,7 @@ impl Origin {
         started: impl IntoIterator<Item = OperationId>,
     ) {
         let account = &mut self.targets[target as usize];
+        self.busy_targets += u32::from(!account.is_busy());
         account.unflushed = true;
         let number = number.map_or(0, |number| number.number);
         let before = account.in_progress.len();
@@ -133,9 +143,9 @@ impl Origin {
 
     /// Removes what has completed on `target`; whether that is all.
     pub(super) fn collect<D: Device>(&mut self, engine: &mut Engine<D>, target: u32) -> bool {
-        let in_progress = &mut self.targets[target as usize].in_progress;
-        let error = &mut self.error;
-        in_progress.retain(|operation| match engine.take_completion(operation.id) {
+        let account = &mut self.targets[target as usize];
+        let (was_busy, error) = (account.is_busy(), &mut self.error);
+        account.in_progress.retain(|operation| match engine.take_completion(operation.id) {
             None => true,
             Some(end) => {
                 if let Some(why) = end.error {
@@ -144,7 +154,8 @@ impl Origin {
                 false
             }
         });
-        in_progress.is_empty()
+        self.busy_targets -= u32::from(was_busy && !account.is_busy());
+        account.in_progress.is_empty()
     }
 
     /// Whether an operation is complete at this process.
@@ -156,6 +167,12 @@ impl Origin {
             .iter()
             .filter(|part| part.number == operation.number)
             .all(|part| engine.completion(part.id).is_some())
+    }
+
+    /// Whether there is no operation in progress, and none since the last flush.
+    #[inline]
+    pub(super) fn is_idle(&self) -> bool {
+        self.busy_targets == 0 && self.error.is_none()
     }
 
     /// Whether the completion of operations on `target` has not been asked for.
@@ -179,12 +196,20 @@ impl Origin {
         std::mem::replace(&mut self.targets[target as usize].lock_requested, is_locked)
     }
 
+    /// The target will complete all operations until now before the next message of this process.
+    pub(super) fn set_flushed(&mut self, target: u32) {
+        let account = &mut self.targets[target as usize];
+        let was_busy = account.is_busy();
+        account.unflushed = false;
+        self.busy_targets -= u32::from(was_busy && !account.is_busy());
+    }
+
     /// Sends the request that `make` returns for the tag of its answer.
     pub(super) fn ask<D: Device>(
         &mut self, engine: &mut Engine<D>, channel: &WindowChannel, target: u32,
         make: impl FnOnce(DataTag) -> WindowRequest<'static>,
     ) -> Answer {
-        self.targets[target as usize].unflushed = false;
+        self.set_flushed(target);
         let tag = self.tag();
         let bytes = Memory::owned(vec![0; ANSWER_MAX]);
         let id = channel.receive(engine, target, tag.answer(), bytes.alias());

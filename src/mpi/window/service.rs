@@ -1,7 +1,9 @@
 //! Progress of requests on windows of this process: a part of every poll.
 
 use crate::device::Device;
+use crate::engine::Engine;
 use crate::mpi::Mpi;
+use crate::mpi::window::Window;
 
 impl<D: Device> Mpi<D> {
     /// Handles requests of other processes on all windows; the number of events.
@@ -13,10 +15,29 @@ impl<D: Device> Mpi<D> {
         }
         let booleans = self.objects.fortran.booleans();
         for window in self.windows.all_mut() {
+            if window.advance_words(&mut self.engine) {
+                self.engine.note_event();
+            }
             let mapped = window.mapped.as_ref();
             let (channel, regions) = (&window.channel, &window.regions);
             window.target.serve(&mut self.engine, channel, regions, mapped, booleans);
+            if window.target.is_contended() {
+                // The other rank wakes nobody: this process does not sleep.
+                self.engine.note_event();
+            }
         }
         usize::from(self.engine.events() != before)
+    }
+}
+
+impl Window {
+    /// Looks at words of the segment that calls of this process wait for; whether there is news.
+    fn advance_words<D: Device>(&mut self, engine: &mut Engine<D>) -> bool {
+        let Some(mapped) = &mut self.mapped else { return false };
+        let me = self.channel.rank;
+        let has_lock = mapped.is_queued() && mapped.advance(engine, &self.channel);
+        has_lock
+            || self.target.posts.has_news(mapped, me)
+            || self.target.completes.has_news(mapped, me)
     }
 }

@@ -8,7 +8,7 @@
 
 use super::Window;
 use super::epoch::ranks;
-use super::mapped::MappedMemory;
+use super::mapped::{MappedMemory, WindowCall};
 use super::origin::{Answer, OperationNumber};
 use super::request_message::WindowRequest;
 use crate::device::Device;
@@ -18,7 +18,6 @@ use crate::mpi::handle::Handle;
 use crate::mpi::request::Activity;
 use crate::shared_memory::primitive::full_fence;
 pub(crate) use crate::shared_memory::turn_lock::LockKind;
-use crate::shared_memory::turn_lock::LockTurn;
 use platform::base::Result;
 use platform::diagnosis::wait_report::{WaitCondition, WaitReport};
 
@@ -33,6 +32,9 @@ pub(crate) struct Assertions {
     pub(crate) no_succeed: bool,
 }
 
+/// How many flushes of a window without messages there are for each poll.
+const FLUSHES_PER_POLL: u32 = 64;
+
 /// What a synchronization call waits for.
 #[derive(Debug)]
 pub(crate) struct WindowWait {
@@ -40,8 +42,8 @@ pub(crate) struct WindowWait {
     answers: Vec<Answer>,
     /// The targets whose operations must complete at this process.
     locals: Vec<u32>,
-    /// Requests for locks in the segment.
-    turns: Vec<(u32, LockTurn)>,
+    /// The targets whose locks in the segment are awaited.
+    turns: Vec<u32>,
     /// The ranks whose `MPI_Win_post` is awaited.
     posts: Vec<u32>,
     /// The ranks whose `MPI_Win_complete` is awaited.
@@ -91,13 +93,41 @@ impl<D: Device> Mpi<D> {
         let (engine, target) = self.window_and_engine(window)?;
         target.epochs.fence(assertions.no_succeed)?;
         let mut wait = WindowWait::new(window);
-        if !assertions.no_precede {
+        if !assertions.no_precede && !target.origin.is_idle() {
             target.flush(engine, target.origin.unflushed(), &mut wait);
         }
         if !(assertions.no_precede && assertions.no_succeed) {
             wait.then = Then::Barrier;
         }
         Ok(wait)
+    }
+
+    /// A flush of one target, or of all, if nothing has to be waited for; whether that is so.
+    ///
+    /// # Errors
+    /// As of [`Mpi::flush_window`].
+    #[inline]
+    pub(crate) fn flush_at_once(
+        &mut self, name: &str, window: Handle, rank: Option<i32>,
+    ) -> Result<bool> {
+        let target = self.windows.get_mut(window)?;
+        let of = match rank {
+            Some(rank) if target.is_null_rank(rank) => return Ok(true),
+            Some(rank) => Some(target.check_rank(rank)?),
+            None => None,
+        };
+        target.epochs.check_passive(name, of)?;
+        if std::mem::take(&mut target.has_stored) {
+            // A later load of this process comes after its puts.
+            full_fence();
+        }
+        let is_idle = target.origin.is_idle();
+        // A loop of flushes, which waits for what another rank does, makes progress.
+        target.flushes = target.flushes.wrapping_add(1);
+        if is_idle && (!target.is_all_mapped() || target.flushes % FLUSHES_PER_POLL == 0) {
+            self.poll();
+        }
+        Ok(is_idle)
     }
 
     /// `MPI_Win_flush` of one target, or of all; `is_local` if they complete at this process only.
@@ -115,10 +145,6 @@ impl<D: Device> Mpi<D> {
             None => None,
         };
         target.epochs.check_passive(name, of)?;
-        if std::mem::take(&mut target.has_stored) {
-            // A later load of this process comes after its puts.
-            full_fence();
-        }
         let unflushed = match of {
             Some(of) => Some(of).filter(|of| target.origin.is_unflushed(*of)).into_iter().collect(),
             None => target.origin.unflushed(),
@@ -145,7 +171,7 @@ impl<D: Device> Mpi<D> {
         let rank = target.check_rank(rank)?;
         target.check_locks()?;
         target.epochs.check_lock(rank)?;
-        target.epochs.lock(rank, kind);
+        target.epochs.lock(rank);
         if !assertions.no_check {
             target.request_lock(engine, rank, kind, &mut wait);
         }
@@ -218,7 +244,7 @@ impl<D: Device> Mpi<D> {
         target.epochs.post(origins.clone())?;
         if !assertions.no_check {
             for origin in origins {
-                target.origin.request(engine, &target.channel, origin, &WindowRequest::Post);
+                target.tell(engine, origin, WindowCall::Post);
             }
         }
         Ok(())
@@ -328,8 +354,10 @@ impl Window {
     /// The call `name`, which waits for other ranks. An answer may depend on any of them: a lock that a
     /// third rank holds can delay it.
     fn blocked(&self, name: &str, wait: &WindowWait) -> WaitReport {
-        let posts: Vec<_> = self.target.posts.missing(&wait.posts).collect();
-        let completes: Vec<_> = self.target.completes.missing(&wait.completes).collect();
+        let (mapped, me) = (self.mapped.as_ref(), self.channel.rank);
+        let posts: Vec<_> = self.target.posts.missing(&wait.posts, mapped, me).collect();
+        let completes: Vec<_> =
+            self.target.completes.missing(&wait.completes, mapped, me).collect();
         let mut answers: Vec<_> = wait.answers.iter().map(|answer| answer.target).collect();
         answers.extend(&wait.locals);
         answers.sort_unstable();
@@ -343,8 +371,7 @@ impl Window {
             }
         }
         if !wait.turns.is_empty() {
-            let of = wait.turns.iter().map(|(target, _)| *target);
-            words.push(format!("the lock of {}", ranks(of)));
+            words.push(format!("the lock of {}", ranks(wait.turns.iter().copied())));
             conditions.push(self.any_rank());
         }
         if !answers.is_empty() {
@@ -389,8 +416,10 @@ impl Window {
     ) {
         self.origin.set_locked(rank, true);
         let me = self.channel.rank;
-        if let Some(turn) = self.mapped.as_ref().and_then(|mapped| mapped.request(rank, kind, me)) {
-            wait.turns.push((rank, turn));
+        if let Some(mapped) = self.mapped.as_mut().filter(|mapped| mapped.reaches(rank)) {
+            if !mapped.enter_or_queue(engine, &self.channel, rank, kind) {
+                wait.turns.push(rank);
+            }
         } else if rank == me {
             let ask = |answer| WindowRequest::Lock { kind, answer: Some(answer) };
             wait.answers.push(self.origin.ask(engine, &self.channel, rank, ask));
@@ -410,8 +439,24 @@ impl Window {
 
     fn send_completes<D: Device>(&mut self, engine: &mut Engine<D>, targets: &[u32]) {
         for target in targets {
-            self.origin.request(engine, &self.channel, *target, &WindowRequest::Complete);
+            self.tell(engine, *target, WindowCall::Complete);
         }
+    }
+
+    /// Tells a rank of a call; after all operations on it.
+    fn tell<D: Device>(&mut self, engine: &mut Engine<D>, rank: u32, call: WindowCall) {
+        let mapped = self.mapped.as_ref().filter(|mapped| mapped.reaches(rank));
+        if let Some(mapped) = mapped.filter(|_| !self.origin.is_unflushed(rank)) {
+            return mapped.call(engine, &self.channel, call, rank);
+        }
+        let request = match call {
+            WindowCall::Post => WindowRequest::Post,
+            WindowCall::Complete => {
+                self.origin.set_flushed(rank);
+                WindowRequest::Complete
+            }
+        };
+        self.origin.request(engine, &self.channel, rank, &request);
     }
 
     /// Ends locks, or epochs with `MPI_MODE_NOCHECK`, of these targets.
@@ -445,19 +490,14 @@ impl Window {
     fn advance_wait<D: Device>(&mut self, engine: &mut Engine<D>, wait: &mut WindowWait) -> bool {
         wait.answers.retain(|answer| !self.origin.has_answered(engine, answer));
         wait.locals.retain(|target| !self.origin.collect(engine, *target));
-        if let Some(mapped) = &mut self.mapped {
-            wait.turns.retain(|(target, turn)| {
-                let has_entered = mapped.try_enter(engine, &self.channel, *target, *turn);
-                if has_entered {
-                    mapped.hold(*target, *turn);
-                }
-                !has_entered
-            });
+        if let Some(mapped) = &self.mapped {
+            wait.turns.retain(|target| !mapped.holds(*target));
         }
-        if self.target.posts.take(&wait.posts) {
+        let (mapped, me) = (self.mapped.as_ref(), self.channel.rank);
+        if !wait.posts.is_empty() && self.target.posts.take(&wait.posts, mapped, me) {
             wait.posts.clear();
         }
-        if self.target.completes.take(&wait.completes) {
+        if !wait.completes.is_empty() && self.target.completes.take(&wait.completes, mapped, me) {
             wait.completes.clear();
         }
         wait.answers.is_empty()

@@ -15,8 +15,9 @@ use std::sync::Arc;
 
 use super::accumulate::{Accumulation, SWAPPED_MAX, compare_and_swap, packed};
 use super::channel::WindowChannel;
-use super::mapped::MappedMemory;
+use super::mapped::{MappedMemory, WindowCall};
 use super::origin::Answer;
+use super::peer_calls::PeerCalls;
 use super::regions::Regions;
 use super::request_message::{Data, DataTag, LayoutName, REQUEST_TAG, TargetRange, WindowRequest};
 use super::target_lock::TargetLock;
@@ -30,7 +31,7 @@ use crate::shared_memory::turn_lock::LockKind;
 use platform::base::{ErrorClass, MpiError, Result};
 
 /// Requests of others.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Target {
     origins: BTreeMap<u32, OriginQueue>,
     locks: TargetLock,
@@ -39,14 +40,10 @@ pub(super) struct Target {
     /// Whether an accumulate waits for another rank of this node to end one.
     is_contended: bool,
     /// Calls of `MPI_Win_post` by others.
-    pub(super) posts: Notices,
+    pub(super) posts: PeerCalls,
     /// Calls of `MPI_Win_complete` by others.
-    pub(super) completes: Notices,
+    pub(super) completes: PeerCalls,
 }
-
-/// Calls of other ranks that a call of this one waits for, and uses.
-#[derive(Debug, Default)]
-pub(super) struct Notices(BTreeMap<u32, u32>);
 
 /// Requests of one origin.
 #[derive(Debug, Default)]
@@ -98,6 +95,19 @@ enum Payload {
     Follows(DataTag, u64),
 }
 
+impl Default for Target {
+    fn default() -> Self {
+        Self {
+            origins: BTreeMap::new(),
+            locks: TargetLock::default(),
+            arriving: None,
+            is_contended: false,
+            posts: PeerCalls::new(WindowCall::Post),
+            completes: PeerCalls::new(WindowCall::Complete),
+        }
+    }
+}
+
 impl Target {
     /// Handles requests that have arrived, and continues earlier ones.
     pub(super) fn serve<D: Device>(
@@ -114,6 +124,11 @@ impl Target {
     /// Whether it must be served without a message.
     pub(super) fn awaits_turn(&self) -> bool {
         self.is_contended || self.locks.awaits_turn()
+    }
+
+    /// Whether an accumulate waits for another rank of this node to end one.
+    pub(super) fn is_contended(&self) -> bool {
+        self.is_contended
     }
 
     /// The next request whose bytes are here.
@@ -204,26 +219,6 @@ impl Target {
             }
         }
         granted
-    }
-}
-
-impl Notices {
-    fn add(&mut self, of: u32) {
-        *self.0.entry(of).or_default() += 1;
-    }
-
-    /// Uses a call of each of these ranks; false, without effect, if one has not called.
-    pub(super) fn take(&mut self, of: &[u32]) -> bool {
-        let is_there = self.missing(of).next().is_none();
-        if is_there {
-            of.iter().for_each(|rank| *self.0.entry(*rank).or_default() -= 1);
-        }
-        is_there
-    }
-
-    /// The ranks that have not called.
-    pub(super) fn missing(&self, of: &[u32]) -> impl Iterator<Item = u32> {
-        of.iter().copied().filter(|rank| self.0.get(rank).is_none_or(|calls| *calls == 0))
     }
 }
 

@@ -1,0 +1,88 @@
+//! Calls of other ranks that a call of this one waits for, and uses: by messages, or in words of the
+//! segment of this node.
+
+use std::collections::BTreeMap;
+
+use super::mapped::{MappedMemory, WindowCall};
+
+/// Calls of one function by other ranks.
+#[derive(Debug)]
+pub(super) struct PeerCalls {
+    call: WindowCall,
+    /// By rank: calls by messages so far, and calls that were used, modulo 2^32.
+    by_rank: BTreeMap<u32, [u32; 2]>,
+    /// The calls that are awaited, from these ranks in the segment.
+    watched: Vec<(u32, u32)>,
+}
+
+impl PeerCalls {
+    pub(super) fn new(call: WindowCall) -> Self {
+        Self { call, by_rank: BTreeMap::new(), watched: Vec::new() }
+    }
+
+    /// A message tells of a call.
+    pub(super) fn add(&mut self, of: u32) {
+        let [told, _] = self.by_rank.entry(of).or_default();
+        *told = told.wrapping_add(1);
+    }
+
+    /// Uses a call of each of these ranks; false, without effect, if one has not called.
+    pub(super) fn take(&mut self, of: &[u32], mapped: Option<&MappedMemory>, me: u32) -> bool {
+        self.watched.clear();
+        if let Some(mapped) = mapped {
+            // Before the question which are missing, so that no call is overlooked.
+            let here = of.iter().copied().filter(|rank| mapped.reaches(*rank));
+            self.watched.extend(here.map(|rank| (rank, mapped.calls(self.call, rank, me))));
+        }
+        if self.missing(of, mapped, me).next().is_some() {
+            return false;
+        }
+        self.watched.clear();
+        for rank in of {
+            let [_, used] = self.by_rank.entry(*rank).or_default();
+            *used = used.wrapping_add(1);
+        }
+        true
+    }
+
+    /// Whether a rank in the segment has called since the last [`PeerCalls::take`] failed.
+    pub(super) fn has_news(&self, mapped: &MappedMemory, me: u32) -> bool {
+        self.watched.iter().any(|(rank, seen)| mapped.calls(self.call, *rank, me) != *seen)
+    }
+
+    /// Whether calls in the segment are awaited.
+    pub(super) fn is_watching(&self) -> bool {
+        !self.watched.is_empty()
+    }
+
+    /// The ranks that have not called.
+    pub(super) fn missing(
+        &self, of: &[u32], mapped: Option<&MappedMemory>, me: u32,
+    ) -> impl Iterator<Item = u32> {
+        of.iter().copied().filter(move |rank| {
+            let [told, used] = self.by_rank.get(rank).copied().unwrap_or_default();
+            let here = mapped.map_or(0, |mapped| mapped.calls(self.call, *rank, me));
+            told.wrapping_add(here) == used
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_call_is_used_once() {
+        let mut posts = PeerCalls::new(WindowCall::Post);
+        assert!(posts.take(&[], None, 0));
+        posts.add(3);
+        posts.add(3);
+        posts.add(5);
+        assert!(!posts.take(&[3, 4, 5], None, 0));
+        assert_eq!(posts.missing(&[3, 4, 5], None, 0).collect::<Vec<_>>(), [4]);
+        posts.add(4);
+        assert!(posts.take(&[3, 4, 5], None, 0));
+        assert!(!posts.take(&[3, 4], None, 0));
+        assert!(posts.take(&[3], None, 0) && !posts.take(&[3], None, 0));
+    }
+}
