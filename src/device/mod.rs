@@ -226,6 +226,11 @@ pub trait Device: Send {
         None
     }
 
+    /// One-sided access to memory that ranks of this host can map, whatever carries messages.
+    fn host_memory(&mut self) -> Option<&mut dyn Rma> {
+        self.rma()
+    }
+
     /// Programs that run without the host.
     fn trigger(&mut self) -> Option<&mut dyn Trigger> {
         None

@@ -162,6 +162,11 @@ impl<D: Device> Engine<D> {
         self.messages.device.rma()
     }
 
+    /// [`Device::host_memory`].
+    pub(crate) fn host_memory(&mut self) -> Option<&mut dyn Rma> {
+        self.messages.device.host_memory()
+    }
+
     /// [`Device::notify`].
     #[inline]
     pub(crate) fn notify(&mut self, peer: Peer) {

@@ -154,7 +154,7 @@ impl<D: Device> Mpi<D> {
                 }
                 creation.phase = CreationPhase::Opened;
                 let key = MemoryKey(records[segment.leader() as usize][0]);
-                let rma = self.engine.rma()?;
+                let rma = window.memory_device(&mut self.engine)?;
                 window.mapped = MappedMemory::open(rma, segment, &window.channel, key).ok();
                 if window.mapped.as_ref().is_some_and(|mapped| !mapped.has_memory()) {
                     self.open_registered(window);
@@ -181,7 +181,7 @@ impl<D: Device> Mpi<D> {
         let ranks = (0..window.channel.size()).filter(|rank| node(*rank) == here);
         let ranks: Vec<_> = ranks.map(|rank| (rank, window.shape.of(rank).size)).collect();
         let Some(segment) = SegmentLayout::new(&ranks, placement) else { return (None, [0, 1, 0]) };
-        let key = match self.engine.rma() {
+        let key = match window.memory_device(&mut self.engine) {
             None => None,
             Some(_) if segment.leader() != window.channel.rank => Some(MemoryKey(0)),
             Some(rma) => MappedMemory::allocate(rma, &segment).ok(),
@@ -215,7 +215,7 @@ impl<D: Device> Mpi<D> {
         let [key, failed, _] = records[me as usize];
         if segment.leader() == me
             && failed == 0
-            && let Some(rma) = self.engine.rma()
+            && let Some(rma) = window.memory_device(&mut self.engine)
         {
             rma.deregister(MemoryKey(key));
         }

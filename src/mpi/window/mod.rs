@@ -47,7 +47,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::device::Device;
-use crate::device::rma::MemoryKey;
+use crate::device::rma::{MemoryKey, Rma};
+use crate::engine::Engine;
 use crate::mpi::Mpi;
 use crate::mpi::attribute::Attributes;
 use crate::mpi::communicator::COMM_NULL;
@@ -263,6 +264,15 @@ impl Window {
         mapped.is_some_and(|mapped| mapped.ranks().len() == self.channel.size() as usize)
     }
 
+    /// The device that makes the segment. Memory that the application loads from and stores to is shared
+    /// also where the device of the messages does not map memory.
+    fn memory_device<'a, D: Device>(&self, engine: &'a mut Engine<D>) -> Option<&'a mut dyn Rma> {
+        match self.memory.flavor == Flavor::Shared as i32 {
+            true => engine.host_memory(),
+            false => engine.rma(),
+        }
+    }
+
     /// Whether it waits for something that no message tells.
     fn awaits_turn(&self) -> bool {
         self.target.awaits_turn()
@@ -465,14 +475,17 @@ impl<D: Device> Mpi<D> {
     }
 
     fn close_segment(&mut self, window: &mut Window) {
-        let Some(rma) = self.engine.rma() else { return };
-        if let Some(key) = window.registered.take() {
-            rma.deregister(key);
+        if let Some(rma) = self.engine.rma() {
+            if let Some(key) = window.registered.take() {
+                rma.deregister(key);
+            }
+            for (rank, key) in std::mem::take(&mut window.outside) {
+                rma.close(window.channel.peer(rank), key);
+            }
         }
-        for (rank, key) in std::mem::take(&mut window.outside) {
-            rma.close(window.channel.peer(rank), key);
-        }
-        if let Some(mapped) = window.mapped.take() {
+        if let Some(mapped) = window.mapped.take()
+            && let Some(rma) = window.memory_device(&mut self.engine)
+        {
             mapped.close(rma);
         }
     }

@@ -270,6 +270,10 @@ impl Device for Devices {
         }
     }
 
+    fn host_memory(&mut self) -> Option<&mut dyn Rma> {
+        self.node.rma()
+    }
+
     fn trigger(&mut self) -> Option<&mut dyn Trigger> {
         match self.network.as_deref_mut() {
             Some(Network::Tofu(interface)) => interface.trigger(),
