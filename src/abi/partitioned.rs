@@ -1,7 +1,8 @@
 //! Partitioned communication (MPI 5.0, chapter 4).
 //!
-//! `MPI_Pready` and `MPI_Parrived` look at the request without the process lock. The lock is taken by the
-//! thread that completes a message, and to make progress when a partition has not arrived.
+//! `MPI_Pready` and `MPI_Parrived` look at the request without the process lock. The thread that completes
+//! a message takes the lock to send it. If a partition has not arrived, `MPI_Parrived` makes progress,
+//! unless another thread has the lock: that one makes progress, or soon lets others do so.
 
 #![allow(unsafe_code)]
 
@@ -44,7 +45,11 @@ pub unsafe extern "C" fn PMPI_Precv_init(
 /// Marks a partition of a send as ready.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Pready(partition: c_int, request: MPI_Request) -> c_int {
-    ready("MPI_Pready", request, std::iter::once(partition))
+    let (handle, mut complete) = (number(request), None);
+    let marked = look(handle, |state| {
+        state.make_ready(std::iter::once(partition), |message| complete = Some(message))
+    });
+    finish(request, "MPI_Pready", send_complete(handle, marked, complete.as_slice()))
 }
 
 /// Marks the partitions from the first to the last as ready.
@@ -91,7 +96,8 @@ fn has_arrived(request: MPI_Request, partition: c_int) -> Result<bool> {
         Some(found) => return found,
         None => return PROCESS.with_mpi(|mpi| Err(mpi.not_partitioned(number(request)))),
     }
-    PROCESS.test(|_| look(number(request), is_there).unwrap_or(Ok(false)), |found| *found)
+    let again = |_: &mut ProcessMpi| look(number(request), is_there).unwrap_or(Ok(false));
+    Ok(PROCESS.try_test(again, |found| *found)?.unwrap_or(false))
 }
 
 /// Looks at a partitioned request without the lock.
@@ -99,18 +105,23 @@ fn look<T>(request: Handle, look: impl FnOnce(&PartitionedState) -> T) -> Option
     PROCESS.partitioned()?.look(request, look)
 }
 
-/// Marks partitions as ready, and sends the messages that are complete by that.
+/// Marks several partitions as ready.
 fn ready(
     name: &str, request: MPI_Request, partitions: impl Iterator<Item = c_int> + Clone,
 ) -> c_int {
     let (handle, mut complete) = (number(request), Vec::new());
-    let marked = look(handle, |state| state.make_ready(partitions, &mut complete));
-    let result = match marked {
+    let marked =
+        look(handle, |state| state.make_ready(partitions, |message| complete.push(message)));
+    finish(request, name, send_complete(handle, marked, &complete))
+}
+
+/// Sends the messages that are complete, after the partitions of a request have been marked.
+fn send_complete(handle: Handle, marked: Option<Result>, complete: &[u32]) -> Result {
+    match marked {
         None => PROCESS.with_mpi(|mpi| Err(mpi.not_partitioned(handle))),
         Some(marked) if complete.is_empty() => marked,
-        Some(marked) => PROCESS.with_mpi(|mpi| mpi.send_partitions(handle, &complete)).and(marked),
-    };
-    finish(request, name, result)
+        Some(marked) => PROCESS.with_mpi(|mpi| mpi.send_partitions(handle, complete)).and(marked),
+    }
 }
 
 /// A buffer in partitions.

@@ -223,7 +223,29 @@ impl Process {
     pub(crate) fn test<T>(
         &self, body: impl FnOnce(&mut ProcessMpi) -> Result<T>, found: impl FnOnce(&T) -> bool,
     ) -> Result<T> {
-        let mut state = self.state.lock();
+        self.test_locked(self.state.lock(), body, found)
+    }
+
+    /// [`Process::test`] unless another thread has the lock: then `None`, and the thread yields, as the
+    /// other thread may need this processor.
+    ///
+    /// # Errors
+    /// As [`Process::test`].
+    pub(crate) fn try_test<T>(
+        &self, body: impl FnOnce(&mut ProcessMpi) -> Result<T>, found: impl FnOnce(&T) -> bool,
+    ) -> Result<Option<T>> {
+        let Some(state) = self.state.try_lock() else {
+            std::thread::yield_now();
+            return Ok(None);
+        };
+        self.test_locked(state, body, found).map(Some)
+    }
+
+    #[inline(always)]
+    fn test_locked<'a, T>(
+        &'a self, mut state: Guard<'a, ProcessState>,
+        body: impl FnOnce(&mut ProcessMpi) -> Result<T>, found: impl FnOnce(&T) -> bool,
+    ) -> Result<T> {
         let running = running_mpi(&mut state)?;
         self.call_counters.note_call();
         running.take_over_polling();

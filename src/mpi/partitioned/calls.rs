@@ -6,15 +6,15 @@ use super::state::PartitionedState;
 use platform::base::{ErrorClass, MpiError, Result};
 
 impl PartitionedState {
-    /// Marks partitions of a send as ready (`MPI_Pready`). Adds the messages that are complete by that to
-    /// `complete`; the caller sends them, also after an error.
+    /// Marks partitions of a send as ready (`MPI_Pready`). `complete` is given the messages that are
+    /// complete by that; the caller sends them, also after an error.
     ///
     /// # Errors
     /// `Request` unless this is an active send; `Arg` for a partition that is out of range or has been
     /// marked before. Nothing has been marked, unless two partitions of this call are equal or another
     /// thread marks them at the same time.
     pub(crate) fn make_ready(
-        &self, partitions: impl Iterator<Item = i32> + Clone, complete: &mut Vec<u32>,
+        &self, partitions: impl Iterator<Item = i32> + Clone, mut complete: impl FnMut(u32),
     ) -> Result {
         if !self.is_sender() {
             return Err(self.error("is a partitioned receive: expected a partitioned send"));
@@ -31,7 +31,7 @@ impl PartitionedState {
         let mut twice = None;
         for partition in partitions {
             match self.release(partition as u32) {
-                Some((Release::Send, message)) => complete.push(message),
+                Some((Release::Send, message)) => complete(message),
                 Some((Release::Twice, _)) => twice = twice.or(Some(partition as u32)),
                 Some((Release::Wait, _)) | None => {}
             }
@@ -98,7 +98,8 @@ mod tests {
         let (request, argument) = (ErrorClass::Request as i32, ErrorClass::Arg as i32);
         let mut messages = Vec::new();
         let mut ready = |partitions: &[i32]| {
-            let result = send.make_ready(partitions.iter().copied(), &mut messages);
+            let result =
+                send.make_ready(partitions.iter().copied(), |message| messages.push(message));
             (result.err().map(|error| error.code.0), std::mem::take(&mut messages))
         };
         assert_eq!(ready(&[0]), (Some(request), vec![]));
@@ -121,7 +122,7 @@ mod tests {
         let receive = PartitionedState::receiver(1, Partitions { count: 3, bytes: 4000 });
         assert!(receive.is_there(1).unwrap());
         assert_eq!(class(receive.is_there(3)), ErrorClass::Arg as i32);
-        assert_eq!(class(receive.make_ready(0..1, &mut Vec::new())), ErrorClass::Request as i32);
+        assert_eq!(class(receive.make_ready(0..1, |_| ())), ErrorClass::Request as i32);
         receive.start();
         assert!(!receive.is_there(0).unwrap());
         receive.set_sender(PARTITIONS);

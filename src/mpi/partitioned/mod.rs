@@ -14,7 +14,7 @@
 //!
 //! **Order.** Operations match in the order of their creation, but the first start announces an operation,
 //! so that one that is freed before it was started leaves nothing behind. A start first announces the
-//! older operations with the same rank and tag ([`operation`]).
+//! older operations with the same rank and tag ([`lifecycle`]).
 //!
 //! **Threads.** `MPI_Pready` and `MPI_Parrived` find the [`state`] of an operation in a [`table`] without
 //! the process lock. Only the thread that completes a message takes the lock, to send it.
@@ -27,12 +27,14 @@
 //! | `state` | what threads see of an operation without the lock |
 //! | `table` | the states by handle |
 //! | `setup` | the setup message |
-//! | `operation` | creation, start, messages, completion, end |
+//! | `operation` | operations as values |
+//! | `lifecycle` | creation, start, messages, completion, end |
 //! | `calls` | the partitions that a call names, and its errors |
 
 pub(crate) mod arrived;
 mod calls;
 pub(crate) mod division;
+mod lifecycle;
 pub(crate) mod operation;
 pub(crate) mod ready;
 mod setup;

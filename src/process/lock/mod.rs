@@ -96,6 +96,20 @@ impl<T> ProcessLock<T> {
         Guard { lock: self, entry: Some(self.enter()), visits: false }
     }
 
+    /// Locks unless another thread has the lock.
+    ///
+    /// # Panics
+    /// As [`ProcessLock::lock`].
+    #[inline]
+    pub(crate) fn try_lock(&self) -> Option<Guard<'_, T>> {
+        let entry = match self.bias.try_enter() {
+            true => LockEntry::Flag,
+            false if self.mutex.try_lock() => self.enter_with_mutex(false),
+            false => return None,
+        };
+        Some(Guard { lock: self, entry: Some(entry), visits: false })
+    }
+
     /// Locks from any thread at any time. If the lock is biased this takes a system call; the bias
     /// stays.
     pub(crate) fn visit(&self) -> Guard<'_, T> {
@@ -112,10 +126,15 @@ impl<T> ProcessLock<T> {
         if !self.mutex.try_lock() {
             self.wait_for_mutex();
         }
+        self.enter_with_mutex(visits)
+    }
+
+    /// Enters with the mutex locked by this thread.
+    fn enter_with_mutex(&self, visits: bool) -> LockEntry {
         let entry =
             self.bias.enter_locked(visits, self.waiting_threads.load(Ordering::Relaxed) > 0);
         if entry == LockEntry::Flag {
-            // SAFETY: this thread has locked the mutex, above.
+            // SAFETY: this thread has locked the mutex (both callers).
             unsafe { self.mutex.unlock() };
         }
         entry
@@ -376,6 +395,33 @@ mod tests {
                 }
             });
         }
+    }
+
+    #[test]
+    fn a_lock_that_another_thread_has_is_not_waited_for() {
+        let lock = ProcessLock::new(0);
+        lock.visit().set_overlapping(true);
+        let visit = lock.visit();
+        std::thread::scope(|scope| {
+            scope.spawn(|| assert!(lock.try_lock().is_none()));
+        });
+        drop(visit);
+        let count = || {
+            for _ in 0..1000 {
+                let mut guard = loop {
+                    match lock.try_lock() {
+                        Some(guard) => break guard,
+                        None => std::thread::yield_now(),
+                    }
+                };
+                *guard += 1;
+            }
+        };
+        std::thread::scope(|scope| {
+            (0..3).for_each(|_| drop(scope.spawn(count)));
+            count();
+        });
+        assert_eq!(*lock.lock(), 4000);
     }
 
     /// As a loop over `MPI_Test`; the other thread calls now and then.
