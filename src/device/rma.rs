@@ -20,6 +20,8 @@
 //!   again. An error refuses it for good. A refused access changes nothing and does not count.
 //! * An accepted access makes progress by calls of [`Device::poll`](super::Device::poll), and the
 //!   device says by [`Rma::counts`] how many have completed. Until then its local memory is in use.
+//! * The end of an access makes the [`WakeSource`](super::WakeSource) of a rank fire that has armed since
+//!   it started the access; so does, at the owner, what a poll of the owner has to do for it.
 //! * A put or an update has completed when every byte is at the peer, visible to the peer's processors
 //!   and to later accesses of all ranks; a get, or the old value of an update, when it is in local memory.
 //! * An access may be refused after it was accepted, where only the owner knows its keys. It then

@@ -1,16 +1,16 @@
 //! Many accesses at a time: threads, errors among others, memory of several ranks, deaths.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use super::{
     MemoryKind, ProvidedMemory, TestBuffer, all_make, end, flush, issue, number, pattern, rma,
 };
-use crate::device::Device;
-use crate::device::conformance::{Ignore, TestDeadline};
+use crate::device::conformance::{Ignore, TestDeadline, has_fired};
 use crate::device::rma::{
     NumberKind, RemoteAccess, RemoteAddress, Rma, RmaError, Update, UpdateExecutor,
 };
+use crate::device::{Device, WakeSource};
 use platform::base::{Peer, Random, Span};
 
 /// Each rank has a thread. Additions, and increments by comparison, of one number are all counted, those
@@ -53,6 +53,57 @@ pub(super) fn threads_update_one_number<D: Device>(mut devices: Vec<D>, memory_k
     });
     assert_eq!(number(&target.bytes()[8..], kind), 2 * EACH * ranks as u64);
     assert_eq!((&target.bytes()[..8], &target.bytes()[12..]), (&[0; 8][..], &[0; 4][..]));
+}
+
+/// Ranks that sleep while accesses are in progress are woken: the owner if it has something to do for
+/// them, the other rank by their ends.
+pub(super) fn accesses_wake_ranks_that_sleep<D: Device>(
+    mut devices: Vec<D>, memory_kind: MemoryKind,
+) {
+    const ROUNDS: u8 = 50;
+    let mut source = TestBuffer::new(5000, 0);
+    let target = memory_kind.provide(&mut devices[1], 5000, 0);
+    let (span, at, is_over) = (source.span(), target.at(1, 0), AtomicBool::new(false));
+    let [mut owner, mut origin] = [devices.pop(), devices.pop()].map(Option::unwrap);
+    let sleep = |wake: &WakeSource| {
+        let deadline = TestDeadline::new();
+        let is_awake = || matches!(wake, WakeSource::Never) || is_over.load(Ordering::SeqCst);
+        while !is_awake() && !has_fired(wake) {
+            deadline.wait();
+        }
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::SeqCst) {
+                let wake = owner.arm();
+                if owner.poll(&mut Ignore) == 0 {
+                    sleep(&wake);
+                }
+                owner.disarm();
+            }
+        });
+        for round in 1..=ROUNDS {
+            source.fill(round);
+            let deadline = TestDeadline::new();
+            while rma(&mut origin).put(span, at).is_err() {
+                origin.poll(&mut Ignore);
+                deadline.wait();
+            }
+            let mut end = rma(&mut origin).flush(1);
+            while end.is_none() {
+                let wake = origin.arm();
+                origin.poll(&mut Ignore);
+                end = rma(&mut origin).flush(1);
+                if end.is_none() {
+                    sleep(&wake);
+                }
+                origin.disarm();
+            }
+            end.unwrap().unwrap();
+            assert_eq!(target.bytes()[4999], round);
+        }
+        is_over.store(true, Ordering::SeqCst);
+    });
 }
 
 /// An update of a rank in a thread of its own, from its start to its end.

@@ -10,8 +10,9 @@ use crate::device::rma::{
 };
 pub(super) use concurrency::check_failure;
 use concurrency::{
-    allocated_memory_is_shared, errors_among_other_accesses_are_told_once,
-    many_accesses_are_in_progress, threads_update_one_number,
+    accesses_wake_ranks_that_sleep, allocated_memory_is_shared,
+    errors_among_other_accesses_are_told_once, many_accesses_are_in_progress,
+    threads_update_one_number,
 };
 use platform::base::{ErrorClass, Peer, Random, Result, Span};
 
@@ -39,6 +40,7 @@ fn check_kind<D: Device>(network: &impl Fn(usize) -> Vec<D>, kind: MemoryKind) {
     numbers_change_as_asked(network(2), kind);
     additions_are_atomic(network(5), kind);
     threads_update_one_number(network(4), kind);
+    accesses_wake_ranks_that_sleep(network(2), kind);
     what_is_not_allowed_is_an_error(network(2), kind);
     errors_among_other_accesses_are_told_once(network(2), kind);
     a_registration_ends(network(2), kind);
