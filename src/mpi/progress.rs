@@ -12,11 +12,11 @@ impl<D: Device> Mpi<D> {
     #[inline]
     pub fn poll(&mut self) -> usize {
         let mut arrived = self.engine.poll();
-        if self.engine.has_completed_parts() {
-            arrived += self.advance_partitioned();
-        }
         if self.engine.has_failed_peers() {
             self.end_lost_receives();
+        }
+        if self.engine.has_completed_parts() {
+            arrived += self.advance_partitioned();
         }
         let served = if self.windows.is_empty() { 0 } else { self.serve_windows() };
         let arrived = arrived + served;

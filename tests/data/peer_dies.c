@@ -20,7 +20,7 @@ static void say(const char *call, int code)
 int main(int argc, char **argv)
 {
     int rank, number = 0, over = 0, code;
-    MPI_Request requests[2];
+    MPI_Request requests[2], parts[2];
     MPI_Status statuses[2];
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -32,6 +32,9 @@ int main(int argc, char **argv)
     }
     MPI_Irecv(&number, 1, MPI_INT, 1, 7, MPI_COMM_WORLD, &requests[0]);
     MPI_Irecv(&number, 1, MPI_INT, MPI_ANY_SOURCE, 8, MPI_COMM_WORLD, &requests[1]);
+    MPI_Precv_init(&number, 1, 1, MPI_INT, 1, 9, MPI_COMM_WORLD, MPI_INFO_NULL, &parts[0]);
+    MPI_Psend_init(&number, 1, 1, MPI_INT, 1, 9, MPI_COMM_WORLD, MPI_INFO_NULL, &parts[1]);
+    MPI_Start(&parts[0]);
     MPI_Send(&number, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
     say("receive", MPI_Recv(&number, 1, MPI_INT, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     code = MPI_Waitall(2, requests, statuses);
@@ -43,6 +46,11 @@ int main(int argc, char **argv)
     while (code == MPI_SUCCESS && !over);
     say("test", code);
     say("send", MPI_Send(&number, 1, MPI_INT, 1, 3, MPI_COMM_WORLD));
+    say("partitioned receive", MPI_Wait(&parts[0], MPI_STATUS_IGNORE));
+    MPI_Startall(2, parts);
+    say("its next start", MPI_Wait(&parts[0], MPI_STATUS_IGNORE));
+    MPI_Pready(0, parts[1]);
+    say("partitioned send", MPI_Wait(&parts[1], MPI_STATUS_IGNORE));
     say("barrier", MPI_Barrier(MPI_COMM_WORLD));
     _exit(0);
 }

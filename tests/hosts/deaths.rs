@@ -50,7 +50,17 @@ fn errors_return_from_calls_that_need_a_dead_rank() {
     let options = ["-disable-auto-cleanup", "sh", "-c", "trap '' USR1; exec \"$0\" \"$@\""];
     let words = [&options[..], &[&program]].concat();
     let outcome = harness::start(hosts.mpiexec(2, 1, &words)).wait();
-    let calls = ["receive", "one of all", "any source", "test", "send", "barrier"];
+    let calls = [
+        "receive",
+        "one of all",
+        "any source",
+        "test",
+        "send",
+        "partitioned receive",
+        "its next start",
+        "partitioned send",
+        "barrier",
+    ];
     let said = calls.map(|call| format!("{call}: MPI_ERR_OTHER: other error\n")).concat();
     // The launcher says more.
     assert!(outcome.text().starts_with(&said), "{}{}", outcome.text(), outcome.stderr);
