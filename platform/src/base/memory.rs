@@ -274,6 +274,27 @@ mod tests {
     use super::*;
 
     #[test]
+    fn numbers_and_other_bytes_are_copied() {
+        let mut words = [0_u64; 8];
+        let all = Span { address: words.as_mut_ptr() as usize, len: 64 };
+        for len in 0..12 {
+            for start in 0..9 {
+                let data: Vec<_> = (0..len).map(|byte| (byte + start + 1) as u8).collect();
+                all.write(0, &[0; 64]);
+                let (one, other) = (all.part(start, len), all.part(40 - start, len));
+                one.write_untorn(&data);
+                one.copy_untorn(other);
+                let mut bytes = [0; 64];
+                all.read(0, &mut bytes);
+                assert_eq!(bytes[start..][..len], data);
+                assert_eq!(bytes[40 - start..][..len], data);
+                let written = bytes.iter().filter(|byte| **byte != 0).count();
+                assert_eq!(written, 2 * len, "{len} bytes at {start}");
+            }
+        }
+    }
+
+    #[test]
     fn spans_overlap_if_they_share_a_byte() {
         let span = |address, len| Span { address, len };
         for (one, other, expected) in [

@@ -16,6 +16,9 @@
 //! A packet costs one cache line that the sender writes and the receiver reads: no lock, no fence, no
 //! atomic read-modify-write (`spsc_ring`, `wake_word`).
 //!
+//! Beside them is what both devices have in their segments: the addresses of processes
+//! (`peer_address`) and registered memory (`registrations`).
+//!
 //! It knows peers of this node only, and no other part of the segment. Lengths and positions read
 //! from the segment are checked or masked; an impossible value is a panic with a message.
 #![allow(unsafe_code)]

@@ -117,9 +117,10 @@ impl<'a> AccessFrame<&'a [u8]> {
             PUT => Self::Put { key, offset, data },
             BEGIN_PUT => {
                 let [len, signal_key, signal_offset, addend] = numbers(data)?;
-                let (key_of_signal, offset_of_signal) = (MemoryKey(signal_key), signal_offset);
-                let signal = PutSignal { key: key_of_signal, offset: offset_of_signal, addend };
-                Self::BeginPut { key, offset, len, signal: (signal_key != 0).then_some(signal) }
+                let signal_key = MemoryKey(signal_key);
+                let signal = PutSignal { key: signal_key, offset: signal_offset, addend };
+                let signal = (signal_key != MemoryKey(0)).then_some(signal);
+                Self::BeginPut { key, offset, len, signal }
             }
             PUT_DATA => Self::PutData(data),
             GET => {
