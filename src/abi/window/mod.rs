@@ -201,6 +201,7 @@ fn create_allocated(
         Ok((WindowMemory::new(flavor, 0, size, disp_unit)?, Span::EMPTY))
     })?;
     let mut window = connect(name, comm, window, placement)?;
+    note_allocation(&mut window, flavor, placement, least)?;
     if !window.is_mapped() {
         if flavor == Flavor::Shared {
             PROCESS.with_mpi(|mpi| mpi.free_comm(window.comm))?;
@@ -215,6 +216,24 @@ fn create_allocated(
         window.set_memory(unsafe { Span::new(base, size as usize) });
     }
     PROCESS.with_mpi(|mpi| mpi.insert_window(*window))
+}
+
+/// Records the hints about the memory of a window.
+///
+/// # Errors
+/// Only internal errors.
+fn note_allocation(
+    window: &mut Window, flavor: Flavor, placement: Option<SegmentPlacement>, least: usize,
+) -> Result {
+    let told = |is_so: bool| if is_so { &b"true"[..] } else { b"false" };
+    window.note_hint(b"mpi_minimum_memory_alignment", least.to_string().as_bytes())?;
+    match flavor {
+        Flavor::Shared => {
+            let apart = placement != Some(SegmentPlacement::Contiguous);
+            window.note_hint(b"alloc_shared_noncontig", told(apart))
+        }
+        _ => window.note_hint(b"alloc_shm", told(placement.is_some())),
+    }
 }
 
 /// How the memory of a window is shared, if it is.

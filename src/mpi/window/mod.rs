@@ -338,14 +338,33 @@ impl Window {
         }
     }
 
-    /// The hints with their current values, and the memory kinds `provided` by the library.
+    /// The hints with their current values, the memory kinds `provided` by the library, and how memory is
+    /// accessed (`suiro_access`).
     ///
     /// # Errors
     /// Only internal errors.
     pub(crate) fn info(&self, provided: &[u8]) -> Result<Info> {
         let mut info = self.hints.clone();
+        info.set(b"suiro_access", self.access_way().as_bytes())?;
         info.set(MEMORY_KINDS.as_bytes(), provided)?;
         Ok(info)
+    }
+
+    /// How the ranks of this node access each other's memory.
+    fn access_way(&self) -> &'static str {
+        match &self.mapped {
+            Some(mapped) if mapped.has_memory() => "mapped",
+            _ if !self.outside.is_empty() => "outside",
+            _ => "messages",
+        }
+    }
+
+    /// Records a hint that was used at the creation of the window.
+    ///
+    /// # Errors
+    /// Only internal errors.
+    pub(crate) fn note_hint(&mut self, key: &[u8], value: &[u8]) -> Result {
+        self.hints.set(key, value)
     }
 
     /// Applies known hints with valid values; others are ignored (§10).

@@ -50,6 +50,7 @@ impl Decisions<'_> {
         lines.extend(self.secret());
         lines.extend([
             self.copying(),
+            self.windows(),
             self.waiting(),
             self.threads(),
             self.progress(),
@@ -147,6 +148,22 @@ impl Decisions<'_> {
             }
         };
         format!("persistent collectives {how}")
+    }
+
+    fn windows(&self) -> String {
+        let created = match (self.config.device, self.reads_memory) {
+            (DeviceKind::Tcp | DeviceKind::Tofu, _) => {
+                return "windows: accessed by messages, except memory of MPI_Win_allocate_shared, \
+                        which the ranks of a host map"
+                    .to_owned();
+            }
+            (DeviceKind::Shm, true) => "read and written from outside",
+            (DeviceKind::Shm, false) => "accessed by messages (this system forbids process_vm_readv)",
+        };
+        format!(
+            "windows inside a host: memory of MPI_Win_allocate is mapped by all ranks, that of \
+             MPI_Win_create is {created}"
+        )
     }
 
     fn copying(&self) -> String {
