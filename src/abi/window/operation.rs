@@ -19,7 +19,7 @@ use crate::mpi::window::operation::{
     AccumulateArguments, CompletionForm, Started, TargetArguments,
 };
 use crate::process::ProcessMpi;
-use platform::base::{ErrorClass, Result};
+use platform::base::{ErrorClass, Result, Span};
 
 /// Address, count and datatype at the origin.
 type OriginBuffer = (*const c_void, MPI_Count, MPI_Datatype);
@@ -236,7 +236,6 @@ unsafe fn accumulate(
     mpi: &mut ProcessMpi, from: OriginBuffer, old: Option<OriginBuffer>, to: TargetBuffer,
     op: MPI_Op, win: MPI_Win, completion: CompletionForm<'_>,
 ) -> Result<Started> {
-    let datatypes = &mpi.objects.datatypes;
     let operator = match mpi.objects.ops.get(number(op))? {
         Op::Predefined(operator) => operator,
         Op::User(_) => {
@@ -244,6 +243,13 @@ unsafe fn accumulate(
             return Err(ErrorClass::Op.error(why));
         }
     };
+    if completion == CompletionForm::Epoch
+        // SAFETY: the caller's promise.
+        && unsafe { accumulate_directly(mpi, operator, from, old, to, win) } == Some(true)
+    {
+        return Ok(Started::Now(None));
+    }
+    let datatypes = &mpi.objects.datatypes;
     let part = |(buf, count, datatype): OriginBuffer| -> Result<_> {
         let datatype = datatypes.committed(number(datatype))?;
         // SAFETY: the caller's promise.
@@ -267,6 +273,32 @@ unsafe fn accumulate(
         booleans: mpi.objects.fortran.booleans(),
     };
     window.accumulate(&mut mpi.engine, arguments, to, completion)
+}
+
+/// [`Window::accumulate_directly`] if both buffers are adjacent elements of the target's datatype.
+///
+/// [`Window::accumulate_directly`]: crate::mpi::window::Window::accumulate_directly
+///
+/// # Safety
+/// As of [`accumulate`].
+#[inline]
+unsafe fn accumulate_directly(
+    mpi: &mut ProcessMpi, operator: Operator, from: OriginBuffer, old: Option<OriginBuffer>,
+    to: TargetBuffer, win: MPI_Win,
+) -> Option<bool> {
+    let is_alike = |buffer: &OriginBuffer| buffer.1 == to.2 && buffer.2 == to.3;
+    if !is_alike(&from) || !old.as_ref().is_none_or(is_alike) {
+        return Some(false);
+    }
+    let datatype = mpi.objects.datatypes.committed(number(to.3)).ok()?;
+    // SAFETY: the caller's promise.
+    let span =
+        |(buf, count, _): OriginBuffer| unsafe { memory_of(buf, count, datatype) }.ok()?.span();
+    let operand = span(from)?;
+    let old = old.map_or(Some(Span::EMPTY), span)?;
+    let window = mpi.windows.get_mut(number(win)).ok()?;
+    let to = arguments(to, datatype).ok()?;
+    Some(window.accumulate_directly(operator, operand, old, &to))
 }
 
 fn arguments(

@@ -5,7 +5,7 @@ use crate::engine::memory::{Memory, OwnedBytes};
 use crate::mpi::datatype::{DatatypeClass, Predefined, ValueIndex};
 use crate::mpi::fortran::Booleans;
 use crate::mpi::op::{Combination, Operator};
-use platform::base::{ErrorClass, Result};
+use platform::base::{ErrorClass, Result, Span};
 
 /// An operation on elements of one predefined datatype.
 #[derive(Clone, Debug)]
@@ -26,6 +26,12 @@ impl Accumulation {
     /// Whether data of the origin are used: not for `MPI_NO_OP`.
     pub(super) fn has_operand(&self) -> bool {
         self.operator != Operator::NoOp
+    }
+
+    /// Changes adjacent elements.
+    #[inline]
+    pub(super) fn apply_to_span(&self, operand: Span, elements: Span) {
+        self.combination.apply(operand, elements);
     }
 
     /// Changes the elements in `memory` by those in `operand`, which is not read for `MPI_NO_OP`.

@@ -158,7 +158,9 @@ impl Decisions<'_> {
                     .to_owned();
             }
             (DeviceKind::Shm, true) => "read and written from outside",
-            (DeviceKind::Shm, false) => "accessed by messages (this system forbids process_vm_readv)",
+            (DeviceKind::Shm, false) => {
+                "accessed by messages (this system forbids process_vm_readv)"
+            }
         };
         format!(
             "windows inside a host: memory of MPI_Win_allocate is mapped by all ranks, that of \
