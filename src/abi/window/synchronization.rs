@@ -157,12 +157,19 @@ fn complete(name: &str, win: MPI_Win, rank: Option<c_int>, is_local: bool) -> c_
     wait(name, win, |mpi| mpi.flush_window(name, number(win), rank, is_local))
 }
 
-/// Body of a function that waits for other processes.
+/// Body of a function that may wait for other processes.
+#[inline]
 fn wait(
     name: &str, win: MPI_Win, body: impl FnOnce(&mut ProcessMpi) -> Result<WindowWait>,
 ) -> c_int {
-    let result = PROCESS
-        .until(body, ProcessMpi::end_window_wait, |mpi, wait| mpi.blocked_window(name, wait));
+    let result = PROCESS.with_mpi(body).and_then(|wait| match wait.is_over() {
+        true => Ok(()),
+        false => PROCESS.until(
+            |_| Ok(wait),
+            ProcessMpi::end_window_wait,
+            |mpi, wait| mpi.blocked_window(name, wait),
+        ),
+    });
     finish(win, name, result)
 }
 

@@ -70,6 +70,18 @@ enum Then {
 }
 
 impl WindowWait {
+    /// Whether there is nothing to wait for, and nothing to do.
+    #[inline]
+    pub(crate) fn is_over(&self) -> bool {
+        self.then == Then::Return
+            && self.barrier.is_none()
+            && self.turns.is_empty()
+            && self.answers.is_empty()
+            && self.locals.is_empty()
+            && self.posts.is_empty()
+            && self.completes.is_empty()
+    }
+
     fn new(window: Handle) -> Self {
         Self {
             window,
@@ -208,13 +220,16 @@ impl<D: Device> Mpi<D> {
     pub(crate) fn unlock_window(
         &mut self, window: Handle, rank: Option<i32>,
     ) -> Result<WindowWait> {
-        let (_, target) = self.window_and_engine(window)?;
+        let (engine, target) = self.window_and_engine(window)?;
         let mut wait = WindowWait::new(window);
         let targets = match rank {
             Some(rank) if target.is_null_rank(rank) => return Ok(wait),
             Some(rank) => {
                 let rank = target.check_rank(rank)?;
                 target.epochs.unlock(rank)?;
+                if target.origin.is_idle() && target.leave_lock(engine, rank) {
+                    return Ok(wait);
+                }
                 vec![rank]
             }
             None => {
@@ -222,6 +237,7 @@ impl<D: Device> Mpi<D> {
                 target.locks_on_access = false;
                 let mut targets = target.origin.unflushed();
                 targets.extend(target.origin.locked());
+                targets.extend(target.mapped.iter().flat_map(|mapped| mapped.ranks()));
                 targets.sort_unstable();
                 targets.dedup();
                 targets
@@ -414,13 +430,14 @@ impl Window {
     fn request_lock<D: Device>(
         &mut self, engine: &mut Engine<D>, rank: u32, kind: LockKind, wait: &mut WindowWait,
     ) {
-        self.origin.set_locked(rank, true);
-        let me = self.channel.rank;
         if let Some(mapped) = self.mapped.as_mut().filter(|mapped| mapped.reaches(rank)) {
             if !mapped.enter_or_queue(engine, &self.channel, rank, kind) {
                 wait.turns.push(rank);
             }
-        } else if rank == me {
+            return;
+        }
+        self.origin.set_locked(rank, true);
+        if rank == self.channel.rank {
             let ask = |answer| WindowRequest::Lock { kind, answer: Some(answer) };
             wait.answers.push(self.origin.ask(engine, &self.channel, rank, ask));
         } else {
@@ -431,7 +448,8 @@ impl Window {
 
     /// Asks for the lock of `MPI_Win_lock_all` at the first access of a target.
     pub(super) fn lock_if_due<D: Device>(&mut self, engine: &mut Engine<D>, target: u32) {
-        if self.locks_on_access && !self.origin.set_locked(target, true) {
+        let is_here = self.mapped.as_ref().is_some_and(|mapped| mapped.reaches(target));
+        if self.locks_on_access && !is_here && !self.origin.set_locked(target, true) {
             let request = WindowRequest::Lock { kind: LockKind::Shared, answer: None };
             self.origin.request(engine, &self.channel, target, &request);
         }
@@ -464,8 +482,7 @@ impl Window {
         &mut self, engine: &mut Engine<D>, targets: &[u32], wait: &mut WindowWait,
     ) {
         for target in targets {
-            let is_mapped = self.mapped.as_ref().is_some_and(|mapped| mapped.reaches(*target));
-            let is_locked = self.origin.set_locked(*target, false) && !is_mapped;
+            let is_locked = self.origin.set_locked(*target, false);
             let ask = |answer| match is_locked {
                 true => WindowRequest::Unlock { answer },
                 false => WindowRequest::Flush { answer },
@@ -478,12 +495,18 @@ impl Window {
 
     /// Ends locks in the segment.
     fn leave_locks<D: Device>(&mut self, engine: &mut Engine<D>, targets: &[u32]) {
-        let Some(mapped) = &mut self.mapped else { return };
         for target in targets {
-            if let Some(turn) = mapped.give_up(*target) {
-                mapped.leave(engine, &self.channel, *target, turn);
-            }
+            self.leave_lock(engine, *target);
         }
+    }
+
+    /// Ends a lock in the segment; false if it is none.
+    #[inline]
+    fn leave_lock<D: Device>(&mut self, engine: &mut Engine<D>, target: u32) -> bool {
+        let Some(mapped) = &mut self.mapped else { return false };
+        let Some(turn) = mapped.give_up(target) else { return false };
+        mapped.leave(engine, &self.channel, target, turn);
+        true
     }
 
     /// Whether everything is there that a call waits for before its last step.
