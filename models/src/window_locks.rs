@@ -1,6 +1,8 @@
 //! The fair lock of readers and writers: what it guards is never written beside another access, and
 //! a rank that sleeps is woken.
 
+#[path = "../../src/shared_memory/lock_claims.rs"]
+mod lock_claims;
 #[path = "../../src/shared_memory/turn_lock.rs"]
 mod turn_lock;
 
@@ -9,6 +11,7 @@ use std::sync::Arc;
 use loom::thread;
 
 use crate::primitive::{self, AtomicU64, SharedCell};
+use lock_claims::LockClaims;
 use turn_lock::LockKind::{self, Exclusive, Shared};
 use turn_lock::{LockTurn, TurnLock, TurnLockWords};
 
@@ -22,7 +25,7 @@ struct Guarded {
 impl Guarded {
     fn new() -> Arc<Self> {
         let places = [AtomicU64::new(0), AtomicU64::new(0)];
-        Arc::new(Self { words: TurnLockWords::new(), places, value: SharedCell::new(0) })
+        Arc::new(Self { words: TurnLockWords::from(0), places, value: SharedCell::new(0) })
     }
 
     fn lock(&self) -> TurnLock<'_> {
@@ -160,4 +163,46 @@ fn turn_lock_wakes_a_writer_behind_a_reader() {
             assert!(by_writer == Some(1) || by_reader == Some(1));
         }
     });
+}
+
+/// A rank ends after any of its steps: a rank that knows of the end enters, or waits for that rank.
+#[test]
+fn turn_lock_tells_of_a_rank_that_ended() {
+    for (steps, kinds) in (0..=6).flat_map(|steps| {
+        [(Exclusive, Exclusive), (Exclusive, Shared), (Shared, Exclusive)]
+            .map(|kinds| (steps, kinds))
+    }) {
+        crate::check(move || {
+            let guarded = Guarded::new();
+            let words = (0..LockClaims::words(2)).map(|_| AtomicU64::new(0));
+            let claims = Arc::new(words.collect::<Vec<_>>());
+            let (other, its_claims) = (guarded.clone(), claims.clone());
+            let thread = thread::spawn(move || until_step(steps, kinds.0, &other, &its_claims));
+            let turn = guarded.lock().request(kinds.1);
+            let has_entered = guarded.lock().try_enter(turn).is_some();
+            thread.join().unwrap();
+            if !has_entered && guarded.lock().try_enter(turn).is_none() {
+                let claims = LockClaims::new(&claims, 2);
+                assert!(claims.awaited(guarded.lock(), 0, turn).eq([1]));
+            }
+        });
+    }
+}
+
+/// What rank 1 does before it ends: the first of these steps.
+fn until_step(steps: usize, kind: LockKind, guarded: &Guarded, claims: &Vec<AtomicU64>) {
+    let claims = LockClaims::new(claims, 2);
+    let mut turn = None;
+    for step in 0..steps {
+        match (step, turn) {
+            (0, _) => claims.ask(1, 0),
+            (1, _) => turn = Some(guarded.lock().request(kind)),
+            (2, Some(turn)) => claims.claim(1, 0, turn),
+            // Without its turn, it ends in the queue.
+            (3, Some(turn)) if guarded.lock().try_enter(turn).is_none() => return,
+            (4, Some(turn)) => drop(guarded.lock().leave(turn)),
+            (5, _) => claims.forget(1, 0),
+            _ => {}
+        }
+    }
 }

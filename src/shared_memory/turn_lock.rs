@@ -115,6 +115,16 @@ impl<'a> TurnLock<'a> {
         })
     }
 
+    /// Whether `turn`, which has not entered, waits for `other`, which has not left: it was asked for before,
+    /// and the two are not readers of which `other` is inside. They are less than 2^31 numbers apart.
+    pub(crate) fn is_behind(self, turn: LockTurn, other: LockTurn) -> bool {
+        let is_below = |number: u32, bound: u32| (number.wrapping_sub(bound) as i32) < 0;
+        let readers = turn.kind == LockKind::Shared && other.kind == LockKind::Shared;
+        let is_reader_inside =
+            readers && is_below(other.number, self.words.read_turn.load(Ordering::Relaxed));
+        is_below(other.number, turn.number) && !is_reader_inside
+    }
+
     /// The rank that waits with this number, if it has announced itself. A fence comes before.
     #[inline]
     fn waiting(self, number: u32, kind: LockKind) -> Option<u32> {
@@ -128,17 +138,31 @@ impl<'a> TurnLock<'a> {
     }
 }
 
+impl LockTurn {
+    /// It as a word, neither 0 nor the greatest.
+    pub(crate) fn word(self) -> u64 {
+        let is_writer = u64::from(self.kind == LockKind::Exclusive);
+        1 << 33 | is_writer << 32 | u64::from(self.number)
+    }
+
+    /// The request of [`LockTurn::word`]; `None` for 0.
+    pub(crate) fn of_word(word: u64) -> Option<Self> {
+        let kind = if word >> 32 & 1 == 1 { LockKind::Exclusive } else { LockKind::Shared };
+        (word != 0).then_some(Self { number: word as u32, kind })
+    }
+}
+
 /// The content of a place; never 0.
 fn announced(number: u32, rank: u32, kind: LockKind) -> u64 {
     let is_writer = u32::from(kind == LockKind::Exclusive);
     u64::from(number) << 32 | u64::from((rank + 1) << 1 | is_writer)
 }
 
-#[cfg(loom)]
+#[cfg(any(test, loom))]
 impl TurnLockWords {
-    /// Free, for the model checker.
-    pub(crate) fn new() -> Self {
-        let word = || AtomicU32::new(0);
+    /// Free, with this next number.
+    pub(crate) fn from(first: u32) -> Self {
+        let word = || AtomicU32::new(first);
         Self { next: word(), read_turn: word(), write_turn: word() }
     }
 }
@@ -150,9 +174,7 @@ mod tests {
 
     /// A lock whose next number is `first`, with two places.
     fn lock_from(first: u32) -> (TurnLockWords, [AtomicU64; 2]) {
-        let word = || AtomicU32::new(first);
-        let words = TurnLockWords { next: word(), read_turn: word(), write_turn: word() };
-        (words, [AtomicU64::new(0), AtomicU64::new(0)])
+        (TurnLockWords::from(first), [AtomicU64::new(0), AtomicU64::new(0)])
     }
 
     #[test]

@@ -6,14 +6,16 @@
 //!   places of target 0's lock, for ranks that sleep until their turn
 //!   places of target 1's lock ...
 //!   calls of each rank that rank 0 waits for, in lines of their own; those for rank 1 ...
+//!   the lock of each target that rank 0 holds or has asked for; those of rank 1 ...
 //! ```
 //!
 //! Zeros are the initial state. The memory of the window follows; it is not in this module, nor is
 //! waiting.
 #![allow(unsafe_code)]
 
+use super::lock_claims::LockClaims;
 use super::primitive::{AtomicU32, AtomicU64, Ordering};
-use super::turn_lock::{TurnLock, TurnLockWords};
+use super::turn_lock::{LockKind, LockTurn, TurnLock, TurnLockWords};
 use platform::base::Span;
 
 /// The words of one target.
@@ -50,7 +52,7 @@ pub(crate) struct WindowControl {
 impl WindowControl {
     /// The length of the words of so many ranks, in bytes.
     pub(crate) fn bytes(ranks: usize) -> usize {
-        calls_at(ranks) + ranks * calls_stride(ranks)
+        claims_at(ranks) + LockClaims::words(ranks) * size_of::<AtomicU64>()
     }
 
     /// The words at the beginning of `memory`, which is mapped as long as this value is used.
@@ -70,12 +72,54 @@ impl WindowControl {
     pub(crate) fn lock(&self, target: usize) -> TurnLock<'_> {
         let count = places(self.ranks);
         let first = self.ranks * size_of::<TargetWords>() + target * count * size_of::<AtomicU64>();
-        let list = self.memory.part(first, count * size_of::<AtomicU64>());
-        // SAFETY: the part is mapped memory (the promise of `new`), aligned as `first` is a multiple
+        TurnLock::new(&self.words(target).lock, self.list(first, count))
+    }
+
+    /// Asks for the lock of a target: so that ranks behind know of `me`, which is the target itself for
+    /// requests on behalf of others. Without a lock, it has no other request for it.
+    #[inline]
+    pub(crate) fn request(&self, target: usize, kind: LockKind, me: usize) -> LockTurn {
+        // Who waits for the lock of a rank gives up when that rank ends.
+        if me == target {
+            return self.lock(target).request(kind);
+        }
+        self.claims().ask(me, target);
+        let turn = self.lock(target).request(kind);
+        self.claims().claim(me, target, turn);
+        turn
+    }
+
+    /// Leaves the lock of a target; a rank that the caller must wake.
+    #[inline]
+    pub(crate) fn leave(&self, target: usize, turn: LockTurn, me: usize) -> Option<u32> {
+        let next = self.lock(target).leave(turn);
+        if me != target {
+            self.claims().forget(me, target);
+        }
+        next
+    }
+
+    /// The ranks for which a request waits, besides the target: it never enters if one of them has ended
+    /// ([`LockClaims`]).
+    #[cfg_attr(not(test), expect(dead_code, reason = "no wait looks for ended processes yet"))]
+    pub(crate) fn awaited(
+        &self, target: usize, turn: LockTurn,
+    ) -> impl Iterator<Item = usize> + '_ {
+        self.claims().awaited(self.lock(target), target, turn)
+    }
+
+    fn claims(&self) -> LockClaims<'_> {
+        let words = self.list(claims_at(self.ranks), LockClaims::words(self.ranks));
+        LockClaims::new(words, self.ranks)
+    }
+
+    /// `count` words of 8 bytes at an offset.
+    #[inline]
+    fn list(&self, at: usize, count: usize) -> &[AtomicU64] {
+        let list = self.memory.part(at, count * size_of::<AtomicU64>());
+        // SAFETY: the part is mapped memory (the promise of `new`), aligned as all offsets are multiples
         // of 8, and all processes use it as these atomic words only.
-        let places =
-            unsafe { std::slice::from_raw_parts(list.address() as *const AtomicU64, count) };
-        TurnLock::new(&self.words(target).lock, places)
+        unsafe { std::slice::from_raw_parts(list.address() as *const AtomicU64, count) }
     }
 
     /// Takes the lock of accumulates on a target, unless another rank has it.
@@ -85,6 +129,12 @@ impl WindowControl {
         // Acquire: what the last rank has written comes before.
         word.load(Ordering::Relaxed) == 0
             && word.compare_exchange(0, me as u32 + 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    /// The rank that has the lock of accumulates on a target.
+    #[cfg_attr(not(test), expect(dead_code, reason = "no wait looks for ended processes yet"))]
+    pub(crate) fn accumulating(&self, target: usize) -> Option<usize> {
+        (self.words(target).accumulating.load(Ordering::Relaxed) as usize).checked_sub(1)
     }
 
     /// Gives the lock of [`WindowControl::try_accumulate`] back.
@@ -113,7 +163,7 @@ impl WindowControl {
         let at =
             calls_at(self.ranks) + to * calls_stride(self.ranks) + from * size_of::<CallWords>();
         let part = self.memory.part(at, size_of::<CallWords>());
-        // SAFETY: as of `lock`; all offsets are multiples of 8.
+        // SAFETY: as of `list`.
         let words = unsafe { &*(part.address() as *const CallWords) };
         match call {
             WindowCall::Post => &words.posts,
@@ -125,7 +175,7 @@ impl WindowControl {
     fn words(&self, target: usize) -> &TargetWords {
         assert!(target < self.ranks);
         let at = self.memory.part(target * size_of::<TargetWords>(), size_of::<TargetWords>());
-        // SAFETY: as of `lock`; `new` has checked the alignment of the first.
+        // SAFETY: as of `list`; `new` has checked the alignment of the first.
         unsafe { &*(at.address() as *const TargetWords) }
     }
 }
@@ -139,6 +189,11 @@ fn places(ranks: usize) -> usize {
 fn calls_at(ranks: usize) -> usize {
     (ranks * (size_of::<TargetWords>() + places(ranks) * size_of::<AtomicU64>()))
         .next_multiple_of(align_of::<TargetWords>())
+}
+
+/// The offset of the claims.
+fn claims_at(ranks: usize) -> usize {
+    calls_at(ranks) + ranks * calls_stride(ranks)
 }
 
 /// The bytes of the calls for one rank: whole lines, which other ranks write.
@@ -168,8 +223,17 @@ mod tests {
         assert_eq!(control.calls(WindowCall::Post, 0, 2), 0);
         assert_eq!(control.calls(WindowCall::Complete, 1, 2), 1);
         assert!(control.try_accumulate(1, 2) && !control.try_accumulate(1, 0));
+        assert_eq!([0, 1].map(|target| control.accumulating(target)), [None, Some(2)]);
         assert!(control.try_accumulate(0, 2));
         control.end_accumulate(1);
         assert!(control.try_accumulate(1, 0));
+        let writer = control.request(1, LockKind::Exclusive, 0);
+        assert!(control.lock(1).try_enter(writer).is_some());
+        let own = control.request(1, LockKind::Shared, 1);
+        let other = control.request(1, LockKind::Exclusive, 2);
+        assert!(control.awaited(1, own).eq([0]) && control.awaited(1, other).eq([0]));
+        control.leave(1, writer, 0);
+        assert_eq!((control.awaited(1, own).count(), control.awaited(1, other).count()), (0, 0));
+        assert_eq!(control.calls(WindowCall::Post, 2, 2), 5);
     }
 }

@@ -167,7 +167,8 @@ impl MappedMemory {
         &mut self, engine: &mut Engine<D>, channel: &WindowChannel, target: u32, kind: LockKind,
     ) -> bool {
         let Some(index) = self.layout.index(target) else { return true };
-        let turn = self.control.lock(index).request(kind);
+        let me = self.layout.index(channel.rank).unwrap_or(index);
+        let turn = self.control.request(index, kind, me);
         if self.try_enter(engine, channel, target, turn) {
             self.held.push((target, turn));
             return true;
@@ -180,7 +181,7 @@ impl MappedMemory {
     /// Asks for the lock of a target on this node, on behalf of `me`, which may sleep until its turn.
     pub(super) fn request(&self, target: u32, kind: LockKind, me: u32) -> Option<LockTurn> {
         let index = self.layout.index(target)?;
-        let turn = self.control.lock(index).request(kind);
+        let turn = self.control.request(index, kind, self.layout.index(me)?);
         self.announce(index, turn, me);
         Some(turn)
     }
@@ -235,7 +236,8 @@ impl MappedMemory {
         &self, engine: &mut Engine<D>, channel: &WindowChannel, target: u32, turn: LockTurn,
     ) {
         let Some(index) = self.layout.index(target) else { return };
-        let next = self.control.lock(index).leave(turn);
+        let me = self.layout.index(channel.rank).unwrap_or(index);
+        let next = self.control.leave(index, turn, me);
         self.wake(engine, channel, next);
     }
 
