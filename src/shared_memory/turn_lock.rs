@@ -86,7 +86,7 @@ impl<'a> TurnLock<'a> {
         }
         let next = number.wrapping_add(1);
         // Release: the next reader sees what the last writer has written.
-        self.words.read_turn.store(next, Ordering::Relaxed);
+        self.words.read_turn.store(next, Ordering::Release);
         full_fence();
         Some(self.waiting(next, LockKind::Shared))
     }
