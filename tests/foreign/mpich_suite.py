@@ -26,9 +26,9 @@ from expected import Expected
 
 FOLDERS = [
     "attr", "basic", "coll", "comm", "datatype", "errhan", "group", "info", "init", "mpi_t", "part", "pt2pt",
-    "session", "topo", "errors/attr", "errors/coll", "errors/comm", "errors/datatype", "errors/group",
-    "errors/pt2pt", "errors/session", "errors/topo", "threads/coll", "threads/comm", "threads/init", "threads/part",
-    "threads/pt2pt",
+    "rma", "session", "topo", "errors/attr", "errors/coll", "errors/comm", "errors/datatype", "errors/group",
+    "errors/pt2pt", "errors/rma", "errors/session", "errors/topo", "threads/coll", "threads/comm", "threads/init",
+    "threads/part", "threads/pt2pt", "threads/rma",
 ]
 FORTRAN_PARTS = {
     "f77": ["attr", "coll", "comm", "datatype", "ext", "info", "init", "profile", "pt2pt", "topo"],
