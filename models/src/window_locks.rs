@@ -190,7 +190,7 @@ fn turn_lock_tells_of_a_rank_that_ended() {
 }
 
 /// What rank 1 does before it ends: the first of these steps.
-fn until_step(steps: usize, kind: LockKind, guarded: &Guarded, claims: &Vec<AtomicU64>) {
+fn until_step(steps: usize, kind: LockKind, guarded: &Guarded, claims: &[AtomicU64]) {
     let claims = LockClaims::new(claims, 2);
     let mut turn = None;
     for step in 0..steps {
