@@ -79,7 +79,8 @@ pub unsafe extern "C" fn PMPI_Win_shared_query_c(
         let (memory, unit) = mpi.windows.get(number(win))?.shared_memory(rank)?;
         size.put(memory.len() as MPI_Aint);
         disp_unit.put(unit as MPI_Aint);
-        baseptr.put(memory.address());
+        // Nothing can be loaded there: the address of a window without memory is null.
+        baseptr.put(if memory.len() == 0 { 0 } else { memory.address() });
         Ok(())
     })
 }
