@@ -47,22 +47,25 @@ struct CallWords {
 pub(crate) struct WindowControl {
     memory: Span,
     ranks: usize,
+    /// The places of a lock.
+    places: usize,
 }
 
 impl WindowControl {
-    /// The length of the words of so many ranks, in bytes.
-    pub(crate) fn bytes(ranks: usize) -> usize {
-        claims_at(ranks) + LockClaims::words(ranks) * size_of::<AtomicU64>()
+    /// The length of the words of so many ranks, in bytes. Up to `requests` ranks ask for a lock at a
+    /// time: the target asks for those of other nodes.
+    pub(crate) fn bytes(ranks: usize, requests: usize) -> usize {
+        claims_at(ranks, places(requests)) + LockClaims::words(ranks) * size_of::<AtomicU64>()
     }
 
     /// The words at the beginning of `memory`, which is mapped as long as this value is used.
     ///
     /// # Panics
     /// If the memory is too short or not aligned.
-    pub(crate) fn new(memory: Span, ranks: usize) -> Self {
-        assert!(memory.len() >= Self::bytes(ranks));
+    pub(crate) fn new(memory: Span, ranks: usize, requests: usize) -> Self {
+        assert!(memory.len() >= Self::bytes(ranks, requests));
         assert!(memory.address().is_multiple_of(align_of::<TargetWords>()));
-        Self { memory, ranks }
+        Self { memory, ranks, places: places(requests) }
     }
 
     /// The lock of a target.
@@ -70,7 +73,7 @@ impl WindowControl {
     /// # Panics
     /// If there is no such target.
     pub(crate) fn lock(&self, target: usize) -> TurnLock<'_> {
-        let count = places(self.ranks);
+        let count = self.places;
         let first = self.ranks * size_of::<TargetWords>() + target * count * size_of::<AtomicU64>();
         TurnLock::new(&self.words(target).lock, self.list(first, count))
     }
@@ -109,7 +112,7 @@ impl WindowControl {
     }
 
     fn claims(&self) -> LockClaims<'_> {
-        let words = self.list(claims_at(self.ranks), LockClaims::words(self.ranks));
+        let words = self.list(claims_at(self.ranks, self.places), LockClaims::words(self.ranks));
         LockClaims::new(words, self.ranks)
     }
 
@@ -160,8 +163,9 @@ impl WindowControl {
     #[inline]
     fn call_word(&self, call: WindowCall, from: usize, to: usize) -> &AtomicU32 {
         assert!(from < self.ranks && to < self.ranks);
-        let at =
-            calls_at(self.ranks) + to * calls_stride(self.ranks) + from * size_of::<CallWords>();
+        let at = calls_at(self.ranks, self.places)
+            + to * calls_stride(self.ranks)
+            + from * size_of::<CallWords>();
         let part = self.memory.part(at, size_of::<CallWords>());
         // SAFETY: as of `list`.
         let words = unsafe { &*(part.address() as *const CallWords) };
@@ -180,20 +184,20 @@ impl WindowControl {
     }
 }
 
-/// Places of a lock: a power of two, at least the number of ranks.
-fn places(ranks: usize) -> usize {
-    ranks.next_power_of_two()
+/// Places of a lock: a power of two, at least the number of requests.
+fn places(requests: usize) -> usize {
+    requests.next_power_of_two()
 }
 
 /// The offset of the words of calls.
-fn calls_at(ranks: usize) -> usize {
-    (ranks * (size_of::<TargetWords>() + places(ranks) * size_of::<AtomicU64>()))
+fn calls_at(ranks: usize, places: usize) -> usize {
+    (ranks * (size_of::<TargetWords>() + places * size_of::<AtomicU64>()))
         .next_multiple_of(align_of::<TargetWords>())
 }
 
 /// The offset of the claims.
-fn claims_at(ranks: usize) -> usize {
-    calls_at(ranks) + ranks * calls_stride(ranks)
+fn claims_at(ranks: usize, places: usize) -> usize {
+    calls_at(ranks, places) + ranks * calls_stride(ranks)
 }
 
 /// The bytes of the calls for one rank: whole lines, which other ranks write.
@@ -208,12 +212,12 @@ mod tests {
     #[test]
     fn words_of_different_ranks_are_apart() {
         let ranks = 3;
-        let memory = vec![0u128; WindowControl::bytes(ranks) / 16 + 8];
+        let memory = vec![0u128; WindowControl::bytes(ranks, 5) / 16 + 8];
         let start = memory.as_ptr().align_offset(align_of::<TargetWords>());
         let at = memory[start..].as_ptr().cast();
         // SAFETY: the vector lives until the end of the test, and nothing else uses it.
-        let span = unsafe { Span::new(at, WindowControl::bytes(ranks)) };
-        let control = WindowControl::new(span, ranks);
+        let span = unsafe { Span::new(at, WindowControl::bytes(ranks, 5)) };
+        let control = WindowControl::new(span, ranks, 5);
         for (from, to) in [(0, 1), (1, 0), (2, 1), (1, 2), (2, 2)] {
             (0..=from + to).for_each(|_| control.call(WindowCall::Post, from, to));
             control.call(WindowCall::Complete, to, from);

@@ -180,7 +180,9 @@ impl<D: Device> Mpi<D> {
         let here = node(window.channel.rank);
         let ranks = (0..window.channel.size()).filter(|rank| node(*rank) == here);
         let ranks: Vec<_> = ranks.map(|rank| (rank, window.shape.of(rank).size)).collect();
-        let Some(segment) = SegmentLayout::new(&ranks, placement) else { return (None, [0, 1, 0]) };
+        let Some(segment) = SegmentLayout::new(&ranks, window.channel.size(), placement) else {
+            return (None, [0, 1, 0]);
+        };
         let key = match window.memory_device(&mut self.engine) {
             None => None,
             Some(_) if segment.leader() != window.channel.rank => Some(MemoryKey(0)),

@@ -61,9 +61,13 @@ pub(crate) enum SegmentPlacement {
 }
 
 impl SegmentLayout {
-    /// The layout for ranks with memories of these lengths; `None` if they are too long.
-    pub(super) fn new(ranks: &[(u32, u64)], placement: SegmentPlacement) -> Option<Self> {
-        let mut end = WindowControl::bytes(ranks.len()).next_multiple_of(PAGE);
+    /// The layout for ranks with memories of these lengths, in a window of `window_ranks`; `None` if they are
+    /// too long.
+    pub(super) fn new(
+        ranks: &[(u32, u64)], window_ranks: u32, placement: SegmentPlacement,
+    ) -> Option<Self> {
+        let words = WindowControl::bytes(ranks.len(), window_ranks as usize);
+        let mut end = words.next_multiple_of(PAGE);
         let mut parts = Vec::with_capacity(ranks.len());
         let has_memory = placement != SegmentPlacement::Words;
         for (_, len) in ranks {
@@ -121,7 +125,7 @@ impl MappedMemory {
             return Err(ErrorClass::NoMem.error("the device does not map memory of others"));
         };
         let is_leader = layout.leader() == channel.rank;
-        let control = WindowControl::new(segment, layout.ranks.len());
+        let control = WindowControl::new(segment, layout.ranks.len(), channel.size() as usize);
         let (held, queued) = (Vec::new(), Vec::new());
         Ok(Self { layout, leader, key, is_leader, segment, control, held, queued })
     }
@@ -304,24 +308,24 @@ mod tests {
     #[test]
     fn memories_follow_each_other() {
         let ranks = [(3, 10), (5, 0), (6, 7)];
-        let shared = SegmentLayout::new(&ranks, SegmentPlacement::Contiguous).unwrap();
+        let shared = SegmentLayout::new(&ranks, 9, SegmentPlacement::Contiguous).unwrap();
         let first = shared.parts[0].0;
         assert_eq!(shared.parts, [(first, 10), (first + 10, 0), (first + 10, 7)]);
         assert_eq!((shared.len, shared.leader()), (first + 17, 3));
         assert_eq!([3, 5, 6, 4].map(|rank| shared.index(rank)), [Some(0), Some(1), Some(2), None]);
-        let apart = SegmentLayout::new(&ranks, SegmentPlacement::Aligned(64)).unwrap();
+        let apart = SegmentLayout::new(&ranks, 9, SegmentPlacement::Aligned(64)).unwrap();
         assert_eq!(apart.parts, [(first, 10), (first + 64, 0), (first + 64, 7)]);
         let pages =
-            SegmentLayout::new(&[(0, 1), (1, 5000)], SegmentPlacement::Aligned(64)).unwrap();
+            SegmentLayout::new(&[(0, 1), (1, 5000)], 2, SegmentPlacement::Aligned(64)).unwrap();
         assert!(pages.parts[1].0.is_multiple_of(PAGE));
     }
 
     #[test]
     fn what_is_too_long_has_no_layout() {
         assert!(
-            SegmentLayout::new(&[(0, 1 << 62), (1, 1 << 62)], SegmentPlacement::Contiguous)
+            SegmentLayout::new(&[(0, 1 << 62), (1, 1 << 62)], 2, SegmentPlacement::Contiguous)
                 .is_none()
         );
-        assert!(SegmentLayout::new(&[(0, u64::MAX)], SegmentPlacement::Aligned(64)).is_none());
+        assert!(SegmentLayout::new(&[(0, u64::MAX)], 1, SegmentPlacement::Aligned(64)).is_none());
     }
 }
