@@ -80,7 +80,7 @@ pub unsafe extern "C" fn PMPI_Win_shared_query_c(
         size.put(memory.len() as MPI_Aint);
         disp_unit.put(unit as MPI_Aint);
         // Nothing can be loaded there: the address of a window without memory is null.
-        baseptr.put(if memory.len() == 0 { 0 } else { memory.address() });
+        baseptr.put(if memory.is_empty() { 0 } else { memory.address() });
         Ok(())
     })
 }
