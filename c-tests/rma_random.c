@@ -400,7 +400,7 @@ static void one_access(int origin)
     a.by_request = draws(3) == 0;
     /* A library may get the locks of MPI_Win_lock_all one by one, in the order of their use. Two such
      * ranks would wait for each other through writers that come between them. */
-    a.exclusive = draws(3) == 0 && style != MIXED;
+    a.exclusive = draws(3) == 0;
     a.early = draws(3) == 0;
     a.swap_hits = draws(2);
     if (style == PSCW && !reaches[origin * check_size + a.target])

@@ -5,7 +5,9 @@
 //!   request ──> waits ──all before it are held, and it may join them──> held ──release──>
 //! ```
 //!
-//! Readers join readers, a writer is alone. Messages are not in this module.
+//! Readers join readers, a writer is alone. A reader of all targets (`MPI_Win_lock_all`) asks for their
+//! locks in any order, while it holds some: it passes writers that wait, because two such readers and two
+//! writers could else wait for each other in a circle. Messages are not in this module.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -16,12 +18,20 @@ use crate::shared_memory::turn_lock::LockKind;
 pub(super) struct LockQueue {
     holders: BTreeMap<u32, LockKind>,
     waiting: VecDeque<(u32, LockKind)>,
+    /// Readers of all targets, which wait for the writer that holds the lock only.
+    passing: VecDeque<u32>,
 }
 
 impl LockQueue {
     /// Asks for the lock; whether it is held now. An origin asks again after its release only.
     pub(super) fn request(&mut self, origin: u32, kind: LockKind) -> bool {
         self.waiting.push_back((origin, kind));
+        self.grant().contains(&origin)
+    }
+
+    /// Asks for the lock on behalf of a reader of all targets.
+    pub(super) fn request_for_all(&mut self, origin: u32) -> bool {
+        self.passing.push_back(origin);
         self.grant().contains(&origin)
     }
 
@@ -37,6 +47,10 @@ impl LockQueue {
 
     fn grant(&mut self) -> Vec<u32> {
         let mut granted = Vec::new();
+        if !self.holders.values().any(|held| *held == LockKind::Exclusive) {
+            granted.extend(self.passing.drain(..));
+            self.holders.extend(granted.iter().map(|origin| (*origin, LockKind::Shared)));
+        }
         while let Some((origin, kind)) = self.waiting.front().copied() {
             let may_join = match kind {
                 LockKind::Exclusive => self.holders.is_empty(),
@@ -75,5 +89,17 @@ mod tests {
         assert_eq!(lock.release(5), [1]);
         assert!(lock.release(1).is_empty());
         assert!(lock.request(2, Exclusive));
+    }
+
+    #[test]
+    fn a_reader_of_all_targets_passes_writers_that_wait() {
+        let mut lock = LockQueue::default();
+        assert!(lock.request(1, Shared) && !lock.request(2, Exclusive));
+        assert!(lock.request_for_all(3));
+        assert!(lock.release(1).is_empty());
+        assert_eq!(lock.release(3), [2]);
+        assert!(!lock.request_for_all(4) && !lock.request(5, Exclusive));
+        assert_eq!(lock.release(2), [4]);
+        assert_eq!(lock.release(4), [5]);
     }
 }

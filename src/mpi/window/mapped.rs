@@ -182,14 +182,6 @@ impl MappedMemory {
         false
     }
 
-    /// Asks for the lock of a target on this node, on behalf of `me`, which may sleep until its turn.
-    pub(super) fn request(&self, target: u32, kind: LockKind, me: u32) -> Option<LockTurn> {
-        let index = self.layout.index(target)?;
-        let turn = self.control.request(index, kind, self.layout.index(me)?);
-        self.announce(index, turn, me);
-        Some(turn)
-    }
-
     fn announce(&self, index: usize, turn: LockTurn, me: u32) {
         let me = self.layout.index(me).unwrap_or_default();
         self.control.lock(index).announce(turn, me as u32);

@@ -12,7 +12,7 @@
 //! | `epoch` | which calls are legal |
 //! | `origin` | operations of this process in progress |
 //! | `target` | requests of other processes, in order |
-//! | `target_lock`, `lock_queue` | the lock of the memory for them |
+//! | `lock_queue` | the lock of the memory for them |
 //! | `peer_calls` | calls of post and complete by others |
 //! | `mapped` | memory that ranks of a node share |
 //! | `regions` | the memory of the window at this process |
@@ -41,7 +41,6 @@ mod request_message;
 mod service;
 pub(crate) mod synchronization;
 mod target;
-mod target_lock;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

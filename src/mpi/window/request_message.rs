@@ -81,6 +81,10 @@ pub(super) enum WindowRequest<'a> {
     /// Later requests of the origin wait for the lock.
     Lock {
         kind: LockKind,
+        answer: DataTag,
+    },
+    /// The same for `MPI_Win_lock_all`.
+    LockAll {
         answer: Option<DataTag>,
     },
     /// Ends the lock after all earlier operations.
@@ -134,6 +138,7 @@ const LOCK: u8 = 6;
 const UNLOCK: u8 = 7;
 const POST: u8 = 8;
 const COMPLETE: u8 = 9;
+const LOCK_ALL: u8 = 10;
 
 impl WindowRequest<'_> {
     pub(super) fn emit(&self) -> Vec<u8> {
@@ -169,6 +174,10 @@ impl WindowRequest<'_> {
             Self::Lock { kind, answer } => {
                 out.push(LOCK);
                 out.push(u8::from(*kind == LockKind::Exclusive));
+                push(&mut out, answer.0 as u64);
+            }
+            Self::LockAll { answer } => {
+                out.push(LOCK_ALL);
                 push(&mut out, answer.map_or(0, |tag| tag.0 as u64));
             }
             Self::Post => out.push(POST),
@@ -210,8 +219,9 @@ impl<'a> WindowRequest<'a> {
                     1 => LockKind::Exclusive,
                     _ => return None,
                 },
-                answer: parse_optional_tag(&mut from)?,
+                answer: parse_tag(&mut from)?,
             },
+            LOCK_ALL => Self::LockAll { answer: parse_optional_tag(&mut from)? },
             POST => Self::Post,
             COMPLETE => Self::Complete,
             _ => return None,
@@ -346,8 +356,10 @@ mod tests {
             },
             WindowRequest::CompareAndSwap { range: dense, unit, data: inline, answer: tag },
             WindowRequest::Flush { answer: tag },
-            WindowRequest::Lock { kind: shared, answer: None },
-            WindowRequest::Lock { kind: LockKind::Exclusive, answer: Some(tag) },
+            WindowRequest::Lock { kind: shared, answer: tag },
+            WindowRequest::LockAll { answer: None },
+            WindowRequest::Lock { kind: LockKind::Exclusive, answer: tag },
+            WindowRequest::LockAll { answer: Some(tag) },
             WindowRequest::Unlock { answer: tag },
             WindowRequest::Post,
             WindowRequest::Complete,

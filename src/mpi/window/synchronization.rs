@@ -4,7 +4,9 @@
 //!   call ──> answers of targets, posts of targets, own sends and receives ──> barrier (fence) ──> returns
 //! ```
 //!
-//! A lock of another process is not waited for: its operations wait for it at the target.
+//! Locks are words of the segment if all ranks are on one node. Else the targets grant them by messages:
+//! `MPI_Win_lock` waits for the grant, so that locks that all processes take in one order are granted in
+//! this order; the operations of `MPI_Win_lock_all` wait at the target.
 
 use super::Window;
 use super::epoch::ranks;
@@ -44,6 +46,8 @@ pub(crate) struct WindowWait {
     locals: Vec<u32>,
     /// The targets whose locks in the segment are awaited.
     turns: Vec<u32>,
+    /// The targets whose locks in the segment are asked for afterwards, the last one first.
+    later_turns: Vec<u32>,
     /// The ranks whose `MPI_Win_post` is awaited.
     posts: Vec<u32>,
     /// The ranks whose `MPI_Win_complete` is awaited.
@@ -76,6 +80,7 @@ impl WindowWait {
         self.then == Then::Return
             && self.barrier.is_none()
             && self.turns.is_empty()
+            && self.later_turns.is_empty()
             && self.answers.is_empty()
             && self.locals.is_empty()
             && self.posts.is_empty()
@@ -88,6 +93,7 @@ impl WindowWait {
             answers: Vec::new(),
             locals: Vec::new(),
             turns: Vec::new(),
+            later_turns: Vec::new(),
             posts: Vec::new(),
             completes: Vec::new(),
             then: Then::Return,
@@ -202,13 +208,11 @@ impl<D: Device> Mpi<D> {
         target.check_locks()?;
         target.epochs.lock_all()?;
         target.locks_on_access = !assertions.no_check;
-        if target.locks_on_access {
-            // Loads and stores need the lock, too: of its own memory, and of a segment.
-            let own = [target.channel.rank];
-            let here = target.mapped.as_ref().map_or(&own[..], MappedMemory::ranks).to_vec();
-            for rank in here {
-                target.request_lock(engine, rank, LockKind::Shared, &mut wait);
-            }
+        if let (true, Some(words)) = (target.locks_on_access, target.words()) {
+            // One after the other, in the order of all processes: no two wait for each other.
+            wait.later_turns = words.ranks().iter().rev().copied().collect();
+        } else if target.locks_on_access {
+            target.request_own_locks(engine, &mut wait);
         }
         Ok(wait)
     }
@@ -425,32 +429,51 @@ impl Window {
         wait.locals = targets;
     }
 
-    /// Asks for a lock. That of its own memory or in a segment is waited for: loads and stores may
-    /// follow, or are what operations do.
+    /// Asks for a lock, which is waited for.
     fn request_lock<D: Device>(
         &mut self, engine: &mut Engine<D>, rank: u32, kind: LockKind, wait: &mut WindowWait,
     ) {
-        if let Some(mapped) = self.mapped.as_mut().filter(|mapped| mapped.reaches(rank)) {
-            if !mapped.enter_or_queue(engine, &self.channel, rank, kind) {
-                wait.turns.push(rank);
-            }
-            return;
+        if self.words().is_some() {
+            return self.request_turn(engine, rank, kind, wait);
         }
         self.origin.set_locked(rank, true);
-        if rank == self.channel.rank {
-            let ask = |answer| WindowRequest::Lock { kind, answer: Some(answer) };
-            wait.answers.push(self.origin.ask(engine, &self.channel, rank, ask));
-        } else {
-            let request = WindowRequest::Lock { kind, answer: None };
-            self.origin.request(engine, &self.channel, rank, &request);
+        let ask = |answer| WindowRequest::Lock { kind, answer };
+        wait.answers.push(self.origin.ask(engine, &self.channel, rank, ask));
+    }
+
+    /// Asks for a lock in the segment.
+    fn request_turn<D: Device>(
+        &mut self, engine: &mut Engine<D>, rank: u32, kind: LockKind, wait: &mut WindowWait,
+    ) {
+        let Some(mapped) = &mut self.mapped else { return };
+        if !mapped.enter_or_queue(engine, &self.channel, rank, kind) {
+            wait.turns.push(rank);
         }
+    }
+
+    /// Asks for the locks of `MPI_Win_lock_all` that loads, stores and direct copies of this process need:
+    /// those of this node. They are waited for.
+    fn request_own_locks<D: Device>(&mut self, engine: &mut Engine<D>, wait: &mut WindowWait) {
+        let own = [self.channel.rank];
+        let here = self.mapped.as_ref().map_or(&own[..], MappedMemory::ranks).to_vec();
+        for rank in here {
+            self.origin.set_locked(rank, true);
+            let ask = |answer| WindowRequest::LockAll { answer: Some(answer) };
+            wait.answers.push(self.origin.ask(engine, &self.channel, rank, ask));
+        }
+    }
+
+    /// The segment, if locks are its words: all ranks are on this node.
+    fn words(&self) -> Option<&MappedMemory> {
+        let size = self.channel.size() as usize;
+        self.mapped.as_ref().filter(|mapped| mapped.ranks().len() == size)
     }
 
     /// Asks for the lock of `MPI_Win_lock_all` at the first access of a target.
     pub(super) fn lock_if_due<D: Device>(&mut self, engine: &mut Engine<D>, target: u32) {
-        let is_here = self.mapped.as_ref().is_some_and(|mapped| mapped.reaches(target));
-        if self.locks_on_access && !is_here && !self.origin.set_locked(target, true) {
-            let request = WindowRequest::Lock { kind: LockKind::Shared, answer: None };
+        let is_due = self.locks_on_access && self.words().is_none();
+        if is_due && !self.origin.set_locked(target, true) {
+            let request = WindowRequest::LockAll { answer: None };
             self.origin.request(engine, &self.channel, target, &request);
         }
     }
@@ -516,6 +539,11 @@ impl Window {
         if let Some(mapped) = &self.mapped {
             wait.turns.retain(|target| !mapped.holds(*target));
         }
+        while wait.turns.is_empty()
+            && let Some(next) = wait.later_turns.pop()
+        {
+            self.request_turn(engine, next, LockKind::Shared, wait);
+        }
         let (mapped, me) = (self.mapped.as_ref(), self.channel.rank);
         if !wait.posts.is_empty() && self.target.posts.take(&wait.posts, mapped, me) {
             wait.posts.clear();
@@ -526,6 +554,7 @@ impl Window {
         wait.answers.is_empty()
             && wait.locals.is_empty()
             && wait.turns.is_empty()
+            && wait.later_turns.is_empty()
             && wait.posts.is_empty()
             && wait.completes.is_empty()
     }

@@ -15,12 +15,12 @@ use std::sync::Arc;
 
 use super::accumulate::{Accumulation, SWAPPED_MAX, compare_and_swap, packed};
 use super::channel::WindowChannel;
+use super::lock_queue::LockQueue;
 use super::mapped::{MappedMemory, WindowCall};
 use super::origin::Answer;
 use super::peer_calls::PeerCalls;
 use super::regions::Regions;
 use super::request_message::{Data, DataTag, LayoutName, REQUEST_TAG, TargetRange, WindowRequest};
-use super::target_lock::TargetLock;
 use crate::device::Device;
 use crate::engine::Engine;
 use crate::engine::memory::layout::Layout;
@@ -34,7 +34,7 @@ use platform::base::{ErrorClass, MpiError, Result};
 #[derive(Debug)]
 pub(super) struct Target {
     origins: BTreeMap<u32, OriginQueue>,
-    locks: TargetLock,
+    locks: LockQueue,
     /// A request whose bytes have not arrived, from this origin.
     arriving: Option<(u32, OperationId, OwnedBytes)>,
     /// Whether an accumulate waits for another rank of this node to end one.
@@ -82,7 +82,8 @@ enum Work {
     /// A request that was refused; its data are dropped, and nothing is answered but that.
     Refused(Payload, Option<DataTag>),
     Flush(DataTag),
-    Lock(LockKind, Option<DataTag>),
+    Lock(LockKind, DataTag),
+    LockAll(Option<DataTag>),
     Unlock(DataTag),
     Complete,
 }
@@ -99,7 +100,7 @@ impl Default for Target {
     fn default() -> Self {
         Self {
             origins: BTreeMap::new(),
-            locks: TargetLock::default(),
+            locks: LockQueue::default(),
             arriving: None,
             is_contended: false,
             posts: PeerCalls::new(WindowCall::Post),
@@ -123,7 +124,7 @@ impl Target {
 
     /// Whether it must be served without a message.
     pub(super) fn awaits_turn(&self) -> bool {
-        self.is_contended || self.locks.awaits_turn()
+        self.is_contended
     }
 
     /// Whether an accumulate waits for another rank of this node to end one.
@@ -186,15 +187,16 @@ impl Target {
         let mut granted = Vec::new();
         let Some(queue) = self.origins.get_mut(&origin) else { return granted };
         loop {
-            if let Some(kind) = queue.start_all(engine, channel, origin) {
-                self.locks.request(channel, mapped, origin, kind);
+            match queue.start_all(engine, channel, origin) {
+                Some(Work::Lock(kind, _)) => drop(self.locks.request(origin, *kind)),
+                Some(Work::LockAll(_)) => drop(self.locks.request_for_all(origin)),
+                _ => {}
             }
             let Some(front) = queue.requests.front_mut().filter(|_| queue.started > 0) else {
                 break;
             };
             front.transfer = front.transfer.filter(|id| engine.take_completion(*id).is_none());
-            let awaits_lock = matches!(front.work, Work::Lock(..))
-                && !self.locks.has_entered(engine, channel, mapped, origin);
+            let awaits_lock = front.is_lock() && !self.locks.is_held_by(origin);
             if front.transfer.is_some() || awaits_lock {
                 break;
             }
@@ -210,7 +212,7 @@ impl Target {
                 Work::Complete => self.completes.add(origin),
                 Work::Unlock(answer) => {
                     queue.answer(engine, channel, origin, answer);
-                    granted.extend(self.locks.release(engine, channel, mapped, origin));
+                    granted.extend(self.locks.release(origin));
                 }
                 work => queue.finish(engine, channel, origin, work),
             }
@@ -234,6 +236,7 @@ impl OriginQueue {
             WindowRequest::CompareAndSwap { data, answer, .. } => (Some(*data), Some(*answer)),
             WindowRequest::Flush { .. }
             | WindowRequest::Lock { .. }
+            | WindowRequest::LockAll { .. }
             | WindowRequest::Unlock { .. }
             | WindowRequest::Post
             | WindowRequest::Complete => (None, None),
@@ -277,6 +280,7 @@ impl OriginQueue {
             }
             WindowRequest::Flush { answer } => Work::Flush(answer),
             WindowRequest::Lock { kind, answer } => Work::Lock(kind, answer),
+            WindowRequest::LockAll { answer } => Work::LockAll(answer),
             WindowRequest::Unlock { answer } => Work::Unlock(answer),
             WindowRequest::Complete => Work::Complete,
             WindowRequest::Post => return Err(senseless("MPI_Win_post")),
@@ -307,23 +311,22 @@ impl OriginQueue {
     /// Starts requests, up to a lock, which is alone; the lock, if it has just been started.
     fn start_all<D: Device>(
         &mut self, engine: &mut Engine<D>, channel: &WindowChannel, origin: u32,
-    ) -> Option<LockKind> {
+    ) -> Option<&Work> {
         loop {
-            let is_lock = |request: &QueuedRequest| matches!(request.work, Work::Lock(..));
             let is_first = self.started == 0;
-            if !is_first && self.requests.front().is_some_and(is_lock) {
+            if !is_first && self.requests.front().is_some_and(QueuedRequest::is_lock) {
                 return None;
             }
             let next = self.requests.get_mut(self.started)?;
             // The lock that this origin holds ends before, and memory for long operands is needed one
             // at a time.
-            if !is_first && (is_lock(next) || next.needs_room()) {
+            if !is_first && (next.is_lock() || next.needs_room()) {
                 return None;
             }
             next.start(engine, channel, origin);
             self.started += 1;
-            if let Work::Lock(kind, _) = next.work {
-                return Some(kind);
+            if next.is_lock() {
+                return self.requests.front().map(|lock| &lock.work);
             }
         }
     }
@@ -355,7 +358,7 @@ impl OriginQueue {
             Work::Refused(_, Some(answer)) => {
                 send_detached(engine, channel, origin, answer, Memory::EMPTY);
             }
-            Work::Lock(_, Some(answer)) | Work::Flush(answer) => {
+            Work::Lock(_, answer) | Work::LockAll(Some(answer)) | Work::Flush(answer) => {
                 self.answer(engine, channel, origin, answer);
             }
             // Their data have moved, and nobody waits for an answer.
@@ -364,7 +367,7 @@ impl OriginQueue {
             | Work::Accumulate { .. }
             | Work::CompareAndSwap { .. }
             | Work::Refused(_, None)
-            | Work::Lock(_, None)
+            | Work::LockAll(None)
             | Work::Unlock(_)
             | Work::Complete => {}
         }
@@ -380,6 +383,10 @@ impl OriginQueue {
 }
 
 impl QueuedRequest {
+    fn is_lock(&self) -> bool {
+        matches!(self.work, Work::Lock(..) | Work::LockAll(_))
+    }
+
     /// Whether it changes numbers atomically.
     fn changes_numbers(&self) -> bool {
         matches!(self.work, Work::Accumulate { .. } | Work::CompareAndSwap { .. })
@@ -408,6 +415,7 @@ impl QueuedRequest {
             Work::Put(_, Payload::Here(_))
             | Work::Flush(_)
             | Work::Lock(..)
+            | Work::LockAll(_)
             | Work::Unlock(_)
             | Work::Complete => None,
         };
