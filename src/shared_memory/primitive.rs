@@ -5,7 +5,9 @@
 #![allow(unsafe_code)]
 
 use std::cell::UnsafeCell;
-use std::sync::atomic::{compiler_fence, fence};
+use std::sync::atomic::compiler_fence;
+#[cfg(not(target_arch = "x86_64"))]
+use std::sync::atomic::fence;
 
 pub use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -14,6 +16,13 @@ use platform::base::Span;
 /// Orders a store before a later load: a full fence of the processor.
 #[inline]
 pub(crate) fn full_fence() {
+    // A locked instruction on x86: it orders as much as `mfence`, in less time.
+    // SAFETY: the instruction does not change the memory, and the assembly is a fence for the compiler.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        std::arch::asm!("lock or dword ptr [rsp], 0", options(nostack));
+    }
+    #[cfg(not(target_arch = "x86_64"))]
     fence(Ordering::SeqCst);
 }
 
@@ -22,7 +31,7 @@ pub(crate) fn full_fence() {
 pub(crate) fn fence_after_update() {
     match cfg!(target_arch = "x86_64") {
         true => compiler_fence(Ordering::SeqCst),
-        false => fence(Ordering::SeqCst),
+        false => full_fence(),
     }
 }
 

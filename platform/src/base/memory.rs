@@ -87,6 +87,12 @@ impl Span {
         Self { address: self.address + start, len }
     }
 
+    /// Both spans as one, if `next` begins where this one ends.
+    pub fn joined(self, next: Self) -> Option<Self> {
+        (self.address.checked_add(self.len) == Some(next.address))
+            .then(|| Self { address: self.address, len: self.len + next.len })
+    }
+
     /// Fills `out` with the bytes from `start` on.
     ///
     /// # Panics

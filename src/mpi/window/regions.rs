@@ -1,6 +1,7 @@
 //! The memory of a window at this process: one region, or those that are attached to a dynamic window.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use crate::engine::memory::Memory;
@@ -19,7 +20,7 @@ impl Regions {
     /// The memory of `count` elements at an offset.
     ///
     /// # Errors
-    /// `RmaRange` unless all of it is in one region.
+    /// `RmaRange` unless all of it is in one region, or in regions that touch.
     pub(super) fn memory(&self, offset: i64, count: usize, layout: &Arc<Layout>) -> Result<Memory> {
         let found = match self {
             Self::One(region) => Memory::within(*region, offset, count, layout),
@@ -81,8 +82,14 @@ fn attached(
         return Some(Memory::EMPTY);
     }
     let lowest = usize::try_from(address.checked_add(first as i64)?).ok()?;
+    let end = usize::try_from(address.checked_add(end as i64)?).ok()?;
     let (start, region) = regions.range(..=lowest).next_back()?;
-    Memory::within(*region, address.checked_sub(i64::try_from(*start).ok()?)?, count, layout)
+    // Regions that touch are one.
+    let mut region = *region;
+    for (_, next) in regions.range((Bound::Excluded(*start), Bound::Excluded(end))) {
+        region = region.joined(*next)?;
+    }
+    Memory::within(region, address.checked_sub(i64::try_from(*start).ok()?)?, count, layout)
 }
 
 #[cfg(test)]
@@ -91,7 +98,7 @@ mod tests {
     use crate::engine::memory::OwnedBytes;
 
     #[test]
-    fn memory_is_inside_of_one_region() {
+    fn memory_is_inside_of_regions() {
         let bytes = OwnedBytes::zeroed(64);
         let region = bytes.span();
         let one = Regions::One(region);
@@ -113,7 +120,11 @@ mod tests {
         dynamic.attach(region.part(16, 8)).unwrap();
         assert_eq!(dynamic.memory(address + 8, 1, &number).unwrap().len(), 8);
         assert_eq!(dynamic.memory(address + 16, 1, &number).unwrap().len(), 8);
-        assert!(dynamic.memory(address + 12, 1, &number).is_err());
+        // The two touch, but nothing is attached behind them.
+        assert_eq!(dynamic.memory(address + 12, 1, &number).unwrap().len(), 8);
+        assert!(dynamic.memory(address + 12, 2, &number).is_err());
+        dynamic.attach(region.part(40, 8)).unwrap();
+        assert!(dynamic.memory(address + 16, 4, &number).is_err());
         assert!(dynamic.detach(region.address()));
         assert!(dynamic.memory(address + 8, 1, &number).is_err());
     }
