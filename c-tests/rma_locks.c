@@ -191,16 +191,17 @@ static void reused_buffer(enum kind kind)
 }
 
 /* A flush of the rank itself lets operations of others proceed: all wait for a counter that other
- * ranks increment. */
+ * ranks increment. An operation on another rank is in progress meanwhile. */
 static void waiting_by_flushes(enum kind kind)
 {
-    struct area area = area_open(kind, sizeof(int), sizeof(int), MPI_INFO_NULL);
+    struct area area = area_open(kind, 2 * sizeof(int), sizeof(int), MPI_INFO_NULL);
     int one = 1, seen = 0;
     MUST(MPI_Win_lock_all(0, area.win));
     for (int rank = 0; rank < check_size; rank++)
         MUST(MPI_Accumulate(&one, 1, MPI_INT, rank, area_disp(&area, rank, 0), 1, MPI_INT,
                             MPI_SUM, area.win));
     MUST(MPI_Win_flush_all(area.win));
+    MUST(MPI_Put(&one, 1, MPI_INT, right, area_disp(&area, right, 4), 1, MPI_INT, area.win));
     while (seen < check_size) {
         MUST(MPI_Fetch_and_op(NULL, &seen, MPI_INT, check_rank,
                               area_disp(&area, check_rank, 0), MPI_NO_OP, area.win));

@@ -142,7 +142,7 @@ impl<D: Device> Mpi<D> {
         let is_idle = target.origin.is_idle();
         // A loop of flushes, which waits for what another rank does, makes progress.
         target.flushes = target.flushes.wrapping_add(1);
-        if is_idle && (!target.is_all_mapped() || target.flushes % FLUSHES_PER_POLL == 0) {
+        if !target.is_all_mapped() || target.flushes % FLUSHES_PER_POLL == 0 {
             self.poll();
         }
         Ok(is_idle)
