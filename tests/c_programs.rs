@@ -144,6 +144,7 @@ c_programs! {
     proc_null,
     request_status,
     rma_accumulate,
+    rma_conflicts,
     rma_dynamic,
     rma_errors,
     rma_fence,
@@ -213,24 +214,39 @@ fn checked_mode() {
         "comm_split",
         "errors_handles",
         "intercomm_create",
-        "rma_errors",
-        "rma_fence",
-        "rma_locks",
-        "rma_pscw",
         "sessions",
         "windows",
     ];
     for name in programs {
-        let program = program(name);
         let ranks: &[u32] = if name == "coll_check" { &[2, 3, 4] } else { &[3] };
         for &ranks in ranks {
-            let form = Form { ranks, copy: "auto", progress: "polling" };
-            let outcome = run_in(&[("SUIRO_CHECK", "1")], &program, &[], form);
-            let good = outcome.code == Some(0) && outcome.text().ends_with("errors = 0\n");
-            let said = (outcome.code, outcome.text(), &outcome.stderr);
-            assert!(good, "{name}, {ranks} ranks: {said:?}");
+            check_in_checked_mode(name, "shm", Form { ranks, copy: "auto", progress: "polling" });
         }
     }
+}
+
+/// In checked mode, conflicts of one-sided operations are errors, and there are no false ones.
+#[test]
+fn checked_mode_of_windows() {
+    let ways = [("shm", 2, "polling"), ("shm", 3, "thread"), ("tcp", 4, "polling")];
+    let form = |ranks, progress| Form { ranks, copy: "auto", progress };
+    for (device, ranks, progress) in ways.into_iter().chain([("tofu", 3, "polling")]) {
+        check_in_checked_mode("rma_conflicts", device, form(ranks, progress));
+    }
+    for name in PROGRAMS.iter().filter(|name| name.starts_with("rma_")) {
+        check_in_checked_mode(name, "shm", form(3, "polling"));
+    }
+    for name in ["rma_errors", "rma_fence", "rma_locks", "rma_pscw", "rma_random"] {
+        check_in_checked_mode(name, "tcp", form(3, "thread"));
+    }
+}
+
+fn check_in_checked_mode(name: &str, device: &str, form: Form) {
+    let environment = [("SUIRO_CHECK", "1"), ("SUIRO_DEVICE", device)];
+    let outcome = run_in(&environment, &program(name), &[], form);
+    let good = outcome.code == Some(0) && outcome.text().ends_with("errors = 0\n");
+    let said = (outcome.code, outcome.text(), &outcome.stderr);
+    assert!(good, "{name}, {device}, {form:?}: {said:?}");
 }
 
 /// Programs succeed with a simulated network interface for each rank. Some programs; with

@@ -176,7 +176,8 @@ pub const SETTINGS: &[Setting] = &[
         name: "SUIRO_CHECK",
         values: "0|1",
         default: "0",
-        meaning: "whether ranks compare each collective call before it begins",
+        meaning: "whether ranks compare each collective call before it begins, and find conflicting \
+                  operations on windows",
     },
     Setting {
         name: "SUIRO_HANG_REPORT",

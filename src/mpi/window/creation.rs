@@ -227,7 +227,10 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `NoMem` without a free handle.
-    pub(crate) fn insert_window(&mut self, window: Window) -> Result<Handle> {
+    pub(crate) fn insert_window(&mut self, mut window: Window) -> Result<Handle> {
+        if self.checked_mode.is_on() {
+            window.check_accesses();
+        }
         if window.may_be_locked() {
             // Other processes may access this memory while the application computes.
             self.engine.note_long_start();

@@ -13,6 +13,7 @@
 
 use std::fmt;
 
+use super::conflicts::EpochKind;
 use platform::base::{ErrorClass, Result};
 
 /// The epochs of a window at this process.
@@ -23,6 +24,8 @@ pub(crate) struct Epochs {
     locked: Vec<u32>,
     /// The origins of an exposure epoch of `MPI_Win_post`.
     posted: Option<Box<[u32]>>,
+    /// Fences so far.
+    fences: u64,
 }
 
 /// In which epoch this process may access the memory of others.
@@ -53,7 +56,17 @@ impl Epochs {
         self.check_unexposed("a fence")?;
         self.access =
             if is_last { AccessEpoch::Closed } else { AccessEpoch::Fenced { used: false } };
+        self.fences += 1;
         Ok(())
+    }
+
+    /// What completes an operation that starts now; [`Epochs::operate`] has allowed it.
+    pub(super) fn kind(&self) -> EpochKind {
+        match self.access {
+            AccessEpoch::Closed | AccessEpoch::Fenced { .. } => EpochKind::Fence(self.fences),
+            AccessEpoch::Started(_) => EpochKind::Exposure,
+            AccessEpoch::Locked | AccessEpoch::LockedAll => EpochKind::Lock,
+        }
     }
 
     /// An operation on the memory of `target`.

@@ -21,13 +21,16 @@
 //! | `channel` | messages on the private communicator |
 //! | `creation` | what ranks tell each other when a window is made |
 //! | `service` | progress of requests of others |
+//! | `access_check`, `conflicts` | conflicting accesses, in checked mode |
 //!
 //! A window has a private communicator, a duplicate of the one passed at its creation. The
 //! application never gets its handle.
 
+mod access_check;
 mod accumulate;
 mod byte_reader;
 mod channel;
+mod conflicts;
 pub(crate) mod creation;
 mod epoch;
 mod layout_message;
@@ -57,6 +60,7 @@ use crate::mpi::handle::{Handle, HandleKind, HandleTable};
 use crate::mpi::info::Info;
 use crate::mpi::op::Operator;
 use crate::mpi::request::status::PROC_NULL;
+use access_check::AccessCheck;
 use accumulate::Accumulation;
 use channel::WindowChannel;
 use creation::WindowShape;
@@ -152,6 +156,8 @@ pub(crate) struct Window {
     accumulation: Option<(Operator, Handle, Accumulation)>,
     /// Whether the first access of a target in this epoch asks for its lock (`MPI_Win_lock_all`).
     locks_on_access: bool,
+    /// In checked mode.
+    access_check: Option<Box<AccessCheck>>,
 }
 
 /// A hint of windows (§12.2.1): key, default value, and the check of values.
@@ -218,6 +224,7 @@ impl Window {
             flushes: 0,
             accumulation: None,
             locks_on_access: false,
+            access_check: None,
         })
     }
 

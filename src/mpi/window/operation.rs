@@ -6,6 +6,7 @@
 
 use super::Window;
 use super::accumulate::{Accumulation, SWAPPED_MAX, check_swapped, compare_and_swap};
+use super::conflicts::AccessKind;
 use super::origin::OperationNumber;
 use super::request_message::{Data, INLINE_MAX, TargetRange, UnitHandles, WindowRequest};
 use crate::device::Device;
@@ -67,7 +68,7 @@ impl Window {
     /// for those that are errors.
     #[inline(always)]
     fn direct(&mut self, to: &TargetArguments<'_>, bytes: usize) -> Option<Span> {
-        let memory = self.mapped.as_ref()?.memory(to.rank as u32)?;
+        let memory = self.mapped.as_ref()?.short_way(to.rank as u32)?;
         let layout = to.datatype.layout();
         let unit = self.shape.of(to.rank as u32).unit as usize;
         let offset = (to.displacement as usize).checked_mul(unit)?;
@@ -134,6 +135,7 @@ impl Window {
         let Some((target, offset)) = self.check_access(to, Some(from.len()), completion)? else {
             return Ok(None);
         };
+        self.check_conflicts(engine, (target, offset), &to, AccessKind::Put, completion)?;
         if let Some(mut memory) = self.memory_here(target, offset, &to)? {
             from.copy(0, &mut memory, 0, from.len());
             self.has_stored = true;
@@ -176,6 +178,7 @@ impl Window {
         let Some((target, offset)) = self.check_access(from, Some(into.len()), completion)? else {
             return Ok(None);
         };
+        self.check_conflicts(engine, (target, offset), &from, AccessKind::Get, completion)?;
         if let Some(memory) = self.memory_here(target, offset, &from)? {
             let (mut into, len) = (into, memory.len());
             memory.copy(0, &mut into, 0, len);
@@ -224,6 +227,11 @@ impl Window {
         else {
             return Ok(Started::Now(None));
         };
+        let kind = match old {
+            None => AccessKind::Accumulate(operator),
+            Some(_) => AccessKind::GetAccumulate(operator),
+        };
+        self.check_conflicts(engine, (target, offset), &to, kind, completion)?;
         if let Some(mut memory) = self.memory_here(target, offset, &to)? {
             let old = old.map(|(old, _)| old);
             let is_done = self.accumulate_here(target, &accumulation, from, &mut memory, old);
@@ -261,8 +269,10 @@ impl Window {
         let unit = to.datatype.as_predefined().copied().ok_or_else(|| not_predefined(to.datatype));
         let unit = unit?;
         check_swapped(&unit)?;
-        let access = self.check_access(to, Some(new.len()), CompletionForm::Epoch)?;
+        let form = CompletionForm::Epoch;
+        let access = self.check_access(to, Some(new.len()), form)?;
         let Some((target, offset)) = access else { return Ok(Started::Now(None)) };
+        self.check_conflicts(engine, (target, offset), &to, AccessKind::CompareAndSwap, form)?;
         let mut operand = [0; 2 * SWAPPED_MAX];
         let operand = &mut operand[..2 * new.len()];
         compared.pack(0, &mut operand[..new.len()]);
@@ -405,7 +415,7 @@ impl Window {
     }
 
     /// The memory of an access in a request, which must be sent: the target learns the layout by it.
-    fn range<D: Device>(
+    pub(super) fn range<D: Device>(
         &mut self, engine: &mut Engine<D>, target: u32, offset: i64, to: &TargetArguments<'_>,
     ) -> TargetRange {
         self.lock_if_due(engine, target);

@@ -13,6 +13,7 @@
 use std::sync::Arc;
 
 use super::byte_reader::ByteReader;
+use super::conflicts::{AccessKind, EpochKind};
 use super::layout_message;
 use crate::engine::memory::layout::Layout;
 use crate::mpi::handle::Handle;
@@ -95,6 +96,12 @@ pub(super) enum WindowRequest<'a> {
     Post,
     /// The origin has completed its access epoch (`MPI_Win_complete`).
     Complete,
+    /// An operation of the origin is in progress, by whichever way: for the checked mode.
+    Access {
+        range: TargetRange,
+        kind: AccessKind,
+        epoch: EpochKind,
+    },
 }
 
 /// Memory of a target.
@@ -139,6 +146,7 @@ const UNLOCK: u8 = 7;
 const POST: u8 = 8;
 const COMPLETE: u8 = 9;
 const LOCK_ALL: u8 = 10;
+const ACCESS: u8 = 11;
 
 impl WindowRequest<'_> {
     pub(super) fn emit(&self) -> Vec<u8> {
@@ -182,6 +190,11 @@ impl WindowRequest<'_> {
             }
             Self::Post => out.push(POST),
             Self::Complete => out.push(COMPLETE),
+            Self::Access { range, kind, epoch } => {
+                out.push(ACCESS);
+                range.emit(&mut out);
+                kind.words().into_iter().chain(epoch.words()).for_each(|word| push(&mut out, word));
+            }
         }
         out
     }
@@ -224,6 +237,11 @@ impl<'a> WindowRequest<'a> {
             LOCK_ALL => Self::LockAll { answer: parse_optional_tag(&mut from)? },
             POST => Self::Post,
             COMPLETE => Self::Complete,
+            ACCESS => Self::Access {
+                range: TargetRange::parse(&mut from)?,
+                kind: AccessKind::of_words([from.number()?, from.number()?])?,
+                epoch: EpochKind::of_words([from.number()?, from.number()?])?,
+            },
             _ => return None,
         })
     }
@@ -346,6 +364,11 @@ mod tests {
                 unit,
                 data: inline,
                 answer: None,
+            },
+            WindowRequest::Access {
+                range: new.clone(),
+                kind: AccessKind::Accumulate(operator),
+                epoch: EpochKind::Fence(1 << 40),
             },
             WindowRequest::Accumulate {
                 range: new,

@@ -111,6 +111,9 @@ impl<D: Device> Mpi<D> {
         let (engine, target) = self.window_and_engine(window)?;
         target.epochs.fence(assertions.no_succeed)?;
         let mut wait = WindowWait::new(window);
+        if let Some(check) = &mut target.access_check {
+            check.end(None);
+        }
         if !assertions.no_precede && !target.origin.is_idle() {
             target.flush(engine, target.origin.unflushed(), &mut wait);
         }
@@ -167,6 +170,12 @@ impl<D: Device> Mpi<D> {
             Some(of) => Some(of).filter(|of| target.origin.is_unflushed(*of)).into_iter().collect(),
             None => target.origin.unflushed(),
         };
+        if let Some(check) = &mut target.access_check {
+            match is_local {
+                true => check.end_fetching(of),
+                false => check.end(of),
+            }
+        }
         match is_local {
             true => wait.locals = unflushed,
             false => target.flush(engine, unflushed, &mut wait),
@@ -247,6 +256,9 @@ impl<D: Device> Mpi<D> {
                 targets
             }
         };
+        if let Some(check) = &mut target.access_check {
+            targets.iter().for_each(|target| check.end(Some(*target)));
+        }
         // A get reads the memory of the target before the lock ends.
         wait.locals = targets.clone();
         wait.then = Then::Unlock(targets);
@@ -291,10 +303,16 @@ impl<D: Device> Mpi<D> {
     /// # Errors
     /// As of [`Mpi::fence`].
     pub(crate) fn complete_window(&mut self, window: Handle) -> Result<WindowWait> {
-        let (_, target) = self.window_and_engine(window)?;
+        let (engine, target) = self.window_and_engine(window)?;
         let targets = target.epochs.complete()?;
-        let locals = targets.to_vec();
-        Ok(WindowWait { locals, then: Then::Complete(targets), ..WindowWait::new(window) })
+        let mut wait = WindowWait::new(window);
+        if let Some(check) = &mut target.access_check {
+            check.end(None);
+            target.flush(engine, target.origin.unflushed(), &mut wait);
+        }
+        wait.locals = targets.to_vec();
+        wait.then = Then::Complete(targets);
+        Ok(wait)
     }
 
     /// `MPI_Win_wait`
@@ -328,7 +346,7 @@ impl<D: Device> Mpi<D> {
             }
             match std::mem::replace(&mut wait.then, Then::Return) {
                 Then::Return => break,
-                Then::EndExposure => window.epochs.end_exposure(),
+                Then::EndExposure => window.end_exposure(),
                 Then::Barrier => {
                     let comm = window.comm;
                     wait.barrier = Some(self.start_barrier(comm)?);

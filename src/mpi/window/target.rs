@@ -11,10 +11,12 @@
 //! epochs.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::accumulate::{Accumulation, SWAPPED_MAX, compare_and_swap, packed};
 use super::channel::WindowChannel;
+use super::conflicts::{Access, AccessKind, AccessTable, EpochKind, ranges};
 use super::lock_queue::LockQueue;
 use super::mapped::{MappedMemory, WindowCall};
 use super::origin::Answer;
@@ -43,6 +45,8 @@ pub(super) struct Target {
     pub(super) posts: PeerCalls,
     /// Calls of `MPI_Win_complete` by others.
     pub(super) completes: PeerCalls,
+    /// Accesses of all origins in progress, in checked mode.
+    pub(super) accesses: Option<AccessTable>,
 }
 
 /// Requests of one origin.
@@ -86,6 +90,7 @@ enum Work {
     LockAll(Option<DataTag>),
     Unlock(DataTag),
     Complete,
+    Access(AccessKind, EpochKind, Vec<Range<i64>>),
 }
 
 /// Data of a request.
@@ -105,6 +110,7 @@ impl Default for Target {
             is_contended: false,
             posts: PeerCalls::new(WindowCall::Post),
             completes: PeerCalls::new(WindowCall::Complete),
+            accesses: None,
         }
     }
 }
@@ -210,7 +216,16 @@ impl Target {
             let Some(done) = queue.requests.pop_front() else { break };
             match done.work {
                 Work::Complete => self.completes.add(origin),
+                Work::Access(kind, epoch, ranges) => {
+                    let access = Access { origin, kind, epoch };
+                    queue.note(self.accesses.as_mut(), access, &ranges);
+                }
+                Work::Flush(answer) => {
+                    end_locked(self.accesses.as_mut(), origin);
+                    queue.answer(engine, channel, origin, answer);
+                }
                 Work::Unlock(answer) => {
+                    end_locked(self.accesses.as_mut(), origin);
                     queue.answer(engine, channel, origin, answer);
                     granted.extend(self.locks.release(origin));
                 }
@@ -239,7 +254,8 @@ impl OriginQueue {
             | WindowRequest::LockAll { .. }
             | WindowRequest::Unlock { .. }
             | WindowRequest::Post
-            | WindowRequest::Complete => (None, None),
+            | WindowRequest::Complete
+            | WindowRequest::Access { .. } => (None, None),
         };
         let work = self.accepted(request, regions, booleans);
         work.unwrap_or_else(|error| {
@@ -283,29 +299,40 @@ impl OriginQueue {
             WindowRequest::LockAll { answer } => Work::LockAll(answer),
             WindowRequest::Unlock { answer } => Work::Unlock(answer),
             WindowRequest::Complete => Work::Complete,
+            WindowRequest::Access { range, kind, epoch } => {
+                let (layout, count) = self.elements(&range)?;
+                let ranges = ranges(range.offset, count, &layout).unwrap_or_default();
+                Work::Access(kind, epoch, ranges)
+            }
             WindowRequest::Post => return Err(senseless("MPI_Win_post")),
         })
     }
 
     /// The memory of a range.
     fn memory(&mut self, range: TargetRange, regions: &Regions) -> Result<Memory> {
-        let layout = match range.layout {
+        let (layout, count) = self.elements(&range)?;
+        regions.memory(range.offset, count, &layout)
+    }
+
+    /// The layout of the elements of a range, and their number.
+    fn elements(&mut self, range: &TargetRange) -> Result<(Arc<Layout>, usize)> {
+        let layout = match &range.layout {
             LayoutName::Dense(size) => Arc::new(Layout::dense(
-                usize::try_from(size)
+                usize::try_from(*size)
                     .ok()
                     .filter(|size| *size <= isize::MAX as usize)
                     .ok_or_else(|| senseless("a size"))?,
             )),
             LayoutName::Slot(slot) => {
-                Arc::clone(self.layouts.get(&slot).ok_or_else(|| senseless("a layout"))?)
+                Arc::clone(self.layouts.get(slot).ok_or_else(|| senseless("a layout"))?)
             }
             LayoutName::New(slot, layout) => {
-                self.layouts.insert(slot, Arc::clone(&layout));
-                layout
+                self.layouts.insert(*slot, Arc::clone(layout));
+                Arc::clone(layout)
             }
         };
         let count = usize::try_from(range.count).map_err(|_| senseless("a count"))?;
-        regions.memory(range.offset, count, &layout)
+        Ok((layout, count))
     }
 
     /// Starts requests, up to a lock, which is alone; the lock, if it has just been started.
@@ -358,7 +385,7 @@ impl OriginQueue {
             Work::Refused(_, Some(answer)) => {
                 send_detached(engine, channel, origin, answer, Memory::EMPTY);
             }
-            Work::Lock(_, answer) | Work::LockAll(Some(answer)) | Work::Flush(answer) => {
+            Work::Lock(_, answer) | Work::LockAll(Some(answer)) => {
                 self.answer(engine, channel, origin, answer);
             }
             // Their data have moved, and nobody waits for an answer.
@@ -368,8 +395,25 @@ impl OriginQueue {
             | Work::CompareAndSwap { .. }
             | Work::Refused(_, None)
             | Work::LockAll(None)
+            | Work::Flush(_)
             | Work::Unlock(_)
-            | Work::Complete => {}
+            | Work::Complete
+            | Work::Access(..) => {}
+        }
+    }
+
+    /// Compares an access with those in progress. The next answer tells a conflict. Data that an origin
+    /// fetches with a lock may arrive without a later message, so no table knows how long such an access
+    /// lasts: it is compared when it starts only.
+    fn note(&mut self, table: Option<&mut AccessTable>, access: Access, ranges: &[Range<i64>]) {
+        let Some(table) = table else { return };
+        if let EpochKind::Fence(number) = access.epoch {
+            table.remove(|known| matches!(known.epoch, EpochKind::Fence(past) if past < number));
+        }
+        if let Err(conflict) = table.check(access, ranges) {
+            self.error.get_or_insert(table.error(&conflict));
+        } else if access.epoch != EpochKind::Lock || !access.kind.fetches() {
+            table.insert(access, ranges);
         }
     }
 
@@ -417,7 +461,8 @@ impl QueuedRequest {
             | Work::Lock(..)
             | Work::LockAll(_)
             | Work::Unlock(_)
-            | Work::Complete => None,
+            | Work::Complete
+            | Work::Access(..) => None,
         };
     }
 }
@@ -439,6 +484,13 @@ impl Payload {
         let receive = channel.receive(engine, origin, tag.data(), Memory::Span(bytes.span()));
         *self = Self::Here(bytes);
         Some(receive)
+    }
+}
+
+/// The accesses of an origin with locks are complete.
+fn end_locked(table: Option<&mut AccessTable>, origin: u32) {
+    if let Some(table) = table {
+        table.remove(|known| known.origin == origin && known.epoch == EpochKind::Lock);
     }
 }
 
