@@ -193,6 +193,16 @@ impl Process {
         result
     }
 
+    /// Uses MPI for what neither starts nor completes an operation. False, without effect, unless MPI runs
+    /// and this thread needs no mutex.
+    #[inline(always)]
+    pub(crate) fn briefly(&self, body: impl FnOnce(&mut ProcessMpi) -> bool) -> bool {
+        match self.state.lock_by_bias().as_deref_mut() {
+            Some(ProcessState::Running(running)) => body(&mut running.mpi),
+            _ => false,
+        }
+    }
+
     /// Executes all pending reductions of the application; then wakes threads whose waits are
     /// complete, and the progress thread if an operation has started.
     #[cold]

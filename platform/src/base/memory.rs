@@ -200,7 +200,7 @@ impl Span {
     /// Whether it is an aligned number of 4 or 8 bytes.
     #[inline]
     fn is_number(self) -> bool {
-        matches!(self.len, 4 | 8) && self.address.is_multiple_of(self.len)
+        matches!(self.len, 4 | 8) && self.address & (self.len - 1) == 0
     }
 
     /// The same as [`Span::copy_to`], but an aligned number of 4 or 8 bytes is read and written as a
@@ -210,11 +210,27 @@ impl Span {
     /// If the lengths differ.
     #[inline]
     pub fn copy_untorn(self, to: Self) {
-        if self.len != to.len || !self.is_number() || !to.is_number() {
-            return self.copy_to(to);
+        match self.number() {
+            Some(number) if self.len == to.len && to.is_number() => to.set_number(number),
+            _ => self.copy_to(to),
         }
+    }
+
+    /// The aligned number of 4 or 8 bytes, read as a whole; `None` if the span is none.
+    #[inline]
+    pub fn number(self) -> Option<u64> {
         let order = Ordering::Relaxed;
-        let number = self.atomically(|number| number.load(order), |number| number.load(order));
+        self.is_number()
+            .then(|| self.atomically(|number| number.load(order), |number| number.load(order)))
+    }
+
+    /// Writes a number of 4 or 8 bytes as a whole.
+    ///
+    /// # Panics
+    /// As [`Span::atomically`].
+    #[inline]
+    pub fn set_number(self, number: u64) {
+        let order = Ordering::Relaxed;
         let store_four = |place: &AtomicU32| {
             place.store(number as u32, order);
             0
@@ -223,7 +239,7 @@ impl Span {
             place.store(number, order);
             0
         };
-        to.atomically(store_four, store_eight);
+        self.atomically(store_four, store_eight);
     }
 
     /// Copies `data`, of the same length, over the bytes: an aligned number of 4 or 8 bytes as a whole.

@@ -81,6 +81,12 @@ pub(crate) fn is_in_place(buf: *const c_void) -> bool {
     buf.addr() == IN_PLACE
 }
 
+/// Whether a pointer is the address of a buffer: neither null nor `MPI_IN_PLACE`.
+#[inline(always)]
+pub(crate) fn is_address(buf: *const c_void) -> bool {
+    buf.addr() > IN_PLACE
+}
+
 /// A count of elements.
 ///
 /// # Errors

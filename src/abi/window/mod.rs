@@ -22,10 +22,17 @@ use crate::mpi::attribute::Attributes;
 use crate::mpi::communicator::COMM_NULL;
 use crate::mpi::handle::Handle;
 use crate::mpi::info::Info;
+use crate::mpi::window::direct::DirectWindow;
 use crate::mpi::window::mapped::SegmentPlacement;
 use crate::mpi::window::{Flavor, Window, WindowMemory, check_size};
 use crate::process::ProcessMpi;
 use platform::base::{ErrorClass, Result, Span};
+
+/// Whether the short way of a window has done what `body` asks for.
+#[inline(always)]
+pub(crate) fn directly(win: MPI_Win, body: impl FnOnce(DirectWindow<'_>) -> bool) -> bool {
+    PROCESS.briefly(|mpi| mpi.windows.direct(number(win)).is_some_and(body))
+}
 
 /// A window of memory that the library allocates.
 #[unsafe(no_mangle)]

@@ -5,16 +5,20 @@
 use std::ffi::{c_int, c_void};
 
 use crate::abi::arguments::pointer::out;
-use crate::abi::arguments::user_memory::{checked_count, memory, memory_of};
+use crate::abi::arguments::user_memory::{checked_count, is_address, memory, memory_of};
+use crate::abi::constants::MPI_SUCCESS;
 use crate::abi::entry_point::{PROCESS, finish, local, number};
+use crate::abi::handles::MPI_NO_OP;
 use crate::abi::types::*;
+use crate::abi::window::directly;
 use crate::mpi::Memory;
-use crate::mpi::datatype::Datatype;
+use crate::mpi::datatype::{Datatype, PlainElement};
 use crate::mpi::handle::Handle;
 use crate::mpi::op::{Op, Operator};
 use crate::mpi::request::Activity;
 use crate::mpi::request::status::Status;
 use crate::mpi::window::OperationNumber;
+use crate::mpi::window::direct::DirectPlace;
 use crate::mpi::window::operation::{
     AccumulateArguments, CompletionForm, Started, TargetArguments,
 };
@@ -35,10 +39,8 @@ pub unsafe extern "C" fn PMPI_Accumulate_c(
 ) -> c_int {
     let from = (origin_addr, origin_count, origin_datatype);
     let to = (target_rank, target_disp, target_count, target_datatype);
-    retried("MPI_Accumulate", win, |mpi| {
-        // SAFETY: the caller's promise of the buffer.
-        unsafe { accumulate(mpi, from, None, to, op, win, CompletionForm::Epoch) }
-    })
+    // SAFETY: the caller's promise of the buffer.
+    unsafe { accumulate_now("MPI_Accumulate", from, None, to, op, win) }
 }
 
 /// Replaces a number of a target if it equals another one.
@@ -47,25 +49,15 @@ pub unsafe extern "C" fn PMPI_Compare_and_swap(
     origin_addr: *const c_void, compare_addr: *const c_void, result_addr: *mut c_void,
     datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint, win: MPI_Win,
 ) -> c_int {
-    retried("MPI_Compare_and_swap", win, |mpi| {
-        let elements = mpi.objects.datatypes.committed(number(datatype))?;
-        // SAFETY: the caller's promise of the three buffers of one element.
-        let (new, compared, old) = unsafe {
-            (
-                memory_of(origin_addr, 1, elements)?,
-                memory_of(compare_addr, 1, elements)?,
-                memory_of(result_addr, 1, elements)?,
-            )
-        };
-        let to = TargetArguments {
-            rank: target_rank,
-            displacement: target_disp,
-            count: 1,
-            datatype: elements,
-        };
-        let window = mpi.windows.get_mut(number(win))?;
-        window.compare_and_swap(&mut mpi.engine, [&new, &compared], old, to)
-    })
+    let to = (target_rank, target_disp, 1, datatype);
+    let buffers = [origin_addr, compare_addr, result_addr.cast_const()];
+    // SAFETY: the caller's promise of the three buffers of one element.
+    unsafe {
+        if swap_directly(buffers, &to, win) {
+            return MPI_SUCCESS;
+        }
+        swap_of_any_kind(buffers, to, win)
+    }
 }
 
 /// [`PMPI_Get_accumulate_c`] of one element of a predefined datatype.
@@ -76,15 +68,13 @@ pub unsafe extern "C" fn PMPI_Fetch_and_op(
 ) -> c_int {
     let (from, old) = ((origin_addr, 1, datatype), (result_addr.cast_const(), 1, datatype));
     let to = (target_rank, target_disp, 1, datatype);
-    retried("MPI_Fetch_and_op", win, |mpi| {
-        let elements = mpi.objects.datatypes.committed(number(datatype))?;
-        if elements.as_predefined().is_none() {
-            let why = format!("{}: expected a predefined datatype", elements.describe());
-            return Err(ErrorClass::Type.error(why));
+    // SAFETY: the caller's promise of both buffers.
+    unsafe {
+        if accumulate_directly(from, Some(old), &to, op, win) {
+            return MPI_SUCCESS;
         }
-        // SAFETY: the caller's promise of both buffers.
-        unsafe { accumulate(mpi, from, Some(old), to, op, win, CompletionForm::Epoch) }
-    })
+        fetch_and_op_of_any_kind(from, old, to, op, win)
+    }
 }
 
 /// Copies memory of a target to the origin.
@@ -96,10 +86,14 @@ pub unsafe extern "C" fn PMPI_Get_c(
 ) -> c_int {
     let into = (origin_addr.cast_const(), origin_count, origin_datatype);
     let from = (target_rank, target_disp, target_count, target_datatype);
-    local("MPI_Get", win, |mpi| {
-        // SAFETY: the caller's promise of the buffer.
-        unsafe { get(mpi, into, from, win, CompletionForm::Epoch) }.map(drop)
-    })
+    // SAFETY: the caller's promise of the buffer.
+    if let Some(into) = unsafe { plain(into, &from) }
+        && directly(win, |window| window.get(into, place(&from)))
+    {
+        return MPI_SUCCESS;
+    }
+    // SAFETY: as above.
+    unsafe { get_of_any_kind(into, from, win) }
 }
 
 /// Combines data of the origin into the memory of a target, and returns the old values.
@@ -113,10 +107,8 @@ pub unsafe extern "C" fn PMPI_Get_accumulate_c(
     let from = (origin_addr, origin_count, origin_datatype);
     let old = (result_addr.cast_const(), result_count, result_datatype);
     let to = (target_rank, target_disp, target_count, target_datatype);
-    retried("MPI_Get_accumulate", win, |mpi| {
-        // SAFETY: the caller's promise of both buffers.
-        unsafe { accumulate(mpi, from, Some(old), to, op, win, CompletionForm::Epoch) }
-    })
+    // SAFETY: the caller's promise of both buffers.
+    unsafe { accumulate_now("MPI_Get_accumulate", from, Some(old), to, op, win) }
 }
 
 /// Copies data of the origin to the memory of a target.
@@ -128,10 +120,14 @@ pub unsafe extern "C" fn PMPI_Put_c(
 ) -> c_int {
     let from = (origin_addr, origin_count, origin_datatype);
     let to = (target_rank, target_disp, target_count, target_datatype);
-    local("MPI_Put", win, |mpi| {
-        // SAFETY: the caller's promise of the buffer.
-        unsafe { put(mpi, from, to, win, CompletionForm::Epoch) }.map(drop)
-    })
+    // SAFETY: the caller's promise of the buffer.
+    if let Some(from) = unsafe { plain(from, &to) }
+        && directly(win, |window| window.put(from, place(&to)))
+    {
+        return MPI_SUCCESS;
+    }
+    // SAFETY: as above.
+    unsafe { put_of_any_kind(from, to, win) }
 }
 
 /// [`PMPI_Accumulate_c`] with a request.
@@ -204,6 +200,25 @@ pub unsafe extern "C" fn PMPI_Rput_c(
     }
 }
 
+/// The bytes of elements of a predefined datatype that the target has alike; `None` for all others, also for
+/// wrong arguments.
+///
+/// # Safety
+/// The contract of `Span::new` for these bytes.
+#[inline(always)]
+unsafe fn plain((buf, count, datatype): OriginBuffer, to: &TargetBuffer) -> Option<Span> {
+    let size = PlainElement::of(number(datatype)).size;
+    let bytes = usize::try_from(count).ok()?.checked_mul(size.into())?;
+    let is_alike = count == to.2 && datatype == to.3;
+    // SAFETY: the caller's promise.
+    (is_alike && is_address(buf) && bytes > 0).then(|| unsafe { Span::new(buf.cast(), bytes) })
+}
+
+#[inline(always)]
+fn place(&(rank, displacement, ..): &TargetBuffer) -> DirectPlace {
+    DirectPlace { rank, displacement }
+}
+
 /// # Safety
 /// The standard's requirements for the buffer of the origin.
 unsafe fn put(
@@ -230,8 +245,130 @@ unsafe fn get(
     window.get(&mut mpi.engine, into, arguments(from, elements)?, completion)
 }
 
+/// An accumulate that ends with its epoch.
+///
 /// # Safety
 /// The standard's requirements for the buffers of the origin.
+#[inline(always)]
+unsafe fn accumulate_now(
+    name: &str, from: OriginBuffer, old: Option<OriginBuffer>, to: TargetBuffer, op: MPI_Op,
+    win: MPI_Win,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if accumulate_directly(from, old, &to, op, win) {
+            return MPI_SUCCESS;
+        }
+        accumulate_of_any_kind(name, from, old, to, op, win)
+    }
+}
+
+/// Whether the short way has done it.
+///
+/// # Safety
+/// As of [`accumulate_now`].
+#[inline(always)]
+unsafe fn accumulate_directly(
+    from: OriginBuffer, old: Option<OriginBuffer>, to: &TargetBuffer, op: MPI_Op, win: MPI_Win,
+) -> bool {
+    // SAFETY: the caller's promise.
+    let span = |buffer| unsafe { plain(buffer, to) };
+    let Some(old_values) = old.map_or(Some(Span::EMPTY), span) else { return false };
+    // The operand of MPI_NO_OP is not used (§12.3.4), so it may be any.
+    let operand = if op == MPI_NO_OP { old } else { Some(from) };
+    let Some(operand) = operand.and_then(span) else { return false };
+    let of = [number(op), number(to.3)];
+    directly(win, |window| window.accumulate(of, operand, old_values, place(to)))
+}
+
+/// # Safety
+/// As of [`accumulate_now`].
+#[inline(never)]
+unsafe fn accumulate_of_any_kind(
+    name: &str, from: OriginBuffer, old: Option<OriginBuffer>, to: TargetBuffer, op: MPI_Op,
+    win: MPI_Win,
+) -> c_int {
+    retried(name, win, |mpi| {
+        // SAFETY: the caller's promise.
+        unsafe { accumulate(mpi, from, old, to, op, win, CompletionForm::Epoch) }
+    })
+}
+
+/// # Safety
+/// As of [`accumulate_now`].
+#[inline(never)]
+unsafe fn fetch_and_op_of_any_kind(
+    from: OriginBuffer, old: OriginBuffer, to: TargetBuffer, op: MPI_Op, win: MPI_Win,
+) -> c_int {
+    retried("MPI_Fetch_and_op", win, |mpi| {
+        let elements = mpi.objects.datatypes.committed(number(to.3))?;
+        if elements.as_predefined().is_none() {
+            let why = format!("{}: expected a predefined datatype", elements.describe());
+            return Err(ErrorClass::Type.error(why));
+        }
+        // SAFETY: the caller's promise.
+        unsafe { accumulate(mpi, from, Some(old), to, op, win, CompletionForm::Epoch) }
+    })
+}
+
+/// Whether the short way has compared and swapped.
+///
+/// # Safety
+/// `new`, `compared` and `old` are buffers of one element, as of [`PMPI_Compare_and_swap`].
+#[inline(always)]
+unsafe fn swap_directly(buffers: [*const c_void; 3], to: &TargetBuffer, win: MPI_Win) -> bool {
+    if !PlainElement::of(number(to.3)).is_integer {
+        return false;
+    }
+    // SAFETY: the caller's promise.
+    let [Some(new), Some(compared), Some(old)] =
+        buffers.map(|buf| unsafe { plain((buf, 1, to.3), to) })
+    else {
+        return false;
+    };
+    directly(win, |window| window.compare_and_swap([new, compared], old, place(to)))
+}
+
+/// # Safety
+/// As of [`swap_directly`].
+#[inline(never)]
+unsafe fn swap_of_any_kind(buffers: [*const c_void; 3], to: TargetBuffer, win: MPI_Win) -> c_int {
+    retried("MPI_Compare_and_swap", win, |mpi| {
+        let elements = mpi.objects.datatypes.committed(number(to.3))?;
+        // SAFETY: the caller's promise.
+        let [new, compared, old] = buffers.map(|buf| unsafe { memory_of(buf, 1, elements) });
+        let window = mpi.windows.get_mut(number(win))?;
+        window.compare_and_swap(
+            &mut mpi.engine,
+            [&new?, &compared?],
+            old?,
+            arguments(to, elements)?,
+        )
+    })
+}
+
+/// # Safety
+/// As of [`put`].
+#[inline(never)]
+unsafe fn put_of_any_kind(from: OriginBuffer, to: TargetBuffer, win: MPI_Win) -> c_int {
+    local("MPI_Put", win, |mpi| {
+        // SAFETY: the caller's promise.
+        unsafe { put(mpi, from, to, win, CompletionForm::Epoch) }.map(drop)
+    })
+}
+
+/// # Safety
+/// As of [`get`].
+#[inline(never)]
+unsafe fn get_of_any_kind(into: OriginBuffer, from: TargetBuffer, win: MPI_Win) -> c_int {
+    local("MPI_Get", win, |mpi| {
+        // SAFETY: the caller's promise.
+        unsafe { get(mpi, into, from, win, CompletionForm::Epoch) }.map(drop)
+    })
+}
+
+/// # Safety
+/// As of [`accumulate_now`].
 unsafe fn accumulate(
     mpi: &mut ProcessMpi, from: OriginBuffer, old: Option<OriginBuffer>, to: TargetBuffer,
     op: MPI_Op, win: MPI_Win, completion: CompletionForm<'_>,
@@ -243,12 +380,6 @@ unsafe fn accumulate(
             return Err(ErrorClass::Op.error(why));
         }
     };
-    if completion == CompletionForm::Epoch
-        // SAFETY: the caller's promise.
-        && unsafe { accumulate_directly(mpi, operator, from, old, to, win) } == Some(true)
-    {
-        return Ok(Started::Now(None));
-    }
     let datatypes = &mpi.objects.datatypes;
     let part = |(buf, count, datatype): OriginBuffer| -> Result<_> {
         let datatype = datatypes.committed(number(datatype))?;
@@ -273,32 +404,6 @@ unsafe fn accumulate(
         booleans: mpi.objects.fortran.booleans(),
     };
     window.accumulate(&mut mpi.engine, arguments, to, completion)
-}
-
-/// [`Window::accumulate_directly`] if both buffers are adjacent elements of the target's datatype.
-///
-/// [`Window::accumulate_directly`]: crate::mpi::window::Window::accumulate_directly
-///
-/// # Safety
-/// As of [`accumulate`].
-#[inline]
-unsafe fn accumulate_directly(
-    mpi: &mut ProcessMpi, operator: Operator, from: OriginBuffer, old: Option<OriginBuffer>,
-    to: TargetBuffer, win: MPI_Win,
-) -> Option<bool> {
-    let is_alike = |buffer: &OriginBuffer| buffer.1 == to.2 && buffer.2 == to.3;
-    if !is_alike(&from) || !old.as_ref().is_none_or(is_alike) {
-        return Some(false);
-    }
-    let datatype = mpi.objects.datatypes.committed(number(to.3)).ok()?;
-    // SAFETY: the caller's promise.
-    let span =
-        |(buf, count, _): OriginBuffer| unsafe { memory_of(buf, count, datatype) }.ok()?.span();
-    let operand = span(from)?;
-    let old = old.map_or(Some(Span::EMPTY), span)?;
-    let window = mpi.windows.get_mut(number(win)).ok()?;
-    let to = arguments(to, datatype).ok()?;
-    Some(window.accumulate_directly(operator, operand, old, &to))
 }
 
 fn arguments(

@@ -8,6 +8,7 @@ use crate::abi::arguments::pointer::out;
 use crate::abi::constants::*;
 use crate::abi::entry_point::{PROCESS, finish, local, number, test};
 use crate::abi::types::*;
+use crate::abi::window::directly;
 use crate::mpi::window::synchronization::{Assertions, LockKind, WindowWait};
 use crate::process::ProcessMpi;
 use platform::base::{ErrorClass, Result};
@@ -145,6 +146,14 @@ pub unsafe extern "C" fn PMPI_Win_wait(win: MPI_Win) -> c_int {
 
 #[inline]
 fn flush(name: &str, win: MPI_Win, rank: Option<c_int>, is_local: bool) -> c_int {
+    if directly(win, |window| window.flush(rank)) {
+        return MPI_SUCCESS;
+    }
+    flush_at_once(name, win, rank, is_local)
+}
+
+#[inline(never)]
+fn flush_at_once(name: &str, win: MPI_Win, rank: Option<c_int>, is_local: bool) -> c_int {
     match PROCESS.with_mpi(|mpi| mpi.flush_at_once(name, number(win), rank)) {
         Ok(true) => MPI_SUCCESS,
         Ok(false) => complete(name, win, rank, is_local),

@@ -22,6 +22,7 @@ use std::sync::Arc;
 
 pub use array::{ArrayOrder, Distribution};
 pub use contents::{Combiner, ConstructorForm, Contents};
+pub(crate) use predefined::PlainElement;
 pub use predefined::{ByHandle, DatatypeClass, Predefined, Unit};
 pub(crate) use section::ArraySection;
 pub use unnamed::{Precision, Unnamed, ValueIndex};

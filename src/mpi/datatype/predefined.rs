@@ -36,6 +36,15 @@ pub enum DatatypeClass {
     Packed,
 }
 
+impl DatatypeClass {
+    /// Whether its elements are integers, truth values or bytes, which may be compared and swapped
+    /// (§12.3.4).
+    pub(crate) const fn is_integer(self) -> bool {
+        use DatatypeClass::{Byte, CInteger, FortranInteger, Logical, MultiLanguage};
+        matches!(self, CInteger | FortranInteger | Logical | MultiLanguage | Byte)
+    }
+}
+
 macro_rules! units {
     ($($name:ident, $size:literal, $alignment:literal, $text:literal;)*) => {
         /// Representation of one element in memory.
@@ -190,6 +199,40 @@ impl Predefined {
         TABLE
     }
 }
+
+/// What a handle value tells of the elements without a look at the datatype.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PlainElement {
+    /// The size in bytes; 0 for handles that are not those of predefined datatypes, and for pairs, which
+    /// may have gaps.
+    pub(crate) size: u8,
+    /// [`DatatypeClass::is_integer`]
+    pub(crate) is_integer: bool,
+}
+
+impl PlainElement {
+    const NONE: Self = Self { size: 0, is_integer: false };
+
+    /// The elements of the datatype with this handle value.
+    #[inline(always)]
+    pub(crate) fn of(handle: u32) -> Self {
+        *PLAIN_ELEMENTS.get(handle.wrapping_sub(FIRST) as usize).unwrap_or(&Self::NONE)
+    }
+}
+
+static PLAIN_ELEMENTS: [PlainElement; (END - FIRST) as usize] = {
+    let mut all = [PlainElement::NONE; (END - FIRST) as usize];
+    let mut index = 0;
+    while index < TABLE.len() {
+        let Predefined { handle, class, unit, pair, .. } = TABLE[index];
+        if pair.is_none() {
+            let element = PlainElement { size: unit.size() as u8, is_integer: class.is_integer() };
+            all[(handle - FIRST) as usize] = element;
+        }
+        index += 1;
+    }
+    all
+};
 
 /// One entry for each predefined datatype, indexed by the handle value.
 #[derive(Debug)]

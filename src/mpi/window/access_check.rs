@@ -51,9 +51,6 @@ impl Window {
         self.access_check = Some(Box::default());
         let own = self.channel.rank;
         self.target.accesses = Some(self.access_table(own));
-        if let Some(mapped) = &mut self.mapped {
-            mapped.refuse_short_way();
-        }
     }
 
     fn access_table(&self, target: u32) -> AccessTable {

@@ -2,7 +2,7 @@
 
 use super::request_message::UnitHandles;
 use crate::engine::memory::{Memory, OwnedBytes};
-use crate::mpi::datatype::{DatatypeClass, Predefined, ValueIndex};
+use crate::mpi::datatype::{Predefined, ValueIndex};
 use crate::mpi::fortran::Booleans;
 use crate::mpi::op::{Combination, Operator};
 use platform::base::{ErrorClass, Result, Span};
@@ -70,10 +70,9 @@ pub(super) fn compare_and_swap(
 /// # Errors
 /// `Type` unless its elements are integers, truth values or bytes.
 pub(super) fn check_swapped(unit: &Predefined) -> Result {
-    use DatatypeClass::{Byte, CInteger, FortranInteger, Logical, MultiLanguage};
-    match unit.class {
-        CInteger | FortranInteger | Logical | MultiLanguage | Byte => Ok(()),
-        _ => Err(ErrorClass::Type.error(format!(
+    match unit.class.is_integer() {
+        true => Ok(()),
+        false => Err(ErrorClass::Type.error(format!(
             "MPI_Compare_and_swap is not defined for {}: expected an integer, a logical or a byte",
             name(unit)
         ))),

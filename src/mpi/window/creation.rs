@@ -228,8 +228,9 @@ impl<D: Device> Mpi<D> {
     /// # Errors
     /// `NoMem` without a free handle.
     pub(crate) fn insert_window(&mut self, mut window: Window) -> Result<Handle> {
-        if self.checked_mode.is_on() {
-            window.check_accesses();
+        match self.checked_mode.is_on() {
+            true => window.check_accesses(),
+            false => window.open_direct_way(),
         }
         if window.may_be_locked() {
             // Other processes may access this memory while the application computes.

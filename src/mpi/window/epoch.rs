@@ -72,17 +72,34 @@ impl Epochs {
     /// An operation on the memory of `target`.
     #[inline]
     pub(crate) fn operate(&mut self, target: u32) -> Result {
+        match self.admit(target) {
+            true => Ok(()),
+            false => self.refuse(&format!("no epoch gives access to rank {target}")),
+        }
+    }
+
+    /// [`Epochs::operate`] without a sentence: whether it is legal.
+    #[inline(always)]
+    pub(crate) fn admit(&mut self, target: u32) -> bool {
         match &mut self.access {
-            AccessEpoch::LockedAll => Ok(()),
+            AccessEpoch::LockedAll => true,
             AccessEpoch::Fenced { used } => {
                 *used = true;
-                Ok(())
+                true
             }
-            AccessEpoch::Locked if self.locked.contains(&target) => Ok(()),
-            AccessEpoch::Started(targets) if targets.contains(&target) => Ok(()),
-            AccessEpoch::Closed | AccessEpoch::Started(_) | AccessEpoch::Locked => {
-                self.refuse(&format!("no epoch gives access to rank {target}"))
-            }
+            AccessEpoch::Locked => self.locked.contains(&target),
+            AccessEpoch::Started(targets) => targets.contains(&target),
+            AccessEpoch::Closed => false,
+        }
+    }
+
+    /// Whether locks give access to `target`, or to some rank.
+    #[inline(always)]
+    pub(crate) fn is_passive(&self, target: Option<u32>) -> bool {
+        match self.access {
+            AccessEpoch::LockedAll => true,
+            AccessEpoch::Locked => target.is_none_or(|target| self.locked.contains(&target)),
+            _ => false,
         }
     }
 
@@ -178,11 +195,10 @@ impl Epochs {
     /// Whether the operations on `target`, or on all targets, may be completed by a flush (§12.5.4).
     #[inline]
     pub(crate) fn check_passive(&self, name: &str, target: Option<u32>) -> Result {
-        match (&self.access, target) {
-            (AccessEpoch::LockedAll, _) | (AccessEpoch::Locked, None) => Ok(()),
-            (AccessEpoch::Locked, Some(target)) if self.locked.contains(&target) => Ok(()),
-            (_, Some(target)) => self.refuse(&format!("{name}: rank {target} is not locked")),
-            (_, None) => self.refuse(&format!("{name}: no rank is locked")),
+        match target {
+            _ if self.is_passive(target) => Ok(()),
+            Some(target) => self.refuse(&format!("{name}: rank {target} is not locked")),
+            None => self.refuse(&format!("{name}: no rank is locked")),
         }
     }
 

@@ -43,8 +43,6 @@ pub(super) struct MappedMemory {
     is_leader: bool,
     segment: Span,
     control: WindowControl,
-    /// Whether adjacent bytes may be accessed without the checks of other accesses.
-    has_short_way: bool,
     /// Locks of targets that this process holds.
     held: Vec<(u32, LockTurn)>,
     /// Locks of targets that it waits for.
@@ -128,8 +126,8 @@ impl MappedMemory {
         };
         let is_leader = layout.leader() == channel.rank;
         let control = WindowControl::new(segment, layout.ranks.len(), channel.size() as usize);
-        let (held, queued, has_short_way) = (Vec::new(), Vec::new(), layout.has_memory);
-        Ok(Self { layout, leader, key, is_leader, segment, control, has_short_way, held, queued })
+        let (held, queued) = (Vec::new(), Vec::new());
+        Ok(Self { layout, leader, key, is_leader, segment, control, held, queued })
     }
 
     /// Ends the use of the segment, after all ranks have stopped accessing it.
@@ -146,25 +144,6 @@ impl MappedMemory {
         if !self.layout.has_memory {
             return None;
         }
-        self.part(rank)
-    }
-
-    /// The same for accesses by the short way.
-    #[inline]
-    pub(super) fn short_way(&self, rank: u32) -> Option<Span> {
-        if !self.has_short_way {
-            return None;
-        }
-        self.part(rank)
-    }
-
-    /// All accesses take the other ways.
-    pub(super) fn refuse_short_way(&mut self) {
-        self.has_short_way = false;
-    }
-
-    #[inline]
-    fn part(&self, rank: u32) -> Option<Span> {
         let (start, len) = self.layout.parts[self.layout.index(rank)?];
         Some(self.segment.part(start, len))
     }

@@ -8,6 +8,7 @@
 //! | file | content |
 //! |---|---|
 //! | `operation` | put, get, accumulates: their checks and start |
+//! | `direct` | the short way of small accesses in memory that ranks of a node share |
 //! | `synchronization` | fences, post-start-complete-wait, locks, flushes |
 //! | `epoch` | which calls are legal |
 //! | `origin` | operations of this process in progress |
@@ -32,6 +33,7 @@ mod byte_reader;
 mod channel;
 mod conflicts;
 pub(crate) mod creation;
+pub(crate) mod direct;
 mod epoch;
 mod layout_message;
 mod lock_queue;
@@ -58,12 +60,11 @@ use crate::mpi::communicator::hints::{ASSERTED_KINDS, MEMORY_KINDS, asserted_kin
 use crate::mpi::errhandler::Handler;
 use crate::mpi::handle::{Handle, HandleKind, HandleTable};
 use crate::mpi::info::Info;
-use crate::mpi::op::Operator;
 use crate::mpi::request::status::PROC_NULL;
 use access_check::AccessCheck;
-use accumulate::Accumulation;
 use channel::WindowChannel;
 use creation::WindowShape;
+use direct::DirectTargets;
 use epoch::Epochs;
 use mapped::MappedMemory;
 pub use origin::OperationNumber;
@@ -148,12 +149,7 @@ pub(crate) struct Window {
     registered: Option<MemoryKey>,
     /// The ranks of this node whose memory this process reads and writes from outside.
     outside: BTreeMap<u32, MemoryKey>,
-    /// Whether this process has stored into the memory of others since the last fence of the processor.
-    has_stored: bool,
-    /// Calls of flushes so far.
-    flushes: u32,
-    /// The last accumulate: many programs use one operation.
-    accumulation: Option<(Operator, Handle, Accumulation)>,
+    direct: DirectTargets,
     /// Whether the first access of a target in this epoch asks for its lock (`MPI_Win_lock_all`).
     locks_on_access: bool,
     /// In checked mode.
@@ -220,9 +216,7 @@ impl Window {
             mapped: None,
             registered: None,
             outside: BTreeMap::new(),
-            has_stored: false,
-            flushes: 0,
-            accumulation: None,
+            direct: DirectTargets::default(),
             locks_on_access: false,
             access_check: None,
         })
@@ -429,11 +423,13 @@ pub(crate) struct Windows {
     table: HandleTable<Window>,
     /// The events of the engine when requests of other processes were last handled.
     served_events: u64,
+    /// Whether later loads of this process may still overtake stores of the short way.
+    is_unsettled: bool,
 }
 
 impl Default for Windows {
     fn default() -> Self {
-        Self { table: HandleTable::new(HandleKind::Win), served_events: 0 }
+        Self { table: HandleTable::new(HandleKind::Win), served_events: 0, is_unsettled: false }
     }
 }
 
@@ -452,6 +448,7 @@ impl Windows {
     /// # Errors
     /// As [`Windows::get`].
     pub(crate) fn get_mut(&mut self, handle: Handle) -> Result<&mut Window> {
+        self.settle();
         self.table.get_mut(handle).ok_or_else(|| not_a_window(handle))
     }
 
@@ -474,6 +471,7 @@ impl Windows {
     }
 
     fn all_mut(&mut self) -> impl Iterator<Item = &mut Window> {
+        self.settle();
         self.table.values_mut()
     }
 

@@ -16,9 +16,9 @@ use crate::engine::memory::Memory;
 use crate::engine::point_to_point::operation::OperationId;
 use crate::mpi::datatype::{Datatype, Predefined};
 use crate::mpi::fortran::Booleans;
-use crate::mpi::handle::Handle;
 use crate::mpi::op::Operator;
 use crate::mpi::request::status::PROC_NULL;
+use crate::shared_memory::primitive::full_fence;
 use platform::base::{ErrorClass, MpiError, Result, Span};
 
 /// Arguments about the memory of a target.
@@ -64,71 +64,11 @@ pub(crate) enum Started {
 }
 
 impl Window {
-    /// The memory of an access of adjacent bytes in the segment of this node. `None` for all others, also
-    /// for those that are errors.
-    #[inline(always)]
-    fn direct(&mut self, to: &TargetArguments<'_>, bytes: usize) -> Option<Span> {
-        let memory = self.mapped.as_ref()?.short_way(to.rank as u32)?;
-        let layout = to.datatype.layout();
-        let unit = self.shape.of(to.rank as u32).unit as usize;
-        let offset = (to.displacement as usize).checked_mul(unit)?;
-        let is_inside = offset <= memory.len() && bytes <= memory.len() - offset;
-        let is_whole = layout.is_dense() && layout.size().checked_mul(to.count) == Some(bytes);
-        (is_inside && is_whole && bytes > 0 && self.epochs.operate(to.rank as u32).is_ok())
-            .then(|| memory.part(offset, bytes))
-    }
-
-    /// An accumulate of adjacent bytes in the segment of this node; the old values go to `old`, unless it
-    /// is empty. False, without effect, for all others, also for those that are errors.
-    #[inline]
-    pub(crate) fn accumulate_directly(
-        &mut self, operator: Operator, from: Span, old: Span, to: &TargetArguments<'_>,
-    ) -> bool {
-        let is_known = |known: &(Operator, Handle, Accumulation)| {
-            known.0 == operator
-                && to.datatype.as_predefined().is_some_and(|it| it.handle == known.1)
-        };
-        if operator == Operator::NoOp || !self.accumulation.as_ref().is_some_and(is_known) {
-            return false;
-        }
-        let Some(place) = self.direct(to, from.len()) else { return false };
-        let me = self.channel.rank;
-        let (Some(mapped), Some((.., accumulation))) = (&self.mapped, &self.accumulation) else {
-            return false;
-        };
-        if !mapped.try_accumulate(to.rank as u32, me) {
-            return false;
-        }
-        if !old.is_empty() {
-            copy_span(place, old);
-        }
-        accumulation.apply_to_span(from, place);
-        mapped.end_accumulate(to.rank as u32);
-        self.has_stored = true;
-        true
-    }
-
     /// Starts to copy `from` to the target.
     ///
     /// # Errors
     /// `Rank`, `Disp`, `RmaRange`, `RmaSync`, `Truncate`; as all operations.
     pub(crate) fn put<D: Device>(
-        &mut self, engine: &mut Engine<D>, from: &Memory, to: TargetArguments<'_>,
-        completion: CompletionForm<'_>,
-    ) -> Result<Option<OperationNumber>> {
-        if let (Some(span), CompletionForm::Epoch) = (from.span(), completion)
-            && let Some(place) = self.direct(&to, span.len())
-        {
-            copy_span(span, place);
-            self.has_stored = true;
-            return Ok(None);
-        }
-        self.put_checked(engine, from, to, completion)
-    }
-
-    /// [`Window::put`] of any kind.
-    #[inline(never)]
-    fn put_checked<D: Device>(
         &mut self, engine: &mut Engine<D>, from: &Memory, to: TargetArguments<'_>,
         completion: CompletionForm<'_>,
     ) -> Result<Option<OperationNumber>> {
@@ -138,7 +78,7 @@ impl Window {
         self.check_conflicts(engine, (target, offset), &to, AccessKind::Put, completion)?;
         if let Some(mut memory) = self.memory_here(target, offset, &to)? {
             from.copy(0, &mut memory, 0, from.len());
-            self.has_stored = true;
+            full_fence();
             return Ok(None);
         }
         if let Some((rma, span, at)) = self.outside(engine, target, offset, &to, from) {
@@ -157,21 +97,6 @@ impl Window {
     /// # Errors
     /// As of [`Window::put`].
     pub(crate) fn get<D: Device>(
-        &mut self, engine: &mut Engine<D>, into: Memory, from: TargetArguments<'_>,
-        completion: CompletionForm<'_>,
-    ) -> Result<Option<OperationNumber>> {
-        if let (Some(span), CompletionForm::Epoch) = (into.span(), completion)
-            && let Some(place) = self.direct(&from, span.len())
-        {
-            copy_span(place, span);
-            return Ok(None);
-        }
-        self.get_checked(engine, into, from, completion)
-    }
-
-    /// [`Window::get`] of any kind.
-    #[inline(never)]
-    fn get_checked<D: Device>(
         &mut self, engine: &mut Engine<D>, into: Memory, from: TargetArguments<'_>,
         completion: CompletionForm<'_>,
     ) -> Result<Option<OperationNumber>> {
@@ -304,17 +229,14 @@ impl Window {
     fn accumulation(
         &mut self, operator: Operator, unit: &Predefined, booleans: Option<Booleans>,
     ) -> Result<Accumulation> {
-        if let Some((last, handle, found)) = &self.accumulation
-            && *last == operator
-            && *handle == unit.handle
-            && unit.handle != 0
-        {
+        if let Some(found) = self.last_accumulate(operator, unit.handle) {
             return Ok(found.clone());
         }
         let found = Accumulation::new(operator, unit, booleans)?;
         // Truth values of Fortran may become known later.
-        if !matches!(operator, Operator::Land | Operator::Lor | Operator::Lxor) {
-            self.accumulation = Some((operator, unit.handle, found.clone()));
+        let is_constant = !matches!(operator, Operator::Land | Operator::Lor | Operator::Lxor);
+        if is_constant && unit.handle != 0 {
+            self.note_accumulate(operator, unit.handle, &found);
         }
         Ok(found)
     }
@@ -356,8 +278,8 @@ impl Window {
         body();
         if let Some(mapped) = mapped {
             mapped.end_accumulate(target);
+            full_fence();
         }
-        self.has_stored = true;
         true
     }
 
@@ -511,16 +433,6 @@ fn common_unit<'a>(
         }
     }
     Ok(Some(*unit))
-}
-
-/// Copies bytes; a number is written as a whole.
-#[inline(always)]
-fn copy_span(from: Span, to: Span) {
-    match from.len() {
-        4 | 8 => from.copy_untorn(to),
-        _ if from.overlaps(to) => from.copy_to(to),
-        _ => from.copy_nonoverlapping(to),
-    }
 }
 
 /// The end of an access from outside.

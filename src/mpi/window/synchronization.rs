@@ -18,7 +18,6 @@ use crate::engine::Engine;
 use crate::mpi::Mpi;
 use crate::mpi::handle::Handle;
 use crate::mpi::request::Activity;
-use crate::shared_memory::primitive::full_fence;
 pub(crate) use crate::shared_memory::turn_lock::LockKind;
 use platform::base::Result;
 use platform::diagnosis::wait_report::{WaitCondition, WaitReport};
@@ -33,9 +32,6 @@ pub(crate) struct Assertions {
     /// `MPI_MODE_NOSUCCEED`
     pub(crate) no_succeed: bool,
 }
-
-/// How many flushes of a window without messages there are for each poll.
-const FLUSHES_PER_POLL: u32 = 64;
 
 /// What a synchronization call waits for.
 #[derive(Debug)]
@@ -138,16 +134,9 @@ impl<D: Device> Mpi<D> {
             None => None,
         };
         target.epochs.check_passive(name, of)?;
-        if std::mem::take(&mut target.has_stored) {
-            // A later load of this process comes after its puts.
-            full_fence();
-        }
         let is_idle = target.origin.is_idle();
         // A loop of flushes, which waits for what another rank does, makes progress.
-        target.flushes = target.flushes.wrapping_add(1);
-        if !target.is_all_mapped() || target.flushes % FLUSHES_PER_POLL == 0 {
-            self.poll();
-        }
+        self.poll();
         Ok(is_idle)
     }
 

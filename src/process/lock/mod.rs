@@ -96,6 +96,16 @@ impl<T> ProcessLock<T> {
         Guard { lock: self, entry: Some(self.enter()), visits: false }
     }
 
+    /// Locks if this thread has the bias.
+    ///
+    /// # Panics
+    /// As [`ProcessLock::lock`].
+    #[inline(always)]
+    pub(crate) fn lock_by_bias(&self) -> Option<Guard<'_, T>> {
+        let entry = Some(LockEntry::Flag);
+        self.bias.try_enter().then(|| Guard { lock: self, entry, visits: false })
+    }
+
     /// Locks unless another thread has the lock.
     ///
     /// # Panics

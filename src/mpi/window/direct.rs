@@ -1,0 +1,232 @@
+//! The short way of the most frequent calls: one access of adjacent elements of a predefined datatype,
+//! alike on both sides, in a segment of this node, and a flush after it.
+//!
+//! ```text
+//!   call ──> segment, range, epoch as they should be? ──yes──> copy, or change under the target's lock
+//!                                                    \─no──> nothing has happened: the long way
+//! ```
+//!
+//! Here is no error and no message: whatever is wrong, or not as usual, takes the way of `operation` and
+//! `synchronization`, which finds it again.
+//!
+//! # Order
+//! A put is in the memory of its target for every load of other processes as soon as the processor has
+//! carried out the store. Only later loads of this process could overtake it, so the fence between the two
+//! belongs before the load, not after the store: puts and flushes in a row need none
+//! ([`Windows::settle`]).
+
+use super::accumulate::Accumulation;
+use super::{Window, Windows};
+use crate::mpi::handle::Handle;
+use crate::mpi::op::Operator;
+use crate::shared_memory::primitive::{fence_after_update, full_fence};
+use platform::base::Span;
+
+/// How many flushes of a window there are for each poll.
+const FLUSHES_PER_POLL: u32 = 64;
+
+/// What the short way knows of a window.
+#[derive(Debug, Default)]
+pub(super) struct DirectTargets {
+    /// The memory of each rank of the window; empty if it is elsewhere.
+    targets: Box<[DirectTarget]>,
+    /// Whether the memory of all ranks is in the segment.
+    is_complete: bool,
+    /// The last accumulate: many programs use one operation.
+    last: Option<LastAccumulate>,
+    /// Flushes so far.
+    flushes: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct DirectTarget {
+    memory: Span,
+    /// The displacement unit in bytes.
+    unit: usize,
+}
+
+/// An operation on elements of a datatype.
+#[derive(Debug)]
+struct LastAccumulate {
+    operator: Operator,
+    datatype: Handle,
+    accumulation: Accumulation,
+}
+
+/// Where an access of this process begins.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DirectPlace {
+    pub(crate) rank: i32,
+    /// In units of the target.
+    pub(crate) displacement: isize,
+}
+
+/// A window, for one access.
+pub(crate) struct DirectWindow<'a> {
+    window: &'a mut Window,
+    /// [`Windows::is_unsettled`]
+    is_unsettled: &'a mut bool,
+}
+
+impl Windows {
+    /// The window of a handle, if there is one.
+    #[inline(always)]
+    pub(crate) fn direct(&mut self, handle: Handle) -> Option<DirectWindow<'_>> {
+        let window = self.table.get_mut(handle)?;
+        Some(DirectWindow { window, is_unsettled: &mut self.is_unsettled })
+    }
+
+    /// Orders the puts of the short way before later loads of this process.
+    #[inline(always)]
+    pub(super) fn settle(&mut self) {
+        settle(&mut self.is_unsettled);
+    }
+}
+
+#[inline(always)]
+fn settle(is_unsettled: &mut bool) {
+    if std::mem::take(is_unsettled) {
+        full_fence();
+    }
+}
+
+impl DirectWindow<'_> {
+    /// [`Window::put`]; false, without effect, if that is to be called.
+    #[inline(always)]
+    pub(crate) fn put(self, from: Span, to: DirectPlace) -> bool {
+        let Some(place) = self.window.place(to, from.len()) else { return false };
+        copy(from, place);
+        *self.is_unsettled = true;
+        true
+    }
+
+    /// [`Window::get`]; false, without effect, if that is to be called.
+    #[inline(always)]
+    pub(crate) fn get(self, into: Span, from: DirectPlace) -> bool {
+        let Some(place) = self.window.place(from, into.len()) else { return false };
+        settle(self.is_unsettled);
+        copy(place, into);
+        true
+    }
+
+    /// [`Window::accumulate`] of elements of a predefined datatype; the old values go to `old`, unless it is
+    /// empty. False, without effect, if that is to be called.
+    #[inline(always)]
+    pub(crate) fn accumulate(
+        self, [operator, datatype]: [Handle; 2], from: Span, old: Span, to: DirectPlace,
+    ) -> bool {
+        let is_last = |last: &LastAccumulate| {
+            last.operator as Handle == operator && last.datatype == datatype
+        };
+        if !self.window.direct.last.as_ref().is_some_and(is_last) {
+            return false;
+        }
+        let Some(place) = self.window.place(to, from.len()) else { return false };
+        self.change(to.rank as u32, |window| {
+            if !old.is_empty() {
+                copy(place, old);
+            }
+            if let Some(last) = &window.direct.last {
+                last.accumulation.apply_to_span(from, place);
+            }
+        })
+    }
+
+    /// [`Window::compare_and_swap`] of integers of 4 or 8 bytes; false, without effect, if that is to be
+    /// called.
+    #[inline(always)]
+    pub(crate) fn compare_and_swap(
+        self, [new, compared]: [Span; 2], old: Span, to: DirectPlace,
+    ) -> bool {
+        let (Some(new), Some(compared)) = (new.number(), compared.number()) else { return false };
+        let Some(place) = self.window.place(to, old.len()) else { return false };
+        place.number().is_some()
+            && self.change(to.rank as u32, |_| {
+                copy(place, old);
+                if place.number() == Some(compared) {
+                    place.set_number(new);
+                }
+            })
+    }
+
+    /// Changes memory of a target under the lock of its accumulates, if that is free.
+    #[inline(always)]
+    fn change(self, target: u32, change: impl FnOnce(&Window)) -> bool {
+        let window = &*self.window;
+        let Some(mapped) = &window.mapped else { return false };
+        if !mapped.try_accumulate(target, window.channel.rank) {
+            return false;
+        }
+        fence_after_update();
+        change(window);
+        mapped.end_accumulate(target);
+        *self.is_unsettled = true;
+        true
+    }
+
+    /// A flush of one target, or of all; false if nothing has happened: there is something to wait for, or it
+    /// is time to poll.
+    #[inline(always)]
+    pub(crate) fn flush(self, rank: Option<i32>) -> bool {
+        let Window { direct, origin, epochs, .. } = self.window;
+        // A loop of flushes, which waits for what another rank does, makes progress.
+        direct.flushes = direct.flushes.wrapping_add(1);
+        let size = direct.targets.len();
+        direct.is_complete
+            && direct.flushes % FLUSHES_PER_POLL != 0
+            && rank.is_none_or(|rank| (rank as usize) < size)
+            && origin.is_idle()
+            && epochs.is_passive(rank.map(|rank| rank as u32))
+    }
+}
+
+impl Window {
+    /// The memory of an access in the segment of this node. `None` for all others, also for those that are
+    /// errors.
+    #[inline(always)]
+    fn place(&mut self, to: DirectPlace, bytes: usize) -> Option<Span> {
+        // A negative rank or displacement is out of range, too.
+        let target = self.direct.targets.get(to.rank as usize)?;
+        let offset = (to.displacement as usize).checked_mul(target.unit)?;
+        let is_inside = offset <= target.memory.len() && bytes <= target.memory.len() - offset;
+        (is_inside && self.epochs.admit(to.rank as u32)).then(|| target.memory.part(offset, bytes))
+    }
+
+    /// Opens the short way, once the segment and the shape are known.
+    pub(super) fn open_direct_way(&mut self) {
+        let Some(mapped) = &self.mapped else { return };
+        let target = |rank| DirectTarget {
+            memory: mapped.memory(rank).unwrap_or(Span::EMPTY),
+            unit: self.shape.of(rank).unit as usize,
+        };
+        self.direct.targets = (0..self.channel.size()).map(target).collect();
+        self.direct.is_complete = self.is_all_mapped();
+    }
+
+    /// Keeps the operation of an accumulate for the short way.
+    pub(super) fn note_accumulate(
+        &mut self, operator: Operator, datatype: Handle, accumulation: &Accumulation,
+    ) {
+        let accumulation = accumulation.clone();
+        self.direct.last = Some(LastAccumulate { operator, datatype, accumulation });
+    }
+
+    /// The operation of the last accumulate, if it was this one.
+    pub(super) fn last_accumulate(
+        &self, operator: Operator, datatype: Handle,
+    ) -> Option<&Accumulation> {
+        let last = self.direct.last.as_ref();
+        let same = last.filter(|last| (last.operator, last.datatype) == (operator, datatype));
+        same.map(|last| &last.accumulation)
+    }
+}
+
+/// Copies bytes; a number is written as a whole.
+#[inline(always)]
+fn copy(from: Span, to: Span) {
+    match from.len() {
+        4 | 8 => from.copy_untorn(to),
+        _ if from.overlaps(to) => from.copy_to(to),
+        _ => from.copy_nonoverlapping(to),
+    }
+}
