@@ -11,16 +11,26 @@ impl<D: Device> Mpi<D> {
     /// Advances all communication; the number of events, 0 if nothing advanced.
     #[inline]
     pub fn poll(&mut self) -> usize {
-        let mut arrived = self.engine.poll();
+        let arrived = self.engine.poll();
+        // One branch for all that most programs do not have.
+        let has_more = self.engine.has_failed_peers()
+            | self.engine.has_completed_parts()
+            | !self.windows.is_empty()
+            | !self.shared_collectives.is_idle();
+        if has_more { arrived + self.poll_rest() } else { arrived }
+    }
+
+    /// The part of a poll that is not the engine's.
+    #[inline(never)]
+    fn poll_rest(&mut self) -> usize {
         if self.engine.has_failed_peers() {
             self.end_lost_receives();
         }
-        if self.engine.has_completed_parts() {
-            arrived += self.advance_partitioned();
-        }
+        let parts = self.engine.has_completed_parts();
+        let parts = if parts { self.advance_partitioned() } else { 0 };
         let served = if self.windows.is_empty() { 0 } else { self.serve_windows() };
-        let arrived = arrived + served;
-        if self.shared_collectives.is_idle() { arrived } else { arrived + self.advance_shared() }
+        let shared = !self.shared_collectives.is_idle();
+        parts + served + if shared { self.advance_shared() } else { 0 }
     }
 
     /// Whether the next poll has work that needs no packet to arrive: requests of this process on its

@@ -5,8 +5,8 @@
 //! memory at such an address. It knows no datatypes; `engine::memory` builds on spans.
 #![allow(unsafe_code)]
 
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
-use std::{ptr, slice};
+use std::ptr;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// `len` bytes of memory at an address that the caller of MPI guarantees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,21 +14,6 @@ pub struct Span {
     address: usize,
     len: usize,
 }
-
-/// The atomic unsigned integers.
-///
-/// # Safety
-/// Size and alignment are equal, and every bit pattern is valid.
-pub unsafe trait AtomicInteger {}
-
-// SAFETY: so says the standard library of each.
-unsafe impl AtomicInteger for AtomicU8 {}
-// SAFETY: as above.
-unsafe impl AtomicInteger for AtomicU16 {}
-// SAFETY: as above.
-unsafe impl AtomicInteger for AtomicU32 {}
-// SAFETY: as above.
-unsafe impl AtomicInteger for AtomicU64 {}
 
 impl Span {
     /// A span of no bytes.
@@ -171,30 +156,6 @@ impl Span {
                 four(AtomicU32::from_ptr(self.address as *mut u32)).into()
             }
         }
-    }
-
-    /// Whether the bytes begin where an `A` may be.
-    #[inline]
-    pub fn is_aligned_for<A: AtomicInteger>(self) -> bool {
-        self.address.is_multiple_of(size_of::<A>())
-    }
-
-    /// Calls `access` with the numbers of an array. The span is writable, and nothing else accesses the
-    /// array but by atomic integers of the same size.
-    ///
-    /// # Panics
-    /// If the span is not aligned, or has no whole number of them.
-    #[inline]
-    pub fn with_atomics<A: AtomicInteger, R>(self, access: impl FnOnce(&[A]) -> R) -> R {
-        assert!(self.is_aligned_for::<A>() && self.len.is_multiple_of(size_of::<A>()));
-        if self.len == 0 {
-            return access(&[]);
-        }
-        // SAFETY: memory of that length (`Span::new`), aligned as just checked, and others access it only
-        // atomically (above). Its end is that of the call of MPI, which `access` does not outlive.
-        access(unsafe {
-            slice::from_raw_parts(self.address as *const A, self.len / size_of::<A>())
-        })
     }
 
     /// Whether it is an aligned number of 4 or 8 bytes.

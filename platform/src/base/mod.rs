@@ -7,7 +7,7 @@ pub mod settings;
 mod slab;
 
 pub use error::{ErrorClass, ErrorCode, MpiError, Result};
-pub use memory::{AtomicInteger, Span};
+pub use memory::Span;
 pub use random::Random;
 pub use slab::Slab;
 

@@ -145,17 +145,11 @@ unsafe fn each<T: Copy>(from: *const u8, into: *mut u8, elements: usize, f: impl
 }
 
 /// Defines the loop `$name` for each `T: $bound`, as a module: `of` returns the loop for registers
-/// of a width, which the processor must have, and `combine` is the function of two elements. All loops
-/// give bitwise equal results.
+/// of a width, which the processor must have. All loops give bitwise equal results.
 macro_rules! loops {
-    ($($name:ident, $bound:path, |$from:ident, $into:tt| $result:expr;)*) => {$(
-        pub(super) mod $name {
+    ($($name:ident, $bound:path, $apply:expr;)*) => {$(
+        mod $name {
             use super::*;
-
-            #[inline(always)]
-            pub(in super::super) fn combine<T: Copy + $bound>($from: T, $into: T) -> T {
-                $result
-            }
 
             pub(crate) fn of<T: Copy + $bound>(width: Width) -> Loop {
                 match width {
@@ -169,21 +163,21 @@ macro_rules! loops {
 
             unsafe fn any<T: Copy + $bound>(from: *const u8, into: *mut u8, elements: usize) {
                 // SAFETY: the caller's promise.
-                unsafe { each::<T>(from, into, elements, combine) }
+                unsafe { each::<T>(from, into, elements, $apply) }
             }
 
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2")]
             unsafe fn avx2<T: Copy + $bound>(from: *const u8, into: *mut u8, elements: usize) {
                 // SAFETY: the caller's promise.
-                unsafe { each::<T>(from, into, elements, combine) }
+                unsafe { each::<T>(from, into, elements, $apply) }
             }
 
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
             unsafe fn avx512<T: Copy + $bound>(from: *const u8, into: *mut u8, elements: usize) {
                 // SAFETY: the caller's promise.
-                unsafe { each::<T>(from, into, elements, combine) }
+                unsafe { each::<T>(from, into, elements, $apply) }
             }
         }
     )*};
@@ -277,9 +271,7 @@ pub(super) trait Real: Number {
 }
 
 /// Types with bit operations; any value except 0 is true.
-pub(super) trait Integer:
-    BitAnd<Output = Self> + BitOr<Output = Self> + BitXor<Output = Self> + Sized
-{
+trait Integer: BitAnd<Output = Self> + BitOr<Output = Self> + BitXor<Output = Self> + Sized {
     fn truth(self) -> bool;
     fn of(truth: bool) -> Self;
 }
@@ -379,7 +371,7 @@ struct Pair<V, I> {
 }
 
 /// Elements of `MPI_MINLOC` and `MPI_MAXLOC`.
-pub(super) trait Located: Copy {
+trait Located: Copy {
     type Value: Copy + PartialOrd;
 
     /// The element whose value is `before` the other's; of equal values, the lower index.

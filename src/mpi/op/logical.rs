@@ -14,77 +14,54 @@ use platform::base::Span;
 /// Bytes of each operand in one step.
 const WINDOW_BYTES: usize = 1024;
 
-/// The loop of a logical operation on LOGICALs of one size.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct LogicalKernel {
-    connective: fn(bool, bool) -> bool,
-    booleans: Booleans,
-    element_bytes: usize,
+/// The loop of `operator` on a LOGICAL; `None` if the operation is not logical or `entry` is not a
+/// Fortran type.
+pub(crate) fn kernel(
+    operator: Operator, entry: &Predefined, booleans: Booleans,
+) -> Option<ReductionKernel> {
+    if !entry.name.starts_with("MPI_LOGICAL") {
+        return None;
+    }
+    let size = entry.unit.size();
+    Some(match operator {
+        Operator::Land => of_size(size, booleans, |one, other| one & other),
+        Operator::Lor => of_size(size, booleans, |one, other| one | other),
+        Operator::Lxor => of_size(size, booleans, |one, other| one ^ other),
+        _ => return None,
+    })
 }
 
-impl LogicalKernel {
-    /// The loop of `operator` on a LOGICAL; `None` if the operation is not logical or `entry` is not a
-    /// Fortran type.
-    pub(crate) fn find(operator: Operator, entry: &Predefined, booleans: Booleans) -> Option<Self> {
-        if !entry.name.starts_with("MPI_LOGICAL") {
-            return None;
+fn of_size(
+    size: usize, booleans: Booleans, f: impl Fn(bool, bool) -> bool + Send + Sync + 'static,
+) -> ReductionKernel {
+    Arc::new(move |from, into| match size {
+        1 => each::<1>(booleans, &f, from, into),
+        2 => each::<2>(booleans, &f, from, into),
+        4 => each::<4>(booleans, &f, from, into),
+        8 => each::<8>(booleans, &f, from, into),
+        _ => each::<16>(booleans, &f, from, into),
+    })
+}
+
+/// Applies `f` to every LOGICAL of `N` bytes; `N` divides both lengths.
+fn each<const N: usize>(
+    booleans: Booleans, f: impl Fn(bool, bool) -> bool, from: Span, into: Span,
+) {
+    assert_eq!((from.len(), from.len() % N), (into.len(), 0));
+    let [truth, falsity] = booleans.values::<N>();
+    let (mut one, mut other) = ([0; WINDOW_BYTES], [0; WINDOW_BYTES]);
+    let mut done = 0;
+    while done < from.len() {
+        let step = (from.len() - done).min(WINDOW_BYTES);
+        let (one, other) = (&mut one[..step], &mut other[..step]);
+        from.read(done, one);
+        into.read(done, other);
+        for (one, other) in one.chunks_exact(N).zip(other.chunks_exact_mut(N)) {
+            let result = f(*one != falsity, *other != falsity);
+            other.copy_from_slice(if result { &truth } else { &falsity });
         }
-        let connective: fn(bool, bool) -> bool = match operator {
-            Operator::Land => |one, other| one & other,
-            Operator::Lor => |one, other| one | other,
-            Operator::Lxor => |one, other| one ^ other,
-            _ => return None,
-        };
-        Some(Self { connective, booleans, element_bytes: entry.unit.size() })
-    }
-
-    /// Size of an element in bytes: 1, 2, 4, 8 or 16.
-    pub(crate) fn element_bytes(self) -> usize {
-        self.element_bytes
-    }
-
-    /// `one op other` for LOGICALs of `N` bytes.
-    #[inline]
-    pub(crate) fn combine<const N: usize>(self, one: [u8; N], other: [u8; N]) -> [u8; N] {
-        let [truth, falsity] = self.booleans.values::<N>();
-        if (self.connective)(one != falsity, other != falsity) { truth } else { falsity }
-    }
-
-    /// Computes `into = from op into`, element by element.
-    ///
-    /// # Panics
-    /// If the lengths differ or are not a whole number of elements.
-    pub(crate) fn reduce(self, from: Span, into: Span) {
-        match self.element_bytes {
-            1 => self.each::<1>(from, into),
-            2 => self.each::<2>(from, into),
-            4 => self.each::<4>(from, into),
-            8 => self.each::<8>(from, into),
-            _ => self.each::<16>(from, into),
-        }
-    }
-
-    /// The same kernel as a function for the engine.
-    pub(crate) fn shared(self) -> ReductionKernel {
-        Arc::new(move |from, into| self.reduce(from, into))
-    }
-
-    fn each<const N: usize>(self, from: Span, into: Span) {
-        assert_eq!((from.len(), from.len() % N), (into.len(), 0));
-        let (mut one, mut other) = ([0; WINDOW_BYTES], [0; WINDOW_BYTES]);
-        let mut done = 0;
-        while done < from.len() {
-            let step = (from.len() - done).min(WINDOW_BYTES);
-            let (one, other) = (&mut one[..step], &mut other[..step]);
-            from.read(done, one);
-            into.read(done, other);
-            let pairs = one.as_chunks::<N>().0.iter().zip(other.as_chunks_mut::<N>().0);
-            for (one, other) in pairs {
-                *other = self.combine(*one, *other);
-            }
-            into.write(done, other);
-            done += step;
-        }
+        into.write(done, other);
+        done += step;
     }
 }
 
@@ -96,7 +73,7 @@ mod tests {
     fn reduced(operator: Operator, name: &str, truth: i8, count: usize) {
         let entry = Predefined::all().iter().find(|entry| entry.name == name).unwrap();
         let booleans = Booleans::new(&i32::from(truth).to_le_bytes(), &[0; 4]);
-        let kernel = LogicalKernel::find(operator, entry, booleans).unwrap();
+        let kernel = kernel(operator, entry, booleans).unwrap();
         let size = entry.unit.size();
         let logical =
             |is: bool| i128::from(if is { truth } else { 0 }).to_le_bytes()[..size].to_vec();
@@ -106,7 +83,7 @@ mod tests {
             OwnedBytes::from(list.into_boxed_slice())
         };
         let (from, into) = (bytes(0), bytes(1));
-        kernel.reduce(from.span(), into.span());
+        kernel(from.span(), into.span());
         for (index, result) in into.as_slice().chunks_exact(size).enumerate() {
             let (one, other) = (index & 1 == 1, index >> 1 & 1 == 1);
             let expected = match operator {
@@ -133,8 +110,8 @@ mod tests {
     fn other_types_and_operations_have_no_truth_values() {
         let find = |name: &str| Predefined::all().iter().find(|entry| entry.name == name).unwrap();
         let booleans = Booleans::new(&[0xff], &[0]);
-        assert!(LogicalKernel::find(Operator::Lor, find("MPI_C_BOOL"), booleans).is_none());
-        assert!(LogicalKernel::find(Operator::Lor, find("MPI_INT"), booleans).is_none());
-        assert!(LogicalKernel::find(Operator::Replace, find("MPI_LOGICAL"), booleans).is_none());
+        assert!(kernel(Operator::Lor, find("MPI_C_BOOL"), booleans).is_none());
+        assert!(kernel(Operator::Lor, find("MPI_INT"), booleans).is_none());
+        assert!(kernel(Operator::Replace, find("MPI_LOGICAL"), booleans).is_none());
     }
 }

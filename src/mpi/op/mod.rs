@@ -4,7 +4,6 @@
 //! user-defined operation is the address of a function of the application. Only `abi` can call it,
 //! outside the engine; here the address is a number.
 
-pub(crate) mod atomic;
 mod float;
 mod kernels;
 mod logical;
@@ -21,7 +20,6 @@ use crate::engine::schedules::reduction;
 use crate::mpi::datatype::{Datatype, DatatypeClass, Predefined, Unit};
 use crate::mpi::fortran::Booleans;
 use crate::offload::Arithmetic;
-use logical::LogicalKernel;
 use platform::base::{ErrorClass, Result, Span};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,8 +193,8 @@ impl Operator {
         self, kernel: OpKernel, entry: &Predefined, booleans: Option<Booleans>,
     ) -> Combination {
         let own = booleans.filter(|booleans| !booleans.are_those_of_c());
-        let logical = own.and_then(|own| LogicalKernel::find(self, entry, own));
-        logical.map_or(Combination::Plain(kernel), |logical| Combination::Shared(logical.shared()))
+        let logical = own.and_then(|own| logical::kernel(self, entry, own));
+        logical.map_or(Combination::Plain(kernel), Combination::Shared)
     }
 
     /// Equivalent operation of a network interface on elements of `datatype`: integers of 8 bytes.

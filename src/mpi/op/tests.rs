@@ -24,7 +24,7 @@ fn kernel(operator: Operator, handle: u32) -> OpKernel {
 
 /// Encoded element of these integers: one for a number, two for a complex number or a value and its
 /// index.
-pub(super) fn encoded(unit: Unit, numbers: [i64; 2]) -> Vec<u8> {
+fn encoded(unit: Unit, numbers: [i64; 2]) -> Vec<u8> {
     use Unit::*;
     let [number, second] = numbers;
     let both = |one, two| [encoded(one, numbers), encoded(two, [second, 0])].concat();

@@ -74,7 +74,7 @@ pub(super) fn check_swapped(unit: &Predefined) -> Result {
         true => Ok(()),
         false => Err(ErrorClass::Type.error(format!(
             "MPI_Compare_and_swap is not defined for {}: expected an integer, a logical or a byte",
-            name(unit)
+            unit.title()
         ))),
     }
 }
@@ -84,10 +84,6 @@ pub(super) fn packed(memory: &Memory) -> OwnedBytes {
     let mut bytes = vec![0; memory.len()];
     memory.pack(0, &mut bytes);
     OwnedBytes::from(bytes.into_boxed_slice())
-}
-
-fn name(unit: &Predefined) -> &'static str {
-    if unit.name.is_empty() { "an unnamed pair" } else { unit.name }
 }
 
 impl UnitHandles {
