@@ -1,6 +1,6 @@
 /* Checked mode (SUIRO_CHECK=1): operations that conflict in one epoch are errors, those of one rank at
  * once and without an effect, those of several ranks at the end of the epoch of one of them. Programs
- * that come near to a conflict are silent, also without this mode. */
+ * that come near to a conflict are silent, also without this mode. Wrong assertions are errors, too. */
 #include "rma.h"
 
 enum { INTS = 16, HERE = 4 };
@@ -181,12 +181,12 @@ static int issue(enum call call, const struct area *area)
     }
 }
 
-/* How many ranks got the error. */
-static void expect(int code, int wanted)
+/* How many ranks got an error, which has this class. */
+static void expect(int code, int class, int wanted)
 {
     int mine = code != MPI_SUCCESS, all = 0;
     if (mine)
-        CHECK_EQUAL(check_class(code), MPI_ERR_RMA_CONFLICT);
+        CHECK_EQUAL(check_class(code), class);
     MUST(MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
     CHECK_EQUAL(all, wanted);
 }
@@ -201,7 +201,7 @@ static void of_two_ranks(const struct area *area, enum call first, enum call sec
     MUST(MPI_Win_fence(0, win));
     if (check_rank < 2)
         MUST(issue(call, area));
-    expect(MPI_Win_fence(MPI_MODE_NOSUCCEED, win), wanted);
+    expect(MPI_Win_fence(MPI_MODE_NOSUCCEED, win), MPI_ERR_RMA_CONFLICT, wanted);
     MUST(MPI_Group_incl(world, 1, &target, &to));
     MUST(MPI_Group_incl(world, 2, (int[2]){0, 1}, &from));
     if (check_rank == target)
@@ -213,7 +213,7 @@ static void of_two_ranks(const struct area *area, enum call first, enum call sec
     }
     if (check_rank == target)
         MUST(MPI_Win_wait(win));
-    expect(code, wanted);
+    expect(code, MPI_ERR_RMA_CONFLICT, wanted);
     MUST(MPI_Group_free(&to));
     MUST(MPI_Group_free(&from));
     /* Rank 1 starts and ends its operation while that of rank 0 is in progress. */
@@ -229,10 +229,59 @@ static void of_two_ranks(const struct area *area, enum call first, enum call sec
         code = MPI_Win_flush(target, win);
     }
     /* How long a get with a lock lasts is known to its origin only. */
-    expect(code, wanted && first != GET);
+    expect(code, MPI_ERR_RMA_CONFLICT, wanted && first != GET);
     MUST(MPI_Barrier(MPI_COMM_WORLD));
     MUST(MPI_Win_unlock_all(win));
     MUST(MPI_Barrier(MPI_COMM_WORLD));
+}
+
+/* ---- assertions ---- */
+
+/* A fence that denies the operations before it completes them all the same. */
+static void denied_operations(const struct area *area)
+{
+    MPI_Win win = area->win;
+    int *own = (int *)(void *)area->base, value = 33;
+    own[HERE] = 0;
+    MUST(MPI_Win_fence(MPI_MODE_NOPRECEDE, win));
+    if (check_rank == 0)
+        MUST(MPI_Put(&value, 1, MPI_INT, target, place(area, target, HERE), 1, MPI_INT, win));
+    expect(MPI_Win_fence(MPI_MODE_NOPRECEDE, win), MPI_ERR_ASSERT, 1);
+    if (check_rank == target)
+        CHECK_EQUAL(own[HERE], value);
+    expect(MPI_Win_fence(MPI_MODE_NOPRECEDE, win), MPI_ERR_ASSERT, 0);
+    MUST(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+}
+
+/* Rank 0 updates memory of which another rank says that nothing does. */
+static void denied_updates(const struct area *area, enum call call)
+{
+    MPI_Win win = area->win;
+    MPI_Group to, from;
+    int code = MPI_SUCCESS, no_put = check_rank == target ? MPI_MODE_NOPUT : 0;
+    MUST(MPI_Win_fence(no_put, win));
+    if (check_rank == 0)
+        MUST(issue(call, area));
+    expect(MPI_Win_fence(0, win), MPI_ERR_ASSERT, call != GET);
+    if (check_rank == 0)
+        MUST(issue(call, area));
+    expect(MPI_Win_fence(MPI_MODE_NOSUCCEED, win), MPI_ERR_ASSERT, 0);
+    MUST(MPI_Group_incl(world, 1, &target, &to));
+    MUST(MPI_Group_incl(world, 1, (int[1]){0}, &from));
+    for (int round = 0; round < 2; round++) {
+        if (check_rank == target)
+            MUST(MPI_Win_post(from, round == 0 ? MPI_MODE_NOPUT : 0, win));
+        if (check_rank == 0) {
+            MUST(MPI_Win_start(to, 0, win));
+            MUST(issue(call, area));
+            code = MPI_Win_complete(win);
+        }
+        if (check_rank == target)
+            MUST(MPI_Win_wait(win));
+        expect(code, MPI_ERR_ASSERT, round == 0 && call != GET);
+    }
+    MUST(MPI_Group_free(&to));
+    MUST(MPI_Group_free(&from));
 }
 
 int main(int argc, char **argv)
@@ -261,6 +310,10 @@ int main(int argc, char **argv)
             for (enum call second = 0; second < CALLS; second++)
                 of_two_ranks(&area, first, second);
         }
+        if (is_checked)
+            denied_operations(&area);
+        for (enum call call = 0; is_checked && call < CALLS; call++)
+            denied_updates(&area, call);
         MUST(MPI_Barrier(MPI_COMM_WORLD));
         area_close(&area, kind);
     }

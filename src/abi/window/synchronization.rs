@@ -198,6 +198,7 @@ fn assertions(mpi: &ProcessMpi, assert: c_int, legal: c_int, win: MPI_Win) -> Re
         no_check: has(MPI_MODE_NOCHECK),
         no_precede: has(MPI_MODE_NOPRECEDE),
         no_succeed: has(MPI_MODE_NOSUCCEED),
+        no_put: has(MPI_MODE_NOPUT),
     })
 }
 

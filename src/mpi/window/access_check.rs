@@ -17,9 +17,10 @@ use super::Window;
 use super::conflicts::{Access, AccessKind, AccessTable, EpochKind, ranges};
 use super::operation::{CompletionForm, TargetArguments};
 use super::request_message::WindowRequest;
+use super::synchronization::Assertions;
 use crate::device::Device;
 use crate::engine::Engine;
-use platform::base::Result;
+use platform::base::{ErrorClass, Result};
 
 /// The operations of this process in progress, by target.
 #[derive(Debug, Default)]
@@ -28,6 +29,11 @@ pub(super) struct AccessCheck {
 }
 
 impl AccessCheck {
+    /// Whether operations are in progress.
+    fn has_operations(&self) -> bool {
+        self.targets.values().any(|table| !table.is_empty())
+    }
+
     /// The operations on a target are complete, or those on all.
     pub(super) fn end(&mut self, target: Option<u32>) {
         match target {
@@ -83,7 +89,7 @@ impl Window {
         let unused = self.access_table(target);
         let Some(check) = &mut self.access_check else { return Ok(()) };
         let table = check.targets.entry(target).or_insert(unused);
-        table.check(access, &ranges).map_err(|conflict| table.error(&conflict))?;
+        table.check(access, &ranges)?;
         // The request of a fetching operation may complete it at any time.
         let is_short = completion != CompletionForm::Epoch && kind.fetches();
         if !is_short && !table.insert(access, &ranges) {
@@ -97,11 +103,33 @@ impl Window {
         Ok(())
     }
 
+    /// A fence ends the operations of this process. Whether there are any: then the fence completes them,
+    /// and returns an error if they are denied by `MPI_MODE_NOPRECEDE`.
+    pub(super) fn check_fence(&mut self, assertions: Assertions) -> bool {
+        let Some(check) = &mut self.access_check else { return false };
+        let precedes = check.has_operations();
+        check.end(None);
+        if precedes && assertions.no_precede {
+            let why = "MPI_MODE_NOPRECEDE is asserted, but this rank has started operations since the \
+                       last fence: this fence completes them";
+            self.origin.keep_error(ErrorClass::Assert.error(why));
+        }
+        self.expose(self.epochs.kind(), assertions);
+        precedes
+    }
+
+    /// An epoch has begun in which this process may assert that nothing updates its memory.
+    pub(super) fn expose(&mut self, epoch: EpochKind, assertions: Assertions) {
+        if let Some(table) = self.target.accesses.as_mut().filter(|_| assertions.no_put) {
+            table.set_read_only(epoch);
+        }
+    }
+
     /// The exposure epoch of this process has ended.
     pub(super) fn end_exposure(&mut self) {
         self.epochs.end_exposure();
         if let Some(table) = &mut self.target.accesses {
-            table.remove(|access| access.epoch == EpochKind::Exposure);
+            table.end_exposure();
         }
     }
 }

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use crate::engine::memory::layout::{Layout, StridedRun};
 use crate::mpi::op::Operator;
-use platform::base::{ErrorClass, MpiError};
+use platform::base::{ErrorClass, MpiError, Result};
 
 /// Accesses of more pieces are not checked: their list would need more memory than the data.
 const PIECES_MAX: usize = 1 << 20;
@@ -54,13 +54,6 @@ pub(super) struct Access {
     pub(super) epoch: EpochKind,
 }
 
-/// Two accesses of which the outcome is undefined.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct AccessConflict {
-    accesses: [Access; 2],
-    bytes: Range<i64>,
-}
-
 /// Accesses of the memory of one target that are not complete.
 #[derive(Debug)]
 pub(super) struct AccessTable {
@@ -69,6 +62,8 @@ pub(super) struct AccessTable {
     unit: Option<i64>,
     /// Each access once, with the bytes of all equal ones.
     accesses: Vec<(Access, ByteSet)>,
+    /// The epochs in which the target does not expect updates (`MPI_MODE_NOPUT`).
+    read_only: Vec<EpochKind>,
 }
 
 impl AccessKind {
@@ -173,22 +168,52 @@ impl Access {
 impl AccessTable {
     /// No accesses of `target`, which has displacements in units of `unit` bytes, or is dynamic.
     pub(super) fn new(target: u32, unit: Option<i64>) -> Self {
-        Self { target, unit, accesses: Vec::new() }
+        Self { target, unit, accesses: Vec::new(), read_only: Vec::new() }
+    }
+
+    /// The target asserts that it is not updated in this epoch.
+    pub(super) fn set_read_only(&mut self, epoch: EpochKind) {
+        if let EpochKind::Fence(number) = epoch {
+            // Accesses of the epoch before may still arrive.
+            self.end_fences_before(number.saturating_sub(1));
+        }
+        self.read_only.push(epoch);
+    }
+
+    /// Exposure epochs have ended.
+    pub(super) fn end_exposure(&mut self) {
+        self.end_epochs(|epoch| epoch == EpochKind::Exposure);
+    }
+
+    /// All ranks have completed the epochs of fences before this number.
+    pub(super) fn end_fences_before(&mut self, number: u64) {
+        self.end_epochs(|epoch| matches!(epoch, EpochKind::Fence(past) if past < number));
+    }
+
+    fn end_epochs(&mut self, has_ended: impl Fn(EpochKind) -> bool) {
+        self.accesses.retain(|(access, _)| !has_ended(access.epoch));
+        self.read_only.retain(|epoch| !has_ended(*epoch));
     }
 
     /// Checks an access of some ranges of bytes.
     ///
     /// # Errors
-    /// The first conflict with an access in the table.
-    pub(super) fn check(
-        &self, access: Access, ranges: &[Range<i64>],
-    ) -> Result<(), AccessConflict> {
+    /// `RmaConflict` for the first conflict with an access in the table; `Assert` for an update in an epoch
+    /// of reading.
+    pub(super) fn check(&self, access: Access, ranges: &[Range<i64>]) -> Result {
+        let Some(first) = ranges.first() else { return Ok(()) };
+        if self.read_only.contains(&access.epoch) && !access.kind.only_reads() {
+            let Access { origin, kind, .. } = access;
+            let place = self.place(first);
+            let why =
+                format!("{kind} of rank {origin} accesses {place}, which asserts MPI_MODE_NOPUT");
+            return Err(ErrorClass::Assert.error(why));
+        }
         for (other, bytes) in &self.accesses {
-            if !access.conflicts(other) {
-                continue;
-            }
-            if let Some(bytes) = ranges.iter().find_map(|range| bytes.overlap(range)) {
-                return Err(AccessConflict { accesses: [*other, access], bytes });
+            if access.conflicts(other)
+                && let Some(bytes) = ranges.iter().find_map(|range| bytes.overlap(range))
+            {
+                return Err(self.conflict([*other, access], &bytes));
             }
         }
         Ok(())
@@ -207,14 +232,17 @@ impl AccessTable {
         ranges.iter().filter(|range| bytes.insert(range)).count() > 0
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.accesses.is_empty()
+    }
+
     /// Removes accesses that are complete.
     pub(super) fn remove(&mut self, is_complete: impl Fn(&Access) -> bool) {
         self.accesses.retain(|(access, _)| !is_complete(access));
     }
 
-    /// The error of a conflict that [`AccessTable::check`] has found.
-    pub(super) fn error(&self, conflict: &AccessConflict) -> Box<MpiError> {
-        let ([first, second], target) = (conflict.accesses, self.target);
+    #[cold]
+    fn conflict(&self, [first, second]: [Access; 2], bytes: &Range<i64>) -> Box<MpiError> {
         let accesses = match first.origin == second.origin {
             true => format!("{} and {} of rank {}", first.kind, second.kind, first.origin),
             false => format!(
@@ -222,8 +250,20 @@ impl AccessTable {
                 first.kind, first.origin, second.kind, second.origin
             ),
         };
-        let Range { start, end } = conflict.bytes;
-        let place = match self.unit {
+        let place = self.place(bytes);
+        let rule = match (first.kind.operation(), second.kind.operation()) {
+            (Some(_), Some(_)) => {
+                "the hint accumulate_ops allows one operation and MPI_NO_OP at a time"
+            }
+            _ => "their outcome is undefined unless a synchronization orders them",
+        };
+        ErrorClass::RmaConflict.error(format!("{accesses} both access {place}: {rule}"))
+    }
+
+    /// Bytes of the target in a message.
+    fn place(&self, Range { start, end }: &Range<i64>) -> String {
+        let target = self.target;
+        match self.unit {
             None => format!("addresses {start:#x}..{end:#x} of rank {target}"),
             Some(unit) => {
                 let displacement = start / unit;
@@ -232,14 +272,7 @@ impl AccessTable {
                      {displacement} in units of {unit}"
                 )
             }
-        };
-        let rule = match (first.kind.operation(), second.kind.operation()) {
-            (Some(_), Some(_)) => {
-                "the hint accumulate_ops allows one operation and MPI_NO_OP at a time"
-            }
-            _ => "their outcome is undefined unless a synchronization orders them",
-        };
-        ErrorClass::RmaConflict.error(format!("{accesses} both access {place}: {rule}"))
+        }
     }
 }
 
@@ -334,7 +367,7 @@ mod tests {
     fn is_conflict(first: Access, second: Access) -> bool {
         let mut table = AccessTable::new(0, Some(1));
         table.insert(first, &[10..12, 12..20]);
-        assert_eq!(table.check(second, &[0..10, 20..30]), Ok(()));
+        table.check(second, &[0..10, 20..30]).unwrap();
         table.check(second, &[0..10, 19..30]).is_err()
     }
 
@@ -387,8 +420,7 @@ mod tests {
     fn the_error_names_ranks_and_bytes() {
         let mut table = AccessTable::new(5, Some(4));
         table.insert(access(1, PUT), &[0..8, 40..48]);
-        let conflict = table.check(access(2, GET), &[8..40, 44..100]).unwrap_err();
-        let error = table.error(&conflict);
+        let error = table.check(access(2, GET), &[8..40, 44..100]).unwrap_err();
         assert_eq!(error.code.0, ErrorClass::RmaConflict as i32);
         assert_eq!(
             error.why,
@@ -398,8 +430,7 @@ mod tests {
         );
         let mut table = AccessTable::new(0, None);
         table.insert(access(1, SUM), &[0x1000..0x1010, 0x2000..0x2008]);
-        let conflict = table.check(access(3, MAX), &[0..1, 0x100c..0x100d]).unwrap_err();
-        let why = table.error(&conflict).why;
+        let why = table.check(access(3, MAX), &[0..1, 0x100c..0x100d]).unwrap_err().why;
         assert!(
             why.contains("addresses 0x100c..0x100d of rank 0: the hint accumulate_ops"),
             "{why}"
@@ -417,10 +448,37 @@ mod tests {
         assert!(!table.insert(access(1, GET), &one(1..3)));
         assert!(table.insert(access(1, PUT), &one(4..8)));
         table.remove(|known| known.kind.fetches());
-        assert_eq!(table.check(access(2, PUT), &one(0..4)), Ok(()));
+        table.check(access(2, PUT), &one(0..4)).unwrap();
         assert!(table.check(access(2, PUT), &one(0..5)).is_err());
         table.remove(|known| known.origin == 1);
-        assert_eq!(table.check(access(2, PUT), &one(0..8)), Ok(()));
+        table.check(access(2, PUT), &one(0..8)).unwrap();
+    }
+
+    #[test]
+    fn an_epoch_of_reading_is_not_updated() {
+        let mut table = AccessTable::new(3, Some(8));
+        table.set_read_only(EpochKind::Exposure);
+        for kind in KINDS {
+            let exposed = Access { epoch: EpochKind::Exposure, ..access(1, kind) };
+            table.check(access(1, kind), &one(8..16)).unwrap();
+            table.check(exposed, &[]).unwrap();
+            let checked = table.check(exposed, &one(8..16));
+            assert_eq!(checked.is_ok(), kind.only_reads(), "{kind}");
+            if let Err(error) = checked {
+                assert_eq!(error.code.0, ErrorClass::Assert as i32);
+                assert!(
+                    error.why.contains("of rank 1 accesses bytes 8..16 of the window of rank 3")
+                );
+            }
+        }
+        let update = |epoch| Access { epoch, ..access(1, PUT) };
+        table.end_exposure();
+        table.check(update(EpochKind::Exposure), &one(8..16)).unwrap();
+        // While this rank is in the epoch after a fence, others may be in the one before.
+        let fences = [3, 4, 5, 6].map(EpochKind::Fence);
+        fences[..3].iter().for_each(|epoch| table.set_read_only(*epoch));
+        let denied = fences.map(|epoch| table.check(update(epoch), &one(8..16)).is_err());
+        assert_eq!(denied, [false, true, true, false]);
     }
 
     #[test]

@@ -229,6 +229,11 @@ impl Origin {
         true
     }
 
+    /// The next call that waits returns this error, unless it has another one.
+    pub(super) fn keep_error(&mut self, error: Box<MpiError>) {
+        self.error.get_or_insert(error);
+    }
+
     /// The first error since the last call.
     ///
     /// # Errors

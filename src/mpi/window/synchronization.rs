@@ -9,6 +9,7 @@
 //! this order; the operations of `MPI_Win_lock_all` wait at the target.
 
 use super::Window;
+use super::conflicts::EpochKind;
 use super::epoch::ranks;
 use super::mapped::{MappedMemory, WindowCall};
 use super::origin::{Answer, OperationNumber};
@@ -22,7 +23,7 @@ pub(crate) use crate::shared_memory::turn_lock::LockKind;
 use platform::base::Result;
 use platform::diagnosis::wait_report::{WaitCondition, WaitReport};
 
-/// Assertions of synchronization calls (§12.5.5), those that change what is done.
+/// Assertions of synchronization calls (§12.5.5), those that change what is done or are checked.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Assertions {
     /// `MPI_MODE_NOCHECK`
@@ -31,6 +32,8 @@ pub(crate) struct Assertions {
     pub(crate) no_precede: bool,
     /// `MPI_MODE_NOSUCCEED`
     pub(crate) no_succeed: bool,
+    /// `MPI_MODE_NOPUT`
+    pub(crate) no_put: bool,
 }
 
 /// What a synchronization call waits for.
@@ -107,10 +110,8 @@ impl<D: Device> Mpi<D> {
         let (engine, target) = self.window_and_engine(window)?;
         target.epochs.fence(assertions.no_succeed)?;
         let mut wait = WindowWait::new(window);
-        if let Some(check) = &mut target.access_check {
-            check.end(None);
-        }
-        if !assertions.no_precede && !target.origin.is_idle() {
+        let precedes = target.check_fence(assertions) || !assertions.no_precede;
+        if precedes && !target.origin.is_idle() {
             target.flush(engine, target.origin.unflushed(), &mut wait);
         }
         if !(assertions.no_precede && assertions.no_succeed) {
@@ -263,6 +264,7 @@ impl<D: Device> Mpi<D> {
     ) -> Result {
         let (engine, target) = self.window_and_engine(window)?;
         target.epochs.post(origins.clone())?;
+        target.expose(EpochKind::Exposure, assertions);
         if !assertions.no_check {
             for origin in origins {
                 target.tell(engine, origin, WindowCall::Post);

@@ -408,10 +408,10 @@ impl OriginQueue {
     fn note(&mut self, table: Option<&mut AccessTable>, access: Access, ranges: &[Range<i64>]) {
         let Some(table) = table else { return };
         if let EpochKind::Fence(number) = access.epoch {
-            table.remove(|known| matches!(known.epoch, EpochKind::Fence(past) if past < number));
+            table.end_fences_before(number);
         }
-        if let Err(conflict) = table.check(access, ranges) {
-            self.error.get_or_insert(table.error(&conflict));
+        if let Err(error) = table.check(access, ranges) {
+            self.error.get_or_insert(error);
         } else if access.epoch != EpochKind::Lock || !access.kind.fetches() {
             table.insert(access, ranges);
         }
