@@ -212,6 +212,37 @@ static void waiting_by_flushes(enum kind kind)
     area_close(&area, kind);
 }
 
+/* The same without flushes: by epochs on the rank itself, which wait for nobody, and by loads after
+ * MPI_Win_sync. */
+static void waiting_by_epochs(enum kind kind)
+{
+    struct area area = area_open(kind, 2 * sizeof(int), sizeof(int), MPI_INFO_NULL);
+    volatile int *own = (int *)(void *)area.base;
+    int one = 1, seen = 0;
+    for (int rank = 0; rank < check_size; rank++) {
+        MUST(MPI_Win_lock(MPI_LOCK_SHARED, rank, MPI_MODE_NOCHECK, area.win));
+        MUST(MPI_Accumulate(&one, 1, MPI_INT, rank, area_disp(&area, rank, 0), 1, MPI_INT,
+                            MPI_SUM, area.win));
+        MUST(MPI_Win_unlock(rank, area.win));
+    }
+    while (seen < check_size) {
+        MUST(MPI_Win_lock(MPI_LOCK_SHARED, check_rank, MPI_MODE_NOCHECK, area.win));
+        MUST(MPI_Fetch_and_op(NULL, &seen, MPI_INT, check_rank,
+                              area_disp(&area, check_rank, 0), MPI_NO_OP, area.win));
+        MUST(MPI_Win_unlock(check_rank, area.win));
+    }
+    MUST(MPI_Win_lock_all(MPI_MODE_NOCHECK, area.win));
+    MUST(MPI_Put(&one, 1, MPI_INT, right, area_disp(&area, right, 4), 1, MPI_INT, area.win));
+    if (check_strict()) /* MPI 5.0 does not say that MPI_Win_sync makes progress. */
+        while (own[1] == 0)
+            MUST(MPI_Win_sync(area.win));
+    MUST(MPI_Win_unlock_all(area.win));
+    MUST(MPI_Barrier(MPI_COMM_WORLD));
+    CHECK_EQUAL(own[0], check_size);
+    CHECK_EQUAL(own[1], 1);
+    area_close(&area, kind);
+}
+
 /* Locks of single targets and of all in turn, on two windows at once. */
 static void in_turn(enum kind kind)
 {
@@ -260,6 +291,7 @@ int main(int argc, char **argv)
         for_life(kind);
         reused_buffer(kind);
         waiting_by_flushes(kind);
+        waiting_by_epochs(kind);
         in_turn(kind);
     }
     return check_end();

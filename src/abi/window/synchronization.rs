@@ -107,11 +107,7 @@ pub unsafe extern "C" fn PMPI_Win_start(group: MPI_Group, assert: c_int, win: MP
 /// Orders loads and stores of this process before and after the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_sync(win: MPI_Win) -> c_int {
-    local("MPI_Win_sync", win, |mpi| {
-        mpi.windows.get(number(win))?;
-        std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
-        Ok(())
-    })
+    local("MPI_Win_sync", win, |mpi| mpi.sync_window(number(win)))
 }
 
 /// Ends an exposure epoch, if all origins have completed their access.

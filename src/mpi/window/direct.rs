@@ -22,8 +22,8 @@ use crate::mpi::op::Operator;
 use crate::shared_memory::primitive::{fence_after_update, full_fence};
 use platform::base::Span;
 
-/// How many flushes of a window there are for each poll.
-const FLUSHES_PER_POLL: u32 = 64;
+/// How many calls that wait for nothing there are for each poll, on a window without messages.
+const IDLE_CALLS_PER_POLL: u32 = 64;
 
 /// What the short way knows of a window.
 #[derive(Debug, Default)]
@@ -34,8 +34,8 @@ pub(super) struct DirectTargets {
     is_complete: bool,
     /// The last accumulate: many programs use one operation.
     last: Option<LastAccumulate>,
-    /// Flushes so far.
-    flushes: u32,
+    /// Calls so far that waited for nothing.
+    idle_calls: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -169,14 +169,21 @@ impl DirectWindow<'_> {
     #[inline(always)]
     pub(crate) fn flush(self, rank: Option<i32>) -> bool {
         let Window { direct, origin, epochs, .. } = self.window;
-        // A loop of flushes, which waits for what another rank does, makes progress.
-        direct.flushes = direct.flushes.wrapping_add(1);
         let size = direct.targets.len();
-        direct.is_complete
-            && direct.flushes % FLUSHES_PER_POLL != 0
+        !direct.is_poll_due()
             && rank.is_none_or(|rank| (rank as usize) < size)
             && origin.is_idle()
             && epochs.is_passive(rank.map(|rank| rank as u32))
+    }
+}
+
+impl DirectTargets {
+    /// Whether a call that waits for nothing polls all the same: a loop of such calls may wait for what
+    /// another rank does, which needs this one.
+    #[inline(always)]
+    pub(super) fn is_poll_due(&mut self) -> bool {
+        self.idle_calls = self.idle_calls.wrapping_add(1);
+        !self.is_complete || self.idle_calls.is_multiple_of(IDLE_CALLS_PER_POLL)
     }
 }
 

@@ -19,6 +19,7 @@ use crate::engine::Engine;
 use crate::mpi::Mpi;
 use crate::mpi::handle::Handle;
 use crate::mpi::request::Activity;
+use crate::shared_memory::primitive::full_fence;
 pub(crate) use crate::shared_memory::turn_lock::LockKind;
 use platform::base::Result;
 use platform::diagnosis::wait_report::{WaitCondition, WaitReport};
@@ -141,6 +142,19 @@ impl<D: Device> Mpi<D> {
         Ok(is_idle)
     }
 
+    /// `MPI_Win_sync`
+    ///
+    /// # Errors
+    /// `Win`
+    pub(crate) fn sync_window(&mut self, window: Handle) -> Result {
+        let is_poll_due = self.windows.get_mut(window)?.direct.is_poll_due();
+        full_fence();
+        if is_poll_due {
+            self.poll();
+        }
+        Ok(())
+    }
+
     /// `MPI_Win_flush` of one target, or of all; `is_local` if they complete at this process only.
     ///
     /// # Errors
@@ -223,6 +237,9 @@ impl<D: Device> Mpi<D> {
     pub(crate) fn unlock_window(
         &mut self, window: Handle, rank: Option<i32>,
     ) -> Result<WindowWait> {
+        if self.windows.get_mut(window)?.direct.is_poll_due() {
+            self.poll();
+        }
         let (engine, target) = self.window_and_engine(window)?;
         let mut wait = WindowWait::new(window);
         let targets = match rank {
