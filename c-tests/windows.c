@@ -1,7 +1,7 @@
 /* Windows as objects: made of the program's memory, of the library's and of none; group, name,
  * hints, attributes, error handlers; what is attached; wrong arguments. Nothing is communicated
  * through them here. */
-#include "check.h"
+#include "rma.h"
 
 static MPI_Win made_of(void *base, MPI_Aint size, int unit)
 {
@@ -118,6 +118,102 @@ static void hints(void)
     }
     MUST(MPI_Info_free(&used));
     freed(&win);
+}
+
+/* The value of a hint that the window tells must be this one, or the window must not tell it (NULL). */
+static void tells(MPI_Win win, const char *key, const char *due)
+{
+    char value[MPI_MAX_INFO_VAL] = "";
+    int flag = 0, room = sizeof value;
+    MPI_Info used;
+    MUST(MPI_Win_get_info(win, &used));
+    MUST(MPI_Info_get_string(used, key, &room, value, &flag));
+    MUST(MPI_Info_free(&used));
+    if (flag != (due != NULL) || (flag && strcmp(value, due) != 0))
+        check_fail(__FILE__, __LINE__, "%s is %s, not %s", key, flag ? value : "not told",
+                   due ? due : "left out");
+}
+
+/* The hints of all windows: defaults, legal values that differ from them, and values that are none. */
+static const char *const known_hints[][4] = {
+    {"no_locks", "false", "true", "maybe"},
+    {"accumulate_ordering", "rar,raw,war,waw", "rar,waw", "rar,tea"},
+    {"accumulate_ops", "same_op_no_op", "same_op", "any_op"},
+    {"mpi_accumulate_granularity", "0", "4096", "-1"},
+    {"same_size", "false", "true", "1"},
+    {"same_disp_unit", "false", "true", "yes"},
+};
+enum { KNOWN_HINTS = sizeof known_hints / sizeof known_hints[0] };
+
+/* Every hint at its value number `value` of the table. */
+static MPI_Info every_hint(int value)
+{
+    MPI_Info info;
+    MUST(MPI_Info_create(&info));
+    for (int hint = 0; hint < KNOWN_HINTS; hint++)
+        MUST(MPI_Info_set(info, known_hints[hint][0], known_hints[hint][value]));
+    return info;
+}
+
+/* The window tells every hint with its value number `value` of the table. */
+static void tells_every(MPI_Win win, int value)
+{
+    for (int hint = 0; hint < KNOWN_HINTS; hint++)
+        tells(win, known_hints[hint][0], known_hints[hint][value]);
+}
+
+/* What windows of each kind tell of hints, given at creation and later (section 12.2.1). */
+static void values_of_hints(void)
+{
+    enum { DEFAULT = 1, OTHER = 2, NONE = 3 };
+    for (enum kind kind = 0; kind < KINDS && check_strict(); kind++) {
+        if (!kind_possible(kind))
+            continue;
+        for (int at_first = DEFAULT; at_first <= NONE; at_first++) {
+            MPI_Info info = every_hint(at_first);
+            struct area area = area_open(kind, 64, 8, info);
+            MUST(MPI_Info_free(&info));
+            int used = at_first == NONE ? DEFAULT : at_first;
+            tells_every(area.win, used);
+            for (int later = NONE; later >= DEFAULT; later--) {
+                info = every_hint(later);
+                MUST(MPI_Win_set_info(area.win, info));
+                MUST(MPI_Info_free(&info));
+                if (later != NONE)
+                    used = later;
+                tells_every(area.win, used);
+            }
+            area_close(&area, kind);
+        }
+        struct area area = area_open(kind, 64, 8, MPI_INFO_NULL);
+        tells_every(area.win, DEFAULT);
+        tells(area.win, "alloc_shared_noncontig", kind == SHARED ? "false" : NULL);
+        area_close(&area, kind);
+    }
+}
+
+/* Hints about memory that the library allocates; what is allocated does not change later. */
+static void memory_hints(void)
+{
+    for (enum kind kind = ALLOCATED; kind <= SHARED && check_strict(); kind++) {
+        MPI_Info info, later;
+        if (!kind_possible(kind))
+            continue;
+        MUST(MPI_Info_create(&info));
+        MUST(MPI_Info_set(info, "mpi_minimum_memory_alignment", "512"));
+        MUST(MPI_Info_set(info, "alloc_shared_noncontig", "true"));
+        struct area area = area_open(kind, 100, 1, info);
+        CHECK_EQUAL((uintptr_t)area.base % 512, 0);
+        MUST(MPI_Info_create(&later));
+        MUST(MPI_Info_set(later, "mpi_minimum_memory_alignment", "4096"));
+        MUST(MPI_Info_set(later, "alloc_shared_noncontig", "false"));
+        MUST(MPI_Win_set_info(area.win, later));
+        tells(area.win, "mpi_minimum_memory_alignment", "512");
+        tells(area.win, "alloc_shared_noncontig", kind == SHARED ? "true" : NULL);
+        area_close(&area, kind);
+        MUST(MPI_Info_free(&info));
+        MUST(MPI_Info_free(&later));
+    }
 }
 
 /* The kinds of memory that a program promises to use. */
@@ -326,6 +422,8 @@ int main(int argc, char **argv)
     group_and_name();
     section("hints");
     hints();
+    values_of_hints();
+    memory_hints();
     memory_kinds();
     section("attributes");
     attributes();
