@@ -31,10 +31,10 @@ FOLDERS = [
     "threads/part", "threads/pt2pt", "threads/rma",
 ]
 FORTRAN_PARTS = {
-    "f77": ["attr", "coll", "comm", "datatype", "ext", "info", "init", "profile", "pt2pt", "topo"],
+    "f77": ["attr", "coll", "comm", "datatype", "ext", "info", "init", "profile", "pt2pt", "rma", "topo"],
     "f90": ["attr", "coll", "comm", "datatype", "ext", "f90types", "info", "init", "misc", "profile", "pt2pt",
-            "timer", "topo"],
-    "f08": ["attr", "coll", "comm", "datatype", "ext", "info", "init", "misc", "profile", "pt2pt", "subarray",
+            "rma", "timer", "topo"],
+    "f08": ["attr", "coll", "comm", "datatype", "ext", "info", "init", "misc", "profile", "pt2pt", "rma", "subarray",
             "timer", "topo"],
 }
 FORTRAN_FOLDERS = [f"{binding}/{part}" for binding, parts in FORTRAN_PARTS.items() for part in parts]
