@@ -7,10 +7,12 @@
     tests = ["test_rma.*"]        patterns of names
     ranks = [2, 3]                where, if not everywhere
     hangs = true                  so that it is not even tried
+    varies = true                 nor is it if the result depends on what the test does not set
     reason = "why"
     [[setting]]
     tests = ["errors/*"]          patterns of names, of a suite of programs
     environment = { NAME = "" }   what they need to be set
+    limit_s = 900                 the time that they need
     reason = "why"
 """
 
@@ -37,8 +39,12 @@ class Expected:
 
     def environment(self, test):
         """The variables that are to be set for the test."""
-        settings = [entry["environment"] for entry in self.settings if names(entry, test)]
+        settings = [entry.get("environment", {}) for entry in self.settings if names(entry, test)]
         return {name: value for setting in settings for name, value in setting.items()}
+
+    def limit_s(self, test):
+        """The time that the test needs, in seconds; 0 if it does not matter."""
+        return max((entry.get("limit_s", 0) for entry in self.settings if names(entry, test)), default=0)
 
     def complaints(self, tests):
         """About patterns that name none of all tests."""

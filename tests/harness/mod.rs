@@ -352,8 +352,9 @@ pub fn compile(source: &Path, flags: &[&str]) -> PathBuf {
 /// Digest of the inputs of a compilation: the source, headers that it may include, and the
 /// modification time of the compiler wrapper.
 fn digest_of_inputs(source: &Path, mpicc: &Path) -> String {
-    let headers = [root().join("include"), source.parent().unwrap().to_owned()];
-    let files = headers.iter().flat_map(|folder| fs::read_dir(folder).unwrap());
+    let of_all = ["include", "c-tests"].map(|folder| root().join(folder));
+    let headers = of_all.iter().map(PathBuf::as_path).chain(source.parent());
+    let files = headers.flat_map(|folder| fs::read_dir(folder).unwrap());
     let mut files: Vec<_> = files.map(|entry| entry.unwrap().path()).collect();
     files.retain(|path| path.extension().is_some_and(|extension| extension == "h"));
     files.sort_unstable();
