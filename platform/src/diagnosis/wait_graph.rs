@@ -237,7 +237,8 @@ fn mismatches(states: &[RankState<'_>]) -> Vec<String> {
     different.map(sentence).take(RANKS_MAX).collect()
 }
 
-/// No rank can act, and all ranks that wait are in the same collective call.
+/// No rank can act, and all ranks that wait are in the same collective call, in which none waits for a rank
+/// that has ended.
 fn mismatched_arguments(states: &[RankState<'_>]) -> Option<String> {
     let mut calls = states.iter().filter_map(|state| match state {
         RankState::Waiting(WaitReport { function, conditions, .. }) => {
@@ -249,9 +250,13 @@ fn mismatched_arguments(states: &[RankState<'_>]) -> Option<String> {
     let call_of = |conditions: &[WaitCondition]| {
         if let [WaitCondition { collective: call, .. }] = conditions { *call } else { None }
     };
-    let (call, mut count) = (call_of(first)?, 1);
+    let awaits_end = |conditions: &[WaitCondition]| {
+        let mut peers = conditions.iter().flat_map(|condition| &condition.peers);
+        peers.any(|peer| matches!(states.get(*peer as usize), Some(RankState::Ended)))
+    };
+    let (call, mut count) = (call_of(first).filter(|_| !awaits_end(first))?, 1);
     for (other, conditions) in calls {
-        if other != function || call_of(conditions) != Some(call) {
+        if other != function || call_of(conditions) != Some(call) || awaits_end(conditions) {
             return None;
         }
         count += 1;
@@ -412,6 +417,9 @@ mod tests {
         let sentences =
             diagnose_deadlock(&[RankState::Waiting(&one), RankState::Waiting(&receive(0, 1))]);
         assert!(sentences[0].starts_with("deadlock"), "{sentences:?}");
+        let states = [RankState::Ended, RankState::Waiting(&two), RankState::Waiting(&one)];
+        let sentences = diagnose_deadlock(&states);
+        assert!(sentences[0].contains("waits for rank 0, which has ended"), "{sentences:?}");
     }
 
     #[test]
