@@ -28,6 +28,7 @@
 
 mod abort;
 mod connection;
+pub(crate) mod contention;
 mod devices;
 mod finalization;
 pub(crate) mod hardware;

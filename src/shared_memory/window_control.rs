@@ -135,7 +135,6 @@ impl WindowControl {
     }
 
     /// The rank that has the lock of accumulates on a target.
-    #[cfg_attr(not(test), expect(dead_code, reason = "no wait looks for ended processes yet"))]
     pub(crate) fn accumulating(&self, target: usize) -> Option<usize> {
         (self.words(target).accumulating.load(Ordering::Relaxed) as usize).checked_sub(1)
     }

@@ -23,6 +23,7 @@ use crate::mpi::window::operation::{
     AccumulateArguments, CompletionForm, Started, TargetArguments,
 };
 use crate::process::ProcessMpi;
+use crate::process::contention::Contention;
 use platform::base::{ErrorClass, Result, Span};
 
 /// Address, count and datatype at the origin.
@@ -426,7 +427,7 @@ unsafe fn start(
         mpi.check_request_space()?;
         let window: Handle = number(win);
         let activity = match body(mpi, CompletionForm::Request(name))? {
-            Started::Contended => return Ok(Started::Contended),
+            contended @ Started::Contended(_) => return Ok(contended),
             Started::Now(Some(operation)) => Activity::Access { window, operation },
             Started::Now(None) => Activity::Complete(Status::EMPTY),
         };
@@ -441,13 +442,10 @@ unsafe fn start(
 fn retried(
     name: &str, win: MPI_Win, mut body: impl FnMut(&mut ProcessMpi) -> Result<Started>,
 ) -> c_int {
-    let result = loop {
-        match PROCESS.with_mpi(&mut body) {
-            // That rank has the lock for less than a microsecond, unless it has no processor.
-            Ok(Started::Contended) => std::thread::yield_now(),
-            Ok(Started::Now(_)) => break Ok(()),
-            Err(error) => break Err(error),
-        }
+    let mut contention = Contention::default();
+    let mut attempts = || loop {
+        let Started::Contended(target) = PROCESS.with_mpi(&mut body)? else { return Ok(()) };
+        PROCESS.yield_to(&mut contention, |mpi| mpi.accumulating(number(win), target))?;
     };
-    finish(win, name, result)
+    finish(win, name, attempts())
 }

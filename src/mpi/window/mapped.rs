@@ -278,6 +278,12 @@ impl MappedMemory {
             })
     }
 
+    /// The rank that has this lock.
+    pub(super) fn accumulating(&self, target: u32) -> Option<u32> {
+        let holder = self.control.accumulating(self.layout.index(target)?)?;
+        self.layout.ranks.get(holder).copied()
+    }
+
     /// Gives the lock back.
     #[inline]
     pub(super) fn end_accumulate(&self, target: u32) {

@@ -485,6 +485,13 @@ impl Windows {
 }
 
 impl<D: Device> Mpi<D> {
+    /// The process that accumulates in memory of `target` on this node and keeps others out.
+    pub(crate) fn accumulating(&self, window: Handle, target: u32) -> Option<Peer> {
+        let window = self.windows.get(window).ok()?;
+        let rank = window.mapped.as_ref()?.accumulating(target)?;
+        Some(window.channel.peer(rank))
+    }
+
     /// Frees a window, its segment and its communicator. The caller has deleted its attributes and
     /// synchronized its processes.
     ///

@@ -59,8 +59,8 @@ pub(crate) struct AccumulateArguments<'a> {
 pub(crate) enum Started {
     /// It is in progress, or complete if no request waits for it.
     Now(Option<OperationNumber>),
-    /// Nothing has happened: another rank accumulates on the same target. Try again.
-    Contended,
+    /// Nothing has happened: another rank accumulates on this target. Try again.
+    Contended(u32),
 }
 
 impl Window {
@@ -160,7 +160,7 @@ impl Window {
         if let Some(mut memory) = self.memory_here(target, offset, &to)? {
             let old = old.map(|(old, _)| old);
             let is_done = self.accumulate_here(target, &accumulation, from, &mut memory, old);
-            return Ok(if is_done { Started::Now(None) } else { Started::Contended });
+            return Ok(if is_done { Started::Now(None) } else { Started::Contended(target) });
         }
         let range = self.range(engine, target, offset, &to);
         let number = self.origin.number(target, completion != CompletionForm::Epoch);
@@ -205,7 +205,7 @@ impl Window {
         if let Some(mut memory) = self.memory_here(target, offset, &to)? {
             let (compared, new) = operand.split_at(new.len());
             let is_done = self.swap_here(target, [compared, new], &mut memory, old);
-            return Ok(if is_done { Started::Now(None) } else { Started::Contended });
+            return Ok(if is_done { Started::Now(None) } else { Started::Contended(target) });
         }
         let range = self.range(engine, target, offset, &to);
         let answer = self.origin.tag();

@@ -1,0 +1,76 @@
+//! Calls that another rank of this node keeps out: for less than a microsecond, unless that rank has no
+//! processor, or has ended.
+
+use std::thread;
+
+use super::{Process, ProcessMpi, running_mpi};
+use platform::base::{ErrorClass, Peer, Result};
+use platform::diagnosis::deadlock::{EXIT_GRACE, age};
+use platform::sys::clock;
+
+/// How often a call tries between two looks at the rank that keeps it out, each of which is a system call.
+const ATTEMPTS_PER_LOOK: u32 = 1024;
+
+/// The attempts of a call that is kept out.
+#[derive(Debug, Default)]
+pub(crate) struct Contention {
+    attempts: u32,
+    /// When the rank was first seen to have ended, in nanoseconds of the host's clock.
+    end_ns: Option<u64>,
+}
+
+impl Process {
+    /// Gives up the processor before the next attempt. `holder` finds the rank that keeps the call out.
+    ///
+    /// # Errors
+    /// `Other` if the process of that rank has ended, and the launcher, which has had [`EXIT_GRACE`], has not
+    /// ended the job.
+    pub(crate) fn yield_to(
+        &self, contention: &mut Contention, holder: impl FnOnce(&ProcessMpi) -> Option<Peer>,
+    ) -> Result {
+        contention.attempts = contention.attempts.wrapping_add(1);
+        if contention.attempts.is_multiple_of(ATTEMPTS_PER_LOOK) {
+            let mut state = self.state.lock();
+            let mpi = &running_mpi(&mut state)?.mpi;
+            let ended = holder(mpi).filter(|rank| mpi.engine.device().has_ended(*rank));
+            drop(state);
+            contention.look(ended, clock::monotonic_ns())?;
+        }
+        thread::yield_now();
+        Ok(())
+    }
+}
+
+impl Contention {
+    /// Records which rank keeps the call out and has ended.
+    fn look(&mut self, ended: Option<Peer>, now_ns: u64) -> Result {
+        let Some(rank) = ended else {
+            self.end_ns = None;
+            return Ok(());
+        };
+        if age(*self.end_ns.get_or_insert(now_ns), now_ns) < EXIT_GRACE {
+            return Ok(());
+        }
+        Err(ErrorClass::Other.error(format!(
+            "rank {rank} of the world ended in an accumulate operation on the same memory, which no \
+             other one can access any more"
+        )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rank_that_has_ended_keeps_a_call_out_for_a_while() {
+        let mut contention = Contention::default();
+        let second = EXIT_GRACE.as_nanos() as u64;
+        assert!(contention.look(Some(3), 5 * second).is_ok());
+        assert!(contention.look(Some(3), 6 * second - 1).is_ok());
+        assert!(contention.look(None, 6 * second).is_ok());
+        assert!(contention.look(Some(3), 7 * second).is_ok());
+        let error = contention.look(Some(3), 8 * second).unwrap_err();
+        assert!(error.why.starts_with("rank 3 of the world ended"), "{}", error.why);
+    }
+}
