@@ -1,9 +1,9 @@
 /* Rank 1 dies without a word in the middle of one-sided communication, of the kind that is told: while it
  * holds a lock (`shared`, `exclusive`, `all`), between two fences (`fence`), in an epoch of start and post
  * (`pscw`), or in an accumulate (`accumulate`), on a window that is `allocated` or `created`. All others then
- * need it: nothing that they call can return success.
+ * need it: what they call cannot return success.
  *
- *   mpirun -n 3 rma_dies KIND WINDOW */
+ *   mpirun -n N rma_dies KIND WINDOW, with N > 2 */
 #define _DEFAULT_SOURCE
 #include <mpi.h>
 #include <signal.h>
@@ -18,12 +18,17 @@ enum { BYTES = 1 << 16, DYING = 1 };
 static MPI_Win win;
 static int rank, size;
 
-/* Rank 1 dies; the others learn that it is about to. */
-static void die(void)
+/* Rank 1 is about to die. */
+static void tell(void)
 {
     for (int other = 0; other < size; other++)
         if (other != DYING)
             MPI_Send(NULL, 0, MPI_BYTE, other, 0, MPI_COMM_WORLD);
+}
+
+static void die(void)
+{
+    tell();
     raise(SIGKILL);
 }
 
@@ -95,31 +100,33 @@ static void in_epochs(const char *data)
     hear();
     if (rank == 0)
         need("wait", MPI_Win_wait(win));
-    else
+    if (rank != 0)
         need("start", MPI_Win_start(one, 0, win));
 }
 
-/* The operand ends at a page that cannot be read, so that the accumulate is never complete. */
+/* The operand has a page that cannot be read: rank 1 dies in the accumulate, if memory is mapped, and else
+ * before it. */
 static void accumulating(void)
 {
-    char *operand = mmap(NULL, 2 * BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    enum { ROUNDS = 5000 };
+    int protection = rank == DYING ? PROT_NONE : PROT_READ, code = MPI_SUCCESS;
+    char *operand = mmap(NULL, BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    mprotect(operand + BYTES / 2, BYTES / 2, protection);
     MPI_Win_lock_all(0, win);
     if (rank == DYING) {
-        for (int other = 0; other < size; other++)
-            if (other != DYING)
-                MPI_Send(NULL, 0, MPI_BYTE, other, 0, MPI_COMM_WORLD);
-        mprotect(operand + BYTES / 2, BYTES, PROT_NONE);
+        tell();
         MPI_Accumulate(operand, BYTES, MPI_BYTE, 0, 0, BYTES, MPI_BYTE, MPI_BXOR, win);
-        MPI_Win_unlock_all(win);
     }
     hear();
-    /* Until rank 1 has begun. */
-    int code = MPI_SUCCESS;
-    while (code == MPI_SUCCESS) {
+    for (int round = 0; round < ROUNDS && code == MPI_SUCCESS; round++) {
         code = MPI_Accumulate(operand, 1, MPI_BYTE, 0, 0, 1, MPI_BYTE, MPI_BXOR, win);
         if (code == MPI_SUCCESS)
             code = MPI_Win_flush(0, win);
     }
+    if (code == MPI_SUCCESS)
+        code = MPI_Win_unlock_all(win);
+    if (code == MPI_SUCCESS)
+        code = MPI_Win_fence(0, win);
     need("accumulate", code);
 }
 

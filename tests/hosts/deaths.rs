@@ -66,6 +66,33 @@ fn errors_return_from_calls_that_need_a_dead_rank() {
     assert!(outcome.text().starts_with(&said), "{}{}", outcome.text(), outcome.stderr);
 }
 
+/// Without help of the launcher, no rank waits for ever for one that died in one-sided communication: an
+/// error says so, or the deadlock detector.
+#[test]
+fn rank_dies_in_one_sided_communication() {
+    let Some(hosts) = Hosts::up(2) else { return };
+    let program = harness::compiled("rma_dies");
+    // The launcher sees the end of the shell only.
+    let options = ["-genv", "SUIRO_DEADLOCK", "abort", "-disable-auto-cleanup", "sh", "-c"];
+    let script = "trap '' USR1; \"$0\" \"$@\"";
+    for (count, ranks) in [(1, 3), (2, 2)] {
+        for window in ["allocated", "created"] {
+            let kinds = ["shared", "exclusive", "all", "fence", "pscw", "accumulate"];
+            let jobs = kinds.map(|kind| {
+                let words = [&options[..], &[script, &program, kind, window]].concat();
+                (kind, harness::start(hosts.mpiexec(count, ranks, &words)))
+            });
+            for (kind, job) in jobs {
+                let outcome = job.wait();
+                let said = (outcome.code, outcome.text(), &outcome.stderr);
+                assert_ne!(outcome.code, Some(0), "{count} hosts, {window}, {kind}: {said:?}");
+                let has_succeeded = outcome.text().contains("success");
+                assert!(!has_succeeded, "{count} hosts, {window}, {kind}: {said:?}");
+            }
+        }
+    }
+}
+
 /// The kernel of the other host still closes its connections.
 #[test]
 fn host_stopped() {

@@ -48,6 +48,28 @@ fn a_killed_rank_ends_the_job() {
     assert_eq!(outcome.stderr.lines().count(), 1);
 }
 
+/// Also while other ranks need it: a lock that it holds, its fence, its epoch, its accumulate.
+#[test]
+fn a_rank_that_dies_in_one_sided_communication_ends_the_job() {
+    let program = compiled("rma_dies");
+    for device in ["shm", "tcp"] {
+        for window in ["allocated", "created"] {
+            let kinds = ["shared", "exclusive", "all", "fence", "pscw", "accumulate"];
+            let jobs = kinds.map(|kind| {
+                let words = ["-n", "3", "--device", device, &program, kind, window];
+                (kind, start(mpirun(&words)))
+            });
+            for (kind, running) in jobs {
+                let outcome = running.wait();
+                let code = if kind == "accumulate" { 139 } else { 137 };
+                let said = &outcome.stderr;
+                assert_eq!(outcome.code, Some(code), "{device}, {window}, {kind}: {said}");
+                assert!(said.contains("mpirun: rank 1 (process "), "{device}, {window}: {said}");
+            }
+        }
+    }
+}
+
 #[test]
 fn signals_to_mpirun_end_the_job_with_their_code() {
     for (signal, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
