@@ -22,6 +22,10 @@ pub fn light_fence() {
     fence(Ordering::SeqCst);
 }
 
+pub fn heavy_fence() {
+    fence(Ordering::SeqCst);
+}
+
 pub fn fetch_for_writing<T>(_place: &T) {}
 
 pub struct SharedCell<T>(UnsafeCell<T>);

@@ -13,7 +13,7 @@ use loom::thread;
 use crate::primitive::{self, AtomicU64, SharedCell};
 use lock_claims::LockClaims;
 use turn_lock::LockKind::{self, Exclusive, Shared};
-use turn_lock::{LockTurn, TurnLock, TurnLockWords};
+use turn_lock::{LockTurn, TurnLock, TurnLockWords, WakeFence};
 
 /// A lock for two ranks, and what it guards.
 struct Guarded {
@@ -29,7 +29,7 @@ impl Guarded {
     }
 
     fn lock(&self) -> TurnLock<'_> {
-        TurnLock::new(&self.words, &self.places)
+        TurnLock::new(&self.words, &self.places, WakeFence::ByWaiter)
     }
 
     /// Asks, waits, and enters.

@@ -65,6 +65,8 @@ pub(crate) use world::WorldStage;
 
 /// MPI over the devices in use.
 pub(crate) type ProcessMpi = crate::mpi::Mpi<Devices>;
+/// Its message engine.
+pub(crate) type ProcessEngine = crate::engine::Engine<Devices>;
 
 /// MPI in this process.
 pub(crate) struct Process {

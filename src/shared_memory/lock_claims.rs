@@ -100,7 +100,7 @@ fn row_words(ranks: usize) -> usize {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::super::turn_lock::LockKind::{self, Exclusive, Shared};
-    use super::super::turn_lock::TurnLockWords;
+    use super::super::turn_lock::{TurnLockWords, WakeFence};
     use super::*;
 
     const TARGET: usize = 1;
@@ -123,7 +123,7 @@ mod tests {
         }
 
         fn lock(&self) -> TurnLock<'_> {
-            TurnLock::new(&self.lock, &self.places)
+            TurnLock::new(&self.lock, &self.places, WakeFence::Both)
         }
 
         fn claims(&self) -> LockClaims<'_> {

@@ -12,6 +12,7 @@ use std::sync::atomic::fence;
 pub use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use platform::base::Span;
+use platform::sys::membarrier;
 
 /// Orders a store before a later load: a full fence of the processor.
 #[inline]
@@ -35,10 +36,25 @@ pub(crate) fn fence_after_update() {
     }
 }
 
-/// [`full_fence`] if the other side of the pair calls membarrier(2): a fence for the compiler only.
+/// [`full_fence`] if the other side of the pair calls [`heavy_fence`] or membarrier(2) by itself: a fence for
+/// the compiler only.
 #[inline]
 pub(crate) fn light_fence() {
     compiler_fence(Ordering::SeqCst);
+}
+
+/// Whether [`heavy_fence`] works from now on, and reaches this process.
+pub(crate) fn has_heavy_fence() -> bool {
+    membarrier::register() && membarrier::barrier()
+}
+
+/// A full fence here and in every process for which [`has_heavy_fence`] is true.
+///
+/// # Panics
+/// If the system does it no longer.
+#[cold]
+pub(crate) fn heavy_fence() {
+    assert!(membarrier::barrier(), "membarrier(2) has stopped working");
 }
 
 /// Prefetches the cache line of `place` for writing; a hint.

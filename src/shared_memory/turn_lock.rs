@@ -1,12 +1,14 @@
 //! A fair lock in shared memory for readers and writers, which are granted in the order of their requests.
 //!
 //! ```text
-//!            request           try_enter                       leave
-//!  reader    number = next++   read_turn == number:            write_turn += 1
-//!                              read_turn = number + 1
-//!  writer    number = next++   write_turn == number            read_turn = number + 1,
-//!                                                              write_turn += 1
+//!            request           try_enter                  leave
+//!  reader    number = next++   read_turn == number:       write_turn += 1
+//!                              read_turn += 1
+//!  writer    number = next++   write_turn == number       read_turn = write_turn = number + 1
 //! ```
+//!
+//! The two turns are halves of one word. While a writer is inside nobody else changes it, so it leaves by
+//! a plain store.
 //!
 //! Numbers below `read_turn` are readers that have entered, or have left; `write_turn` counts who has left.
 //! A writer enters when all before it have left, a reader when no writer is before it.
@@ -20,10 +22,13 @@
 //!  leaves      turn = number, fence, who is in place[number]?
 //! ```
 //!
+//! With [`WakeFence::ByWaiter`] the fence of the side that waits is one for all processes (membarrier(2)), and
+//! that of the side that leaves, which is in every use of a lock, costs nothing.
+//!
 //! Numbers are compared for equality only, and wrap. A rank that dies in the queue stops it: the end of
 //! processes is not in this module. Damaged memory can stop the lock and wake ranks without need.
 
-use super::primitive::{AtomicU32, AtomicU64, Ordering, fence_after_update, full_fence};
+use super::primitive::{AtomicU32, AtomicU64, Ordering, full_fence, heavy_fence, light_fence};
 
 /// What others may do while a lock is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,12 +39,42 @@ pub(crate) enum LockKind {
     Exclusive,
 }
 
+/// Which side has the fence between the turn and the place of a rank that sleeps. The same for all ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WakeFence {
+    /// Both.
+    Both,
+    /// The rank that waits, for all: all have registered ([`primitive::has_heavy_fence`]).
+    ///
+    /// [`primitive::has_heavy_fence`]: super::primitive::has_heavy_fence
+    ByWaiter,
+}
+
 /// The words of a lock. Zero is a free lock.
 #[repr(C, align(64))]
 pub(crate) struct TurnLockWords {
     next: AtomicU32,
-    read_turn: AtomicU32,
-    write_turn: AtomicU32,
+    /// The read turn in the upper half, the write turn in the lower one.
+    turns: AtomicU64,
+}
+
+/// Both turns.
+#[derive(Clone, Copy)]
+struct Turns {
+    read: u32,
+    write: u32,
+}
+
+impl Turns {
+    #[inline]
+    fn of(word: u64) -> Self {
+        Self { read: (word >> 32) as u32, write: word as u32 }
+    }
+
+    #[inline]
+    fn word(self) -> u64 {
+        u64::from(self.read) << 32 | u64::from(self.write)
+    }
 }
 
 /// A lock.
@@ -47,6 +82,7 @@ pub(crate) struct TurnLockWords {
 pub(crate) struct TurnLock<'a> {
     words: &'a TurnLockWords,
     places: &'a [AtomicU64],
+    fence: WakeFence,
 }
 
 /// A request for a lock, or a lock that is held.
@@ -61,9 +97,26 @@ impl<'a> TurnLock<'a> {
     ///
     /// # Panics
     /// If the number of places is no power of two. It is at least the number of concurrent requests.
-    pub(crate) fn new(words: &'a TurnLockWords, places: &'a [AtomicU64]) -> Self {
+    #[inline]
+    pub(crate) fn new(words: &'a TurnLockWords, places: &'a [AtomicU64], fence: WakeFence) -> Self {
         assert!(places.len().is_power_of_two());
-        Self { words, places }
+        Self { words, places, fence }
+    }
+
+    /// Asks for the lock if nobody has it or waits for it, and the caller would enter at once. It then enters
+    /// by [`TurnLock::try_enter`].
+    #[inline]
+    pub(crate) fn try_request(self, kind: LockKind) -> Option<LockTurn> {
+        let order = Ordering::Relaxed;
+        let (number, turns) = (self.words.next.load(order), self.turns(order));
+        let turn = match kind {
+            LockKind::Shared => turns.read,
+            LockKind::Exclusive => turns.write,
+        };
+        let next = number.wrapping_add(1);
+        let is_next =
+            turn == number && self.words.next.compare_exchange(number, next, order, order).is_ok();
+        is_next.then_some(LockTurn { number, kind })
     }
 
     /// Asks for the lock. The caller then tries until it enters.
@@ -76,19 +129,18 @@ impl<'a> TurnLock<'a> {
     #[inline]
     pub(crate) fn try_enter(self, turn: LockTurn) -> Option<Option<u32>> {
         let LockTurn { number, kind } = turn;
+        // Acquire: what all before have read and written happened before.
+        let turns = self.turns(Ordering::Acquire);
         if kind == LockKind::Exclusive {
-            // Acquire: what all before have read and written happened before.
-            let now = self.words.write_turn.load(Ordering::Acquire);
-            return (now == number).then_some(None);
+            return (turns.write == number).then_some(None);
         }
-        if self.words.read_turn.load(Ordering::Acquire) != number {
+        if turns.read != number {
             return None;
         }
-        let next = number.wrapping_add(1);
-        // Release: the next reader sees what the last writer has written.
-        self.words.read_turn.store(next, Ordering::Release);
-        full_fence();
-        Some(self.waiting(next, LockKind::Shared))
+        // Release: the next reader sees what the last writer has written. The carry leaves the word.
+        self.words.turns.fetch_add(1 << 32, Ordering::Release);
+        self.fence_of_passing();
+        Some(self.waiting(number.wrapping_add(1), LockKind::Shared))
     }
 
     /// `rank` will sleep until it is woken, if [`TurnLock::try_enter`] fails once more.
@@ -96,23 +148,51 @@ impl<'a> TurnLock<'a> {
     pub(crate) fn announce(self, turn: LockTurn, rank: u32) {
         let LockTurn { number, kind } = turn;
         self.place(number).store(announced(number, rank, kind), Ordering::Relaxed);
-        full_fence();
+        match self.fence {
+            WakeFence::Both => full_fence(),
+            WakeFence::ByWaiter => heavy_fence(),
+        }
     }
 
     /// Leaves; a rank that the caller must wake.
     #[inline]
     pub(crate) fn leave(self, turn: LockTurn) -> Option<u32> {
-        if turn.kind == LockKind::Exclusive {
-            // First: the next writer changes this word, too.
-            self.words.read_turn.store(turn.number.wrapping_add(1), Ordering::Release);
-        }
-        let now = self.words.write_turn.fetch_add(1, Ordering::Release).wrapping_add(1);
-        fence_after_update();
+        let next = turn.number.wrapping_add(1);
+        let now = match turn.kind {
+            LockKind::Exclusive => {
+                let turns = Turns { read: next, write: next };
+                self.words.turns.store(turns.word(), Ordering::Release);
+                next
+            }
+            LockKind::Shared => self.leave_shared(),
+        };
+        self.fence_of_passing();
         // A reader may have entered since, and left: then it is the turn of a later writer.
         self.waiting(now, LockKind::Exclusive).or_else(|| match turn.kind {
-            LockKind::Exclusive => self.waiting(turn.number.wrapping_add(1), LockKind::Shared),
+            LockKind::Exclusive => self.waiting(next, LockKind::Shared),
             LockKind::Shared => None,
         })
+    }
+
+    /// Counts a reader that leaves; the write turn after it.
+    #[inline]
+    fn leave_shared(self) -> u32 {
+        let mut word = self.words.turns.load(Ordering::Relaxed);
+        loop {
+            let Turns { read, write } = Turns::of(word);
+            let write = write.wrapping_add(1);
+            let new = Turns { read, write }.word();
+            let (left, lost) = (Ordering::Release, Ordering::Relaxed);
+            match self.words.turns.compare_exchange_weak(word, new, left, lost) {
+                Ok(_) => return write,
+                Err(found) => word = found,
+            }
+        }
+    }
+
+    #[inline]
+    fn turns(self, order: Ordering) -> Turns {
+        Turns::of(self.words.turns.load(order))
     }
 
     /// Whether `turn`, which has not entered, waits for `other`, which has not left: it was asked for before,
@@ -121,8 +201,17 @@ impl<'a> TurnLock<'a> {
         let is_below = |number: u32, bound: u32| (number.wrapping_sub(bound) as i32) < 0;
         let readers = turn.kind == LockKind::Shared && other.kind == LockKind::Shared;
         let is_reader_inside =
-            readers && is_below(other.number, self.words.read_turn.load(Ordering::Relaxed));
+            readers && is_below(other.number, self.turns(Ordering::Relaxed).read);
         is_below(other.number, turn.number) && !is_reader_inside
+    }
+
+    /// The fence after a turn has moved.
+    #[inline]
+    fn fence_of_passing(self) {
+        match self.fence {
+            WakeFence::Both => full_fence(),
+            WakeFence::ByWaiter => light_fence(),
+        }
     }
 
     /// The rank that waits with this number, if it has announced itself. A fence comes before.
@@ -162,8 +251,8 @@ fn announced(number: u32, rank: u32, kind: LockKind) -> u64 {
 impl TurnLockWords {
     /// Free, with this next number.
     pub(crate) fn from(first: u32) -> Self {
-        let word = || AtomicU32::new(first);
-        Self { next: word(), read_turn: word(), write_turn: word() }
+        let turns = Turns { read: first, write: first };
+        Self { next: AtomicU32::new(first), turns: AtomicU64::new(turns.word()) }
     }
 }
 
@@ -179,9 +268,9 @@ mod tests {
 
     #[test]
     fn requests_are_granted_in_their_order_and_numbers_wrap() {
-        for first in [0, u32::MAX - 2] {
+        for first in [0, u32::MAX - 2, u32::MAX] {
             let (words, places) = lock_from(first);
-            let lock = TurnLock::new(&words, &places);
+            let lock = TurnLock::new(&words, &places, WakeFence::Both);
             let [one, two, writer, three] =
                 [Shared, Shared, Exclusive, Shared].map(|kind| lock.request(kind));
             assert_eq!(lock.try_enter(two), None);
@@ -201,7 +290,7 @@ mod tests {
     #[test]
     fn who_announced_itself_is_woken_and_nobody_else() {
         let (words, places) = lock_from(0);
-        let lock = TurnLock::new(&words, &places);
+        let lock = TurnLock::new(&words, &places, WakeFence::Both);
         let writer = lock.request(Exclusive);
         assert_eq!(lock.try_enter(writer), Some(None));
         let readers = [5, 6].map(|rank| {

@@ -15,6 +15,7 @@
 
 use super::lock_claims::LockClaims;
 use super::primitive::{AtomicU32, AtomicU64, Ordering};
+pub(crate) use super::turn_lock::WakeFence;
 use super::turn_lock::{LockKind, LockTurn, TurnLock, TurnLockWords};
 use platform::base::Span;
 
@@ -49,6 +50,7 @@ pub(crate) struct WindowControl {
     ranks: usize,
     /// The places of a lock.
     places: usize,
+    fence: WakeFence,
 }
 
 impl WindowControl {
@@ -65,7 +67,12 @@ impl WindowControl {
     pub(crate) fn new(memory: Span, ranks: usize, requests: usize) -> Self {
         assert!(memory.len() >= Self::bytes(ranks, requests));
         assert!(memory.address().is_multiple_of(align_of::<TargetWords>()));
-        Self { memory, ranks, places: places(requests) }
+        Self { memory, ranks, places: places(requests), fence: WakeFence::Both }
+    }
+
+    /// All ranks have the same from now on, before the first lock.
+    pub(crate) fn set_fence(&mut self, fence: WakeFence) {
+        self.fence = fence;
     }
 
     /// The lock of a target.
@@ -75,7 +82,7 @@ impl WindowControl {
     pub(crate) fn lock(&self, target: usize) -> TurnLock<'_> {
         let count = self.places;
         let first = self.ranks * size_of::<TargetWords>() + target * count * size_of::<AtomicU64>();
-        TurnLock::new(&self.words(target).lock, self.list(first, count))
+        TurnLock::new(&self.words(target).lock, self.list(first, count), self.fence)
     }
 
     /// Asks for the lock of a target: so that ranks behind know of `me`, which is the target itself for
@@ -92,6 +99,22 @@ impl WindowControl {
         turn
     }
 
+    /// [`WindowControl::request`] of a lock that `me` would enter at once.
+    #[inline]
+    pub(crate) fn try_request(&self, target: usize, kind: LockKind, me: usize) -> Option<LockTurn> {
+        let (lock, claims) = (self.lock(target), self.claims());
+        if me == target {
+            return lock.try_request(kind);
+        }
+        claims.ask(me, target);
+        let turn = lock.try_request(kind);
+        match turn {
+            Some(turn) => claims.claim(me, target, turn),
+            None => claims.forget(me, target),
+        }
+        turn
+    }
+
     /// Leaves the lock of a target; a rank that the caller must wake.
     #[inline]
     pub(crate) fn leave(&self, target: usize, turn: LockTurn, me: usize) -> Option<u32> {
@@ -102,9 +125,8 @@ impl WindowControl {
         next
     }
 
-    /// The ranks for which a request waits, besides the target: it never enters if one of them has ended
-    /// ([`LockClaims`]).
-    #[cfg_attr(not(test), expect(dead_code, reason = "no wait looks for ended processes yet"))]
+    /// The ranks for which a request waits, besides the target: those that have the lock or have asked for it
+    /// before ([`LockClaims`]).
     pub(crate) fn awaited(
         &self, target: usize, turn: LockTurn,
     ) -> impl Iterator<Item = usize> + '_ {
@@ -226,7 +248,6 @@ mod tests {
         assert_eq!(control.calls(WindowCall::Post, 0, 2), 0);
         assert_eq!(control.calls(WindowCall::Complete, 1, 2), 1);
         assert!(control.try_accumulate(1, 2) && !control.try_accumulate(1, 0));
-        assert_eq!([0, 1].map(|target| control.accumulating(target)), [None, Some(2)]);
         assert!(control.try_accumulate(0, 2));
         control.end_accumulate(1);
         assert!(control.try_accumulate(1, 0));

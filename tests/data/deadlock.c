@@ -114,6 +114,30 @@ static void list(void)
     else MPI_Waitsome(2, requests, &index, indices, MPI_STATUSES_IGNORE);
 }
 
+/* Two ranks lock the memory of the last one in two windows, in different orders. */
+static void locks(void)
+{
+    MPI_Win windows[2];
+    for (int i = 0; i < 2; i++)
+        MPI_Win_create(data, 8, 1, MPI_INFO_NULL, WORLD, &windows[i]);
+    if (rank < 2) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, size - 1, 0, windows[rank]);
+    MPI_Barrier(WORLD);
+    if (rank < 2) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, size - 1, 0, windows[1 - rank]);
+    MPI_Barrier(WORLD);
+}
+
+/* Rank 0 begins an access epoch, and rank 1 never exposes its memory to it. */
+static void posts(void)
+{
+    MPI_Win window;
+    MPI_Group all, other;
+    MPI_Win_create(data, 8, 1, MPI_INFO_NULL, WORLD, &window);
+    MPI_Comm_group(WORLD, &all);
+    MPI_Group_incl(all, 1, &next, &other);
+    if (rank == 0) MPI_Win_start(other, 0, window);
+    MPI_Win_fence(0, window);
+}
+
 static void flood(void)
 {
     for (int i = 0; i < 3000; i++) {
@@ -193,6 +217,8 @@ int main(int argc, char **argv)
     else if (IS("sleep")) wait_for_last(nap);
     else if (IS("generalized")) generalized();
     else if (!strncmp(what, "threads", 7)) threads();
+    else if (IS("locks")) locks();
+    else if (IS("posts")) posts();
     else if (IS("flood")) flood();
     else if (IS("test-loop")) test_loop();
     else if (IS("stopped")) stopped();

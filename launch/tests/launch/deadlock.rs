@@ -54,6 +54,24 @@ const DEADLOCKS: &[(&str, &str, &[&str])] = &[
         "1",
         &["  rank 0: MPI_Recv(source 0, tag 7", "  deadlock: rank 0 in", " <- rank 0\n"],
     ),
+    (
+        "locks",
+        "3",
+        &[
+            ": MPI_Win_lock on an unnamed window: ",
+            "  rank 2: MPI_Barrier(",
+            "  deadlock: rank 0 in MPI_Win_lock on an unnamed window: ",
+        ],
+    ),
+    (
+        "posts",
+        "2",
+        &[
+            "  rank 0: MPI_Win_start on an unnamed window: MPI_Win_post of rank 1 for ",
+            "  rank 1: MPI_Win_fence(",
+            "  deadlock: rank 0 in MPI_Win_start",
+        ],
+    ),
     ("session", "2", &["  rank 0: MPI_Recv(", "  rank 1: ended\n", "waits for rank 1, which has"]),
 ];
 
@@ -123,6 +141,14 @@ fn deadlocks_are_reported_and_end_the_job() {
         eprintln!("{what}");
         expect_end(&outcome, wanted);
     }
+}
+
+#[test]
+fn a_lock_that_is_never_left_names_the_ranks_before() {
+    let outcome = start(aborting(job(&compiled("deadlock"), "3", "locks"))).wait();
+    let wanted =
+        ["the lock of rank 2, behind rank 1 for ", "the lock of rank 2, behind rank 0 for "];
+    expect_end(&outcome, &wanted);
 }
 
 #[test]

@@ -25,13 +25,18 @@ use crate::mpi::info::Info;
 use crate::mpi::window::direct::DirectWindow;
 use crate::mpi::window::mapped::SegmentPlacement;
 use crate::mpi::window::{Flavor, Window, WindowMemory, check_size};
-use crate::process::ProcessMpi;
+use crate::process::{ProcessEngine, ProcessMpi};
 use platform::base::{ErrorClass, Result, Span};
 
 /// Whether the short way of a window has done what `body` asks for.
 #[inline(always)]
-pub(crate) fn directly(win: MPI_Win, body: impl FnOnce(DirectWindow<'_>) -> bool) -> bool {
-    PROCESS.briefly(|mpi| mpi.windows.direct(number(win)).is_some_and(body))
+pub(crate) fn directly(
+    win: MPI_Win, body: impl FnOnce(DirectWindow<'_>, &mut ProcessEngine) -> bool,
+) -> bool {
+    PROCESS.briefly(|mpi| {
+        let window = mpi.windows.direct(number(win));
+        window.is_some_and(|window| body(window, &mut mpi.engine))
+    })
 }
 
 /// A window of memory that the library allocates.

@@ -89,7 +89,7 @@ pub unsafe extern "C" fn PMPI_Get_c(
     let from = (target_rank, target_disp, target_count, target_datatype);
     // SAFETY: the caller's promise of the buffer.
     if let Some(into) = unsafe { plain(into, &from) }
-        && directly(win, |window| window.get(into, place(&from)))
+        && directly(win, |window, _| window.get(into, place(&from)))
     {
         return MPI_SUCCESS;
     }
@@ -123,7 +123,7 @@ pub unsafe extern "C" fn PMPI_Put_c(
     let to = (target_rank, target_disp, target_count, target_datatype);
     // SAFETY: the caller's promise of the buffer.
     if let Some(from) = unsafe { plain(from, &to) }
-        && directly(win, |window| window.put(from, place(&to)))
+        && directly(win, |window, _| window.put(from, place(&to)))
     {
         return MPI_SUCCESS;
     }
@@ -279,7 +279,7 @@ unsafe fn accumulate_directly(
     let operand = if op == MPI_NO_OP { old } else { Some(from) };
     let Some(operand) = operand.and_then(span) else { return false };
     let of = [number(op), number(to.3)];
-    directly(win, |window| window.accumulate(of, operand, old_values, place(to)))
+    directly(win, |window, _| window.accumulate(of, operand, old_values, place(to)))
 }
 
 /// # Safety
@@ -327,7 +327,7 @@ unsafe fn swap_directly(buffers: [*const c_void; 3], to: &TargetBuffer, win: MPI
     else {
         return false;
     };
-    directly(win, |window| window.compare_and_swap([new, compared], old, place(to)))
+    directly(win, |window, _| window.compare_and_swap([new, compared], old, place(to)))
 }
 
 /// # Safety

@@ -59,17 +59,23 @@ pub unsafe extern "C" fn PMPI_Win_flush_local_all(win: MPI_Win) -> c_int {
 pub unsafe extern "C" fn PMPI_Win_lock(
     lock_type: c_int, rank: c_int, assert: c_int, win: MPI_Win,
 ) -> c_int {
+    let kind = match lock_type {
+        MPI_LOCK_EXCLUSIVE => Some(LockKind::Exclusive),
+        MPI_LOCK_SHARED => Some(LockKind::Shared),
+        _ => None,
+    };
+    if let (Some(kind), 0) = (kind, assert)
+        && directly(win, |window, engine| window.lock(engine, rank, kind))
+    {
+        return MPI_SUCCESS;
+    }
     wait("MPI_Win_lock", win, |mpi| {
         let assertions = assertions(mpi, assert, MPI_MODE_NOCHECK, win)?;
-        let kind = match lock_type {
-            MPI_LOCK_EXCLUSIVE => LockKind::Exclusive,
-            MPI_LOCK_SHARED => LockKind::Shared,
-            _ => {
-                return Err(ErrorClass::Locktype.error(format!(
-                    "the lock type is {lock_type}: expected MPI_LOCK_EXCLUSIVE or MPI_LOCK_SHARED"
-                )));
-            }
-        };
+        let kind = kind.ok_or_else(|| {
+            ErrorClass::Locktype.error(format!(
+                "the lock type is {lock_type}: expected MPI_LOCK_EXCLUSIVE or MPI_LOCK_SHARED"
+            ))
+        })?;
         mpi.lock_window(number(win), rank, kind, assertions)
     })
 }
@@ -125,6 +131,9 @@ pub unsafe extern "C" fn PMPI_Win_test(win: MPI_Win, flag: *mut c_int) -> c_int 
 /// Ends an access epoch of one target, and completes its operations.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_unlock(rank: c_int, win: MPI_Win) -> c_int {
+    if directly(win, |window, engine| window.unlock(engine, rank)) {
+        return MPI_SUCCESS;
+    }
     wait("MPI_Win_unlock", win, |mpi| mpi.unlock_window(number(win), Some(rank)))
 }
 
@@ -142,7 +151,7 @@ pub unsafe extern "C" fn PMPI_Win_wait(win: MPI_Win) -> c_int {
 
 #[inline]
 fn flush(name: &str, win: MPI_Win, rank: Option<c_int>, is_local: bool) -> c_int {
-    if directly(win, |window| window.flush(rank)) {
+    if directly(win, |window, _| window.flush(rank)) {
         return MPI_SUCCESS;
     }
     flush_at_once(name, win, rank, is_local)
@@ -167,15 +176,8 @@ fn complete(name: &str, win: MPI_Win, rank: Option<c_int>, is_local: bool) -> c_
 fn wait(
     name: &str, win: MPI_Win, body: impl FnOnce(&mut ProcessMpi) -> Result<WindowWait>,
 ) -> c_int {
-    let result = PROCESS.with_mpi(body).and_then(|wait| match wait.is_over() {
-        true => Ok(()),
-        false => PROCESS.until(
-            |_| Ok(wait),
-            ProcessMpi::end_window_wait,
-            |mpi, wait| mpi.blocked_window(name, wait),
-        ),
-    });
-    finish(win, name, result)
+    let end = ProcessMpi::end_window_wait;
+    finish(win, name, PROCESS.until(body, end, |mpi, wait| mpi.blocked_window(name, wait)))
 }
 
 /// The assertions of a call, of which some are legal.
@@ -205,5 +207,9 @@ fn assertions(mpi: &ProcessMpi, assert: c_int, legal: c_int, win: MPI_Win) -> Re
 fn ranks(mpi: &ProcessMpi, group: MPI_Group, win: MPI_Win) -> Result<Box<[u32]>> {
     let group = mpi.objects.groups.get(number(group))?;
     let window = mpi.windows.get(number(win))?;
-    group.peers().map(|peer| window.rank_of(peer)).collect()
+    let mut ranks = Vec::with_capacity(group.size() as usize);
+    for peer in group.peers() {
+        ranks.push(window.rank_of(peer)?);
+    }
+    Ok(ranks.into_boxed_slice())
 }

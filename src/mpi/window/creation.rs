@@ -14,6 +14,8 @@ use crate::mpi::Mpi;
 use crate::mpi::collective::algorithms::{Collective, UniformBlocks};
 use crate::mpi::handle::Handle;
 use crate::mpi::request::Activity;
+use crate::shared_memory::primitive::has_heavy_fence;
+use crate::shared_memory::window_control::WakeFence;
 use platform::base::Result;
 use platform::diagnosis::wait_report::WaitReport;
 
@@ -159,12 +161,18 @@ impl<D: Device> Mpi<D> {
                 if window.mapped.as_ref().is_some_and(|mapped| !mapped.has_memory()) {
                     self.open_registered(window);
                 }
-                Some([0, u64::from(window.mapped.is_none()), 0])
+                let lacks_fence = window.mapped.is_some() && !has_heavy_fence();
+                Some([0, window.mapped.is_none().into(), lacks_fence.into()])
             }
             CreationPhase::Opened => {
                 if records.iter().any(failed) {
                     self.close_segment(window);
-                } else if let Some(own) = window.own_mapped() {
+                } else if records.iter().all(|[_, _, lacks_fence]| *lacks_fence == 0)
+                    && let Some(mapped) = &mut window.mapped
+                {
+                    mapped.set_fence(WakeFence::ByWaiter);
+                }
+                if let Some(own) = window.own_mapped() {
                     window.set_memory(own);
                 }
                 None

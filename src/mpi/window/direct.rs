@@ -1,5 +1,5 @@
 //! The short way of the most frequent calls: one access of adjacent elements of a predefined datatype,
-//! alike on both sides, in a segment of this node, and a flush after it.
+//! alike on both sides, in a segment of this node, the flush after it, and a lock that is free.
 //!
 //! ```text
 //!   call ──> segment, range, epoch as they should be? ──yes──> copy, or change under the target's lock
@@ -17,9 +17,12 @@
 
 use super::accumulate::Accumulation;
 use super::{Window, Windows};
+use crate::device::Device;
+use crate::engine::Engine;
 use crate::mpi::handle::Handle;
 use crate::mpi::op::Operator;
 use crate::shared_memory::primitive::{fence_after_update, full_fence};
+use crate::shared_memory::turn_lock::LockKind;
 use platform::base::Span;
 
 /// How many calls that wait for nothing there are for each poll, on a window without messages.
@@ -34,6 +37,8 @@ pub(super) struct DirectTargets {
     is_complete: bool,
     /// The last accumulate: many programs use one operation.
     last: Option<LastAccumulate>,
+    /// Whether locks are words of the segment.
+    has_locks: bool,
     /// Calls so far that waited for nothing.
     idle_calls: u32,
 }
@@ -66,6 +71,27 @@ pub(crate) struct DirectWindow<'a> {
     window: &'a mut Window,
     /// [`Windows::is_unsettled`]
     is_unsettled: &'a mut bool,
+}
+
+impl DirectTargets {
+    /// Whether the rank is one of the window, whose locks are in the segment.
+    #[inline(always)]
+    fn is_lockable(&self, rank: i32) -> bool {
+        self.has_locks && (rank as usize) < self.targets.len()
+    }
+
+    /// Whether a call that waits for nothing polls all the same: a loop of such calls may wait for what
+    /// another rank does, which needs this one.
+    #[inline(always)]
+    pub(super) fn is_poll_due(&mut self) -> bool {
+        !self.is_complete || self.is_turn_of_poll()
+    }
+
+    #[inline(always)]
+    fn is_turn_of_poll(&mut self) -> bool {
+        self.idle_calls = self.idle_calls.wrapping_add(1);
+        self.idle_calls.is_multiple_of(IDLE_CALLS_PER_POLL)
+    }
 }
 
 impl Windows {
@@ -164,6 +190,38 @@ impl DirectWindow<'_> {
         true
     }
 
+    /// [`Mpi::lock_window`] of a lock that is free; false, without effect, if that is to be called.
+    #[inline(always)]
+    pub(crate) fn lock<D: Device>(self, engine: &mut Engine<D>, rank: i32, kind: LockKind) -> bool {
+        let window = self.window;
+        if !window.direct.is_lockable(rank) || !window.epochs.may_lock(rank as u32) {
+            return false;
+        }
+        let Some(mapped) = &mut window.mapped else { return false };
+        if !mapped.try_lock(engine, &window.channel, rank as u32, kind) {
+            return false;
+        }
+        fence_after_update();
+        window.epochs.lock(rank as u32);
+        true
+    }
+
+    /// [`Mpi::unlock_window`] of such a lock; false, without effect, if that is to be called: there is
+    /// something to wait for, or it is time to poll.
+    #[inline(always)]
+    pub(crate) fn unlock<D: Device>(self, engine: &mut Engine<D>, rank: i32) -> bool {
+        let window = self.window;
+        let is_quick = window.direct.is_lockable(rank)
+            && !window.direct.is_turn_of_poll()
+            && window.origin.is_idle()
+            && window.epochs.try_unlock(rank as u32);
+        if is_quick {
+            // There is none with `MPI_MODE_NOCHECK`.
+            window.leave_lock(engine, rank as u32);
+        }
+        is_quick
+    }
+
     /// A flush of one target, or of all; false if nothing has happened: there is something to wait for, or it
     /// is time to poll.
     #[inline(always)]
@@ -174,16 +232,6 @@ impl DirectWindow<'_> {
             && rank.is_none_or(|rank| (rank as usize) < size)
             && origin.is_idle()
             && epochs.is_passive(rank.map(|rank| rank as u32))
-    }
-}
-
-impl DirectTargets {
-    /// Whether a call that waits for nothing polls all the same: a loop of such calls may wait for what
-    /// another rank does, which needs this one.
-    #[inline(always)]
-    pub(super) fn is_poll_due(&mut self) -> bool {
-        self.idle_calls = self.idle_calls.wrapping_add(1);
-        !self.is_complete || self.idle_calls.is_multiple_of(IDLE_CALLS_PER_POLL)
     }
 }
 
@@ -208,6 +256,7 @@ impl Window {
         };
         self.direct.targets = (0..self.channel.size()).map(target).collect();
         self.direct.is_complete = self.is_all_mapped();
+        self.direct.has_locks = self.words().is_some() && self.may_be_locked();
     }
 
     /// Keeps the operation of an accumulate for the short way.

@@ -123,12 +123,26 @@ impl Epochs {
 
     /// Exposes the memory of this process to `origins`.
     pub(crate) fn post(&mut self, origins: Box<[u32]>) -> Result {
+        self.check_post()?;
+        self.posted = Some(origins);
+        Ok(())
+    }
+
+    /// Whether the memory of this process may be exposed now.
+    pub(crate) fn check_post(&self) -> Result {
         self.check_unexposed("MPI_Win_post")?;
         if let AccessEpoch::Fenced { used: true } = self.access {
             return self.refuse("MPI_Win_post exposes memory that a fence exposes");
         }
-        self.posted = Some(origins);
         Ok(())
+    }
+
+    /// The targets of the epoch of [`Epochs::start`]; none without one.
+    pub(crate) fn started(&self) -> &[u32] {
+        match &self.access {
+            AccessEpoch::Started(targets) => targets,
+            _ => &[],
+        }
     }
 
     /// The origins of the exposure epoch, which stays open.
@@ -148,13 +162,25 @@ impl Epochs {
     /// Whether `target` may be locked now.
     pub(crate) fn check_lock(&self, target: u32) -> Result {
         match &self.access {
-            AccessEpoch::Locked if !self.locked.contains(&target) => {}
-            AccessEpoch::Locked => {
+            _ if self.may_lock(target) => return Ok(()),
+            AccessEpoch::Locked if self.locked.contains(&target) => {
                 return self.refuse(&format!("rank {target} cannot be locked again"));
             }
+            AccessEpoch::Locked => {}
             _ => self.check_closed("MPI_Win_lock")?,
         }
         self.check_unexposed("MPI_Win_lock")
+    }
+
+    /// [`Epochs::check_lock`] without a sentence.
+    #[inline(always)]
+    pub(crate) fn may_lock(&self, target: u32) -> bool {
+        let is_free = match self.access {
+            AccessEpoch::Locked => !self.locked.contains(&target),
+            AccessEpoch::Closed | AccessEpoch::Fenced { used: false } => true,
+            _ => false,
+        };
+        is_free && self.posted.is_none()
     }
 
     /// The lock of `target` is held. [`Epochs::check_lock`] has allowed it.
@@ -165,14 +191,23 @@ impl Epochs {
 
     /// Ends the lock of `target`.
     pub(crate) fn unlock(&mut self, target: u32) -> Result {
+        match self.try_unlock(target) {
+            true => Ok(()),
+            false => self.refuse(&format!("MPI_Win_unlock: rank {target} is not locked")),
+        }
+    }
+
+    /// [`Epochs::unlock`] without a sentence: whether `target` was locked.
+    #[inline(always)]
+    pub(crate) fn try_unlock(&mut self, target: u32) -> bool {
         let Some(place) = self.locked.iter().position(|locked| *locked == target) else {
-            return self.refuse(&format!("MPI_Win_unlock: rank {target} is not locked"));
+            return false;
         };
-        self.locked.remove(place);
+        self.locked.swap_remove(place);
         if self.locked.is_empty() {
             self.access = AccessEpoch::Closed;
         }
-        Ok(())
+        true
     }
 
     /// Opens the epoch of all targets.

@@ -17,7 +17,7 @@ use crate::device::rma::{MemoryKey, RemoteAccess, Rma};
 use crate::engine::Engine;
 use crate::shared_memory::turn_lock::{LockKind, LockTurn};
 pub(super) use crate::shared_memory::window_control::WindowCall;
-use crate::shared_memory::window_control::WindowControl;
+use crate::shared_memory::window_control::{WakeFence, WindowControl};
 use platform::base::{ErrorClass, Peer, Result, Span};
 
 /// The alignment of the memory of a rank that is long enough for pages of its own, in bytes.
@@ -165,6 +165,27 @@ impl MappedMemory {
         &self.layout.ranks
     }
 
+    /// Agrees on the fence of locks: all ranks of the window have this one.
+    pub(super) fn set_fence(&mut self, fence: WakeFence) {
+        self.control.set_fence(fence);
+    }
+
+    /// Takes the lock of a target on this node if it is free.
+    #[inline]
+    pub(super) fn try_lock<D: Device>(
+        &mut self, engine: &mut Engine<D>, channel: &WindowChannel, target: u32, kind: LockKind,
+    ) -> bool {
+        let (Some(index), Some(me)) = (self.layout.index(target), self.layout.index(channel.rank))
+        else {
+            return false;
+        };
+        let Some(turn) = self.control.try_request(index, kind, me) else { return false };
+        let has_entered = self.try_enter(engine, channel, target, turn);
+        debug_assert!(has_entered, "a lock that was free is not entered");
+        self.held.push((target, turn));
+        true
+    }
+
     /// Asks for the lock of a target on this node; whether this process has it at once. If not, it waits
     /// ([`MappedMemory::advance`]).
     pub(super) fn enter_or_queue<D: Device>(
@@ -211,6 +232,17 @@ impl MappedMemory {
     /// Whether this process has the lock of a target.
     pub(super) fn holds(&self, target: u32) -> bool {
         self.held.iter().any(|(held, _)| *held == target)
+    }
+
+    /// The ranks that have the lock of a target, or have asked for it before this process, which waits for it;
+    /// besides the target itself.
+    pub(super) fn awaited(&self, target: u32) -> Vec<u32> {
+        let queued = self.queued.iter().find(|(queued, _)| *queued == target);
+        let Some((index, (_, turn))) = self.layout.index(target).zip(queued) else {
+            return Vec::new();
+        };
+        let awaited = self.control.awaited(index, *turn);
+        awaited.map(|index| self.layout.ranks[index]).collect()
     }
 
     /// Whether it is the turn of a request, which then has the lock.

@@ -29,20 +29,26 @@ impl PeerCalls {
     /// Uses a call of each of these ranks; false, without effect, if one has not called.
     pub(super) fn take(&mut self, of: &[u32], mapped: Option<&MappedMemory>, me: u32) -> bool {
         self.watched.clear();
-        if let Some(mapped) = mapped {
-            // Before the question which are missing, so that no call is overlooked.
-            let here = of.iter().copied().filter(|rank| mapped.reaches(*rank));
-            self.watched.extend(here.map(|rank| (rank, mapped.calls(self.call, rank, me))));
+        if self.is_one_missing(of, mapped, me) {
+            if let Some(mapped) = mapped {
+                let here = of.iter().copied().filter(|rank| mapped.reaches(*rank));
+                self.watched.extend(here.map(|rank| (rank, mapped.calls(self.call, rank, me))));
+            }
+            // Once more, so that no call is overlooked.
+            if self.is_one_missing(of, mapped, me) {
+                return false;
+            }
+            self.watched.clear();
         }
-        if self.missing(of, mapped, me).next().is_some() {
-            return false;
-        }
-        self.watched.clear();
         for rank in of {
             let [_, used] = self.by_rank.entry(*rank).or_default();
             *used = used.wrapping_add(1);
         }
         true
+    }
+
+    fn is_one_missing(&self, of: &[u32], mapped: Option<&MappedMemory>, me: u32) -> bool {
+        self.missing(of, mapped, me).next().is_some()
     }
 
     /// Whether a rank in the segment has called since the last [`PeerCalls::take`] failed.

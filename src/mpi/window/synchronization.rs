@@ -48,10 +48,10 @@ pub(crate) struct WindowWait {
     turns: Vec<u32>,
     /// The targets whose locks in the segment are asked for afterwards, the last one first.
     later_turns: Vec<u32>,
-    /// The ranks whose `MPI_Win_post` is awaited.
-    posts: Vec<u32>,
-    /// The ranks whose `MPI_Win_complete` is awaited.
-    completes: Vec<u32>,
+    /// Whether `MPI_Win_post` of the targets of this epoch is awaited.
+    posts: bool,
+    /// Whether `MPI_Win_complete` of the origins of this epoch is awaited.
+    completes: bool,
     /// What is sent when all of this is there.
     then: Then,
     barrier: Option<Activity>,
@@ -74,17 +74,15 @@ enum Then {
 }
 
 impl WindowWait {
-    /// Whether there is nothing to wait for, and nothing to do.
+    /// Whether everything is there that the call waits for before its last step.
     #[inline]
-    pub(crate) fn is_over(&self) -> bool {
-        self.then == Then::Return
-            && self.barrier.is_none()
-            && self.turns.is_empty()
+    fn has_all(&self) -> bool {
+        self.turns.is_empty()
             && self.later_turns.is_empty()
             && self.answers.is_empty()
             && self.locals.is_empty()
-            && self.posts.is_empty()
-            && self.completes.is_empty()
+            && !self.posts
+            && !self.completes
     }
 
     fn new(window: Handle) -> Self {
@@ -94,8 +92,8 @@ impl WindowWait {
             locals: Vec::new(),
             turns: Vec::new(),
             later_turns: Vec::new(),
-            posts: Vec::new(),
-            completes: Vec::new(),
+            posts: false,
+            completes: false,
             then: Then::Return,
             barrier: None,
         }
@@ -237,9 +235,8 @@ impl<D: Device> Mpi<D> {
     pub(crate) fn unlock_window(
         &mut self, window: Handle, rank: Option<i32>,
     ) -> Result<WindowWait> {
-        if self.windows.get_mut(window)?.direct.is_poll_due() {
-            self.poll();
-        }
+        // A loop of locks, which waits for what another rank does, makes progress.
+        self.poll();
         let (engine, target) = self.window_and_engine(window)?;
         let mut wait = WindowWait::new(window);
         let targets = match rank {
@@ -280,14 +277,14 @@ impl<D: Device> Mpi<D> {
         &mut self, window: Handle, origins: Box<[u32]>, assertions: Assertions,
     ) -> Result {
         let (engine, target) = self.window_and_engine(window)?;
-        target.epochs.post(origins.clone())?;
+        target.epochs.check_post()?;
         target.expose(EpochKind::Exposure, assertions);
         if !assertions.no_check {
-            for origin in origins {
-                target.tell(engine, origin, WindowCall::Post);
+            for origin in &origins {
+                target.tell(engine, *origin, WindowCall::Post);
             }
         }
-        Ok(())
+        target.epochs.post(origins)
     }
 
     /// `MPI_Win_start`
@@ -299,9 +296,7 @@ impl<D: Device> Mpi<D> {
     ) -> Result<WindowWait> {
         let (_, target) = self.window_and_engine(window)?;
         let mut wait = WindowWait::new(window);
-        if !assertions.no_check {
-            wait.posts = targets.to_vec();
-        }
+        wait.posts = !assertions.no_check;
         target.epochs.start(targets)?;
         Ok(wait)
     }
@@ -318,7 +313,9 @@ impl<D: Device> Mpi<D> {
             check.end(None);
             target.flush(engine, target.origin.unflushed(), &mut wait);
         }
-        wait.locals = targets.to_vec();
+        if !target.origin.is_idle() {
+            wait.locals = targets.to_vec();
+        }
         wait.then = Then::Complete(targets);
         Ok(wait)
     }
@@ -329,8 +326,9 @@ impl<D: Device> Mpi<D> {
     /// As of [`Mpi::fence`].
     pub(crate) fn wait_window(&mut self, window: Handle) -> Result<WindowWait> {
         let (_, target) = self.window_and_engine(window)?;
-        let completes = target.epochs.posted()?.to_vec();
-        Ok(WindowWait { completes, then: Then::EndExposure, ..WindowWait::new(window) })
+        target.epochs.posted()?;
+        let then = Then::EndExposure;
+        Ok(WindowWait { completes: true, then, ..WindowWait::new(window) })
     }
 
     /// `MPI_Win_test`: whether the exposure epoch has ended.
@@ -349,7 +347,7 @@ impl<D: Device> Mpi<D> {
     pub(crate) fn end_window_wait(&mut self, wait: &mut WindowWait) -> Result<Option<()>> {
         loop {
             let (engine, window) = self.window_and_engine(wait.window)?;
-            if !window.advance_wait(engine, wait) {
+            if !wait.has_all() && !window.advance_wait(engine, wait) {
                 return Ok(None);
             }
             match std::mem::replace(&mut wait.then, Then::Return) {
@@ -401,9 +399,10 @@ impl Window {
     /// third rank holds can delay it.
     fn blocked(&self, name: &str, wait: &WindowWait) -> WaitReport {
         let (mapped, me) = (self.mapped.as_ref(), self.channel.rank);
-        let posts: Vec<_> = self.target.posts.missing(&wait.posts, mapped, me).collect();
-        let completes: Vec<_> =
-            self.target.completes.missing(&wait.completes, mapped, me).collect();
+        let targets = if wait.posts { self.epochs.started() } else { &[] };
+        let posts: Vec<_> = self.target.posts.missing(targets, mapped, me).collect();
+        let origins = self.epochs.posted().ok().filter(|_| wait.completes).unwrap_or_default();
+        let completes: Vec<_> = self.target.completes.missing(origins, mapped, me).collect();
         let mut answers: Vec<_> = wait.answers.iter().map(|answer| answer.target).collect();
         answers.extend(&wait.locals);
         answers.sort_unstable();
@@ -416,9 +415,16 @@ impl Window {
                 conditions.push(self.condition(&of, false));
             }
         }
-        if !wait.turns.is_empty() {
-            words.push(format!("the lock of {}", ranks(wait.turns.iter().copied())));
-            conditions.push(self.any_rank());
+        for turn in &wait.turns {
+            let before = mapped.map(|mapped| mapped.awaited(*turn)).unwrap_or_default();
+            if before.is_empty() {
+                words.push(format!("the lock of rank {turn}"));
+                conditions.push(self.any_rank());
+            } else {
+                let owners = ranks(before.iter().copied());
+                words.push(format!("the lock of rank {turn}, behind {owners}"));
+                conditions.push(self.condition(&before, false));
+            }
         }
         if !answers.is_empty() {
             words.push(format!("operations on {}", ranks(answers.into_iter())));
@@ -490,7 +496,7 @@ impl Window {
     }
 
     /// The segment, if locks are its words: all ranks are on this node.
-    fn words(&self) -> Option<&MappedMemory> {
+    pub(super) fn words(&self) -> Option<&MappedMemory> {
         let size = self.channel.size() as usize;
         self.mapped.as_ref().filter(|mapped| mapped.ranks().len() == size)
     }
@@ -551,14 +557,14 @@ impl Window {
 
     /// Ends a lock in the segment; false if it is none.
     #[inline]
-    fn leave_lock<D: Device>(&mut self, engine: &mut Engine<D>, target: u32) -> bool {
+    pub(super) fn leave_lock<D: Device>(&mut self, engine: &mut Engine<D>, target: u32) -> bool {
         let Some(mapped) = &mut self.mapped else { return false };
         let Some(turn) = mapped.give_up(target) else { return false };
         mapped.leave(engine, &self.channel, target, turn);
         true
     }
 
-    /// Whether everything is there that a call waits for before its last step.
+    /// Looks for what a call waits for; whether everything is there.
     fn advance_wait<D: Device>(&mut self, engine: &mut Engine<D>, wait: &mut WindowWait) -> bool {
         wait.answers.retain(|answer| !self.origin.has_answered(engine, answer));
         wait.locals.retain(|target| !self.origin.collect(engine, *target));
@@ -571,17 +577,13 @@ impl Window {
             self.request_turn(engine, next, LockKind::Shared, wait);
         }
         let (mapped, me) = (self.mapped.as_ref(), self.channel.rank);
-        if !wait.posts.is_empty() && self.target.posts.take(&wait.posts, mapped, me) {
-            wait.posts.clear();
+        if wait.posts && self.target.posts.take(self.epochs.started(), mapped, me) {
+            wait.posts = false;
         }
-        if !wait.completes.is_empty() && self.target.completes.take(&wait.completes, mapped, me) {
-            wait.completes.clear();
+        if wait.completes {
+            let origins = self.epochs.posted().unwrap_or_default();
+            wait.completes = !self.target.completes.take(origins, mapped, me);
         }
-        wait.answers.is_empty()
-            && wait.locals.is_empty()
-            && wait.turns.is_empty()
-            && wait.later_turns.is_empty()
-            && wait.posts.is_empty()
-            && wait.completes.is_empty()
+        wait.has_all()
     }
 }
