@@ -389,6 +389,20 @@ fn check_beside(progress: &'static str, ranks: &[u32]) {
     }
 }
 
+/// The example of a halo exchange gives the same results by every way, also in checked mode.
+#[test]
+fn halo_example() {
+    let program = compile(&root().join("examples/halo.c"));
+    let environments: [&[(&str, &str)]; 3] =
+        [&[], &[("SUIRO_CHECK", "1")], &[("SUIRO_DEVICE", "tofu")]];
+    for (form, environment) in forms().into_iter().zip(environments.iter().cycle()) {
+        let outcome = run_in(environment, &program, &["--verify", "1", "7", "64"], form);
+        let good = outcome.code == Some(0) && outcome.text() == "all results are equal\n";
+        let said = (outcome.code, outcome.text(), &outcome.stderr);
+        assert!(good, "{form:?}, {environment:?}: {said:?}");
+    }
+}
+
 #[test]
 fn progress_by_a_thread() {
     check_progress("thread");
