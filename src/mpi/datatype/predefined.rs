@@ -220,7 +220,7 @@ impl PlainElement {
     }
 }
 
-static PLAIN_ELEMENTS: [PlainElement; (END - FIRST) as usize] = {
+const PLAIN_ELEMENTS: [PlainElement; (END - FIRST) as usize] = {
     let mut all = [PlainElement::NONE; (END - FIRST) as usize];
     let mut index = 0;
     while index < TABLE.len() {
