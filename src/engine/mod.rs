@@ -31,6 +31,7 @@ use crate::engine::point_to_point::operation::{
 use crate::engine::point_to_point::pending::PendingOperation;
 use crate::engine::point_to_point::probe::ProbedMessage;
 use crate::engine::point_to_point::send::Mode;
+use crate::engine::point_to_point::watch::WatchedContexts;
 use crate::engine::point_to_point::wire::Envelope;
 use crate::engine::programs::offloaded::{OffloadedId, Offloads};
 use crate::engine::programs::program_setup::{ProgramSetup, SetupError};
@@ -305,6 +306,12 @@ impl<D: Device> Engine<D> {
     #[inline]
     pub(crate) fn note_long_start(&mut self) {
         self.messages.note_long_start();
+    }
+
+    /// [`PointToPoint::watched_contexts`].
+    #[inline]
+    pub(crate) fn watched_contexts(&mut self) -> &mut WatchedContexts {
+        self.messages.watched_contexts()
     }
 
     /// [`PointToPoint::take_datagrams`].

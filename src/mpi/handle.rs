@@ -168,11 +168,6 @@ impl<T> HandleTable<T> {
         self.slots.iter().filter_map(|slot| Some((slot.handle, slot.value.as_ref()?)))
     }
 
-    /// All objects, mutable.
-    pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.slots.iter_mut().filter_map(|slot| slot.value.as_mut())
-    }
-
     /// Number of objects.
     pub(crate) fn len(&self) -> usize {
         self.slots.len() - self.free

@@ -49,6 +49,7 @@ impl MessageProtocol {
         if self.unexpected.add(memory) {
             self.ask_to_hold(from);
         }
+        self.watched.arrived(envelope.context);
         self.matching.push_message(envelope, message);
     }
 

@@ -22,6 +22,7 @@
 //! | `placement` | destinations of long packets that are still arriving |
 //! | `peers` | the state of each peer; `failure`: peers that have ended |
 //! | `credit` | the limit of unexpected payload of each peer; `hold`: of all unexpected messages |
+//! | `watch` | contexts whose messages are handled in polls |
 //! | `wire` | packet formats |
 //! | `operation` | sends and receives in progress |
 //! | `pending` | reports on what has not completed |
@@ -48,12 +49,14 @@ mod protocol;
 mod receive;
 mod rendezvous;
 pub mod send;
+pub(crate) mod watch;
 pub mod wire;
 
 use crate::device::{Caps, Device};
 use crate::engine::point_to_point::matching::MatchPattern;
 use crate::engine::point_to_point::operation::{CompletedPart, CompletedStep, OperationState};
 use crate::engine::point_to_point::protocol::MessageProtocol;
+use crate::engine::point_to_point::watch::WatchedContexts;
 use platform::base::{MpiError, Peer, Result};
 
 /// The longest message that is sent eagerly, in bytes, unless another limit is set; less if the
@@ -196,6 +199,12 @@ impl<D: Device> PointToPoint<D> {
     #[inline]
     pub(crate) fn note_long_start(&mut self) {
         self.long_starts = self.long_starts.wrapping_add(1);
+    }
+
+    /// The contexts whose unexpected messages are handled in polls.
+    #[inline]
+    pub(crate) fn watched_contexts(&mut self) -> &mut WatchedContexts {
+        &mut self.protocol.watched
     }
 
     /// Takes the datagrams that have arrived, with the peers that sent them.

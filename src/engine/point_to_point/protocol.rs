@@ -15,6 +15,7 @@ use crate::engine::point_to_point::operation::{
 };
 use crate::engine::point_to_point::peers::{OutboxState, PeerTable, QueuedEnvelope};
 use crate::engine::point_to_point::rendezvous::{RendezvousReceiver, RendezvousSender};
+use crate::engine::point_to_point::watch::WatchedContexts;
 use crate::engine::point_to_point::wire::{Control, Envelope, Rts};
 use platform::base::{ErrorClass, MpiError, Peer, Slab};
 
@@ -46,6 +47,7 @@ pub(crate) struct MessageProtocol {
     /// Events that a call may wait for, so far.
     pub(crate) events: u64,
     pub(crate) unexpected: UnexpectedMemory,
+    pub(crate) watched: WatchedContexts,
     free_buffers: Vec<Vec<u8>>,
 }
 
@@ -126,6 +128,7 @@ impl MessageProtocol {
             has_failed_peers: false,
             events: 0,
             unexpected: UnexpectedMemory::new(size),
+            watched: WatchedContexts::default(),
             free_buffers: Vec::new(),
         }
     }

@@ -35,6 +35,11 @@ impl WindowChannel {
         Self { context: Context::NONE.bits(), group: Arc::new(Group::range(0, 0, 0)), rank: 0 }
     }
 
+    /// The context of all messages.
+    pub(super) fn context(&self) -> u64 {
+        self.context
+    }
+
     /// The number of ranks.
     pub(super) fn size(&self) -> u32 {
         self.group.size()

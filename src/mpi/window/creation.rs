@@ -244,6 +244,7 @@ impl<D: Device> Mpi<D> {
             // Other processes may access this memory while the application computes.
             self.engine.note_long_start();
         }
+        self.engine.watched_contexts().watch(window.channel.context());
         self.windows.insert(window)
     }
 

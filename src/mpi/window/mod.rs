@@ -421,6 +421,10 @@ impl Window {
 #[derive(Debug)]
 pub(crate) struct Windows {
     table: HandleTable<Window>,
+    by_context: BTreeMap<u64, Handle>,
+    /// The windows with something to do in polls, each once: those that have got messages, or wait for what
+    /// no message tells.
+    active: Vec<Handle>,
     /// The events of the engine when requests of other processes were last handled.
     served_events: u64,
     /// Whether later loads of this process may still overtake stores of the short way.
@@ -429,7 +433,13 @@ pub(crate) struct Windows {
 
 impl Default for Windows {
     fn default() -> Self {
-        Self { table: HandleTable::new(HandleKind::Win), served_events: 0, is_unsettled: false }
+        Self {
+            table: HandleTable::new(HandleKind::Win),
+            by_context: BTreeMap::new(),
+            active: Vec::new(),
+            served_events: 0,
+            is_unsettled: false,
+        }
     }
 }
 
@@ -466,13 +476,31 @@ impl Windows {
 
     /// Whether something has happened since the last call, with this number of events of the engine.
     fn needs_service(&mut self, events: u64) -> bool {
-        std::mem::replace(&mut self.served_events, events) != events
-            || self.table.iter().any(|(_, window)| window.awaits_turn())
+        let is_new = std::mem::replace(&mut self.served_events, events) != events;
+        let awaits_turn =
+            |handle: &Handle| self.table.get(*handle).is_some_and(Window::awaits_turn);
+        is_new && !self.active.is_empty() || self.active.iter().any(awaits_turn)
     }
 
-    fn all_mut(&mut self) -> impl Iterator<Item = &mut Window> {
+    /// The window takes part in the polls that follow, until it has nothing to do.
+    fn activate(&mut self, window: Handle) {
+        if !self.active.contains(&window) {
+            self.active.push(window);
+        }
+    }
+
+    /// The same for the window of a context, if there is one.
+    fn activate_context(&mut self, context: u64) {
+        if let Some(window) = self.by_context.get(&context) {
+            self.activate(*window);
+        }
+    }
+
+    /// Serves the active windows; each remains active if `serve` says so.
+    fn serve_active(&mut self, mut serve: impl FnMut(&mut Window) -> bool) {
         self.settle();
-        self.table.values_mut()
+        let table = &mut self.table;
+        self.active.retain(|handle| table.get_mut(*handle).is_some_and(&mut serve));
     }
 
     /// A handle for a new window.
@@ -480,7 +508,19 @@ impl Windows {
     /// # Errors
     /// `NoMem` without a free handle.
     pub(crate) fn insert(&mut self, window: Window) -> Result<Handle> {
-        self.table.insert(window)
+        let context = window.channel.context();
+        let handle = self.table.insert(window)?;
+        self.by_context.insert(context, handle);
+        // For the messages that have arrived already.
+        self.activate(handle);
+        Ok(handle)
+    }
+
+    fn remove(&mut self, handle: Handle) -> Result<Window> {
+        let window = self.table.remove(handle).ok_or_else(|| not_a_window(handle))?;
+        self.by_context.remove(&window.channel.context());
+        self.active.retain(|active| *active != handle);
+        Ok(window)
     }
 }
 
@@ -498,7 +538,8 @@ impl<D: Device> Mpi<D> {
     /// # Errors
     /// `Win` if there is no such window.
     pub(crate) fn free_window(&mut self, window: Handle) -> Result<Window> {
-        let mut freed = self.windows.table.remove(window).ok_or_else(|| not_a_window(window))?;
+        let mut freed = self.windows.remove(window)?;
+        self.engine.watched_contexts().unwatch(freed.channel.context());
         self.close_segment(&mut freed);
         self.free_comm(freed.comm)?;
         Ok(freed)

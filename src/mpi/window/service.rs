@@ -6,26 +6,32 @@ use crate::mpi::Mpi;
 use crate::mpi::window::Window;
 
 impl<D: Device> Mpi<D> {
-    /// Handles requests of other processes on all windows; the number of events.
+    /// Handles requests of other processes on windows; the number of events. Most windows have nothing to
+    /// do, and a program may have many: they are not looked at.
     #[cold]
     pub(crate) fn serve_windows(&mut self) -> usize {
         let before = self.engine.events();
+        while let Some(context) = self.engine.watched_contexts().take() {
+            self.windows.activate_context(context);
+        }
         if !self.windows.needs_service(before) {
             return 0;
         }
         let booleans = self.objects.fortran.booleans();
-        for window in self.windows.all_mut() {
-            if window.advance_words(&mut self.engine) {
-                self.engine.note_event();
+        let engine = &mut self.engine;
+        self.windows.serve_active(|window| {
+            if window.advance_words(engine) {
+                engine.note_event();
             }
             let mapped = window.mapped.as_ref();
             let (channel, regions) = (&window.channel, &window.regions);
-            window.target.serve(&mut self.engine, channel, regions, mapped, booleans);
+            window.target.serve(engine, channel, regions, mapped, booleans);
             if window.target.is_contended() {
                 // The other rank wakes nobody: this process does not sleep.
-                self.engine.note_event();
+                engine.note_event();
             }
-        }
+            window.target.is_busy() || window.awaits_turn()
+        });
         usize::from(self.engine.events() != before)
     }
 }

@@ -348,6 +348,9 @@ impl<D: Device> Mpi<D> {
         loop {
             let (engine, window) = self.window_and_engine(wait.window)?;
             if !wait.has_all() && !window.advance_wait(engine, wait) {
+                if window.awaits_turn() {
+                    self.windows.activate(wait.window);
+                }
                 return Ok(None);
             }
             match std::mem::replace(&mut wait.then, Then::Return) {

@@ -133,6 +133,11 @@ impl Target {
         self.is_contended
     }
 
+    /// Whether a request has not been done.
+    pub(super) fn is_busy(&self) -> bool {
+        self.arriving.is_some() || self.origins.values().any(|queue| !queue.requests.is_empty())
+    }
+
     /// Whether an accumulate waits for another rank of this node to end one.
     pub(super) fn is_contended(&self) -> bool {
         self.is_contended
