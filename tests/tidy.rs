@@ -20,7 +20,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("network", &["sys::network_interfaces"]),
     // The library. Between members, cargo checks the dependencies.
     ("offload", &["base"]),
-    ("shared_memory", &["base"]),
+    // A fence for other processes is a system call.
+    ("shared_memory", &["base", "sys::membarrier"]),
     // The conformance suite asks whether a descriptor is readable.
     ("device", &["base", "offload", "shared_memory", "sys::poll"]),
     ("devices", &["base", "offload", "shared_memory", "device", "diagnosis", "network", "sys"]),
