@@ -88,7 +88,7 @@ impl Window {
         let number = self.origin.number(target, completion != CompletionForm::Epoch);
         let sent =
             self.send_with_data(engine, target, from, |data| WindowRequest::Put { range, data });
-        self.origin.note(engine, target, number, sent);
+        self.origin.note(engine, target, number, sent, false);
         Ok(number)
     }
 
@@ -118,7 +118,7 @@ impl Window {
         let arriving = self.channel.receive(engine, target, answer.answer(), into);
         let request = WindowRequest::Get { range, answer };
         self.origin.request(engine, &self.channel, target, &request);
-        self.origin.note(engine, target, number, [arriving]);
+        self.origin.note(engine, target, number, [arriving], self.answers_tell());
         Ok(number)
     }
 
@@ -178,7 +178,9 @@ impl Window {
             answer: answer.map(|(tag, _)| tag),
         });
         let receive = answer.map(|(_, receive)| receive);
-        self.origin.note(engine, target, number, sent.into_iter().chain(receive));
+        let tells_its_end = receive.is_some() && self.answers_tell();
+        let started = sent.into_iter().chain(receive);
+        self.origin.note(engine, target, number, started, tells_its_end);
         Ok(Started::Now(number))
     }
 
@@ -217,7 +219,7 @@ impl Window {
             answer,
         };
         self.origin.request(engine, &self.channel, target, &request);
-        self.origin.note(engine, target, None, [receive]);
+        self.origin.note(engine, target, None, [receive], self.answers_tell());
         Ok(Started::Now(None))
     }
 
@@ -343,6 +345,12 @@ impl Window {
         self.lock_if_due(engine, target);
         let layout = self.origin.name_layout(target, to.datatype.layout());
         TargetRange { offset, count: to.count as u64, layout }
+    }
+
+    /// Whether the answer to an operation tells all about its end. The answer to a flush tells of errors
+    /// that only the target finds: memory that is not attached, and conflicts.
+    fn answers_tell(&self) -> bool {
+        !self.is_dynamic() && self.access_check.is_none()
     }
 
     /// The offset of an access in the memory of its target.

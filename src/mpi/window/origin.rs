@@ -3,7 +3,7 @@
 //! ```text
 //!   operation ──> in progress ──its sends and receives have completed──> complete at the origin
 //!                     │
-//!                     └──answer to a later flush or unlock──> complete at the target
+//!                     └──its own answer, or that to a later flush or unlock──> complete at the target
 //! ```
 //!
 //! Epochs are not in this module.
@@ -42,7 +42,7 @@ pub(super) struct Origin {
 #[derive(Debug, Default)]
 struct TargetAccount {
     in_progress: Vec<MessageOperation>,
-    /// Whether there were operations since the last answer to a flush.
+    /// Whether there were operations since the last answer to a flush whose end only that tells.
     unflushed: bool,
     /// Whether a lock was asked for in this epoch.
     lock_requested: bool,
@@ -124,14 +124,15 @@ impl Origin {
         }
     }
 
-    /// Records that an operation has been started on `target`, with these sends and receives.
+    /// Records that an operation has been started on `target`, with these sends and receives, which end after
+    /// it if it `tells_its_end`.
     pub(super) fn note<D: Device>(
         &mut self, engine: &mut Engine<D>, target: u32, number: Option<OperationNumber>,
-        started: impl IntoIterator<Item = OperationId>,
+        started: impl IntoIterator<Item = OperationId>, tells_its_end: bool,
     ) {
         let account = &mut self.targets[target as usize];
         self.busy_targets += u32::from(!account.is_busy());
-        account.unflushed = true;
+        account.unflushed |= !tells_its_end;
         let number = number.map_or(0, |number| number.number);
         let before = account.in_progress.len();
         account.in_progress.extend(started.into_iter().map(|id| MessageOperation { id, number }));
@@ -180,9 +181,14 @@ impl Origin {
         self.targets[target as usize].unflushed
     }
 
-    /// The targets with operations since the last flush.
-    pub(super) fn unflushed(&self) -> Vec<u32> {
-        (0..self.targets.len() as u32).filter(|target| self.is_unflushed(*target)).collect()
+    /// Whether operations on `target` are in progress, or were since the last flush.
+    pub(super) fn is_busy(&self, target: u32) -> bool {
+        self.targets[target as usize].is_busy()
+    }
+
+    /// The targets of which that is so.
+    pub(super) fn busy(&self) -> Vec<u32> {
+        (0..self.targets.len() as u32).filter(|target| self.is_busy(*target)).collect()
     }
 
     /// The targets of which a lock was asked for.

@@ -111,7 +111,7 @@ impl<D: Device> Mpi<D> {
         let mut wait = WindowWait::new(window);
         let precedes = target.check_fence(assertions) || !assertions.no_precede;
         if precedes && !target.origin.is_idle() {
-            target.flush(engine, target.origin.unflushed(), &mut wait);
+            target.flush(engine, target.origin.busy(), &mut wait);
         }
         if !(assertions.no_precede && assertions.no_succeed) {
             wait.then = Then::Barrier;
@@ -168,9 +168,9 @@ impl<D: Device> Mpi<D> {
             None => None,
         };
         target.epochs.check_passive(name, of)?;
-        let unflushed = match of {
-            Some(of) => Some(of).filter(|of| target.origin.is_unflushed(*of)).into_iter().collect(),
-            None => target.origin.unflushed(),
+        let busy = match of {
+            Some(of) => Some(of).filter(|of| target.origin.is_busy(*of)).into_iter().collect(),
+            None => target.origin.busy(),
         };
         if let Some(check) = &mut target.access_check {
             match is_local {
@@ -179,8 +179,8 @@ impl<D: Device> Mpi<D> {
             }
         }
         match is_local {
-            true => wait.locals = unflushed,
-            false => target.flush(engine, unflushed, &mut wait),
+            true => wait.locals = busy,
+            false => target.flush(engine, busy, &mut wait),
         }
         Ok(wait)
     }
@@ -252,7 +252,7 @@ impl<D: Device> Mpi<D> {
             None => {
                 target.epochs.unlock_all()?;
                 target.locks_on_access = false;
-                let mut targets = target.origin.unflushed();
+                let mut targets = target.origin.busy();
                 targets.extend(target.origin.locked());
                 targets.extend(target.mapped.iter().flat_map(|mapped| mapped.ranks()));
                 targets.sort_unstable();
@@ -311,7 +311,7 @@ impl<D: Device> Mpi<D> {
         let mut wait = WindowWait::new(window);
         if let Some(check) = &mut target.access_check {
             check.end(None);
-            target.flush(engine, target.origin.unflushed(), &mut wait);
+            target.flush(engine, target.origin.busy(), &mut wait);
         }
         if !target.origin.is_idle() {
             wait.locals = targets.to_vec();
@@ -453,11 +453,15 @@ impl Window {
         WaitCondition { peers, any, collective: None }
     }
 
-    /// Asks targets for answers when all operations until now are complete there.
+    /// Asks targets for answers when all operations until now are complete there, unless these tell it
+    /// themselves.
     fn flush<D: Device>(
         &mut self, engine: &mut Engine<D>, targets: Vec<u32>, wait: &mut WindowWait,
     ) {
         for target in &targets {
+            if !self.origin.is_unflushed(*target) {
+                continue;
+            }
             let ask = |answer| WindowRequest::Flush { answer };
             wait.answers.push(self.origin.ask(engine, &self.channel, *target, ask));
         }
