@@ -139,9 +139,18 @@ impl RunningMpi {
     /// value of [`Engine::long_starts`](crate::engine::Engine::long_starts).
     #[inline]
     pub(super) fn has_started_work(&self, before: u32) -> bool {
-        self.progress_mode != ProgressMode::Polling
+        self.may_have_thread()
             && (self.mpi.engine.long_starts() != before
                 || self.wait_state.is_armed() && self.mpi.needs_poll())
+    }
+
+    #[inline]
+    fn may_have_thread(&self) -> bool {
+        match self.progress_mode {
+            ProgressMode::Polling => false,
+            ProgressMode::Windows => !self.mpi.windows.is_empty(),
+            ProgressMode::Thread | ProgressMode::Auto | ProgressMode::Delegate => true,
+        }
     }
 
     /// Wakes the progress thread, if there is one: an operation continues without this call.

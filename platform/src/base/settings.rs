@@ -31,8 +31,8 @@ pub const SETTINGS: &[Setting] = &[
         values: "polling|thread|auto|delegate",
         default: "polling",
         meaning: "what makes progress: MPI calls (polling), MPI calls and a thread (thread), a \
-                  thread alone (delegate); auto starts the thread when an operation needs it and \
-                  each rank has a processor",
+                  thread alone (delegate); auto starts the thread with the first window, and, if \
+                  each rank has a processor, when another operation needs it",
     },
     Setting {
         name: "SUIRO_WAIT",

@@ -228,9 +228,7 @@ impl Decisions<'_> {
             (_, ProgressMode::Polling) => {
                 "calls of several threads never overlap, so there is no lock"
             }
-            (_, ProgressMode::Thread | ProgressMode::Auto | ProgressMode::Delegate) => {
-                "calls of several threads never overlap; only the progress thread pays for a lock"
-            }
+            _ => "calls of several threads never overlap; only the progress thread pays for a lock",
         };
         format!("{how} ({})", self.level.name())
     }
@@ -242,13 +240,14 @@ impl Decisions<'_> {
             (ProgressMode::Thread, _) => {
                 "inside MPI calls, and by a thread while there are none (SUIRO_PROGRESS=thread)"
             }
-            (ProgressMode::Auto, ProgressMode::Polling) => {
+            (_, ProgressMode::Polling) => "inside MPI calls (SUIRO_PROGRESS=auto, one rank)",
+            (_, ProgressMode::Windows) => {
                 return format!(
-                    "messages move inside MPI calls (SUIRO_PROGRESS=auto, {ranks} ranks on \
-                     {processors} processors)"
+                    "messages move inside MPI calls, and by a thread while there are windows \
+                     (SUIRO_PROGRESS=auto, {ranks} ranks on {processors} processors)"
                 );
             }
-            (ProgressMode::Auto, _) => {
+            (ProgressMode::Auto | ProgressMode::Windows, _) => {
                 "inside MPI calls, and by a thread while there are none, once something begins that \
                  goes on without calls (SUIRO_PROGRESS=auto)"
             }

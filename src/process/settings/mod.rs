@@ -35,6 +35,8 @@ pub(crate) enum ProgressMode {
     /// A progress thread as well, started by the first call whose operation continues without
     /// calls, if each rank has a processor.
     Auto,
+    /// The same while there are windows: what [`ProgressMode::Auto`] is where ranks share processors.
+    Windows,
     /// A progress thread alone.
     Delegate,
 }
@@ -42,10 +44,12 @@ pub(crate) enum ProgressMode {
 impl ProgressMode {
     /// The resolved mode in a job of `size` ranks, of which `ranks` run on this host with `processors`
     /// processors. A rank alone has no operations that continue without calls. Where ranks share
-    /// processors, a progress thread would take time from a computing rank.
+    /// processors, a progress thread takes time from a computing rank: only windows are worth it, as
+    /// their memory is accessed at any time.
     pub(crate) fn resolve(self, size: usize, ranks: usize, processors: usize) -> Self {
         match self {
-            Self::Auto if size == 1 || ranks > processors => Self::Polling,
+            Self::Auto if size == 1 => Self::Polling,
+            Self::Auto if ranks > processors => Self::Windows,
             chosen => chosen,
         }
     }
@@ -330,6 +334,15 @@ pub(super) fn parse<T: Default>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thread_by_itself_needs_a_processor_or_a_window() {
+        let auto = |size, ranks| ProgressMode::Auto.resolve(size, ranks, 2);
+        assert_eq!(auto(1, 1), ProgressMode::Polling);
+        assert_eq!(auto(4, 2), ProgressMode::Auto);
+        assert_eq!(auto(4, 3), ProgressMode::Windows);
+        assert_eq!(ProgressMode::Thread.resolve(4, 4, 2), ProgressMode::Thread);
+    }
 
     #[test]
     fn defaults_are_those_of_the_table_and_a_bad_value_names_the_good_ones() {
