@@ -152,6 +152,8 @@ pub(crate) struct Window {
     direct: DirectTargets,
     /// Whether the first access of a target in this epoch asks for its lock (`MPI_Win_lock_all`).
     locks_on_access: bool,
+    /// Whether the last operations in progress were completed by a flush at their targets.
+    expects_flush: bool,
     /// In checked mode.
     access_check: Option<Box<AccessCheck>>,
 }
@@ -218,6 +220,7 @@ impl Window {
             outside: BTreeMap::new(),
             direct: DirectTargets::default(),
             locks_on_access: false,
+            expects_flush: false,
             access_check: None,
         })
     }

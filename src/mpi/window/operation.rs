@@ -86,9 +86,16 @@ impl Window {
         }
         let range = self.range(engine, target, offset, &to);
         let number = self.origin.number(target, completion != CompletionForm::Epoch);
-        let sent =
-            self.send_with_data(engine, target, from, |data| WindowRequest::Put { range, data });
-        self.origin.note(engine, target, number, sent, false);
+        let is_answered = completion == CompletionForm::Epoch && self.is_flush_next(target);
+        let answer = is_answered.then(|| self.origin.tag());
+        let answered =
+            answer.map(|tag| self.channel.receive(engine, target, tag.answer(), Memory::EMPTY));
+        let sent = self.send_with_data(engine, target, from, |data| WindowRequest::Put {
+            range,
+            data,
+            answer,
+        });
+        self.origin.note(engine, target, number, sent.into_iter().chain(answered), is_answered);
         Ok(number)
     }
 
@@ -351,6 +358,12 @@ impl Window {
     /// that only the target finds: memory that is not attached, and conflicts.
     fn answers_tell(&self) -> bool {
         !self.is_dynamic() && self.access_check.is_none()
+    }
+
+    /// Whether this operation is the first one after a flush, and a flush is to be expected right after it,
+    /// as the last one was called so: with an answer of its own, that flush need not ask.
+    fn is_flush_next(&self, target: u32) -> bool {
+        self.expects_flush && !self.origin.is_busy(target) && self.answers_tell()
     }
 
     /// The offset of an access in the memory of its target.

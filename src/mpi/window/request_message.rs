@@ -55,6 +55,8 @@ pub(super) enum WindowRequest<'a> {
     Put {
         range: TargetRange,
         data: Data<'a>,
+        /// When it is done.
+        answer: Option<DataTag>,
     },
     Get {
         range: TargetRange,
@@ -152,9 +154,10 @@ impl WindowRequest<'_> {
     pub(super) fn emit(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(64);
         match self {
-            Self::Put { range, data } => {
+            Self::Put { range, data, answer } => {
                 out.push(PUT);
                 range.emit(&mut out);
+                push(&mut out, answer.map_or(0, |tag| tag.0 as u64));
                 data.emit(&mut out);
             }
             Self::Get { range, answer } => {
@@ -205,9 +208,11 @@ impl<'a> WindowRequest<'a> {
     pub(super) fn parse(bytes: &'a [u8]) -> Option<Self> {
         let mut from = ByteReader::new(bytes);
         Some(match from.byte()? {
-            PUT => {
-                Self::Put { range: TargetRange::parse(&mut from)?, data: Data::parse(&mut from)? }
-            }
+            PUT => Self::Put {
+                range: TargetRange::parse(&mut from)?,
+                answer: parse_optional_tag(&mut from)?,
+                data: Data::parse(&mut from)?,
+            },
             GET => {
                 Self::Get { range: TargetRange::parse(&mut from)?, answer: parse_tag(&mut from)? }
             }
@@ -352,10 +357,11 @@ mod tests {
         let inline = Data::Inline(&[1, 2, 3]);
         let (operator, shared) = (Operator::Maxloc, LockKind::Shared);
         vec![
-            WindowRequest::Put { range: dense.clone(), data: inline },
+            WindowRequest::Put { range: dense.clone(), data: inline, answer: Some(tag) },
             WindowRequest::Put {
                 range: slot.clone(),
                 data: Data::Follows(DataTag(ANSWER - 1), 1 << 40),
+                answer: None,
             },
             WindowRequest::Get { range: new.clone(), answer: tag },
             WindowRequest::Accumulate {

@@ -111,6 +111,7 @@ impl<D: Device> Mpi<D> {
         let mut wait = WindowWait::new(window);
         let precedes = target.check_fence(assertions) || !assertions.no_precede;
         if precedes && !target.origin.is_idle() {
+            target.expects_flush = false;
             target.flush(engine, target.origin.busy(), &mut wait);
         }
         if !(assertions.no_precede && assertions.no_succeed) {
@@ -172,6 +173,7 @@ impl<D: Device> Mpi<D> {
             Some(of) => Some(of).filter(|of| target.origin.is_busy(*of)).into_iter().collect(),
             None => target.origin.busy(),
         };
+        target.expects_flush = !is_local;
         if let Some(check) = &mut target.access_check {
             match is_local {
                 true => check.end_fetching(of),
@@ -263,6 +265,7 @@ impl<D: Device> Mpi<D> {
         if let Some(check) = &mut target.access_check {
             targets.iter().for_each(|target| check.end(Some(*target)));
         }
+        target.expects_flush &= target.origin.is_idle();
         // A get reads the memory of the target before the lock ends.
         wait.locals = targets.clone();
         wait.then = Then::Unlock(targets);
@@ -314,6 +317,7 @@ impl<D: Device> Mpi<D> {
             target.flush(engine, target.origin.busy(), &mut wait);
         }
         if !target.origin.is_idle() {
+            target.expects_flush = false;
             wait.locals = targets.to_vec();
         }
         wait.then = Then::Complete(targets);

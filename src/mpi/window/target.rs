@@ -70,7 +70,7 @@ struct QueuedRequest {
 /// What a request does.
 #[derive(Debug)]
 enum Work {
-    Put(Memory, Payload),
+    Put(Memory, Payload, Option<DataTag>),
     Get(Memory, DataTag),
     Accumulate {
         memory: Memory,
@@ -250,7 +250,7 @@ impl OriginQueue {
         &mut self, request: WindowRequest<'_>, regions: &Regions, booleans: Option<Booleans>,
     ) -> Work {
         let (data, answer) = match &request {
-            WindowRequest::Put { data, .. } => (Some(*data), None),
+            WindowRequest::Put { data, answer, .. } => (Some(*data), *answer),
             WindowRequest::Get { answer, .. } => (None, Some(*answer)),
             WindowRequest::Accumulate { data, answer, .. } => (Some(*data), *answer),
             WindowRequest::CompareAndSwap { data, answer, .. } => (Some(*data), Some(*answer)),
@@ -276,10 +276,10 @@ impl OriginQueue {
         &mut self, request: WindowRequest<'_>, regions: &Regions, booleans: Option<Booleans>,
     ) -> Result<Work> {
         Ok(match request {
-            WindowRequest::Put { range, data } => {
+            WindowRequest::Put { range, data, answer } => {
                 let memory = self.memory(range, regions)?;
                 check_len(&memory, data.len())?;
-                Work::Put(memory, Payload::of(data))
+                Work::Put(memory, Payload::of(data), answer)
             }
             WindowRequest::Get { range, answer } => Work::Get(self.memory(range, regions)?, answer),
             WindowRequest::Accumulate { range, operator, unit, data, answer } => {
@@ -368,9 +368,15 @@ impl OriginQueue {
         &mut self, engine: &mut Engine<D>, channel: &WindowChannel, origin: u32, work: Work,
     ) {
         match work {
-            Work::Put(mut memory, Payload::Here(data)) => {
-                let len = data.len();
-                Memory::Owned(data).copy(0, &mut memory, 0, len);
+            Work::Put(mut memory, data, answer) => {
+                // Others have been received where they belong.
+                if let Payload::Here(data) = data {
+                    let len = data.len();
+                    Memory::Owned(data).copy(0, &mut memory, 0, len);
+                }
+                if let Some(tag) = answer {
+                    send_detached(engine, channel, origin, tag, Memory::EMPTY);
+                }
             }
             Work::Accumulate { mut memory, accumulation, operand: Payload::Here(data), answer } => {
                 if let Some(tag) = answer {
@@ -394,8 +400,7 @@ impl OriginQueue {
                 self.answer(engine, channel, origin, answer);
             }
             // Their data have moved, and nobody waits for an answer.
-            Work::Put(..)
-            | Work::Get(..)
+            Work::Get(..)
             | Work::Accumulate { .. }
             | Work::CompareAndSwap { .. }
             | Work::Refused(_, None)
@@ -454,14 +459,14 @@ impl QueuedRequest {
     /// Starts to move its data.
     fn start<D: Device>(&mut self, engine: &mut Engine<D>, channel: &WindowChannel, origin: u32) {
         self.transfer = match &mut self.work {
-            Work::Put(memory, Payload::Follows(tag, _)) => {
+            Work::Put(memory, Payload::Follows(tag, _), _) => {
                 Some(channel.receive(engine, origin, tag.data(), memory.alias()))
             }
             Work::Get(memory, tag) => channel.send(engine, origin, tag.answer(), memory.alias()),
             Work::Accumulate { operand: payload, .. }
             | Work::CompareAndSwap { operand: payload, .. }
             | Work::Refused(payload, _) => payload.receive(engine, channel, origin),
-            Work::Put(_, Payload::Here(_))
+            Work::Put(_, Payload::Here(_), _)
             | Work::Flush(_)
             | Work::Lock(..)
             | Work::LockAll(_)
