@@ -190,7 +190,7 @@ impl DirectWindow<'_> {
         true
     }
 
-    /// [`Mpi::lock_window`] of a lock that is free; false, without effect, if that is to be called.
+    /// [`Mpi::lock_window`](crate::mpi::Mpi::lock_window) of a lock that is free; false, without effect, if that is to be called.
     #[inline(always)]
     pub(crate) fn lock<D: Device>(self, engine: &mut Engine<D>, rank: i32, kind: LockKind) -> bool {
         let window = self.window;
@@ -206,7 +206,7 @@ impl DirectWindow<'_> {
         true
     }
 
-    /// [`Mpi::unlock_window`] of such a lock; false, without effect, if that is to be called: there is
+    /// [`Mpi::unlock_window`](crate::mpi::Mpi::unlock_window) of such a lock; false, without effect, if that is to be called: there is
     /// something to wait for, or it is time to poll.
     #[inline(always)]
     pub(crate) fn unlock<D: Device>(self, engine: &mut Engine<D>, rank: i32) -> bool {
