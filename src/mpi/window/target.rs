@@ -379,11 +379,12 @@ impl OriginQueue {
                 }
             }
             Work::Accumulate { mut memory, accumulation, operand: Payload::Here(data), answer } => {
-                if let Some(tag) = answer {
-                    let old = Memory::Owned(packed(&memory));
+                let old = answer.map(|tag| (tag, Memory::Owned(packed(&memory))));
+                accumulation.apply(&Memory::Owned(data), &mut memory);
+                // Afterwards: the answer tells the origin that the operation is complete.
+                if let Some((tag, old)) = old {
                     send_detached(engine, channel, origin, tag, old);
                 }
-                accumulation.apply(&Memory::Owned(data), &mut memory);
             }
             Work::CompareAndSwap { mut memory, operand: Payload::Here(data), answer } => {
                 let mut operand = vec![0; data.len()];
