@@ -8,7 +8,7 @@ use platform::base::{ErrorClass, Peer, Result};
 use platform::diagnosis::deadlock::{EXIT_GRACE, age};
 use platform::sys::clock;
 
-/// How often a call tries between two looks at the rank that keeps it out, each of which is a system call.
+/// Attempts for each check of the lock owner's process, which is a system call.
 const ATTEMPTS_PER_LOOK: u32 = 1024;
 
 /// The attempts of a call that is kept out.

@@ -7,8 +7,8 @@
 //!  writer    number = next++   write_turn == number       read_turn = write_turn = number + 1
 //! ```
 //!
-//! The two turns are halves of one word. While a writer is inside nobody else changes it, so it leaves by
-//! a plain store.
+//! The two turns are halves of one word. Only the writer that holds the lock changes this word, so a plain
+//! store releases the lock.
 //!
 //! Numbers below `read_turn` are readers that have entered, or have left; `write_turn` counts who has left.
 //! A writer enters when all before it have left, a reader when no writer is before it.
@@ -103,8 +103,8 @@ impl<'a> TurnLock<'a> {
         Self { words, places, fence }
     }
 
-    /// Asks for the lock if nobody has it or waits for it, and the caller would enter at once. It then enters
-    /// by [`TurnLock::try_enter`].
+    /// A request that is granted at once: `None` if the lock is held or requested in a way that would delay
+    /// it. [`TurnLock::try_enter`] then succeeds.
     #[inline]
     pub(crate) fn try_request(self, kind: LockKind) -> Option<LockTurn> {
         let order = Ordering::Relaxed;

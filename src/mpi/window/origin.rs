@@ -186,7 +186,7 @@ impl Origin {
         self.targets[target as usize].is_busy()
     }
 
-    /// The targets of which that is so.
+    /// The busy targets.
     pub(super) fn busy(&self) -> Vec<u32> {
         (0..self.targets.len() as u32).filter(|target| self.is_busy(*target)).collect()
     }
