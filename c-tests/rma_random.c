@@ -7,6 +7,7 @@
  * of each rank's memory has a use in which the result does not depend on the order of ranks:
  *
  *   PRIVATE   one rank does anything; what is not ordered by the standard is ordered by a flush
+ *   REVIEWED  one rank changes and fetches elements, and gets them after a flush, in turn
  *   SUMMED    all ranks accumulate by one operation, without looking at results
  *   READ      all ranks read
  *   COUNTER   all ranks add 1: atomically, or by get and put under an exclusive lock
@@ -16,10 +17,11 @@
  * they are free; memory is compared after each phase. A failure tells the seed. */
 #include "rma.h"
 
-enum use { PRIVATE, SUMMED, READ, COUNTER, LOCAL, USES };
+enum use { PRIVATE, REVIEWED, SUMMED, READ, COUNTER, LOCAL, USES };
 enum style { FENCE, PSCW, LOCK_ALL, SINGLE, SEVERAL, MIXED, STYLES };
 enum hazard { NONE, ACCUMULATED, PLAIN };
-enum { BLOCKS = 5, PHASES = 3, PENDING = 64, DOUBLE = 4, TYPES = 5, OPS = 7, REPLACE = 6 };
+enum { BLOCKS = 5, PHASES = 3, PENDING = 64, DOUBLE = 4, TYPES = 5, OPS = 7, REPLACE = 6,
+       REVIEWS = 3 };
 
 static struct {
     MPI_Datatype type;
@@ -314,6 +316,19 @@ static void access_private(struct access *a, enum hazard *hazard)
     free(due);
 }
 
+/* A get may be done in another way than the fetching accumulate before it: the flush between them
+ * orders both. */
+static void access_reviewed(const struct access *a, enum hazard *hazard)
+{
+    for (int review = 0; review < (is_passive() ? REVIEWS : 1); review++) {
+        struct access one = *a;
+        one.call = GET_ACCUMULATE + review % (FETCHES - GET_ACCUMULATE);
+        access_private(&one, hazard);
+        one.call = GET;
+        access_private(&one, hazard);
+    }
+}
+
 static void access_summed(struct access *a, int op)
 {
     int first = a->block * block_length + a->start;
@@ -403,12 +418,18 @@ static void one_access(int origin)
     a.exclusive = draws(3) == 0;
     a.early = draws(3) == 0;
     a.swap_hits = draws(2);
-    if (style == PSCW && !reaches[origin * check_size + a.target])
+    /* Whichever rank drew it, so that there are enough of them. */
+    if (blocks[index].use == REVIEWED)
+        a.origin = blocks[index].owner;
+    if (style == PSCW && !reaches[a.origin * check_size + a.target])
         return;
     switch (blocks[index].use) {
     case PRIVATE:
         if (blocks[index].owner == origin)
             access_private(&a, &blocks[index].hazard);
+        break;
+    case REVIEWED:
+        access_reviewed(&a, &blocks[index].hazard);
         break;
     case SUMMED:
         access_summed(&a, blocks[index].op);
