@@ -287,7 +287,8 @@ impl<D: Device> Mpi<D> {
                 target.tell(engine, *origin, WindowCall::Post);
             }
         }
-        target.epochs.post(origins)
+        target.epochs.post(origins);
+        Ok(())
     }
 
     /// `MPI_Win_start`
