@@ -60,6 +60,33 @@ static void space_comes_back(void)
     free(buffer);
 }
 
+/* A call without space first frees that of messages that have gone since the last call: no other
+ * call is needed between. */
+static void calls_free_space(int bytes)
+{
+    enum { LIMIT_S = 30 };
+    char *message = take((size_t)bytes);
+    int room = room_for(1, bytes), size = -1, code = MPI_SUCCESS;
+    void *buffer = take((size_t)room), *address = NULL;
+    MPI_Request receive;
+    MUST(MPI_Irecv(in, bytes, MPI_BYTE, partner, 8, MPI_COMM_WORLD, &receive));
+    MUST(MPI_Buffer_attach(buffer, room));
+    fill(message, (size_t)bytes, 11);
+    MUST(MPI_Bsend(message, bytes, MPI_BYTE, partner, 8, MPI_COMM_WORLD));
+    fill(message, (size_t)bytes, 12);
+    time_t end = time(NULL) + LIMIT_S;
+    do
+        code = MPI_Bsend(message, bytes, MPI_BYTE, partner, 9, MPI_COMM_WORLD);
+    while (code != MPI_SUCCESS && time(NULL) < end);
+    MUST(code);
+    MUST(MPI_Wait(&receive, MPI_STATUS_IGNORE));
+    CHECK_EQUAL(spoiled(in, (size_t)bytes, 11), 0);
+    take_one(bytes, 9, 12, MPI_COMM_WORLD);
+    MUST(MPI_Buffer_detach(&address, &size));
+    free(buffer);
+    free(message);
+}
+
 /* Detach and flush return only when every message has gone; the memory is ours again. */
 static void detach_delivers(int bytes)
 {
@@ -194,6 +221,9 @@ int main(int argc, char **argv)
     exactly_full(100001);
     section("space comes back");
     space_comes_back();
+    section("calls without space free it");
+    calls_free_space(PIECE);
+    calls_free_space(150000);
     section("detach and flush deliver");
     detach_delivers(0);
     detach_delivers(PIECE);

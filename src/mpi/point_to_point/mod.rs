@@ -230,22 +230,36 @@ impl<D: Device> Mpi<D> {
     fn send_buffered(
         &mut self, to: Peer, envelope: Envelope, memory: &Memory, comm: Handle,
     ) -> Result {
-        let comm = self.comms.get_mut(comm)?;
-        let buffering = match comm.group.session() {
-            _ if comm.bsend_buffer.is_attached() => &mut comm.bsend_buffer,
-            Some(session) => &mut self.sessions.get_mut(session)?.bsend_buffer,
-            None => &mut self.bsend_buffer,
+        let place = match self.comms.get(comm)? {
+            found if found.bsend_buffer.is_attached() => BufferOwner::Comm(comm),
+            found => found.group.session().map_or(BufferOwner::Process, BufferOwner::Session),
         };
-        let engine = &mut self.engine;
-        buffering.remove_sent(|operation| engine.take_completion(operation).is_some());
         let len = memory.len();
-        buffering.check_space(len)?;
+        self.make_space(place, len)?;
         let mut copy = vec![0; len];
         memory.pack(0, &mut copy);
+        let (buffering, engine) = self.bsend_buffer(place)?;
         if let Some(operation) = engine.send(to, envelope, Memory::owned(copy), Mode::Standard) {
             buffering.add_pending(operation, len);
         }
         Ok(())
+    }
+
+    /// Removes the sent messages of a buffer. If a message of `len` bytes does not fit then, messages may
+    /// have left since the last poll.
+    ///
+    /// # Errors
+    /// `Buffer` if the message still does not fit, and as [`Mpi::bsend_buffer`].
+    fn make_space(&mut self, place: BufferOwner, len: usize) -> Result {
+        let mut is_idle = false;
+        loop {
+            let is_empty = self.poll_flush(place)?;
+            let space = self.bsend_buffer(place)?.0.check_space(len);
+            if space.is_ok() || is_empty || is_idle {
+                return space;
+            }
+            is_idle = self.engine.poll() == 0;
+        }
     }
 
     /// A buffer for buffered sends.
