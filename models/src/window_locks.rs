@@ -102,10 +102,14 @@ fn turn_lock_readers_behind_readers_see_the_last_writer() {
             one.lock().leave(writer);
         });
         let reading = thread::spawn(move || two.lock().try_enter(first).is_some());
-        if guarded.lock().try_enter(second).is_some() {
-            // SAFETY: loom checks that there is no writer.
-            assert_eq!(unsafe { guarded.value.load() }, 1);
-        }
+        let other = guarded.clone();
+        let last = thread::spawn(move || {
+            if other.lock().try_enter(second).is_some() {
+                // SAFETY: loom checks that there is no writer.
+                assert_eq!(unsafe { other.value.load() }, 1);
+            }
+        });
+        last.join().unwrap();
         reading.join().unwrap();
         writing.join().unwrap();
     });
