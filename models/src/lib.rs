@@ -15,6 +15,7 @@ mod primitive;
 mod rings;
 mod segments;
 mod waiting;
+mod window_calls;
 mod window_locks;
 
 /// The layer whose primitives the library names by their path.

@@ -183,17 +183,17 @@ fn segment_entries_outlive_their_publisher() {
 }
 
 /// A rank that can sleep.
-struct Sleeper {
+pub struct Sleeper {
     wake_word: WakeWord,
     futex: Futex,
 }
 
 impl Sleeper {
-    fn new() -> Arc<Self> {
+    pub fn new() -> Arc<Self> {
         Arc::new(Self { wake_word: WakeWord::new(), futex: Futex::new() })
     }
 
-    fn notify(&self) {
+    pub fn notify(&self) {
         self.notify_if(|| true);
     }
 
@@ -204,7 +204,7 @@ impl Sleeper {
     }
 
     /// Sleeps until `found`; a lost wake-up is a deadlock, which loom reports.
-    fn sleep_until(&self, mut found: impl FnMut() -> bool) {
+    pub fn sleep_until(&self, mut found: impl FnMut() -> bool) {
         while !found() {
             let expected = self.wake_word.arm();
             let is_found = found();

@@ -13,6 +13,7 @@
 //! waiting.
 #![allow(unsafe_code)]
 
+use super::call_words::CallWords;
 use super::lock_claims::LockClaims;
 use super::primitive::{AtomicU32, AtomicU64, Ordering};
 pub(crate) use super::turn_lock::WakeFence;
@@ -25,22 +26,6 @@ struct TargetWords {
     lock: TurnLockWords,
     /// The index of the rank that accumulates, plus 1; 0 for none.
     accumulating: AtomicU32,
-}
-
-/// A call of one rank that another waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WindowCall {
-    /// `MPI_Win_post`
-    Post,
-    /// `MPI_Win_complete`
-    Complete,
-}
-
-/// The calls of one rank for another so far, modulo 2^32.
-#[repr(C)]
-struct CallWords {
-    posts: AtomicU32,
-    completes: AtomicU32,
 }
 
 /// The words of a window, at one of its ranks.
@@ -167,33 +152,16 @@ impl WindowControl {
         self.words(target).accumulating.store(0, Ordering::Release);
     }
 
-    /// Records a call of `from` for `to`. What `from` has written before is visible to whoever sees it.
+    /// The calls of `from` for `to`. Only `from` records some.
     #[inline]
-    pub(crate) fn call(&self, call: WindowCall, from: usize, to: usize) {
-        let word = self.call_word(call, from, to);
-        // Only `from` writes it.
-        word.store(word.load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);
-    }
-
-    /// The number of calls of `from` for `to`, modulo 2^32.
-    #[inline]
-    pub(crate) fn calls(&self, call: WindowCall, from: usize, to: usize) -> u32 {
-        self.call_word(call, from, to).load(Ordering::Acquire)
-    }
-
-    #[inline]
-    fn call_word(&self, call: WindowCall, from: usize, to: usize) -> &AtomicU32 {
+    pub(crate) fn calls(&self, from: usize, to: usize) -> &CallWords {
         assert!(from < self.ranks && to < self.ranks);
         let at = calls_at(self.ranks, self.places)
             + to * calls_stride(self.ranks)
             + from * size_of::<CallWords>();
         let part = self.memory.part(at, size_of::<CallWords>());
         // SAFETY: as of `list`.
-        let words = unsafe { &*(part.address() as *const CallWords) };
-        match call {
-            WindowCall::Post => &words.posts,
-            WindowCall::Complete => &words.completes,
-        }
+        unsafe { &*(part.address() as *const CallWords) }
     }
 
     #[inline]
@@ -228,6 +196,7 @@ fn calls_stride(ranks: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use super::super::call_words::WindowCall;
     use super::*;
 
     #[test]
@@ -240,13 +209,12 @@ mod tests {
         let span = unsafe { Span::new(at, WindowControl::bytes(ranks, 5)) };
         let control = WindowControl::new(span, ranks, 5);
         for (from, to) in [(0, 1), (1, 0), (2, 1), (1, 2), (2, 2)] {
-            (0..=from + to).for_each(|_| control.call(WindowCall::Post, from, to));
-            control.call(WindowCall::Complete, to, from);
+            (0..=from + to).for_each(|_| control.calls(from, to).call(WindowCall::Post));
+            control.calls(to, from).call(WindowCall::Complete);
         }
-        assert_eq!(control.calls(WindowCall::Post, 2, 1), 4);
-        assert_eq!(control.calls(WindowCall::Post, 0, 1), 2);
-        assert_eq!(control.calls(WindowCall::Post, 0, 2), 0);
-        assert_eq!(control.calls(WindowCall::Complete, 1, 2), 1);
+        let posts = |from, to| control.calls(from, to).calls(WindowCall::Post);
+        assert_eq!([posts(2, 1), posts(0, 1), posts(0, 2)], [4, 2, 0]);
+        assert_eq!(control.calls(1, 2).calls(WindowCall::Complete), 1);
         assert!(control.try_accumulate(1, 2) && !control.try_accumulate(1, 0));
         assert!(control.try_accumulate(0, 2));
         control.end_accumulate(1);
@@ -258,6 +226,6 @@ mod tests {
         assert!(control.awaited(1, own).eq([0]) && control.awaited(1, other).eq([0]));
         control.leave(1, writer, 0);
         assert_eq!((control.awaited(1, own).count(), control.awaited(1, other).count()), (0, 0));
-        assert_eq!(control.calls(WindowCall::Post, 2, 2), 5);
+        assert_eq!(posts(2, 2), 5);
     }
 }

@@ -15,8 +15,8 @@ use super::channel::WindowChannel;
 use crate::device::Device;
 use crate::device::rma::{MemoryKey, RemoteAccess, Rma};
 use crate::engine::Engine;
+pub(super) use crate::shared_memory::call_words::WindowCall;
 use crate::shared_memory::turn_lock::{LockKind, LockTurn};
-pub(super) use crate::shared_memory::window_control::WindowCall;
 use crate::shared_memory::window_control::{WakeFence, WindowControl};
 use platform::base::{ErrorClass, Peer, Result, Span};
 
@@ -282,7 +282,7 @@ impl MappedMemory {
     ) {
         let (from, index) = (self.layout.index(channel.rank), self.layout.index(to));
         if let (Some(from), Some(index)) = (from, index) {
-            self.control.call(call, from, index);
+            self.control.calls(from, index).call(call);
             engine.notify(channel.peer(to));
         }
     }
@@ -290,7 +290,7 @@ impl MappedMemory {
     /// The number of calls of `from` for `me`, modulo 2^32; 0 unless it is on this node.
     pub(super) fn calls(&self, call: WindowCall, from: u32, me: u32) -> u32 {
         match (self.layout.index(from), self.layout.index(me)) {
-            (Some(from), Some(me)) => self.control.calls(call, from, me),
+            (Some(from), Some(me)) => self.control.calls(from, me).calls(call),
             _ => 0,
         }
     }

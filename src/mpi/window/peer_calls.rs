@@ -73,7 +73,7 @@ impl PeerCalls {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 
