@@ -2,8 +2,8 @@
 //! origins to the same memory never meet, and a rank that sleeps until a call is woken.
 //!
 //! Weakened by hand, a model fails: a relaxed store in `CallWords::call`, a relaxed load in
-//! `CallWords::calls`, `PeerCalls::take` without its second look, a notification without its fence or
-//! before the call.
+//! `CallWords::calls`, a second look in `PeerCalls::take` for the words to watch, a notification without its
+//! fence or before the call.
 
 #[path = "../../src/shared_memory/call_words.rs"]
 mod call_words;
@@ -27,26 +27,35 @@ mod mapped {
     use crate::window_calls::call_words::CallWords;
 
     /// One target, and its memory: a part for each origin.
-    pub(super) struct MappedMemory {
+    pub(super) struct Node {
         /// Of the target for each origin, then of each origin for the target.
         pub(super) words: [Vec<CallWords>; 2],
         pub(super) parts: Vec<SharedCell<u32>>,
     }
 
+    /// The node as one of its ranks sees it.
+    pub(super) struct MappedMemory {
+        pub(super) node: Arc<Node>,
+        pub(super) me: u32,
+    }
+
     impl MappedMemory {
-        pub(super) fn new(origins: usize) -> Arc<Self> {
+        /// For the target.
+        pub(super) fn new(origins: usize) -> Self {
             let words = [(); 2].map(|()| (0..origins).map(|_| CallWords::new()).collect());
-            Arc::new(Self { words, parts: (0..origins).map(|_| SharedCell::new(0)).collect() })
+            let parts = (0..origins).map(|_| SharedCell::new(0)).collect();
+            Self { node: Arc::new(Node { words, parts }), me: TARGET }
         }
 
-        pub(super) fn reaches(&self, _rank: u32) -> bool {
-            true
+        /// For an origin.
+        pub(super) fn of(&self, me: u32) -> Self {
+            Self { node: self.node.clone(), me }
         }
 
-        pub(super) fn calls(&self, call: WindowCall, from: u32, me: u32) -> u32 {
+        pub(super) fn calls(&self, call: WindowCall, from: u32) -> u32 {
             let words = match from {
-                TARGET => &self.words[0][me as usize],
-                origin => &self.words[1][origin as usize],
+                TARGET => &self.node.words[0][self.me as usize],
+                origin => &self.node.words[1][origin as usize],
             };
             words.calls(call)
         }
@@ -54,13 +63,13 @@ mod mapped {
 }
 
 /// The rank of the target; those of the origins begin at 0.
-const TARGET: u32 = u32::MAX;
+const TARGET: u32 = 2;
 
 impl MappedMemory {
     /// The target changes its memory and exposes it.
     #[allow(unsafe_code)]
     fn post(&self) {
-        for (part, words) in self.parts.iter().zip(&self.words[0]) {
+        for (part, words) in self.node.parts.iter().zip(&self.node.words[0]) {
             // SAFETY: loom checks that no origin accesses it.
             unsafe { part.store(part.load() + 1) };
             words.call(Post);
@@ -70,9 +79,9 @@ impl MappedMemory {
     /// The target uses its memory if all origins have completed; whether that is so.
     #[allow(unsafe_code)]
     fn try_wait(&self, completes: &mut PeerCalls, epoch: u32) -> bool {
-        let origins: Vec<_> = (0..self.parts.len() as u32).collect();
-        let is_complete = completes.take(&origins, Some(self), TARGET);
-        for part in self.parts.iter().filter(|_| is_complete) {
+        let origins: Vec<_> = (0..self.node.parts.len() as u32).collect();
+        let is_complete = completes.take(&origins, Some(self));
+        for part in self.node.parts.iter().filter(|_| is_complete) {
             // SAFETY: as above.
             assert_eq!(unsafe { part.load() }, 2 * epoch);
         }
@@ -81,15 +90,19 @@ impl MappedMemory {
 
     /// An origin in an epoch, which begins with `MPI_Win_post`.
     #[allow(unsafe_code)]
-    fn access(&self, me: u32, posts: &mut PeerCalls, epoch: u32) {
-        until(|| posts.take(&[TARGET], Some(self), me));
-        let part = &self.parts[me as usize];
+    fn access(&self, posts: &mut PeerCalls, epoch: u32) {
+        until(|| posts.take(&[TARGET], Some(self)));
+        let part = &self.node.parts[self.me as usize];
         // SAFETY: loom checks that the target does not access it.
         unsafe {
             assert_eq!(part.load(), 2 * epoch - 1);
             part.store(2 * epoch);
         }
-        self.words[1][me as usize].call(Complete);
+        self.complete();
+    }
+
+    fn complete(&self) {
+        self.node.words[1][self.me as usize].call(Complete);
     }
 }
 
@@ -104,10 +117,10 @@ fn the_accesses_of_a_target_and_an_origin_do_not_meet() {
     const EPOCHS: u32 = 2;
     crate::check(|| {
         let memory = MappedMemory::new(1);
-        let other = memory.clone();
+        let other = memory.of(0);
         let origin = thread::spawn(move || {
             let mut posts = PeerCalls::new(Post);
-            (1..=EPOCHS).for_each(|epoch| other.access(0, &mut posts, epoch));
+            (1..=EPOCHS).for_each(|epoch| other.access(&mut posts, epoch));
         });
         let mut completes = PeerCalls::new(Complete);
         for epoch in 1..=EPOCHS {
@@ -125,8 +138,8 @@ fn a_target_uses_its_memory_after_all_origins() {
         // Before the origins start: three threads that wait for each other are too many for the checker.
         memory.post();
         let origins = [0, 1].map(|me| {
-            let memory = memory.clone();
-            thread::spawn(move || memory.access(me, &mut PeerCalls::new(Post), 1))
+            let memory = memory.of(me);
+            thread::spawn(move || memory.access(&mut PeerCalls::new(Post), 1))
         });
         let mut completes = PeerCalls::new(Complete);
         until(|| memory.try_wait(&mut completes, 1));
@@ -141,16 +154,16 @@ fn a_target_that_sleeps_is_woken_by_each_origin() {
         let (memory, sleeper) = (MappedMemory::new(2), Sleeper::new());
         let origins: Vec<_> = (0..2)
             .map(|me| {
-                let (memory, sleeper) = (memory.clone(), sleeper.clone());
+                let (memory, sleeper) = (memory.of(me), sleeper.clone());
                 thread::spawn(move || {
-                    memory.words[1][me].call(Complete);
+                    memory.complete();
                     sleeper.notify();
                 })
             })
             .collect();
         let mut completes = PeerCalls::new(Complete);
-        while !completes.take(&[0, 1], Some(&memory), TARGET) {
-            sleeper.sleep_until(|| completes.has_news(&memory, TARGET));
+        while !completes.take(&[0, 1], Some(&memory)) {
+            sleeper.sleep_until(|| completes.has_news(&memory));
         }
         origins.into_iter().for_each(|origin| origin.join().unwrap());
     });

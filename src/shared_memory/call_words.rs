@@ -21,6 +21,7 @@ pub(crate) enum WindowCall {
 }
 
 /// The calls of one rank for another so far, modulo 2^32. Zeros are the initial state.
+#[derive(Debug)]
 #[repr(C)]
 pub(crate) struct CallWords {
     posts: AtomicU32,

@@ -30,7 +30,7 @@ const ROW_WORDS: usize = 128 / size_of::<u64>();
 const ASKING: u64 = u64::MAX;
 
 /// The words of the ranks of a node for the locks of a window, one for each of the ranks.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct LockClaims<'a> {
     words: &'a [AtomicU64],
     ranks: usize,

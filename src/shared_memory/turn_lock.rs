@@ -51,6 +51,7 @@ pub(crate) enum WakeFence {
 }
 
 /// The words of a lock. Zero is a free lock.
+#[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct TurnLockWords {
     next: AtomicU32,
@@ -95,28 +96,27 @@ pub(crate) struct LockTurn {
 impl<'a> TurnLock<'a> {
     /// The lock in `words`, with places for the ranks that wait.
     ///
-    /// # Panics
-    /// If the number of places is no power of two. It is at least the number of concurrent requests.
+    /// The number of places is a power of two, and at least the number of concurrent requests.
     #[inline]
     pub(crate) fn new(words: &'a TurnLockWords, places: &'a [AtomicU64], fence: WakeFence) -> Self {
-        assert!(places.len().is_power_of_two());
+        debug_assert!(places.len().is_power_of_two());
         Self { words, places, fence }
     }
 
-    /// A request that is granted at once: `None` if the lock is held or requested in a way that would delay
-    /// it. [`TurnLock::try_enter`] then succeeds.
+    /// Asks for the lock and enters; then a rank that the caller must wake. `None`, and no request, if the lock
+    /// is held or requested in a way that would delay this.
     #[inline]
-    pub(crate) fn try_request(self, kind: LockKind) -> Option<LockTurn> {
+    pub(crate) fn try_lock(self, kind: LockKind) -> Option<(LockTurn, Option<u32>)> {
         let order = Ordering::Relaxed;
-        let (number, turns) = (self.words.next.load(order), self.turns(order));
-        let turn = match kind {
-            LockKind::Shared => turns.read,
-            LockKind::Exclusive => turns.write,
-        };
+        let number = self.words.next.load(order);
+        let turn = LockTurn { number, kind };
+        // Nobody else can have this number, so the turn stays what it is until the request has it.
+        if !self.is_turn_of(turn) {
+            return None;
+        }
         let next = number.wrapping_add(1);
-        let is_next =
-            turn == number && self.words.next.compare_exchange(number, next, order, order).is_ok();
-        is_next.then_some(LockTurn { number, kind })
+        self.words.next.compare_exchange(number, next, order, order).ok()?;
+        Some((turn, self.enter(turn)))
     }
 
     /// Asks for the lock. The caller then tries until it enters.
@@ -128,19 +128,29 @@ impl<'a> TurnLock<'a> {
     /// Enters, if it is the caller's turn: then inside, a rank that the caller must wake.
     #[inline]
     pub(crate) fn try_enter(self, turn: LockTurn) -> Option<Option<u32>> {
-        let LockTurn { number, kind } = turn;
+        self.is_turn_of(turn).then(|| self.enter(turn))
+    }
+
+    #[inline]
+    fn is_turn_of(self, turn: LockTurn) -> bool {
         // Acquire: what all before have read and written happened before.
         let turns = self.turns(Ordering::Acquire);
-        if kind == LockKind::Exclusive {
-            return (turns.write == number).then_some(None);
+        match turn.kind {
+            LockKind::Shared => turns.read == turn.number,
+            LockKind::Exclusive => turns.write == turn.number,
         }
-        if turns.read != number {
+    }
+
+    /// Enters in one's turn; a rank that the caller must wake.
+    #[inline]
+    fn enter(self, turn: LockTurn) -> Option<u32> {
+        if turn.kind == LockKind::Exclusive {
             return None;
         }
         // Release: the next reader sees what the last writer has written. The carry leaves the word.
         self.words.turns.fetch_add(1 << 32, Ordering::Release);
         self.fence_of_passing();
-        Some(self.waiting(number.wrapping_add(1), LockKind::Shared))
+        self.waiting(turn.number.wrapping_add(1), LockKind::Shared)
     }
 
     /// `rank` will sleep until it is woken, if [`TurnLock::try_enter`] fails once more.
@@ -223,7 +233,7 @@ impl<'a> TurnLock<'a> {
     }
 
     fn place(self, number: u32) -> &'a AtomicU64 {
-        &self.places[number as usize % self.places.len()]
+        &self.places[number as usize & (self.places.len() - 1)]
     }
 }
 

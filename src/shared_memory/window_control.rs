@@ -13,6 +13,8 @@
 //! waiting.
 #![allow(unsafe_code)]
 
+use std::hint::spin_loop;
+
 use super::call_words::CallWords;
 use super::lock_claims::LockClaims;
 use super::primitive::{AtomicU32, AtomicU64, Ordering};
@@ -21,6 +23,7 @@ use super::turn_lock::{LockKind, LockTurn, TurnLock, TurnLockWords};
 use platform::base::Span;
 
 /// The words of one target.
+#[derive(Debug)]
 #[repr(C, align(128))]
 struct TargetWords {
     lock: TurnLockWords,
@@ -31,11 +34,23 @@ struct TargetWords {
 /// The words of a window, at one of its ranks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WindowControl {
-    memory: Span,
-    ranks: usize,
+    targets: &'static [TargetWords],
+    /// Of all locks.
+    places: &'static [AtomicU64],
     /// The places of a lock.
-    places: usize,
+    places_each: usize,
+    calls: &'static [CallWords],
+    claims: LockClaims<'static>,
     fence: WakeFence,
+}
+
+/// The lock of accumulates on one target, for one rank.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AccumulateLock {
+    /// [`TargetWords::accumulating`]
+    word: &'static AtomicU32,
+    /// What the rank writes there.
+    owner: u32,
 }
 
 impl WindowControl {
@@ -45,14 +60,29 @@ impl WindowControl {
         claims_at(ranks, places(requests)) + LockClaims::words(ranks) * size_of::<AtomicU64>()
     }
 
-    /// The words at the beginning of `memory`, which is mapped as long as this value is used.
+    /// The words at the beginning of `memory`, which is mapped as long as this value is used, and what it
+    /// returns.
     ///
     /// # Panics
     /// If the memory is too short or not aligned.
     pub(crate) fn new(memory: Span, ranks: usize, requests: usize) -> Self {
-        assert!(memory.len() >= Self::bytes(ranks, requests));
-        assert!(memory.address().is_multiple_of(align_of::<TargetWords>()));
-        Self { memory, ranks, places: places(requests), fence: WakeFence::Both }
+        let places_each = places(requests);
+        let places_at = ranks * size_of::<TargetWords>();
+        let calls_count = ranks * calls_stride(ranks) / size_of::<CallWords>();
+        let claims_count = LockClaims::words(ranks);
+        // SAFETY: the memory is mapped (the promise above), and all processes use these parts, which do not
+        // overlap, as words of these types only. Atomics have no invalid values.
+        unsafe {
+            let claims = list(memory, claims_at(ranks, places_each), claims_count);
+            Self {
+                targets: list(memory, 0, ranks),
+                places: list(memory, places_at, ranks * places_each),
+                places_each,
+                calls: list(memory, calls_at(ranks, places_each), calls_count),
+                claims: LockClaims::new(claims, ranks),
+                fence: WakeFence::Both,
+            }
+        }
     }
 
     /// All ranks have the same from now on, before the first lock.
@@ -64,10 +94,11 @@ impl WindowControl {
     ///
     /// # Panics
     /// If there is no such target.
-    pub(crate) fn lock(&self, target: usize) -> TurnLock<'_> {
-        let count = self.places;
-        let first = self.ranks * size_of::<TargetWords>() + target * count * size_of::<AtomicU64>();
-        TurnLock::new(&self.words(target).lock, self.list(first, count), self.fence)
+    #[inline]
+    pub(crate) fn lock(&self, target: usize) -> TurnLock<'static> {
+        let first = target * self.places_each;
+        let places = &self.places[first..first + self.places_each];
+        TurnLock::new(&self.targets[target].lock, places, self.fence)
     }
 
     /// Asks for the lock of a target: so that ranks behind know of `me`, which is the target itself for
@@ -78,26 +109,28 @@ impl WindowControl {
         if me == target {
             return self.lock(target).request(kind);
         }
-        self.claims().ask(me, target);
+        self.claims.ask(me, target);
         let turn = self.lock(target).request(kind);
-        self.claims().claim(me, target, turn);
+        self.claims.claim(me, target, turn);
         turn
     }
 
-    /// [`WindowControl::request`] of a lock that `me` would enter at once.
+    /// [`TurnLock::try_lock`] for `me`, as of [`WindowControl::request`].
     #[inline]
-    pub(crate) fn try_request(&self, target: usize, kind: LockKind, me: usize) -> Option<LockTurn> {
-        let (lock, claims) = (self.lock(target), self.claims());
+    pub(crate) fn try_lock(
+        &self, target: usize, kind: LockKind, me: usize,
+    ) -> Option<(LockTurn, Option<u32>)> {
+        let lock = self.lock(target);
         if me == target {
-            return lock.try_request(kind);
+            return lock.try_lock(kind);
         }
-        claims.ask(me, target);
-        let turn = lock.try_request(kind);
-        match turn {
-            Some(turn) => claims.claim(me, target, turn),
-            None => claims.forget(me, target),
+        self.claims.ask(me, target);
+        let entered = lock.try_lock(kind);
+        match &entered {
+            Some((turn, _)) => self.claims.claim(me, target, *turn),
+            None => self.claims.forget(me, target),
         }
-        turn
+        entered
     }
 
     /// Leaves the lock of a target; a rank that the caller must wake.
@@ -105,7 +138,7 @@ impl WindowControl {
     pub(crate) fn leave(&self, target: usize, turn: LockTurn, me: usize) -> Option<u32> {
         let next = self.lock(target).leave(turn);
         if me != target {
-            self.claims().forget(me, target);
+            self.claims.forget(me, target);
         }
         next
     }
@@ -115,62 +148,72 @@ impl WindowControl {
     pub(crate) fn awaited(
         &self, target: usize, turn: LockTurn,
     ) -> impl Iterator<Item = usize> + '_ {
-        self.claims().awaited(self.lock(target), target, turn)
+        self.claims.awaited(self.lock(target), target, turn)
     }
 
-    fn claims(&self) -> LockClaims<'_> {
-        let words = self.list(claims_at(self.ranks, self.places), LockClaims::words(self.ranks));
-        LockClaims::new(words, self.ranks)
-    }
-
-    /// `count` words of 8 bytes at an offset.
-    #[inline]
-    fn list(&self, at: usize, count: usize) -> &[AtomicU64] {
-        let list = self.memory.part(at, count * size_of::<AtomicU64>());
-        // SAFETY: the part is mapped memory (the promise of `new`), aligned as all offsets are multiples
-        // of 8, and all processes use it as these atomic words only.
-        unsafe { std::slice::from_raw_parts(list.address() as *const AtomicU64, count) }
-    }
-
-    /// Takes the lock of accumulates on a target, unless another rank has it.
-    #[inline]
-    pub(crate) fn try_accumulate(&self, target: usize, me: usize) -> bool {
-        let word = &self.words(target).accumulating;
-        // Acquire: what the last rank has written comes before.
-        word.load(Ordering::Relaxed) == 0
-            && word.compare_exchange(0, me as u32 + 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
-    }
-
-    /// The rank that has the lock of accumulates on a target.
-    pub(crate) fn accumulating(&self, target: usize) -> Option<usize> {
-        (self.words(target).accumulating.load(Ordering::Relaxed) as usize).checked_sub(1)
-    }
-
-    /// Gives the lock of [`WindowControl::try_accumulate`] back.
-    #[inline]
-    pub(crate) fn end_accumulate(&self, target: usize) {
-        self.words(target).accumulating.store(0, Ordering::Release);
+    /// The lock of accumulates on a target, for `me`.
+    ///
+    /// # Panics
+    /// If there is no such target.
+    pub(crate) fn accumulates(&self, target: usize, me: usize) -> AccumulateLock {
+        AccumulateLock { word: &self.targets[target].accumulating, owner: me as u32 + 1 }
     }
 
     /// The calls of `from` for `to`. Only `from` records some.
     #[inline]
     pub(crate) fn calls(&self, from: usize, to: usize) -> &CallWords {
-        assert!(from < self.ranks && to < self.ranks);
-        let at = calls_at(self.ranks, self.places)
-            + to * calls_stride(self.ranks)
-            + from * size_of::<CallWords>();
-        let part = self.memory.part(at, size_of::<CallWords>());
-        // SAFETY: as of `list`.
-        unsafe { &*(part.address() as *const CallWords) }
+        let ranks = self.targets.len();
+        assert!(from < ranks);
+        &self.calls[to * (calls_stride(ranks) / size_of::<CallWords>()) + from]
+    }
+}
+
+impl AccumulateLock {
+    /// Takes it, unless another rank has it for long.
+    #[inline]
+    pub(crate) fn try_take(self) -> bool {
+        // An accumulate of one number takes less time than this.
+        const TRIES: usize = 64;
+        self.try_once()
+            || (1..TRIES).any(|_| {
+                spin_loop();
+                self.try_once()
+            })
     }
 
     #[inline]
-    fn words(&self, target: usize) -> &TargetWords {
-        assert!(target < self.ranks);
-        let at = self.memory.part(target * size_of::<TargetWords>(), size_of::<TargetWords>());
-        // SAFETY: as of `list`; `new` has checked the alignment of the first.
-        unsafe { &*(at.address() as *const TargetWords) }
+    fn try_once(self) -> bool {
+        // Acquire: what the last rank has written comes before.
+        let (taken, lost) = (Ordering::Acquire, Ordering::Relaxed);
+        self.word.load(Ordering::Relaxed) == 0
+            && self.word.compare_exchange(0, self.owner, taken, lost).is_ok()
     }
+
+    /// The rank that has it.
+    pub(crate) fn holder(self) -> Option<usize> {
+        (self.word.load(Ordering::Relaxed) as usize).checked_sub(1)
+    }
+
+    /// Gives it back.
+    #[inline]
+    pub(crate) fn give_back(self) {
+        self.word.store(0, Ordering::Release);
+    }
+}
+
+/// `count` values at an offset of `memory`.
+///
+/// # Safety
+/// The memory stays mapped as long as they are used, and is used as values of this type only, which are
+/// atomics: all processes may change them at any time.
+///
+/// # Panics
+/// If the memory is too short or not aligned for them.
+unsafe fn list<T>(memory: Span, at: usize, count: usize) -> &'static [T] {
+    let part = memory.part(at, count * size_of::<T>());
+    assert!(part.address().is_multiple_of(align_of::<T>()));
+    // SAFETY: the caller's promise; alignment and length are checked.
+    unsafe { std::slice::from_raw_parts(part.address() as *const T, count) }
 }
 
 /// Places of a lock: a power of two, at least the number of requests.
@@ -215,10 +258,12 @@ mod tests {
         let posts = |from, to| control.calls(from, to).calls(WindowCall::Post);
         assert_eq!([posts(2, 1), posts(0, 1), posts(0, 2)], [4, 2, 0]);
         assert_eq!(control.calls(1, 2).calls(WindowCall::Complete), 1);
-        assert!(control.try_accumulate(1, 2) && !control.try_accumulate(1, 0));
-        assert!(control.try_accumulate(0, 2));
-        control.end_accumulate(1);
-        assert!(control.try_accumulate(1, 0));
+        let [one, other] = [2, 0].map(|me| control.accumulates(1, me));
+        assert!(one.try_take() && !other.try_take());
+        assert_eq!((one.holder(), control.accumulates(0, 1).holder()), (Some(2), None));
+        assert!(control.accumulates(0, 2).try_take());
+        one.give_back();
+        assert!(other.try_take());
         let writer = control.request(1, LockKind::Exclusive, 0);
         assert!(control.lock(1).try_enter(writer).is_some());
         let own = control.request(1, LockKind::Shared, 1);

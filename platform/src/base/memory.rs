@@ -45,11 +45,13 @@ impl Span {
     }
 
     /// Whether there are no bytes.
+    #[inline]
     pub fn is_empty(self) -> bool {
         self.len == 0
     }
 
     /// The address of the first byte, for a peer or a system call.
+    #[inline]
     pub fn address(self) -> usize {
         self.address
     }

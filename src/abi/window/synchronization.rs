@@ -171,8 +171,9 @@ fn complete(name: &str, win: MPI_Win, rank: Option<c_int>, is_local: bool) -> c_
     wait(name, win, |mpi| mpi.flush_window(name, number(win), rank, is_local))
 }
 
-/// Body of a function that may wait for other processes.
-#[inline]
+/// Body of a function that may wait for other processes; apart from those that do not, which need fewer
+/// registers.
+#[inline(never)]
 fn wait(
     name: &str, win: MPI_Win, body: impl FnOnce(&mut ProcessMpi) -> Result<WindowWait>,
 ) -> c_int {

@@ -23,6 +23,7 @@ use crate::mpi::handle::Handle;
 use crate::mpi::op::Operator;
 use crate::shared_memory::primitive::{fence_after_update, full_fence};
 use crate::shared_memory::turn_lock::LockKind;
+use crate::shared_memory::window_control::AccumulateLock;
 use platform::base::Span;
 
 /// How many calls that wait for nothing there are for each poll, on a window without messages.
@@ -48,6 +49,8 @@ struct DirectTarget {
     memory: Span,
     /// The displacement unit in bytes.
     unit: usize,
+    /// For this memory.
+    accumulates: Option<AccumulateLock>,
 }
 
 /// An operation on elements of a datatype.
@@ -178,14 +181,15 @@ impl DirectWindow<'_> {
     /// Changes memory of a target under the lock of its accumulates, if that is free.
     #[inline(always)]
     fn change(self, target: u32, change: impl FnOnce(&Window)) -> bool {
-        let window = &*self.window;
-        let Some(mapped) = &window.mapped else { return false };
-        if !mapped.try_accumulate(target, window.channel.rank) {
+        let Some(lock) = self.window.direct.targets[target as usize].accumulates else {
+            return false;
+        };
+        if !lock.try_take() {
             return false;
         }
         fence_after_update();
-        change(window);
-        mapped.end_accumulate(target);
+        change(self.window);
+        lock.give_back();
         *self.is_unsettled = true;
         true
     }
@@ -253,6 +257,7 @@ impl Window {
         let target = |rank| DirectTarget {
             memory: mapped.memory(rank).unwrap_or(Span::EMPTY),
             unit: self.shape.of(rank).unit as usize,
+            accumulates: mapped.accumulates(rank),
         };
         self.direct.targets = (0..self.channel.size()).map(target).collect();
         self.direct.is_complete = self.is_all_mapped();

@@ -9,15 +9,13 @@
 //! segment: no call of the target is needed. One lock for accumulates of all kinds and lengths makes them
 //! atomic to each other, and long ones as fast as memory.
 
-use std::hint::spin_loop;
-
 use super::channel::WindowChannel;
 use crate::device::Device;
 use crate::device::rma::{MemoryKey, RemoteAccess, Rma};
 use crate::engine::Engine;
 pub(super) use crate::shared_memory::call_words::WindowCall;
 use crate::shared_memory::turn_lock::{LockKind, LockTurn};
-use crate::shared_memory::window_control::{WakeFence, WindowControl};
+use crate::shared_memory::window_control::{AccumulateLock, WakeFence, WindowControl};
 use platform::base::{ErrorClass, Peer, Result, Span};
 
 /// The alignment of the memory of a rank that is long enough for pages of its own, in bytes.
@@ -40,7 +38,8 @@ pub(super) struct MappedMemory {
     layout: SegmentLayout,
     leader: Peer,
     key: MemoryKey,
-    is_leader: bool,
+    /// The index of this rank among those of the node.
+    me: usize,
     segment: Span,
     control: WindowControl,
     /// Locks of targets that this process holds.
@@ -124,17 +123,19 @@ impl MappedMemory {
         let Some(segment) = rma.open(leader, key)?.mapped else {
             return Err(ErrorClass::NoMem.error("the device does not map memory of others"));
         };
-        let is_leader = layout.leader() == channel.rank;
+        let Some(me) = layout.index(channel.rank) else {
+            return Err(ErrorClass::Other.error("this rank is not one of the segment"));
+        };
         let control = WindowControl::new(segment, layout.ranks.len(), channel.size() as usize);
         let (held, queued) = (Vec::new(), Vec::new());
-        Ok(Self { layout, leader, key, is_leader, segment, control, held, queued })
+        Ok(Self { layout, leader, key, me, segment, control, held, queued })
     }
 
     /// Ends the use of the segment, after all ranks have stopped accessing it.
     pub(super) fn close(self, rma: &mut dyn Rma) {
-        match self.is_leader {
-            true => rma.deregister(self.key),
-            false => rma.close(self.leader, self.key),
+        match self.me {
+            0 => rma.deregister(self.key),
+            _ => rma.close(self.leader, self.key),
         }
     }
 
@@ -175,13 +176,9 @@ impl MappedMemory {
     pub(super) fn try_lock<D: Device>(
         &mut self, engine: &mut Engine<D>, channel: &WindowChannel, target: u32, kind: LockKind,
     ) -> bool {
-        let (Some(index), Some(me)) = (self.layout.index(target), self.layout.index(channel.rank))
-        else {
-            return false;
-        };
-        let Some(turn) = self.control.try_request(index, kind, me) else { return false };
-        let has_entered = self.try_enter(engine, channel, target, turn);
-        debug_assert!(has_entered, "a lock that was free is not entered");
+        let Some(index) = self.layout.index(target) else { return false };
+        let Some((turn, next)) = self.control.try_lock(index, kind, self.me) else { return false };
+        self.wake(engine, channel, next);
         self.held.push((target, turn));
         true
     }
@@ -192,20 +189,14 @@ impl MappedMemory {
         &mut self, engine: &mut Engine<D>, channel: &WindowChannel, target: u32, kind: LockKind,
     ) -> bool {
         let Some(index) = self.layout.index(target) else { return true };
-        let me = self.layout.index(channel.rank).unwrap_or(index);
-        let turn = self.control.request(index, kind, me);
+        let turn = self.control.request(index, kind, self.me);
         if self.try_enter(engine, channel, target, turn) {
             self.held.push((target, turn));
             return true;
         }
-        self.announce(index, turn, channel.rank);
+        self.control.lock(index).announce(turn, self.me as u32);
         self.queued.push((target, turn));
         false
-    }
-
-    fn announce(&self, index: usize, turn: LockTurn, me: u32) {
-        let me = self.layout.index(me).unwrap_or_default();
-        self.control.lock(index).announce(turn, me as u32);
     }
 
     /// Takes the locks whose turn it is, a part of every poll; whether there was one.
@@ -260,15 +251,16 @@ impl MappedMemory {
     }
 
     /// Ends a lock.
+    #[inline]
     pub(super) fn leave<D: Device>(
         &self, engine: &mut Engine<D>, channel: &WindowChannel, target: u32, turn: LockTurn,
     ) {
         let Some(index) = self.layout.index(target) else { return };
-        let me = self.layout.index(channel.rank).unwrap_or(index);
-        let next = self.control.leave(index, turn, me);
+        let next = self.control.leave(index, turn, self.me);
         self.wake(engine, channel, next);
     }
 
+    #[inline]
     fn wake<D: Device>(&self, engine: &mut Engine<D>, channel: &WindowChannel, index: Option<u32>) {
         // A damaged word wakes nobody.
         if let Some(rank) = index.and_then(|index| self.layout.ranks.get(index as usize)) {
@@ -280,48 +272,28 @@ impl MappedMemory {
     pub(super) fn call<D: Device>(
         &self, engine: &mut Engine<D>, channel: &WindowChannel, call: WindowCall, to: u32,
     ) {
-        let (from, index) = (self.layout.index(channel.rank), self.layout.index(to));
-        if let (Some(from), Some(index)) = (from, index) {
-            self.control.calls(from, index).call(call);
+        if let Some(index) = self.layout.index(to) {
+            self.control.calls(self.me, index).call(call);
             engine.notify(channel.peer(to));
         }
     }
 
-    /// The number of calls of `from` for `me`, modulo 2^32; 0 unless it is on this node.
-    pub(super) fn calls(&self, call: WindowCall, from: u32, me: u32) -> u32 {
-        match (self.layout.index(from), self.layout.index(me)) {
-            (Some(from), Some(me)) => self.control.calls(from, me).calls(call),
-            _ => 0,
-        }
+    /// The number of calls of `from` for this rank, modulo 2^32; 0 unless it is on this node.
+    pub(super) fn calls(&self, call: WindowCall, from: u32) -> u32 {
+        self.layout.index(from).map_or(0, |from| self.control.calls(from, self.me).calls(call))
     }
 
-    /// Takes the lock of accumulates on a target of this node, unless another rank has it for long.
+    /// The lock of accumulates on the memory of a rank, if that is in the segment.
     #[inline]
-    pub(super) fn try_accumulate(&self, target: u32, me: u32) -> bool {
-        // An accumulate of one number takes less time than this.
-        const TRIES: usize = 64;
-        let (Some(target), Some(me)) = (self.layout.index(target), self.layout.index(me)) else {
-            return false;
-        };
-        self.control.try_accumulate(target, me)
-            || (1..TRIES).any(|_| {
-                spin_loop();
-                self.control.try_accumulate(target, me)
-            })
+    pub(super) fn accumulates(&self, target: u32) -> Option<AccumulateLock> {
+        let index = self.layout.index(target).filter(|_| self.layout.has_memory)?;
+        Some(self.control.accumulates(index, self.me))
     }
 
     /// The rank that has this lock.
     pub(super) fn accumulating(&self, target: u32) -> Option<u32> {
-        let holder = self.control.accumulating(self.layout.index(target)?)?;
+        let holder = self.accumulates(target)?.holder()?;
         self.layout.ranks.get(holder).copied()
-    }
-
-    /// Gives the lock back.
-    #[inline]
-    pub(super) fn end_accumulate(&self, target: u32) {
-        if let Some(target) = self.layout.index(target) {
-            self.control.end_accumulate(target);
-        }
     }
 
     /// The lock of a target that this process holds, which it gives up.

@@ -278,15 +278,14 @@ impl Window {
     /// Runs `body` with the lock of accumulates on memory that is here; false if another rank has it.
     #[inline]
     fn exclusively(&mut self, target: u32, body: impl FnOnce()) -> bool {
-        let me = self.channel.rank;
         // Nobody else changes the memory of this process if it is not in the segment.
-        let mapped = self.mapped.as_ref().filter(|mapped| mapped.has_memory());
-        if mapped.is_some_and(|mapped| !mapped.try_accumulate(target, me)) {
+        let lock = self.mapped.as_ref().and_then(|mapped| mapped.accumulates(target));
+        if lock.is_some_and(|lock| !lock.try_take()) {
             return false;
         }
         body();
-        if let Some(mapped) = mapped {
-            mapped.end_accumulate(target);
+        if let Some(lock) = lock {
+            lock.give_back();
             full_fence();
         }
         true

@@ -27,15 +27,15 @@ impl PeerCalls {
     }
 
     /// Uses a call of each of these ranks; false, without effect, if one has not called.
-    pub(super) fn take(&mut self, of: &[u32], mapped: Option<&MappedMemory>, me: u32) -> bool {
+    pub(super) fn take(&mut self, of: &[u32], mapped: Option<&MappedMemory>) -> bool {
         self.watched.clear();
-        if self.is_one_missing(of, mapped, me) {
+        if self.is_one_missing(of, mapped) {
             if let Some(mapped) = mapped {
                 let here = of.iter().copied().filter(|rank| mapped.reaches(*rank));
-                self.watched.extend(here.map(|rank| (rank, mapped.calls(self.call, rank, me))));
+                self.watched.extend(here.map(|rank| (rank, mapped.calls(self.call, rank))));
             }
             // Once more, so that no call is overlooked.
-            if self.is_one_missing(of, mapped, me) {
+            if self.is_one_missing(of, mapped) {
                 return false;
             }
             self.watched.clear();
@@ -47,13 +47,13 @@ impl PeerCalls {
         true
     }
 
-    fn is_one_missing(&self, of: &[u32], mapped: Option<&MappedMemory>, me: u32) -> bool {
-        self.missing(of, mapped, me).next().is_some()
+    fn is_one_missing(&self, of: &[u32], mapped: Option<&MappedMemory>) -> bool {
+        self.missing(of, mapped).next().is_some()
     }
 
     /// Whether a rank in the segment has called since the last [`PeerCalls::take`] failed.
-    pub(super) fn has_news(&self, mapped: &MappedMemory, me: u32) -> bool {
-        self.watched.iter().any(|(rank, seen)| mapped.calls(self.call, *rank, me) != *seen)
+    pub(super) fn has_news(&self, mapped: &MappedMemory) -> bool {
+        self.watched.iter().any(|(rank, seen)| mapped.calls(self.call, *rank) != *seen)
     }
 
     /// Whether calls in the segment are awaited.
@@ -63,11 +63,11 @@ impl PeerCalls {
 
     /// The ranks that have not called.
     pub(super) fn missing(
-        &self, of: &[u32], mapped: Option<&MappedMemory>, me: u32,
+        &self, of: &[u32], mapped: Option<&MappedMemory>,
     ) -> impl Iterator<Item = u32> {
         of.iter().copied().filter(move |rank| {
             let [told, used] = self.by_rank.get(rank).copied().unwrap_or_default();
-            let here = mapped.map_or(0, |mapped| mapped.calls(self.call, *rank, me));
+            let here = mapped.map_or(0, |mapped| mapped.calls(self.call, *rank));
             told.wrapping_add(here) == used
         })
     }
@@ -80,15 +80,15 @@ mod tests {
     #[test]
     fn each_call_is_used_once() {
         let mut posts = PeerCalls::new(WindowCall::Post);
-        assert!(posts.take(&[], None, 0));
+        assert!(posts.take(&[], None));
         posts.add(3);
         posts.add(3);
         posts.add(5);
-        assert!(!posts.take(&[3, 4, 5], None, 0));
-        assert_eq!(posts.missing(&[3, 4, 5], None, 0).collect::<Vec<_>>(), [4]);
+        assert!(!posts.take(&[3, 4, 5], None));
+        assert_eq!(posts.missing(&[3, 4, 5], None).collect::<Vec<_>>(), [4]);
         posts.add(4);
-        assert!(posts.take(&[3, 4, 5], None, 0));
-        assert!(!posts.take(&[3, 4], None, 0));
-        assert!(posts.take(&[3], None, 0) && !posts.take(&[3], None, 0));
+        assert!(posts.take(&[3, 4, 5], None));
+        assert!(!posts.take(&[3, 4], None));
+        assert!(posts.take(&[3], None) && !posts.take(&[3], None));
     }
 }

@@ -40,10 +40,7 @@ impl Window {
     /// Looks at words of the segment that calls of this process wait for; whether there is news.
     fn advance_words<D: Device>(&mut self, engine: &mut Engine<D>) -> bool {
         let Some(mapped) = &mut self.mapped else { return false };
-        let me = self.channel.rank;
         let has_lock = mapped.is_queued() && mapped.advance(engine, &self.channel);
-        has_lock
-            || self.target.posts.has_news(mapped, me)
-            || self.target.completes.has_news(mapped, me)
+        has_lock || self.target.posts.has_news(mapped) || self.target.completes.has_news(mapped)
     }
 }

@@ -406,11 +406,11 @@ impl Window {
     /// The call `name`, which waits for other ranks. An answer may depend on any of them: a lock that a
     /// third rank holds can delay it.
     fn blocked(&self, name: &str, wait: &WindowWait) -> WaitReport {
-        let (mapped, me) = (self.mapped.as_ref(), self.channel.rank);
+        let mapped = self.mapped.as_ref();
         let targets = if wait.posts { self.epochs.started() } else { &[] };
-        let posts: Vec<_> = self.target.posts.missing(targets, mapped, me).collect();
+        let posts: Vec<_> = self.target.posts.missing(targets, mapped).collect();
         let origins = self.epochs.posted().ok().filter(|_| wait.completes).unwrap_or_default();
-        let completes: Vec<_> = self.target.completes.missing(origins, mapped, me).collect();
+        let completes: Vec<_> = self.target.completes.missing(origins, mapped).collect();
         let mut answers: Vec<_> = wait.answers.iter().map(|answer| answer.target).collect();
         answers.extend(&wait.locals);
         answers.sort_unstable();
@@ -588,13 +588,13 @@ impl Window {
         {
             self.request_turn(engine, next, LockKind::Shared, wait);
         }
-        let (mapped, me) = (self.mapped.as_ref(), self.channel.rank);
-        if wait.posts && self.target.posts.take(self.epochs.started(), mapped, me) {
+        let mapped = self.mapped.as_ref();
+        if wait.posts && self.target.posts.take(self.epochs.started(), mapped) {
             wait.posts = false;
         }
         if wait.completes {
             let origins = self.epochs.posted().unwrap_or_default();
-            wait.completes = !self.target.completes.take(origins, mapped, me);
+            wait.completes = !self.target.completes.take(origins, mapped);
         }
         wait.has_all()
     }

@@ -212,8 +212,9 @@ impl Target {
                 break;
             }
             // Other ranks of this node change the memory themselves.
-            let locked = mapped.filter(|mapped| mapped.has_memory() && front.changes_numbers());
-            if locked.is_some_and(|mapped| !mapped.try_accumulate(channel.rank, channel.rank)) {
+            let lock = mapped.filter(|_| front.changes_numbers());
+            let lock = lock.and_then(|mapped| mapped.accumulates(channel.rank));
+            if lock.is_some_and(|lock| !lock.try_take()) {
                 self.is_contended = true;
                 break;
             }
@@ -236,8 +237,8 @@ impl Target {
                 }
                 work => queue.finish(engine, channel, origin, work),
             }
-            if let Some(mapped) = locked {
-                mapped.end_accumulate(channel.rank);
+            if let Some(lock) = lock {
+                lock.give_back();
             }
         }
         granted
