@@ -95,8 +95,7 @@ pub unsafe extern "C" fn PMPI_Win_post(group: MPI_Group, assert: c_int, win: MPI
     const LEGAL: c_int = MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT;
     local("MPI_Win_post", win, |mpi| {
         let assertions = assertions(mpi, assert, LEGAL, win)?;
-        let origins = ranks(mpi, group, win)?;
-        mpi.post_window(number(win), origins, assertions)
+        mpi.post_window(number(win), number(group), assertions)
     })
 }
 
@@ -105,8 +104,7 @@ pub unsafe extern "C" fn PMPI_Win_post(group: MPI_Group, assert: c_int, win: MPI
 pub unsafe extern "C" fn PMPI_Win_start(group: MPI_Group, assert: c_int, win: MPI_Win) -> c_int {
     wait("MPI_Win_start", win, |mpi| {
         let assertions = assertions(mpi, assert, MPI_MODE_NOCHECK, win)?;
-        let targets = ranks(mpi, group, win)?;
-        mpi.start_window(number(win), targets, assertions)
+        mpi.start_window(number(win), number(group), assertions)
     })
 }
 
@@ -199,18 +197,4 @@ fn assertions(mpi: &ProcessMpi, assert: c_int, legal: c_int, win: MPI_Win) -> Re
         no_succeed: has(MPI_MODE_NOSUCCEED),
         no_put: has(MPI_MODE_NOPUT),
     })
-}
-
-/// The ranks of a group in a window.
-///
-/// # Errors
-/// `Group` if there is no such group; `Rank` if a process of it is not one of the window.
-fn ranks(mpi: &ProcessMpi, group: MPI_Group, win: MPI_Win) -> Result<Box<[u32]>> {
-    let group = mpi.objects.groups.get(number(group))?;
-    let window = mpi.windows.get(number(win))?;
-    let mut ranks = Vec::with_capacity(group.size() as usize);
-    for peer in group.peers() {
-        ranks.push(window.rank_of(peer)?);
-    }
-    Ok(ranks.into_boxed_slice())
 }

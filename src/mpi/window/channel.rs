@@ -13,7 +13,7 @@ use crate::engine::point_to_point::wire::Envelope;
 use crate::engine::schedules::plan::Members;
 use crate::mpi::communicator::{Comm, Context, Traffic};
 use crate::mpi::group::Group;
-use platform::base::Peer;
+use platform::base::{ErrorClass, Peer, Result};
 
 /// The context of a window and its ranks.
 #[derive(Clone, Debug)]
@@ -49,8 +49,15 @@ impl WindowChannel {
         self.group.peer(rank)
     }
 
-    pub(super) fn rank_of(&self, peer: Peer) -> Option<u32> {
-        self.group.rank_of(peer)
+    /// The rank of a process.
+    ///
+    /// # Errors
+    /// `Rank` if it is not one of the window.
+    pub(super) fn rank_of(&self, peer: Peer) -> Result<u32> {
+        self.group.rank_of(peer).ok_or_else(|| {
+            let why = format!("rank {peer} of the world is not in the group of the window");
+            ErrorClass::Rank.error(why)
+        })
     }
 
     /// Starts a send; `None` if it has completed.

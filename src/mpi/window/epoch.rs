@@ -20,10 +20,15 @@ use platform::base::{ErrorClass, Result};
 #[derive(Debug, Default)]
 pub(crate) struct Epochs {
     access: AccessEpoch,
-    /// The targets of [`AccessEpoch::Locked`]; kept apart, so that a lock allocates no memory.
+    /// The targets of [`AccessEpoch::Locked`]; kept apart, as the next two, so that no epoch allocates memory
+    /// again.
     locked: Vec<u32>,
-    /// The origins of an exposure epoch of `MPI_Win_post`.
-    posted: Option<Box<[u32]>>,
+    /// The targets of [`AccessEpoch::Started`].
+    started: Vec<u32>,
+    /// The origins of an exposure epoch.
+    posted: Vec<u32>,
+    /// Whether there is one: `MPI_Win_post` has opened it.
+    is_posted: bool,
     /// Fences so far.
     fences: u64,
 }
@@ -37,8 +42,8 @@ enum AccessEpoch {
     Fenced {
         used: bool,
     },
-    /// Of `MPI_Win_start`, with its targets.
-    Started(Box<[u32]>),
+    /// Of `MPI_Win_start`.
+    Started,
     /// Of `MPI_Win_lock`, one epoch for each target.
     Locked,
     LockedAll,
@@ -64,7 +69,7 @@ impl Epochs {
     pub(super) fn kind(&self) -> EpochKind {
         match self.access {
             AccessEpoch::Closed | AccessEpoch::Fenced { .. } => EpochKind::Fence(self.fences),
-            AccessEpoch::Started(_) => EpochKind::Exposure,
+            AccessEpoch::Started => EpochKind::Exposure,
             AccessEpoch::Locked | AccessEpoch::LockedAll => EpochKind::Lock,
         }
     }
@@ -88,7 +93,7 @@ impl Epochs {
                 true
             }
             AccessEpoch::Locked => self.locked.contains(&target),
-            AccessEpoch::Started(targets) => targets.contains(&target),
+            AccessEpoch::Started => self.started.contains(&target),
             AccessEpoch::Closed => false,
         }
     }
@@ -104,57 +109,55 @@ impl Epochs {
     }
 
     /// Opens an access epoch to `targets`.
-    pub(crate) fn start(&mut self, targets: Box<[u32]>) -> Result {
+    ///
+    /// # Errors
+    /// As of [`Epochs::fence`], or that of a target.
+    pub(crate) fn start(&mut self, targets: impl Iterator<Item = Result<u32>>) -> Result {
         self.check_closed("MPI_Win_start")?;
-        self.access = AccessEpoch::Started(targets);
+        refill(&mut self.started, targets)?;
+        self.access = AccessEpoch::Started;
         Ok(())
     }
 
-    /// Closes the epoch of [`Epochs::start`]; its targets.
-    pub(crate) fn complete(&mut self) -> Result<Box<[u32]>> {
-        match std::mem::take(&mut self.access) {
-            AccessEpoch::Started(targets) => Ok(targets),
-            other => {
-                self.access = other;
-                self.refuse("MPI_Win_complete needs an epoch of MPI_Win_start")
-            }
+    /// The targets of the epoch of [`Epochs::start`], which stays open.
+    pub(crate) fn started(&self) -> Result<&[u32]> {
+        match self.access {
+            AccessEpoch::Started => Ok(&self.started),
+            _ => self.refuse("MPI_Win_complete needs an epoch of MPI_Win_start"),
         }
     }
 
-    /// Whether the memory of this process may be exposed now.
-    pub(crate) fn check_post(&self) -> Result {
+    /// Closes this epoch.
+    pub(crate) fn complete(&mut self) {
+        self.access = AccessEpoch::Closed;
+    }
+
+    /// Exposes the memory of this process to `origins`.
+    ///
+    /// # Errors
+    /// As of [`Epochs::fence`], or that of an origin.
+    pub(crate) fn post(&mut self, origins: impl Iterator<Item = Result<u32>>) -> Result {
         self.check_unexposed("MPI_Win_post")?;
         if let AccessEpoch::Fenced { used: true } = self.access {
             return self.refuse("MPI_Win_post exposes memory that a fence exposes");
         }
+        refill(&mut self.posted, origins)?;
+        self.is_posted = true;
         Ok(())
-    }
-
-    /// The memory of this process is exposed to `origins`. [`Epochs::check_post`] has allowed it.
-    pub(crate) fn post(&mut self, origins: Box<[u32]>) {
-        self.posted = Some(origins);
-    }
-
-    /// The targets of the epoch of [`Epochs::start`]; none without one.
-    pub(crate) fn started(&self) -> &[u32] {
-        match &self.access {
-            AccessEpoch::Started(targets) => targets,
-            _ => &[],
-        }
     }
 
     /// The origins of the exposure epoch, which stays open.
     pub(crate) fn posted(&self) -> Result<&[u32]> {
-        let Some(origins) = &self.posted else {
+        if !self.is_posted {
             let why = "no epoch of MPI_Win_post is open: there is nothing to wait for";
             return Err(ErrorClass::RmaSync.error(why));
-        };
-        Ok(origins)
+        }
+        Ok(&self.posted)
     }
 
     /// All origins have completed.
     pub(crate) fn end_exposure(&mut self) {
-        self.posted = None;
+        self.is_posted = false;
     }
 
     /// Whether `target` may be locked now.
@@ -178,7 +181,7 @@ impl Epochs {
             AccessEpoch::Closed | AccessEpoch::Fenced { used: false } => true,
             _ => false,
         };
-        is_free && self.posted.is_none()
+        is_free && !self.is_posted
     }
 
     /// The lock of `target` is held. [`Epochs::check_lock`] has allowed it.
@@ -250,8 +253,10 @@ impl Epochs {
     }
 
     fn check_unexposed(&self, name: &str) -> Result {
-        let Some(origins) = &self.posted else { return Ok(()) };
-        let origins = ranks(origins.iter().copied());
+        if !self.is_posted {
+            return Ok(());
+        }
+        let origins = ranks(self.posted.iter().copied());
         Err(ErrorClass::RmaSync.error(format!(
             "{name} is not allowed within an exposure epoch: that of MPI_Win_post to {origins} is open"
         )))
@@ -274,12 +279,9 @@ impl fmt::Display for Epochs {
             AccessEpoch::Fenced { used: false } => {
                 f.write_str("the epoch of MPI_Win_fence is open, without operations")
             }
-            AccessEpoch::Started(targets) => {
-                write!(
-                    f,
-                    "the epoch of MPI_Win_start to {} is open",
-                    ranks(targets.iter().copied())
-                )
+            AccessEpoch::Started => {
+                let targets = ranks(self.started.iter().copied());
+                write!(f, "the epoch of MPI_Win_start to {targets} is open")
             }
             AccessEpoch::Locked => {
                 write!(f, "the lock of {} is held", ranks(self.locked.iter().copied()))
@@ -287,6 +289,15 @@ impl fmt::Display for Epochs {
             AccessEpoch::LockedAll => f.write_str("the epoch of MPI_Win_lock_all is open"),
         }
     }
+}
+
+/// Replaces the content of a list; incomplete after an error.
+fn refill(list: &mut Vec<u32>, ranks: impl Iterator<Item = Result<u32>>) -> Result {
+    list.clear();
+    for rank in ranks {
+        list.push(rank?);
+    }
+    Ok(())
 }
 
 /// The names of some ranks in a message.
@@ -315,7 +326,7 @@ mod tests {
 
     fn started(targets: &[u32]) -> Epochs {
         let mut epochs = Epochs::default();
-        epochs.start(targets.into()).unwrap();
+        epochs.start(targets.iter().copied().map(Ok)).unwrap();
         epochs
     }
 
@@ -358,10 +369,14 @@ mod tests {
         assert!(why(epochs.operate(3)).ends_with(open));
         assert!(why(epochs.check_lock(3)).ends_with(open));
         assert!(why(epochs.fence(false)).ends_with(open));
-        assert!(why(epochs.start([1].into())).ends_with(open));
+        assert!(why(epochs.start([Ok(1)].into_iter())).ends_with(open));
         assert!(why(epochs.check_passive("MPI_Win_flush", Some(5))).ends_with(open));
-        assert_eq!(*epochs.complete().unwrap(), [2, 5]);
-        assert!(why(epochs.complete()).ends_with("no access epoch is open"));
+        assert_eq!(epochs.started().unwrap(), [2, 5]);
+        epochs.complete();
+        assert!(why(epochs.started()).ends_with("no access epoch is open"));
+        let error = || ErrorClass::Rank.error("no such rank");
+        assert_eq!(why(epochs.start([Ok(1), Err(error())].into_iter())), "no such rank");
+        assert!(why(epochs.operate(1)).ends_with("no access epoch is open"));
         let mut epochs = locked(&[4, 7]);
         epochs.operate(7).unwrap();
         assert!(why(epochs.operate(5)).ends_with("the lock of ranks 4, 7 is held"));
@@ -393,13 +408,12 @@ mod tests {
     fn an_exposed_window_may_be_accessed_but_not_locked_or_fenced() {
         let mut epochs = Epochs::default();
         assert!(why(epochs.posted()).contains("nothing to wait for"));
-        epochs.check_post().unwrap();
-        epochs.post([0].into());
+        epochs.post([Ok(0)].into_iter()).unwrap();
         assert_eq!(epochs.posted().unwrap(), [0]);
-        epochs.start([].into()).unwrap();
-        epochs.complete().unwrap();
+        epochs.start([].into_iter()).unwrap();
+        epochs.complete();
         let open = "that of MPI_Win_post to rank 0 is open";
-        assert!(why(epochs.check_post()).ends_with(open));
+        assert!(why(epochs.post([Ok(1)].into_iter())).ends_with(open));
         assert!(why(epochs.fence(false)).ends_with(open));
         assert!(why(epochs.check_lock(0)).ends_with(open));
         assert!(why(epochs.lock_all()).ends_with(open));

@@ -55,6 +55,7 @@ use crate::device::rma::{MemoryKey, Rma};
 use crate::engine::Engine;
 use crate::mpi::Mpi;
 use crate::mpi::attribute::Attributes;
+use crate::mpi::collective::shared::polling::SharedCollectiveId;
 use crate::mpi::communicator::COMM_NULL;
 use crate::mpi::communicator::hints::{ASSERTED_KINDS, MEMORY_KINDS, asserted_kinds};
 use crate::mpi::errhandler::Handler;
@@ -139,6 +140,8 @@ pub(crate) struct Window {
     pub(crate) attributes: Attributes,
     pub(crate) name: Vec<u8>,
     channel: WindowChannel,
+    /// Barriers of this communicator, if they are in shared memory; known from the first one on.
+    barriers: Option<SharedCollectiveId>,
     shape: WindowShape,
     pub(crate) epochs: Epochs,
     origin: Origin,
@@ -211,6 +214,7 @@ impl Window {
             attributes: Attributes::default(),
             name: Vec::new(),
             channel: WindowChannel::none(),
+            barriers: None,
             shape: WindowShape::empty(),
             epochs: Epochs::default(),
             origin: Origin::new(0),
@@ -315,17 +319,6 @@ impl Window {
         }
         let why = format!("{} has the hint no_locks: it cannot be locked", self.title());
         Err(ErrorClass::RmaSync.error(why))
-    }
-
-    /// The rank of a process.
-    ///
-    /// # Errors
-    /// `Rank` if it is not one of the window.
-    pub(crate) fn rank_of(&self, peer: Peer) -> Result<u32> {
-        self.channel.rank_of(peer).ok_or_else(|| {
-            let why = format!("rank {peer} of the world is not in the group of {}", self.title());
-            ErrorClass::Rank.error(why)
-        })
     }
 
     /// Whether a rank is `MPI_PROC_NULL`, for which a call does nothing.

@@ -17,6 +17,8 @@ use super::request_message::WindowRequest;
 use crate::device::Device;
 use crate::engine::Engine;
 use crate::mpi::Mpi;
+use crate::mpi::collective::binding::CallForm;
+use crate::mpi::collective::calls::Call;
 use crate::mpi::handle::Handle;
 use crate::mpi::request::Activity;
 use crate::shared_memory::primitive::full_fence;
@@ -41,6 +43,20 @@ pub(crate) struct Assertions {
 #[derive(Debug)]
 pub(crate) struct WindowWait {
     window: Handle,
+    /// Whether `MPI_Win_post` of the targets of this epoch is awaited.
+    posts: bool,
+    /// Whether `MPI_Win_complete` of the origins of this epoch is awaited.
+    completes: bool,
+    /// `None` if nothing of it is awaited, as in most calls on one node.
+    targets: Option<Box<TargetWaits>>,
+    /// What is sent when all of this is there.
+    then: Then,
+    barrier: Option<Activity>,
+}
+
+/// What a synchronization call waits for at single targets.
+#[derive(Debug, Default)]
+struct TargetWaits {
     answers: Vec<Answer>,
     /// The targets whose operations must complete at this process.
     locals: Vec<u32>,
@@ -48,13 +64,6 @@ pub(crate) struct WindowWait {
     turns: Vec<u32>,
     /// The targets whose locks in the segment are asked for afterwards, the last one first.
     later_turns: Vec<u32>,
-    /// Whether `MPI_Win_post` of the targets of this epoch is awaited.
-    posts: bool,
-    /// Whether `MPI_Win_complete` of the origins of this epoch is awaited.
-    completes: bool,
-    /// What is sent when all of this is there.
-    then: Then,
-    barrier: Option<Activity>,
 }
 
 /// The last step of a synchronization call.
@@ -64,7 +73,7 @@ enum Then {
     /// `MPI_Win_fence`
     Barrier,
     /// `MPI_Win_complete`
-    Complete(Box<[u32]>),
+    Complete,
     /// `MPI_Win_wait`
     EndExposure,
     /// `MPI_Win_unlock`: these targets complete all operations, and release a lock asked for by message.
@@ -77,26 +86,25 @@ impl WindowWait {
     /// Whether everything is there that the call waits for before its last step.
     #[inline]
     fn has_all(&self) -> bool {
+        self.targets.is_none() && !self.posts && !self.completes
+    }
+
+    fn new(window: Handle) -> Self {
+        let (posts, completes) = (false, false);
+        Self { window, posts, completes, targets: None, then: Then::Return, barrier: None }
+    }
+
+    fn targets(&mut self) -> &mut TargetWaits {
+        self.targets.get_or_insert_default()
+    }
+}
+
+impl TargetWaits {
+    fn is_empty(&self) -> bool {
         self.turns.is_empty()
             && self.later_turns.is_empty()
             && self.answers.is_empty()
             && self.locals.is_empty()
-            && !self.posts
-            && !self.completes
-    }
-
-    fn new(window: Handle) -> Self {
-        Self {
-            window,
-            answers: Vec::new(),
-            locals: Vec::new(),
-            turns: Vec::new(),
-            later_turns: Vec::new(),
-            posts: false,
-            completes: false,
-            then: Then::Return,
-            barrier: None,
-        }
     }
 }
 
@@ -181,7 +189,7 @@ impl<D: Device> Mpi<D> {
             }
         }
         match is_local {
-            true => wait.locals = busy,
+            true => wait.targets().locals = busy,
             false => target.flush(engine, busy, &mut wait),
         }
         Ok(wait)
@@ -223,7 +231,7 @@ impl<D: Device> Mpi<D> {
         target.locks_on_access = !assertions.no_check;
         if let (true, Some(words)) = (target.locks_on_access, target.words()) {
             // One after the other, in the order of all processes: no two wait for each other.
-            wait.later_turns = words.ranks().iter().rev().copied().collect();
+            wait.targets().later_turns = words.ranks().iter().rev().copied().collect();
         } else if target.locks_on_access {
             target.request_own_locks(engine, &mut wait);
         }
@@ -267,7 +275,7 @@ impl<D: Device> Mpi<D> {
         }
         target.expects_flush &= target.origin.is_idle();
         // A get reads the memory of the target before the lock ends.
-        wait.locals = targets.clone();
+        wait.targets().locals = targets.clone();
         wait.then = Then::Unlock(targets);
         Ok(wait)
     }
@@ -277,17 +285,15 @@ impl<D: Device> Mpi<D> {
     /// # Errors
     /// As of [`Mpi::fence`].
     pub(crate) fn post_window(
-        &mut self, window: Handle, origins: Box<[u32]>, assertions: Assertions,
+        &mut self, window: Handle, origins: Handle, assertions: Assertions,
     ) -> Result {
-        let (engine, target) = self.window_and_engine(window)?;
-        target.epochs.check_post()?;
+        let target = self.windows.get_mut(window)?;
+        let origins = self.objects.groups.get(origins)?;
+        target.epochs.post(origins.peers().map(|peer| target.channel.rank_of(peer)))?;
         target.expose(EpochKind::Exposure, assertions);
         if !assertions.no_check {
-            for origin in &origins {
-                target.tell(engine, *origin, WindowCall::Post);
-            }
+            target.tell_all(&mut self.engine, WindowCall::Post);
         }
-        target.epochs.post(origins);
         Ok(())
     }
 
@@ -296,13 +302,13 @@ impl<D: Device> Mpi<D> {
     /// # Errors
     /// As of [`Mpi::fence`].
     pub(crate) fn start_window(
-        &mut self, window: Handle, targets: Box<[u32]>, assertions: Assertions,
+        &mut self, window: Handle, targets: Handle, assertions: Assertions,
     ) -> Result<WindowWait> {
-        let (_, target) = self.window_and_engine(window)?;
-        let mut wait = WindowWait::new(window);
-        wait.posts = !assertions.no_check;
-        target.epochs.start(targets)?;
-        Ok(wait)
+        let target = self.windows.get_mut(window)?;
+        let targets = self.objects.groups.get(targets)?;
+        target.epochs.start(targets.peers().map(|peer| target.channel.rank_of(peer)))?;
+        let posts = !assertions.no_check;
+        Ok(WindowWait { posts, ..WindowWait::new(window) })
     }
 
     /// `MPI_Win_complete`
@@ -311,7 +317,7 @@ impl<D: Device> Mpi<D> {
     /// As of [`Mpi::fence`].
     pub(crate) fn complete_window(&mut self, window: Handle) -> Result<WindowWait> {
         let (engine, target) = self.window_and_engine(window)?;
-        let targets = target.epochs.complete()?;
+        target.epochs.started()?;
         let mut wait = WindowWait::new(window);
         if let Some(check) = &mut target.access_check {
             check.end(None);
@@ -319,9 +325,9 @@ impl<D: Device> Mpi<D> {
         }
         if !target.origin.is_idle() {
             target.expects_flush = false;
-            wait.locals = targets.to_vec();
+            wait.targets().locals = target.epochs.started()?.to_vec();
         }
-        wait.then = Then::Complete(targets);
+        wait.then = Then::Complete;
         Ok(wait)
     }
 
@@ -361,11 +367,8 @@ impl<D: Device> Mpi<D> {
             match std::mem::replace(&mut wait.then, Then::Return) {
                 Then::Return => break,
                 Then::EndExposure => window.end_exposure(),
-                Then::Barrier => {
-                    let comm = window.comm;
-                    wait.barrier = Some(self.start_barrier(comm)?);
-                }
-                Then::Complete(targets) => window.send_completes(engine, &targets),
+                Then::Barrier => wait.barrier = Some(self.start_window_barrier(wait.window)?),
+                Then::Complete => window.complete(engine),
                 Then::Unlock(targets) => {
                     window.send_unlocks(engine, &targets, wait);
                     wait.then = Then::Leave(targets);
@@ -397,6 +400,19 @@ impl<D: Device> Mpi<D> {
         }
     }
 
+    /// Starts a barrier of a window. All calls on its communicator from the first one on are barriers.
+    fn start_window_barrier(&mut self, window: Handle) -> Result<Activity> {
+        let Window { comm, barriers, .. } = *self.windows.get_mut(window)?;
+        if let Some(id) = barriers {
+            let sequence = self.comms.get_mut(comm)?.next_call();
+            return Ok(self.repeat_shared(id, sequence));
+        }
+        let call = Call::barrier(comm);
+        let barriers = self.shared_collective(&call, CallForm::Blocking)?;
+        self.windows.get_mut(window)?.barriers = barriers;
+        self.launch(call, CallForm::Blocking)
+    }
+
     fn window_and_engine(&mut self, window: Handle) -> Result<(&mut Engine<D>, &mut Window)> {
         Ok((&mut self.engine, self.windows.get_mut(window)?))
     }
@@ -407,14 +423,18 @@ impl Window {
     /// third rank holds can delay it.
     fn blocked(&self, name: &str, wait: &WindowWait) -> WaitReport {
         let mapped = self.mapped.as_ref();
-        let targets = if wait.posts { self.epochs.started() } else { &[] };
+        let targets = self.epochs.started().ok().filter(|_| wait.posts).unwrap_or_default();
         let posts: Vec<_> = self.target.posts.missing(targets, mapped).collect();
         let origins = self.epochs.posted().ok().filter(|_| wait.completes).unwrap_or_default();
         let completes: Vec<_> = self.target.completes.missing(origins, mapped).collect();
-        let mut answers: Vec<_> = wait.answers.iter().map(|answer| answer.target).collect();
-        answers.extend(&wait.locals);
-        answers.sort_unstable();
-        answers.dedup();
+        let (mut answers, mut turns) = (Vec::new(), &[][..]);
+        if let Some(waits) = &wait.targets {
+            answers.extend(waits.answers.iter().map(|answer| answer.target));
+            answers.extend(&waits.locals);
+            answers.sort_unstable();
+            answers.dedup();
+            turns = &waits.turns;
+        }
         let mut words = Vec::new();
         let mut conditions = Vec::new();
         for (call, of) in [("MPI_Win_post", posts), ("MPI_Win_complete", completes)] {
@@ -423,7 +443,7 @@ impl Window {
                 conditions.push(self.condition(&of, false));
             }
         }
-        for turn in &wait.turns {
+        for turn in turns {
             let before = mapped.map(|mapped| mapped.awaited(*turn)).unwrap_or_default();
             if before.is_empty() {
                 words.push(format!("the lock of rank {turn}"));
@@ -468,9 +488,9 @@ impl Window {
                 continue;
             }
             let ask = |answer| WindowRequest::Flush { answer };
-            wait.answers.push(self.origin.ask(engine, &self.channel, *target, ask));
+            wait.targets().answers.push(self.origin.ask(engine, &self.channel, *target, ask));
         }
-        wait.locals = targets;
+        wait.targets().locals = targets;
     }
 
     /// Asks for a lock, which is waited for.
@@ -482,17 +502,24 @@ impl Window {
         }
         self.origin.set_locked(rank, true);
         let ask = |answer| WindowRequest::Lock { kind, answer };
-        wait.answers.push(self.origin.ask(engine, &self.channel, rank, ask));
+        wait.targets().answers.push(self.origin.ask(engine, &self.channel, rank, ask));
     }
 
     /// Asks for a lock in the segment.
     fn request_turn<D: Device>(
         &mut self, engine: &mut Engine<D>, rank: u32, kind: LockKind, wait: &mut WindowWait,
     ) {
-        let Some(mapped) = &mut self.mapped else { return };
-        if !mapped.enter_or_queue(engine, &self.channel, rank, kind) {
-            wait.turns.push(rank);
+        if !self.enter_or_queue(engine, rank, kind) {
+            wait.targets().turns.push(rank);
         }
+    }
+
+    /// Asks for a lock in the segment; whether this process has it at once.
+    fn enter_or_queue<D: Device>(
+        &mut self, engine: &mut Engine<D>, rank: u32, kind: LockKind,
+    ) -> bool {
+        let Some(mapped) = &mut self.mapped else { return true };
+        mapped.enter_or_queue(engine, &self.channel, rank, kind)
     }
 
     /// Asks for the locks of `MPI_Win_lock_all` that loads, stores and direct copies of this process need:
@@ -503,7 +530,7 @@ impl Window {
         for rank in here {
             self.origin.set_locked(rank, true);
             let ask = |answer| WindowRequest::LockAll { answer: Some(answer) };
-            wait.answers.push(self.origin.ask(engine, &self.channel, rank, ask));
+            wait.targets().answers.push(self.origin.ask(engine, &self.channel, rank, ask));
         }
     }
 
@@ -522,26 +549,33 @@ impl Window {
         }
     }
 
-    fn send_completes<D: Device>(&mut self, engine: &mut Engine<D>, targets: &[u32]) {
-        for target in targets {
-            self.tell(engine, *target, WindowCall::Complete);
-        }
+    fn complete<D: Device>(&mut self, engine: &mut Engine<D>) {
+        self.tell_all(engine, WindowCall::Complete);
+        self.epochs.complete();
     }
 
-    /// Tells a rank of a call; after all operations on it.
-    fn tell<D: Device>(&mut self, engine: &mut Engine<D>, rank: u32, call: WindowCall) {
-        let mapped = self.mapped.as_ref().filter(|mapped| mapped.reaches(rank));
-        if let Some(mapped) = mapped.filter(|_| !self.origin.is_unflushed(rank)) {
-            return mapped.call(engine, &self.channel, call, rank);
-        }
-        let request = match call {
-            WindowCall::Post => WindowRequest::Post,
-            WindowCall::Complete => {
-                self.origin.set_flushed(rank);
-                WindowRequest::Complete
-            }
+    /// Tells the ranks of the epoch of a call; after all operations on them.
+    fn tell_all<D: Device>(&mut self, engine: &mut Engine<D>, call: WindowCall) {
+        let Self { epochs, mapped, origin, channel, .. } = self;
+        let ranks = match call {
+            WindowCall::Post => epochs.posted(),
+            WindowCall::Complete => epochs.started(),
         };
-        self.origin.request(engine, &self.channel, rank, &request);
+        for rank in ranks.unwrap_or_default() {
+            let here = mapped.as_ref().filter(|mapped| mapped.reaches(*rank));
+            if let Some(mapped) = here.filter(|_| !origin.is_unflushed(*rank)) {
+                mapped.call(engine, channel, call, *rank);
+                continue;
+            }
+            let request = match call {
+                WindowCall::Post => WindowRequest::Post,
+                WindowCall::Complete => {
+                    origin.set_flushed(*rank);
+                    WindowRequest::Complete
+                }
+            };
+            origin.request(engine, channel, *rank, &request);
+        }
     }
 
     /// Ends locks, or epochs with `MPI_MODE_NOCHECK`, of these targets.
@@ -555,7 +589,7 @@ impl Window {
                 false => WindowRequest::Flush { answer },
             };
             if is_locked || self.origin.is_unflushed(*target) {
-                wait.answers.push(self.origin.ask(engine, &self.channel, *target, ask));
+                wait.targets().answers.push(self.origin.ask(engine, &self.channel, *target, ask));
             }
         }
     }
@@ -578,24 +612,34 @@ impl Window {
 
     /// Looks for what a call waits for; whether everything is there.
     fn advance_wait<D: Device>(&mut self, engine: &mut Engine<D>, wait: &mut WindowWait) -> bool {
-        wait.answers.retain(|answer| !self.origin.has_answered(engine, answer));
-        wait.locals.retain(|target| !self.origin.collect(engine, *target));
-        if let Some(mapped) = &self.mapped {
-            wait.turns.retain(|target| !mapped.holds(*target));
-        }
-        while wait.turns.is_empty()
-            && let Some(next) = wait.later_turns.pop()
-        {
-            self.request_turn(engine, next, LockKind::Shared, wait);
+        if let Some(mut waits) = wait.targets.take() {
+            self.advance_targets(engine, &mut waits);
+            wait.targets = Some(waits).filter(|waits| !waits.is_empty());
         }
         let mapped = self.mapped.as_ref();
-        if wait.posts && self.target.posts.take(self.epochs.started(), mapped) {
-            wait.posts = false;
+        if wait.posts {
+            let targets = self.epochs.started().unwrap_or_default();
+            wait.posts = !self.target.posts.take(targets, mapped);
         }
         if wait.completes {
             let origins = self.epochs.posted().unwrap_or_default();
             wait.completes = !self.target.completes.take(origins, mapped);
         }
         wait.has_all()
+    }
+
+    fn advance_targets<D: Device>(&mut self, engine: &mut Engine<D>, waits: &mut TargetWaits) {
+        waits.answers.retain(|answer| !self.origin.has_answered(engine, answer));
+        waits.locals.retain(|target| !self.origin.collect(engine, *target));
+        if let Some(mapped) = &self.mapped {
+            waits.turns.retain(|target| !mapped.holds(*target));
+        }
+        while waits.turns.is_empty()
+            && let Some(next) = waits.later_turns.pop()
+        {
+            if !self.enter_or_queue(engine, next, LockKind::Shared) {
+                waits.turns.push(next);
+            }
+        }
     }
 }

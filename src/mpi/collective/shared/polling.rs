@@ -225,6 +225,15 @@ impl<D: Device> Mpi<D> {
         self.shared_activity(id, is_complete)
     }
 
+    /// Begins the last call of a communicator again.
+    #[inline]
+    pub(in crate::mpi) fn repeat_shared(
+        &mut self, id: SharedCollectiveId, sequence: u32,
+    ) -> Activity {
+        self.shared_collectives.all[id].sequence = sequence;
+        self.restart_shared(id)
+    }
+
     /// Begins the prepared call, or the last one again.
     #[inline]
     pub(in crate::mpi) fn restart_shared(&mut self, id: SharedCollectiveId) -> Activity {
