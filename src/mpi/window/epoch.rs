@@ -374,8 +374,9 @@ mod tests {
         assert_eq!(epochs.started().unwrap(), [2, 5]);
         epochs.complete();
         assert!(why(epochs.started()).ends_with("no access epoch is open"));
-        let error = || ErrorClass::Rank.error("no such rank");
-        assert_eq!(why(epochs.start([Ok(1), Err(error())].into_iter())), "no such rank");
+        let unknown = ErrorClass::Rank.error("no such rank");
+        let targets = [Ok(1), Err(unknown)].into_iter();
+        assert_eq!(epochs.start(targets).unwrap_err().why, "no such rank");
         assert!(why(epochs.operate(1)).ends_with("no access epoch is open"));
         let mut epochs = locked(&[4, 7]);
         epochs.operate(7).unwrap();
