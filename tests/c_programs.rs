@@ -434,7 +434,7 @@ fn passive_target() {
     let program = compile(&root().join("tests/data/passive.c"));
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     for ranks in [2, processors.min(7) as u32 + 1] {
-        let form = Form { ranks, copy: "auto", progress: "auto" };
+        let form = Form { ranks, copy: "auto", progress: "windows" };
         for device in ["shm", "tcp", "tofu"] {
             let outcome = run_in(&[("SUIRO_DEVICE", device)], &program, &[], form);
             let good = outcome.code == Some(0) && outcome.text().ends_with("errors = 0\n");

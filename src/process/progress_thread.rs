@@ -148,7 +148,7 @@ impl RunningMpi {
     fn may_have_thread(&self) -> bool {
         match self.progress_mode {
             ProgressMode::Polling => false,
-            ProgressMode::Windows => !self.mpi.windows.is_empty(),
+            ProgressMode::Windows => self.mpi.windows.need_progress(),
             ProgressMode::Thread | ProgressMode::Auto | ProgressMode::Delegate => true,
         }
     }

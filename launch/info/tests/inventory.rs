@@ -81,14 +81,14 @@ fn settings_have_their_values_and_origins() {
     let facts = facts(&["-a", "--parseable"]);
     assert_eq!(facts["setting.SUIRO_WAIT.value"], "sleep");
     assert_eq!(facts["setting.SUIRO_WAIT.default"], "auto");
-    assert_eq!(facts["setting.SUIRO_PROGRESS.value"], "polling");
+    assert_eq!(facts["setting.SUIRO_PROGRESS.value"], "windows");
     let text = text(&[]);
     let line = |name: &str| {
         let line = text.lines().find(|line| line.trim_start().starts_with(name)).unwrap();
         line.split_whitespace().skip(1).collect::<Vec<_>>().join(" ")
     };
     assert_eq!(line("SUIRO_WAIT "), "sleep (environment)");
-    assert_eq!(line("SUIRO_PROGRESS "), "polling (default)");
+    assert_eq!(line("SUIRO_PROGRESS "), "windows (default)");
     assert!(!text.contains("6 Collective communication"));
 }
 

@@ -28,11 +28,12 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "SUIRO_PROGRESS",
-        values: "polling|thread|auto|delegate",
-        default: "polling",
+        values: "polling|windows|thread|auto|delegate",
+        default: "windows",
         meaning: "what makes progress: MPI calls (polling), MPI calls and a thread (thread), a \
-                  thread alone (delegate); auto starts the thread with the first window, and, if \
-                  each rank has a processor, when another operation needs it",
+                  thread alone (delegate); windows starts the thread with the first window that \
+                  other ranks access by messages; auto does so too, and, if each rank has a \
+                  processor, when another operation needs the thread",
     },
     Setting {
         name: "SUIRO_WAIT",

@@ -240,8 +240,7 @@ impl<D: Device> Mpi<D> {
             true => window.check_accesses(),
             false => window.open_direct_way(),
         }
-        if window.may_be_locked() {
-            // Other processes may access this memory while the application computes.
+        if window.needs_requests() {
             self.engine.note_long_start();
         }
         self.engine.watched_contexts().watch(window.channel.context());

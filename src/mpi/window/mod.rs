@@ -306,6 +306,11 @@ impl Window {
         self.memory.flavor == Flavor::Dynamic as i32
     }
 
+    /// Whether other processes access its memory by requests, also while the application computes.
+    fn needs_requests(&self) -> bool {
+        !self.is_all_mapped() && self.may_be_locked()
+    }
+
     /// Whether its locks may be used: not with the hint `no_locks`.
     fn may_be_locked(&self) -> bool {
         !matches!(self.hints.get(b"no_locks"), Ok(Some(b"true")))
@@ -425,6 +430,8 @@ pub(crate) struct Windows {
     served_events: u64,
     /// Whether later loads of this process may still overtake stores of the short way.
     is_unsettled: bool,
+    /// The windows that [need requests](Window::needs_requests).
+    with_requests: usize,
 }
 
 impl Default for Windows {
@@ -435,6 +442,7 @@ impl Default for Windows {
             active: Vec::new(),
             served_events: 0,
             is_unsettled: false,
+            with_requests: 0,
         }
     }
 }
@@ -461,6 +469,12 @@ impl Windows {
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.table.is_empty()
+    }
+
+    /// Whether requests of other processes may come while the application computes.
+    #[inline]
+    pub(crate) fn need_progress(&self) -> bool {
+        self.with_requests > 0
     }
 
     /// Whether something has happened since requests were handled, with this number of events of the
@@ -505,7 +519,9 @@ impl Windows {
     /// `NoMem` without a free handle.
     pub(crate) fn insert(&mut self, window: Window) -> Result<Handle> {
         let context = window.channel.context();
+        let needs_requests = window.needs_requests();
         let handle = self.table.insert(window)?;
+        self.with_requests += usize::from(needs_requests);
         self.by_context.insert(context, handle);
         // For the messages that have arrived already.
         self.activate(handle);
@@ -514,6 +530,7 @@ impl Windows {
 
     fn remove(&mut self, handle: Handle) -> Result<Window> {
         let window = self.table.remove(handle).ok_or_else(|| not_a_window(handle))?;
+        self.with_requests -= usize::from(window.needs_requests());
         self.by_context.remove(&window.channel.context());
         self.active.retain(|active| *active != handle);
         Ok(window)

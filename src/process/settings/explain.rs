@@ -240,14 +240,19 @@ impl Decisions<'_> {
             (ProgressMode::Thread, _) => {
                 "inside MPI calls, and by a thread while there are none (SUIRO_PROGRESS=thread)"
             }
+            (ProgressMode::Windows, ProgressMode::Polling) => "inside MPI calls (one rank)",
+            (ProgressMode::Windows, _) => {
+                "inside MPI calls, and by a thread while there are windows that need messages \
+                 (SUIRO_PROGRESS=windows)"
+            }
             (_, ProgressMode::Polling) => "inside MPI calls (SUIRO_PROGRESS=auto, one rank)",
             (_, ProgressMode::Windows) => {
                 return format!(
-                    "messages move inside MPI calls, and by a thread while there are windows \
-                     (SUIRO_PROGRESS=auto, {ranks} ranks on {processors} processors)"
+                    "messages move inside MPI calls, and by a thread while there are windows that need \
+                     them (SUIRO_PROGRESS=auto, {ranks} ranks on {processors} processors)"
                 );
             }
-            (ProgressMode::Auto | ProgressMode::Windows, _) => {
+            (ProgressMode::Auto, _) => {
                 "inside MPI calls, and by a thread while there are none, once something begins that \
                  goes on without calls (SUIRO_PROGRESS=auto)"
             }

@@ -28,15 +28,16 @@ use platform::diagnosis::deadlock::DeadlockAction;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ProgressMode {
     /// Threads that call MPI.
-    #[default]
     Polling,
+    /// A progress thread as well while there are windows that other processes access by messages, which
+    /// they may do at any time. It is also what [`ProgressMode::Auto`] is where ranks share processors.
+    #[default]
+    Windows,
     /// A progress thread as well.
     Thread,
     /// A progress thread as well, started by the first call whose operation continues without
     /// calls, if each rank has a processor.
     Auto,
-    /// The same while there are windows: what [`ProgressMode::Auto`] is where ranks share processors.
-    Windows,
     /// A progress thread alone.
     Delegate,
 }
@@ -48,7 +49,7 @@ impl ProgressMode {
     /// their memory is accessed at any time.
     pub(crate) fn resolve(self, size: usize, ranks: usize, processors: usize) -> Self {
         match self {
-            Self::Auto if size == 1 => Self::Polling,
+            Self::Auto | Self::Windows if size == 1 => Self::Polling,
             Self::Auto if ranks > processors => Self::Windows,
             chosen => chosen,
         }
@@ -143,6 +144,7 @@ impl FromStr for ProgressMode {
     fn from_str(text: &str) -> Result<Self, ()> {
         match text {
             "polling" => Ok(Self::Polling),
+            "windows" => Ok(Self::Windows),
             "thread" => Ok(Self::Thread),
             "auto" => Ok(Self::Auto),
             "delegate" => Ok(Self::Delegate),
@@ -341,6 +343,7 @@ mod tests {
         assert_eq!(auto(1, 1), ProgressMode::Polling);
         assert_eq!(auto(4, 2), ProgressMode::Auto);
         assert_eq!(auto(4, 3), ProgressMode::Windows);
+        assert_eq!(ProgressMode::Windows.resolve(1, 1, 2), ProgressMode::Polling);
         assert_eq!(ProgressMode::Thread.resolve(4, 4, 2), ProgressMode::Thread);
     }
 
