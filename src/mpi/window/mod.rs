@@ -430,8 +430,8 @@ pub(crate) struct Windows {
     served_events: u64,
     /// Whether later loads of this process may still overtake stores of the short way.
     is_unsettled: bool,
-    /// The windows that [need requests](Window::needs_requests).
-    with_requests: usize,
+    /// The windows that [needed requests](Window::needs_requests) when they were made.
+    with_requests: Vec<Handle>,
 }
 
 impl Default for Windows {
@@ -442,7 +442,7 @@ impl Default for Windows {
             active: Vec::new(),
             served_events: 0,
             is_unsettled: false,
-            with_requests: 0,
+            with_requests: Vec::new(),
         }
     }
 }
@@ -474,7 +474,7 @@ impl Windows {
     /// Whether requests of other processes may come while the application computes.
     #[inline]
     pub(crate) fn need_progress(&self) -> bool {
-        self.with_requests > 0
+        !self.with_requests.is_empty()
     }
 
     /// Whether something has happened since requests were handled, with this number of events of the
@@ -521,7 +521,7 @@ impl Windows {
         let context = window.channel.context();
         let needs_requests = window.needs_requests();
         let handle = self.table.insert(window)?;
-        self.with_requests += usize::from(needs_requests);
+        self.with_requests.extend(needs_requests.then_some(handle));
         self.by_context.insert(context, handle);
         // For the messages that have arrived already.
         self.activate(handle);
@@ -530,8 +530,8 @@ impl Windows {
 
     fn remove(&mut self, handle: Handle) -> Result<Window> {
         let window = self.table.remove(handle).ok_or_else(|| not_a_window(handle))?;
-        self.with_requests -= usize::from(window.needs_requests());
         self.by_context.remove(&window.channel.context());
+        self.with_requests.retain(|other| *other != handle);
         self.active.retain(|active| *active != handle);
         Ok(window)
     }
