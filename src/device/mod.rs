@@ -203,7 +203,8 @@ pub trait Device: Send {
         self.notify(peer);
     }
 
-    /// A number that changes with every packet delivered and every change of a counter of this rank;
+    /// A number that changes with every packet delivered, every change of a counter of this rank and every
+    /// update that its interface makes;
     /// `None` while the device has work for this rank or a packet of this rank is not where the next
     /// poll of its peer finds it, or if the device does not know. The deadlock detector compares two of
     /// these numbers.

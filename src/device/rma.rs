@@ -26,8 +26,11 @@
 //!   and to later accesses of all ranks; a get, or the old value of an update, when it is in local memory.
 //! * An access may be refused after it was accepted, where only the owner knows its keys. It then
 //!   completes without effect, and the next [`Rma::flush`] of that peer returns the first such error.
-//! * A signalled put counts once. Whoever sees the addition sees every byte of the put. It wakes no rank;
-//!   where memory is shared, [`Device::notify`](super::Device::notify) does.
+//! * A signalled put counts once. Whoever sees the addition sees every byte of the put.
+//! * An update that the interface of the owner makes ([`UpdateExecutor::Interface`]), that of a signalled
+//!   put included, makes the wake source of the owner fire if it is armed, and changes
+//!   [`Device::quiescence`](super::Device::quiescence) there. No other access wakes its owner; where
+//!   memory is shared, [`Device::notify`](super::Device::notify) does.
 //! * Accesses of one rank to one peer take place in the order of their calls if [`RmaCaps::ordered`], and
 //!   else in any order; a flush is the order between those before and after it. The addition of a signalled
 //!   put has no order to later accesses.

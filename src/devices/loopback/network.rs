@@ -249,6 +249,8 @@ impl LoopbackNetwork {
                 let memory = &self.interface(at.peer).memory;
                 let number = memory.find_number(at.key, at.offset, kind)?;
                 write_number(update.perform(number, kind), old);
+                self.interface(at.peer).levels.changes.fetch_add(1, Ordering::Relaxed);
+                self.notified.push(at.peer);
             }
             InterfaceAction::Signal { peer, signal } => self.signal(peer, signal),
             InterfaceAction::Copy { from, into } => from.copy_to(into),

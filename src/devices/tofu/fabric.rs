@@ -140,6 +140,12 @@ impl TofuFabric {
         })
     }
 
+    /// Counts a change of a number of this rank, and wakes the application if it is armed.
+    pub(crate) fn count_update(&self) {
+        self.own().counter_activity.additions.fetch_add(1, Ordering::SeqCst);
+        self.wake_host();
+    }
+
     fn signal(&self, slot: usize, signal: Signal) {
         let area = &self.areas[slot];
         // An unknown key comes from a wrong program, and changes nothing.

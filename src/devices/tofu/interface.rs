@@ -88,7 +88,7 @@ impl TofuInterface {
             pending: VecDeque::new(),
             updates: Vec::new(),
             registrations: RegistrationPool::default(),
-            quiescent_at: None,
+            quiescent_at: Some(0),
             host_quiescent_at: None,
         };
         Self {
@@ -255,6 +255,10 @@ impl TofuInterface {
                 // registration: after that, no rank may use the key.
                 let update = |address| unsafe { apply_update(address, kind, update) };
                 let old = found.and_then(locate).and_then(update);
+                if old.is_ok() {
+                    // The application may wait for this number.
+                    self.fabric.count_update();
+                }
                 Some(AtomicRequest::Reply { ticket, old: old.map_err(|error| error.code.0) })
             }
             AtomicRequest::Reply { ticket, old } => {

@@ -4,11 +4,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use super::{
-    MemoryKind, ProvidedMemory, TestBuffer, all_make, end, flush, issue, number, pattern, rma,
+    MemoryKind, ProvidedMemory, TestBuffer, all_make, end, flush, issue, number, pattern, poll_all,
+    rma,
 };
 use crate::device::conformance::{Ignore, TestDeadline, has_fired};
 use crate::device::rma::{
-    NumberKind, RemoteAccess, RemoteAddress, Rma, RmaError, Update, UpdateExecutor,
+    NumberKind, PutSignal, RemoteAccess, RemoteAddress, Rma, RmaError, Update, UpdateExecutor,
 };
 use crate::device::{Device, WakeSource};
 use platform::base::{Peer, Random, Span};
@@ -104,6 +105,46 @@ pub(super) fn accesses_wake_ranks_that_sleep<D: Device>(
         }
         is_over.store(true, Ordering::SeqCst);
     });
+}
+
+/// An owner that sleeps is woken by the addition of a signalled put that its interface makes, and its
+/// number of changes grows.
+pub(super) fn an_update_by_the_interface_wakes_its_owner<D: Device>(
+    mut devices: Vec<D>, memory_kind: MemoryKind,
+) {
+    let mut source = TestBuffer::new(100, 1);
+    let target = memory_kind.provide(&mut devices[1], 112, 0);
+    let executor = rma(&mut devices[0]).open(1, target.key).unwrap().executor;
+    if executor != UpdateExecutor::Interface {
+        return;
+    }
+    let changes = |devices: &mut [D]| {
+        let deadline = TestDeadline::new();
+        loop {
+            poll_all(devices);
+            if let Some(changes) = devices[1].quiescence() {
+                return changes;
+            }
+            deadline.wait();
+        }
+    };
+    let (from, at) = (source.span(), target.at(1, 0));
+    let signal = PutSignal { key: target.key, offset: 104, addend: 1 };
+    for round in 1..=20 {
+        let before = changes(&mut devices);
+        let wake = devices[1].arm();
+        devices[1].poll(&mut Ignore);
+        issue(&mut devices, 0, &mut |rma| rma.put_signalled(from, at, signal)).unwrap();
+        let deadline = TestDeadline::new();
+        while !has_fired(&wake) && !matches!(wake, WakeSource::Never) {
+            devices[0].poll(&mut Ignore);
+            deadline.wait();
+        }
+        devices[1].disarm();
+        flush(&mut devices, 0, 1).unwrap();
+        assert_eq!(number(&target.bytes()[104..], NumberKind::Unsigned8), round);
+        assert_ne!(changes(&mut devices), before);
+    }
 }
 
 /// An update of a rank in a thread of its own, from its start to its end.

@@ -11,8 +11,8 @@ use crate::device::rma::{
 pub(super) use concurrency::check_failure;
 use concurrency::{
     accesses_wake_ranks_that_sleep, allocated_memory_is_shared,
-    errors_among_other_accesses_are_told_once, many_accesses_are_in_progress,
-    threads_update_one_number,
+    an_update_by_the_interface_wakes_its_owner, errors_among_other_accesses_are_told_once,
+    many_accesses_are_in_progress, threads_update_one_number,
 };
 use platform::base::{ErrorClass, Peer, Random, Result, Span};
 
@@ -41,6 +41,7 @@ fn check_kind<D: Device>(network: &impl Fn(usize) -> Vec<D>, kind: MemoryKind) {
     additions_are_atomic(network(5), kind);
     threads_update_one_number(network(4), kind);
     accesses_wake_ranks_that_sleep(network(2), kind);
+    an_update_by_the_interface_wakes_its_owner(network(2), kind);
     what_is_not_allowed_is_an_error(network(2), kind);
     errors_among_other_accesses_are_told_once(network(2), kind);
     a_registration_ends(network(2), kind);
