@@ -9,17 +9,14 @@
 //!
 //! A thread that lingers yields its processor. Peers wake it, with a system call, only while it sleeps.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::atomic_request::AtomicRequest;
 use super::interface::{EngineProgress, TofuInterface};
-use super::segment::{RequestCells, RequestSlots, TofuArea};
-use crate::devices::rings::memory::Mapped;
-use crate::devices::rings::mpsc_queue::{QueueArrival, QueueReader};
+use super::segment::TofuArea;
+use crate::devices::rings::mpsc_queue::QueueReader;
 use platform::base::{ErrorClass, Result};
 use platform::sys::process::THREAD_NAME;
 use platform::sys::{clock, cpu, futex, signals};
@@ -38,9 +35,6 @@ pub(crate) struct EngineThread {
 struct Worker {
     interface: Arc<TofuInterface>,
     stopping: Arc<AtomicBool>,
-    requests: QueueReader<Mapped<RequestCells>, Mapped<RequestSlots>>,
-    /// Replies for which the queues of peers had no room, with the slots of the peers.
-    replies: VecDeque<(usize, AtomicRequest)>,
     seen: EngineProgress,
     /// Time of the next work without an event, in nanoseconds.
     next_event_ns: u64,
@@ -69,11 +63,10 @@ impl EngineThread {
         let stopping = Arc::new(AtomicBool::new(false));
         // SAFETY: the only reader, by the caller's contract.
         let requests = unsafe { QueueReader::new(TofuArea::own_requests(interface.fabric.own())) };
+        interface.set_requests(requests);
         let mut worker = Worker {
             interface: interface.clone(),
             stopping: stopping.clone(),
-            requests,
-            replies: VecDeque::new(),
             seen: EngineProgress::default(),
             next_event_ns: u64::MAX,
         };
@@ -119,7 +112,7 @@ impl Worker {
             let now = clock::monotonic_ns();
             let since = *idle_since.get_or_insert(now);
             let soon = self.next_event_ns.saturating_sub(now) < LINGER_NS;
-            if now - since < LINGER_NS || soon || !self.replies.is_empty() {
+            if now - since < LINGER_NS || soon || self.interface.has_replies() {
                 std::thread::yield_now();
             } else {
                 self.sleep();
@@ -147,38 +140,12 @@ impl Worker {
 
     /// Does all work that is due; whether there was any event.
     fn work(&mut self) -> bool {
-        let mut any = self.receive_requests();
-        while let Some((slot, reply)) = self.replies.pop_front() {
-            if self.interface.fabric.post(slot, reply).is_err() {
-                self.replies.push_front((slot, reply));
-                break;
-            }
-            any = true;
-        }
+        let any = self.interface.serve_requests();
         let news = self.interface.has_changed(&mut self.seen);
         let is_time = self.next_event_ns < u64::MAX && self.next_event_ns <= clock::monotonic_ns();
         if news || is_time {
             self.next_event_ns = self.interface.work();
         }
         any || news
-    }
-
-    fn receive_requests(&mut self) -> bool {
-        let mut any = false;
-        loop {
-            let request = self.requests.next(|arrival| match arrival {
-                QueueArrival::Packet { from, header, data } => {
-                    AtomicRequest::unpack(&header, data).map(|request| (from as usize, request))
-                }
-                QueueArrival::Switch { .. } => None,
-            });
-            let Some(request) = request else { return any };
-            any = true;
-            let (from, request) = request.expect("shared segment damaged: an impossible request");
-            assert!(from < self.interface.fabric.areas().len(), "shared segment damaged: sender");
-            if let Some(reply) = self.interface.receive(request) {
-                self.replies.push_back((from, reply));
-            }
-        }
     }
 }

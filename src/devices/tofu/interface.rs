@@ -9,6 +9,9 @@
 //! The thread that posts a short command performs it, so no other thread has to run (the bypass of
 //! Nose et al., "Performance optimization of the ACP library"). The engine thread performs long commands, and work that becomes
 //! due later. A thread holds the lock during short commands, and not during long ones.
+//!
+//! Requests of peers are served by the engine thread, and by an application that polls: it is idle, and the
+//! engine thread may have no processor.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +20,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::atomic_request::{AtomicRequest, apply_update};
 use super::fabric::TofuFabric;
-use super::segment::WORDS;
+use super::segment::{RequestCells, RequestSlots, WORDS};
 use crate::device::Busy;
 use crate::device::rma::{
     AccessCounts, MemoryKey, NumberKind, PutSignal, RemoteAccess, RemoteAddress, RmaCaps, RmaError,
@@ -29,6 +32,8 @@ use crate::device::trigger::{
 use crate::devices::interface::{
     ActionId, DueAction, InterfaceAction, NetworkInterface, NetworkModel,
 };
+use crate::devices::rings::memory::Mapped;
+use crate::devices::rings::mpsc_queue::{QueueArrival, QueueReader};
 use crate::devices::rings::registrations::{Registration, RegistrationPool};
 use crate::offload::StepId;
 use platform::base::{ErrorClass, Peer, Result, Span};
@@ -44,6 +49,7 @@ const BYPASS_MAX: usize = 64;
 pub(crate) struct TofuInterface {
     pub(crate) fabric: TofuFabric,
     state: Mutex<InterfaceState>,
+    service: Mutex<RequestService>,
     /// Counts handoffs to the engine thread.
     deferred: AtomicU64,
     limits: InterfaceLimits,
@@ -51,6 +57,15 @@ pub(crate) struct TofuInterface {
     is_paced: bool,
     /// Time of the next wake-up of the host, in nanoseconds; `u64::MAX` for never.
     alarm_ns: AtomicU64,
+}
+
+/// What peers request of this rank.
+#[derive(Default)]
+struct RequestService {
+    /// From the start of the engine thread on.
+    requests: Option<QueueReader<Mapped<RequestCells>, Mapped<RequestSlots>>>,
+    /// Replies for which the queues of peers had no room, with the slots of the peers.
+    replies: VecDeque<(usize, AtomicRequest)>,
 }
 
 struct InterfaceState {
@@ -94,6 +109,7 @@ impl TofuInterface {
         Self {
             fabric,
             state: Mutex::new(state),
+            service: Mutex::default(),
             deferred: AtomicU64::new(0),
             limits,
             is_paced,
@@ -121,6 +137,11 @@ impl TofuInterface {
         }
         for _ in 0..if self.is_paced { 0 } else { BYPASS_MAX } {
             let Some(due) = self.next(&mut state) else { break };
+            if let InterfaceAction::Update { old, .. } = due.action
+                && self.request_update(&mut state, &due, old).is_ok()
+            {
+                continue;
+            }
             if due.action.bytes() > SHORT_MAX
                 || matches!(due.action, InterfaceAction::Update { .. })
             {
@@ -243,8 +264,66 @@ impl TofuInterface {
         Ok(())
     }
 
+    /// Takes requests from this queue from now on.
+    pub(crate) fn set_requests(
+        &self, requests: QueueReader<Mapped<RequestCells>, Mapped<RequestSlots>>,
+    ) {
+        self.service.lock().requests = Some(requests);
+    }
+
+    /// Whether replies wait for room in the queues of peers.
+    pub(crate) fn has_replies(&self) -> bool {
+        !self.service.lock().replies.is_empty()
+    }
+
+    /// The engine thread's part: serves all requests; whether there were any.
+    pub(crate) fn serve_requests(&self) -> bool {
+        self.serve(&mut self.service.lock())
+    }
+
+    /// The application's part: serves all requests, unless the engine thread does so.
+    pub(crate) fn serve_requests_beside(&self) {
+        let Some(mut service) = self.service.try_lock() else { return };
+        let any = self.serve(&mut service);
+        let has_replies = !service.replies.is_empty();
+        drop(service);
+        if has_replies {
+            self.fabric.wake_engine();
+        }
+        if any {
+            // The end of an access lets others start.
+            self.command(|state| self.run_host(state));
+        }
+    }
+
+    fn serve(&self, service: &mut RequestService) -> bool {
+        let RequestService { requests: Some(requests), replies } = service else { return false };
+        let mut any = false;
+        loop {
+            let request = requests.next(|arrival| match arrival {
+                QueueArrival::Packet { from, header, data } => {
+                    AtomicRequest::unpack(&header, data).map(|request| (from as usize, request))
+                }
+                QueueArrival::Switch { .. } => None,
+            });
+            let Some(request) = request else { break };
+            any = true;
+            let (from, request) = request.expect("shared segment damaged: an impossible request");
+            assert!(from < self.fabric.areas().len(), "shared segment damaged: sender");
+            replies.extend(self.receive(request).map(|reply| (from, reply)));
+        }
+        while let Some((slot, reply)) = replies.front() {
+            if self.fabric.post(*slot, *reply).is_err() {
+                break;
+            }
+            replies.pop_front();
+            any = true;
+        }
+        any
+    }
+
     /// Performs a request of a peer and returns the reply, or takes a reply.
-    pub(crate) fn receive(&self, request: AtomicRequest) -> Option<AtomicRequest> {
+    fn receive(&self, request: AtomicRequest) -> Option<AtomicRequest> {
         match request {
             AtomicRequest::Update { ticket, key, offset, kind, update } => {
                 let found = self.fabric.own().registrations.find(key);

@@ -259,6 +259,7 @@ impl Device for Tofu {
     #[inline]
     fn poll(&mut self, sink: &mut impl PacketSink) -> usize {
         if self.engine.is_some() {
+            self.interface.serve_requests_beside();
             self.run_short_commands();
         }
         if self.paced.is_some() {
