@@ -1,5 +1,6 @@
 /* Partitioned communication around a ring: partitions that differ on the two sides, every order of
- * MPI_Pready, several starts, datatypes on both sides, order of matching, MPI_PROC_NULL, and errors. */
+ * MPI_Pready, several starts, late receivers, datatypes on both sides, order of matching,
+ * MPI_PROC_NULL, and errors. */
 #include "check.h"
 
 enum { ROUNDS = 3, PARTITIONS_MAX = 4096, TAG = 5 };
@@ -210,6 +211,50 @@ static void order_of_matching(void)
     MUST(MPI_Send(&number, 1, MPI_INT, right, TAG, MPI_COMM_WORLD));
     MUST(MPI_Wait(&message, MPI_STATUS_IGNORE));
     CHECK_EQUAL(plain, 42);
+}
+
+/* Everything is ready before the receiver starts, in many rounds. Nothing arrives before. */
+static void late_receiver(void)
+{
+    section("a late receiver");
+    enum { OPERATIONS = 3, MANY = 40, PARTITIONS = 6, COUNT = 2000, ALL = PARTITIONS * COUNT };
+    static int out[OPERATIONS][ALL], in[OPERATIONS][ALL];
+    MPI_Request send[OPERATIONS], receive[OPERATIONS];
+    for (int which = 0; which < OPERATIONS; which++) {
+        MUST(MPI_Psend_init(out[which], PARTITIONS, COUNT, MPI_INT, right, TAG, MPI_COMM_WORLD,
+                            MPI_INFO_NULL, &send[which]));
+        MUST(MPI_Precv_init(in[which], 2, ALL / 2, MPI_INT, left, TAG, MPI_COMM_WORLD,
+                            MPI_INFO_NULL, &receive[which]));
+    }
+    memset(in, 0xff, sizeof in);
+    for (int round = 0; round < MANY; round++) {
+        for (int which = 0; which < OPERATIONS; which++) {
+            for (int place = 0; place < ALL; place++)
+                out[which][place] = value((size_t)place, OPERATIONS * round + which, check_rank);
+            MUST(MPI_Start(&send[which]));
+            MUST(MPI_Pready_range(0, PARTITIONS - 1, send[which]));
+        }
+        if (round % 4 == 0)
+            check_meet();
+        int wrong = 0;
+        for (int which = OPERATIONS - 1; which >= 0; which--) {
+            for (int place = 0; place < ALL; place++)
+                wrong += in[which][place] != -1;
+            MUST(MPI_Start(&receive[which]));
+        }
+        MUST(MPI_Waitall(OPERATIONS, receive, MPI_STATUSES_IGNORE));
+        MUST(MPI_Waitall(OPERATIONS, send, MPI_STATUSES_IGNORE));
+        for (int which = 0; which < OPERATIONS; which++) {
+            for (int place = 0; place < ALL; place++)
+                wrong += in[which][place] != value((size_t)place, OPERATIONS * round + which, left);
+        }
+        CHECK_EQUAL(wrong, 0);
+        memset(in, 0xff, sizeof in);
+    }
+    for (int which = 0; which < OPERATIONS; which++) {
+        MUST(MPI_Request_free(&send[which]));
+        MUST(MPI_Request_free(&receive[which]));
+    }
 }
 
 /* Requests that were never started, on both sides or on one, leave nothing behind. */
@@ -434,6 +479,7 @@ int main(int argc, char **argv)
     for (size_t which = 0; which < sizeof cases / sizeof cases[0]; which++)
         exchange(cases[which][0], cases[which][1], MPI_COMM_WORLD);
     order_of_matching();
+    late_receiver();
     never_started();
     no_process();
     freed_communicator();

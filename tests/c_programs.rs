@@ -449,6 +449,18 @@ fn passive_target() {
     }
 }
 
+/// A rank whose peer dies in a partitioned operation gets an error, also without help of the launcher.
+#[test]
+fn a_peer_dies_in_a_partitioned_operation() {
+    let program = compile(&root().join("tests/data/partner_dies.c"));
+    let form = Form { ranks: 2, copy: "auto", progress: "polling" };
+    for kind in ["sender", "receiver"] {
+        let outcome = run_in(&[("SUIRO_DEVICE", "tofu")], &program, &[kind], form);
+        let said = "round 0: success\nround 1: MPI_ERR_OTHER: other error\n";
+        assert_eq!(outcome.text(), said, "{kind}: {:?}\n{}", outcome.code, outcome.stderr);
+    }
+}
+
 #[test]
 fn abort() {
     check_failing("abort", |code| code == Some(42), "abort with 42\n");

@@ -163,6 +163,12 @@ impl<D: Device> Engine<D> {
         self.messages.device.rma()
     }
 
+    /// [`Device::rma`] of a device whose interface works without the host, as its programs show.
+    pub(crate) fn interface_memory(&mut self) -> Option<&mut dyn Rma> {
+        self.messages.device.trigger()?;
+        self.rma()
+    }
+
     /// [`Device::host_memory`].
     pub(crate) fn host_memory(&mut self) -> Option<&mut dyn Rma> {
         self.messages.device.host_memory()
@@ -328,6 +334,11 @@ impl<D: Device> Engine<D> {
     #[inline]
     pub(crate) fn has_failed_peers(&self) -> bool {
         self.messages.has_failed_peers()
+    }
+
+    /// [`PointToPoint::failure`].
+    pub(crate) fn failure(&self, peer: Peer) -> Option<Box<MpiError>> {
+        self.messages.failure(peer)
     }
 
     /// [`PointToPoint::end_posted_receives`].

@@ -200,7 +200,8 @@ impl<D: Device> Mpi<D> {
     }
 
     fn describe_partitioned(&self, waiting: &WaitingPartitions) -> PendingActivity {
-        let WaitingPartitions { kind, peer, tag, partitions, unready, messages } = waiting;
+        let WaitingPartitions { kind, peer, tag, partitions, unready, messages, awaits_start } =
+            waiting;
         let context = peer.map(|peer| peer.context.for_traffic(Traffic::PartitionedSetup));
         let comm = context.and_then(|context| self.comms.of_context(context));
         let rank = peer.map_or("MPI_PROC_NULL".to_owned(), |peer| peer.rank.to_string());
@@ -210,6 +211,7 @@ impl<D: Device> Mpi<D> {
         };
         let progress = match (&unready[..], messages) {
             ([], None) => "no such send has been started".to_owned(),
+            ([], Some(_)) if *awaits_start => "which the receiver has not started".to_owned(),
             ([], Some((left, all))) => format!("{left} of {all} messages on their way"),
             (unready, _) => {
                 let first = unready.iter().take(DESCRIBED_MAX).map(u32::to_string);

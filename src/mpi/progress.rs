@@ -6,6 +6,7 @@
 
 use super::Mpi;
 use crate::device::Device;
+use platform::base::Peer;
 
 impl<D: Device> Mpi<D> {
     /// Advances all communication; the number of events, 0 if nothing advanced.
@@ -15,6 +16,7 @@ impl<D: Device> Mpi<D> {
         // One branch for all that most programs do not have.
         let has_more = self.engine.has_failed_peers()
             | self.engine.has_completed_parts()
+            | self.partitioned.is_any_by_put()
             | !self.windows.is_empty()
             | !self.shared_collectives.is_idle();
         if has_more { arrived + self.poll_rest() } else { arrived }
@@ -28,6 +30,7 @@ impl<D: Device> Mpi<D> {
         }
         let parts = self.engine.has_completed_parts();
         let parts = if parts { self.advance_partitioned() } else { 0 };
+        let parts = parts + if self.partitioned.is_any_by_put() { self.advance_puts() } else { 0 };
         let served = if self.windows.is_empty() { 0 } else { self.serve_windows() };
         let shared = !self.shared_collectives.is_idle();
         parts + served + if shared { self.advance_shared() } else { 0 }
@@ -38,6 +41,19 @@ impl<D: Device> Mpi<D> {
     #[inline]
     pub(crate) fn needs_poll(&self) -> bool {
         self.engine.needs_poll() || self.windows.await_service(self.engine.events())
+    }
+
+    /// The processes whose end would leave an operation incomplete that has begun.
+    pub(crate) fn awaited_processes(&self) -> Vec<Peer> {
+        let mut processes = self.engine.senders();
+        processes.extend(self.partitioned.peers_by_put());
+        processes
+    }
+
+    /// Completes, with an error, the operations that have begun with a process that has ended.
+    pub(crate) fn end_operations_with(&mut self, ended: Peer) {
+        self.engine.end_receives_from(ended);
+        self.end_puts_with(ended);
     }
 
     /// Ends the receives that only processes that have failed could satisfy.

@@ -5,8 +5,8 @@
 //!             <───────────── Reply { ticket, old } ───────────────
 //! ```
 //!
-//! A process cannot change a number in the memory of another process atomically, so the engine thread
-//! of the owner does; such updates are atomic to the processors of the owner too, as on Tofu2 (the
+//! A process cannot change a number in the memory of another process atomically, so the owner does;
+//! such updates are atomic to the processors of the owner too, as on Tofu2 (the
 //! hardware atomics of Nose et al., "Performance optimization of the ACP library"). A request is a packet in a queue of the
 //! owner's area.
 

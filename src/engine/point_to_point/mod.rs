@@ -218,6 +218,11 @@ impl<D: Device> PointToPoint<D> {
         self.protocol.has_failed_peers
     }
 
+    /// [`MessageProtocol::failure`].
+    pub(crate) fn failure(&self, peer: Peer) -> Option<Box<MpiError>> {
+        self.protocol.failure(peer)
+    }
+
     /// [`MessageProtocol::end_posted_receives`].
     pub(crate) fn end_posted_receives(
         &mut self, culprit: impl FnMut(MatchPattern, &dyn Fn(Peer) -> bool) -> Option<Peer>,

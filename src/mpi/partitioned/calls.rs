@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(class(receive.make_ready(0..1, |_| ())), ErrorClass::Request as i32);
         receive.start();
         assert!(!receive.is_there(0).unwrap());
-        receive.set_sender(PARTITIONS);
+        receive.set_sender(PARTITIONS, None);
         receive.arrive(0);
         assert!(receive.is_there(0).unwrap() && !receive.is_there(1).unwrap());
         receive.arrive(1);

@@ -6,15 +6,19 @@
 //!                                 └──the sender fails────> Lost ───┘    (each start)
 //! ```
 //!
+//! With puts, data messages are not sent and received: see [`by_put`](super::by_put).
+//!
 //! An operation is active from a start to the call that completes it.
 
 use std::sync::Arc;
 
+use super::by_put::{ANSWER, answer_pattern};
 use super::division::MessageDivision;
 use super::operation::{
     OperationRole, PartitionedArguments, PartitionedId, PartitionedKind, PartitionedOperation,
     PartitionedPeer, SenderKnowledge,
 };
+use super::put_state::PutSender;
 use super::setup::PartitionedSetup;
 use super::state::PartitionedState;
 use crate::device::Device;
@@ -60,7 +64,7 @@ impl<D: Device> Mpi<D> {
                 let first_tag = self.partitioned.next_tag;
                 let messages = state.division().map_or(0, MessageDivision::messages);
                 self.partitioned.next_tag = first_tag.wrapping_add(messages);
-                OperationRole::Sender { first_tag, is_announced: false }
+                OperationRole::Sender { first_tag, puts: None }
             }
             PartitionedKind::Receive => OperationRole::Receiver(SenderKnowledge::Unasked),
         };
@@ -71,6 +75,7 @@ impl<D: Device> Mpi<D> {
             peer,
             tag,
             role,
+            rounds: 0,
             left: 0,
             received_bytes: 0,
             error: None,
@@ -103,15 +108,18 @@ impl<D: Device> Mpi<D> {
     pub(in crate::mpi) fn start_partitioned(&mut self, id: PartitionedId) {
         let operation = &mut self.partitioned.all[id];
         (operation.left, operation.received_bytes, operation.error) = (0, 0, None);
+        operation.rounds += 1;
         operation.state.start();
         match (&operation.role, operation.state.division()) {
-            (OperationRole::Sender { .. }, division) => {
+            (OperationRole::Sender { puts, .. }, division) => {
                 operation.left = division.map_or(0, MessageDivision::messages);
+                let failure = puts.as_ref().and_then(|puts| puts.failure());
+                operation.error = failure.map(|error| Box::new(error.clone()));
             }
             (OperationRole::Receiver(SenderKnowledge::Lost(error)), _) => {
                 operation.error = Some(error.clone());
             }
-            (OperationRole::Receiver(SenderKnowledge::Known(_)), _) => self.post_messages(id),
+            (OperationRole::Receiver(SenderKnowledge::Known { .. }), _) => self.post_messages(id),
             (OperationRole::Receiver(SenderKnowledge::Unasked | SenderKnowledge::Asked(_)), _) => {
                 // The receives of the messages are posted later.
                 self.engine.note_long_start();
@@ -121,6 +129,7 @@ impl<D: Device> Mpi<D> {
             self.announce(earlier);
         }
         self.advance_partitioned();
+        self.await_puts(id);
     }
 
     /// Sends or asks for the setup of an operation.
@@ -131,10 +140,16 @@ impl<D: Device> Mpi<D> {
         };
         let context = context.for_traffic(Traffic::PartitionedSetup);
         match &mut operation.role {
-            OperationRole::Sender { first_tag, is_announced } => {
-                *is_announced = true;
+            OperationRole::Sender { first_tag, puts } => {
                 let partitions = operation.state.partitions();
-                let setup = PartitionedSetup { partitions, first_tag: *first_tag };
+                *puts = PutSender::offer(self.engine.interface_memory(), &operation.memory);
+                let started = puts.as_ref().map(|puts| puts.started_key);
+                let setup = PartitionedSetup { partitions, first_tag: *first_tag, started };
+                if let Some(answer) = puts.as_ref().and_then(|puts| puts.answer()) {
+                    let pattern = answer_pattern(context, rank, *first_tag);
+                    let part = PartId { operation: id, part: ANSWER };
+                    self.engine.receive_part(pattern, MemoryRange::all(answer.alias()), part);
+                }
                 let envelope = Envelope { context, source: own_rank, tag: operation.tag };
                 let message = Memory::owned(setup.emit());
                 let sent = self.engine.send(peer, envelope, message, Mode::Standard);
@@ -158,12 +173,17 @@ impl<D: Device> Mpi<D> {
         let (
             Some(peer),
             Some(division),
-            OperationRole::Receiver(SenderKnowledge::Known(first_tag)),
-        ) = (operation.peer, operation.state.division(), &operation.role)
+            OperationRole::Receiver(SenderKnowledge::Known { first_tag, puts }),
+        ) = (operation.peer, operation.state.division(), &mut operation.role)
         else {
             return;
         };
         operation.left = division.messages();
+        if let Some(puts) = puts {
+            puts.start();
+            return self.await_puts(id);
+        }
+        let first_tag = *first_tag;
         operation.error = operation.truncation(division.sender());
         let context = peer.context.for_traffic(Traffic::Partitioned);
         for message in 0..division.messages() {
@@ -183,12 +203,23 @@ impl<D: Device> Mpi<D> {
             return Err(self.not_partitioned(handle));
         };
         let id = *id;
+        match &mut self.partitioned.all[id].role {
+            OperationRole::Sender { puts: Some(_), .. } => self.put_messages(id, messages),
+            OperationRole::Sender { puts: None, .. } => self.send_messages(id, messages),
+            OperationRole::Receiver(_) => return Err(self.not_partitioned(handle)),
+        }
+        self.advance_partitioned();
+        Ok(())
+    }
+
+    /// Sends messages of an active send by the engine.
+    pub(super) fn send_messages(&mut self, id: PartitionedId, messages: &[u32]) {
         for message in messages {
             let operation = &self.partitioned.all[id];
             let (OperationRole::Sender { first_tag, .. }, Some(division)) =
                 (&operation.role, operation.state.division())
             else {
-                return Err(self.not_partitioned(handle));
+                return;
             };
             let part = PartId { operation: id, part: *message };
             let is_sent = operation.peer.is_none_or(|to| {
@@ -202,8 +233,6 @@ impl<D: Device> Mpi<D> {
                 self.complete_part(CompletedPart { id: part, bytes: 0, error: None });
             }
         }
-        self.advance_partitioned();
-        Ok(())
     }
 
     /// The error of a call that needs a partitioned request.
@@ -228,8 +257,10 @@ impl<D: Device> Mpi<D> {
 
     fn complete_part(&mut self, completed: CompletedPart) {
         let CompletedPart { id: PartId { operation: id, part }, bytes, error } = completed;
-        if part == SETUP {
-            return self.complete_setup(id, bytes, error);
+        match part {
+            SETUP => return self.complete_setup(id, bytes, error),
+            ANSWER => return self.complete_answer(id, bytes, error),
+            _ => {}
         }
         let operation = &mut self.partitioned.all[id];
         operation.left -= 1;
@@ -244,11 +275,7 @@ impl<D: Device> Mpi<D> {
 
     /// The setup message of a receive has arrived, or the sender has failed.
     fn complete_setup(&mut self, id: PartitionedId, bytes: usize, error: Option<Box<MpiError>>) {
-        let operation = &mut self.partitioned.all[id];
-        if operation.is_freed {
-            drop(self.partitioned.all.remove(id));
-            return;
-        }
+        let operation = &self.partitioned.all[id];
         let OperationRole::Receiver(SenderKnowledge::Asked(memory)) = &operation.role else {
             return;
         };
@@ -256,11 +283,18 @@ impl<D: Device> Mpi<D> {
         // A shorter message leaves zeros, which are no setup.
         memory.pack(0, &mut message[..bytes.min(memory.len())]);
         let setup = error.map_or_else(|| PartitionedSetup::parse(message), Err);
+        let puts = setup.as_ref().ok().and_then(|setup| self.answer_offer(id, *setup));
+        let operation = &mut self.partitioned.all[id];
+        if operation.is_freed {
+            drop(self.partitioned.all.remove(id));
+            return;
+        }
         let is_started = operation.state.is_started();
         operation.role = OperationRole::Receiver(match setup {
-            Ok(PartitionedSetup { partitions, first_tag }) => {
-                operation.state.set_sender(partitions);
-                SenderKnowledge::Known(first_tag)
+            Ok(PartitionedSetup { partitions, first_tag, .. }) => {
+                let (puts, counters) = puts.unzip();
+                operation.state.set_sender(partitions, counters);
+                SenderKnowledge::Known { first_tag, puts }
             }
             Err(error) => {
                 operation.error = Some(error.clone());
@@ -302,13 +336,15 @@ impl<D: Device> Mpi<D> {
     /// Frees an operation that is inactive or complete.
     pub(in crate::mpi) fn free_partitioned(&mut self, id: PartitionedId) {
         self.partitioned.remove_unannounced(id);
+        self.partitioned.by_put.retain(|other| *other != id);
         let operation = &mut self.partitioned.all[id];
         operation.state.stop();
         self.partitioned.table.remove(operation.state.handle());
-        if let OperationRole::Receiver(SenderKnowledge::Asked(_)) = &operation.role {
-            // The setup message that this operation has to match is still to come.
+        if operation.awaits_setup() {
+            // The setup message that this operation has to match is still to come, or the answer.
             operation.is_freed = true;
         } else {
+            self.end_puts(id);
             drop(self.partitioned.all.remove(id));
         }
     }
@@ -321,7 +357,8 @@ fn wildcard(name: &str, expected: &str) -> String {
 #[cfg(test)]
 mod tests {
     //! Random programs: several ranks in one thread, over a network with random full queues and delays.
-    //! Each step of each operation comes in an order that a seed decides.
+    //! Each step of each operation comes in an order that a seed decides. The network makes signalled puts,
+    //! or it is one without them.
 
     use super::super::division::Partitions;
     use super::*;
@@ -338,8 +375,12 @@ mod tests {
 
     const ROUNDS: u32 = 4;
 
-    fn world(size: u32, seed: u64) -> Vec<TestMpi> {
-        let network = Loopback::on_nodes(&vec![0; size as usize]).into_iter().zip(0..);
+    fn world(size: u32, seed: u64, makes_puts: bool) -> Vec<TestMpi> {
+        let network = match makes_puts {
+            true => Loopback::on_nodes(&vec![0; size as usize]),
+            false => Loopback::remote(size as usize, seed),
+        };
+        let network = network.into_iter().zip(0..);
         let with_faults = |(device, me)| {
             let seed = seed ^ u64::from(me) << 32;
             let device = Fault::new(Delay::new(device, seed, 4), seed, 5);
@@ -508,10 +549,10 @@ mod tests {
         )
     }
 
-    fn run(seed: u64) {
+    fn run(seed: u64, makes_puts: bool) {
         let random = &mut Random::new(seed);
         let size = random.below(4) as u32 + 1;
-        let mut world = world(size, seed);
+        let mut world = world(size, seed, makes_puts);
         let operations = random.below(8) as usize + 1;
         let mut sides: Vec<_> =
             (0..operations).flat_map(|number| operation(number, &mut world, random)).collect();
@@ -537,13 +578,14 @@ mod tests {
     fn partitions_arrive_whatever_the_order_of_all_steps() {
         for seed in 0..25 {
             println!("seed {seed}");
-            run(seed);
+            run(seed, true);
+            run(seed, false);
         }
     }
 
     #[test]
     fn a_wait_says_which_rank_and_which_partitions_it_waits_for() {
-        let mut world = world(2, 1);
+        let mut world = world(2, 1, true);
         let mpi = &mut world[0];
         let partitions = Partitions { count: 3, bytes: 8 };
         let memory = Memory::owned(vec![0; 24]);

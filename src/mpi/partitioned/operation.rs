@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use super::division::{MessageDivision, Partitions};
+use super::put_state::{PutReceiver, PutSender};
 use super::state::PartitionedState;
 use super::table::PartitionedTable;
 use crate::engine::memory::Memory;
@@ -49,16 +50,21 @@ pub(super) enum SenderKnowledge {
     Unasked,
     /// A receive for the setup message is posted, into this memory.
     Asked(Memory),
-    /// The tag of the first data message.
-    Known(u32),
+    Known {
+        /// The tag of the first data message.
+        first_tag: u32,
+        /// If puts carry the messages.
+        puts: Option<PutReceiver>,
+    },
     Lost(Box<MpiError>),
 }
 
 pub(super) enum OperationRole {
-    /// The tag of the first data message.
     Sender {
+        /// The tag of the first data message.
         first_tag: u32,
-        is_announced: bool,
+        /// If puts carry the messages, or may do so.
+        puts: Option<Box<PutSender>>,
     },
     Receiver(SenderKnowledge),
 }
@@ -71,11 +77,13 @@ pub(crate) struct PartitionedOperation {
     pub(super) peer: Option<PartitionedPeer>,
     pub(super) tag: i32,
     pub(super) role: OperationRole,
+    /// The starts until now.
+    pub(super) rounds: u64,
     /// Messages of the active operation that have not completed.
     pub(super) left: u32,
     pub(super) received_bytes: u64,
     pub(super) error: Option<Box<MpiError>>,
-    /// Freed, but a receive for its setup message is posted.
+    /// Freed, but a receive for its setup message or for the answer is posted.
     pub(super) is_freed: bool,
 }
 
@@ -83,6 +91,8 @@ pub(crate) struct PartitionedOperation {
 #[derive(Default)]
 pub(crate) struct PartitionedOperations {
     pub(super) all: Slab<PartitionedOperation>,
+    /// Those by puts that have started and have not completed.
+    pub(super) by_put: Vec<PartitionedId>,
     /// Those that have not been announced, oldest first.
     unannounced: HashMap<PartitionedKey, VecDeque<PartitionedId>>,
     /// The tag of the next data message of a new send. Tags are used again after 2^32 of them.
@@ -104,7 +114,9 @@ impl PartitionedOperation {
     fn is_known(&self) -> bool {
         match &self.role {
             OperationRole::Sender { .. } => true,
-            OperationRole::Receiver(SenderKnowledge::Known(_) | SenderKnowledge::Lost(_)) => true,
+            OperationRole::Receiver(SenderKnowledge::Known { .. } | SenderKnowledge::Lost(_)) => {
+                true
+            }
             OperationRole::Receiver(SenderKnowledge::Unasked | SenderKnowledge::Asked(_)) => {
                 self.peer.is_none()
             }
@@ -147,6 +159,26 @@ impl PartitionedOperation {
         }
     }
 
+    /// Whether this is a send by puts, and the receiver has not started the round.
+    fn awaits_start(&self) -> bool {
+        match &self.role {
+            OperationRole::Sender { puts: Some(puts), .. } => {
+                puts.failure().is_none() && puts.started_rounds() < self.rounds
+            }
+            OperationRole::Sender { puts: None, .. } | OperationRole::Receiver(_) => false,
+        }
+    }
+
+    /// Whether a receive of the engine is posted that names this operation and no message.
+    pub(super) fn awaits_setup(&self) -> bool {
+        match &self.role {
+            OperationRole::Sender { puts, .. } => {
+                puts.as_ref().is_some_and(|puts| puts.answer().is_some())
+            }
+            OperationRole::Receiver(knowledge) => matches!(knowledge, SenderKnowledge::Asked(_)),
+        }
+    }
+
     /// The error of a receive whose memory is too short for the send.
     pub(super) fn truncation(&self, sender: Partitions) -> Option<Box<MpiError>> {
         let own = self.state.partitions();
@@ -167,6 +199,17 @@ impl PartitionedOperations {
     /// The states of the operations, for threads without the lock.
     pub(crate) fn table(&self) -> &Arc<PartitionedTable> {
         &self.table
+    }
+
+    /// Whether a started operation is by puts and has not completed.
+    #[inline]
+    pub(in crate::mpi) fn is_any_by_put(&self) -> bool {
+        !self.by_put.is_empty()
+    }
+
+    /// The peers of the started operations by puts.
+    pub(in crate::mpi) fn peers_by_put(&self) -> impl Iterator<Item = Peer> {
+        self.by_put.iter().filter_map(|id| Some(self.all[*id].peer?.peer))
     }
 
     #[cfg(test)]
@@ -193,6 +236,7 @@ impl PartitionedOperations {
             partitions: operation.state.partitions().count,
             unready: operation.state.unready(),
             messages: division.map(|division| (operation.left, division.messages())),
+            awaits_start: operation.awaits_start(),
         }
     }
 
@@ -236,4 +280,6 @@ pub(in crate::mpi) struct WaitingPartitions {
     pub(in crate::mpi) unready: Vec<u32>,
     /// The messages that have not completed, of how many; `None` before the sender is known.
     pub(in crate::mpi) messages: Option<(u32, u32)>,
+    /// Whether a send waits until its receiver has started.
+    pub(in crate::mpi) awaits_start: bool,
 }

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::arrived::ArrivedMessages;
 use super::division::{MessageDivision, Partitions};
+use super::put_state::ArrivalCounters;
 use super::ready::{ReadyPartitions, Release};
 use crate::mpi::handle::Handle;
 
@@ -34,7 +35,13 @@ enum PartitionedSide {
 /// The messages of a receiver.
 struct SenderMessages {
     division: MessageDivision,
-    arrived: ArrivedMessages,
+    arrivals: ArrivalRecord,
+}
+
+enum ArrivalRecord {
+    Messages(ArrivedMessages),
+    /// The sender's device counts what it has put.
+    Puts(ArrivalCounters),
 }
 
 impl PartitionedState {
@@ -81,17 +88,19 @@ impl PartitionedState {
     pub(super) fn division(&self) -> Option<MessageDivision> {
         match &self.side {
             PartitionedSide::Sender { division, .. } => Some(*division),
-            PartitionedSide::Receiver(arrivals) => Some(arrivals.get()?.division),
+            PartitionedSide::Receiver(messages) => Some(messages.get()?.division),
             PartitionedSide::NoSender => None,
         }
     }
 
-    /// A receiver learns the partitions of its sender, once.
-    pub(super) fn set_sender(&self, sender: Partitions) {
-        if let PartitionedSide::Receiver(arrivals) = &self.side {
+    /// A receiver learns the partitions of its sender, once, and where puts are counted if they carry the
+    /// messages.
+    pub(super) fn set_sender(&self, sender: Partitions, counters: Option<ArrivalCounters>) {
+        if let PartitionedSide::Receiver(messages) = &self.side {
             let division = MessageDivision::new(sender);
-            let arrived = ArrivedMessages::new(division.messages());
-            arrivals.get_or_init(|| SenderMessages { division, arrived });
+            let by_message = || ArrivalRecord::Messages(ArrivedMessages::new(division.messages()));
+            let arrivals = counters.map_or_else(by_message, ArrivalRecord::Puts);
+            messages.get_or_init(|| SenderMessages { division, arrivals });
         }
     }
 
@@ -102,9 +111,11 @@ impl PartitionedState {
                 let messages = 0..division.messages();
                 ready.start(messages.map(|message| division.partitions_of(message).len() as u32));
             }
-            PartitionedSide::Receiver(arrivals) => {
-                arrivals.get().iter().for_each(|arrivals| arrivals.arrived.start());
-            }
+            PartitionedSide::Receiver(_) => match self.arrivals() {
+                Some(ArrivalRecord::Messages(arrived)) => arrived.start(),
+                Some(ArrivalRecord::Puts(counters)) => counters.start(),
+                None => {}
+            },
             PartitionedSide::NoSender => {}
         }
         self.is_started.store(true, Ordering::Release);
@@ -136,17 +147,35 @@ impl PartitionedState {
 
     /// The bytes of a message are in the buffer of the receiver.
     pub(super) fn arrive(&self, message: u32) {
-        if let PartitionedSide::Receiver(arrivals) = &self.side {
-            arrivals.get().iter().for_each(|arrivals| arrivals.arrived.arrive(message));
+        if let Some(ArrivalRecord::Messages(arrived)) = self.arrivals() {
+            arrived.arrive(message);
+        }
+    }
+
+    /// Where puts are counted, at a receiver that has accepted them.
+    pub(super) fn counters(&self) -> Option<&ArrivalCounters> {
+        match self.arrivals()? {
+            ArrivalRecord::Puts(counters) => Some(counters),
+            ArrivalRecord::Messages(_) => None,
+        }
+    }
+
+    fn arrivals(&self) -> Option<&ArrivalRecord> {
+        match &self.side {
+            PartitionedSide::Receiver(messages) => Some(&messages.get()?.arrivals),
+            PartitionedSide::Sender { .. } | PartitionedSide::NoSender => None,
         }
     }
 
     /// Whether a partition of a started receiver has arrived.
     pub(super) fn has_arrived(&self, partition: u32) -> bool {
         match &self.side {
-            PartitionedSide::Receiver(arrivals) => arrivals.get().is_some_and(|arrivals| {
-                let messages = arrivals.division.messages_of(self.partitions, partition);
-                arrivals.arrived.have(messages)
+            PartitionedSide::Receiver(messages) => messages.get().is_some_and(|messages| {
+                let touching = messages.division.messages_of(self.partitions, partition);
+                match &messages.arrivals {
+                    ArrivalRecord::Messages(arrived) => arrived.have(touching),
+                    ArrivalRecord::Puts(counters) => counters.have(touching),
+                }
             }),
             PartitionedSide::NoSender => true,
             PartitionedSide::Sender { .. } => false,

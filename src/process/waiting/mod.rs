@@ -157,7 +157,7 @@ impl RunningMpi {
         wakeups
     }
 
-    /// Completes receives whose messages were on their way from processes that have ended; whether
+    /// Completes operations that have begun with processes that have ended; whether
     /// there are any. Looks once a thread has waited for [`EXIT_GRACE`], `own` included, and acts as
     /// long after the end of a process: most launchers have ended the job by then.
     fn end_lost_receives(&mut self, own: WaitId) -> bool {
@@ -167,7 +167,7 @@ impl RunningMpi {
         if age(longest.since_ns, now_ns) < EXIT_GRACE {
             return false;
         }
-        let mut ended = self.mpi.engine.senders();
+        let mut ended = self.mpi.awaited_processes();
         ended.retain(|rank| self.mpi.engine.device().has_ended(*rank));
         if ended.is_empty() {
             self.sender_end_ns = None;
@@ -178,7 +178,7 @@ impl RunningMpi {
         if age(end_ns, now_ns) < EXIT_GRACE || self.mpi.poll() > 0 {
             return false;
         }
-        ended.iter().for_each(|rank| self.mpi.engine.end_receives_from(*rank));
+        ended.iter().for_each(|rank| self.mpi.end_operations_with(*rank));
         true
     }
 
