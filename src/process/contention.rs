@@ -3,7 +3,7 @@
 
 use std::thread;
 
-use super::{Process, ProcessMpi, running_mpi};
+use super::{Process, ProcessMpi, RunningMpi, running_mpi};
 use platform::base::{ErrorClass, Peer, Result};
 use platform::diagnosis::deadlock::{EXIT_GRACE, age};
 use platform::sys::clock;
@@ -28,8 +28,7 @@ impl Process {
     pub(crate) fn yield_to(
         &self, contention: &mut Contention, holder: impl FnOnce(&ProcessMpi) -> Option<Peer>,
     ) -> Result {
-        contention.attempts = contention.attempts.wrapping_add(1);
-        if contention.attempts.is_multiple_of(ATTEMPTS_PER_LOOK) {
+        if contention.is_look_due() {
             let mut state = self.state.lock();
             let mpi = &running_mpi(&mut state)?.mpi;
             let ended = holder(mpi).filter(|rank| mpi.engine.device().has_ended(*rank));
@@ -41,7 +40,35 @@ impl Process {
     }
 }
 
+impl RunningMpi {
+    /// Ends accumulates of other hosts that a process of this host keeps out which has ended: as
+    /// [`Process::yield_to`] the calls of this one. Each poll tries again, and has an event.
+    #[inline]
+    pub(super) fn end_lost_accumulates(&mut self) {
+        if self.mpi.windows.contended().next().is_some() && self.served_contention.is_look_due() {
+            self.look_for_lost_accumulates();
+        }
+    }
+
+    #[cold]
+    fn look_for_lost_accumulates(&mut self) {
+        let device = self.mpi.engine.device();
+        let lost = self.mpi.lost_accumulator(|rank| device.has_ended(rank));
+        let looked = self.served_contention.look(lost.map(|(_, rank)| rank), clock::monotonic_ns());
+        if let (Err(why), Some((window, _))) = (looked, lost) {
+            self.served_contention = Contention::default();
+            self.mpi.refuse_accumulates(window, why);
+        }
+    }
+}
+
 impl Contention {
+    /// Counts an attempt. Whether it is time for [`Contention::look`].
+    fn is_look_due(&mut self) -> bool {
+        self.attempts = self.attempts.wrapping_add(1);
+        self.attempts.is_multiple_of(ATTEMPTS_PER_LOOK)
+    }
+
     /// Records which rank keeps the call out and has ended.
     fn look(&mut self, ended: Option<Peer>, now_ns: u64) -> Result {
         let Some(rank) = ended else {

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::connection::{Connection, ReachedPeers, settings_mismatch};
+use super::contention::Contention;
 use super::devices::Devices;
 use super::info_env;
 use super::settings::explain::Decisions;
@@ -306,6 +307,7 @@ fn build(
         hosts: job.hosts,
         wait_monitor,
         sender_end_ns: None,
+        served_contention: Contention::default(),
         helper_threads,
         waiters: CallWaiters::new(),
         served_events: 0,

@@ -51,6 +51,7 @@ use platform::bootstrap::{Client, JobHosts};
 use platform::diagnosis::wait_monitor::WaitMonitor;
 use platform::diagnosis::wait_report::WaitReport;
 
+use contention::Contention;
 pub(crate) use devices::Devices;
 pub(crate) use hardware::{host_name, locality_id};
 use lock::{Guard, ProcessLock};
@@ -98,6 +99,8 @@ struct RunningMpi {
     /// When the process of a peer whose message is on its way was first seen to have ended, in
     /// nanoseconds of the host's clock.
     sender_end_ns: Option<u64>,
+    /// Accumulates of other hosts that a rank of this host keeps out.
+    served_contention: Contention,
     /// Threads of this process that never call MPI: those of the launcher's library.
     helper_threads: Vec<u32>,
     /// Calls that wait while other threads hold the lock.
@@ -263,6 +266,9 @@ impl Process {
         self.call_counters.note_call();
         running.take_over_polling();
         let arrived = if running.waiters.is_delegated() { 0 } else { running.mpi.poll() };
+        if arrived > 0 {
+            running.end_lost_accumulates();
+        }
         let result = body(&mut running.mpi);
         let is_idle = arrived == 0 && result.as_ref().is_ok_and(|result| !found(result));
         let yields = is_idle && running.wait_policy.is_shared();

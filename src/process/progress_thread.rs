@@ -276,6 +276,7 @@ impl Process {
                 return Ok(());
             }
             if arrived > 0 {
+                running_mpi(state)?.end_lost_accumulates();
                 backoff.reset();
                 continue;
             }

@@ -1,7 +1,8 @@
 /* Rank 1 dies without a word in the middle of one-sided communication, of the kind that is told: while it
  * holds a lock (`shared`, `exclusive`, `all`), between two fences (`fence`), in an epoch of start and post
- * (`pscw`), or in an accumulate (`accumulate`), on a window that is `allocated` or `created`. All others then
- * need it: what they call cannot return success.
+ * (`pscw`), or in an accumulate (`accumulate`; `served` if its target makes no call on the window, and the
+ * other origins test), on a window that is `allocated` or `created`. All others then need it: what they call
+ * cannot return success.
  *
  *   mpirun -n N rma_dies KIND WINDOW, with N > 2 */
 #define _DEFAULT_SOURCE
@@ -104,9 +105,28 @@ static void in_epochs(const char *data)
         need("start", MPI_Win_start(one, 0, win));
 }
 
+/* Fetches and accumulates a byte of rank 0. A rank that tests does not look for ranks that have ended. */
+static int fetch(const char *operand)
+{
+    int is_done = 0;
+    char fetched;
+    MPI_Request request;
+    int code = MPI_Rget_accumulate(operand, 1, MPI_BYTE, &fetched, 1, MPI_BYTE, 0, 0, 1, MPI_BYTE,
+                                   MPI_BXOR, win, &request);
+    while (code == MPI_SUCCESS && !is_done)
+        code = MPI_Test(&request, &is_done, MPI_STATUS_IGNORE);
+    return code == MPI_SUCCESS ? MPI_Win_flush(0, win) : code;
+}
+
+static int accumulate(const char *operand)
+{
+    int code = MPI_Accumulate(operand, 1, MPI_BYTE, 0, 0, 1, MPI_BYTE, MPI_BXOR, win);
+    return code == MPI_SUCCESS ? MPI_Win_flush(0, win) : code;
+}
+
 /* The operand has a page that cannot be read: rank 1 dies in the accumulate, if memory is mapped, and else
  * before it. */
-static void accumulating(void)
+static void accumulating(int is_served)
 {
     enum { ROUNDS = 5000 };
     int protection = rank == DYING ? PROT_NONE : PROT_READ, code = MPI_SUCCESS;
@@ -118,16 +138,19 @@ static void accumulating(void)
         MPI_Accumulate(operand, BYTES, MPI_BYTE, 0, 0, BYTES, MPI_BYTE, MPI_BXOR, win);
     }
     hear();
-    for (int round = 0; round < ROUNDS && code == MPI_SUCCESS; round++) {
-        code = MPI_Accumulate(operand, 1, MPI_BYTE, 0, 0, 1, MPI_BYTE, MPI_BXOR, win);
-        if (code == MPI_SUCCESS)
-            code = MPI_Win_flush(0, win);
+    if (is_served && rank == 0) {
+        MPI_Recv(NULL, 0, MPI_BYTE, size - 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        return;
     }
+    for (int round = 0; round < ROUNDS && code == MPI_SUCCESS; round++)
+        code = is_served ? fetch(operand) : accumulate(operand);
     if (code == MPI_SUCCESS)
         code = MPI_Win_unlock_all(win);
     if (code == MPI_SUCCESS)
         code = MPI_Win_fence(0, win);
     need("accumulate", code);
+    if (is_served && rank == size - 1)
+        MPI_Send(NULL, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
 }
 
 int main(int argc, char **argv)
@@ -153,7 +176,7 @@ int main(int argc, char **argv)
         fenced(data);
     else if (strcmp(kind, "pscw") == 0)
         in_epochs(data);
-    else if (strcmp(kind, "accumulate") == 0)
-        accumulating();
+    else if (strcmp(kind, "accumulate") == 0 || strcmp(kind, "served") == 0)
+        accumulating(strcmp(kind, "served") == 0);
     _exit(0);
 }

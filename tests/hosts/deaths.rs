@@ -77,7 +77,7 @@ fn rank_dies_in_one_sided_communication() {
     let script = "trap '' USR1; \"$0\" \"$@\"";
     for (count, ranks) in [(1, 3), (2, 2)] {
         for window in ["allocated", "created"] {
-            let kinds = ["shared", "exclusive", "all", "fence", "pscw", "accumulate"];
+            let kinds = ["shared", "exclusive", "all", "fence", "pscw", "accumulate", "served"];
             let jobs = kinds.map(|kind| {
                 let words = [&options[..], &[script, &program, kind, window]].concat();
                 (kind, harness::start(hosts.mpiexec(count, ranks, &words)))

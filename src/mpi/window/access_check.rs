@@ -99,7 +99,7 @@ impl Window {
         let range = self.range(engine, target, offset, to);
         let request = WindowRequest::Access { range, kind, epoch };
         self.origin.request(engine, &self.channel, target, &request);
-        self.origin.note(engine, target, None, [], false);
+        self.origin.note(engine, target, None, None, None);
         Ok(())
     }
 

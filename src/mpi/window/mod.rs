@@ -506,6 +506,14 @@ impl Windows {
         }
     }
 
+    /// The windows of which an accumulate waits for another rank of this node.
+    #[inline]
+    pub(crate) fn contended(&self) -> impl Iterator<Item = (Handle, &Window)> {
+        let windows =
+            self.active.iter().filter_map(|handle| Some((*handle, self.table.get(*handle)?)));
+        windows.filter(|(_, window)| window.target.is_contended())
+    }
+
     /// Serves the active windows; each remains active if `serve` says so.
     fn serve_active(&mut self, mut serve: impl FnMut(&mut Window) -> bool) {
         self.settle();
@@ -543,6 +551,27 @@ impl<D: Device> Mpi<D> {
         let window = self.windows.get(window).ok()?;
         let rank = window.mapped.as_ref()?.accumulating(target)?;
         Some(window.channel.peer(rank))
+    }
+
+    /// A window of which an accumulate by message waits for a process of this node for which `has_ended` is
+    /// true, and that process.
+    #[cold]
+    pub(crate) fn lost_accumulator(
+        &self, has_ended: impl Fn(Peer) -> bool,
+    ) -> Option<(Handle, Peer)> {
+        self.windows.contended().find_map(|(handle, window)| {
+            let holder = self.accumulating(handle, window.channel.rank)?;
+            has_ended(holder).then_some((handle, holder))
+        })
+    }
+
+    /// Refuses accumulates by message on the memory of this process: their origins, and the next call on
+    /// the window here that waits, get the error.
+    pub(crate) fn refuse_accumulates(&mut self, window: Handle, why: Box<MpiError>) {
+        if let Ok(window) = self.windows.get_mut(window) {
+            window.target.refuse_accumulates(why.clone());
+            window.origin.keep_error(why);
+        }
     }
 
     /// Frees a window, its segment and its communicator. The caller has deleted its attributes and

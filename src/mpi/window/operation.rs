@@ -7,8 +7,8 @@
 use super::Window;
 use super::accumulate::{Accumulation, SWAPPED_MAX, check_swapped, compare_and_swap};
 use super::conflicts::AccessKind;
-use super::origin::OperationNumber;
-use super::request_message::{Data, INLINE_MAX, TargetRange, UnitHandles, WindowRequest};
+use super::origin::{OperationAnswer, OperationNumber};
+use super::request_message::{Data, DataTag, INLINE_MAX, TargetRange, UnitHandles, WindowRequest};
 use crate::device::Device;
 use crate::device::rma::{RemoteAddress, Rma, RmaError};
 use crate::engine::Engine;
@@ -88,14 +88,17 @@ impl Window {
         let number = self.origin.number(target, completion != CompletionForm::Epoch);
         let is_answered = completion == CompletionForm::Epoch && self.is_flush_next(target);
         let answer = is_answered.then(|| self.origin.tag());
-        let answered =
-            answer.map(|tag| self.channel.receive(engine, target, tag.answer(), Memory::EMPTY));
+        let answered = answer.map(|tag| OperationAnswer {
+            id: self.channel.receive(engine, target, tag.answer(), Memory::EMPTY),
+            bytes: 0,
+            tells_end: true,
+        });
         let sent = self.send_with_data(engine, target, from, |data| WindowRequest::Put {
             range,
             data,
             answer,
         });
-        self.origin.note(engine, target, number, sent.into_iter().chain(answered), is_answered);
+        self.origin.note(engine, target, number, sent, answered);
         Ok(number)
     }
 
@@ -121,11 +124,10 @@ impl Window {
         }
         let range = self.range(engine, target, offset, &from);
         let number = self.origin.number(target, completion != CompletionForm::Epoch);
-        let answer = self.origin.tag();
-        let arriving = self.channel.receive(engine, target, answer.answer(), into);
+        let (answer, arriving) = self.fetch(engine, target, into);
         let request = WindowRequest::Get { range, answer };
         self.origin.request(engine, &self.channel, target, &request);
-        self.origin.note(engine, target, number, [arriving], self.answers_tell());
+        self.origin.note(engine, target, number, None, Some(arriving));
         Ok(number)
     }
 
@@ -171,10 +173,7 @@ impl Window {
         }
         let range = self.range(engine, target, offset, &to);
         let number = self.origin.number(target, completion != CompletionForm::Epoch);
-        let answer = old.map(|(old, _)| {
-            let tag = self.origin.tag();
-            (tag, self.channel.receive(engine, target, tag.answer(), old))
-        });
+        let answer = old.map(|(old, _)| self.fetch(engine, target, old));
         let unit = UnitHandles::of(&unit);
         let operand = if has_operand { from } else { &Memory::EMPTY };
         let sent = self.send_with_data(engine, target, operand, |data| WindowRequest::Accumulate {
@@ -184,10 +183,8 @@ impl Window {
             data,
             answer: answer.map(|(tag, _)| tag),
         });
-        let receive = answer.map(|(_, receive)| receive);
-        let tells_its_end = receive.is_some() && self.answers_tell();
-        let started = sent.into_iter().chain(receive);
-        self.origin.note(engine, target, number, started, tells_its_end);
+        let answer = answer.map(|(_, receive)| receive);
+        self.origin.note(engine, target, number, sent, answer);
         Ok(Started::Now(number))
     }
 
@@ -217,8 +214,7 @@ impl Window {
             return Ok(if is_done { Started::Now(None) } else { Started::Contended(target) });
         }
         let range = self.range(engine, target, offset, &to);
-        let answer = self.origin.tag();
-        let receive = self.channel.receive(engine, target, answer.answer(), old);
+        let (answer, receive) = self.fetch(engine, target, old);
         let request = WindowRequest::CompareAndSwap {
             range,
             unit: UnitHandles::of(&unit),
@@ -226,7 +222,7 @@ impl Window {
             answer,
         };
         self.origin.request(engine, &self.channel, target, &request);
-        self.origin.note(engine, target, None, [receive], self.answers_tell());
+        self.origin.note(engine, target, None, None, Some(receive));
         Ok(Started::Now(None))
     }
 
@@ -396,6 +392,15 @@ impl Window {
             || offset.checked_add(first as i64).is_some_and(|first| first >= 0)
                 && offset.checked_add(end as i64).is_some_and(|end| end as u64 <= memory.size);
         if is_inside { Ok(offset) } else { Err(outside()) }
+    }
+
+    /// Starts to receive data of the target into `memory`.
+    fn fetch<D: Device>(
+        &mut self, engine: &mut Engine<D>, target: u32, memory: Memory,
+    ) -> (DataTag, OperationAnswer) {
+        let (tag, bytes) = (self.origin.tag(), memory.len());
+        let id = self.channel.receive(engine, target, tag.answer(), memory);
+        (tag, OperationAnswer { id, bytes, tells_end: self.answers_tell() })
     }
 
     /// Sends a request with its data; a send that has not completed.

@@ -60,6 +60,18 @@ struct MessageOperation {
     id: OperationId,
     /// The operation of a request, or 0.
     number: u64,
+    /// The target has refused the operation if it receives fewer bytes.
+    bytes_min: usize,
+}
+
+/// An answer to one operation.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OperationAnswer {
+    /// Its receive.
+    pub(super) id: OperationId,
+    pub(super) bytes: usize,
+    /// Whether it tells all about the end of the operation.
+    pub(super) tells_end: bool,
 }
 
 /// The operation of a request on one target.
@@ -124,18 +136,23 @@ impl Origin {
         }
     }
 
-    /// Records that an operation has been started on `target`, with these sends and receives, which end after
-    /// it if it `tells_its_end`.
+    /// Records that an operation has been started on `target`, with the send of its data and its answer.
     pub(super) fn note<D: Device>(
         &mut self, engine: &mut Engine<D>, target: u32, number: Option<OperationNumber>,
-        started: impl IntoIterator<Item = OperationId>, tells_its_end: bool,
+        sent: Option<OperationId>, answer: Option<OperationAnswer>,
     ) {
         let account = &mut self.targets[target as usize];
         self.busy_targets += u32::from(!account.is_busy());
-        account.unflushed |= !tells_its_end;
+        account.unflushed |= !answer.is_some_and(|answer| answer.tells_end);
         let number = number.map_or(0, |number| number.number);
         let before = account.in_progress.len();
-        account.in_progress.extend(started.into_iter().map(|id| MessageOperation { id, number }));
+        let sent = sent.map(|id| MessageOperation { id, number, bytes_min: 0 });
+        let received = answer.map(|OperationAnswer { id, bytes, tells_end }| {
+            // Else the answer to a flush says more.
+            let bytes_min = if tells_end { bytes } else { 0 };
+            MessageOperation { id, number, bytes_min }
+        });
+        account.in_progress.extend(sent.into_iter().chain(received));
         // Now and then: many operations may be started without a flush.
         if before.is_power_of_two() && before >= 64 {
             self.collect(engine, target);
@@ -149,7 +166,9 @@ impl Origin {
         account.in_progress.retain(|operation| match engine.take_completion(operation.id) {
             None => true,
             Some(end) => {
-                if let Some(why) = end.error {
+                let is_refused = end.bytes < operation.bytes_min;
+                let why = end.error.or_else(|| is_refused.then(|| refused(target)));
+                if let Some(why) = why {
                     error.get_or_insert(why);
                 }
                 false
@@ -247,6 +266,15 @@ impl Origin {
     pub(super) fn take_error(&mut self) -> Result {
         self.error.take().map_or(Ok(()), Err)
     }
+}
+
+/// Of operations whose arguments the origin has checked, a target refuses those alone.
+#[cold]
+fn refused(target: u32) -> Box<MpiError> {
+    ErrorClass::Other.error(format!(
+        "rank {target} of the window cannot carry out accumulate operations: a process of its host ended \
+         in one"
+    ))
 }
 
 impl Answer {

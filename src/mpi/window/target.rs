@@ -41,6 +41,8 @@ pub(super) struct Target {
     arriving: Option<(u32, OperationId, OwnedBytes)>,
     /// Whether an accumulate waits for another rank of this node to end one.
     is_contended: bool,
+    /// A rank of this node has ended in an accumulate, which keeps all later ones out.
+    lost: Option<Box<MpiError>>,
     /// Calls of `MPI_Win_post` by others.
     pub(super) posts: PeerCalls,
     /// Calls of `MPI_Win_complete` by others.
@@ -108,6 +110,7 @@ impl Default for Target {
             locks: LockQueue::default(),
             arriving: None,
             is_contended: false,
+            lost: None,
             posts: PeerCalls::new(WindowCall::Post),
             completes: PeerCalls::new(WindowCall::Complete),
             accesses: None,
@@ -141,6 +144,11 @@ impl Target {
     /// Whether an accumulate waits for another rank of this node to end one.
     pub(super) fn is_contended(&self) -> bool {
         self.is_contended
+    }
+
+    /// Refuses accumulates from now on: the memory cannot be changed any more. The next answers tell `why`.
+    pub(super) fn refuse_accumulates(&mut self, why: Box<MpiError>) {
+        self.lost = Some(why);
     }
 
     /// The next request whose bytes are here.
@@ -213,7 +221,12 @@ impl Target {
             }
             // Other ranks of this node change the memory themselves.
             let lock = mapped.filter(|_| front.changes_numbers());
-            let lock = lock.and_then(|mapped| mapped.accumulates(channel.rank));
+            let mut lock = lock.and_then(|mapped| mapped.accumulates(channel.rank));
+            if let Some(why) = self.lost.as_ref().filter(|_| lock.is_some()) {
+                front.refuse();
+                queue.error.get_or_insert_with(|| why.clone());
+                lock = None;
+            }
             if lock.is_some_and(|lock| !lock.try_take()) {
                 self.is_contended = true;
                 break;
@@ -446,6 +459,24 @@ impl QueuedRequest {
     /// Whether it changes numbers atomically.
     fn changes_numbers(&self) -> bool {
         matches!(self.work, Work::Accumulate { .. } | Work::CompareAndSwap { .. })
+    }
+
+    /// Refuses an accumulate whose data have moved.
+    fn refuse(&mut self) {
+        let answer = match &self.work {
+            Work::Accumulate { answer, .. } => *answer,
+            Work::CompareAndSwap { answer, .. } => Some(*answer),
+            Work::Put(..)
+            | Work::Get(..)
+            | Work::Refused(..)
+            | Work::Flush(_)
+            | Work::Lock(..)
+            | Work::LockAll(_)
+            | Work::Unlock(_)
+            | Work::Complete
+            | Work::Access(..) => return,
+        };
+        self.work = Work::Refused(Payload::Here(OwnedBytes::zeroed(0)), answer);
     }
 
     /// Whether its start allocates memory for long data.

@@ -262,7 +262,9 @@ impl Process {
                 }
             }
             if arrived > 0 {
-                backoff.arrived(&mut running_mpi(state)?.spin_history);
+                let running = running_mpi(state)?;
+                running.end_lost_accumulates();
+                backoff.arrived(&mut running.spin_history);
                 busy_polls += 1;
                 if busy_polls >= BUSY_POLLS_MAX && state.is_contended() {
                     busy_polls = 0;
