@@ -4,8 +4,7 @@
 //!   owner                                       peer
 //!   register or allocate ──key, sent along──>   open              what the device does there
 //!                                               put, get, update ─┬─ refused: nothing happens
-//!                                                  issued += 1    └─ accepted
-//!                                                  completed += 1    in progress
+//!                                                                 └─ accepted: in progress
 //!   deregister <──the last access has ended──   flush, close
 //! ```
 //!
@@ -19,7 +18,7 @@
 //! * No call blocks. [`RmaError::Busy`] refuses an access for want of room: the caller polls and tries
 //!   again. An error refuses it for good. A refused access changes nothing and does not count.
 //! * An accepted access makes progress by calls of [`Device::poll`](super::Device::poll), and the
-//!   device says by [`Rma::counts`] how many have completed. Until then its local memory is in use.
+//!   device says by [`Rma::flush`] that all to a peer have completed. Until then its local memory is in use.
 //! * The end of an access makes the [`WakeSource`](super::WakeSource) of a rank fire that has armed since
 //!   it started the access; so does, at the owner, what a poll of the owner has to do for it.
 //! * A put or an update has completed when every byte is at the peer, visible to the peer's processors
@@ -151,15 +150,6 @@ pub struct PutSignal {
     pub(crate) addend: u64,
 }
 
-/// How many accesses of this rank to one peer there were.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AccessCounts {
-    /// Accepted.
-    pub issued: u64,
-    /// Completed of these.
-    pub completed: u64,
-}
-
 /// Why an access was refused.
 #[derive(Debug)]
 pub enum RmaError {
@@ -235,9 +225,6 @@ pub trait Rma {
     fn update(
         &mut self, at: RemoteAddress, kind: NumberKind, update: Update, old: Span,
     ) -> Result<(), RmaError>;
-
-    /// The accesses of this rank to `peer` so far.
-    fn counts(&mut self, peer: Peer) -> AccessCounts;
 
     /// Whether all accesses to `peer` have completed; `None` while one is in progress. All of them are
     /// before every later access of this rank, and visible to whoever hears of this call.
@@ -551,7 +538,7 @@ pub(crate) struct AccessLedger {
 /// The accesses to one peer.
 #[derive(Debug, Default)]
 struct AccessAccount {
-    counts: AccessCounts,
+    in_progress: u32,
     /// The first since the last flush.
     error: Option<Box<MpiError>>,
 }
@@ -559,14 +546,14 @@ struct AccessAccount {
 impl AccessLedger {
     /// An access was accepted.
     pub(crate) fn issue(&mut self, peer: Peer) {
-        self.peers.entry(peer).or_default().counts.issued += 1;
+        self.peers.entry(peer).or_default().in_progress += 1;
         self.in_progress += 1;
     }
 
     /// An access has completed.
     pub(crate) fn complete(&mut self, peer: Peer, end: Result) {
         let account = self.peers.entry(peer).or_default();
-        account.counts.completed += 1;
+        account.in_progress -= 1;
         if let Err(error) = end {
             account.error.get_or_insert(error);
         }
@@ -578,16 +565,10 @@ impl AccessLedger {
         self.in_progress
     }
 
-    /// [`Rma::counts`].
-    pub(crate) fn counts(&self, peer: Peer) -> AccessCounts {
-        self.peers.get(&peer).map_or(AccessCounts::default(), |account| account.counts)
-    }
-
     /// [`Rma::flush`].
     pub(crate) fn flush(&mut self, peer: Peer) -> Option<Result> {
         let Some(account) = self.peers.get_mut(&peer) else { return Some(Ok(())) };
-        let AccessCounts { issued, completed } = account.counts;
-        (issued == completed).then(|| account.error.take().map_or(Ok(()), Err))
+        (account.in_progress == 0).then(|| account.error.take().map_or(Ok(()), Err))
     }
 }
 
@@ -632,10 +613,8 @@ mod tests {
         assert!(ledger.flush(4).is_none() && ledger.in_progress() == 2);
         ledger.complete(4, Err(ErrorClass::RmaRange.error("second")));
         ledger.complete(4, Ok(()));
-        assert_eq!(ledger.counts(4), AccessCounts { issued: 3, completed: 3 });
         assert_eq!(why(ledger.flush(4)), "first");
         assert!(matches!(ledger.flush(4), Some(Ok(()))));
         assert!(matches!(ledger.flush(5), Some(Ok(()))));
-        assert_eq!(ledger.counts(5), AccessCounts::default());
     }
 }

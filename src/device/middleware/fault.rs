@@ -6,8 +6,7 @@
 
 use crate::device::middleware::Middleware;
 use crate::device::rma::{
-    AccessCounts, MemoryKey, NumberKind, PutSignal, RemoteAccess, RemoteAddress, Rma, RmaCaps,
-    RmaError, Update,
+    MemoryKey, NumberKind, PutSignal, RemoteAccess, RemoteAddress, Rma, RmaCaps, RmaError, Update,
 };
 use crate::device::{Bulk, Busy, Device, MemoryDescriptor, PeerCaps, SplitCopies, SplitEnd};
 use platform::base::{Peer, Random, Result, Span};
@@ -117,10 +116,6 @@ impl<D: Device> Rma for Fault<D> {
         &mut self, at: RemoteAddress, kind: NumberKind, update: Update, old: Span,
     ) -> Result<(), RmaError> {
         self.access()?.update(at, kind, update, old)
-    }
-
-    fn counts(&mut self, peer: Peer) -> AccessCounts {
-        self.one_sided().counts(peer)
     }
 
     fn flush(&mut self, peer: Peer) -> Option<Result> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::*;
-use crate::device::rma::{AccessCounts, MemoryKey};
+use crate::device::rma::MemoryKey;
 use crate::device::trigger::{PeerBinding, TriggerClass};
 use crate::offload::{Buffer, CounterAdd, DeferredWork, Scheme};
 use platform::base::{ErrorClass, Peer, Random};
@@ -162,7 +162,6 @@ fn an_ordered_engine_waits_until_an_action_was_sent() {
     }
     assert!(nic.take_progressed());
     assert!(matches!(nic.accesses().flush(0), Some(Ok(()))));
-    assert_eq!(nic.accesses().counts(0), AccessCounts { issued: 3, completed: 3 });
     assert!(nic.is_idle());
 }
 
@@ -182,7 +181,7 @@ fn a_signal_follows_its_put() {
     let InterfaceAction::Update { at, kind, update, .. } = add.action else { panic!("{add:?}") };
     assert_eq!((at, kind, update), (signal.address(2), NumberKind::Unsigned8, Update::Add(5)));
     nic.done(add.id, Ok(()), &levels);
-    assert_eq!(nic.accesses().counts(2), AccessCounts { issued: 1, completed: 1 });
+    assert!(matches!(nic.accesses().flush(2), Some(Ok(()))));
     // A put that fails has no signal.
     nic.put(Span::EMPTY, to(2), Some(signal), None).unwrap();
     let put = nic.next(0, &levels).unwrap();

@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use super::Loopback;
 use super::network::{LoopbackNetwork, RankInterface};
 use crate::device::rma::{
-    AccessCounts, MemoryKey, NumberKind, PutSignal, RemoteAccess, RemoteAddress, Rma, RmaCaps,
-    RmaError, Update, UpdateExecutor, UpdateSet,
+    MemoryKey, NumberKind, PutSignal, RemoteAccess, RemoteAddress, Rma, RmaCaps, RmaError, Update,
+    UpdateExecutor, UpdateSet,
 };
 use crate::device::trigger::{
     CounterKey, InstanceState, InterfaceLimits, ProgramBinding, ProgramKey, Runner, Trigger,
@@ -126,10 +126,6 @@ impl Rma for Loopback {
             UpdateSet::ALL.check(at.offset, kind, update, old)?;
             Ok(interfaces.interface(me).nic.update(at, kind, update, old)?)
         })
-    }
-
-    fn counts(&mut self, peer: Peer) -> AccessCounts {
-        self.network.interfaces.lock().interface(self.me).nic.accesses().counts(peer)
     }
 
     fn flush(&mut self, peer: Peer) -> Option<Result> {

@@ -21,8 +21,8 @@ use super::Shm;
 use super::direct_read::CopyMethod;
 use super::segment::RankArea;
 use crate::device::rma::{
-    AccessCounts, AccessLedger, MemoryKey, NumberKind, PutSignal, RemoteAccess, RemoteAddress, Rma,
-    RmaCaps, RmaError, Update, UpdateExecutor, UpdateSet, write_number,
+    AccessLedger, MemoryKey, NumberKind, PutSignal, RemoteAccess, RemoteAddress, Rma, RmaCaps,
+    RmaError, Update, UpdateExecutor, UpdateSet, write_number,
 };
 use crate::devices::rings::NodeRanks;
 use crate::devices::rings::memory::Mapped;
@@ -319,10 +319,6 @@ impl Rma for Shm {
         }
         one_sided.end(at.peer, Ok(()));
         Ok(())
-    }
-
-    fn counts(&mut self, peer: Peer) -> AccessCounts {
-        self.one_sided.ledger.counts(peer)
     }
 
     fn flush(&mut self, peer: Peer) -> Option<Result> {

@@ -18,8 +18,8 @@ use super::frame_reader::FrameSink;
 use super::link::{Link, LinkState};
 use super::{Tcp, opening};
 use crate::device::rma::{
-    AccessCounts, AccessLedger, MemoryKey, MemoryTable, NumberKind, PutSignal, RemoteAccess,
-    RemoteAddress, Rma, RmaCaps, RmaError, Update, UpdateExecutor, UpdateSet, write_number,
+    AccessLedger, MemoryKey, MemoryTable, NumberKind, PutSignal, RemoteAccess, RemoteAddress, Rma,
+    RmaCaps, RmaError, Update, UpdateExecutor, UpdateSet, write_number,
 };
 use crate::device::{Busy, Header, PacketSink};
 use platform::base::{ErrorClass, Peer, Result, Span};
@@ -348,10 +348,6 @@ impl Rma for Tcp {
         UpdateSet::ALL.check(at.offset, kind, update, old)?;
         let RemoteAddress { peer, key, offset } = at;
         self.access(peer, AcceptedAccess::Update { key, offset, kind, update, old })
-    }
-
-    fn counts(&mut self, peer: Peer) -> AccessCounts {
-        self.one_sided.ledger.counts(peer)
     }
 
     fn flush(&mut self, peer: Peer) -> Option<Result> {

@@ -23,8 +23,8 @@ use super::fabric::TofuFabric;
 use super::segment::{RequestCells, RequestSlots, WORDS};
 use crate::device::Busy;
 use crate::device::rma::{
-    AccessCounts, MemoryKey, NumberKind, PutSignal, RemoteAccess, RemoteAddress, RmaCaps, RmaError,
-    Update, UpdateExecutor, UpdateSet, write_number,
+    MemoryKey, NumberKind, PutSignal, RemoteAccess, RemoteAddress, RmaCaps, RmaError, Update,
+    UpdateExecutor, UpdateSet, write_number,
 };
 use crate::device::trigger::{
     CounterKey, InstanceState, InterfaceLimits, ProgramBinding, ProgramKey, Runner,
@@ -407,11 +407,6 @@ impl TofuInterface {
         self.fabric.resolve(at, kind.bytes(), RemoteAccess::ReadWrite)?;
         UpdateSet::ALL.check(at.offset, kind, update, old)?;
         Ok(self.command(|state| state.nic.update(at, kind, update, old))?)
-    }
-
-    /// [`Rma::counts`](crate::device::rma::Rma::counts).
-    pub(crate) fn counts(&self, peer: Peer) -> AccessCounts {
-        self.state.lock().nic.accesses().counts(peer)
     }
 
     /// [`Rma::flush`](crate::device::rma::Rma::flush).

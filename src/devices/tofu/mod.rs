@@ -35,8 +35,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use crate::device::rma::{
-    AccessCounts, MemoryKey, NumberKind, PutSignal, RemoteAccess, RemoteAddress, Rma, RmaCaps,
-    RmaError, Update,
+    MemoryKey, NumberKind, PutSignal, RemoteAccess, RemoteAddress, Rma, RmaCaps, RmaError, Update,
 };
 use crate::device::trigger::{
     CounterKey, InstanceState, InterfaceLimits, ProgramBinding, ProgramKey, Runner, Trigger,
@@ -365,10 +364,6 @@ impl Rma for Tofu {
     ) -> Result<(), RmaError> {
         self.start_engine()?;
         self.interface.update(at, kind, update, old)
-    }
-
-    fn counts(&mut self, peer: Peer) -> AccessCounts {
-        self.interface.counts(peer)
     }
 
     fn flush(&mut self, peer: Peer) -> Option<Result> {

@@ -7,8 +7,7 @@
 use super::Devices;
 use super::network::{Network, Sockets};
 use crate::device::rma::{
-    AccessCounts, MemoryKey, NumberKind, PutSignal, RemoteAccess, RemoteAddress, Rma, RmaCaps,
-    RmaError, Update,
+    MemoryKey, NumberKind, PutSignal, RemoteAccess, RemoteAddress, Rma, RmaCaps, RmaError, Update,
 };
 use platform::base::{Peer, Result, Span};
 
@@ -84,10 +83,6 @@ impl Rma for Devices {
         &mut self, at: RemoteAddress, kind: NumberKind, update: Update, old: Span,
     ) -> Result<(), RmaError> {
         self.toward(at.peer).update(at, kind, update, old)
-    }
-
-    fn counts(&mut self, peer: Peer) -> AccessCounts {
-        self.toward(peer).counts(peer)
     }
 
     fn flush(&mut self, peer: Peer) -> Option<Result> {

@@ -174,7 +174,7 @@ pub(super) fn errors_among_other_accesses_are_told_once<D: Device>(
     let mut source = TestBuffer::new(40, 1);
     let target = memory_kind.provide(&mut devices[1], 40, 0);
     let from = source.span();
-    let (mut late, mut good) = (0, 0);
+    let mut late = 0;
     for part in 0..10 {
         let four = from.part(4 * part, 4);
         let beyond = &mut |rma: &mut dyn Rma| rma.put(four, target.at(1, 37));
@@ -182,12 +182,10 @@ pub(super) fn errors_among_other_accesses_are_told_once<D: Device>(
             late += 1;
         }
         issue(&mut devices, 0, &mut |rma| rma.put(four, target.at(1, 4 * part))).unwrap();
-        good += 1;
     }
     let first = flush(&mut devices, 0, 1);
     assert_eq!(first.is_err(), late > 0, "{late} errors");
     flush(&mut devices, 0, 1).unwrap();
-    assert_eq!(rma(&mut devices[0]).counts(1).completed, good + late);
     assert_eq!(target.bytes(), [1; 40]);
 }
 
