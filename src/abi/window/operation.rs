@@ -18,7 +18,7 @@ use crate::mpi::op::{Op, Operator};
 use crate::mpi::request::Activity;
 use crate::mpi::request::status::Status;
 use crate::mpi::window::OperationNumber;
-use crate::mpi::window::direct::DirectPlace;
+use crate::mpi::window::direct::{DirectAccumulate, DirectPlace};
 use crate::mpi::window::operation::{
     AccumulateArguments, CompletionForm, Started, TargetArguments,
 };
@@ -71,7 +71,9 @@ pub unsafe extern "C" fn PMPI_Fetch_and_op(
     let to = (target_rank, target_disp, 1, datatype);
     // SAFETY: the caller's promise of both buffers.
     unsafe {
-        if accumulate_directly(from, Some(old), &to, op, win) {
+        if let Some(accumulate) = plain_accumulate(from, Some(old), &to, op)
+            && directly(win, |window, _| window.accumulate(accumulate, place(&to)))
+        {
             return MPI_SUCCESS;
         }
         fetch_and_op_of_any_kind(from, old, to, op, win)
@@ -257,29 +259,30 @@ unsafe fn accumulate_now(
 ) -> c_int {
     // SAFETY: the caller's promise.
     unsafe {
-        if accumulate_directly(from, old, &to, op, win) {
+        if let Some(accumulate) = plain_accumulate(from, old, &to, op)
+            && directly(win, |window, _| window.accumulate(accumulate, place(&to)))
+        {
             return MPI_SUCCESS;
         }
         accumulate_of_any_kind(name, from, old, to, op, win)
     }
 }
 
-/// Whether the short way has done it.
+/// An accumulate for the short way; `None` if it has to take the long one.
 ///
 /// # Safety
 /// As of [`accumulate_now`].
 #[inline(always)]
-unsafe fn accumulate_directly(
-    from: OriginBuffer, old: Option<OriginBuffer>, to: &TargetBuffer, op: MPI_Op, win: MPI_Win,
-) -> bool {
+unsafe fn plain_accumulate(
+    from: OriginBuffer, old: Option<OriginBuffer>, to: &TargetBuffer, op: MPI_Op,
+) -> Option<DirectAccumulate> {
     // SAFETY: the caller's promise.
     let span = |buffer| unsafe { plain(buffer, to) };
-    let Some(old_values) = old.map_or(Some(Span::EMPTY), span) else { return false };
+    let old_values = old.map_or(Some(Span::EMPTY), span)?;
     // The operand of MPI_NO_OP is not used (§12.3.4), so it may be any.
-    let operand = if op == MPI_NO_OP { old } else { Some(from) };
-    let Some(operand) = operand.and_then(span) else { return false };
-    let of = [number(op), number(to.3)];
-    directly(win, |window, _| window.accumulate(of, operand, old_values, place(to)))
+    let operand = if op == MPI_NO_OP { old? } else { from };
+    let [operator, datatype] = [number(op), number(to.3)];
+    Some(DirectAccumulate { operator, datatype, operand: span(operand)?, old_values })
 }
 
 /// # Safety

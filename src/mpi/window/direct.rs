@@ -69,6 +69,16 @@ pub(crate) struct DirectPlace {
     pub(crate) displacement: isize,
 }
 
+/// An accumulate of elements of a predefined datatype.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DirectAccumulate {
+    pub(crate) operator: Handle,
+    pub(crate) datatype: Handle,
+    pub(crate) operand: Span,
+    /// Where the old values go; empty if nowhere.
+    pub(crate) old_values: Span,
+}
+
 /// A window, for one access.
 pub(crate) struct DirectWindow<'a> {
     window: &'a mut Window,
@@ -138,25 +148,23 @@ impl DirectWindow<'_> {
         true
     }
 
-    /// [`Window::accumulate`] of elements of a predefined datatype; the old values go to `old`, unless it is
-    /// empty. False, without effect, if that is to be called.
+    /// [`Window::accumulate`]; false, without effect, if that is to be called.
     #[inline(always)]
-    pub(crate) fn accumulate(
-        self, [operator, datatype]: [Handle; 2], from: Span, old: Span, to: DirectPlace,
-    ) -> bool {
+    pub(crate) fn accumulate(self, accumulate: DirectAccumulate, to: DirectPlace) -> bool {
+        let DirectAccumulate { operator, datatype, operand, old_values } = accumulate;
         let is_last = |last: &LastAccumulate| {
             last.operator as Handle == operator && last.datatype == datatype
         };
         if !self.window.direct.last.as_ref().is_some_and(is_last) {
             return false;
         }
-        let Some(place) = self.window.place(to, from.len()) else { return false };
+        let Some(place) = self.window.place(to, operand.len()) else { return false };
         self.change(to.rank as u32, |window| {
-            if !old.is_empty() {
-                copy(place, old);
+            if !old_values.is_empty() {
+                copy(place, old_values);
             }
             if let Some(last) = &window.direct.last {
-                last.accumulation.apply_to_span(from, place);
+                last.accumulation.apply_to_span(operand, place);
             }
         })
     }
