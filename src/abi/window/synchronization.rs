@@ -147,7 +147,7 @@ pub unsafe extern "C" fn PMPI_Win_wait(win: MPI_Win) -> c_int {
     wait("MPI_Win_wait", win, |mpi| mpi.wait_window(number(win)))
 }
 
-#[inline]
+#[inline(always)]
 fn flush(name: &str, win: MPI_Win, rank: Option<c_int>, is_local: bool) -> c_int {
     if directly(win, |window, _| window.flush(rank)) {
         return MPI_SUCCESS;
