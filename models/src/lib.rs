@@ -8,6 +8,7 @@
 #![cfg(test)]
 #![allow(dead_code, reason = "the library uses more of the included files")]
 
+mod accumulate_lock;
 mod biased_lock;
 mod parker_primitive;
 mod partitions;

@@ -42,12 +42,15 @@ impl Process {
 
 impl RunningMpi {
     /// Ends accumulates of other hosts that a process of this host keeps out which has ended: as
-    /// [`Process::yield_to`] the calls of this one. Each poll tries again, and has an event.
+    /// [`Process::yield_to`] the calls of this one. Each poll tries again, and has an event. Whether an
+    /// accumulate is kept out: the process that does so may need this processor.
     #[inline]
-    pub(super) fn end_lost_accumulates(&mut self) {
-        if self.mpi.windows.contended().next().is_some() && self.served_contention.is_look_due() {
+    pub(super) fn end_lost_accumulates(&mut self) -> bool {
+        let are_kept_out = self.mpi.windows.contended().next().is_some();
+        if are_kept_out && self.served_contention.is_look_due() {
             self.look_for_lost_accumulates();
         }
+        are_kept_out
     }
 
     #[cold]

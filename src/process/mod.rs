@@ -266,11 +266,10 @@ impl Process {
         self.call_counters.note_call();
         running.take_over_polling();
         let arrived = if running.waiters.is_delegated() { 0 } else { running.mpi.poll() };
-        if arrived > 0 {
-            running.end_lost_accumulates();
-        }
+        let are_kept_out = arrived > 0 && running.end_lost_accumulates();
         let result = body(&mut running.mpi);
-        let is_idle = arrived == 0 && result.as_ref().is_ok_and(|result| !found(result));
+        let has_news = arrived > 0 && !are_kept_out;
+        let is_idle = !has_news && result.as_ref().is_ok_and(|result| !found(result));
         let yields = is_idle && running.wait_policy.is_shared();
         let has_more = running.mpi.engine.has_work() || !running.waiters.is_empty();
         let passes_on = is_idle && state.is_contended();

@@ -276,7 +276,9 @@ impl Process {
                 return Ok(());
             }
             if arrived > 0 {
-                running_mpi(state)?.end_lost_accumulates();
+                if running_mpi(state)?.end_lost_accumulates() {
+                    state.unlocked(std::thread::yield_now);
+                }
                 backoff.reset();
                 continue;
             }

@@ -147,8 +147,9 @@ impl<'a> TurnLock<'a> {
         if turn.kind == LockKind::Exclusive {
             return None;
         }
-        // Release: the next reader sees what the last writer has written. The carry leaves the word.
-        self.words.turns.fetch_add(1 << 32, Ordering::Release);
+        // Relaxed: it continues the release sequence of the last writer, so the next reader sees what that has
+        // written. The carry leaves the word.
+        self.words.turns.fetch_add(1 << 32, Ordering::Relaxed);
         self.fence_of_passing();
         self.waiting(turn.number.wrapping_add(1), LockKind::Shared)
     }

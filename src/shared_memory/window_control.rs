@@ -13,11 +13,10 @@
 //! waiting.
 #![allow(unsafe_code)]
 
-use std::hint::spin_loop;
-
+use super::accumulate_lock::{AccumulateLock, AccumulateWord};
 use super::call_words::CallWords;
 use super::lock_claims::LockClaims;
-use super::primitive::{AtomicU32, AtomicU64, Ordering};
+use super::primitive::AtomicU64;
 pub(crate) use super::turn_lock::WakeFence;
 use super::turn_lock::{LockKind, LockTurn, TurnLock, TurnLockWords};
 use platform::base::Span;
@@ -27,8 +26,7 @@ use platform::base::Span;
 #[repr(C, align(128))]
 struct TargetWords {
     lock: TurnLockWords,
-    /// The index of the rank that accumulates, plus 1; 0 for none.
-    accumulating: AtomicU32,
+    accumulating: AccumulateWord,
 }
 
 /// The words of a window, at one of its ranks.
@@ -42,15 +40,6 @@ pub(crate) struct WindowControl {
     calls: &'static [CallWords],
     claims: LockClaims<'static>,
     fence: WakeFence,
-}
-
-/// The lock of accumulates on one target, for one rank.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct AccumulateLock {
-    /// [`TargetWords::accumulating`]
-    word: &'static AtomicU32,
-    /// What the rank writes there.
-    owner: u32,
 }
 
 impl WindowControl {
@@ -155,8 +144,8 @@ impl WindowControl {
     ///
     /// # Panics
     /// If there is no such target.
-    pub(crate) fn accumulates(&self, target: usize, me: usize) -> AccumulateLock {
-        AccumulateLock { word: &self.targets[target].accumulating, owner: me as u32 + 1 }
+    pub(crate) fn accumulates(&self, target: usize, me: usize) -> AccumulateLock<'static> {
+        AccumulateLock::new(&self.targets[target].accumulating, me as u32)
     }
 
     /// The calls of `from` for `to`. Only `from` records some.
@@ -165,39 +154,6 @@ impl WindowControl {
         let ranks = self.targets.len();
         assert!(from < ranks);
         &self.calls[to * (calls_stride(ranks) / size_of::<CallWords>()) + from]
-    }
-}
-
-impl AccumulateLock {
-    /// Takes it, unless another rank has it for long.
-    #[inline]
-    pub(crate) fn try_take(self) -> bool {
-        // An accumulate of one number takes less time than this.
-        const TRIES: usize = 64;
-        self.try_once()
-            || (1..TRIES).any(|_| {
-                spin_loop();
-                self.try_once()
-            })
-    }
-
-    #[inline]
-    fn try_once(self) -> bool {
-        // Acquire: what the last rank has written comes before.
-        let (taken, lost) = (Ordering::Acquire, Ordering::Relaxed);
-        self.word.load(Ordering::Relaxed) == 0
-            && self.word.compare_exchange(0, self.owner, taken, lost).is_ok()
-    }
-
-    /// The rank that has it.
-    pub(crate) fn holder(self) -> Option<usize> {
-        (self.word.load(Ordering::Relaxed) as usize).checked_sub(1)
-    }
-
-    /// Gives it back.
-    #[inline]
-    pub(crate) fn give_back(self) {
-        self.word.store(0, Ordering::Release);
     }
 }
 

@@ -21,9 +21,9 @@ use crate::device::Device;
 use crate::engine::Engine;
 use crate::mpi::handle::Handle;
 use crate::mpi::op::Operator;
+use crate::shared_memory::accumulate_lock::AccumulateLock;
 use crate::shared_memory::primitive::{fence_after_update, full_fence};
 use crate::shared_memory::turn_lock::LockKind;
-use crate::shared_memory::window_control::AccumulateLock;
 use platform::base::Span;
 
 /// How many calls that wait for nothing there are for each poll, on a window without messages.
@@ -50,7 +50,7 @@ struct DirectTarget {
     /// The displacement unit in bytes.
     unit: usize,
     /// For this memory.
-    accumulates: Option<AccumulateLock>,
+    accumulates: Option<AccumulateLock<'static>>,
 }
 
 /// An operation on elements of a datatype.

@@ -13,9 +13,10 @@ use super::channel::WindowChannel;
 use crate::device::Device;
 use crate::device::rma::{MemoryKey, RemoteAccess, Rma};
 use crate::engine::Engine;
+use crate::shared_memory::accumulate_lock::AccumulateLock;
 pub(super) use crate::shared_memory::call_words::WindowCall;
 use crate::shared_memory::turn_lock::{LockKind, LockTurn};
-use crate::shared_memory::window_control::{AccumulateLock, WakeFence, WindowControl};
+use crate::shared_memory::window_control::{WakeFence, WindowControl};
 use platform::base::{ErrorClass, Peer, Result, Span};
 
 /// The alignment of the memory of a rank that is long enough for pages of its own, in bytes.
@@ -285,7 +286,7 @@ impl MappedMemory {
 
     /// The lock of accumulates on the memory of a rank, if that is in the segment.
     #[inline]
-    pub(super) fn accumulates(&self, target: u32) -> Option<AccumulateLock> {
+    pub(super) fn accumulates(&self, target: u32) -> Option<AccumulateLock<'static>> {
         let index = self.layout.index(target).filter(|_| self.layout.has_memory)?;
         Some(self.control.accumulates(index, self.me))
     }

@@ -263,8 +263,11 @@ impl Process {
             }
             if arrived > 0 {
                 let running = running_mpi(state)?;
-                running.end_lost_accumulates();
+                let are_kept_out = running.end_lost_accumulates();
                 backoff.arrived(&mut running.spin_history);
+                if are_kept_out {
+                    between_polls(state, |state| state.unlocked(std::thread::yield_now))?;
+                }
                 busy_polls += 1;
                 if busy_polls >= BUSY_POLLS_MAX && state.is_contended() {
                     busy_polls = 0;
