@@ -85,6 +85,7 @@ const UNSAFE: &[&str] = &[
     "models/src/primitive.rs",
     "models/src/rings.rs",
     "models/src/segments.rs",
+    "models/src/accumulates.rs",
     "models/src/window_calls.rs",
     "models/src/window_locks.rs",
     // What ranks of a node share: cells of the rings and rooms, and the rooms themselves.

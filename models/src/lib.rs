@@ -8,7 +8,7 @@
 #![cfg(test)]
 #![allow(dead_code, reason = "the library uses more of the included files")]
 
-mod accumulate_lock;
+mod accumulates;
 mod biased_lock;
 mod parker_primitive;
 mod partitions;
