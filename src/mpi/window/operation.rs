@@ -8,7 +8,9 @@ use super::Window;
 use super::accumulate::{Accumulation, SWAPPED_MAX, check_swapped, compare_and_swap};
 use super::conflicts::AccessKind;
 use super::origin::{OperationAnswer, OperationNumber};
-use super::request_message::{Data, DataTag, INLINE_MAX, TargetRange, UnitHandles, WindowRequest};
+use super::request_message::{
+    AccumulateAnswer, Data, DataTag, INLINE_MAX, TargetRange, UnitHandles, WindowRequest,
+};
 use crate::device::Device;
 use crate::device::rma::{RemoteAddress, Rma, RmaError};
 use crate::engine::Engine;
@@ -173,7 +175,8 @@ impl Window {
         }
         let range = self.range(engine, target, offset, &to);
         let number = self.origin.number(target, completion != CompletionForm::Epoch);
-        let answer = old.map(|(old, _)| self.fetch(engine, target, old));
+        let old = old.map(|(old, _)| old);
+        let (answer, receive) = self.await_accumulate(engine, target, old, completion);
         let unit = UnitHandles::of(&unit);
         let operand = if has_operand { from } else { &Memory::EMPTY };
         let sent = self.send_with_data(engine, target, operand, |data| WindowRequest::Accumulate {
@@ -181,10 +184,9 @@ impl Window {
             operator,
             unit,
             data,
-            answer: answer.map(|(tag, _)| tag),
+            answer,
         });
-        let answer = answer.map(|(_, receive)| receive);
-        self.origin.note(engine, target, number, sent, answer);
+        self.origin.note(engine, target, number, sent, receive);
         Ok(Started::Now(number))
     }
 
@@ -401,6 +403,22 @@ impl Window {
         let (tag, bytes) = (self.origin.tag(), memory.len());
         let id = self.channel.receive(engine, target, tag.answer(), memory);
         (tag, OperationAnswer { id, bytes, tells_end: self.answers_tell() })
+    }
+
+    /// Starts to receive the answer to an accumulate, if it has one.
+    fn await_accumulate<D: Device>(
+        &mut self, engine: &mut Engine<D>, target: u32, old: Option<Memory>,
+        completion: CompletionForm<'_>,
+    ) -> (AccumulateAnswer, Option<OperationAnswer>) {
+        let (memory, answer): (_, fn(_) -> _) = match old {
+            Some(old) => (old, AccumulateAnswer::Fetched),
+            None if completion == CompletionForm::Epoch && self.is_flush_next(target) => {
+                (Memory::owned(AccumulateAnswer::DONE), AccumulateAnswer::Done)
+            }
+            None => return (AccumulateAnswer::None, None),
+        };
+        let (tag, receive) = self.fetch(engine, target, memory);
+        (answer(tag), Some(receive))
     }
 
     /// Sends a request with its data; a send that has not completed.

@@ -67,8 +67,7 @@ pub(super) enum WindowRequest<'a> {
         operator: Operator,
         unit: UnitHandles,
         data: Data<'a>,
-        /// For the old values.
-        answer: Option<DataTag>,
+        answer: AccumulateAnswer,
     },
     /// The data are the number to compare with, and the new one.
     CompareAndSwap {
@@ -134,6 +133,16 @@ pub(super) enum Data<'a> {
     Follows(DataTag, u64),
 }
 
+/// The answer to an accumulate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AccumulateAnswer {
+    None,
+    /// The old values.
+    Fetched(DataTag),
+    /// [`AccumulateAnswer::DONE`], when the operation is complete. A refusal is shorter.
+    Done(DataTag),
+}
+
 /// The predefined datatype of all data; of a pair without a handle, those of its value and its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct UnitHandles(pub(super) [Handle; 2]);
@@ -170,7 +179,7 @@ impl WindowRequest<'_> {
                 range.emit(&mut out);
                 push(&mut out, *operator as u64);
                 unit.emit(&mut out);
-                push(&mut out, answer.map_or(0, |tag| tag.0 as u64));
+                answer.emit(&mut out);
                 data.emit(&mut out);
             }
             Self::CompareAndSwap { range, unit, data, answer } => {
@@ -220,7 +229,7 @@ impl<'a> WindowRequest<'a> {
                 range: TargetRange::parse(&mut from)?,
                 operator: Operator::of_handle(from.number()?)?,
                 unit: UnitHandles::parse(&mut from)?,
-                answer: parse_optional_tag(&mut from)?,
+                answer: AccumulateAnswer::parse(&mut from)?,
                 data: Data::parse(&mut from)?,
             },
             COMPARE_AND_SWAP => Self::CompareAndSwap {
@@ -311,6 +320,36 @@ impl<'a> Data<'a> {
     }
 }
 
+impl AccumulateAnswer {
+    /// The bytes of an answer without old values.
+    pub(super) const DONE: [u8; 1] = [0];
+
+    pub(super) fn tag(self) -> Option<DataTag> {
+        match self {
+            Self::None => None,
+            Self::Fetched(tag) | Self::Done(tag) => Some(tag),
+        }
+    }
+
+    fn emit(self, out: &mut Vec<u8>) {
+        out.push(match self {
+            Self::None => 0,
+            Self::Fetched(_) => 1,
+            Self::Done(_) => 2,
+        });
+        push(out, self.tag().map_or(0, |tag| tag.0 as u64));
+    }
+
+    fn parse(from: &mut ByteReader<'_>) -> Option<Self> {
+        Some(match (from.byte()?, parse_optional_tag(from)?) {
+            (0, None) => Self::None,
+            (1, Some(tag)) => Self::Fetched(tag),
+            (2, Some(tag)) => Self::Done(tag),
+            _ => return None,
+        })
+    }
+}
+
 impl UnitHandles {
     fn emit(self, out: &mut Vec<u8>) {
         self.0.into_iter().for_each(|handle| push(out, handle.into()));
@@ -369,7 +408,14 @@ mod tests {
                 operator,
                 unit,
                 data: inline,
-                answer: None,
+                answer: AccumulateAnswer::None,
+            },
+            WindowRequest::Accumulate {
+                range: slot,
+                operator,
+                unit,
+                data: inline,
+                answer: AccumulateAnswer::Done(tag),
             },
             WindowRequest::Access {
                 range: new.clone(),
@@ -381,7 +427,7 @@ mod tests {
                 operator,
                 unit,
                 data: inline,
-                answer: Some(tag),
+                answer: AccumulateAnswer::Fetched(tag),
             },
             WindowRequest::CompareAndSwap { range: dense, unit, data: inline, answer: tag },
             WindowRequest::Flush { answer: tag },

@@ -22,7 +22,9 @@ use super::mapped::{MappedMemory, WindowCall};
 use super::origin::Answer;
 use super::peer_calls::PeerCalls;
 use super::regions::Regions;
-use super::request_message::{Data, DataTag, LayoutName, REQUEST_TAG, TargetRange, WindowRequest};
+use super::request_message::{
+    AccumulateAnswer, Data, DataTag, LayoutName, REQUEST_TAG, TargetRange, WindowRequest,
+};
 use crate::device::Device;
 use crate::engine::Engine;
 use crate::engine::memory::layout::Layout;
@@ -78,7 +80,7 @@ enum Work {
         memory: Memory,
         accumulation: Accumulation,
         operand: Payload,
-        answer: Option<DataTag>,
+        answer: AccumulateAnswer,
     },
     CompareAndSwap {
         memory: Memory,
@@ -266,7 +268,7 @@ impl OriginQueue {
         let (data, answer) = match &request {
             WindowRequest::Put { data, answer, .. } => (Some(*data), *answer),
             WindowRequest::Get { answer, .. } => (None, Some(*answer)),
-            WindowRequest::Accumulate { data, answer, .. } => (Some(*data), *answer),
+            WindowRequest::Accumulate { data, answer, .. } => (Some(*data), answer.tag()),
             WindowRequest::CompareAndSwap { data, answer, .. } => (Some(*data), Some(*answer)),
             WindowRequest::Flush { .. }
             | WindowRequest::Lock { .. }
@@ -393,11 +395,15 @@ impl OriginQueue {
                 }
             }
             Work::Accumulate { mut memory, accumulation, operand: Payload::Here(data), answer } => {
-                let old = answer.map(|tag| (tag, Memory::Owned(packed(&memory))));
+                let bytes = match answer {
+                    AccumulateAnswer::None => None,
+                    AccumulateAnswer::Fetched(_) => Some(Memory::Owned(packed(&memory))),
+                    AccumulateAnswer::Done(_) => Some(Memory::owned(AccumulateAnswer::DONE)),
+                };
                 accumulation.apply(&Memory::Owned(data), &mut memory);
                 // Afterwards: the answer tells the origin that the operation is complete.
-                if let Some((tag, old)) = old {
-                    send_detached(engine, channel, origin, tag, old);
+                if let Some((tag, bytes)) = answer.tag().zip(bytes) {
+                    send_detached(engine, channel, origin, tag, bytes);
                 }
             }
             Work::CompareAndSwap { mut memory, operand: Payload::Here(data), answer } => {
@@ -464,7 +470,7 @@ impl QueuedRequest {
     /// Refuses an accumulate whose data have moved.
     fn refuse(&mut self) {
         let answer = match &self.work {
-            Work::Accumulate { answer, .. } => *answer,
+            Work::Accumulate { answer, .. } => answer.tag(),
             Work::CompareAndSwap { answer, .. } => Some(*answer),
             Work::Put(..)
             | Work::Get(..)
