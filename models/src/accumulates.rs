@@ -3,7 +3,6 @@
 //!
 //! Weakened by hand, the model fails: a relaxed exchange in `try_once`, a relaxed store in `give_back`.
 
-#[allow(dead_code)]
 #[path = "../../src/shared_memory/accumulate_lock.rs"]
 mod accumulate_lock;
 

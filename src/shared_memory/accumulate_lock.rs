@@ -5,8 +5,8 @@
 //!   free 0 ──try_take──> index of the rank + 1 ──give_back──> 0
 //! ```
 //!
-//! It is not fair, and nobody sleeps for it: who does not get it soon gives up its processor and tries
-//! again, which is not in this module, nor is the end of a rank that holds it.
+//! It is not fair, and has no list of waiting ranks: a caller that fails yields its processor and tries
+//! again. Neither that nor the end of a holder's process is in this module.
 
 use std::hint::spin_loop;
 

@@ -61,7 +61,7 @@ pub(super) struct PutReceiver {
     pub(super) keys: [MemoryKey; 2],
     /// The number of started rounds at the sender.
     pub(super) started: RemoteAddress,
-    /// Started rounds of which the device has not told the sender.
+    /// The started rounds that the sender has not been told of.
     pub(super) untold: u32,
     /// The first messages of this round that have been counted as arrived.
     pub(super) counted: u32,

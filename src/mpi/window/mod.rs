@@ -506,7 +506,7 @@ impl Windows {
         }
     }
 
-    /// The windows of which an accumulate waits for another rank of this node.
+    /// The windows with an accumulate by message that another rank of this node keeps out.
     #[inline]
     pub(crate) fn contended(&self) -> impl Iterator<Item = (Handle, &Window)> {
         let windows =
@@ -553,8 +553,8 @@ impl<D: Device> Mpi<D> {
         Some(window.channel.peer(rank))
     }
 
-    /// A window of which an accumulate by message waits for a process of this node for which `has_ended` is
-    /// true, and that process.
+    /// A [contended](Windows::contended) window with an ended process as the holder of its lock, and that
+    /// process.
     #[cold]
     pub(crate) fn lost_accumulator(
         &self, has_ended: impl Fn(Peer) -> bool,

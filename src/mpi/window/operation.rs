@@ -89,12 +89,8 @@ impl Window {
         let range = self.range(engine, target, offset, &to);
         let number = self.origin.number(target, completion != CompletionForm::Epoch);
         let is_answered = completion == CompletionForm::Epoch && self.is_flush_next(target);
-        let answer = is_answered.then(|| self.origin.tag());
-        let answered = answer.map(|tag| OperationAnswer {
-            id: self.channel.receive(engine, target, tag.answer(), Memory::EMPTY),
-            bytes: 0,
-            tells_end: true,
-        });
+        let (answer, answered) =
+            is_answered.then(|| self.fetch(engine, target, Memory::EMPTY)).unzip();
         let sent = self.send_with_data(engine, target, from, |data| WindowRequest::Put {
             range,
             data,

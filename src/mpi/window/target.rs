@@ -472,15 +472,7 @@ impl QueuedRequest {
         let answer = match &self.work {
             Work::Accumulate { answer, .. } => answer.tag(),
             Work::CompareAndSwap { answer, .. } => Some(*answer),
-            Work::Put(..)
-            | Work::Get(..)
-            | Work::Refused(..)
-            | Work::Flush(_)
-            | Work::Lock(..)
-            | Work::LockAll(_)
-            | Work::Unlock(_)
-            | Work::Complete
-            | Work::Access(..) => return,
+            _ => return,
         };
         self.work = Work::Refused(Payload::Here(OwnedBytes::zeroed(0)), answer);
     }
