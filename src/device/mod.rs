@@ -28,6 +28,7 @@
 //!
 //! `conformance` tests these guarantees on every device, alone and inside each middleware.
 
+pub(crate) mod access_ledger;
 mod bulk;
 #[cfg(test)]
 pub(crate) mod conformance;

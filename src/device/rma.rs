@@ -23,6 +23,8 @@
 //!   it started the access; so does, at the owner, what a poll of the owner has to do for it.
 //! * A put or an update has completed when every byte is at the peer, visible to the peer's processors
 //!   and to later accesses of all ranks; a get, or the old value of an update, when it is in local memory.
+//! * [`Rma::progress`] counts completed accesses from the first one on, so it tells the end of each one: in the
+//!   order in which they were started, whatever the order of their ends.
 //! * An access may be refused after it was accepted, where only the owner knows its keys. It then
 //!   completes without effect, and the next [`Rma::flush`] of that peer returns the first such error.
 //! * A signalled put counts once. Whoever sees the addition sees every byte of the put.
@@ -150,6 +152,45 @@ pub struct PutSignal {
     pub(crate) addend: u64,
 }
 
+/// An access to memory of a peer, as an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RmaAccess {
+    /// [`Rma::put`].
+    Put {
+        /// The source.
+        from: Span,
+        /// The target, of the same length.
+        to: RemoteAddress,
+    },
+    /// [`Rma::get`].
+    Get {
+        /// The source, as long as `into`.
+        from: RemoteAddress,
+        /// The target.
+        into: Span,
+    },
+    /// [`Rma::update`].
+    Update {
+        /// The number.
+        at: RemoteAddress,
+        /// Its kind.
+        kind: NumberKind,
+        /// The change.
+        update: Update,
+        /// Where the old number goes.
+        old: Span,
+    },
+}
+
+/// The accesses of a rank to a peer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AccessProgress {
+    /// Those that were started.
+    pub(crate) accepted: u64,
+    /// Those of them that have completed, from the first one on: not those behind one in progress.
+    pub(crate) completed: u64,
+}
+
 /// Why an access was refused.
 #[derive(Debug)]
 pub enum RmaError {
@@ -226,12 +267,35 @@ pub trait Rma {
         &mut self, at: RemoteAddress, kind: NumberKind, update: Update, old: Span,
     ) -> Result<(), RmaError>;
 
+    /// How many accesses to `peer` this rank has started, and how many of them have completed.
+    fn progress(&mut self, peer: Peer) -> AccessProgress;
+
     /// Whether all accesses to `peer` have completed; `None` while one is in progress. All of them are
     /// before every later access of this rank, and visible to whoever hears of this call.
     ///
     /// # Errors
     /// The first error of an access to `peer` that was accepted and then refused, once.
     fn flush(&mut self, peer: Peer) -> Option<Result>;
+
+    /// Accesses that the interface makes by an engine of the caller's choice, or defers.
+    fn engines(&mut self) -> Option<&mut dyn AccessEngines> {
+        None
+    }
+}
+
+/// An interface with engines and deferred work, as far as accesses use them.
+pub trait AccessEngines {
+    /// The number of engines.
+    fn count(&mut self) -> u8;
+
+    /// Starts an access by an engine, modulo their number. Accesses to one peer by one engine keep the order
+    /// of their calls where [`RmaCaps::ordered`] is set. A deferred access occupies a slot of deferred work,
+    /// and starts when all accesses that this rank has started before, to any peer, have completed: this
+    /// takes no call of this rank.
+    ///
+    /// # Errors
+    /// As of [`Rma::put`], [`Rma::get`] or [`Rma::update`]; [`RmaError::Busy`] also without a free slot.
+    fn start(&mut self, access: RmaAccess, engine: u8, is_deferred: bool) -> Result<(), RmaError>;
 }
 
 impl NumberKind {
@@ -528,50 +592,6 @@ impl MemoryTable {
     }
 }
 
-/// The accesses of a rank to its peers, for a device whose accesses take time.
-#[derive(Debug, Default)]
-pub(crate) struct AccessLedger {
-    peers: BTreeMap<Peer, AccessAccount>,
-    in_progress: u32,
-}
-
-/// The accesses to one peer.
-#[derive(Debug, Default)]
-struct AccessAccount {
-    in_progress: u32,
-    /// The first since the last flush.
-    error: Option<Box<MpiError>>,
-}
-
-impl AccessLedger {
-    /// An access was accepted.
-    pub(crate) fn issue(&mut self, peer: Peer) {
-        self.peers.entry(peer).or_default().in_progress += 1;
-        self.in_progress += 1;
-    }
-
-    /// An access has completed.
-    pub(crate) fn complete(&mut self, peer: Peer, end: Result) {
-        let account = self.peers.entry(peer).or_default();
-        account.in_progress -= 1;
-        if let Err(error) = end {
-            account.error.get_or_insert(error);
-        }
-        self.in_progress -= 1;
-    }
-
-    /// Accesses to all peers that have not completed.
-    pub(crate) fn in_progress(&self) -> u32 {
-        self.in_progress
-    }
-
-    /// [`Rma::flush`].
-    pub(crate) fn flush(&mut self, peer: Peer) -> Option<Result> {
-        let Some(account) = self.peers.get_mut(&peer) else { return Some(Ok(())) };
-        (account.in_progress == 0).then(|| account.error.take().map_or(Ok(()), Err))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -602,19 +622,5 @@ mod tests {
         assert_eq!(Update::Add(two).apply(one, NumberKind::Float8), (-0.5_f64).to_bits());
         let not_a_number = f64::NAN.to_bits();
         assert_eq!(Update::Min(not_a_number).apply(one, NumberKind::Float8), one);
-    }
-
-    #[test]
-    fn the_first_error_is_kept_until_a_flush() {
-        let mut ledger = AccessLedger::default();
-        let why = |end: Option<Result>| end.unwrap().unwrap_err().why;
-        (0..3).for_each(|_| ledger.issue(4));
-        ledger.complete(4, Err(ErrorClass::RmaRange.error("first")));
-        assert!(ledger.flush(4).is_none() && ledger.in_progress() == 2);
-        ledger.complete(4, Err(ErrorClass::RmaRange.error("second")));
-        ledger.complete(4, Ok(()));
-        assert_eq!(why(ledger.flush(4)), "first");
-        assert!(matches!(ledger.flush(4), Some(Ok(()))));
-        assert!(matches!(ledger.flush(5), Some(Ok(()))));
     }
 }

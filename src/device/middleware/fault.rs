@@ -6,7 +6,8 @@
 
 use crate::device::middleware::Middleware;
 use crate::device::rma::{
-    MemoryKey, NumberKind, PutSignal, RemoteAccess, RemoteAddress, Rma, RmaCaps, RmaError, Update,
+    AccessEngines, AccessProgress, MemoryKey, NumberKind, PutSignal, RemoteAccess, RemoteAddress,
+    Rma, RmaAccess, RmaCaps, RmaError, Update,
 };
 use crate::device::{Bulk, Busy, Device, MemoryDescriptor, PeerCaps, SplitCopies, SplitEnd};
 use platform::base::{Peer, Random, Result, Span};
@@ -38,6 +39,10 @@ impl<D: Device> Fault<D> {
 
     fn one_sided(&mut self) -> &mut dyn Rma {
         self.inner.rma().expect("the inner device keeps its one-sided access")
+    }
+
+    fn inner_engines(&mut self) -> &mut dyn AccessEngines {
+        self.one_sided().engines().expect("the inner device keeps its engines")
     }
 
     fn inner_split(&mut self) -> Option<&mut dyn SplitCopies> {
@@ -118,8 +123,29 @@ impl<D: Device> Rma for Fault<D> {
         self.access()?.update(at, kind, update, old)
     }
 
+    fn progress(&mut self, peer: Peer) -> AccessProgress {
+        self.one_sided().progress(peer)
+    }
+
     fn flush(&mut self, peer: Peer) -> Option<Result> {
         self.one_sided().flush(peer)
+    }
+
+    fn engines(&mut self) -> Option<&mut dyn AccessEngines> {
+        if self.one_sided().engines().is_some() { Some(self) } else { None }
+    }
+}
+
+impl<D: Device> AccessEngines for Fault<D> {
+    fn count(&mut self) -> u8 {
+        self.inner_engines().count()
+    }
+
+    fn start(&mut self, access: RmaAccess, engine: u8, is_deferred: bool) -> Result<(), RmaError> {
+        if self.is_fault() {
+            return Err(RmaError::Busy);
+        }
+        self.inner_engines().start(access, engine, is_deferred)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Actions: the operations that an interface returns to its owner.
 
-use crate::device::rma::{NumberKind, RemoteAddress, Update};
+use crate::device::rma::{NumberKind, RemoteAddress, RmaAccess, Update};
 use crate::device::trigger::CounterKey;
 use crate::offload::Arithmetic;
 use platform::base::{Peer, Span};
@@ -82,6 +82,16 @@ pub(crate) struct DueAction {
     pub(crate) action: InterfaceAction,
     /// Its engine.
     pub(crate) engine: u8,
+}
+
+impl From<RmaAccess> for InterfaceAction {
+    fn from(access: RmaAccess) -> Self {
+        match access {
+            RmaAccess::Put { from, to } => Self::Put { from, to, signal: None },
+            RmaAccess::Get { from, into } => Self::Get { from, into },
+            RmaAccess::Update { at, kind, update, old } => Self::Update { at, kind, update, old },
+        }
+    }
 }
 
 impl InterfaceAction {

@@ -25,9 +25,16 @@ use platform::base::{Peer, Slab};
 #[derive(Clone, Copy, Debug)]
 pub(super) enum CommandOrigin {
     /// An access of the rank to this peer, and the addition that follows it.
-    Access { peer: Peer, signal: Option<PutSignal> },
+    Access { peer: Peer, number: AccessNumber, signal: Option<PutSignal> },
     /// Work of a program; `done` is added when its source may be overwritten.
     Work { program: u32, done: Option<(CounterKey, u64)> },
+}
+
+/// The number of an access, from 1 on: among those to its peer, and among all of the rank.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AccessNumber {
+    pub(super) of_peer: u64,
+    pub(super) of_all: u64,
 }
 
 #[derive(Clone, Copy, Debug)]

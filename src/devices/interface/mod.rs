@@ -1,7 +1,7 @@
 //! A network interface with engines, counters and deferred work, as a value without I/O.
 //!
 //! ```text
-//!   put, get, update ─────────────┐
+//!   access, defer ────────────────┐
 //!   start ──> deferred work ──────┴─> queues of engines ──next──> owner: copies, adds
 //!                 ▲                                                  │ sent, done
 //!                 └──── levels of counters (`Counters`) ◄────────────┘
@@ -36,14 +36,17 @@ pub(crate) use action::{ActionId, DueAction, InterfaceAction, Signal, combine};
 pub(crate) use counters::Counters;
 pub(crate) use network_model::{NetworkModel, TransferPath, TransferTimes};
 
+use std::collections::VecDeque;
+
 use crate::device::Busy;
-use crate::device::rma::{AccessLedger, NumberKind, PutSignal, RemoteAddress, Update};
+use crate::device::access_ledger::{AccessLedger, CompletedPrefix};
+use crate::device::rma::{NumberKind, PutSignal, RemoteAddress, RmaAccess, Update};
 use crate::device::trigger::{
     CounterKey, InstanceState, InterfaceLimits, ProgramBinding, ProgramKey, Runner, TriggerClass,
 };
 use crate::offload::{Program, ProgramOp, StepId};
 use counters::CounterPool;
-use engine::{CommandOrigin, InterfaceEngines};
+use engine::{AccessNumber, CommandOrigin, InterfaceEngines};
 use loaded_program::{LoadedProgram, WorkOutcome};
 use platform::base::{Peer, Result, Slab, Span};
 
@@ -57,6 +60,15 @@ const ACCESSES_MAX: u32 = 4096;
 #[derive(Debug, Default)]
 struct ActivePrograms(Vec<u32>);
 
+/// An access that waits for all before it.
+#[derive(Debug)]
+struct DeferredCommand {
+    peer: Peer,
+    number: AccessNumber,
+    action: InterfaceAction,
+    engine: u8,
+}
+
 /// The interface of one rank.
 #[derive(Debug)]
 pub(crate) struct NetworkInterface {
@@ -69,6 +81,10 @@ pub(crate) struct NetworkInterface {
     by_host: ActivePrograms,
     engines: InterfaceEngines,
     accesses: AccessLedger,
+    /// The accesses to all peers together.
+    all_accesses: CompletedPrefix,
+    /// Accesses that wait for all before them, in their order; each has a slot.
+    deferred: VecDeque<DeferredCommand>,
     accesses_max: u32,
     fallbacks: u64,
     progressed: bool,
@@ -87,6 +103,8 @@ impl NetworkInterface {
             by_host: ActivePrograms::default(),
             engines: InterfaceEngines::new(limits.engines, limits.ordered),
             accesses: AccessLedger::default(),
+            all_accesses: CompletedPrefix::default(),
+            deferred: VecDeque::new(),
             accesses_max: ACCESSES_MAX,
             fallbacks: 0,
             progressed: false,
@@ -128,39 +146,73 @@ impl NetworkInterface {
         }
     }
 
-    /// Starts to copy `from` to memory of a peer, and then to add.
+    /// Starts an access of an engine, or of one chosen by the peer. The owner has checked an update.
     ///
     /// # Errors
     /// [`Busy`] with too many accesses in progress, as all accesses.
-    pub(crate) fn put(
-        &mut self, from: Span, to: RemoteAddress, signal: Option<PutSignal>, engine: Option<u8>,
-    ) -> Result<(), Busy> {
-        self.access(InterfaceAction::Put { from, to, signal: None }, to.peer, signal, engine)
+    pub(crate) fn access(&mut self, access: RmaAccess, engine: Option<u8>) -> Result<(), Busy> {
+        self.begin(access.into(), None, engine)
     }
 
-    /// Starts to copy memory of a peer to `into`.
-    pub(crate) fn get(&mut self, from: RemoteAddress, into: Span) -> Result<(), Busy> {
-        self.access(InterfaceAction::Get { from, into }, from.peer, None, None)
+    /// Starts to copy `from` to memory of a peer, and then to add.
+    ///
+    /// # Errors
+    /// [`Busy`].
+    pub(crate) fn put_signalled(
+        &mut self, from: Span, to: RemoteAddress, signal: PutSignal,
+    ) -> Result<(), Busy> {
+        self.begin(InterfaceAction::Put { from, to, signal: None }, Some(signal), None)
     }
 
-    /// Starts an atomic update of a number of a peer, which the owner has checked.
-    pub(crate) fn update(
-        &mut self, at: RemoteAddress, kind: NumberKind, update: Update, old: Span,
-    ) -> Result<(), Busy> {
-        self.access(InterfaceAction::Update { at, kind, update, old }, at.peer, None, None)
-    }
-
-    fn access(
-        &mut self, action: InterfaceAction, peer: Peer, signal: Option<PutSignal>,
-        engine: Option<u8>,
-    ) -> Result<(), Busy> {
-        if self.accesses.in_progress() >= self.accesses_max {
+    /// Starts an access of an engine once all accesses before it, to any peers, have completed.
+    ///
+    /// # Errors
+    /// [`Busy`], also without a free slot.
+    pub(crate) fn defer(&mut self, access: RmaAccess, engine: u8) -> Result<(), Busy> {
+        if self.all_accesses.is_complete() {
+            return self.access(access, Some(engine));
+        }
+        if self.slots_left == 0 {
             return Err(Busy);
         }
-        self.accesses.issue(peer);
-        let engine = self.engines.choose(engine, 0, peer);
-        self.engines.post(engine, CommandOrigin::Access { peer, signal }, action);
+        let action = InterfaceAction::from(access);
+        let (peer, number) = self.issue(&action)?;
+        self.slots_left -= 1;
+        self.deferred.push_back(DeferredCommand { peer, number, action, engine });
         Ok(())
+    }
+
+    fn begin(
+        &mut self, action: InterfaceAction, signal: Option<PutSignal>, engine: Option<u8>,
+    ) -> Result<(), Busy> {
+        let (peer, number) = self.issue(&action)?;
+        let engine = self.engines.choose(engine, 0, peer);
+        self.engines.post(engine, CommandOrigin::Access { peer, number, signal }, action);
+        Ok(())
+    }
+
+    /// Counts an access.
+    fn issue(&mut self, action: &InterfaceAction) -> Result<(Peer, AccessNumber), Busy> {
+        if self.accesses.in_progress() >= u64::from(self.accesses_max) {
+            return Err(Busy);
+        }
+        let peer = action.peer().unwrap_or(0);
+        let of_peer = self.accesses.issue(peer);
+        Ok((peer, AccessNumber { of_peer, of_all: self.all_accesses.issue() }))
+    }
+
+    /// Posts the deferred accesses that are due.
+    fn post_deferred(&mut self) {
+        while let Some(first) = self.deferred.front()
+            && self.all_accesses.completed() + 1 == first.number.of_all
+            && let Some(DeferredCommand { peer, number, action, engine }) =
+                self.deferred.pop_front()
+        {
+            self.slots_left += 1;
+            let engine = self.engines.choose(Some(engine), 0, peer);
+            let origin = CommandOrigin::Access { peer, number, signal: None };
+            self.engines.post(engine, origin, action);
+        }
     }
 
     /// The accesses of this rank, with their ends.
@@ -341,16 +393,19 @@ impl NetworkInterface {
     pub(crate) fn done(&mut self, action: ActionId, end: Result, levels: &impl Counters) {
         let action = self.engines.done(action);
         match action.origin {
-            CommandOrigin::Access { peer, signal: Some(signal) } if end.is_ok() => {
+            CommandOrigin::Access { peer, number, signal: Some(signal) } if end.is_ok() => {
                 let (at, old) = (signal.address(peer), Span::EMPTY);
                 let (kind, update) = (NumberKind::Unsigned8, Update::Add(signal.addend));
                 let add = InterfaceAction::Update { at, kind, update, old };
                 let engine = self.engines.choose(None, 0, peer);
-                self.engines.post(engine, CommandOrigin::Access { peer, signal: None }, add);
+                let origin = CommandOrigin::Access { peer, number, signal: None };
+                self.engines.post(engine, origin, add);
             }
-            CommandOrigin::Access { peer, .. } => {
-                self.accesses.complete(peer, end);
+            CommandOrigin::Access { peer, number, .. } => {
+                self.accesses.complete(peer, number.of_peer, end);
+                self.all_accesses.complete(number.of_all);
                 self.progressed = true;
+                self.post_deferred();
             }
             CommandOrigin::Work { program, done } if !action.is_sent => {
                 self.work_sent(program, done, end, levels);
@@ -378,7 +433,7 @@ impl NetworkInterface {
 
     /// Whether no command waits or is in progress.
     pub(crate) fn is_idle(&self) -> bool {
-        self.engines.are_idle()
+        self.engines.are_idle() && self.deferred.is_empty()
     }
 }
 

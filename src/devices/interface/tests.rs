@@ -148,7 +148,7 @@ fn an_error_of_an_action_is_an_error_of_the_instance() {
 fn an_ordered_engine_waits_until_an_action_was_sent() {
     let (mut nic, levels) = (NetworkInterface::new(LIMITS, 4), Levels::default());
     for engine in [None, None, Some(1)] {
-        nic.put(Span::EMPTY, to(0), None, engine).unwrap();
+        nic.access(put_to(to(0)), engine).unwrap();
     }
     let (one, two) = (nic.next(0, &levels).unwrap(), nic.next(0, &levels).unwrap());
     assert_eq!((one.engine, two.engine), (0, 1));
@@ -170,8 +170,8 @@ fn a_signal_follows_its_put() {
     let (nic, levels) = (NetworkInterface::new(LIMITS, 4), Levels::default());
     let mut nic = nic.limited(1);
     let signal = PutSignal { key: MemoryKey(3), offset: 16, addend: 5 };
-    nic.put(Span::EMPTY, to(2), Some(signal), None).unwrap();
-    assert_eq!(nic.put(Span::EMPTY, to(0), None, None), Err(Busy));
+    nic.put_signalled(Span::EMPTY, to(2), signal).unwrap();
+    assert_eq!(nic.access(put_to(to(0)), None), Err(Busy));
     let put = nic.next(0, &levels).unwrap();
     nic.sent(put.id, &levels);
     assert!(nic.next(0, &levels).is_none());
@@ -183,7 +183,7 @@ fn a_signal_follows_its_put() {
     nic.done(add.id, Ok(()), &levels);
     assert!(matches!(nic.accesses().flush(2), Some(Ok(()))));
     // A put that fails has no signal.
-    nic.put(Span::EMPTY, to(2), Some(signal), None).unwrap();
+    nic.put_signalled(Span::EMPTY, to(2), signal).unwrap();
     let put = nic.next(0, &levels).unwrap();
     nic.done(put.id, Err(ErrorClass::RmaRange.error("too far")), &levels);
     assert!(nic.next(0, &levels).is_none());
@@ -290,11 +290,58 @@ fn to(peer: Peer) -> RemoteAddress {
     RemoteAddress { peer, key: MemoryKey(1), offset: 0 }
 }
 
+fn put_to(to: RemoteAddress) -> RmaAccess {
+    RmaAccess::Put { from: Span::EMPTY, to }
+}
+
+fn addition(at: RemoteAddress) -> RmaAccess {
+    let (kind, update) = (NumberKind::Unsigned8, Update::Add(1));
+    RmaAccess::Update { at, kind, update, old: Span::EMPTY }
+}
+
+#[test]
+fn a_deferred_access_starts_when_all_before_it_have_completed() {
+    let limits = InterfaceLimits { ordered: false, slots: 2, engines: 3, ..LIMITS };
+    let (mut nic, levels) = (NetworkInterface::new(limits, 4), Levels::default());
+    // There is nothing to wait for.
+    nic.defer(put_to(to(9)), 1).unwrap();
+    let first = nic.next(0, &levels).unwrap();
+    nic.done(first.id, Ok(()), &levels);
+    let [one, two] = [1, 2].map(|peer| {
+        nic.access(put_to(to(peer)), None).unwrap();
+        nic.next(0, &levels).unwrap()
+    });
+    nic.defer(addition(to(3)), 1).unwrap();
+    nic.defer(put_to(to(4)), 2).unwrap();
+    assert_eq!(nic.defer(put_to(to(4)), 2), Err(Busy));
+    // Accesses after it do not wait.
+    nic.access(put_to(to(5)), None).unwrap();
+    let after = nic.next(0, &levels).unwrap();
+    for due in [after, two] {
+        nic.done(due.id, Ok(()), &levels);
+        assert!(nic.next(0, &levels).is_none() && !nic.is_idle());
+    }
+    nic.done(one.id, Ok(()), &levels);
+    let three = nic.next(0, &levels).unwrap();
+    assert_eq!((three.action.peer(), three.engine), (Some(3), 1));
+    assert!(nic.next(0, &levels).is_none());
+    nic.defer(put_to(to(6)), 2).unwrap();
+    nic.done(three.id, Ok(()), &levels);
+    for peer in [4, 6] {
+        let due = nic.next(0, &levels).unwrap();
+        assert_eq!((due.action.peer(), due.engine), (Some(peer), 2));
+        assert!(nic.next(0, &levels).is_none());
+        nic.done(due.id, Ok(()), &levels);
+    }
+    assert!(nic.is_idle());
+    assert_eq!(nic.accesses().progress(4).completed, 1);
+}
+
 #[test]
 fn a_paced_action_is_issued_at_its_arrival_time() {
     let (mut nic, levels) = paced();
     assert_eq!(nic.next_event_ns(), None);
-    nic.put(Span::EMPTY, to(0), None, Some(0)).unwrap();
+    nic.access(put_to(to(0)), Some(0)).unwrap();
     assert!(nic.next(1000, &levels).is_none());
     assert_eq!(nic.next_event_ns(), Some(1100));
     assert!(nic.next(1099, &levels).is_none());
@@ -308,7 +355,7 @@ fn a_paced_action_is_issued_at_its_arrival_time() {
 fn an_engine_starts_a_command_when_it_became_free() {
     let (mut nic, levels) = paced();
     for _ in 0..3 {
-        nic.update(to(2), NumberKind::Unsigned8, Update::Add(1), Span::EMPTY).unwrap();
+        nic.access(addition(to(2)), None).unwrap();
     }
     assert!(nic.next(0, &levels).is_none());
     assert_eq!(nic.next_event_ns(), Some(80));
@@ -327,9 +374,9 @@ fn an_engine_starts_a_command_when_it_became_free() {
 #[test]
 fn a_short_command_does_not_overtake_one_to_the_same_peer() {
     let (mut nic, levels) = paced();
-    nic.update(to(2), NumberKind::Unsigned8, Update::Add(1), Span::EMPTY).unwrap();
-    nic.put(Span::EMPTY, to(2), None, Some(0)).unwrap();
-    nic.put(Span::EMPTY, to(4), None, Some(0)).unwrap();
+    nic.access(addition(to(2)), None).unwrap();
+    nic.access(put_to(to(2)), Some(0)).unwrap();
+    nic.access(put_to(to(4)), Some(0)).unwrap();
     assert!(nic.next(0, &levels).is_none());
     assert!(nic.next(80, &levels).is_none());
     let mut order = Vec::new();
@@ -363,9 +410,9 @@ proptest! {
             if random.one_in(2) && let Some((number, (engine, peer, long))) = left.pop_front() {
                 let at = RemoteAddress { offset: number as u64 * 8, ..to(peer) };
                 if long && engine.is_none() {
-                    nic.update(at, NumberKind::Unsigned8, Update::Add(1), Span::EMPTY).unwrap();
+                    nic.access(addition(at), None).unwrap();
                 } else {
-                    nic.put(Span::EMPTY, at, None, engine).unwrap();
+                    nic.access(put_to(at), engine).unwrap();
                 }
             }
             while let Some(due) = nic.next(now, &levels) {

@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use super::Loopback;
 use super::network::{LoopbackNetwork, RankInterface};
 use crate::device::rma::{
-    MemoryKey, NumberKind, PutSignal, RemoteAccess, RemoteAddress, Rma, RmaCaps, RmaError, Update,
-    UpdateExecutor, UpdateSet,
+    AccessEngines, AccessProgress, MemoryKey, NumberKind, PutSignal, RemoteAccess, RemoteAddress,
+    Rma, RmaAccess, RmaCaps, RmaError, Update, UpdateExecutor, UpdateSet,
 };
 use crate::device::trigger::{
     CounterKey, InstanceState, InterfaceLimits, ProgramBinding, ProgramKey, Runner, Trigger,
@@ -66,11 +66,37 @@ impl Loopback {
         }
     }
 
+    /// Starts an access, by an engine or one chosen by the peer.
+    fn access(
+        &mut self, access: RmaAccess, engine: Option<u8>, is_deferred: bool,
+    ) -> Result<(), RmaError> {
+        self.command(|interfaces, me| {
+            check(interfaces, access)?;
+            let nic = &mut interfaces.interface(me).nic;
+            Ok(match engine.filter(|_| is_deferred) {
+                Some(engine) => nic.defer(access, engine)?,
+                None => nic.access(access, engine)?,
+            })
+        })
+    }
+
     /// Wakes these ranks: their programs may have work for the host.
     fn notify_all(&self, notified: &[Peer]) {
         for &peer in notified {
             self.inbox(peer).host_work_due.store(true, Ordering::Release);
             self.inbox(peer).wake();
+        }
+    }
+}
+
+/// Checks an access before it starts.
+fn check(interfaces: &LoopbackNetwork, access: RmaAccess) -> Result {
+    match access {
+        RmaAccess::Put { from, to } => interfaces.resolve(to, from.len(), true).map(drop),
+        RmaAccess::Get { from, into } => interfaces.resolve(from, into.len(), false).map(drop),
+        RmaAccess::Update { at, kind, update, old } => {
+            interfaces.resolve(at, kind.bytes(), true)?;
+            UpdateSet::ALL.check(at.offset, kind, update, old)
         }
     }
 }
@@ -93,43 +119,51 @@ impl Rma for Loopback {
     }
 
     fn put(&mut self, from: Span, to: RemoteAddress) -> Result<(), RmaError> {
-        self.command(|interfaces, me| {
-            interfaces.resolve(to, from.len(), true)?;
-            Ok(interfaces.interface(me).nic.put(from, to, None, None)?)
-        })
+        self.access(RmaAccess::Put { from, to }, None, false)
     }
 
     fn put_signalled(
         &mut self, from: Span, to: RemoteAddress, signal: PutSignal,
     ) -> Result<(), RmaError> {
         self.command(|interfaces, me| {
-            interfaces.resolve(to, from.len(), true)?;
-            let (kind, add) = (NumberKind::Unsigned8, Update::Add(signal.addend));
-            interfaces.resolve(signal.address(to.peer), kind.bytes(), true)?;
-            UpdateSet::ALL.check(signal.offset, kind, add, Span::EMPTY)?;
-            Ok(interfaces.interface(me).nic.put(from, to, Some(signal), None)?)
+            check(interfaces, RmaAccess::Put { from, to })?;
+            let (at, old) = (signal.address(to.peer), Span::EMPTY);
+            let (kind, update) = (NumberKind::Unsigned8, Update::Add(signal.addend));
+            check(interfaces, RmaAccess::Update { at, kind, update, old })?;
+            Ok(interfaces.interface(me).nic.put_signalled(from, to, signal)?)
         })
     }
 
     fn get(&mut self, from: RemoteAddress, into: Span) -> Result<(), RmaError> {
-        self.command(|interfaces, me| {
-            interfaces.resolve(from, into.len(), false)?;
-            Ok(interfaces.interface(me).nic.get(from, into)?)
-        })
+        self.access(RmaAccess::Get { from, into }, None, false)
     }
 
     fn update(
         &mut self, at: RemoteAddress, kind: NumberKind, update: Update, old: Span,
     ) -> Result<(), RmaError> {
-        self.command(|interfaces, me| {
-            interfaces.resolve(at, kind.bytes(), true)?;
-            UpdateSet::ALL.check(at.offset, kind, update, old)?;
-            Ok(interfaces.interface(me).nic.update(at, kind, update, old)?)
-        })
+        self.access(RmaAccess::Update { at, kind, update, old }, None, false)
+    }
+
+    fn progress(&mut self, peer: Peer) -> AccessProgress {
+        self.network.interfaces.lock().interface(self.me).nic.accesses().progress(peer)
     }
 
     fn flush(&mut self, peer: Peer) -> Option<Result> {
         self.network.interfaces.lock().interface(self.me).nic.accesses().flush(peer)
+    }
+
+    fn engines(&mut self) -> Option<&mut dyn AccessEngines> {
+        Some(self)
+    }
+}
+
+impl AccessEngines for Loopback {
+    fn count(&mut self) -> u8 {
+        self.limits().engines
+    }
+
+    fn start(&mut self, access: RmaAccess, engine: u8, is_deferred: bool) -> Result<(), RmaError> {
+        self.access(access, Some(engine), is_deferred)
     }
 }
 

@@ -20,8 +20,9 @@ use memmap2::MmapRaw;
 use super::Shm;
 use super::direct_read::CopyMethod;
 use super::segment::RankArea;
+use crate::device::access_ledger::AccessLedger;
 use crate::device::rma::{
-    AccessLedger, MemoryKey, NumberKind, PutSignal, RemoteAccess, RemoteAddress, Rma, RmaCaps,
+    AccessProgress, MemoryKey, NumberKind, PutSignal, RemoteAccess, RemoteAddress, Rma, RmaCaps,
     RmaError, Update, UpdateExecutor, UpdateSet, write_number,
 };
 use crate::devices::rings::NodeRanks;
@@ -142,12 +143,6 @@ impl OneSidedAccess {
     #[cfg(test)]
     pub(super) fn allocated_count(&self) -> usize {
         self.allocated.len()
-    }
-
-    /// Counts an access that has ended.
-    fn end(&mut self, peer: Peer, end: Result) {
-        self.ledger.issue(peer);
-        self.ledger.complete(peer, end);
     }
 }
 
@@ -274,7 +269,7 @@ impl Rma for Shm {
         // After all accesses before.
         fence(Ordering::AcqRel);
         let end = place.write(from, to.peer);
-        one_sided.end(to.peer, end);
+        one_sided.ledger.pass(to.peer, end);
         Ok(())
     }
 
@@ -293,7 +288,7 @@ impl Rma for Shm {
         if let (Ok(()), AccessPlace::Here(number)) = (&end, number) {
             add.perform(number, kind);
         }
-        one_sided.end(to.peer, end);
+        one_sided.ledger.pass(to.peer, end);
         Ok(())
     }
 
@@ -303,7 +298,7 @@ impl Rma for Shm {
         // Also after writes to other memory of the peer.
         fence(Ordering::SeqCst);
         let end = place.read(into, from.peer);
-        one_sided.end(from.peer, end);
+        one_sided.ledger.pass(from.peer, end);
         Ok(())
     }
 
@@ -317,8 +312,12 @@ impl Rma for Shm {
         if let AccessPlace::Here(number) = place {
             write_number(update.perform(number, kind), old);
         }
-        one_sided.end(at.peer, Ok(()));
+        one_sided.ledger.pass(at.peer, Ok(()));
         Ok(())
+    }
+
+    fn progress(&mut self, peer: Peer) -> AccessProgress {
+        self.one_sided.ledger.progress(peer)
     }
 
     fn flush(&mut self, peer: Peer) -> Option<Result> {

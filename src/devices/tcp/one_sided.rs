@@ -17,9 +17,10 @@ use super::frame::FrameClass;
 use super::frame_reader::FrameSink;
 use super::link::{Link, LinkState};
 use super::{Tcp, opening};
+use crate::device::access_ledger::AccessLedger;
 use crate::device::rma::{
-    AccessLedger, MemoryKey, MemoryTable, NumberKind, PutSignal, RemoteAccess, RemoteAddress, Rma,
-    RmaCaps, RmaError, Update, UpdateExecutor, UpdateSet, write_number,
+    AccessProgress, MemoryKey, MemoryTable, NumberKind, PutSignal, RemoteAccess, RemoteAddress,
+    Rma, RmaCaps, RmaError, Update, UpdateExecutor, UpdateSet, write_number,
 };
 use crate::device::{Busy, Header, PacketSink};
 use platform::base::{ErrorClass, Peer, Result, Span};
@@ -83,7 +84,7 @@ impl OneSidedTraffic {
         *target = AccessTarget::default();
         for _ in 0..origin.clear() {
             let why = format!("an access to memory of rank {peer} has not ended: {why}");
-            self.ledger.complete(peer, Err(ErrorClass::Other.error(why)));
+            self.ledger.complete_oldest(peer, Err(ErrorClass::Other.error(why)));
         }
     }
 
@@ -115,8 +116,7 @@ impl OneSidedTraffic {
                 write_number(update.perform(number, kind), old);
             }
         }
-        self.ledger.issue(me);
-        self.ledger.complete(me, Ok(()));
+        self.ledger.pass(me, Ok(()));
         Ok(())
     }
 
@@ -130,7 +130,7 @@ impl OneSidedTraffic {
             | AccessFrame::GetData(_)
             | AccessFrame::Refused(..) => {
                 let ledger = &mut self.ledger;
-                traffic.origin.take(frame, |end| ledger.complete(peer, end))
+                traffic.origin.take(frame, |end| ledger.complete_oldest(peer, end))
             }
             AccessFrame::Put { .. }
             | AccessFrame::BeginPut { .. }
@@ -348,6 +348,10 @@ impl Rma for Tcp {
         UpdateSet::ALL.check(at.offset, kind, update, old)?;
         let RemoteAddress { peer, key, offset } = at;
         self.access(peer, AcceptedAccess::Update { key, offset, kind, update, old })
+    }
+
+    fn progress(&mut self, peer: Peer) -> AccessProgress {
+        self.one_sided.ledger.progress(peer)
     }
 
     fn flush(&mut self, peer: Peer) -> Option<Result> {

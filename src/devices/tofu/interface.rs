@@ -23,8 +23,8 @@ use super::fabric::TofuFabric;
 use super::segment::{RequestCells, RequestSlots, WORDS};
 use crate::device::Busy;
 use crate::device::rma::{
-    MemoryKey, NumberKind, PutSignal, RemoteAccess, RemoteAddress, RmaCaps, RmaError, Update,
-    UpdateExecutor, UpdateSet, write_number,
+    AccessProgress, MemoryKey, NumberKind, PutSignal, RemoteAccess, RemoteAddress, RmaAccess,
+    RmaCaps, RmaError, Update, UpdateExecutor, UpdateSet, write_number,
 };
 use crate::device::trigger::{
     CounterKey, InstanceState, InterfaceLimits, ProgramBinding, ProgramKey, Runner,
@@ -377,36 +377,47 @@ impl TofuInterface {
         Ok(RmaCaps { updates, executor, ordered: self.limits.ordered, mapped: None })
     }
 
-    /// [`Rma::put`](crate::device::rma::Rma::put).
-    pub(crate) fn put(&self, from: Span, to: RemoteAddress) -> Result<(), RmaError> {
-        self.fabric.resolve(to, from.len(), RemoteAccess::ReadWrite)?;
-        Ok(self.command(|state| state.nic.put(from, to, None, None))?)
+    /// An access of [`Rma`](crate::device::rma::Rma), by an engine or one chosen by the peer.
+    pub(crate) fn access(&self, access: RmaAccess, engine: Option<u8>) -> Result<(), RmaError> {
+        self.check(access)?;
+        Ok(self.command(|state| state.nic.access(access, engine))?)
+    }
+
+    /// An access that starts after all before it.
+    pub(crate) fn defer(&self, access: RmaAccess, engine: u8) -> Result<(), RmaError> {
+        self.check(access)?;
+        Ok(self.command(|state| state.nic.defer(access, engine))?)
+    }
+
+    fn check(&self, access: RmaAccess) -> Result {
+        match access {
+            RmaAccess::Put { from, to } => {
+                self.fabric.resolve(to, from.len(), RemoteAccess::ReadWrite).map(drop)
+            }
+            RmaAccess::Get { from, into } => {
+                self.fabric.resolve(from, into.len(), RemoteAccess::Read).map(drop)
+            }
+            RmaAccess::Update { at, kind, update, old } => {
+                self.fabric.resolve(at, kind.bytes(), RemoteAccess::ReadWrite)?;
+                UpdateSet::ALL.check(at.offset, kind, update, old)
+            }
+        }
     }
 
     /// [`Rma::put_signalled`](crate::device::rma::Rma::put_signalled).
     pub(crate) fn put_signalled(
         &self, from: Span, to: RemoteAddress, signal: PutSignal,
     ) -> Result<(), RmaError> {
-        self.fabric.resolve(to, from.len(), RemoteAccess::ReadWrite)?;
-        let (kind, add) = (NumberKind::Unsigned8, Update::Add(signal.addend));
-        self.fabric.resolve(signal.address(to.peer), kind.bytes(), RemoteAccess::ReadWrite)?;
-        UpdateSet::ALL.check(signal.offset, kind, add, Span::EMPTY)?;
-        Ok(self.command(|state| state.nic.put(from, to, Some(signal), None))?)
+        self.check(RmaAccess::Put { from, to })?;
+        let (at, old) = (signal.address(to.peer), Span::EMPTY);
+        let (kind, update) = (NumberKind::Unsigned8, Update::Add(signal.addend));
+        self.check(RmaAccess::Update { at, kind, update, old })?;
+        Ok(self.command(|state| state.nic.put_signalled(from, to, signal))?)
     }
 
-    /// [`Rma::get`](crate::device::rma::Rma::get).
-    pub(crate) fn get(&self, from: RemoteAddress, into: Span) -> Result<(), RmaError> {
-        self.fabric.resolve(from, into.len(), RemoteAccess::Read)?;
-        Ok(self.command(|state| state.nic.get(from, into))?)
-    }
-
-    /// [`Rma::update`](crate::device::rma::Rma::update).
-    pub(crate) fn update(
-        &self, at: RemoteAddress, kind: NumberKind, update: Update, old: Span,
-    ) -> Result<(), RmaError> {
-        self.fabric.resolve(at, kind.bytes(), RemoteAccess::ReadWrite)?;
-        UpdateSet::ALL.check(at.offset, kind, update, old)?;
-        Ok(self.command(|state| state.nic.update(at, kind, update, old))?)
+    /// [`Rma::progress`](crate::device::rma::Rma::progress).
+    pub(crate) fn progress(&self, peer: Peer) -> AccessProgress {
+        self.state.lock().nic.accesses().progress(peer)
     }
 
     /// [`Rma::flush`](crate::device::rma::Rma::flush).

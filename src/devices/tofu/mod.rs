@@ -35,7 +35,8 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use crate::device::rma::{
-    MemoryKey, NumberKind, PutSignal, RemoteAccess, RemoteAddress, Rma, RmaCaps, RmaError, Update,
+    AccessEngines, AccessProgress, MemoryKey, NumberKind, PutSignal, RemoteAccess, RemoteAddress,
+    Rma, RmaAccess, RmaCaps, RmaError, Update,
 };
 use crate::device::trigger::{
     CounterKey, InstanceState, InterfaceLimits, ProgramBinding, ProgramKey, Runner, Trigger,
@@ -177,6 +178,11 @@ impl Tofu {
             self.engine = Some(unsafe { EngineThread::start(self.interface.clone(), &self.cpus)? });
         }
         Ok(())
+    }
+
+    fn access(&mut self, access: RmaAccess) -> Result<(), RmaError> {
+        self.start_engine()?;
+        self.interface.access(access, None)
     }
 
     /// The ranks of the job share processors. All ranks call this or none does, before their first
@@ -343,8 +349,7 @@ impl Rma for Tofu {
     }
 
     fn put(&mut self, from: Span, to: RemoteAddress) -> Result<(), RmaError> {
-        self.start_engine()?;
-        self.interface.put(from, to)
+        self.access(RmaAccess::Put { from, to })
     }
 
     fn put_signalled(
@@ -355,19 +360,39 @@ impl Rma for Tofu {
     }
 
     fn get(&mut self, from: RemoteAddress, into: Span) -> Result<(), RmaError> {
-        self.start_engine()?;
-        self.interface.get(from, into)
+        self.access(RmaAccess::Get { from, into })
     }
 
     fn update(
         &mut self, at: RemoteAddress, kind: NumberKind, update: Update, old: Span,
     ) -> Result<(), RmaError> {
-        self.start_engine()?;
-        self.interface.update(at, kind, update, old)
+        self.access(RmaAccess::Update { at, kind, update, old })
+    }
+
+    fn progress(&mut self, peer: Peer) -> AccessProgress {
+        self.interface.progress(peer)
     }
 
     fn flush(&mut self, peer: Peer) -> Option<Result> {
         self.interface.flush(peer)
+    }
+
+    fn engines(&mut self) -> Option<&mut dyn AccessEngines> {
+        Some(self)
+    }
+}
+
+impl AccessEngines for Tofu {
+    fn count(&mut self) -> u8 {
+        self.interface.limits().engines
+    }
+
+    fn start(&mut self, access: RmaAccess, engine: u8, is_deferred: bool) -> Result<(), RmaError> {
+        self.start_engine()?;
+        match is_deferred {
+            true => self.interface.defer(access, engine),
+            false => self.interface.access(access, Some(engine)),
+        }
     }
 }
 

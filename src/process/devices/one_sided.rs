@@ -7,7 +7,8 @@
 use super::Devices;
 use super::network::{Network, Sockets};
 use crate::device::rma::{
-    MemoryKey, NumberKind, PutSignal, RemoteAccess, RemoteAddress, Rma, RmaCaps, RmaError, Update,
+    AccessProgress, MemoryKey, NumberKind, PutSignal, RemoteAccess, RemoteAddress, Rma, RmaCaps,
+    RmaError, Update,
 };
 use platform::base::{Peer, Result, Span};
 
@@ -83,6 +84,10 @@ impl Rma for Devices {
         &mut self, at: RemoteAddress, kind: NumberKind, update: Update, old: Span,
     ) -> Result<(), RmaError> {
         self.toward(at.peer).update(at, kind, update, old)
+    }
+
+    fn progress(&mut self, peer: Peer) -> AccessProgress {
+        self.toward(peer).progress(peer)
     }
 
     fn flush(&mut self, peer: Peer) -> Option<Result> {

@@ -1,6 +1,7 @@
 //! The part of the suite about one-sided access, for devices that have it.
 
 mod concurrency;
+mod engines;
 
 use super::{Ignore, TestDeadline};
 use crate::device::Device;
@@ -12,6 +13,10 @@ use concurrency::{
     accesses_wake_ranks_that_sleep, allocated_memory_is_shared,
     an_update_by_the_interface_wakes_its_owner, errors_among_other_accesses_are_told_once,
     many_accesses_are_in_progress, threads_update_one_number,
+};
+use engines::{
+    deferred_accesses_follow_those_before, engines_carry_accesses,
+    the_end_of_each_access_is_counted,
 };
 use platform::base::{ErrorClass, Peer, Random, Result, Span};
 
@@ -47,6 +52,9 @@ fn check_kind<D: Device>(network: &impl Fn(usize) -> Vec<D>, kind: MemoryKind) {
     accesses_end_for_each_peer(network(3), kind);
     a_refused_access_changes_nothing(network(2), kind);
     a_signal_comes_after_its_put(network(2), kind);
+    engines_carry_accesses(network(2), kind);
+    deferred_accesses_follow_those_before(network(3), kind);
+    (0..3).for_each(|seed| the_end_of_each_access_is_counted(network(3), kind, seed));
     (0..10).for_each(|seed| random_accesses_agree_with_a_model(network(3), kind, seed));
     (0..3).for_each(|seed| many_accesses_are_in_progress(network(3), kind, seed));
 }
