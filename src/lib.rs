@@ -80,6 +80,7 @@ pub mod abi;
 pub mod device;
 pub mod devices;
 pub mod engine;
+pub(crate) mod global_memory;
 pub mod mpi;
 pub mod offload;
 pub mod process;

@@ -108,11 +108,11 @@ impl AccessLedger {
 
     /// [`Rma::progress`](super::rma::Rma::progress).
     pub(crate) fn progress(&self, peer: Peer) -> AccessProgress {
-        let prefix = self.peers.get(&peer).map(|account| &account.prefix);
-        prefix.map_or(AccessProgress::default(), |prefix| AccessProgress {
-            accepted: prefix.issued,
-            completed: prefix.completed,
-        })
+        let Some(AccessAccount { prefix, error }) = self.peers.get(&peer) else {
+            return AccessProgress::default();
+        };
+        let (accepted, completed) = (prefix.issued, prefix.completed);
+        AccessProgress { accepted, completed, has_error: error.is_some() }
     }
 
     /// [`Rma::flush`](super::rma::Rma::flush).
@@ -135,6 +135,7 @@ mod tests {
         let [one, two, three] = [(); 3].map(|()| ledger.issue(4));
         ledger.complete(4, one, Err(ErrorClass::RmaRange.error("first")));
         assert!(ledger.flush(4).is_none() && ledger.in_progress() == 2);
+        assert!(ledger.progress(4).has_error && !ledger.progress(5).has_error);
         ledger.complete(4, three, Err(ErrorClass::RmaRange.error("second")));
         ledger.complete(4, two, Ok(()));
         assert_eq!(why(ledger.flush(4)), "first");
@@ -153,7 +154,10 @@ mod tests {
             ledger.complete(peers[at], numbers[at], Ok(()));
             assert_eq!(completed(&ledger), after, "after {at}");
         }
-        assert_eq!(ledger.progress(1), AccessProgress { accepted: 3, completed: 3 });
+        assert_eq!(
+            ledger.progress(1),
+            AccessProgress { accepted: 3, completed: 3, has_error: false }
+        );
         assert_eq!(ledger.progress(7), AccessProgress::default());
         let last = ledger.issue(7);
         assert!(ledger.in_progress() == 1 && ledger.flush(7).is_none());

@@ -189,6 +189,8 @@ pub struct AccessProgress {
     pub(crate) accepted: u64,
     /// Those of them that have completed, from the first one on: not those behind one in progress.
     pub(crate) completed: u64,
+    /// Whether the next [`Rma::flush`] returns an error.
+    pub(crate) has_error: bool,
 }
 
 /// Why an access was refused.

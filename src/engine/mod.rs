@@ -10,11 +10,12 @@
 //!                           memory                    packed bytes of any layout
 //! ```
 //!
-//! Imports follow the arrows; `tests/tidy.rs` checks that no file imports itself, directly or
+//! `channel` is a face for messages of the library itself. Imports follow the arrows; `tests/tidy.rs` checks that no file imports itself, directly or
 //! through others. The engine is a value: it has no clock, no thread and makes no system call, and
 //! it makes progress only when it is called. Functions of the application never run inside: a
 //! reduction by such a function becomes [`ReductionWork`].
 
+pub(crate) mod channel;
 pub mod memory;
 pub mod point_to_point;
 pub(crate) mod programs;

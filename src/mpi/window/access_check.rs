@@ -55,7 +55,7 @@ impl Window {
     /// Checks operations from now on. No operation has started yet.
     pub(super) fn check_accesses(&mut self) {
         self.access_check = Some(Box::default());
-        let own = self.channel.rank;
+        let own = self.channel.rank();
         self.target.accesses = Some(self.access_table(own));
     }
 
@@ -85,7 +85,7 @@ impl Window {
     ) -> Result {
         let Some(ranges) = ranges(offset, to.count, to.datatype.layout()) else { return Ok(()) };
         let epoch = self.epochs.kind();
-        let access = Access { origin: self.channel.rank, kind, epoch };
+        let access = Access { origin: self.channel.rank(), kind, epoch };
         let unused = self.access_table(target);
         let Some(check) = &mut self.access_check else { return Ok(()) };
         let table = check.targets.entry(target).or_insert(unused);

@@ -185,7 +185,7 @@ impl<D: Device> Mpi<D> {
         &mut self, window: &Window, placement: SegmentPlacement,
     ) -> (Option<SegmentLayout>, Record) {
         let node = |rank| self.comms.node_of(window.channel.peer(rank));
-        let here = node(window.channel.rank);
+        let here = node(window.channel.rank());
         let ranks = (0..window.channel.size()).filter(|rank| node(*rank) == here);
         let ranks: Vec<_> = ranks.map(|rank| (rank, window.shape.of(rank).size)).collect();
         let Some(segment) = SegmentLayout::new(&ranks, window.channel.size(), placement) else {
@@ -193,7 +193,7 @@ impl<D: Device> Mpi<D> {
         };
         let key = match window.memory_device(&mut self.engine) {
             None => None,
-            Some(_) if segment.leader() != window.channel.rank => Some(MemoryKey(0)),
+            Some(_) if segment.leader() != window.channel.rank() => Some(MemoryKey(0)),
             Some(rma) => MappedMemory::allocate(rma, &segment).ok(),
         };
         (Some(segment), key.map_or([0, 1, 0], |key| [key.0, 0, 0]))
@@ -221,7 +221,7 @@ impl<D: Device> Mpi<D> {
 
     /// Gives up the segment of this node: another node has none.
     fn drop_segment(&mut self, window: &Window, segment: &SegmentLayout, records: &[Record]) {
-        let me = window.channel.rank;
+        let me = window.channel.rank();
         let [key, failed, _] = records[me as usize];
         if segment.leader() == me
             && failed == 0

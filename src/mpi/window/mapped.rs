@@ -124,7 +124,7 @@ impl MappedMemory {
         let Some(segment) = rma.open(leader, key)?.mapped else {
             return Err(ErrorClass::NoMem.error("the device does not map memory of others"));
         };
-        let Some(me) = layout.index(channel.rank) else {
+        let Some(me) = layout.index(channel.rank()) else {
             return Err(ErrorClass::Other.error("this rank is not one of the segment"));
         };
         let control = WindowControl::new(segment, layout.ranks.len(), channel.size() as usize);

@@ -259,7 +259,7 @@ impl Window {
         let mapped = self.mapped.as_ref().and_then(|mapped| mapped.memory(rank));
         Ok(match (mapped, &self.regions) {
             (Some(memory), _) => (memory, unit),
-            (None, Regions::One(own)) if rank == self.channel.rank => (*own, unit),
+            (None, Regions::One(own)) if rank == self.channel.rank() => (*own, unit),
             (None, _) => (Span::EMPTY, 0),
         })
     }
@@ -295,7 +295,7 @@ impl Window {
 
     /// The memory of this rank in the segment.
     fn own_mapped(&self) -> Option<Span> {
-        self.mapped.as_ref()?.memory(self.channel.rank)
+        self.mapped.as_ref()?.memory(self.channel.rank())
     }
 
     fn first_with_memory(&self) -> Option<u32> {
@@ -560,7 +560,7 @@ impl<D: Device> Mpi<D> {
         &self, has_ended: impl Fn(Peer) -> bool,
     ) -> Option<(Handle, Peer)> {
         self.windows.contended().find_map(|(handle, window)| {
-            let holder = self.accumulating(handle, window.channel.rank)?;
+            let holder = self.accumulating(handle, window.channel.rank())?;
             has_ended(holder).then_some((handle, holder))
         })
     }

@@ -319,7 +319,7 @@ impl Window {
         if let Some(memory) = self.mapped.as_ref().and_then(|mapped| mapped.memory(target)) {
             return Ok(Memory::within(memory, offset, to.count, layout));
         }
-        if target != self.channel.rank {
+        if target != self.channel.rank() {
             return Ok(None);
         }
         self.regions.memory(offset, to.count, layout).map(Some)

@@ -467,7 +467,7 @@ impl Window {
 
     /// An action of any other rank.
     pub(crate) fn any_rank(&self) -> WaitCondition {
-        let me = self.channel.rank;
+        let me = self.channel.rank();
         let others: Vec<_> = (0..self.channel.size()).filter(|rank| *rank != me).collect();
         self.condition(&others, true)
     }
@@ -525,7 +525,7 @@ impl Window {
     /// Asks for the locks of `MPI_Win_lock_all` that loads, stores and direct copies of this process need:
     /// those of this node. They are waited for.
     fn request_own_locks<D: Device>(&mut self, engine: &mut Engine<D>, wait: &mut WindowWait) {
-        let own = [self.channel.rank];
+        let own = [self.channel.rank()];
         let here = self.mapped.as_ref().map_or(&own[..], MappedMemory::ranks).to_vec();
         for rank in here {
             self.origin.set_locked(rank, true);

@@ -27,6 +27,7 @@ use super::request_message::{
 };
 use crate::device::Device;
 use crate::engine::Engine;
+use crate::engine::channel::ArrivingMessage;
 use crate::engine::memory::layout::Layout;
 use crate::engine::memory::{Memory, OwnedBytes};
 use crate::engine::point_to_point::operation::OperationId;
@@ -39,8 +40,8 @@ use platform::base::{ErrorClass, MpiError, Result};
 pub(super) struct Target {
     origins: BTreeMap<u32, OriginQueue>,
     locks: LockQueue,
-    /// A request whose bytes have not arrived, from this origin.
-    arriving: Option<(u32, OperationId, OwnedBytes)>,
+    /// A request whose bytes have not arrived.
+    arriving: Option<ArrivingMessage>,
     /// Whether an accumulate waits for another rank of this node to end one.
     is_contended: bool,
     /// A rank of this node has ended in an accumulate, which keeps all later ones out.
@@ -126,7 +127,9 @@ impl Target {
         &mut self, engine: &mut Engine<D>, channel: &WindowChannel, regions: &Regions,
         mapped: Option<&MappedMemory>, booleans: Option<Booleans>,
     ) {
-        while let Some((origin, bytes)) = self.next_message(engine, channel) {
+        while let Some((origin, bytes)) =
+            channel.next_message(engine, REQUEST_TAG, &mut self.arriving)
+        {
             self.arrive(origin, &bytes, regions, booleans);
         }
         self.is_contended = false;
@@ -151,25 +154,6 @@ impl Target {
     /// Refuses accumulates from now on: the memory cannot be changed any more. The next answers tell `why`.
     pub(super) fn refuse_accumulates(&mut self, why: Box<MpiError>) {
         self.lost = Some(why);
-    }
-
-    /// The next request whose bytes are here.
-    fn next_message<D: Device>(
-        &mut self, engine: &mut Engine<D>, channel: &WindowChannel,
-    ) -> Option<(u32, Vec<u8>)> {
-        if self.arriving.is_none() {
-            let message = channel.take(engine, REQUEST_TAG)?;
-            let origin = message.envelope.source;
-            let bytes = OwnedBytes::zeroed(message.len() as usize);
-            let receive = engine.receive_matched(message, Memory::Span(bytes.span()));
-            self.arriving = Some((origin, receive, bytes));
-        }
-        let (origin, receive, _) = self.arriving.as_ref()?;
-        let (origin, _) = (*origin, engine.take_completion(*receive)?);
-        let (_, _, bytes) = self.arriving.take()?;
-        let mut message = vec![0; bytes.len()];
-        bytes.span().read(0, &mut message);
-        Some((origin, message))
     }
 
     /// Queues a request.
@@ -223,7 +207,7 @@ impl Target {
             }
             // Other ranks of this node change the memory themselves.
             let lock = mapped.filter(|_| front.changes_numbers());
-            let mut lock = lock.and_then(|mapped| mapped.accumulates(channel.rank));
+            let mut lock = lock.and_then(|mapped| mapped.accumulates(channel.rank()));
             if let Some(why) = self.lost.as_ref().filter(|_| lock.is_some()) {
                 front.refuse();
                 queue.error.get_or_insert_with(|| why.clone());
@@ -391,7 +375,7 @@ impl OriginQueue {
                     Memory::Owned(data).copy(0, &mut memory, 0, len);
                 }
                 if let Some(tag) = answer {
-                    send_detached(engine, channel, origin, tag, Memory::EMPTY);
+                    channel.send_detached(engine, origin, tag.answer(), Memory::EMPTY);
                 }
             }
             Work::Accumulate { mut memory, accumulation, operand: Payload::Here(data), answer } => {
@@ -403,7 +387,7 @@ impl OriginQueue {
                 accumulation.apply(&Memory::Owned(data), &mut memory);
                 // Afterwards: the answer tells the origin that the operation is complete.
                 if let Some((tag, bytes)) = answer.tag().zip(bytes) {
-                    send_detached(engine, channel, origin, tag, bytes);
+                    channel.send_detached(engine, origin, tag.answer(), bytes);
                 }
             }
             Work::CompareAndSwap { mut memory, operand: Payload::Here(data), answer } => {
@@ -412,10 +396,10 @@ impl OriginQueue {
                 let (compared, new) = operand.split_at(operand.len() / 2);
                 let old = compare_and_swap(compared, new, &mut memory);
                 let old = Memory::owned(&old[..new.len()]);
-                send_detached(engine, channel, origin, answer, old);
+                channel.send_detached(engine, origin, answer.answer(), old);
             }
             Work::Refused(_, Some(answer)) => {
-                send_detached(engine, channel, origin, answer, Memory::EMPTY);
+                channel.send_detached(engine, origin, answer.answer(), Memory::EMPTY);
             }
             Work::Lock(_, answer) | Work::LockAll(Some(answer)) => {
                 self.answer(engine, channel, origin, answer);
@@ -453,7 +437,7 @@ impl OriginQueue {
         &mut self, engine: &mut Engine<D>, channel: &WindowChannel, origin: u32, tag: DataTag,
     ) {
         let bytes = Answer::emit(self.error.take().as_deref());
-        channel.send_detached(engine, origin, tag.answer(), bytes);
+        channel.send_detached(engine, origin, tag.answer(), Memory::owned(bytes));
     }
 }
 
@@ -532,14 +516,6 @@ impl Payload {
 fn end_locked(table: Option<&mut AccessTable>, origin: u32) {
     if let Some(table) = table {
         table.remove(|known| known.origin == origin && known.epoch == EpochKind::Lock);
-    }
-}
-
-fn send_detached<D: Device>(
-    engine: &mut Engine<D>, channel: &WindowChannel, to: u32, tag: DataTag, memory: Memory,
-) {
-    if let Some(operation) = channel.send(engine, to, tag.answer(), memory) {
-        engine.release(operation);
     }
 }
 

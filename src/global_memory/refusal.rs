@@ -1,0 +1,37 @@
+//! Why an access cannot be made.
+
+use super::address::AddressFields;
+use super::directory::Region;
+use platform::base::{ErrorClass, MpiError};
+
+#[cold]
+pub(crate) fn not_registered(fields: AddressFields) -> Box<MpiError> {
+    let AddressFields { rank, region, offset, .. } = fields;
+    ErrorClass::RmaRange.error(format!(
+        "byte {offset} of region {region} of rank {rank} is not registered memory: it never was, or its \
+         registration has ended"
+    ))
+}
+
+/// Outside of a region, or the region has ended that the address names.
+#[cold]
+pub(crate) fn outside(region: Region, fields: AddressFields, len: usize) -> Box<MpiError> {
+    if region.generation != fields.generation {
+        return not_registered(fields);
+    }
+    let AddressFields { rank, offset, .. } = fields;
+    let (first, bytes) = (region.first, region.end - region.first);
+    let byte = offset.wrapping_sub(first).cast_signed();
+    ErrorClass::RmaRange.error(format!(
+        "{len} bytes at byte {byte} are outside of the {bytes} bytes that rank {rank} has registered"
+    ))
+}
+
+/// Outside of the system memory of a rank, which has so many bytes.
+#[cold]
+pub(crate) fn outside_system(bytes: usize, fields: AddressFields, len: usize) -> Box<MpiError> {
+    let AddressFields { rank, offset, .. } = fields;
+    ErrorClass::RmaRange.error(format!(
+        "{len} bytes at byte {offset} are outside of the {bytes} bytes of system memory of rank {rank}"
+    ))
+}
