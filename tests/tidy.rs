@@ -26,6 +26,11 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("device", &["base", "offload", "shared_memory", "sys::poll"]),
     ("devices", &["base", "offload", "shared_memory", "device", "diagnosis", "network", "sys"]),
     ("engine", &["base", "diagnosis", "offload", "device"]),
+    // The basic layer of ACP, beside MPI.
+    (
+        "global_memory",
+        &["base", "engine", "device::Device", "device::rma", "shared_memory::primitive"],
+    ),
     // MPI is generic over the device, and knows what stands in memory that a device shares. Windows have
     // memory that a device lets others map.
     (
@@ -34,6 +39,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "base",
             "offload",
             "engine",
+            "global_memory",
             "device::Device",
             "device::rma",
             "shared_memory",
@@ -51,13 +57,14 @@ const LAYERS: &[(&str, &[&str])] = &[
             "device",
             "devices",
             "engine",
+            "global_memory",
             "mpi",
             "bootstrap",
             "network",
         ],
     ),
     // `MPI_Wtime` works before the process is initialized.
-    ("abi", &["base", "diagnosis", "mpi", "process", "sys::clock"]),
+    ("abi", &["base", "diagnosis", "global_memory", "mpi", "process", "sys::clock"]),
 ];
 
 /// The files that may contain `unsafe`; a folder stands for all its files.
@@ -95,9 +102,14 @@ const UNSAFE: &[&str] = &[
     "src/devices/rings/",
     "src/devices/shm/",
     "src/devices/tofu/",
+    // Registered memory of the application, and memory that ranks share.
+    "src/global_memory/directory.rs",
+    "src/global_memory/front.rs",
     "src/mpi/op/kernels.rs",
     "src/mpi/op/pairs.rs",
     "src/mpi/op/x87.rs",
+    // A value that stays for threads without the lock.
+    "src/process/global_memory.rs",
     "src/process/lock/mod.rs",
     // The polling thread completes calls of waiting threads.
     "src/process/waiting/mod.rs",

@@ -11,6 +11,7 @@
 //! | `types`, `handles`, `constants` | types and values of the ABI: `include/mpi.h` in Rust |
 //! | `entry_point`, `arguments` | lock, wait, error handler; pointers, strings, buffers, counts of two widths |
 //! | `generated` | bodies and jumps that `build.rs` generates |
+//! | `global_memory` | what `libacp` calls; not in the standard |
 //! | all others | bodies by hand, by chapter of the standard |
 //!
 //! * `tests/header.rs` generates `include/mpi_proto.h` from the signatures here.
@@ -46,6 +47,7 @@ pub(crate) mod environment;
 pub(crate) mod errhandler;
 pub(crate) mod fortran_info;
 pub(crate) mod generated;
+pub(crate) mod global_memory;
 pub mod handles;
 pub(crate) mod info;
 pub(crate) mod initialization;

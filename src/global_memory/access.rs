@@ -1,7 +1,7 @@
 //! Accesses to the memory of all ranks, as arguments.
 
 use super::address::GlobalAddress;
-use crate::device::rma::{NumberKind, Update};
+pub(crate) use crate::device::rma::{NumberKind, Update, write_number};
 use platform::base::Span;
 
 /// Where an access reads or writes.

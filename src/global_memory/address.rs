@@ -10,12 +10,19 @@
 //! than the greatest offset has several numbers, one after the other: the carry of an addition leads from
 //! one to the next.
 //!
-//! Region 0 is the system memory of a rank, which exists from the beginning, with colour and generation 0.
-//! The generation of the others counts how often all numbers have been used, so the address of a region that
+//! The first regions are the system memory of a rank, which exists from the beginning, with colour and
+//! generation 0: [`STARTER`] and [`HEAP`]. The generation of the others counts how often all numbers have been used, so the address of a region that
 //! has ended names no later one for long.
 //!
 //! This is a value: it knows no memory. The idea of such addresses: Ajima et al., "Design concept and
 //! interface of the ACP basic layer", 2014.
+
+/// The region of the starter memory, for programs.
+pub(crate) const STARTER: u32 = 0;
+/// The region of the heap.
+pub(crate) const HEAP: u32 = 1;
+/// The number of regions that exist from the beginning.
+pub(crate) const SYSTEM_REGIONS: u32 = 2;
 
 /// The greatest number of colours.
 pub(crate) const COLOURS_MAX: u32 = 16;
@@ -121,9 +128,9 @@ impl AddressLayout {
         )
     }
 
-    /// The first byte of the system memory of a rank.
-    pub(crate) fn system(self, rank: u32) -> GlobalAddress {
-        self.join(AddressFields { rank, colour: 0, generation: 0, region: 0, offset: 0 })
+    /// The first byte of a region of system memory.
+    pub(crate) fn system(self, rank: u32, region: u32) -> GlobalAddress {
+        self.join(AddressFields { rank, colour: 0, generation: 0, region, offset: 0 })
     }
 }
 
@@ -157,7 +164,8 @@ mod tests {
                     };
                     let address = layout.join(fields);
                     assert_eq!(layout.split(address), Some(fields), "{ranks} {colours}");
-                    assert_eq!(layout.split(layout.system(rank)).unwrap().region, 0);
+                    let heap = layout.split(layout.system(rank, HEAP)).unwrap();
+                    assert_eq!((heap.region, heap.rank, heap.offset), (HEAP, rank, 0));
                 }
                 assert!(layout.regions() >= 4096 && layout.generations() >= 4);
                 assert!(layout.offsets() >= 1 << 22, "{ranks} {colours}");
@@ -169,9 +177,9 @@ mod tests {
     fn an_address_of_no_rank_or_colour_has_no_fields() {
         let layout = AddressLayout::new(5, 6);
         assert_eq!(layout.split(GlobalAddress::NULL), None);
-        assert_eq!(layout.split(layout.system(4).plus(1 << layout.rank_shift)), None);
+        assert_eq!(layout.split(layout.system(4, STARTER).plus(1 << layout.rank_shift)), None);
         assert_eq!(layout.split(GlobalAddress(u64::MAX)), None);
-        let colour = |colour: u64| layout.system(1).plus(colour << layout.colour_shift);
+        let colour = |colour: u64| layout.system(1, STARTER).plus(colour << layout.colour_shift);
         assert!(layout.split(colour(5)).is_some() && layout.split(colour(6)).is_none());
     }
 

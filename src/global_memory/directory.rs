@@ -15,7 +15,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::address::{AddressFields, AddressLayout};
+use super::address::{AddressFields, AddressLayout, SYSTEM_REGIONS};
 use crate::device::rma::MemoryKey;
 use platform::base::{ErrorClass, MpiError, Result, Span};
 
@@ -118,18 +118,15 @@ impl Region {
     }
 }
 
-/// The entries in the memory of a directory.
-///
-/// # Safety
-/// The memory stays mapped as long as the program runs or the entries are not used any more, and is used by
-/// all processes as entries only.
+/// The entries in the memory of a directory, which is mapped as long as they are used, and which all
+/// processes use as entries only.
 ///
 /// # Panics
 /// If it is not aligned.
-pub(crate) unsafe fn entries(memory: Span) -> &'static [DirectoryEntry] {
+pub(crate) fn entries(memory: Span) -> &'static [DirectoryEntry] {
     assert!(memory.address().is_multiple_of(align_of::<DirectoryEntry>()));
     let count = memory.len() / ENTRY_BYTES;
-    // SAFETY: the caller's promise; atomics have no invalid values.
+    // SAFETY: mapped for long enough (the promise above); atomics have no invalid values.
     unsafe { std::slice::from_raw_parts(memory.address() as *const DirectoryEntry, count) }
 }
 
@@ -162,16 +159,13 @@ pub(crate) struct RegionPlace {
 }
 
 impl RegionTable {
-    /// The first number that is not that of system memory.
-    const FIRST: u32 = 1;
-
     /// A table over an empty directory.
     ///
     /// # Panics
     /// If the directory has another number of entries than the layout.
     pub(crate) fn new(layout: AddressLayout, entries: &'static [DirectoryEntry]) -> Self {
         assert_eq!(entries.len(), layout.regions() as usize);
-        Self { layout, entries, regions: BTreeMap::new(), next: Self::FIRST, generation: 0 }
+        Self { layout, entries, regions: BTreeMap::new(), next: SYSTEM_REGIONS, generation: 0 }
     }
 
     /// Adds memory that is registered at the device under `key`.
@@ -215,7 +209,7 @@ impl RegionTable {
                     _ => return Some(start),
                 }
             }
-            self.next = Self::FIRST;
+            self.next = SYSTEM_REGIONS;
             self.generation = (self.generation + 1) % self.layout.generations();
         }
         None
@@ -235,11 +229,6 @@ impl RegionTable {
     pub(crate) fn clear(&mut self) -> Vec<MemoryKey> {
         let all: Vec<_> = self.regions.iter().map(|(at, it)| (*at, it.generation)).collect();
         all.into_iter().filter_map(|(region, generation)| self.remove(region, generation)).collect()
-    }
-
-    /// Whether there is a region.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.regions.is_empty()
     }
 
     /// The number of the region that a number belongs to, if it is this rank's and of this generation.
@@ -262,11 +251,8 @@ mod tests {
     fn table(layout: AddressLayout) -> RegionTable {
         let words = vec![0_u64; layout.regions() as usize * ENTRY_BYTES / 8].leak();
         // SAFETY: leaked, and used for this only.
-        let entries = unsafe {
-            let memory = Span::new(words.as_ptr().cast(), size_of_val(words));
-            entries(memory)
-        };
-        RegionTable::new(layout, entries)
+        let memory = unsafe { Span::new(words.as_ptr().cast(), size_of_val(words)) };
+        RegionTable::new(layout, entries(memory))
     }
 
     fn span(address: usize, len: usize) -> Span {
@@ -344,19 +330,19 @@ mod tests {
             table.insert(span(0x4000, len), MemoryKey(1)).map(|at| (at.region, at.generation))
         };
         let kept = insert(&mut table, 1).unwrap();
-        assert_eq!(kept, (1, 0));
-        for number in 2..=all {
+        assert_eq!(kept, (2, 0));
+        for number in 3..=all {
             assert_eq!(insert(&mut table, 1).unwrap(), (number, 0));
             table.remove(number, 0).unwrap();
         }
-        assert_eq!(insert(&mut table, 2).unwrap(), (2, 1));
-        assert_eq!(insert(&mut table, u64::from(all - 3)).unwrap(), (4, 1));
+        assert_eq!(insert(&mut table, 2).unwrap(), (3, 1));
+        assert_eq!(insert(&mut table, u64::from(all - 4)).unwrap(), (5, 1));
         let error = insert(&mut table, 1).unwrap_err();
         assert_eq!(error.code.0, ErrorClass::NoMem as i32);
-        table.remove(2, 1).unwrap();
+        table.remove(3, 1).unwrap();
         let (region, generation) = insert(&mut table, 1).unwrap();
-        assert!(region == 2 && generation != 1);
+        assert!(region == 3 && generation != 1);
         assert_eq!(table.clear().len(), 3);
-        assert!(table.is_empty());
+        assert!(table.regions.is_empty());
     }
 }

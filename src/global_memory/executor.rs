@@ -209,7 +209,7 @@ impl<D: Device> GlobalExecutor<'_, D> {
     /// Copies between two other ranks, where the device has completed each access when it returns.
     fn bounce(&mut self, to: RemoteMemory, from: RemoteMemory, len: usize) -> AccessStart {
         let buffer = OwnedBytes::zeroed(len.min(BOUNCE_BYTES));
-        let mut copy = |rma: &mut dyn Rma, done: usize| {
+        let copy = |rma: &mut dyn Rma, done: usize| {
             let part = buffer.span().part(0, (len - done).min(BOUNCE_BYTES));
             let mut at = [from.at, to.at];
             at.iter_mut().for_each(|at| at.offset += done as u64);

@@ -13,15 +13,49 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use super::address::{AddressFields, AddressLayout, GlobalAddress};
+use super::address::{AddressFields, AddressLayout, GlobalAddress, SYSTEM_REGIONS};
 use super::directory::DirectoryEntry;
 use super::refusal::{not_registered, outside, outside_system};
 use crate::device::rma::{NumberKind, Update};
 use crate::shared_memory::primitive::fence_after_update;
 use platform::base::{MpiError, Span};
 
+/// The alignment of regions of system memory, in bytes.
+const PAGE: usize = 4096;
+
 /// Short accesses for each poll: a loop of them may wait for what another rank does, which may need this one.
 const ACCESSES_PER_POLL: u32 = 64;
+
+/// The regions of system memory, one behind the other; the same on all ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SystemLayout {
+    /// The first byte of each and its length, by region.
+    regions: [(usize, usize); SYSTEM_REGIONS as usize],
+}
+
+impl SystemLayout {
+    /// Regions of these lengths, in bytes; `None` if they are too long.
+    pub(crate) fn new(bytes: [usize; SYSTEM_REGIONS as usize]) -> Option<Self> {
+        let mut end = 0_usize;
+        let mut regions = [(0, 0); SYSTEM_REGIONS as usize];
+        for (region, len) in regions.iter_mut().zip(bytes) {
+            let start = end.checked_next_multiple_of(PAGE)?;
+            *region = (start, len);
+            end = start.checked_add(len).filter(|end| *end <= isize::MAX as usize)?;
+        }
+        Some(Self { regions })
+    }
+
+    /// The length of all system memory, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.regions.last().map_or(0, |(start, len)| start + len)
+    }
+
+    /// The length of a region.
+    pub(crate) fn len_of(&self, region: u32) -> usize {
+        self.regions[region as usize].1
+    }
+}
 
 /// What accesses share that take the short way.
 #[derive(Debug)]
@@ -31,7 +65,7 @@ pub(crate) struct GlobalFront {
     directory: &'static [DirectoryEntry],
     /// Where the system memory of each rank is mapped; 0 if it is not.
     bases: Box<[AtomicUsize]>,
-    system_bytes: usize,
+    layout_of_system: SystemLayout,
     /// The number of the last access.
     last: AtomicU64,
     /// Whether accesses are in progress.
@@ -43,10 +77,10 @@ pub(crate) struct GlobalFront {
 }
 
 impl GlobalFront {
-    /// At a rank with this directory and system memory, whose length is that of all ranks.
+    /// At a rank with this directory and system memory.
     pub(crate) fn new(
-        layout: AddressLayout, rank: u32, directory: &'static [DirectoryEntry], system: Span,
-        bypasses: bool,
+        layout: AddressLayout, rank: u32, directory: &'static [DirectoryEntry],
+        (layout_of_system, system): (SystemLayout, Span), bypasses: bool,
     ) -> Self {
         let bases: Box<[AtomicUsize]> = (0..layout.ranks()).map(|_| AtomicUsize::new(0)).collect();
         bases[rank as usize].store(system.address(), Ordering::Relaxed);
@@ -55,7 +89,7 @@ impl GlobalFront {
             rank,
             directory,
             bases,
-            system_bytes: system.len(),
+            layout_of_system,
             last: AtomicU64::new(0),
             is_busy: AtomicBool::new(false),
             bypasses,
@@ -69,11 +103,6 @@ impl GlobalFront {
 
     pub(crate) fn rank(&self) -> u32 {
         self.rank
-    }
-
-    /// The length of the system memory of each rank, in bytes.
-    pub(crate) fn system_bytes(&self) -> usize {
-        self.system_bytes
     }
 
     /// The system memory of a rank is mapped here.
@@ -109,9 +138,16 @@ impl GlobalFront {
         self.find_fields(self.layout.split(address)?, len)
     }
 
+    /// The same for memory of this rank only.
+    #[inline(always)]
+    pub(crate) fn find_own(&self, address: GlobalAddress, len: usize) -> Option<Span> {
+        let fields = self.layout.split(address).filter(|fields| fields.rank == self.rank)?;
+        self.find_fields(fields, len)
+    }
+
     #[inline(always)]
     pub(crate) fn find_fields(&self, fields: AddressFields, len: usize) -> Option<Span> {
-        if fields.region == 0 {
+        if fields.region < SYSTEM_REGIONS {
             let base = self.bases[fields.rank as usize].load(Ordering::Acquire);
             let place = self.in_system(fields, len).filter(|_| base != 0)?;
             // SAFETY: system memory of this length is mapped at the base until all ranks have ended its use;
@@ -127,16 +163,18 @@ impl GlobalFront {
     /// The offset of `len` bytes in system memory, if they are inside.
     #[inline(always)]
     pub(crate) fn in_system(&self, fields: AddressFields, len: usize) -> Option<usize> {
+        let (start, bytes) = *self.layout_of_system.regions.get(fields.region as usize)?;
         let offset = fields.offset as usize;
-        let is_inside = offset <= self.system_bytes && len <= self.system_bytes - offset;
-        (is_inside && fields.generation == 0 && fields.colour == 0).then_some(offset)
+        let is_inside = offset <= bytes && len <= bytes - offset;
+        (is_inside && fields.generation == 0 && fields.colour == 0).then_some(start + offset)
     }
 
     /// Why `len` bytes of this rank are not there.
     #[cold]
     pub(crate) fn refusal(&self, fields: AddressFields, len: usize) -> Box<MpiError> {
-        if fields.region == 0 {
-            return outside_system(self.system_bytes, fields, len);
+        if fields.region < SYSTEM_REGIONS {
+            let bytes = self.layout_of_system.len_of(fields.region);
+            return outside_system(bytes, fields, len);
         }
         match self.directory[fields.region as usize].region() {
             Some(region) => outside(region, fields, len),

@@ -52,7 +52,7 @@ use counts::WayCounts;
 use delegation::Delegation;
 use directory::{ALIGNMENT, ENTRY_BYTES, RegionTable, entries};
 use executor::{AccessPolicy, GlobalExecutor};
-use front::GlobalFront;
+use front::{GlobalFront, SystemLayout};
 use peers::{PeerMemory, SystemKeys};
 use platform::base::{ErrorClass, MpiError, Result, Span};
 use queue::{AccessExecutor, AccessQueue, AccessTicket, ChosenWay, TouchedRanks};
@@ -68,12 +68,13 @@ pub(crate) struct SystemMemory {
     directory: Span,
     keys: SystemKeys,
     /// The memory, if the device does not allocate it.
-    _owned: Option<[OwnedBytes; 2]>,
+    owned: Option<[OwnedBytes; 2]>,
 }
 
 /// What global memory is made of.
 pub(crate) struct GlobalParts {
     pub(crate) layout: AddressLayout,
+    pub(crate) layout_of_system: SystemLayout,
     pub(crate) channel: MessageChannel,
     pub(crate) system: SystemMemory,
     /// The keys of all ranks.
@@ -126,7 +127,7 @@ impl SystemMemory {
         }
         if let [Some((memory_key, memory)), Some((directory_key, directory))] = allocated {
             let keys = SystemKeys { memory: memory_key, directory: directory_key };
-            return Ok(Self { memory, directory, keys, _owned: None });
+            return Ok(Self { memory, directory, keys, owned: None });
         }
         let owned = parts.map(|(bytes, _)| OwnedBytes::zeroed(bytes + ALIGNMENT as usize));
         let [memory, directory] = [0, 1].map(|at| aligned(&owned[at], parts[at].0));
@@ -136,11 +137,16 @@ impl SystemMemory {
             keys.memory = rma.register(memory, RemoteAccess::ReadWrite)?;
             keys.directory = rma.register(directory, RemoteAccess::Read)?;
         }
-        Ok(Self { memory, directory, keys, _owned: Some(owned) })
+        Ok(Self { memory, directory, keys, owned: Some(owned) })
     }
 
     pub(crate) fn keys(&self) -> SystemKeys {
         self.keys
+    }
+
+    /// Whether the device has allocated it, so that ranks of this node map it.
+    pub(crate) fn is_mapped(&self) -> bool {
+        self.owned.is_none()
     }
 
     /// Gives the memory back.
@@ -157,11 +163,13 @@ impl GlobalMemory {
     pub(crate) fn begin<D: Device>(
         &mut self, engine: &mut Engine<D>, parts: GlobalParts,
     ) -> Arc<GlobalFront> {
-        let GlobalParts { layout, channel, system, keys, policy, needs_progress } = parts;
+        let GlobalParts { layout, layout_of_system, channel, system, keys, policy, .. } = parts;
         engine.watched_contexts().watch(channel.context());
-        let directory = own_directory(&system);
+        // It is freed at the end, after the last access.
+        let directory = entries(system.directory);
         let bypasses = policy.bypasses && !policy.delegates_updates;
-        let front = GlobalFront::new(layout, channel.rank(), directory, system.memory, bypasses);
+        let memory = (layout_of_system, system.memory);
+        let front = GlobalFront::new(layout, channel.rank(), directory, memory, bypasses);
         let front = Arc::new(front);
         self.0 = Some(Box::new(ActiveMemory {
             front: Arc::clone(&front),
@@ -174,7 +182,7 @@ impl GlobalMemory {
             service: RequestService::default(),
             policy,
             counts: WayCounts::default(),
-            needs_progress,
+            needs_progress: parts.needs_progress,
             // Requests may have arrived already.
             is_notified: true,
             failure: None,
@@ -214,6 +222,11 @@ impl GlobalMemory {
     #[inline]
     pub(crate) fn needs_progress(&self) -> bool {
         self.0.as_deref().is_some_and(|active| active.needs_progress)
+    }
+
+    /// [`ActiveMemory::oldest`]
+    pub(crate) fn oldest(&self) -> Option<(u64, Option<u32>)> {
+        self.0.as_deref()?.oldest()
     }
 
     /// A message of this context has arrived; false if it is another one's.
@@ -310,7 +323,9 @@ impl ActiveMemory {
                 self.failure.get_or_insert(error);
             }
         }
-        engine.note_long_start();
+        if self.queue.len() > 0 {
+            engine.note_long_start();
+        }
         Ok(number)
     }
 
@@ -371,8 +386,10 @@ impl ActiveMemory {
                 return Err(error);
             }
         };
-        // Its numbers are changed by this rank, if they belong to private memory.
-        self.needs_progress |= layout.ranks() > 1;
+        // Numbers in private memory are changed by this rank.
+        if layout.ranks() > 1 && !std::mem::replace(&mut self.needs_progress, true) {
+            engine.note_long_start();
+        }
         let (rank, generation, region) = (self.front.rank(), place.generation, place.region);
         Ok(layout.join(AddressFields { rank, colour, generation, region, offset: place.first }))
     }
@@ -433,10 +450,4 @@ impl ActiveMemory {
 fn aligned(bytes: &OwnedBytes, len: usize) -> Span {
     let memory = bytes.span();
     memory.part(memory.address().wrapping_neg() % ALIGNMENT as usize, len)
-}
-
-#[allow(unsafe_code)]
-fn own_directory(system: &SystemMemory) -> &'static [directory::DirectoryEntry] {
-    // SAFETY: allocated for this; it is freed at the end of the use of global memory, after the last access.
-    unsafe { entries(system.directory) }
 }

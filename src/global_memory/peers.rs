@@ -1,7 +1,7 @@
 //! The memory of other ranks: how this rank reaches it.
 //!
 //! ```text
-//!   address ──region 0──> system memory   mapped here, or by the key that all ranks exchanged
+//!   address ──first two─> system memory   mapped here, or by the key that all ranks exchanged
 //!           ──other────> its entry in the directory of its rank, read once ──> key
 //! ```
 //!
@@ -11,10 +11,10 @@
 
 use std::collections::BTreeMap;
 
-use super::address::AddressFields;
+use super::address::{AddressFields, SYSTEM_REGIONS};
 use super::directory::{DirectoryEntry, ENTRY_BYTES, Region, entries};
 use super::front::GlobalFront;
-use super::refusal::{not_registered, outside, outside_system};
+use super::refusal::{not_registered, outside};
 use crate::device::rma::{
     MemoryKey, RemoteAddress, Rma, RmaCaps, RmaError, UpdateExecutor, UpdateSet,
 };
@@ -130,11 +130,11 @@ impl PeerMemory {
             Ok(rank) => rank,
             Err(error) => return Location::Refused(error),
         };
-        if fields.region != 0 {
+        if fields.region >= SYSTEM_REGIONS {
             return self.locate_region(device, rank, fields, len);
         }
         let Some(offset) = front.in_system(fields, len) else {
-            return Location::Refused(outside_system(front.system_bytes(), fields, len));
+            return Location::Refused(front.refusal(fields, len));
         };
         // The first access has mapped it.
         if let Some(memory) = front.find_fields(fields, len) {
@@ -160,7 +160,8 @@ impl PeerMemory {
         }
         let directory = match device.open(directory)? {
             Some(RmaCaps { mapped: Some(mapped), .. }) => {
-                DirectoryReach::Mapped(directory_entries(mapped))
+                // Until `close`, after the last access.
+                DirectoryReach::Mapped(entries(mapped))
             }
             Some(_) => DirectoryReach::Device,
             None => DirectoryReach::Owner,
@@ -246,11 +247,6 @@ impl PeerMemory {
         Ok(Some(Region::parse(&bytes)))
     }
 
-    /// Whether an entry of a directory is being read.
-    pub(crate) fn is_reading(&self) -> bool {
-        !self.reads.is_empty()
-    }
-
     /// Closes what was opened.
     pub(crate) fn close(&mut self, mut close: impl FnMut(u32, MemoryKey)) {
         for rank in std::mem::take(&mut self.ranks).into_keys() {
@@ -277,11 +273,4 @@ impl DeviceView<'_> {
             Err(error) => Err(error),
         }
     }
-}
-
-#[allow(unsafe_code)]
-fn directory_entries(memory: Span) -> &'static [DirectoryEntry] {
-    // SAFETY: a directory of another rank, which only its owner writes; it is mapped until `close`, and all
-    // accesses end before.
-    unsafe { entries(memory) }
 }

@@ -127,6 +127,8 @@ struct WaitingAccess {
     after: u64,
     access: GlobalAccess,
     ranks: TouchedRanks,
+    /// Whether its way depends on an answer of the device, which wakes this rank.
+    is_unknown: bool,
 }
 
 /// The last access to a rank.
@@ -187,7 +189,8 @@ impl AccessQueue {
 
     /// Whether an access waits that only a call can start.
     pub(crate) fn has_due(&self) -> bool {
-        self.waiting.iter().take(LOOKAHEAD).any(|access| self.has_completed(access.after))
+        let mut first = self.waiting.iter().take(LOOKAHEAD);
+        first.any(|access| !access.is_unknown && self.has_completed(access.after))
     }
 
     /// The access that has not completed for the longest time, if it has not started or else its ticket.
@@ -217,7 +220,8 @@ impl AccessQueue {
         };
         self.last = Some(LastSubmission { number, after, ranks });
         self.open.push_back(OpenAccess { number, state: AccessState::Waiting });
-        self.waiting.push_back(WaitingAccess { number, after, access, ranks });
+        let is_unknown = false;
+        self.waiting.push_back(WaitingAccess { number, after, access, ranks, is_unknown });
     }
 
     /// Removes what has completed, and starts what may start; whether there was anything.
@@ -251,7 +255,9 @@ impl AccessQueue {
         if is_early && !self.may_defer(at, executor) {
             return Ok(false);
         }
-        let way = match executor.choose(&access) {
+        let chosen = executor.choose(&access);
+        self.waiting[at].is_unknown = matches!(chosen, ChosenWay::Unknown);
+        let way = match chosen {
             ChosenWay::Known(way) => way,
             ChosenWay::Unknown => return Ok(false),
             ChosenWay::Refused(error) => return self.refuse(at, error),

@@ -1,6 +1,6 @@
 //! Why an access cannot be made.
 
-use super::address::AddressFields;
+use super::address::{AddressFields, HEAP, STARTER};
 use super::directory::Region;
 use platform::base::{ErrorClass, MpiError};
 
@@ -27,11 +27,16 @@ pub(crate) fn outside(region: Region, fields: AddressFields, len: usize) -> Box<
     ))
 }
 
-/// Outside of the system memory of a rank, which has so many bytes.
+/// Outside of a region of system memory, which has so many bytes.
 #[cold]
 pub(crate) fn outside_system(bytes: usize, fields: AddressFields, len: usize) -> Box<MpiError> {
-    let AddressFields { rank, offset, .. } = fields;
+    let AddressFields { rank, offset, region, .. } = fields;
+    let what = match region {
+        STARTER => "starter memory",
+        HEAP => "the heap",
+        _ => "memory",
+    };
     ErrorClass::RmaRange.error(format!(
-        "{len} bytes at byte {offset} are outside of the {bytes} bytes of system memory of rank {rank}"
+        "{len} bytes at byte {offset} are outside of the {bytes} bytes of {what} of rank {rank}"
     ))
 }

@@ -5,8 +5,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::access::{AccessOrder, GlobalAccess, Place};
-use super::address::{AddressLayout, GlobalAddress};
+use super::address::{AddressLayout, GlobalAddress, HEAP, STARTER};
 use super::executor::AccessPolicy;
+use super::front::SystemLayout;
 use super::peers::SystemKeys;
 use super::{GlobalMemory, GlobalParts, SystemMemory};
 use crate::device::rma::{NumberKind, Update};
@@ -18,7 +19,8 @@ use crate::engine::memory::OwnedBytes;
 use crate::engine::schedules::plan::Members;
 use platform::base::{ErrorClass, Peer, Random, Result, Span};
 
-const SYSTEM_BYTES: usize = 4096;
+const STARTER_BYTES: usize = 1000;
+const HEAP_BYTES: usize = 500;
 
 /// The ranks of the world.
 struct World;
@@ -41,11 +43,13 @@ impl TestRanks {
     fn over(devices: Vec<Loopback>, policy: AccessPolicy) -> Self {
         let size = devices.len();
         let layout = AddressLayout::new(size as u32, 2);
+        let layout_of_system = SystemLayout::new([STARTER_BYTES, HEAP_BYTES]).unwrap();
+        let bytes = layout_of_system.bytes();
         let mut engines: Vec<_> =
             (0..).zip(devices).map(|(me, device)| Engine::new(device, me, size)).collect();
         let systems: Vec<_> = engines
             .iter_mut()
-            .map(|engine| SystemMemory::allocate(engine, SYSTEM_BYTES, layout).unwrap())
+            .map(|engine| SystemMemory::allocate(engine, bytes, layout).unwrap())
             .collect();
         let keys: Box<[SystemKeys]> = systems.iter().map(SystemMemory::keys).collect();
         let ranks =
@@ -53,7 +57,15 @@ impl TestRanks {
                 let channel = MessageChannel::new(77, Arc::new(World), me as u32);
                 let (memory, keys) = (system.memory, keys.clone());
                 let needs_progress = true;
-                let parts = GlobalParts { layout, channel, system, keys, policy, needs_progress };
+                let parts = GlobalParts {
+                    layout,
+                    layout_of_system,
+                    channel,
+                    system,
+                    keys,
+                    policy,
+                    needs_progress,
+                };
                 let mut global = GlobalMemory::default();
                 global.begin(&mut engine, parts);
                 TestRank { engine, global, system: memory }
@@ -103,7 +115,7 @@ impl TestRanks {
 
     fn starter(&mut self, rank: usize) -> GlobalAddress {
         let layout = self.0[rank].global.active().unwrap().front.layout();
-        layout.system(rank as u32)
+        layout.system(rank as u32, STARTER)
     }
 }
 
@@ -337,8 +349,12 @@ fn what_cannot_be_accessed_is_refused_and_nothing_is_written() {
             assert_eq!(class(&mut ranks, copy(at.plus(len), own, 0)), None);
         }
         let system = memories.ranks[rank][0].0;
-        let end = system.plus(SYSTEM_BYTES as u64);
-        assert_eq!(class(&mut ranks, copy(end, own, 1)), Some(ErrorClass::RmaRange));
+        let heap = ranks.0[0].global.active().unwrap().front.layout().system(rank as u32, HEAP);
+        for (start, bytes) in [(system, STARTER_BYTES), (heap, HEAP_BYTES)] {
+            let last = start.plus(bytes as u64 - 1);
+            assert_eq!(class(&mut ranks, copy(last, own, 2)), Some(ErrorClass::RmaRange));
+            assert_eq!(class(&mut ranks, copy(own, last, 1)), None);
+        }
     }
     assert_eq!(class(&mut ranks, copy(GlobalAddress::NULL, own, 1)), Some(ErrorClass::Rank));
     assert_eq!(class(&mut ranks, copy(own, GlobalAddress(1), 1)), Some(ErrorClass::Rank));

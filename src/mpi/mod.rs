@@ -14,6 +14,7 @@ pub mod communicator;
 pub mod datatype;
 pub mod errhandler;
 pub(crate) mod fortran;
+pub(crate) mod global_memory;
 pub mod group;
 pub mod handle;
 pub(crate) mod info;
@@ -35,6 +36,8 @@ use crate::engine::Engine;
 pub use crate::engine::memory::Memory;
 pub use crate::engine::memory::layout::Layout;
 pub(crate) use crate::engine::point_to_point::operation::OperationId;
+use crate::global_memory::GlobalMemory;
+use crate::global_memory::executor::AccessPolicy;
 use crate::offload::Scheme;
 use crate::offload::packing::PackingPolicy;
 
@@ -70,6 +73,9 @@ pub struct Mpi<D> {
     /// Communicators.
     pub comms: Comms,
     pub(crate) windows: Windows,
+    pub(crate) global_memory: GlobalMemory,
+    /// The ways of accesses to global memory; set before its first use.
+    pub(crate) access_policy: AccessPolicy,
     pub(crate) sessions: Sessions,
     pub(crate) world_attributes: WorldAttributes,
     shared_collectives: SharedCollectives,
@@ -100,6 +106,8 @@ impl<D: Device> Mpi<D> {
             objects,
             comms: Comms::without_world(me, size),
             windows: Windows::default(),
+            global_memory: GlobalMemory::default(),
+            access_policy: AccessPolicy::default(),
             sessions: Sessions::default(),
             world_attributes,
             shared_collectives: SharedCollectives::default(),

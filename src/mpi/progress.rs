@@ -1,5 +1,5 @@
-//! Progress: one poll moves messages, handles requests on windows, and advances collective calls in
-//! shared memory.
+//! Progress: one poll moves messages, handles requests on windows and global memory, and advances
+//! collective calls in shared memory.
 //!
 //! The caller decides how often to poll and what to do in between; time and threads are not known
 //! here.
@@ -18,6 +18,7 @@ impl<D: Device> Mpi<D> {
             | self.engine.has_completed_parts()
             | self.partitioned.is_any_by_put()
             | !self.windows.is_empty()
+            | self.global_memory.is_active()
             | !self.shared_collectives.is_idle();
         if has_more { arrived + self.poll_rest() } else { arrived }
     }
@@ -31,7 +32,13 @@ impl<D: Device> Mpi<D> {
         let parts = self.engine.has_completed_parts();
         let parts = if parts { self.advance_partitioned() } else { 0 };
         let parts = parts + if self.partitioned.is_any_by_put() { self.advance_puts() } else { 0 };
+        while let Some(context) = self.engine.watched_contexts().take() {
+            if !self.global_memory.notify(context) {
+                self.windows.activate_context(context);
+            }
+        }
         let served = if self.windows.is_empty() { 0 } else { self.serve_windows() };
+        let served = served + self.global_memory.poll(&mut self.engine);
         let shared = !self.shared_collectives.is_idle();
         parts + served + if shared { self.advance_shared() } else { 0 }
     }
@@ -40,7 +47,9 @@ impl<D: Device> Mpi<D> {
     /// own windows, too.
     #[inline]
     pub(crate) fn needs_poll(&self) -> bool {
-        self.engine.needs_poll() || self.windows.await_service(self.engine.events())
+        self.engine.needs_poll()
+            || self.windows.await_service(self.engine.events())
+            || self.global_memory.needs_poll()
     }
 
     /// The processes whose end would leave an operation incomplete that has begun.

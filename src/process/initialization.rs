@@ -298,6 +298,7 @@ fn build(
     mpi.selection = config.selection.clone().with_machine(machine);
     mpi.offload = config.offload.0.filter(|_| config.device == DeviceKind::Tofu);
     mpi.rdma_schedule = config.rdma_schedule;
+    mpi.access_policy = config.acp.policy;
     mpi.checked_mode.set(config.check);
     config.eager_max.iter().for_each(|limit| mpi.engine.set_eager_max(*limit));
     RunningMpi {

@@ -18,6 +18,7 @@
 //! | `waiting` | what a call does until it completes: poll, yield, park, sleep |
 //! | `progress_thread` | moves messages while the application computes |
 //! | `settings` | `SUIRO_*`, the log, explanations of decisions |
+//! | `global_memory` | accesses to global memory that wait |
 //! | `devices` | the devices in use, as one device |
 //! | `hardware`, `info_env` | facts about the host and this process |
 //!
@@ -31,6 +32,7 @@ mod connection;
 pub(crate) mod contention;
 mod devices;
 mod finalization;
+mod global_memory;
 pub(crate) mod hardware;
 pub(crate) mod info_env;
 mod initialization;
@@ -41,9 +43,10 @@ pub mod settings;
 mod waiting;
 mod world;
 
-use std::sync::atomic::AtomicU8;
+use std::sync::atomic::{AtomicPtr, AtomicU8};
 use std::sync::{Arc, OnceLock};
 
+use crate::global_memory::front::GlobalFront;
 use crate::mpi::objects::Objects;
 use crate::mpi::partitioned::table::PartitionedTable;
 use platform::base::{ErrorClass, MpiError, Result};
@@ -77,6 +80,9 @@ pub(crate) struct Process {
     call_counters: CallCounters,
     /// The partitioned operations, from the first initialization on, without the lock.
     partitioned: OnceLock<Arc<PartitionedTable>>,
+    /// Global memory in use, without the lock; null if none is. It is never freed: a thread may be about to
+    /// use it.
+    global_front: AtomicPtr<GlobalFront>,
 }
 
 enum ProcessState {
@@ -129,6 +135,7 @@ impl Process {
             stage: AtomicU8::new(WorldStage::Before as u8),
             call_counters: CallCounters::new(),
             partitioned: OnceLock::new(),
+            global_front: AtomicPtr::new(std::ptr::null_mut()),
         }
     }
 

@@ -148,7 +148,9 @@ impl RunningMpi {
     fn may_have_thread(&self) -> bool {
         match self.progress_mode {
             ProgressMode::Polling => false,
-            ProgressMode::Windows => self.mpi.windows.need_progress(),
+            ProgressMode::Windows => {
+                self.mpi.windows.need_progress() || self.mpi.global_memory.needs_progress()
+            }
             ProgressMode::Thread | ProgressMode::Auto | ProgressMode::Delegate => true,
         }
     }

@@ -159,6 +159,14 @@ pub const SETTINGS: &[Setting] = &[
         meaning: "processors of the threads that simulate the interfaces; auto: those of the rank",
     },
     Setting {
+        name: "SUIRO_ACP_WITHOUT",
+        values: "none|a list of bypass, atomics, descriptors, threads",
+        default: "none",
+        meaning: "what accesses of ACP do without, to measure what it is worth: calls that carry out \
+                  their accesses (bypass), atomic operations of the device (atomics), addresses that \
+                  stay known (descriptors), threads that call at the same time (threads)",
+    },
+    Setting {
         name: "SUIRO_SHM_COPY",
         values: "auto|pipe|cma",
         default: "auto",

@@ -266,7 +266,7 @@ unsafe fn make(
 }
 
 /// Creates a communicator for the function `name`, and waits until it is valid.
-fn made(
+pub(crate) fn made(
     name: &str, body: impl FnOnce(&mut ProcessMpi) -> Result<(Handle, Activity)>,
 ) -> Result<Handle> {
     let mut made = COMM_NULL;

@@ -31,11 +31,13 @@
 //! | from the call to its execution? | `binding` |
 //! | ranks that share memory? | [`shared`] |
 //! | `MPI_*_init`? | `persistent` |
+//! | words that all ranks tell each other, when an object is created? | `exchange` |
 //! | a persistent call as a program of a network interface? | `offload`: the agreement of the ranks; then [`offload::compile`](crate::offload::compile) |
 
 pub mod algorithms;
 pub mod binding;
 pub mod calls;
+pub(crate) mod exchange;
 pub(crate) mod offload;
 pub(crate) mod persistent;
 pub mod reduction_operator;

@@ -8,10 +8,9 @@ use super::regions::Regions;
 use super::{Window, WindowMemory};
 use crate::device::Device;
 use crate::device::rma::{MemoryKey, RemoteAccess};
-use crate::engine::memory::Memory;
 use crate::engine::schedules::plan::RunId;
 use crate::mpi::Mpi;
-use crate::mpi::collective::algorithms::{Collective, UniformBlocks};
+use crate::mpi::collective::exchange::exchanged;
 use crate::mpi::handle::Handle;
 use crate::mpi::request::Activity;
 use crate::shared_memory::primitive::has_heavy_fence;
@@ -104,7 +103,7 @@ impl<D: Device> Mpi<D> {
             self.register(&mut window);
         }
         let key = window.registered.map_or(0, |key| key.0);
-        let run = self.exchange(comm, [own.size, own.unit as u64, key])?;
+        let run = self.start_exchange(comm, [own.size, own.unit as u64, key])?;
         let phase = CreationPhase::Shapes;
         Ok(WindowCreation { window: Some(window), run, phase, placement, segment: None })
     }
@@ -124,10 +123,10 @@ impl<D: Device> Mpi<D> {
                 self.free_comm(window.comm)?;
                 return Err(error);
             }
-            let records = records(&end.buffers[1]);
+            let records: Vec<Record> = exchanged(&end.buffers);
             match self.next_record(creation, &mut window, &records) {
                 None => return Ok(Some(window)),
-                Some(record) => creation.run = self.exchange(window.comm, record)?,
+                Some(record) => creation.run = self.start_exchange(window.comm, record)?,
             }
             creation.window = Some(window);
         }
@@ -253,21 +252,4 @@ impl<D: Device> Mpi<D> {
     ) -> WaitReport {
         self.blocked(function, [&Activity::Run(creation.run)])
     }
-
-    fn exchange(&mut self, comm: Handle, record: Record) -> Result<RunId> {
-        let size = self.comms.get(comm)?.size() as usize;
-        let own = Memory::owned(record.map(u64::to_le_bytes).concat());
-        let block = own.len();
-        let all = Memory::owned(vec![0; block * size]);
-        let blocks = UniformBlocks { block, in_place: false };
-        self.launch_on(comm, Collective::Allgather(blocks), vec![own, all])
-    }
-}
-
-fn records(memory: &Memory) -> Vec<Record> {
-    let mut bytes = vec![0; memory.len()];
-    memory.pack(0, &mut bytes);
-    let (words, _) = bytes.as_chunks();
-    let (records, _) = words.as_chunks();
-    records.iter().map(|record: &[[u8; 8]; 3]| record.map(u64::from_le_bytes)).collect()
 }

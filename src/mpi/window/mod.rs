@@ -500,7 +500,7 @@ impl Windows {
     }
 
     /// The same for the window of a context, if there is one.
-    fn activate_context(&mut self, context: u64) {
+    pub(crate) fn activate_context(&mut self, context: u64) {
         if let Some(window) = self.by_context.get(&context) {
             self.activate(*window);
         }

@@ -11,9 +11,6 @@ impl<D: Device> Mpi<D> {
     #[cold]
     pub(crate) fn serve_windows(&mut self) -> usize {
         let before = self.engine.events();
-        while let Some(context) = self.engine.watched_contexts().take() {
-            self.windows.activate_context(context);
-        }
         if !self.windows.needs_service(before) {
             return 0;
         }

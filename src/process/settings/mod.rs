@@ -14,6 +14,7 @@ use std::time::Duration;
 use crate::devices::shm::CopyMethod;
 use crate::devices::tcp::TcpSettings;
 use crate::devices::tofu;
+use crate::global_memory::executor::AccessPolicy;
 use crate::mpi::collective::selection::registry::CollectiveOperation;
 use crate::mpi::collective::selection::{AlgorithmChoice, Selection};
 use crate::mpi::errhandler::Handler;
@@ -92,6 +93,14 @@ impl Default for Offload {
     }
 }
 
+/// What accesses to global memory do without, to measure it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct AcpSettings {
+    pub(crate) policy: AccessPolicy,
+    /// Whether calls of several threads may not overlap.
+    pub(crate) without_threads: bool,
+}
+
 /// The settings of this process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Config {
@@ -111,6 +120,8 @@ pub struct Config {
     pub(crate) tofu: tofu::TofuSettings,
     /// `SUIRO_TCP_*`.
     pub(crate) tcp: TcpSettings,
+    /// `SUIRO_ACP_WITHOUT`.
+    pub(crate) acp: AcpSettings,
     /// `SUIRO_SHM_COPY`.
     pub(crate) copy: CopyMethod,
     /// `SUIRO_EAGER_MAX`, if it is set.
@@ -137,6 +148,23 @@ pub struct Config {
 const INITIAL_ERRHANDLER_OF_OPEN_MPI: &str = "OMPI_MCA_mpi_initial_errhandler";
 /// The variable that Open MPI's `mpirun` sets for its option `--memory-alloc-kinds`.
 const MEMORY_KINDS_OF_OPEN_MPI: &str = "OMPI_MCA_mpi_memory_alloc_kinds";
+
+impl AcpSettings {
+    /// Without what a list names.
+    fn without(list: &str) -> Option<Self> {
+        let mut settings = Self::default();
+        for word in list.split(',').filter(|_| list != "none") {
+            match word {
+                "bypass" => settings.policy.bypasses = false,
+                "atomics" => settings.policy.delegates_updates = true,
+                "descriptors" => settings.policy.caches = false,
+                "threads" => settings.without_threads = true,
+                _ => return None,
+            }
+        }
+        Some(settings)
+    }
+}
 
 impl FromStr for ProgressMode {
     type Err = ();
@@ -254,6 +282,7 @@ impl Config {
             rdma_schedule: parse("SUIRO_RDMA_SCHEDULE", one, parse_rdma_schedule)?,
             tofu: interface::settings(one)?,
             tcp: network::settings(one)?,
+            acp: parse("SUIRO_ACP_WITHOUT", one, AcpSettings::without)?,
             copy: parse("SUIRO_SHM_COPY", one, parse_copy)?,
             eager_max: parse("SUIRO_EAGER_MAX", one, parse_eager_max)?,
             check: parse("SUIRO_CHECK", one, parse_flag)?,

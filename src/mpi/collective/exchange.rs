@@ -1,0 +1,38 @@
+//! An exchange of a few words between all ranks of a communicator: what each tells the others when an object
+//! is created.
+
+use crate::device::Device;
+use crate::engine::memory::Memory;
+use crate::engine::schedules::plan::RunId;
+use crate::mpi::Mpi;
+use crate::mpi::collective::algorithms::{Collective, UniformBlocks};
+use crate::mpi::handle::Handle;
+use platform::base::Result;
+
+impl<D: Device> Mpi<D> {
+    /// Starts to tell the record of this rank to all, with as many words on all of them; [`exchanged`] has
+    /// those of all ranks afterwards.
+    ///
+    /// # Errors
+    /// `Comm` if there is no such communicator.
+    pub(crate) fn start_exchange<const WORDS: usize>(
+        &mut self, comm: Handle, record: [u64; WORDS],
+    ) -> Result<RunId> {
+        let size = self.comms.get(comm)?.size() as usize;
+        let own = Memory::owned(record.map(u64::to_le_bytes).concat());
+        let block = own.len();
+        let all = Memory::owned(vec![0; block * size]);
+        let blocks = UniformBlocks { block, in_place: false };
+        self.launch_on(comm, Collective::Allgather(blocks), vec![own, all])
+    }
+}
+
+/// The records of all ranks, by rank, from the buffers of an exchange that has completed.
+pub(crate) fn exchanged<const WORDS: usize>(buffers: &[Memory]) -> Vec<[u64; WORDS]> {
+    let Some(memory) = buffers.last() else { return Vec::new() };
+    let mut bytes = vec![0; memory.len()];
+    memory.pack(0, &mut bytes);
+    let (words, _) = bytes.as_chunks();
+    let (records, _) = words.as_chunks();
+    records.iter().map(|record: &[[u8; 8]; WORDS]| record.map(u64::from_le_bytes)).collect()
+}
