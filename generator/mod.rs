@@ -1,6 +1,6 @@
 //! Code generated from the table of functions, `functions.tsv`: bodies without logic of their own,
 //! and the profiling interface. `build.rs` includes this module; tests and `fortran/generator` use
-//! the table and the prototypes.
+//! the table and the prototypes. `linkage.rs` is for build scripts of other packages.
 //!
 //! ```text
 //!  MPI_x ──jmp──> PMPI_x ──widen──> PMPI_x_c

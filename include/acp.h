@@ -1,5 +1,5 @@
-/* Suiro: Advanced Communication Primitives (ACP), the interface of version 3 of the ACE project. See
- * docs/acp.md. */
+/* Suiro: Advanced Communication Primitives (ACP), the interface of version 3 of the ACE project.
+ * See docs/acp.md. */
 #ifndef ACP_H_INCLUDED
 #define ACP_H_INCLUDED
 
@@ -12,8 +12,9 @@ extern "C" {
 
 /* Basic layer
  *
- * A global address names a byte of the memory of any rank. Addition to it stays in the same registered
- * region. An access has a handle, and accesses complete in the order of their handles. */
+ * A global address names a byte of the memory of any rank. Addition to it stays in the same
+ * registered region. An access has a handle, and accesses complete in the order of their handles.
+ */
 
 typedef uint64_t acp_ga_t;
 typedef uint64_t acp_atkey_t;
@@ -58,9 +59,9 @@ void *acp_query_address(acp_ga_t ga);
 int acp_query_rank(acp_ga_t ga);
 int acp_query_color(acp_ga_t ga);
 
-/* Accesses. Each starts when the access order and all before it have completed: ACP_HANDLE_NULL for at once,
- * ACP_HANDLE_ALL for after all accesses so far, ACP_HANDLE_CONT for as soon as the access before it and behind
- * that. ACP_HANDLE_NULL is returned if an access is not possible. */
+/* Accesses. Each starts when the access order and all before it have completed: ACP_HANDLE_NULL for
+ * at once, ACP_HANDLE_ALL for after all accesses so far, ACP_HANDLE_CONT for as soon as the access
+ * before it and behind that. ACP_HANDLE_NULL is returned if an access is not possible. */
 
 acp_handle_t acp_copy(acp_ga_t dst, acp_ga_t src, size_t size, acp_handle_t order);
 
@@ -83,12 +84,12 @@ void acp_complete(acp_handle_t handle);
 /* 0 if they have, else 1. */
 int acp_inquire(acp_handle_t handle);
 
-/* Not in ACP: how many accesses were made by the processor, by the device, by deferred work of the device, by
- * other ranks for this one, and by this one for others. */
+/* Not in ACP: how many accesses were made by the processor, by the device, by deferred work of the
+ * device, by other ranks for this one, and by this one for others. */
 void acpx_query_ways(uint64_t ways[5]);
 
-/* Channels: messages from one rank to another, in order. The k-th channel of a sender and a receiver there is
- * the k-th of both here. */
+/* Channels: messages from one rank to another, in order. The k-th channel of a sender and a
+ * receiver there is the k-th of both here. */
 
 typedef struct chitem *acp_ch_t;
 typedef struct chreqitem *acp_request_t;
@@ -108,8 +109,8 @@ size_t acp_wait_ch(acp_request_t request);
 /* sizes may be NULL. */
 int acp_waitall_ch(acp_request_t *requests, int num, size_t *sizes);
 
-/* Segment buffers: a ring of segments that the source mirrors at the destination. The k-th of a source and a
- * destination there is the k-th of both here. Functions return -1 for a failure. */
+/* Segment buffers: a ring of segments that the source mirrors at the destination. The k-th of a
+ * source and a destination there is the k-th of both here. Functions return -1 for a failure. */
 
 typedef struct segbufitem *acp_segbuf_t;
 
@@ -136,7 +137,8 @@ int acp_disconnect_segbuf(acp_segbuf_t segbuf);
 /* Returns when the other rank has disconnected. */
 int acp_free_segbuf(acp_segbuf_t segbuf);
 
-/* Work spaces: memory in blocks on several ranks. The first three functions are of all ranks together. */
+/* Work spaces: memory in blocks on several ranks. The first three functions are of all ranks
+ * together. */
 
 struct acp_wsditem {
     size_t size_ws;
@@ -165,14 +167,14 @@ int acp_write_ws(acp_wsd_t wsd, acp_ga_t ga, size_t size, size_t offset);
 
 /* The data library of ACP: a heap per rank, and containers in the heaps of all ranks.
  *
- * Any rank may call any function here for memory of any rank. No function is collective; all are blocking.
- * A container is a value that may be copied and sent to other ranks. Sizes are bytes.
+ * Any rank may call any function here for memory of any rank. No function is collective; all are
+ * blocking. A container is a value that may be copied and sent to other ranks. Sizes are bytes.
  *
- * A failure has no effect. Functions then return ACP_GA_NULL, a container or iterator with an address of
- * ACP_GA_NULL, or 0.
+ * A failure has no effect. Functions then return ACP_GA_NULL, a container or iterator with an
+ * address of ACP_GA_NULL, or 0.
  *
- * A vector, deque or list may be changed by one rank at a time. Functions with a key of a set, multiset or
- * map are atomic.
+ * A vector, deque or list may be changed by one rank at a time. Functions with a key of a set,
+ * multiset or map are atomic.
  */
 
 /* Heap */
@@ -182,7 +184,8 @@ acp_ga_t acp_malloc(size_t size, int rank);
 /* Ignores an address that acp_malloc has not returned. */
 void acp_free(acp_ga_t ga);
 
-/* Names of functions with the type as an argument: acp_push_back(list, ...) is acp_push_back_list(...) */
+/* Names of functions with the type as an argument: acp_push_back(list, ...) is
+ * acp_push_back_list(...) */
 
 #define acp_assign(type, ...)               acp_assign_##type(__VA_ARGS__)
 #define acp_assign_range(type, ...)         acp_assign_range_##type(__VA_ARGS__)
@@ -279,7 +282,7 @@ acp_vector_it_t acp_advance_vector_it(acp_vector_it_t it, int n);
 acp_ga_t acp_dereference_vector_it(acp_vector_it_t it);
 int acp_distance_vector_it(acp_vector_it_t first, acp_vector_it_t last);
 
-/* Deque: bytes in a ring, at words {address of the ring, offset of the first byte, size, capacity} */
+/* Deque: bytes in a ring, at words {address of the ring, offset of the first, size, capacity} */
 
 typedef struct {
     acp_ga_t ga;
@@ -318,8 +321,8 @@ acp_pair_t acp_dereference_deque_it(acp_deque_it_t it, size_t size);
 int acp_distance_deque_it(acp_deque_it_t first, acp_deque_it_t last);
 
 /* List: elements on any ranks. A list is words {head, tail, number of elements}, an element {next,
- * previous, size} and its value. The links at both ends hold the address of the list, which is also the
- * element of the end iterator. */
+ * previous, size} and its value. The links at both ends hold the address of the list, which is also
+ * the element of the end iterator. */
 
 typedef struct {
     acp_ga_t ga;
@@ -342,8 +345,8 @@ acp_list_it_t acp_erase_list(acp_list_it_t it);
 acp_list_it_t acp_erase_range_list(acp_list_it_t start, acp_list_it_t end);
 acp_list_it_t acp_insert_list(acp_list_it_t it, const acp_element_t elem, int rank);
 acp_list_it_t acp_insert_range_list(acp_list_it_t it, acp_list_it_t start, acp_list_it_t end);
-/* comp returns a negative number if the value elem1 is before the value elem2, a positive one if it is
- * behind it. */
+/* comp returns a negative number if the value elem1 is before the value elem2, a positive one if it
+ * is behind it. */
 void acp_merge_list(acp_list_t list1, acp_list_t list2,
     int (*comp)(const acp_element_t elem1, const acp_element_t elem2));
 void acp_pop_back_list(acp_list_t list);
@@ -365,9 +368,9 @@ acp_element_t acp_dereference_list_it(acp_list_it_t it);
 int acp_distance_list_it(acp_list_it_t first, acp_list_it_t last);
 acp_list_it_t acp_increment_list_it(acp_list_it_t it);
 
-/* Set: keys. At ga is a directory: for each of num_ranks ranks the address of num_slots slots of words
- * {lock, head, tail, number of elements}. An element is words {next, previous, size of the key} and the
- * key. The rank of the end iterator is num_ranks.
+/* Set: keys. At ga is a directory: for each of num_ranks ranks the address of num_slots slots of
+ * words {lock, head, tail, number of elements}. An element is words {next, previous, size of the
+ * key} and the key. The rank of the end iterator is num_ranks.
  *
  * Functions with "local" are about the elements on the rank of the caller. */
 
@@ -410,8 +413,8 @@ void acp_swap_set(acp_set_t set1, acp_set_t set2);
 acp_element_t acp_dereference_set_it(acp_set_it_t it);
 acp_set_it_t acp_increment_set_it(acp_set_it_t it);
 
-/* Multiset: keys and how often each was inserted. As a set, with elements of words {next, previous, count,
- * size of the key} and the key. */
+/* Multiset: keys and how often each was inserted. As a set, with elements of words {next, previous,
+ * count, size of the key} and the key. */
 
 typedef struct {
     acp_ga_t ga;
@@ -458,8 +461,8 @@ void acp_swap_multiset(acp_multiset_t set1, acp_multiset_t set2);
 acp_element_t acp_dereference_multiset_it(acp_multiset_it_t it);
 acp_multiset_it_t acp_increment_multiset_it(acp_multiset_it_t it);
 
-/* Map: keys and values. As a set, with elements of words {next, previous, 8 + size of the key + size of the
- * value, size of the key}, the key and the value. */
+/* Map: keys and values. As a set, with elements of words {next, previous, 8 + size of the key +
+ * size of the value, size of the key}, the key and the value. */
 
 typedef struct {
     acp_ga_t ga;
@@ -501,8 +504,8 @@ void acp_merge_map(acp_map_t map1, acp_map_t map2);
 void acp_move_local_map(acp_map_t map1, acp_map_t map2);
 void acp_move_map(acp_map_t map1, acp_map_t map2);
 void acp_remove_map(acp_map_t map, acp_element_t key);
-/* Copies the value of the key pair.first to pair.second, as far as its size has room; the size of the
- * value, 0 if the key is absent. */
+/* Copies the value of the key pair.first to pair.second, as far as its size has room; the size of
+ * the value, 0 if the key is absent. */
 size_t acp_retrieve_map(acp_map_t map, acp_pair_t pair);
 size_t acp_size_local_map(acp_map_t map);
 size_t acp_size_map(acp_map_t map);

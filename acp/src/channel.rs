@@ -127,7 +127,9 @@ impl Channels {
         comm.barrier();
         for request in std::mem::take(&mut self.requests).into_values() {
             match request {
-                ChannelRequest::Send(message) | ChannelRequest::Receive(message) => message.cancel(),
+                ChannelRequest::Send(message) | ChannelRequest::Receive(message) => {
+                    message.cancel()
+                }
                 ChannelRequest::Free(ends) => ends.into_iter().for_each(Message::cancel),
             }
         }

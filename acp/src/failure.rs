@@ -1,4 +1,5 @@
-//! Why an operation of the heap or of a container failed. Programs in C see only `NULL`, 0 or no effect.
+//! Why an operation of the heap or of a container failed. Programs in C see only `NULL`, 0 or no
+//! effect.
 
 use crate::space::AccessRefused;
 

@@ -186,15 +186,6 @@ fn end_of(code: c_int) -> Result<(), AccessRefused> {
     if code == 0 { Ok(()) } else { Err(AccessRefused) }
 }
 
-impl BasicLayer {
-    fn change(at: GlobalAddress, change: Change, one: u64, two: u64) -> Result<u64, AccessRefused> {
-        let mut old = 0;
-        // SAFETY: the old number may be written.
-        end_of(unsafe { suiro_acp_change(at.0, change as u32, one, two, &mut old) })?;
-        Ok(old)
-    }
-}
-
 impl GlobalSpace for BasicLayer {
     fn rank(&self) -> u32 {
         self.rank
@@ -234,11 +225,10 @@ impl GlobalSpace for BasicLayer {
     fn compare_swap(
         &self, at: GlobalAddress, expected: u64, new: u64,
     ) -> Result<u64, AccessRefused> {
-        Self::change(at, Change::CompareSwap, expected, new)
-    }
-
-    fn fetch_add(&self, at: GlobalAddress, addend: u64) -> Result<u64, AccessRefused> {
-        Self::change(at, Change::Add, addend, 0)
+        let (change, mut old) = (Change::CompareSwap as u32, 0);
+        // SAFETY: the old number may be written.
+        end_of(unsafe { suiro_acp_change(at.0, change, expected, new, &mut old) })?;
+        Ok(old)
     }
 
     fn pause(&self, attempts: u32) {

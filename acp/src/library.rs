@@ -133,9 +133,7 @@ pub(crate) fn sync() -> Result<(), NoBasicLayer> {
 
 impl RunningAcp {
     /// Begins the basic layer and the middle layer over a communicator.
-    fn over(
-        session: SessionHandle, comm: CommHandle, sizes: Sizes,
-    ) -> Result<Self, NoBasicLayer> {
+    fn over(session: SessionHandle, comm: CommHandle, sizes: Sizes) -> Result<Self, NoBasicLayer> {
         let (rank, ranks) = comm.place();
         let memory_comm = comm.duplicate();
         if let Err(error) = hooks::begin(memory_comm, sizes.starter, heap_bytes(sizes)) {

@@ -15,8 +15,8 @@ use crate::words;
 /// The word of a free lock.
 const FREE: u64 = 0;
 
-/// The upper half of the word of a lock that is held; the lower one is the rank. Memory that is no lock
-/// rarely has this value.
+/// The upper half of the word of a lock that is held; the lower one is the rank. Memory that is no
+/// lock rarely has this value.
 const HELD: u64 = 0x9d3a_71c5 << 32;
 
 /// A lock that this rank holds until the value is dropped.
@@ -86,15 +86,11 @@ mod tests {
     fn one_rank_at_a_time_holds_a_lock() {
         let spaces = TestSpace::ranks(4, 256);
         let (at, counter) = (spaces[0].user(0), spaces[0].user(1));
-        std::thread::scope(|scope| {
-            for space in &spaces {
-                scope.spawn(move || {
-                    for _ in 0..200 {
-                        let _lock = Lock::take(space, at).unwrap();
-                        let [count] = words::read(space, counter).unwrap();
-                        words::write(space, counter, &[count + 1]).unwrap();
-                    }
-                });
+        TestSpace::run_all(&spaces, |space| {
+            for _ in 0..200 {
+                let _lock = Lock::take(space, at).unwrap();
+                let [count] = words::read(space, counter).unwrap();
+                words::write(space, counter, &[count + 1]).unwrap();
             }
         });
         assert_eq!(words::read(&spaces[0], counter), Ok([800]));

@@ -65,7 +65,8 @@ pub(crate) fn take(arguments: &[&[u8]], mut sizes: Sizes) -> Result<(Vec<usize>,
             let next = value.clone().or_else(|| {
                 at += 1;
                 let next = arguments.get(at)?;
-                Some(String::from_utf8_lossy(next).into_owned()).filter(|next| !next.starts_with('-'))
+                Some(String::from_utf8_lossy(next).into_owned())
+                    .filter(|next| !next.starts_with('-'))
             });
             next.ok_or_else(|| format!("the option --acp-{name} needs a value"))
         };
@@ -73,8 +74,9 @@ pub(crate) fn take(arguments: &[&[u8]], mut sizes: Sizes) -> Result<(Vec<usize>,
             value()?;
         } else if name == STARTER || name == HEAP || NUMBERS.contains(&name) {
             let text = value()?;
-            let number = number(&text)
-                .ok_or_else(|| format!("--acp-{name} {text}: expected a number that is not negative"))?;
+            let number = number(&text).ok_or_else(|| {
+                format!("--acp-{name} {text}: expected a number that is not negative")
+            })?;
             match name {
                 STARTER => sizes.starter = number,
                 HEAP => sizes.heap = number,
@@ -111,8 +113,15 @@ mod tests {
 
     #[test]
     fn options_are_taken_and_other_arguments_stay() {
-        let arguments =
-            ["prog", "--acp-size-smem", "0x100", "-v", "--acp-size-smem-dl=010", "--acp-portfile", "f"];
+        let arguments = [
+            "prog",
+            "--acp-size-smem",
+            "0x100",
+            "-v",
+            "--acp-size-smem-dl=010",
+            "--acp-portfile",
+            "f",
+        ];
         let sizes = Sizes { starter: 256, heap: 8 };
         assert_eq!(taken(&arguments), Ok((vec![0, 3], sizes)));
         assert_eq!(taken(&["prog", "--acp-multirun", "x"]), Ok((vec![0, 2], Sizes::default())));

@@ -84,7 +84,8 @@ impl SegmentBuffers {
         // SAFETY: the caller's promise.
         let buffer = unsafe { hooks::register(segments.buffer, bytes, 0) };
         // SAFETY: the words are behind a box that lives until the registration has ended (`SegmentBuffer::free`).
-        let own = unsafe { hooks::register(words.as_ptr().cast_mut().cast(), size_of_val(&*words), 0) };
+        let own =
+            unsafe { hooks::register(words.as_ptr().cast_mut().cast(), size_of_val(&*words), 0) };
         if buffer == 0 || own == 0 {
             [buffer, own].into_iter().filter(|key| *key != 0).for_each(|key| {
                 hooks::unregister(key);
@@ -104,19 +105,22 @@ impl SegmentBuffers {
             ]
         };
         self.last += 1;
-        self.open.insert(self.last, SegmentBuffer {
-            segments,
-            is_source,
-            peer,
-            tag,
-            keys: [buffer, own],
-            words,
-            offers,
-            messages,
-            count: 0,
-            in_progress: VecDeque::new(),
-            ended: None,
-        });
+        self.open.insert(
+            self.last,
+            SegmentBuffer {
+                segments,
+                is_source,
+                peer,
+                tag,
+                keys: [buffer, own],
+                words,
+                offers,
+                messages,
+                count: 0,
+                in_progress: VecDeque::new(),
+                ended: None,
+            },
+        );
         Some(self.last)
     }
 

@@ -53,9 +53,6 @@ pub trait GlobalSpace {
         &self, at: GlobalAddress, expected: u64, new: u64,
     ) -> Result<u64, AccessRefused>;
 
-    /// Adds to the word at `at`, atomically and wrapping; the old word.
-    fn fetch_add(&self, at: GlobalAddress, addend: u64) -> Result<u64, AccessRefused>;
-
     /// Pauses before the next of several attempts, of which there have been `attempts`: another rank is
     /// given time.
     fn pause(&self, attempts: u32);

@@ -1,11 +1,13 @@
 //! Memory of several ranks in one process, for tests: a [`GlobalSpace`] whose ranks may be threads.
 //!
 //! ```text
-//!   address   | rank + 1 : 24 bits | region : 8 | offset : 32 |      region 0 is heap, region 1 is user memory
+//!   address   | rank + 1 : 24 bits | region : 8 | offset : 32 |
+//!
+//!   region 0 is the heap memory, region 1 the user memory
 //! ```
 //!
-//! Memory is words of 8 bytes, so that aligned words never tear, as on real machines. Every access is
-//! checked and counted.
+//! Memory is words of 8 bytes, so that aligned words never tear, as on real machines. Every access
+//! is checked and counted.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,6 +27,8 @@ pub(crate) struct TestSpace {
     ranks: Arc<[RankMemory]>,
     rank: u32,
     remote_accesses: AtomicU64,
+    /// Numbers that decide before which accesses the thread yields; 0 if before none.
+    turns: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -45,8 +49,25 @@ impl TestSpace {
         let region = |bytes: u64| (0..bytes / 8).map(|_| AtomicU64::new(0)).collect();
         let memory = || RankMemory { regions: [region(heap_bytes), region(USER_BYTES)] };
         let ranks: Arc<[RankMemory]> = (0..count).map(|_| memory()).collect();
-        let space = |rank| Self { ranks: ranks.clone(), rank, remote_accesses: AtomicU64::new(0) };
+        let space = |rank| Self {
+            ranks: ranks.clone(),
+            rank,
+            remote_accesses: AtomicU64::new(0),
+            turns: AtomicU64::new(0),
+        };
         (0..count).map(space).collect()
+    }
+
+    /// Runs `work` as all ranks at once, each in a thread. Threads yield before some of their
+    /// accesses, so that operations of several ranks mix, on one processor too.
+    pub(crate) fn run_all(spaces: &[Self], work: impl Fn(&Self) + Sync) {
+        std::thread::scope(|scope| {
+            let work = &work;
+            for space in spaces {
+                space.turns.store(u64::from(space.rank) + 1, Ordering::Relaxed);
+                scope.spawn(move || work(space));
+            }
+        });
     }
 
     /// The word with this index in the user memory of this rank.
@@ -94,6 +115,20 @@ impl TestSpace {
     fn count(&self, addresses: &[GlobalAddress]) {
         let is_remote = addresses.iter().any(|at| self.owner(*at) != Some(self.rank));
         self.remote_accesses.fetch_add(is_remote.into(), Ordering::Relaxed);
+        self.yield_at_times();
+    }
+
+    /// Gives the processor to another rank before one of sixteen accesses.
+    fn yield_at_times(&self) {
+        // The generator of D. Knuth's MMIX.
+        let next = |turn: u64| turn.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let turn = self.turns.load(Ordering::Relaxed);
+        if turn != 0 {
+            self.turns.store(next(turn), Ordering::Relaxed);
+            if (turn >> 33).is_multiple_of(16) {
+                std::thread::yield_now();
+            }
+        }
     }
 
     /// The word at `at`, for an atomic access.
@@ -105,8 +140,8 @@ impl TestSpace {
 }
 
 impl Span<'_> {
-    /// For each word with bytes of the span: the word, the first byte in it, and the bytes of `0..len` that
-    /// lie in it.
+    /// For each word with bytes of the span: the word, the first byte in it, and the bytes of
+    /// `0..len` that lie in it.
     fn parts(&self) -> impl Iterator<Item = (&AtomicU64, usize, std::ops::Range<usize>)> {
         let mut done = 0;
         std::iter::from_fn(move || {
@@ -184,10 +219,6 @@ impl GlobalSpace for TestSpace {
         Ok(word.compare_exchange(expected, new, order, order).unwrap_or_else(|old| old))
     }
 
-    fn fetch_add(&self, at: GlobalAddress, addend: u64) -> Result<u64, AccessRefused> {
-        self.word(at).map(|word| word.fetch_add(addend, Ordering::SeqCst))
-    }
-
     fn pause(&self, _attempts: u32) {
         std::thread::yield_now();
     }
@@ -225,7 +256,7 @@ mod tests {
         assert_eq!(space.read(GlobalAddress::NULL, &mut [0]), Err(AccessRefused));
         assert_eq!(space.read(GlobalAddress(2 << RANK_SHIFT), &mut [0]), Err(AccessRefused));
         assert_eq!(space.compare_swap(heap.plus(4), 0, 1), Err(AccessRefused));
-        assert_eq!(space.fetch_add(heap.plus(len), 1), Err(AccessRefused));
+        assert_eq!(space.compare_swap(heap.plus(len), 0, 1), Err(AccessRefused));
     }
 
     #[test]
@@ -235,7 +266,7 @@ mod tests {
         let count = spaces[0].remote_accesses(|| {
             spaces[0].copy(near, far, 8).unwrap();
             spaces[0].read(near, &mut [0; 8]).unwrap();
-            spaces[0].fetch_add(far, 1).unwrap();
+            spaces[0].compare_swap(far, 0, 1).unwrap();
         });
         assert_eq!(count, 2);
     }

@@ -374,6 +374,11 @@ impl ActiveMemory {
             let colours = layout.colours();
             return Err(ErrorClass::Arg.error(format!("colour {colour}: expected 0..{colours}")));
         }
+        if memory.address().checked_add(memory.len()).is_none() {
+            let (bytes, address) = (memory.len(), memory.address());
+            let why = format!("{bytes} bytes at address {address:#x} go beyond the address space");
+            return Err(ErrorClass::Arg.error(why));
+        }
         let rma = engine.rma();
         let key = rma.map(|rma| rma.register(memory, RemoteAccess::ReadWrite)).transpose()?;
         let key = key.unwrap_or(MemoryKey(0));

@@ -105,6 +105,10 @@ pub(crate) struct AccessQueue {
     traffic: BTreeMap<u32, RankTraffic>,
     /// The access that was submitted last.
     last: Option<LastSubmission>,
+    /// Whether no waiting access can start before one completes.
+    is_settled: bool,
+    /// Ranks of the waiting accesses that have been looked at, while they are.
+    passed: Vec<u32>,
 }
 
 #[derive(Debug)]
@@ -190,7 +194,8 @@ impl AccessQueue {
     /// Whether an access waits that only a call can start.
     pub(crate) fn has_due(&self) -> bool {
         let mut first = self.waiting.iter().take(LOOKAHEAD);
-        first.any(|access| !access.is_unknown && self.has_completed(access.after))
+        !self.is_settled
+            && first.any(|access| !access.is_unknown && self.has_completed(access.after))
     }
 
     /// The access that has not completed for the longest time, if it has not started or else its ticket.
@@ -220,6 +225,8 @@ impl AccessQueue {
         };
         self.last = Some(LastSubmission { number, after, ranks });
         self.open.push_back(OpenAccess { number, state: AccessState::Waiting });
+        // Behind the accesses that are looked at, it changes nothing.
+        self.is_settled &= self.waiting.len() > LOOKAHEAD;
         let is_unknown = false;
         self.waiting.push_back(WaitingAccess { number, after, access, ranks, is_unknown });
     }
@@ -230,13 +237,17 @@ impl AccessQueue {
     /// Why an access cannot be made. It counts as finished.
     pub(crate) fn advance(&mut self, executor: &mut impl AccessExecutor) -> Result<bool> {
         let mut any = self.complete(executor)?;
-        let mut blocked = Vec::new();
+        // What follows takes it back for whatever needs another look.
+        if std::mem::replace(&mut self.is_settled, true) {
+            return Ok(any);
+        }
+        self.passed.clear();
         let mut at = 0;
         while at < self.waiting.len().min(LOOKAHEAD + 1) {
             let ranks = self.waiting[at].ranks;
-            let is_behind = ranks.others().any(|rank| blocked.contains(&rank));
+            let is_behind = ranks.others().any(|rank| self.passed.contains(&rank));
             if is_behind || !self.start(at, executor)? {
-                blocked.extend(ranks.others());
+                self.passed.extend(ranks.others());
                 at += 1;
                 continue;
             }
@@ -259,7 +270,10 @@ impl AccessQueue {
         self.waiting[at].is_unknown = matches!(chosen, ChosenWay::Unknown);
         let way = match chosen {
             ChosenWay::Known(way) => way,
-            ChosenWay::Unknown => return Ok(false),
+            ChosenWay::Unknown => {
+                self.is_settled = false;
+                return Ok(false);
+            }
             ChosenWay::Refused(error) => return self.refuse(at, error),
         };
         let is_deferred = is_early || self.is_kept_back(ranks, way);
@@ -268,12 +282,16 @@ impl AccessQueue {
             return Ok(false);
         }
         let state = match executor.start(&access, way, is_deferred) {
-            AccessStart::Busy => return Ok(false),
+            AccessStart::Busy => {
+                self.is_settled = false;
+                return Ok(false);
+            }
             AccessStart::Refused(error) => return self.refuse(at, error),
             AccessStart::Finished => AccessState::Finished,
             AccessStart::InProgress(ticket) => AccessState::InProgress(ticket),
         };
         self.waiting.remove(at);
+        self.is_settled = false;
         let way = Some(way).filter(|_| !is_deferred);
         for rank in ranks.others() {
             self.traffic.insert(rank, RankTraffic { number, way });
@@ -299,6 +317,7 @@ impl AccessQueue {
 
     /// Removes an access that cannot be made.
     fn refuse(&mut self, at: usize, error: Box<MpiError>) -> Result<bool> {
+        self.is_settled = false;
         if let Some(refused) = self.waiting.remove(at) {
             self.set_state(refused.number, AccessState::Finished);
         }
@@ -309,22 +328,21 @@ impl AccessQueue {
     fn complete(&mut self, executor: &mut impl AccessExecutor) -> Result<bool> {
         let before = self.open.len();
         while let Some(first) = self.open.front() {
-            match first.state {
+            let finished = match first.state {
                 AccessState::Waiting => break,
-                AccessState::Finished => {}
+                AccessState::Finished => Ok(true),
                 AccessState::InProgress(ticket) => {
                     let finished = executor.has_finished(ticket);
                     if let Ok(false) = finished {
                         break;
                     }
                     self.delegated -= usize::from(matches!(ticket, AccessTicket::Request(_)));
-                    if let Err(error) = finished {
-                        self.open.pop_front();
-                        return Err(error);
-                    }
+                    finished
                 }
-            }
+            };
             self.open.pop_front();
+            self.is_settled = false;
+            finished?;
         }
         Ok(self.open.len() < before)
     }

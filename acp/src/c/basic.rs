@@ -31,9 +31,7 @@ pub unsafe extern "C" fn acp_init(argc: *mut c_int, argv: *mut *mut *mut c_char)
 
 /// # Safety
 /// Both are null, or the addresses of the arguments of `main`.
-unsafe fn take_options(
-    argc: *mut c_int, argv: *mut *mut *mut c_char,
-) -> Result<Sizes, String> {
+unsafe fn take_options(argc: *mut c_int, argv: *mut *mut *mut c_char) -> Result<Sizes, String> {
     if argc.is_null() || argv.is_null() {
         return Ok(Sizes::default());
     }
@@ -43,9 +41,8 @@ unsafe fn take_options(
         return Ok(Sizes::default());
     }
     // SAFETY: the list has so many strings.
-    let arguments: Vec<&[u8]> = unsafe {
-        (0..count).map(|at| CStr::from_ptr(*list.add(at)).to_bytes()).collect()
-    };
+    let arguments: Vec<&[u8]> =
+        unsafe { (0..count).map(|at| CStr::from_ptr(*list.add(at)).to_bytes()).collect() };
     let (left, sizes) = options::take(&arguments, Sizes::default())?;
     for (to, from) in left.iter().enumerate() {
         // SAFETY: both are in the list.
@@ -122,9 +119,7 @@ pub extern "C" fn acp_query_starter_ga(rank: c_int) -> u64 {
 
 /// Registers memory; its key, 0 if that is not possible.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn acp_register_memory(
-    addr: *mut c_void, size: usize, color: c_int,
-) -> u64 {
+pub unsafe extern "C" fn acp_register_memory(addr: *mut c_void, size: usize, color: c_int) -> u64 {
     // SAFETY: the caller's promise.
     unsafe { hooks::register(addr, size, color) }
 }

@@ -24,11 +24,14 @@ pub static mut iacp_enable_hybrid: c_int = 0;
 /// A channel of this rank; null for wrong ranks.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_create_ch(sender: c_int, receiver: c_int) -> *mut OpaqueChannel {
-    opaque(library::with(|running| {
-        let ends = [u32::try_from(sender).ok()?, u32::try_from(receiver).ok()?];
-        let (me, ranks) = running.comm.place();
-        running.channels.create(me, ranks, ends)
-    }).flatten())
+    opaque(
+        library::with(|running| {
+            let ends = [u32::try_from(sender).ok()?, u32::try_from(receiver).ok()?];
+            let (me, ranks) = running.comm.place();
+            running.channels.create(me, ranks, ends)
+        })
+        .flatten(),
+    )
 }
 
 /// Starts to free a channel.
@@ -49,10 +52,13 @@ pub extern "C" fn acp_free_ch(ch: *mut OpaqueChannel) -> c_int {
 pub unsafe extern "C" fn acp_nbsend_ch(
     ch: *mut OpaqueChannel, buf: *mut c_void, size: usize,
 ) -> *mut OpaqueRequest {
-    opaque(library::with(|running| {
-        // SAFETY: the caller's promise.
-        unsafe { running.channels.send(running.comm, number(ch), buf, size) }
-    }).flatten())
+    opaque(
+        library::with(|running| {
+            // SAFETY: the caller's promise.
+            unsafe { running.channels.send(running.comm, number(ch), buf, size) }
+        })
+        .flatten(),
+    )
 }
 
 /// Starts to receive.
@@ -60,10 +66,13 @@ pub unsafe extern "C" fn acp_nbsend_ch(
 pub unsafe extern "C" fn acp_nbrecv_ch(
     ch: *mut OpaqueChannel, buf: *mut c_void, size: usize,
 ) -> *mut OpaqueRequest {
-    opaque(library::with(|running| {
-        // SAFETY: the caller's promise.
-        unsafe { running.channels.receive(running.comm, number(ch), buf, size) }
-    }).flatten())
+    opaque(
+        library::with(|running| {
+            // SAFETY: the caller's promise.
+            unsafe { running.channels.receive(running.comm, number(ch), buf, size) }
+        })
+        .flatten(),
+    )
 }
 
 /// Waits for a request; the bytes that were received.

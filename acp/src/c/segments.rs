@@ -16,11 +16,14 @@ pub enum OpaqueSegments {}
 unsafe fn create(
     is_source: bool, peer: c_int, buffer: *mut c_void, bytes_each: usize, count: usize,
 ) -> *mut OpaqueSegments {
-    opaque(library::with(|running| {
-        let segments = Segments { buffer, bytes_each, count };
-        // SAFETY: the caller's promise.
-        unsafe { running.segment_buffers.create(running.comm, is_source, peer, segments) }
-    }).flatten())
+    opaque(
+        library::with(|running| {
+            let segments = Segments { buffer, bytes_each, count };
+            // SAFETY: the caller's promise.
+            unsafe { running.segment_buffers.create(running.comm, is_source, peer, segments) }
+        })
+        .flatten(),
+    )
 }
 
 /// The source of a segment buffer; null if that is not possible.
@@ -97,9 +100,7 @@ pub extern "C" fn acp_isacked_segbuf(segbuf: *mut OpaqueSegments) -> c_int {
 }
 
 /// An index of a segment buffer; -1 if it is none.
-fn index(
-    segbuf: *mut OpaqueSegments, body: impl FnOnce(&mut SegmentBuffer) -> Option<u64>,
-) -> i64 {
+fn index(segbuf: *mut OpaqueSegments, body: impl FnOnce(&mut SegmentBuffer) -> Option<u64>) -> i64 {
     let used = library::with(|running| body(running.segment_buffers.get(number(segbuf))?));
     used.flatten().and_then(|index| i64::try_from(index).ok()).unwrap_or(-1)
 }

@@ -6,11 +6,11 @@
 //!   terminator ◄── previous  element  next ──► ...  element  next ──► terminator
 //! ```
 //!
-//! What the links at both ends hold is the terminator: the address of the header in a list, 0 in a slot.
-//! Head and tail are its next and previous element, so that no end is a special case.
+//! What the links at both ends hold is the terminator: the address of the header in a list, 0 in a
+//! slot. Head and tail are its next and previous element, so that no end is a special case.
 //!
-//! A chain does not know what is in its elements, and has no lock. An [`Editor`] has the header at the
-//! caller, and writes it once.
+//! A chain does not know what is in its elements, and has no lock. An [`Editor`] has the header at
+//! the caller, and writes it once.
 
 use crate::failure::Failure;
 use crate::heap;
@@ -129,7 +129,7 @@ impl<'s, S: GlobalSpace> Editor<'s, S> {
     ) -> Result<(), Failure> {
         self.set_next(links.previous, first)?;
         self.set_previous(links.next, last)?;
-        self.ends.count += count;
+        self.ends.count = self.ends.count.saturating_add(count);
         Ok(())
     }
 

@@ -8,16 +8,17 @@
 //!        └────────► heap ◄────────┴────► lock            all of them: words, space
 //! ```
 //!
-//! A container is known by the address of its header; addresses and shapes of containers may be sent to
-//! other ranks. No operation is collective, and each returns when it has completed. What a container is
-//! in memory is part of the interface: programs read it. Each module has the drawing.
+//! A container is known by the address of its header; addresses and shapes of containers may be
+//! sent to other ranks. No operation is collective, and each returns when it has completed. What a
+//! container is in memory is part of the interface: programs read it. Each module has the drawing.
 //!
-//! A vector, deque or list has no lock: at any time one rank changes it, or several read it. The operations
-//! on one key of a set, multiset or map are atomic; those on all keys and iteration are not.
+//! A vector, deque or list has no lock: at any time one rank changes it, or several read it. The
+//! operations on one key of a set, multiset or map are atomic; those on all keys and iteration are
+//! not.
 //!
-//! A failure has no effect, except where the operation says otherwise. Words of a container are checked
-//! before use, and loops end after the recorded number of elements, or when all heaps together could not
-//! have more.
+//! A failure has no effect, except where the operation says otherwise. Words of a container are
+//! checked before use, and loops end after the recorded number of elements, or when all heaps
+//! together could not have more.
 
 mod chain;
 pub(crate) mod hashed;
@@ -27,8 +28,8 @@ pub(crate) mod sequence;
 use crate::failure::Failure;
 use crate::space::{GlobalAddress, GlobalSpace};
 
-/// Values up to this size that are in the memory of the caller are written together with the header of
-/// their element, through a copy at the caller. Larger ones are copied to their place.
+/// Values up to this size that are in the memory of the caller are written together with the header
+/// of their element, through a copy at the caller. Larger ones are copied to their place.
 const STAGED_MAX: u64 = 4096;
 
 /// Bytes in the memory of a rank.
@@ -63,5 +64,13 @@ impl Element {
             space.read(self.at, &mut data)?;
         }
         Ok(data)
+    }
+}
+
+#[cfg(test)]
+impl Element {
+    /// `data` in the user memory of a rank, from its word `index` on.
+    fn placed(space: &crate::test_space::TestSpace, index: u64, data: &[u8]) -> Self {
+        Self::new(space.place(index, data), data.len() as u64)
     }
 }

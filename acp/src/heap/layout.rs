@@ -1,7 +1,7 @@
 //! Where the parts of a heap are, and the words between its blocks.
 //!
-//! Offsets count bytes from the first byte of the heap memory. Blocks start and end at offsets of 8 modulo
-//! 16, so that the bytes of a block, behind its header, are at a multiple of 16.
+//! Offsets count bytes from the first byte of the heap memory. Blocks start and end at offsets of 8
+//! modulo 16, so that the bytes of a block, behind its header, are at a multiple of 16.
 
 use crate::failure::Failure;
 use crate::space::{GlobalAddress, GlobalSpace};
@@ -144,13 +144,15 @@ pub(super) fn block_size(len_bytes: u64) -> Result<u64, Failure> {
     Ok((len_bytes + WORD).next_multiple_of(UNIT).max(BLOCK_MIN))
 }
 
-/// The bin of free blocks of this size: bin `k` has those from `BLOCK_MIN << k` to less than twice that.
+/// The bin of free blocks of this size: bin `k` has those from `BLOCK_MIN << k` to less than twice
+/// that.
 pub(super) fn bin_of(size: u64) -> usize {
     (size.ilog2() - BLOCK_MIN.ilog2()) as usize
 }
 
 /// The upper bits of a header: equal for other offsets and contents only by chance.
 fn check(offset: u64, content: u64) -> u64 {
-    // The multiplier of D. Knuth, "The Art of Computer Programming", volume 3, 6.4: 2^64 by the golden ratio.
+    // The multiplier of D. Knuth, "The Art of Computer Programming", volume 3, 6.4: 2^64 by the
+    // golden ratio.
     (offset ^ content.rotate_left(20)).wrapping_mul(0x9e37_79b9_7f4a_7c15) & !CONTENT
 }

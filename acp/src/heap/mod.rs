@@ -1,34 +1,35 @@
-//! The heap of each rank: blocks of memory that any rank allocates and frees, by one-sided accesses.
+//! The heap of each rank: blocks of memory that any rank allocates and frees, by one-sided
+//! accesses.
 //!
 //! ```text
-//!   lock │ used │ bin 0 .. bin n │ block │ free block │ block │ block │ never used, or free to the end
-//!   └───────── control ─────────┘        ▲                            ▲
-//!                                      first                      first + used
+//!   lock │ used │ bin 0 .. bin n │ block │ free block │ block │ block │ unused
+//!   └────────── control ────────┘ ▲                                    ▲
+//!                               first                            first + used
 //!
 //!   block in use    │ header │ bytes ............................. │ header of the next block
 //!   free block      │ header │ ................ next previous size │
 //! ```
 //!
-//! A header has the size of its block, whether the block is in use and whether the one before is free. A
-//! free block has in its last words (its tail) its size and its place in the list of its bin, where it is
-//! known by the offset of its *end*. So one read in front of a header gives all that matters of a free
-//! block before it, and a block of which the front is allocated stays where it is in its list. The idea of
-//! sizes at both ends is that of the boundary tags of D. Knuth ("The Art of Computer Programming",
-//! volume 1, 2.5), the bins are those of D. Lea's malloc.
+//! A header has the size of its block, whether the block is in use and whether the one before is
+//! free. A free block has in its last words (its tail) its size and its place in the list of its
+//! bin, where it is known by the offset of its *end*. So one read in front of a header gives all
+//! that matters of a free block before it, and a block of which the front is allocated stays where
+//! it is in its list. The idea of sizes at both ends is that of the boundary tags of D. Knuth ("The
+//! Art of Computer Programming", volume 1, 2.5), the bins are those of D. Lea's malloc.
 //!
-//! Two free blocks are never neighbours, and no free block ends at `first + used`. All zero is the empty
-//! heap: nobody initializes it.
+//! Two free blocks are never neighbours, and no free block ends at `first + used`. All zero is the
+//! empty heap: no rank initializes it.
 //!
-//! A header has a check, and the header of a freed block is always overwritten: an address that is not of a
-//! block in use, or not any more, is recognized unless the program wrote a header itself. Every value read
-//! is checked before use, and every loop has a bound.
+//! A header has a check, and the header of a freed block is always overwritten: an address that is
+//! not of a block in use, or not any more, is recognized unless the program wrote a header itself.
+//! Every value read is checked before use, and every loop has a bound.
 //!
-//! The heap knows neither its users nor processes; memory behind a lock that its holder left is lost.
-//! Sizes are bytes, offsets too.
+//! The heap knows neither its users nor processes: if a rank ends while it holds the lock, the heap
+//! is lost. Sizes are bytes, offsets too.
 
 mod layout;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::ops::Range;
 
@@ -41,7 +42,8 @@ use crate::words::{self, WORD};
 /// Free blocks of the own bin that an allocation looks at before it takes one of a larger bin.
 const OWN_BIN_STEPS: u64 = 4;
 
-/// Up to this size the words at both ends of a block are written in one access, with zeros between them.
+/// Up to this size the words at both ends of a block are written in one access, with zeros between
+/// them.
 const WHOLE_WRITE_MAX: u64 = 256;
 
 /// Blocks freed under one lock at the most: other ranks wait for it.
@@ -51,8 +53,8 @@ const FREE_AT_ONCE: usize = 16;
 const USED: usize = 0;
 const BINS: usize = 1;
 
-/// Allocates `len_bytes` bytes of the heap of `rank`; their address is a multiple of 16, their content is
-/// not specified.
+/// Allocates `len_bytes` bytes of the heap of `rank`; their address is a multiple of 16, their
+/// content is not specified.
 ///
 /// # Errors
 /// `NoRoom`; `Argument` if there is no such rank; `Damaged`, `Refused`.
@@ -82,8 +84,8 @@ pub(crate) fn free(space: &impl GlobalSpace, at: GlobalAddress) -> Result<(), Fa
     free_at_once(space, layout, &[layout.block_at(at)?])
 }
 
-/// Frees blocks of any ranks; those that are not allocated are ignored. Blocks of one rank that follow
-/// each other share the accesses that do not depend on the block.
+/// Frees blocks of any ranks; those that are not allocated are ignored. Blocks of one rank that
+/// follow each other share the accesses that do not depend on the block.
 pub(crate) fn free_all(space: &impl GlobalSpace, blocks: &[GlobalAddress]) {
     for of_a_rank in blocks.chunk_by(|left, right| space.owner(*left) == space.owner(*right)) {
         let Ok(layout) = Layout::at(space, of_a_rank[0]) else { continue };
@@ -266,8 +268,8 @@ impl<'s, S: GlobalSpace> Heap<'s, S> {
         Ok((end, before))
     }
 
-    /// Makes `block` a free block before the one with the header `following`. Its part from `freed` on was
-    /// in use.
+    /// Makes `block` a free block before the one with the header `following`. Its part from `freed`
+    /// on was in use.
     fn place(&mut self, block: Range<u64>, freed: u64, following: Header) -> Result<(), Failure> {
         let size = block.end - block.start;
         let next = self.push(block.end, size)?;
@@ -280,7 +282,8 @@ impl<'s, S: GlobalSpace> Heap<'s, S> {
         self.write_ends((block.start, &[header]), (tail, &[next, 0, size, following]))
     }
 
-    /// Makes the block that ends at `end` the first of the bin for `size`; the one that was the first.
+    /// Makes the block that ends at `end` the first of the bin for `size`; the end of the one that
+    /// was it, or 0.
     fn push(&mut self, end: u64, size: u64) -> Result<u64, Failure> {
         let bin = BINS + bin_of(size);
         let next = self.control[bin];

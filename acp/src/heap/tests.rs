@@ -13,7 +13,8 @@ fn control(space: &TestSpace, rank: u32) -> Vec<u64> {
     words::read_many(space, layout.base.plus(WORD), BINS + layout.bins).unwrap()
 }
 
-/// Checks every block and every list of the heap of `rank`; the sizes of its free blocks in their order.
+/// Checks every block and every list of the heap of `rank`; the sizes of its free blocks in their
+/// order.
 fn free_sizes(space: &TestSpace, rank: u32) -> Vec<u64> {
     let layout = Layout::of(space, rank).unwrap();
     let heap = Heap::lock(space, layout).unwrap();
@@ -48,7 +49,12 @@ fn free_sizes(space: &TestSpace, rank: u32) -> Vec<u64> {
 }
 
 fn assert_is_empty(space: &TestSpace, rank: u32) {
-    assert!(control(space, rank).iter().all(|word| *word == 0));
+    assert!(control(space, rank).iter().all(|word| *word == 0), "heap of rank {rank}");
+}
+
+/// That no rank has an allocated block.
+pub(crate) fn assert_all_is_free(spaces: &[TestSpace]) {
+    spaces.iter().for_each(|space| assert_is_empty(space, space.rank()));
 }
 
 /// A byte pattern of a block, to see that no other block has it.
@@ -121,7 +127,8 @@ fn a_full_heap_has_room_again_after_free() {
 #[test]
 fn a_block_is_found_behind_smaller_ones_of_its_bin() {
     let space = &TestSpace::ranks(1, 4096)[0];
-    // Blocks of 128 to 240 bytes are in one bin; the largest is the first freed, so the last of its list.
+    // Blocks of 128 to 240 bytes are in one bin; the largest is the first freed, so the last of its
+    // list.
     let kept = |len| {
         let at = allocate(space, 0, len).unwrap();
         allocate(space, 0, 8).unwrap();
@@ -150,7 +157,14 @@ fn the_front_of_a_larger_block_is_taken() {
     assert_eq!(free_sizes(space, 0), [976]);
     assert_eq!(allocate(space, 0, 600).unwrap(), large.plus(32));
     assert_eq!(free_sizes(space, 0), [368]);
-    assert_eq!(allocate(space, 0, 344).unwrap(), large.plus(32 + 608));
+    assert_eq!(allocate(space, 0, 328).unwrap(), large.plus(32 + 608));
+    assert_eq!(free_sizes(space, 0), [32]);
+    assert_eq!(allocate(space, 0, 24).unwrap(), large.plus(32 + 608 + 336));
+    assert_eq!(free_sizes(space, 0), []);
+    let small = allocate(space, 0, 40).unwrap();
+    allocate(space, 0, 8).unwrap();
+    free(space, small).unwrap();
+    assert_eq!(allocate(space, 0, 24).unwrap(), small);
     assert_eq!(free_sizes(space, 0), []);
 }
 
@@ -160,8 +174,9 @@ fn bad_addresses_are_ignored() {
     let space = &spaces[0];
     let (base, len) = space.heap(1).unwrap();
     let blocks: Vec<_> = (0..4).map(|_| allocate(space, 1, 100).unwrap()).collect();
-    for at in &blocks {
-        fill(space, *at, 100, 0xff);
+    // Words like headers, without their check.
+    for (block, word) in blocks.iter().flat_map(|at| (0..12).map(move |word| (at, word))) {
+        words::write(space, block.plus(WORD * word), &[0x31]).unwrap();
     }
     free(space, blocks[0]).unwrap();
     free(space, blocks[2]).unwrap();
@@ -325,25 +340,21 @@ proptest! {
 #[test]
 fn threads_of_several_ranks_share_a_heap() {
     let spaces = TestSpace::ranks(4, 1 << 14);
-    std::thread::scope(|scope| {
-        for space in &spaces {
-            scope.spawn(move || {
-                let mut blocks = Vec::new();
-                for round in 0..150_u64 {
-                    let len = round * 37 % 200;
-                    if let Ok(at) = allocate(space, 1, len) {
-                        fill(space, at, len, space.rank() as u8);
-                        blocks.push((at, len));
-                    }
-                    if round % 3 == 0 && !blocks.is_empty() {
-                        let (at, len) = blocks.swap_remove(round as usize * 7 % blocks.len());
-                        assert!(space.bytes(at, len).iter().all(|b| u32::from(*b) == space.rank()));
-                        free(space, at).unwrap();
-                    }
-                }
-                blocks.into_iter().for_each(|(at, _)| free(space, at).unwrap());
-            });
+    TestSpace::run_all(&spaces, |space| {
+        let mut blocks = Vec::new();
+        for round in 0..80_u64 {
+            let len = round * 37 % 200;
+            if let Ok(at) = allocate(space, 1, len) {
+                fill(space, at, len, space.rank() as u8);
+                blocks.push((at, len));
+            }
+            if round % 3 == 0 && !blocks.is_empty() {
+                let (at, len) = blocks.swap_remove(round as usize * 7 % blocks.len());
+                assert_eq!(space.bytes(at, len), vec![space.rank() as u8; len as usize]);
+                free(space, at).unwrap();
+            }
         }
+        blocks.into_iter().for_each(|(at, _)| free(space, at).unwrap());
     });
     assert_is_empty(&spaces[0], 1);
 }

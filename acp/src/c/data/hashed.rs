@@ -106,7 +106,8 @@ macro_rules! hashed_functions {
             }
         }
 
-        /// Replaces all elements of the first container by copies of those of the second on this rank.
+        /// Replaces all elements of the first container by copies of those of the second on this
+        /// rank.
         #[unsafe(no_mangle)]
         pub extern "C" fn $assign_local(to: $container, from: $container) {
             ignore(to.with(from).and_then(|[to, from]| to.assign(&space(), from, Scope::Local)));
@@ -137,8 +138,8 @@ macro_rules! hashed_functions {
             ignore(container.container().and_then(|it| it.clear(&space(), Scope::All)));
         }
 
-        /// Makes an empty container: `num_slots` slots on each of `num_ranks` ranks (all if it is 0),
-        /// and a directory on `rank`.
+        /// Makes an empty container: `num_slots` slots on each of `num_ranks` ranks (all if it is
+        /// 0), and a directory on `rank`.
         ///
         /// # Safety
         /// `ranks` points to `num_ranks` ranks.
@@ -315,8 +316,8 @@ pub extern "C" fn acp_insert_multiset(set: acp_multiset_t, key: acp_element_t) -
     c_int::from(set.container().and_then(insert).is_ok())
 }
 
-/// Inserts a key and its value: 1, or 0 if the key is there already, or key or value have no bytes, or
-/// there was a failure.
+/// Inserts a key and its value: 1, or 0 if the key is there already, or key or value have no bytes,
+/// or there was a failure.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_insert_map(map: acp_map_t, pair: acp_pair_t) -> c_int {
     let insert = |map: Hashed<MapKind>| map.insert(&space(), pair.first.into(), pair.second.into());
@@ -354,8 +355,8 @@ pub extern "C" fn acp_retrieve_multiset(set: acp_multiset_t, key: acp_element_t)
     set.container().and_then(|set| set.count(&space(), key.into())).unwrap_or(0)
 }
 
-/// Copies the value of the first element of `pair`, a key, to the second; the size of the value, 0 if the
-/// key is absent.
+/// Copies the value of the first element of `pair`, a key, to the second; the size of the value, 0
+/// if the key is absent.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_retrieve_map(map: acp_map_t, pair: acp_pair_t) -> usize {
     let retrieve =

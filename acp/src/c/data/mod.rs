@@ -4,11 +4,11 @@
 //!   C program ── acp_push_back_list(list, element, rank) ──> types ──> crate::data, crate::heap
 //! ```
 //!
-//! Functions here only convert. A failure is what ACP's header says: an address of 0, an iterator without
-//! an element, 0, or no effect; causes are not told. Arguments of other signs and sizes than a container
-//! can have are failures too.
+//! Functions here only convert. A failure is what ACP's header says: an address of 0, an iterator
+//! without an element, 0, or no effect; causes are not told. Arguments of other signs and sizes
+//! than a container can have are failures too.
 //!
-//! Most functions use no memory of the caller and are safe; [`ranks`](hashed) and comparators are
+//! Most functions use no memory of the caller and are safe. Arrays of ranks and comparators are
 //! pointers, whose contract is that of C.
 
 #![allow(unsafe_code)]

@@ -49,7 +49,8 @@ macro_rules! sequence_functions {
         }
 
         impl $iterator {
-            /// The container of two iterators, and the indices between them, which start at 0 or later.
+            /// The container of two iterators, and the indices between them, which start at 0 or
+            /// later.
             fn range(start: Self, end: Self) -> Option<(Sequence<$kind>, std::ops::Range<u64>)> {
                 let is_one = start.$field.ga == end.$field.ga;
                 let start_index = number(start.index).ok().filter(|_| is_one)?;
@@ -151,8 +152,8 @@ macro_rules! sequence_functions {
             inserted.map_or(it, |index| $iterator { index: as_int(index), ..it })
         }
 
-        /// Inserts the bytes from `start` to `end` before `it`; the position of the first, `it` if there
-        /// are none or it failed.
+        /// Inserts the bytes from `start` to `end` before `it`; the position of the first, `it` if
+        /// there are none or it failed.
         #[unsafe(no_mangle)]
         pub extern "C" fn $insert_range(
             it: $iterator, start: $iterator, end: $iterator,

@@ -44,8 +44,8 @@ impl From<[Element; 2]> for acp_pair_t {
     }
 }
 
-/// A container that its address alone identifies, and its iterator with a field of this name for the
-/// container.
+/// A container that its address alone identifies, and its iterator with a field of this name for
+/// the container.
 macro_rules! addressed {
     ($container:ident, $iterator:ident { $field:ident, $place:ident: $type:ty }) => {
         /// A container.

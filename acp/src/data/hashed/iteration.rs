@@ -1,7 +1,7 @@
 //! Positions in a hashed container: by rank index, then by slot, then in the order of the chain.
 //!
-//! Iteration reads without locks. A key that is inserted or removed meanwhile may be seen or not; the
-//! element of a position must not be removed.
+//! Iteration reads without locks. A key that is inserted or removed meanwhile may be seen or not;
+//! the element of a position must not be removed.
 
 use super::element::Entry;
 use super::{Hashed, Kind, SLOTS_AT_ONCE, Scope, Table};

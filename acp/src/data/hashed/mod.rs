@@ -6,15 +6,15 @@
 //!   slot        | lock | head | tail | count |   the chain of its elements, on the same rank
 //! ```
 //!
-//! All are one [`Hashed`]; a [`Kind`] says what an element has beside its key. A key belongs to the slot
-//! that the CRC-64 of its bytes selects:
+//! All are one [`Hashed`]; a [`Kind`] says what an element has beside its key. A key belongs to the
+//! slot that the CRC-64 of its bytes selects:
 //!
 //! ```text
 //!   c = crc >> 16      slot = c % slots      rank index = (c / slots) % ranks
 //! ```
 //!
-//! Operations on one key lock its slot. Those on all keys lock one slot after another, and never two: none
-//! waits for another in a circle. Iteration takes no lock.
+//! Operations on one key lock its slot. Those on all keys lock one slot after another, and never
+//! two: none waits for another in a circle. Iteration takes no lock.
 
 mod element;
 mod iteration;
@@ -99,8 +99,8 @@ impl<K: Kind> Hashed<K> {
         }
     }
 
-    /// Makes an empty container with a table of `slots` slots on each of `holders`, and the directory on
-    /// `rank`.
+    /// Makes an empty container with a table of `slots` slots on each of `holders`, and the
+    /// directory on `rank`.
     ///
     /// # Errors
     /// `NoRoom`; `Argument` if a rank does not exist, or there are no slots or no holders.
@@ -125,43 +125,39 @@ impl<K: Kind> Hashed<K> {
 
     /// Frees all memory. No other rank uses the container at the same time.
     pub(crate) fn destroy(self, space: &impl GlobalSpace) -> Result<(), Failure> {
-        let tables = self.tables(space, Scope::All)?;
-        // A container that is used after this is recognized.
-        words::write(space, self.at, &vec![0; tables.len()])?;
-        for table in &tables {
-            for (slot, ends) in self.filled_slots(space, *table)? {
-                let elements = slot::chain(slot).addresses(space, ends);
-                heap::free_all(space, &elements);
+        let mut blocks = Vec::new();
+        for table in self.tables(space, Scope::All)? {
+            for (slot, ends) in self.filled_slots_of(space, table)? {
+                blocks.extend(slot::chain(slot).addresses(space, ends));
             }
-            heap::free_all(space, &[table.at]);
+            blocks.push(table.at);
         }
-        heap::free(space, self.at)
+        blocks.push(self.at);
+        // A container that is used after this is recognized.
+        words::write(space, self.at, &vec![0; self.ranks as usize])?;
+        heap::free_all(space, &blocks);
+        Ok(())
     }
 
     /// Removes all keys.
     pub(crate) fn clear(self, space: &impl GlobalSpace, scope: Scope) -> Result<(), Failure> {
-        for table in self.tables(space, scope)? {
-            for (slot, _) in self.filled_slots(space, table)? {
-                let elements = LockedSlot::<_, K>::lock(space, slot)?.unlink_all()?;
-                heap::free_all(space, &elements);
-            }
-        }
-        Ok(())
+        let mut elements = Vec::new();
+        let unlinked = self.filled_slots(space, scope)?.into_iter().try_for_each(|(slot, _)| {
+            elements.extend(LockedSlot::<_, K>::lock(space, slot)?.unlink_all()?);
+            Ok(())
+        });
+        heap::free_all(space, &elements);
+        unlinked
     }
 
     /// The number of different keys.
     pub(crate) fn size(self, space: &impl GlobalSpace, scope: Scope) -> Result<u64, Failure> {
-        let mut size = 0_u64;
-        for table in self.tables(space, scope)? {
-            for (_, ends) in self.filled_slots(space, table)? {
-                size = size.wrapping_add(ends.count);
-            }
-        }
-        Ok(size)
+        let filled = self.filled_slots(space, scope)?;
+        Ok(filled.iter().fold(0, |size, (_, ends)| size.wrapping_add(ends.count)))
     }
 
-    /// Inserts a key with a value, which only a map keeps. A key that is there keeps its value; a multiset
-    /// counts it. Whether the key is new.
+    /// Inserts a key with a value, which only a map keeps. A key that is there keeps its value; a
+    /// multiset counts it. Whether the key is new.
     ///
     /// # Errors
     /// `NoRoom`; `Argument` if there is no key; `Refused` if key or value are not accessible.
@@ -211,8 +207,8 @@ impl<K: Kind> Hashed<K> {
         Ok(entry.map_or(0, |entry| entry.content.count))
     }
 
-    /// Copies the value of a key, or as much of it as `into` has room for; the size of the value, `None` if
-    /// the key is absent.
+    /// Copies the value of a key, or as much of it as `into` has room for; the size of the value,
+    /// `None` if the key is absent.
     pub(crate) fn retrieve(
         self, space: &impl GlobalSpace, key: Element, into: Element,
     ) -> Result<Option<u64>, Failure> {
@@ -276,8 +272,19 @@ impl<K: Kind> Hashed<K> {
         if are_sound { Ok(tables) } else { Err(Failure::Damaged) }
     }
 
-    /// The slots of a table that have elements.
+    /// The slots that have elements, as they were when their table was read.
     fn filled_slots(
+        self, space: &impl GlobalSpace, scope: Scope,
+    ) -> Result<Vec<(GlobalAddress, Ends)>, Failure> {
+        let mut filled = Vec::new();
+        for table in self.tables(space, scope)? {
+            filled.extend(self.filled_slots_of(space, table)?);
+        }
+        Ok(filled)
+    }
+
+    /// The slots of a table that have elements.
+    fn filled_slots_of(
         self, space: &impl GlobalSpace, table: Table,
     ) -> Result<Vec<(GlobalAddress, Ends)>, Failure> {
         let mut filled = Vec::new();

@@ -72,11 +72,11 @@ impl<'s, S: GlobalSpace, K: Kind> LockedSlot<'s, S, K> {
         let rank = space.owner(self.editor.chain.header).ok_or(Failure::Damaged)?;
         let at = heap::allocate(space, rank, item.element_bytes::<K>()?)?;
         let links = self.editor.links_before(self.editor.chain.terminator)?;
-        if let Err(failure) = item.write::<K>(space, at, links) {
+        let linked = item.write::<K>(space, at, links);
+        if let Err(failure) = linked.and_then(|()| self.editor.insert(links, at, at, 1)) {
             heap::free_all(space, &[at]);
             return Err(failure);
         }
-        self.editor.insert(links, at, at, 1)?;
         self.editor.store()
     }
 

@@ -1,9 +1,9 @@
-//! Operations on all elements of two hashed containers, which may have different shapes and ranks: merge,
-//! assign, move, swap.
+//! Operations on all elements of two hashed containers, which may have different shapes and ranks:
+//! merge, assign, move, swap.
 //!
-//! Elements of a slot are copied out, or taken out, while it is locked; they are inserted when it is not.
-//! An element that is moved keeps its memory if its new slot is on the same rank. If there is no room for
-//! one, it stays in its container, and the operation goes on with the others.
+//! Elements of a slot are copied out, or taken out, while it is locked; they are inserted when it
+//! is not. An element that is moved keeps its memory if its new slot is on the same rank. If there
+//! is no room for one, it stays in its container, and the operation goes on with the others.
 
 use super::element::{Entry, Item, ItemValue};
 use super::slot::LockedSlot;
@@ -19,8 +19,8 @@ struct Unlinked {
 }
 
 impl<K: Kind> Hashed<K> {
-    /// Inserts copies of the elements of `source`. Keys that are there keep their values; a multiset adds
-    /// the counts.
+    /// Inserts copies of the elements of `source`. Keys that are there keep their values; a
+    /// multiset adds the counts.
     ///
     /// # Errors
     /// The first failure; the other elements have been inserted.
@@ -31,12 +31,10 @@ impl<K: Kind> Hashed<K> {
             return Ok(());
         }
         let mut result = Ok(());
-        for table in source.tables(space, scope)? {
-            for (slot, _) in source.filled_slots(space, table)? {
-                let items = LockedSlot::<_, K>::lock(space, slot)?.items()?;
-                for item in items {
-                    result = result.and(self.insert_item(space, &item).map(|_| ()));
-                }
+        for (slot, _) in source.filled_slots(space, scope)? {
+            let items = LockedSlot::<_, K>::lock(space, slot)?.items()?;
+            for item in items {
+                result = result.and(self.insert_item(space, &item).map(|_| ()));
             }
         }
         result
@@ -67,11 +65,9 @@ impl<K: Kind> Hashed<K> {
             return Ok(());
         }
         let mut result = Ok(());
-        for table in source.tables(space, scope)? {
-            for (slot, _) in source.filled_slots(space, table)? {
-                let unlinked = unlink_all::<K>(space, slot)?;
-                result = result.and(self.receive(space, unlinked));
-            }
+        for (slot, _) in source.filled_slots(space, scope)? {
+            let unlinked = unlink_all::<K>(space, slot)?;
+            result = result.and(self.receive(space, unlinked));
         }
         result
     }
@@ -86,10 +82,8 @@ impl<K: Kind> Hashed<K> {
         }
         let mut unlinked = [Vec::new(), Vec::new()];
         for (container, unlinked) in [self, other].into_iter().zip(&mut unlinked) {
-            for table in container.tables(space, Scope::All)? {
-                for (slot, _) in container.filled_slots(space, table)? {
-                    unlinked.extend(unlink_all::<K>(space, slot)?);
-                }
+            for (slot, _) in container.filled_slots(space, Scope::All)? {
+                unlinked.extend(unlink_all::<K>(space, slot)?);
             }
         }
         let [own, others] = unlinked;

@@ -5,8 +5,8 @@
 //!   element   | next | previous | size | value ... |        `size` bytes of value
 //! ```
 //!
-//! The links at both ends of the chain hold the address of the list, which is also the end position: that
-//! behind the last element. A position is the address of an element or of the list.
+//! The links at both ends of the chain hold the address of the list, which is also the end
+//! position: that behind the last element. A position is the address of an element or of the list.
 //!
 //! A list does not know what its values mean. It has no lock.
 
@@ -81,7 +81,8 @@ impl List {
     /// Inserts a copy of `value` on `rank` before a position; the position of the new element.
     ///
     /// # Errors
-    /// `NoRoom`; `Argument` if there is no such rank or size; `Refused` if the value is not accessible.
+    /// `NoRoom`; `Argument` if there is no such rank or size; `Refused` if the value is not
+    /// accessible.
     pub(crate) fn insert(
         self, space: &impl GlobalSpace, before: GlobalAddress, value: Element, rank: u32,
     ) -> Result<GlobalAddress, Failure> {
@@ -102,8 +103,8 @@ impl List {
         insert(editor, first, value, rank).map(|_| ())
     }
 
-    /// Inserts copies of the elements of `source` from `start` to `end` before a position, each on the rank
-    /// of its original; the position of the first, or `before` if there is none.
+    /// Inserts copies of the elements of `source` from `start` to `end` before a position, each on
+    /// the rank of its original; the position of the first, or `before` if there is none.
     ///
     /// # Errors
     /// `NoRoom`, `Damaged`, `Refused`.
@@ -129,8 +130,8 @@ impl List {
         self.assign_range(space, source, start, source.end())
     }
 
-    /// Replaces the elements by copies of those of `source` from `start` to `end`, each on the rank of its
-    /// original.
+    /// Replaces the elements by copies of those of `source` from `start` to `end`, each on the rank
+    /// of its original.
     pub(crate) fn assign_range(
         self, space: &impl GlobalSpace, source: Self, start: GlobalAddress, end: GlobalAddress,
     ) -> Result<(), Failure> {
@@ -202,8 +203,8 @@ impl List {
         self.splice_nodes(space, before, source, &[node(space, at)?])
     }
 
-    /// Moves the elements of `source` from `start` to `end` before a position of this list. Nothing happens
-    /// if the position is one of them.
+    /// Moves the elements of `source` from `start` to `end` before a position of this list. Nothing
+    /// happens if the position is one of them.
     pub(crate) fn splice_range(
         self, space: &impl GlobalSpace, before: GlobalAddress, source: Self, start: GlobalAddress,
         end: GlobalAddress,
@@ -222,11 +223,12 @@ impl List {
         let count = nodes.len() as u64;
         let mut from = source.edit(space)?;
         let mut other = if self == source { None } else { Some(self.edit(space)?) };
+        // No element that is moved is next to the position, so these stay as they are.
+        let links = other.as_ref().unwrap_or(&from).links_before(before)?;
         from.remove(outer, count)?;
-        let to = other.as_mut().unwrap_or(&mut from);
-        let links = to.links_before(before)?;
         let addresses: Vec<_> = nodes.iter().map(|node| node.at).collect();
         write_outer_links(space, &addresses, links)?;
+        let to = other.as_mut().unwrap_or(&mut from);
         to.insert(links, addresses[0], addresses[nodes.len() - 1], count)?;
         other.map_or(Ok(()), |other| other.store())?;
         from.store()
@@ -348,11 +350,11 @@ fn insert<S: GlobalSpace>(
     let links = editor.links_before(before)?;
     let size = value.len_bytes.checked_add(ELEMENT_HEADER).ok_or(Failure::Argument)?;
     let at = heap::allocate(editor.space, rank, size)?;
-    if let Err(failure) = write_element(editor.space, at, links, value) {
+    let linked = write_element(editor.space, at, links, value);
+    if let Err(failure) = linked.and_then(|()| editor.insert(links, at, at, 1)) {
         heap::free_all(editor.space, &[at]);
         return Err(failure);
     }
-    editor.insert(links, at, at, 1)?;
     editor.store()?;
     Ok(at)
 }
@@ -428,7 +430,8 @@ fn write_links(
     Ok(())
 }
 
-/// Links the first and the last of some elements, which are linked with each other, with their neighbours.
+/// Links the first and the last of some elements, which are linked with each other, with their
+/// neighbours.
 fn write_outer_links(
     space: &impl GlobalSpace, elements: &[GlobalAddress], around: Links,
 ) -> Result<(), Failure> {

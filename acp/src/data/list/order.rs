@@ -1,13 +1,15 @@
-//! Operations that reorder a list or drop elements by their values: sort, merge, reverse, remove, unique.
+//! Operations that reorder a list or drop elements by their values: sort, merge, reverse, remove,
+//! unique.
 //!
-//! Each reads the headers of all elements, decides at the caller, and writes only links that change.
-//! Memory at the caller is in proportion to the number of elements; values are read one at a time.
+//! Each reads the headers of all elements, decides at the caller, and writes only links that
+//! change. Memory at the caller is in proportion to the number of elements; values are read one at
+//! a time.
 //!
 //! A comparator of the program may call any operation, but must not change the list.
 
 use super::{List, Node};
 use crate::data::Element;
-use crate::data::chain::{Ends, Links, count_max};
+use crate::data::chain::{Editor, Ends, Links, count_max};
 use crate::failure::Failure;
 use crate::heap;
 use crate::space::{GlobalAddress, GlobalSpace};
@@ -21,28 +23,28 @@ impl List {
     pub(crate) fn sort(
         self, space: &impl GlobalSpace, compare: Compare<'_>,
     ) -> Result<(), Failure> {
-        let nodes = self.nodes(space)?;
-        let sorted = sorted(nodes, compare);
-        self.arrange(space, &sorted)
+        let (editor, nodes) = self.nodes(space)?;
+        arrange(editor, &sorted(nodes, compare))
     }
 
-    /// Moves the elements of `other` to their places among those of this list; both are sorted. An element
-    /// of this list is before an equal one of `other`.
+    /// Moves the elements of `other` to their places among those of this list; both are sorted. An
+    /// element of this list is before an equal one of `other`.
     pub(crate) fn merge(
         self, space: &impl GlobalSpace, other: Self, compare: Compare<'_>,
     ) -> Result<(), Failure> {
         if self == other {
             return Ok(());
         }
-        let merged = merged(self.nodes(space)?, other.nodes(space)?, compare);
-        self.arrange(space, &merged)?;
-        other.arrange(space, &[])
+        let (editor, nodes) = self.nodes(space)?;
+        let (other_editor, other_nodes) = other.nodes(space)?;
+        arrange(editor, &merged(nodes, other_nodes, compare))?;
+        arrange(other_editor, &[])
     }
 
     pub(crate) fn reverse(self, space: &impl GlobalSpace) -> Result<(), Failure> {
-        let mut nodes = self.nodes(space)?;
+        let (editor, mut nodes) = self.nodes(space)?;
         nodes.reverse();
-        self.arrange(space, &nodes)
+        arrange(editor, &nodes)
     }
 
     /// Removes the elements with the size and the bytes of `value`.
@@ -66,7 +68,7 @@ impl List {
             };
             let bytes = node.value().read(space)?;
             let is_equal = bytes == of_kept;
-            value = Some(if is_equal { (kept.at, of_kept) } else { (node.at, bytes) });
+            value = Some((if is_equal { kept.at } else { node.at }, bytes));
             Ok(is_equal)
         })
     }
@@ -76,15 +78,16 @@ impl List {
         self, space: &impl GlobalSpace,
         mut is_dropped: impl FnMut(Option<&Node>, &Node) -> Result<bool, Failure>,
     ) -> Result<(), Failure> {
-        let (mut kept, mut dropped): (Vec<Node>, Vec<GlobalAddress>) = Default::default();
-        for node in self.nodes(space)? {
+        let (editor, nodes) = self.nodes(space)?;
+        let (mut kept, mut dropped) = (Vec::new(), Vec::new());
+        for node in nodes {
             if is_dropped(kept.last(), &node)? {
                 dropped.push(node.at);
             } else {
                 kept.push(node);
             }
         }
-        self.arrange(space, &kept)?;
+        arrange(editor, &kept)?;
         heap::free_all(space, &dropped);
         Ok(())
     }
@@ -93,8 +96,9 @@ impl List {
     ///
     /// # Errors
     /// `Damaged` if they are not as many as the header has, or do not link to each other.
-    fn nodes(self, space: &impl GlobalSpace) -> Result<Vec<Node>, Failure> {
-        let ends = self.edit(space)?.ends;
+    fn nodes<S: GlobalSpace>(self, space: &S) -> Result<(Editor<'_, S>, Vec<Node>), Failure> {
+        let editor = self.edit(space)?;
+        let ends = editor.ends;
         let mut nodes: Vec<Node> = Vec::new();
         let mut links = Links { next: ends.head, previous: self.at };
         for _ in 0..count_max(space, ends) {
@@ -106,27 +110,28 @@ impl List {
             nodes.push(node);
         }
         let is_whole = links == Links { next: self.at, previous: ends.tail };
-        if is_whole { Ok(nodes) } else { Err(Failure::Damaged) }
-    }
-
-    /// Makes `nodes` the elements in this order.
-    fn arrange(self, space: &impl GlobalSpace, nodes: &[Node]) -> Result<(), Failure> {
-        let mut editor = self.edit(space)?;
-        let at = |index: usize| nodes.get(index).map_or(self.at, |node| node.at);
-        for (index, node) in nodes.iter().enumerate() {
-            let links = Links { next: at(index + 1), previous: at(index.wrapping_sub(1)) };
-            if links != node.links {
-                words::write(space, node.at, &links.words())?;
-            }
-        }
-        let tail = at(nodes.len().wrapping_sub(1));
-        editor.ends = Ends { head: at(0), tail, count: nodes.len() as u64 };
-        editor.store()
+        if is_whole { Ok((editor, nodes)) } else { Err(Failure::Damaged) }
     }
 }
 
-/// Merge sort, which calls the comparator of the program in any order it returns: unlike the sorts of the
-/// standard library it cannot fail on a comparator that contradicts itself.
+/// Makes `nodes` the elements of a list, in this order.
+fn arrange<S: GlobalSpace>(mut editor: Editor<'_, S>, nodes: &[Node]) -> Result<(), Failure> {
+    let end = editor.chain.terminator;
+    let at = |index: usize| nodes.get(index).map_or(end, |node| node.at);
+    for (index, node) in nodes.iter().enumerate() {
+        // Before the first index is none.
+        let links = Links { next: at(index + 1), previous: at(index.wrapping_sub(1)) };
+        if links != node.links {
+            words::write(editor.space, node.at, &links.words())?;
+        }
+    }
+    let tail = at(nodes.len().wrapping_sub(1));
+    editor.ends = Ends { head: at(0), tail, count: nodes.len() as u64 };
+    editor.store()
+}
+
+/// A merge sort: unlike the sorts of the standard library it does not fail on a comparator that
+/// contradicts itself.
 fn sorted(mut nodes: Vec<Node>, compare: Compare<'_>) -> Vec<Node> {
     if nodes.len() < 2 {
         return nodes;

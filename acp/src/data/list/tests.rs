@@ -3,11 +3,8 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::heap::tests::assert_all_is_free;
 use crate::test_space::TestSpace;
-
-fn placed(space: &TestSpace, data: &[u8]) -> Element {
-    Element::new(space.place(0, data), data.len() as u64)
-}
 
 /// The values of a list and their ranks, forwards; checks that backwards they are the same.
 fn content(space: &TestSpace, list: List) -> Vec<(Vec<u8>, u32)> {
@@ -15,6 +12,7 @@ fn content(space: &TestSpace, list: List) -> Vec<(Vec<u8>, u32)> {
     let mut positions = Vec::new();
     let mut at = list.begin(space).unwrap();
     while at != list.end() {
+        assert!(found.len() < 1000, "the list has no end");
         let value = list.value(space, at).unwrap();
         assert_eq!(value.at, at.plus(24));
         found.push((value.read(space).unwrap(), space.owner(at).unwrap()));
@@ -40,20 +38,13 @@ fn texts(space: &TestSpace, list: List) -> String {
 fn list_of(space: &TestSpace, text: &str) -> List {
     let list = List::create(space, 0).unwrap();
     for word in text.split_whitespace() {
-        list.push_back(space, placed(space, word.as_bytes()), 1).unwrap();
+        list.push_back(space, Element::placed(space, 0, word.as_bytes()), 1).unwrap();
     }
     list
 }
 
 fn position(space: &TestSpace, list: List, index: usize) -> GlobalAddress {
     list.advance(space, list.begin(space).unwrap(), index as u64).unwrap()
-}
-
-fn assert_all_is_free(spaces: &[TestSpace]) {
-    for space in spaces {
-        let (base, _) = space.heap(space.rank()).unwrap();
-        assert_eq!(words::read(space, base.plus(8)), Ok([0]), "used bytes of {}", space.rank());
-    }
 }
 
 /// By the first byte of the values.
@@ -71,8 +62,8 @@ fn the_words_of_a_list() {
     let list = List::create(space, 0).unwrap();
     assert_eq!(words::read(space, list.at), Ok([list.at.0, list.at.0, 0]));
     assert_eq!(list.begin(space), Ok(list.at), "an empty list begins at its end");
-    let second = list.insert(space, list.end(), placed(space, b"two"), 1).unwrap();
-    let first = list.insert(space, second, placed(space, b"1"), 0).unwrap();
+    let second = list.insert(space, list.end(), Element::placed(space, 0, b"two"), 1).unwrap();
+    let first = list.insert(space, second, Element::placed(space, 0, b"1"), 0).unwrap();
     assert_eq!(words::read(space, list.at), Ok([first.0, second.0, 2]));
     assert_eq!(words::read(space, first), Ok([second.0, list.at.0, 1]));
     assert_eq!(words::read(space, second), Ok([list.at.0, first.0, 3]));
@@ -90,7 +81,7 @@ fn values_of_any_size_and_place_are_copied() {
     let spaces = TestSpace::ranks(2, 1 << 15);
     let data: Vec<u8> = (0..9000_u32).map(|index| index as u8).collect();
     let list = List::create(&spaces[0], 0).unwrap();
-    let value = placed(&spaces[1], &data);
+    let value = Element::placed(&spaces[1], 0, &data);
     // Staged at the caller, copied by the caller, copied between other ranks; empty.
     list.push_back(&spaces[1], Element::new(value.at, 100), 0).unwrap();
     list.push_back(&spaces[1], value, 0).unwrap();
@@ -124,11 +115,11 @@ fn remove_drops_equal_values_also_the_first_and_the_last() {
     let spaces = TestSpace::ranks(2, 1 << 14);
     let space = &spaces[0];
     let list = list_of(space, "x x ab x abc x x");
-    list.remove(space, placed(space, b"x")).unwrap();
+    list.remove(space, Element::placed(space, 0, b"x")).unwrap();
     assert_eq!(texts(space, list), "ab abc");
-    list.remove(space, placed(space, b"ac")).unwrap();
-    list.remove(space, placed(space, b"ab")).unwrap();
-    list.remove(space, placed(space, b"abc")).unwrap();
+    list.remove(space, Element::placed(space, 0, b"ac")).unwrap();
+    list.remove(space, Element::placed(space, 0, b"ab")).unwrap();
+    list.remove(space, Element::placed(space, 0, b"abc")).unwrap();
     assert_eq!(texts(space, list), "");
     list.destroy(space).unwrap();
     assert_all_is_free(&spaces);
@@ -163,7 +154,7 @@ fn a_failure_changes_nothing() {
     let space = &spaces[0];
     let list = list_of(space, "a b c");
     let absent = Element::new(space.user(0).plus(1 << 20), 4);
-    let value = placed(space, b"abc");
+    let value = Element::placed(space, 0, b"abc");
     assert_eq!(list.push_back(space, absent, 1), Err(Failure::Refused));
     assert_eq!(list.push_back(space, value, 2), Err(Failure::Argument));
     assert_eq!(list.insert(space, GlobalAddress::NULL, value, 1), Err(Failure::Refused));
@@ -211,7 +202,7 @@ fn damaged_and_destroyed_lists_end() {
             let _ = list.sort(space, &mut compare);
             let _ = list.reverse(space);
             let _ = list.unique(space);
-            let _ = list.remove(space, placed(space, b"b"));
+            let _ = list.remove(space, Element::placed(space, 0, b"b"));
             let _ = list.advance(space, at[0], u64::MAX);
             let _ = list.distance(space, at[0], list.end());
             let _ = other.assign(space, list);
@@ -230,7 +221,7 @@ fn damaged_and_destroyed_lists_end() {
     list.destroy(space).unwrap();
     let destroyed = space.bytes(base, len);
     assert!(list.destroy(space).is_err());
-    assert!(list.push_back(space, placed(space, b"x"), 0).is_err());
+    assert!(list.push_back(space, Element::placed(space, 0, b"x"), 0).is_err());
     assert!(list.clear(space).is_err());
     assert!(list.begin(space).is_err());
     assert!(space.bytes(base, len) == destroyed);
@@ -241,7 +232,7 @@ fn accesses_to_a_remote_list() {
     let spaces = TestSpace::ranks(2, 1 << 13);
     let space = &spaces[0];
     let list = List::create(space, 1).unwrap();
-    let value = placed(space, b"abcdefgh");
+    let value = Element::placed(space, 0, b"abcdefgh");
     let count = |work: &mut dyn FnMut()| space.remote_accesses(work);
     let first = count(&mut || list.push_back(space, value, 1).unwrap());
     let back = count(&mut || list.push_back(space, value, 1).unwrap());
@@ -253,6 +244,13 @@ fn accesses_to_a_remote_list() {
     let next = count(&mut || _ = list.next(space, list.begin(space).unwrap()).unwrap());
     assert_eq!([first, back, middle, erase], [8, 9, 11, 11]);
     assert_eq!([front, pop, next], [11, 11, 2]);
+    // The header is near. Each element is read, then a value or links that change.
+    let list = list_of(&spaces[1], "1 22 a b c");
+    let unique = count(&mut || list.unique(space).unwrap());
+    assert_eq!(unique, 5 + 3);
+    list.push_back(&spaces[1], Element::placed(&spaces[1], 0, b"0"), 1).unwrap();
+    let sort = count(&mut || list.sort(space, &mut by_first_byte(&spaces[1])).unwrap());
+    assert_eq!(sort, 6 + 3);
 }
 
 /// An operation on list `on` and the other; indices are reduced to what exists.
@@ -337,7 +335,8 @@ impl Pair<'_> {
         let (space, index) = (self.space, index % (self.models[on].len() + 1));
         let data = bytes_of(value);
         let at = self.at(on, index);
-        let made = self.lists[on].insert(space, at, placed(space, &data), rank).unwrap();
+        let made =
+            self.lists[on].insert(space, at, Element::placed(space, 0, &data), rank).unwrap();
         self.models[on].insert(index, (data, rank));
         assert_eq!(self.at(on, index), made);
     }
@@ -367,11 +366,11 @@ impl Pair<'_> {
         match step {
             Step::Insert(index, value, rank) => self.insert(on, index, value, rank),
             Step::PushBack(value, rank) => {
-                list.push_back(space, placed(space, &bytes_of(value)), rank).unwrap();
+                list.push_back(space, Element::placed(space, 0, &bytes_of(value)), rank).unwrap();
                 self.models[on].push((bytes_of(value), rank));
             }
             Step::PushFront(value, rank) => {
-                list.push_front(space, placed(space, &bytes_of(value)), rank).unwrap();
+                list.push_front(space, Element::placed(space, 0, &bytes_of(value)), rank).unwrap();
                 self.models[on].insert(0, (bytes_of(value), rank));
             }
             Step::PopBack => {
@@ -445,7 +444,7 @@ impl Pair<'_> {
                 self.models[on].sort_by_key(|(value, _)| value[0]);
             }
             Step::Remove(value) => {
-                list.remove(space, placed(space, &bytes_of(value))).unwrap();
+                list.remove(space, Element::placed(space, 0, &bytes_of(value))).unwrap();
                 self.models[on].retain(|(kept, _)| *kept != bytes_of(value));
             }
             Step::Unique => {

@@ -5,8 +5,9 @@
 //!   deque    | buffer | offset | size | capacity |      buffer: a ring, index 0 at `offset`
 //! ```
 //!
-//! Both are one [`Sequence`]; a [`SequenceKind`] says where the words of the header are and how much memory
-//! a size takes. The buffer is on the rank of the header. Indices and sizes count bytes, from the front.
+//! Both are one [`Sequence`]; a [`SequenceKind`] says where the words of the header are and how
+//! much memory a size takes. The buffer is on the rank of the header. Indices and sizes count
+//! bytes, from the front.
 //!
 //! A sequence does not know what its bytes mean, and has no lock.
 
@@ -45,7 +46,8 @@ impl<K: SequenceKind> Sequence<K> {
         Self { at, kind: PhantomData }
     }
 
-    /// Makes a sequence for `size` bytes on `rank`. A vector has them, with any content; a deque is empty.
+    /// Makes a sequence for `size` bytes on `rank`. A vector has them, with any content; a deque is
+    /// empty.
     ///
     /// # Errors
     /// `NoRoom`; `Argument` if there is no such rank.
@@ -136,7 +138,8 @@ impl<K: SequenceKind> Sequence<K> {
         self.replace(space, old, target, filled)
     }
 
-    /// Inserts the bytes of `source` before `index`, which is cut at the end; the index of the first.
+    /// Inserts the bytes of `source` before `index`, which is cut at the end; the index of the
+    /// first.
     ///
     /// The bytes may be in the buffer of this sequence.
     ///
@@ -254,8 +257,8 @@ impl<K: SequenceKind> Sequence<K> {
         self.store(space, Ring { size: ring.size - len, ..ring })
     }
 
-    /// Exchanges the bytes with those of `other`. Each keeps its rank: bytes are copied where the ranks
-    /// differ.
+    /// Exchanges the bytes with those of `other`. Each keeps its rank: bytes are copied where the
+    /// ranks differ.
     pub(crate) fn swap(self, space: &impl GlobalSpace, other: Self) -> Result<(), Failure> {
         if self.at == other.at {
             return Ok(());

@@ -5,8 +5,8 @@
 //!                            ▲ offset    ▲ capacity
 //! ```
 //!
-//! Indices count bytes of the sequence; those from `size` to `capacity` are free room behind it. A vector is
-//! a ring whose offset is 0.
+//! Indices count bytes of the sequence; those from `size` to `capacity` are free room behind it. A
+//! vector is a ring whose offset is 0.
 
 use super::Element;
 use crate::failure::Failure;
@@ -32,14 +32,18 @@ impl Ring {
     /// # Errors
     /// `Damaged` if no sequence has it.
     pub(super) fn checked(self, space: &impl GlobalSpace) -> Result<Self, Failure> {
-        let has_buffer = space.owner(self.buffer).is_some();
+        let heap = space.owner(self.buffer).and_then(|rank| space.heap(rank));
         let is_sound = self.size <= self.capacity
             && self.offset < self.capacity.max(1)
-            && (has_buffer || self.capacity == 0 && self.buffer.is_null());
+            && match heap {
+                Some((_, heap_bytes)) => self.capacity <= heap_bytes,
+                None => self.capacity == 0 && self.buffer.is_null(),
+            };
         if is_sound { Ok(self) } else { Err(Failure::Damaged) }
     }
 
-    /// The `len` bytes from `index` on, within the capacity: one piece, or two around the end of the buffer.
+    /// The `len` bytes from `index` on, within the capacity: one piece, or two around the end of
+    /// the buffer.
     pub(super) fn pieces(self, index: u64, len: u64) -> [Element; 2] {
         let first = self.from(index, len);
         let rest = len - first.len_bytes;
@@ -80,7 +84,8 @@ impl Ring {
     ) -> Result<(), AccessRefused> {
         let mut left = len;
         while left > 0 {
-            // From the side to which the bytes move, so that none is overwritten before it has moved.
+            // From the side to which the bytes move, so that none is overwritten before it has
+            // moved.
             let (part, source, target) = if to < from {
                 let done = len - left;
                 let part = self.from(from + done, left).len_bytes;
