@@ -275,13 +275,11 @@ impl ActiveMemory {
             return false;
         }
         self.is_notified = false;
-        let front = Arc::clone(&self.front);
         let mut any = false;
         let (queue, service, mut executor) = self.executor(engine);
         let answers = executor.delegation.advance(executor.engine, executor.channel);
         let requests = service.advance(&mut executor);
         let accesses = queue.advance(&mut executor);
-        front.set_busy(queue.len() > 0);
         for end in [answers, requests, accesses] {
             match end {
                 Ok(has_advanced) => any |= has_advanced,
@@ -291,7 +289,21 @@ impl ActiveMemory {
                 }
             }
         }
+        self.tell_front();
         any
+    }
+
+    /// Lets callers pass by what is here if there is nothing for them: neither an access nor a failure.
+    fn tell_front(&self) {
+        self.front.set_busy(self.queue.len() > 0 || self.failure.is_some());
+    }
+
+    /// # Errors
+    /// Why an access could not be made that had started; once.
+    fn take_failure(&mut self) -> Result {
+        let Some(error) = self.failure.take() else { return Ok(()) };
+        self.tell_front();
+        Err(error)
     }
 
     /// Whether there is room for one more access.
@@ -315,14 +327,10 @@ impl ActiveMemory {
         }
         let number = front.next_number();
         queue.submit(number, access, ranks, order);
-        front.set_busy(true);
-        if bypasses {
-            let end = queue.advance(&mut executor);
-            front.set_busy(queue.len() > 0);
-            if let Err(error) = end {
-                self.failure.get_or_insert(error);
-            }
+        if bypasses && let Err(error) = queue.advance(&mut executor) {
+            self.failure.get_or_insert(error);
         }
+        self.tell_front();
         if self.queue.len() > 0 {
             engine.note_long_start();
         }
@@ -346,7 +354,7 @@ impl ActiveMemory {
     /// # Errors
     /// Why an access could not be made.
     pub(crate) fn has_completed(&mut self, number: u64) -> Result<bool> {
-        self.failure.take().map_or(Ok(()), Err)?;
+        self.take_failure()?;
         Ok(self.queue.has_completed(number))
     }
 
@@ -357,7 +365,7 @@ impl ActiveMemory {
     pub(crate) fn has_finished<D: Device>(
         &mut self, engine: &mut Engine<D>, number: u64,
     ) -> Result<bool> {
-        self.failure.take().map_or(Ok(()), Err)?;
+        self.take_failure()?;
         let (queue, _, mut executor) = self.executor(engine);
         queue.has_finished(number, &mut executor)
     }

@@ -62,8 +62,6 @@ impl RequestTicket {
     /// The tags of data begin behind the two of messages.
     const TAGS: u32 = (1 << 30) - 2;
 
-    pub(crate) const FIRST: Self = Self(0);
-
     pub(crate) fn next(self) -> Self {
         Self((self.0 + 1) % Self::TAGS)
     }
@@ -215,23 +213,21 @@ mod tests {
 
     #[test]
     fn tickets_have_tags_of_their_own() {
-        let last = RequestTicket::from(RequestTicket::TAGS - 1);
-        assert_eq!(last.next(), RequestTicket::FIRST);
-        let tags = [RequestTicket::FIRST, RequestTicket::FIRST.next(), last];
-        let tags = tags.map(RequestTicket::data_tag);
-        assert!(tags[0] > ANSWER_TAG && tags[0] > REQUEST_TAG && tags.is_sorted() && tags[2] > 0);
+        let [first, last] = [0, RequestTicket::TAGS - 1].map(RequestTicket::from);
+        assert_eq!(last.next(), first);
+        let tags = [first, first.next(), last].map(RequestTicket::data_tag);
+        assert!(tags[0] > ANSWER_TAG.max(REQUEST_TAG) && tags.is_sorted() && tags[2] > 0);
     }
 
     proptest! {
         #[test]
         fn any_message_is_parsed(message in prop::collection::vec(any::<u8>(), 0..100), kind in 0..6_u8) {
             let mut message = message;
-            drop(MemoryRequest::parse(&message));
-            drop(RequestAnswer::parse(&message));
+            let _ = (MemoryRequest::parse(&message), RequestAnswer::parse(&message));
             if message.len() > 16 {
                 message[..16].fill(0);
                 message[8] = kind;
-                drop(MemoryRequest::parse(&message));
+                let _ = MemoryRequest::parse(&message);
             }
         }
     }

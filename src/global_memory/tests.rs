@@ -92,10 +92,14 @@ impl TestRanks {
         global.active()?.submit(engine, access, order)
     }
 
-    /// Polls all until an access of `rank` has completed.
+    /// Polls all until an access of `rank` has completed; callers ask only while the front is busy.
     fn complete(&mut self, rank: usize, number: u64) -> Result {
         for _ in 0..100_000 {
-            if self.0[rank].global.active()?.has_completed(number)? {
+            let active = self.0[rank].global.active()?;
+            let is_busy = active.front.is_busy();
+            let is_complete = active.queue.has_completed(number);
+            assert!(is_busy || is_complete, "access {number} of rank {rank}");
+            if !is_busy || active.has_completed(number)? {
                 return Ok(());
             }
             (0..self.0.len()).for_each(|rank| self.poll(rank));
@@ -391,6 +395,20 @@ fn memory_whose_registration_has_ended_is_refused_by_every_rank() {
             assert_eq!(error.code.0, ErrorClass::RmaRange as i32, "{is_known} {rank}: {error}");
         }
     }
+}
+
+#[test]
+fn a_failure_with_nothing_in_progress_is_told_by_the_next_wait() {
+    let mut ranks = TestRanks::new(2, 3);
+    let memories = Memories::new(&mut ranks);
+    let own = memories.ranks[0][0].0;
+    let active = ranks.0[0].global.active().unwrap();
+    active.failure = Some(ErrorClass::RmaRange.error("a device has told it"));
+    let number = ranks.submit(0, copy(own, own, 8), AccessOrder::Unordered).unwrap();
+    let error = ranks.complete(0, number).unwrap_err();
+    assert_eq!(error.code.0, ErrorClass::RmaRange as i32, "{error}");
+    assert!(!ranks.0[0].global.active().unwrap().front.is_busy());
+    ranks.complete(0, number).unwrap();
 }
 
 #[test]

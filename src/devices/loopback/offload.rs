@@ -73,10 +73,10 @@ impl Loopback {
         self.command(|interfaces, me| {
             check(interfaces, access)?;
             let nic = &mut interfaces.interface(me).nic;
-            Ok(match engine.filter(|_| is_deferred) {
-                Some(engine) => nic.defer(access, engine)?,
-                None => nic.access(access, engine)?,
-            })
+            match engine.filter(|_| is_deferred) {
+                Some(engine) => Ok(nic.defer(access, engine)?),
+                None => Ok(nic.access(access, engine)?),
+            }
         })
     }
 
