@@ -1,8 +1,8 @@
 /* acp_malloc and acp_free in the heaps of all ranks, by all ranks at once. The argument of this
- * program is `--acp-size-smem-dl 30000`. */
+ * program is `--acp-size-smem-dl 12000`. */
 #include "acp_check.h"
 
-enum { HEAP = 30000, BLOCKS = 20, LONGEST = 300 };
+enum { HEAP = 12000, BLOCKS = 12, LONGEST = 300 };
 
 struct block {
     acp_ga_t at;
@@ -42,7 +42,7 @@ static void random_blocks(void)
 {
     struct block blocks[BLOCKS] = {{0}};
     uint64_t state = (uint64_t)check_rank + 1;
-    for (int time = 0; time < 200; time++) {
+    for (int time = 0; time < 120; time++) {
         struct block *block = &blocks[draw(&state, BLOCKS)];
         given_back(*block);
         *block = taken(&state);
@@ -75,9 +75,9 @@ int main(int argc, char **argv)
 
     section("a whole heap");
     CHECK(acp_malloc(HEAP, right) == ACP_GA_NULL);
-    acp_ga_t whole = acp_malloc(HEAP - 2000, right);
+    acp_ga_t whole = acp_malloc(HEAP - 1000, right);
     CHECK(whole != ACP_GA_NULL);
-    CHECK(acp_malloc(4000, right) == ACP_GA_NULL);
+    CHECK(acp_malloc(2000, right) == ACP_GA_NULL);
     acp_free(whole);
     acp_sync();
 

@@ -1,7 +1,7 @@
 /* Vectors, deques and lists on all ranks, against a model in this process. */
 #include "acp_check.h"
 
-enum { LONGEST = 400, PIECE = 40, STEPS = 150 };
+enum { LONGEST = 400, PIECE = 40, STEPS = 80 };
 
 static struct memory scratch;
 

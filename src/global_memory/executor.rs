@@ -313,13 +313,19 @@ impl<D: Device> AccessExecutor for GlobalExecutor<'_, D> {
     }
 
     fn start(&mut self, access: &GlobalAccess, way: AccessWay, is_deferred: bool) -> AccessStart {
-        match *access {
+        let start = match *access {
             GlobalAccess::Copy { len: 0, .. } => AccessStart::Finished,
             GlobalAccess::Copy { to, from, len } => {
                 self.start_copy([to, from], len, way, is_deferred)
             }
             GlobalAccess::Update { .. } => self.start_update(access, way, is_deferred),
+        };
+        if !self.policy.caches && !matches!(start, AccessStart::Busy) {
+            let fields =
+                access.addresses().filter_map(|address| self.front.layout().split(address));
+            fields.for_each(|fields| self.peers.forget(fields));
         }
+        start
     }
 
     fn defers(&mut self) -> bool {

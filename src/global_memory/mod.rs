@@ -176,7 +176,7 @@ impl GlobalMemory {
             channel,
             system,
             regions: RegionTable::new(layout, directory),
-            peers: PeerMemory::new(keys, policy.caches),
+            peers: PeerMemory::new(keys),
             queue: AccessQueue::default(),
             delegation: Delegation::default(),
             service: RequestService::default(),

@@ -65,8 +65,6 @@ pub(crate) struct PeerMemory {
     ranks: BTreeMap<u32, KnownRank>,
     regions: BTreeMap<(u32, u32), KnownRegion>,
     reads: Vec<DirectoryRead>,
-    /// Whether regions stay known.
-    caches: bool,
 }
 
 /// How the memory of a rank is reached that exists from the beginning.
@@ -86,6 +84,8 @@ enum DirectoryReach {
 
 #[derive(Clone, Copy, Debug)]
 struct KnownRegion {
+    /// Whether its directory is not asked again.
+    is_current: bool,
     region: Region,
     reach: Option<DeviceReach>,
 }
@@ -116,9 +116,16 @@ impl From<RmaCaps> for DeviceReach {
 
 impl PeerMemory {
     /// Of ranks with these keys, by rank.
-    pub(crate) fn new(keys: Box<[SystemKeys]>, caches: bool) -> Self {
+    pub(crate) fn new(keys: Box<[SystemKeys]>) -> Self {
         let (ranks, regions) = (BTreeMap::new(), BTreeMap::new());
-        Self { keys, ranks, regions, reads: Vec::new(), caches }
+        Self { keys, ranks, regions, reads: Vec::new() }
+    }
+
+    /// Asks for the region of this address again.
+    pub(crate) fn forget(&mut self, fields: AddressFields) {
+        if let Some(known) = self.regions.get_mut(&(fields.rank, fields.region)) {
+            known.is_current = false;
+        }
     }
 
     /// The memory of `len` bytes of another rank.
@@ -175,9 +182,8 @@ impl PeerMemory {
         &mut self, mut device: DeviceView<'_>, rank: KnownRank, fields: AddressFields, len: usize,
     ) -> Location {
         let place = (fields.rank, fields.region);
-        let known = self.regions.get(&place).copied();
-        let known = known.filter(|known| known.region.generation == fields.generation);
-        let known = match known.filter(|_| self.caches) {
+        let known = self.regions.get(&place).copied().filter(|known| known.is_current);
+        let known = match known.filter(|known| known.region.generation == fields.generation) {
             Some(known) => known,
             None => {
                 let region = match rank.directory {
@@ -211,7 +217,7 @@ impl PeerMemory {
         let region = region.filter(|region| region.generation == fields.generation);
         let region = region.ok_or_else(|| not_registered(fields))?;
         let reach = device.open(region.key)?.map(DeviceReach::from);
-        let known = KnownRegion { region, reach };
+        let known = KnownRegion { is_current: true, region, reach };
         self.regions.insert((fields.rank, fields.region), known);
         Ok(known)
     }

@@ -317,15 +317,23 @@ pub fn compiled(name: &str) -> String {
     compile(&source, &["-O2", "-g"]).to_str().unwrap().to_owned()
 }
 
-/// A C program, compiled by this `mpicc` once for all tests with the same flags, and again only
-/// after a change of its source, a header or `mpicc`.
+/// A C program, compiled by this `mpicc`.
+///
+/// # Panics
+/// As [`compile_by`].
+pub fn compile(source: &Path, flags: &[&str]) -> PathBuf {
+    compile_by("mpicc", source, flags)
+}
+
+/// A C program, compiled by a wrapper compiler once for all tests with the same flags, and again only
+/// after a change of its source, a header or the wrapper.
 ///
 /// # Panics
 /// If the compilation fails, with the messages of the compiler.
-pub fn compile(source: &Path, flags: &[&str]) -> PathBuf {
+pub fn compile_by(wrapper: &str, source: &Path, flags: &[&str]) -> PathBuf {
     let name = source.file_stem().unwrap().to_str().unwrap();
     let mut hasher = DefaultHasher::new();
-    (source, flags).hash(&mut hasher);
+    (wrapper, source, flags).hash(&mut hasher);
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let folder = folder.join(format!("compiled/{name}-{:016x}", hasher.finish()));
     fs::create_dir_all(&folder).unwrap();
@@ -333,13 +341,13 @@ pub fn compile(source: &Path, flags: &[&str]) -> PathBuf {
     // Tests are concurrent processes.
     let lock = fs::File::create(folder.join("lock")).unwrap();
     lock.lock().unwrap();
-    let mpicc = built("mpicc");
-    let inputs = digest_of_inputs(source, Path::new(&mpicc));
+    let wrapper = built(wrapper);
+    let inputs = digest_of_inputs(source, Path::new(&wrapper));
     if fs::read_to_string(&made_from).is_ok_and(|made_from| made_from == inputs) {
         return program;
     }
     let new = folder.join("new");
-    let mut command = Command::new(mpicc);
+    let mut command = Command::new(wrapper);
     let output = command.args(flags).arg("-o").args([&new, source]).arg("-lm").output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{} does not compile:\n{errors}", source.display());
@@ -351,7 +359,7 @@ pub fn compile(source: &Path, flags: &[&str]) -> PathBuf {
 
 /// Digest of the inputs of a compilation: the source, headers that it may include, and the
 /// modification time of the compiler wrapper.
-fn digest_of_inputs(source: &Path, mpicc: &Path) -> String {
+fn digest_of_inputs(source: &Path, wrapper: &Path) -> String {
     let of_all = ["include", "c-tests"].map(|folder| root().join(folder));
     let headers = of_all.iter().map(PathBuf::as_path).chain(source.parent());
     let files = headers.flat_map(|folder| fs::read_dir(folder).unwrap());
@@ -361,7 +369,7 @@ fn digest_of_inputs(source: &Path, mpicc: &Path) -> String {
     files.push(source.to_owned());
     let mut hasher = DefaultHasher::new();
     files.iter().for_each(|path| fs::read(path).unwrap().hash(&mut hasher));
-    fs::metadata(mpicc).unwrap().modified().unwrap().hash(&mut hasher);
+    fs::metadata(wrapper).unwrap().modified().unwrap().hash(&mut hasher);
     format!("{:016x}\n", hasher.finish())
 }
 
