@@ -21,6 +21,9 @@ pub(crate) const FORTRAN_LIBRARY: &str = "libmpifort_abi.so";
 /// The Fortran library's name for the loader.
 pub(crate) const FORTRAN_SONAME: &str = "libmpifort_abi.so.1";
 
+/// The file name of the library of ACP for the linker, and its name for the loader.
+const ACP_LIBRARY: (&str, &str) = ("libacp.so", "libacp.so.1");
+
 /// The directories of an installation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Folders {
@@ -58,7 +61,8 @@ impl Folders {
         };
         // Cargo does not make the loader's names. In a read-only directory they cannot be made;
         // programs still compile.
-        for (file, name) in [(LIBRARY, SONAME), (FORTRAN_LIBRARY, FORTRAN_SONAME)] {
+        let fortran = (FORTRAN_LIBRARY, FORTRAN_SONAME);
+        for (file, name) in [(LIBRARY, SONAME), fortran, ACP_LIBRARY] {
             let _ = symlink(file, library.join(name));
         }
         let source = programs.ancestors().nth(2).unwrap_or(&programs);

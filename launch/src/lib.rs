@@ -22,7 +22,7 @@
 //! |---|---|
 //! | `mpirun` | from the arguments to the exit code |
 //! | `build_info` | facts about the build |
-//! | `command_line` | options; the result is a `LaunchPlan` |
+//! | `command_line` | options, also those of `acprun` and `macprun`; the result is a `LaunchPlan` |
 //! | `hosts` | hosts and their slots, from options, files and resource managers |
 //! | `placement` | hosts and processors of each rank |
 //! | `starter` | commands that start agents on other hosts |
@@ -35,7 +35,7 @@
 //! | `dump` | state and stacks of the ranks of a job that hangs |
 //! | `debugger` | process table for parallel debuggers |
 //! | `linkage`, `explain` | notes about programs and decisions |
-//! | `wrapper` | `mpicc`, `mpicxx`, `mpifort` |
+//! | `wrapper` | `mpicc`, `mpicxx`, `mpifort`, `acpcc`, `acpcxx` |
 //! | `folders` | directories of the installation |
 //!
 //! The launcher makes no file, and opens a port only for agents whose starters do not pass standard input

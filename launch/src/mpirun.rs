@@ -15,6 +15,7 @@ use platform::sys::topology::CpuTopology;
 use crate::agent::environment::EnvironmentVariable;
 use crate::agent::remote;
 use crate::build_info;
+use crate::command_line::launcher_name::LauncherName;
 use crate::command_line::plan::{App, HostLayout, LaunchPlan, VariablePattern};
 use crate::command_line::{self, HostEnvironment, LaunchCommand};
 use crate::control::{CallAddress, HostLimits};
@@ -38,10 +39,13 @@ use crate::{LaunchError, USAGE};
 pub(crate) const AGENT: &str = "--agent";
 pub(crate) const AGENT_CALL: &str = "--call=";
 
-/// Runs `mpirun` with `arguments` (without the program's own name); the exit code.
+/// Runs `mpirun`, or the launcher that the program's own name, the first of `arguments`, means; the
+/// exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>, debugger: &mut dyn Debugger) -> i32 {
     signals::restore();
-    let arguments: Vec<_> = arguments.into_iter().collect();
+    let mut arguments = arguments.into_iter();
+    let launcher = LauncherName::of(&arguments.next().unwrap_or_default());
+    let arguments: Vec<_> = arguments.collect();
     if let Some(code) = agent(&arguments) {
         return code;
     }
@@ -51,7 +55,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>, debugger: &mut dyn De
         topology: &CpuTopology::here,
         environment: &|name| std::env::var_os(name),
     };
-    let command = command_line::parse(arguments, &here);
+    let command = command_line::parse(launcher, arguments, &here);
     let code = command.and_then(|command| match command {
         LaunchCommand::Print(text) => print(&text),
         LaunchCommand::Settings => print(&settings::table(|name| std::env::var(name).ok())),
@@ -59,7 +63,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>, debugger: &mut dyn De
         LaunchCommand::Run(mut plan) => launch(&mut plan, debugger),
     });
     code.unwrap_or_else(|error| {
-        print_note(&error.why);
+        print_line(launcher.name(), &error.why);
         error.code
     })
 }
@@ -85,7 +89,11 @@ fn print(text: &str) -> Result<i32, LaunchError> {
 
 /// Prints a line on standard error; a failure to write is ignored.
 pub(crate) fn print_note(line: &str) {
-    let _ = writeln!(io::stderr(), "mpirun: {line}");
+    print_line("mpirun", line);
+}
+
+fn print_line(launcher: &str, line: &str) {
+    let _ = writeln!(io::stderr(), "{launcher}: {line}");
 }
 
 fn launch(plan: &mut LaunchPlan, debugger: &mut dyn Debugger) -> Result<i32, LaunchError> {

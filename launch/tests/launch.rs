@@ -7,6 +7,7 @@ mod launch {
     pub mod harness;
     pub mod role;
 
+    mod acp;
     mod branches;
     mod calls;
     mod deadlock;

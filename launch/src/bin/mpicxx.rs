@@ -4,8 +4,8 @@ use std::env;
 use std::process;
 
 use launch::wrapper;
-use launch::wrapper::SourceLanguage;
+use launch::wrapper::CompilerWrapper;
 
 fn main() {
-    process::exit(wrapper::main(SourceLanguage::Cxx, env::args_os().skip(1)));
+    process::exit(wrapper::main(CompilerWrapper::Mpicxx, env::args_os().skip(1)));
 }

@@ -3,15 +3,21 @@
 //! ```text
 //!   mpirun [options] program [arguments] [: [options] program [arguments]]...
 //!   mpirun [options] --app FILE          each line of FILE stands between two ':'
+//!   acprun                               as mpirun, with the options of ACP ([`acp`])
+//!   macprun [options] FILE               FILE has the programs with their launchers ([`runtimes`])
 //! ```
 //!
 //! [`options`] has the table of options; this module gives them their meaning. Options for the
 //! whole job may precede any program. Variables of the environment replace some options that are
 //! not given, with the names that other launchers use.
 
+mod acp;
 mod hosts_of_plan;
+pub(crate) mod launcher_name;
 pub(crate) mod options;
 pub(crate) mod plan;
+mod runtimes;
+mod variables;
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -29,11 +35,11 @@ use super::output::{OutputOptions, OutputStream};
 use super::placement;
 use super::starter::{self, StarterRequest};
 use super::{LaunchError, USAGE};
+use crate::command_line::acp::AcpOptions;
+use crate::command_line::launcher_name::LauncherName;
 use crate::command_line::options::{PROGRAM, is_given, last, occurrences};
-use crate::command_line::plan::{
-    App, EnvironmentChanges, EnvironmentEdit, EnvironmentFilter, LaunchPlan, RankSet, RankWrapper,
-    VariablePattern,
-};
+use crate::command_line::plan::{App, EnvironmentEdit, LaunchPlan, RankSet, RankWrapper};
+use crate::command_line::runtimes::RuntimeFile;
 use platform::sys::signals;
 
 /// Variables with the time limit, without `--timeout`.
@@ -77,16 +83,21 @@ pub(crate) struct HostEnvironment<'a> {
 /// # Errors
 /// A [`LaunchError`] with code 2 that names the wrong argument.
 pub(crate) fn parse(
-    arguments: Vec<OsString>, here: &HostEnvironment<'_>,
+    launcher: LauncherName, arguments: Vec<OsString>, here: &HostEnvironment<'_>,
 ) -> Result<LaunchCommand, LaunchError> {
-    let mut command = options::command();
-    let mut builder = PlanBuilder::default();
+    let mut command = options::command(launcher);
+    let mut builder = PlanBuilder { launcher, ..PlanBuilder::default() };
     for words in arguments.split(|word| word == ":") {
-        let matches = options::parse(&mut command, words.to_vec())?;
+        let matches = options::parse(&mut command, launcher, words.to_vec())?;
         if let Some(query) = query(&mut command, &matches) {
             return Ok(query);
         }
-        builder.section(&mut command, &matches)?;
+        match launcher {
+            LauncherName::Mpirun | LauncherName::Acprun => {
+                builder.section(&mut command, &matches)?;
+            }
+            LauncherName::Macprun => builder.runtime_file(&mut command, &matches)?,
+        }
     }
     builder.finish(here).map(|plan| LaunchCommand::Run(Box::new(plan)))
 }
@@ -96,8 +107,8 @@ fn query(command: &mut Command, matches: &ArgMatches) -> Option<LaunchCommand> {
         return Some(LaunchCommand::Print(command.render_help().to_string()));
     }
     if matches.get_flag("version") {
-        let version = concat!("mpirun (Suiro) ", env!("CARGO_PKG_VERSION"), "\n");
-        return Some(LaunchCommand::Print(version.to_owned()));
+        let version = env!("CARGO_PKG_VERSION");
+        return Some(LaunchCommand::Print(format!("{} (Suiro) {version}\n", command.get_name())));
     }
     if matches.get_flag("info") {
         return Some(LaunchCommand::BuildInfo);
@@ -107,11 +118,15 @@ fn query(command: &mut Command, matches: &ArgMatches) -> Option<LaunchCommand> {
 
 #[derive(Default)]
 struct PlanBuilder {
+    launcher: LauncherName,
     plan: LaunchPlan,
     /// The count of each program, if one was given.
     counts: Vec<Option<u32>>,
     hosts: HostSelection,
     starter: StarterRequest,
+    acp: AcpOptions,
+    /// Each mention of a host is the place of one rank, as in ACP.
+    takes_turns: bool,
     without_effect: Vec<String>,
 }
 
@@ -119,16 +134,22 @@ impl PlanBuilder {
     /// Adds the arguments between two `:`.
     fn section(&mut self, command: &mut Command, matches: &ArgMatches) -> Result<(), LaunchError> {
         self.of_job(matches)?;
-        let program: Vec<_> =
-            matches.get_many::<OsString>(PROGRAM).into_iter().flatten().cloned().collect();
-        match (last(matches, "app"), program.is_empty()) {
-            (Some(file), true) => self.app_file(command, &file),
-            (Some(file), false) => {
-                let (file, program) = (file.to_string_lossy(), program[0].to_string_lossy());
+        let program = matches.get_one::<OsString>(PROGRAM);
+        match (last(matches, "app"), program) {
+            (Some(file), None) => self.app_file(command, &file),
+            (Some(file), Some(program)) => {
+                let (file, program) = (file.to_string_lossy(), program.to_string_lossy());
                 let why = format!("--app {file}: the file names the programs; remove {program}");
                 Err(LaunchError::new(USAGE, why))
             }
-            (None, _) => self.app(matches, program),
+            (None, _) => {
+                let app = self.app_of(matches)?;
+                let count =
+                    last(matches, "n").map(|count| parse_count("-n", &count)).transpose()?;
+                self.counts.push(count);
+                self.plan.apps.push(app);
+                Ok(())
+            }
         }
     }
 
@@ -159,33 +180,34 @@ impl PlanBuilder {
         if let Some(ranks) = last(matches, "stdin") {
             plan.input = Input::parse(&ranks.to_string_lossy())?;
         }
-        global_environment(&mut plan.global_environment, matches)?;
+        variables::of_all(&mut plan.global_environment, matches)?;
         let has_effect = starter::options::take(&mut self.starter, matches)?;
         let has_effect = |values: &[OsString]| has_effect.iter().any(|one| one == values);
         self.without_effect.extend(options::ignored(matches, has_effect));
+        if self.launcher.has_acp() {
+            self.acp.take(matches, &mut self.without_effect)?;
+        }
         Ok(())
     }
 
-    /// Adds one program.
-    fn app(&mut self, matches: &ArgMatches, mut program: Vec<OsString>) -> Result<(), LaunchError> {
-        if program.is_empty() {
-            let why = "no program to start was given; mpirun --help shows the usage";
-            return Err(LaunchError::new(USAGE, why));
-        }
-        let count = last(matches, "n").map(|count| parse_count("-n", &count)).transpose()?;
-        self.counts.push(count);
-        let name = program.remove(0);
-        self.plan.apps.push(App {
+    /// The program of these arguments; its number of processes is not known yet.
+    fn app_of(&self, matches: &ArgMatches) -> Result<App, LaunchError> {
+        let mut words = matches.get_many::<OsString>(PROGRAM).into_iter().flatten().cloned();
+        let program = words.next().ok_or_else(|| {
+            let (operand, name) = (self.launcher.operand(), self.launcher.name());
+            let why = format!("no {operand} was given; {name} --help shows the usage");
+            LaunchError::new(USAGE, why)
+        })?;
+        Ok(App {
             count: 0,
-            program: name,
-            arguments: program,
+            program,
+            arguments: words.collect(),
             directory: last(matches, "wdir").map(Into::into),
             path: last(matches, "path"),
-            variables: variables(matches)?,
+            variables: variables::of_program(matches)?,
             hosts: None,
             wraps: wraps(matches)?,
-        });
-        Ok(())
+        })
     }
 
     /// Adds the programs of a file, one on each line.
@@ -195,13 +217,9 @@ impl PlanBuilder {
         let text = fs::read(file).map_err(|error| wrong(error.to_string()))?;
         let before = self.plan.apps.len();
         for line in text.split(|byte| *byte == b'\n') {
-            let words = shlex::bytes::split(line);
-            let words = words.ok_or_else(|| {
-                wrong(format!("unterminated quote in {:?}", String::from_utf8_lossy(line)))
-            })?;
-            let words: Vec<_> = words.into_iter().map(OsString::from_vec).collect();
+            let words = words_of_line(line).map_err(wrong)?;
             for words in words.split(|word| word == ":").filter(|words| !words.is_empty()) {
-                let matches = options::parse(command, words.to_vec())?;
+                let matches = options::parse(command, self.launcher, words.to_vec())?;
                 if is_given(&matches, "app") {
                     return Err(wrong("--app is not allowed inside such a file".to_owned()));
                 }
@@ -214,10 +232,44 @@ impl PlanBuilder {
         Ok(())
     }
 
+    /// Adds the programs of an input file of `macprun`.
+    fn runtime_file(
+        &mut self, command: &mut Command, matches: &ArgMatches,
+    ) -> Result<(), LaunchError> {
+        self.of_job(matches)?;
+        let mut common = self.app_of(matches)?;
+        self.plan.global_environment.extend(std::mem::take(&mut common.variables));
+        let path = std::mem::take(&mut common.program);
+        let wrong =
+            |why: String| LaunchError::new(USAGE, format!("{}: {why}", path.to_string_lossy()));
+        if common != App::default() {
+            let why = "options of a program, such as -wdir, and its arguments belong in this file";
+            return Err(wrong(why.to_owned()));
+        }
+        let text = fs::read(&path).map_err(|error| wrong(error.to_string()))?;
+        let file = RuntimeFile::parse(&text).map_err(wrong)?;
+        let count = last(matches, "n").map(|count| parse_count("-np", &count)).transpose()?;
+        if let Some(count) = count.filter(|count| u64::from(*count) != file.size()) {
+            return Err(wrong(format!("the file has {} processes, not {count}", file.size())));
+        }
+        if file.joins_worlds() {
+            let note = "MPI_COMM_WORLD has the ranks of all programs; MPI_APPNUM tells them apart";
+            self.plan.notes.push(note.to_owned());
+        }
+        for runtime in file.runtimes {
+            let count = ["-n".into(), runtime.count.to_string().into()];
+            let words = [runtime.options, count.into(), runtime.program].concat();
+            let matches = options::parse(command, self.launcher, words)?;
+            self.section(command, &matches)?;
+        }
+        Ok(())
+    }
+
     /// Completes and checks the plan.
     fn finish(mut self, here: &HostEnvironment<'_>) -> Result<LaunchPlan, LaunchError> {
         self.environment(here)?;
-        let hosts = std::mem::take(&mut self.hosts);
+        let mut hosts = std::mem::take(&mut self.hosts);
+        self.takes_turns = self.launcher.has_acp() && hosts.take_names_as_places();
         let hosts = hosts.finish(&|name| (here.environment)(name), here.is_local)?;
         let starter = std::mem::take(&mut self.starter);
         hosts_of_plan::complete(&mut self.plan, hosts, starter, here)?;
@@ -231,7 +283,10 @@ impl PlanBuilder {
         for (app, count) in self.plan.apps.iter_mut().zip(counts) {
             app.count = count;
         }
+        self.take_turns();
         self.compare_with_slots()?;
+        let acp = std::mem::take(&mut self.acp);
+        acp.apply(&mut self.plan, &mut self.without_effect);
         if self.plan.explain {
             // The library explains its own decisions.
             self.plan
@@ -260,6 +315,16 @@ impl PlanBuilder {
         Ok(())
     }
 
+    /// Distributes the ranks over the hosts as ACP does, if each mention of a host is a place.
+    fn take_turns(&mut self) {
+        let ranks = self.plan.size();
+        let LaunchPlan { apps, hosts, placement, .. } = &mut self.plan;
+        self.takes_turns = self.takes_turns
+            && hosts.count() > 1
+            && apps.iter().all(|app| app.hosts.is_none())
+            && placement.take_turns(&hosts.mentions, ranks);
+    }
+
     fn compare_with_slots(&mut self) -> Result<(), LaunchError> {
         let size = self.plan.size();
         let Some(slots) = self.plan.hosts.slots() else { return Ok(()) };
@@ -275,6 +340,7 @@ impl PlanBuilder {
                 let why = format!("{size} processes on {slots} slots, with --nooversubscribe");
                 Err(LaunchError::new(USAGE, why))
             }
+            None if self.takes_turns => Ok(()),
             None => {
                 let note =
                     format!("{size} processes on {slots} slots (--oversubscribe omits this note)");
@@ -335,104 +401,6 @@ fn form(form: &mut OutputOptions, matches: &ArgMatches) -> Result<(), LaunchErro
     Ok(())
 }
 
-/// The variables of one program.
-fn variables(matches: &ArgMatches) -> Result<EnvironmentChanges, LaunchError> {
-    let mut all = EnvironmentChanges::default();
-    pass(&mut all, matches, ["envall", "envnone", "envlist", "envexcl"])?;
-    for word in occurrences(matches, "x").concat() {
-        match assignment("-x", &word)? {
-            (name, Some(value)) => all.edits.push(EnvironmentEdit::Set(name, value)),
-            (name, None) => all.passed.push(VariablePattern(name)),
-        }
-    }
-    for pair in occurrences(matches, "env") {
-        all.edits.push(EnvironmentEdit::Set(variable("-env", &pair[0])?, pair[1].clone()));
-    }
-    for word in occurrences(matches, "set-env").concat() {
-        let (name, value) = assignment("--set-env", &word)?;
-        all.edits.push(EnvironmentEdit::Set(name, value.unwrap_or_default()));
-    }
-    if let Some(folder) = last(matches, "prefix") {
-        for (name, below) in [("PATH", "/bin"), ("LD_LIBRARY_PATH", "/lib")] {
-            let mut value = folder.clone();
-            value.push(below);
-            all.edits.push(EnvironmentEdit::Prepend(name.into(), value, b':'));
-        }
-    }
-    let handlers = ["mpi_errors_are_fatal", "mpi_errors_abort", "mpi_errors_return"];
-    all.edits.extend(setting(
-        matches,
-        "initial-errhandler",
-        "SUIRO_INITIAL_ERRHANDLER",
-        &handlers,
-    )?);
-    all.edits.extend(setting(matches, "device", "SUIRO_DEVICE", &["shm", "tofu", "tcp"])?);
-    for pair in occurrences(matches, "prepend-env") {
-        let (name, separator) = separated("--prepend-env", &pair[0])?;
-        all.edits.push(EnvironmentEdit::Prepend(name, pair[1].clone(), separator));
-    }
-    for pair in occurrences(matches, "append-env") {
-        let (name, separator) = separated("--append-env", &pair[0])?;
-        all.edits.push(EnvironmentEdit::Append(name, pair[1].clone(), separator));
-    }
-    if let Some(kinds) = last(matches, "memory-alloc-kinds") {
-        all.edits.push(EnvironmentEdit::Set("SUIRO_MEMORY_KINDS".into(), kinds));
-    }
-    for name in occurrences(matches, "unset-env").concat() {
-        all.edits.push(EnvironmentEdit::Unset(VariablePattern(variable("--unset-env", &name)?)));
-    }
-    Ok(all)
-}
-
-/// The edit that sets `variable`, a setting of the library, to the value of `option`, one of `known`.
-fn setting(
-    matches: &ArgMatches, option: &str, variable: &str, known: &[&str],
-) -> Result<Option<EnvironmentEdit>, LaunchError> {
-    let Some(value) = last(matches, option) else { return Ok(None) };
-    if !known.iter().any(|name| value == *name) {
-        let (value, known) = (value.to_string_lossy(), known.join(", "));
-        return Err(LaunchError::new(
-            USAGE,
-            format!("--{option} {value}: expected one of {known}"),
-        ));
-    }
-    Ok(Some(EnvironmentEdit::Set(variable.into(), value)))
-}
-
-/// The variables of all programs.
-fn global_environment(
-    all: &mut EnvironmentChanges, matches: &ArgMatches,
-) -> Result<(), LaunchError> {
-    pass(all, matches, ["genvall", "genvnone", "genvlist", "genvexcl"])?;
-    for pair in occurrences(matches, "genv") {
-        all.edits.push(EnvironmentEdit::Set(variable("-genv", &pair[0])?, pair[1].clone()));
-    }
-    Ok(())
-}
-
-/// Sets the filter; `names` are the options for all, none, only some, and all except some.
-fn pass(
-    all: &mut EnvironmentChanges, matches: &ArgMatches, names: [&str; 4],
-) -> Result<(), LaunchError> {
-    let [every, none, some, except] = names;
-    let list = |option: &str| -> Result<Option<Vec<VariablePattern>>, LaunchError> {
-        let Some(list) = last(matches, option) else { return Ok(None) };
-        let words = list.as_bytes().split(|byte| *byte == b',').filter(|word| !word.is_empty());
-        let names = words.map(|word| variable(&format!("-{option}"), OsStr::from_bytes(word)));
-        names.map(|name| name.map(VariablePattern)).collect::<Result<_, _>>().map(Some)
-    };
-    if matches.get_flag(every) {
-        all.filter = Some(EnvironmentFilter::All);
-    } else if let Some(patterns) = list(some)? {
-        all.filter = Some(EnvironmentFilter::Only(patterns));
-    } else if let Some(patterns) = list(except)? {
-        all.filter = Some(EnvironmentFilter::Except(patterns));
-    } else if matches.get_flag(none) {
-        all.filter = Some(EnvironmentFilter::Only(Vec::new()));
-    }
-    Ok(())
-}
-
 /// The wrapper commands of ranks.
 fn wraps(matches: &ArgMatches) -> Result<Vec<RankWrapper>, LaunchError> {
     let mut all = Vec::new();
@@ -466,6 +434,14 @@ fn words(option: &str, command: &OsStr) -> Result<Vec<OsString>, LaunchError> {
     Ok(words.into_iter().map(OsString::from_vec).collect())
 }
 
+/// The words of a line of a file.
+fn words_of_line(line: &[u8]) -> Result<Vec<OsString>, String> {
+    let words = shlex::bytes::split(line);
+    let words = words
+        .ok_or_else(|| format!("unterminated quote in {:?}", String::from_utf8_lossy(line)))?;
+    Ok(words.into_iter().map(OsString::from_vec).collect())
+}
+
 /// Seconds, more than 0.
 fn duration(option: &str, word: &OsStr) -> Result<Duration, LaunchError> {
     let seconds = word.to_str().and_then(|text| text.parse::<f64>().ok());
@@ -495,39 +471,10 @@ fn parse_count(option: &str, word: &OsStr) -> Result<u32, LaunchError> {
     })
 }
 
-/// `NAME=VALUE`, or `NAME` alone.
-fn assignment(option: &str, word: &OsStr) -> Result<(OsString, Option<OsString>), LaunchError> {
-    let bytes = word.as_bytes();
-    match bytes.iter().position(|byte| *byte == b'=') {
-        None => Ok((variable(option, word)?, None)),
-        Some(at) => {
-            let name = variable(option, OsStr::from_bytes(&bytes[..at]))?;
-            Ok((name, Some(OsStr::from_bytes(&bytes[at + 1..]).to_owned())))
-        }
-    }
-}
-
-/// `NAME`, or `NAME[C]` with another separator than `:`.
-fn separated(option: &str, word: &OsStr) -> Result<(OsString, u8), LaunchError> {
-    let (name, separator) = match word.as_bytes() {
-        [name @ .., b'[', separator, b']'] => (name, *separator),
-        name => (name, b':'),
-    };
-    Ok((variable(option, OsStr::from_bytes(name))?, separator))
-}
-
-/// Checks the name of a variable.
-fn variable(option: &str, name: &OsStr) -> Result<OsString, LaunchError> {
-    if name.is_empty() || name.as_bytes().contains(&b'=') {
-        let why = format!("{option} {}: expected the name of a variable", name.to_string_lossy());
-        return Err(LaunchError::new(USAGE, why));
-    }
-    Ok(name.to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command_line::plan::{EnvironmentChanges, EnvironmentFilter, VariablePattern};
     use proptest::prelude::*;
 
     fn words(line: &str) -> Vec<OsString> {
@@ -535,6 +482,12 @@ mod tests {
     }
 
     fn parse_in(variables: &[(&str, &str)], line: &str) -> Result<LaunchCommand, LaunchError> {
+        parse_as(LauncherName::Mpirun, variables, line)
+    }
+
+    pub(super) fn parse_as(
+        launcher: LauncherName, variables: &[(&str, &str)], line: &str,
+    ) -> Result<LaunchCommand, LaunchError> {
         let variable = |name: &str| {
             variables.iter().find(|pair| pair.0 == name).map(|pair| OsString::from(pair.1))
         };
@@ -543,14 +496,20 @@ mod tests {
         let local = |name: &str| name == "here";
         let here =
             HostEnvironment { is_local: &local, topology: &topology, environment: &variable };
-        parse(words(line), &here)
+        parse(launcher, words(line), &here)
     }
 
-    fn plan_in(variables: &[(&str, &str)], line: &str) -> LaunchPlan {
-        match parse_in(variables, line) {
+    pub(super) fn plan_as(
+        launcher: LauncherName, variables: &[(&str, &str)], line: &str,
+    ) -> LaunchPlan {
+        match parse_as(launcher, variables, line) {
             Ok(LaunchCommand::Run(plan)) => *plan,
             other => panic!("{line}: {other:?}"),
         }
+    }
+
+    fn plan_in(variables: &[(&str, &str)], line: &str) -> LaunchPlan {
+        plan_as(LauncherName::Mpirun, variables, line)
     }
 
     fn plan(line: &str) -> LaunchPlan {
@@ -782,7 +741,10 @@ mod tests {
         fn any_words_are_taken(words in proptest::collection::vec("[-:a=0-9n]{0,4}", 0..8)) {
             let topology = || Ok(CpuTopology::read(&[0], &|_| None));
             let here = HostEnvironment { is_local: &|_| true, topology: &topology, environment: &|_| None };
-            let _ = parse(words.into_iter().map(OsString::from).collect(), &here);
+            let words: Vec<_> = words.into_iter().map(OsString::from).collect();
+            for launcher in [LauncherName::Mpirun, LauncherName::Acprun, LauncherName::Macprun] {
+                let _ = parse(launcher, words.clone(), &here);
+            }
         }
     }
 }

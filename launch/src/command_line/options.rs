@@ -11,14 +11,13 @@ use std::os::unix::ffi::OsStrExt;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
+use super::acp;
+use super::launcher_name::LauncherName;
 use crate::placement::options::SHORTHANDS;
 use crate::{LaunchError, USAGE};
 
 /// The argument with the program and its own arguments.
 pub(crate) const PROGRAM: &str = "program";
-
-const USAGE_LINE: &str =
-    "mpirun [options] program [arguments] [: [options] program [arguments]]...";
 
 const HELP_NOTES: &str = "\
 Options have one dash or two, and their value in the next argument or after '='. Options of Open
@@ -35,10 +34,10 @@ type Flag = (&'static str, &'static [&'static str], &'static str);
 type Valued = (&'static str, &'static [&'static str], &'static [&'static str], &'static str);
 
 /// Options under one heading.
-struct OptionSection {
-    heading: &'static str,
-    flags: &'static [Flag],
-    valued: &'static [Valued],
+pub(super) struct OptionSection {
+    pub heading: &'static str,
+    pub flags: &'static [Flag],
+    pub valued: &'static [Valued],
 }
 
 const SECTIONS: &[OptionSection] = &[
@@ -366,23 +365,18 @@ const REFUSED: &[(&str, usize, &str)] = &[
 ];
 
 /// The parser for one program: its options, then [`PROGRAM`].
-pub(crate) fn command() -> Command {
-    let mut command = Command::new("mpirun")
-        .override_usage(USAGE_LINE)
-        .after_help(HELP_NOTES)
+pub(crate) fn command(launcher: LauncherName) -> Command {
+    let command = Command::new(launcher.name())
+        .override_usage(format!("{} {}", launcher.name(), launcher.usage()))
+        .after_help(format!("{}{HELP_NOTES}", launcher.notes()))
         .disable_help_flag(true)
         .disable_version_flag(true)
         .no_binary_name(true)
         .args_override_self(true);
-    for OptionSection { heading, flags, valued } in SECTIONS {
-        let flags = flags
-            .iter()
-            .map(|(name, others, help)| flag(name).visible_aliases(others.iter()).help(*help));
-        let valued = valued.iter().map(|(name, others, values, help)| {
-            let option = option(name, values.len()).value_names(values.iter());
-            option.visible_aliases(others.iter()).help(*help)
-        });
-        command = command.next_help_heading(*heading).args(flags).args(valued);
+    let of_acp = launcher.has_acp().then_some(&acp::SECTION);
+    let mut command = SECTIONS.iter().chain(of_acp).fold(command, with_section);
+    for (name, others) in acp::ALIASES.iter().filter(|_| launcher.has_acp()) {
+        command = command.mut_arg(name, |option| option.visible_aliases(*others));
     }
     command = command.next_help_heading("Information").arg(
         Arg::new("output-proctable")
@@ -411,6 +405,19 @@ pub(crate) fn command() -> Command {
         .arg(program.value_parser(value_parser!(OsString)))
 }
 
+/// `command` with the options of a section.
+fn with_section(command: Command, section: &OptionSection) -> Command {
+    let OptionSection { heading, flags, valued } = section;
+    let flags = flags
+        .iter()
+        .map(|(name, others, help)| flag(name).visible_aliases(others.iter()).help(*help));
+    let valued = valued.iter().map(|(name, others, values, help)| {
+        let option = option(name, values.len()).value_names(values.iter());
+        option.visible_aliases(others.iter()).help(*help)
+    });
+    command.next_help_heading(*heading).args(flags).args(valued)
+}
+
 fn flag(name: &'static str) -> Arg {
     Arg::new(name).long(name).action(ArgAction::SetTrue)
 }
@@ -425,7 +432,9 @@ fn option(name: &'static str, values: usize) -> Arg {
 }
 
 /// `words` with two dashes before each option, and `--` before the program.
-fn with_two_dashes(command: &Command, words: Vec<OsString>) -> Vec<OsString> {
+fn with_two_dashes(
+    command: &Command, launcher: LauncherName, words: Vec<OsString>,
+) -> Vec<OsString> {
     let mut all = Vec::with_capacity(words.len() + 1);
     let mut words = words.into_iter();
     while let Some(word) = words.next() {
@@ -441,10 +450,13 @@ fn with_two_dashes(command: &Command, words: Vec<OsString>) -> Vec<OsString> {
         }
         let name = name.strip_prefix(b"-").unwrap_or(name);
         let plain = name.split(|byte| *byte == b'=').next().unwrap_or(name);
+        let value = &name[plain.len()..];
+        let renamed = launcher.option_name(&bytes[..bytes.len() - value.len()]);
+        let plain = renamed.map_or(plain, str::as_bytes);
         let found = command.get_arguments().find(|option| is_called(option, plain));
         let values = found.map_or(0, |option| option.get_num_args().map_or(0, |n| n.min_values()));
-        let attached = usize::from(plain.len() < name.len());
-        all.push([OsStr::new("--"), OsStr::from_bytes(name)].into_iter().collect());
+        let attached = usize::from(!value.is_empty());
+        all.push([b"--", plain, value].map(OsStr::from_bytes).into_iter().collect());
         all.extend(words.by_ref().take(values.saturating_sub(attached)));
     }
     all.extend(words);
@@ -462,10 +474,11 @@ fn is_called(option: &Arg, name: &[u8]) -> bool {
 /// # Errors
 /// A [`LaunchError`] with code 2 that names the wrong argument.
 pub(crate) fn parse(
-    command: &mut Command, words: Vec<OsString>,
+    command: &mut Command, launcher: LauncherName, words: Vec<OsString>,
 ) -> Result<ArgMatches, LaunchError> {
-    let words = with_two_dashes(command, words);
-    let matches = command.try_get_matches_from_mut(words).map_err(|error| usage_error(&error))?;
+    let words = with_two_dashes(command, launcher, words);
+    let matches = command.try_get_matches_from_mut(words);
+    let matches = matches.map_err(|error| usage_error(launcher, &error))?;
     match REFUSED.iter().find(|(name, _, _)| is_given(&matches, name)) {
         None => Ok(matches),
         Some((name, _, replacement)) => {
@@ -512,7 +525,7 @@ pub(crate) fn last(matches: &ArgMatches, name: &str) -> Option<OsString> {
     occurrences(matches, name).pop()?.pop()
 }
 
-fn usage_error(error: &clap::Error) -> LaunchError {
+fn usage_error(launcher: LauncherName, error: &clap::Error) -> LaunchError {
     let context = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
         Some(ContextValue::Strings(texts)) => texts.first().cloned(),
@@ -526,7 +539,8 @@ fn usage_error(error: &clap::Error) -> LaunchError {
             let similar = context(ContextKind::SuggestedArg);
             let similar =
                 similar.map_or(String::new(), |other| format!(" (did you mean {other}?)"));
-            format!("unknown option {name}{similar};  mpirun --help lists the options")
+            let launcher = launcher.name();
+            format!("unknown option {name}{similar};  {launcher} --help lists the options")
         }
         ErrorKind::WrongNumberOfValues | ErrorKind::TooFewValues => {
             format!("the option {name} lacks its second value")
@@ -545,14 +559,18 @@ fn usage_error(error: &clap::Error) -> LaunchError {
 mod tests {
     use super::*;
 
+    use LauncherName::{Acprun, Macprun, Mpirun};
+
     #[test]
     fn the_table_is_sound() {
-        command().debug_assert();
+        for launcher in [Mpirun, Acprun, Macprun] {
+            command(launcher).debug_assert();
+        }
     }
 
     #[test]
     fn dashes_stop_at_the_program() {
-        let command = command();
+        let command = command(Mpirun);
         let words = |line: &str| -> Vec<OsString> { line.split(' ').map(OsString::from).collect() };
         for (line, expected) in [
             ("-np 4 a -np", "--np 4 -- a -np"),
@@ -560,13 +578,13 @@ mod tests {
             ("-mca a b -l -- -odd", "--mca a b --l -- -odd"),
             ("-n", "--n"),
         ] {
-            assert_eq!(with_two_dashes(&command, words(line)), words(expected), "{line}");
+            assert_eq!(with_two_dashes(&command, Mpirun, words(line)), words(expected), "{line}");
         }
     }
 
     #[test]
     fn every_name_is_in_the_help_or_hidden() {
-        let help = command().render_help().to_string();
+        let help = command(Mpirun).render_help().to_string();
         for OptionSection { flags, valued, .. } in SECTIONS {
             let names = flags.iter().map(|flag| flag.0).chain(valued.iter().map(|valued| valued.0));
             for name in names {

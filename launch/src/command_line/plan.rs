@@ -226,6 +226,15 @@ pub(crate) struct EnvironmentChanges {
     pub edits: Vec<EnvironmentEdit>,
 }
 
+impl EnvironmentChanges {
+    /// Adds later changes.
+    pub(crate) fn extend(&mut self, later: Self) {
+        self.filter = later.filter.or(self.filter.take());
+        self.passed.extend(later.passed);
+        self.edits.extend(later.edits);
+    }
+}
+
 /// The variables of the launcher's environment that ranks see.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum EnvironmentFilter {

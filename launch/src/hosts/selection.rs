@@ -79,6 +79,21 @@ impl HostSelection {
         self.manager = Some(manager);
     }
 
+    /// If all mentions are names without slots, each is the place of one rank by the rules of ACP, and
+    /// those of `--host` replace those of files. Whether that is so.
+    pub(crate) fn take_names_as_places(&mut self) -> bool {
+        let is_name = |one: &HostMention| {
+            let has_slots = one.slots != MentionSlots::Default || one.slots_max.is_some();
+            matches!(one.target, MentionTarget::Name(_)) && !one.is_excluded && !has_slots
+        };
+        let mut all = self.lists.iter().map(|(_, mention)| mention).chain(&self.files).peekable();
+        let are_places = all.peek().is_some() && all.all(is_name);
+        if are_places && !self.lists.is_empty() {
+            self.files.clear();
+        }
+        are_places
+    }
+
     /// The hosts of the job. The environment is asked for what options leave open.
     ///
     /// # Errors

@@ -247,6 +247,17 @@ impl PlacementRequest {
         self.mapping = Some(RankMapping::Rankfile(file));
     }
 
+    /// Places rank after rank on the hosts of these mentions, then again from the first. False if
+    /// another distribution was requested.
+    pub(crate) fn take_turns(&mut self, mentions: &[u32], ranks: u32) -> bool {
+        if self.mapping.is_some() || self.per_host.is_some() {
+            return false;
+        }
+        let hosts = mentions.iter().copied().cycle().take(ranks as usize);
+        self.mapping = Some(RankMapping::HostSequence(hosts.collect()));
+        true
+    }
+
     pub(crate) fn bind_to_nothing(&mut self) {
         self.binding = Some(Binding::Nothing);
     }

@@ -1,13 +1,71 @@
 //! The differences between the wrappers.
 
+/// A wrapper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CompilerWrapper {
+    /// For MPI in C.
+    Mpicc,
+    /// For MPI in C++.
+    Mpicxx,
+    /// For MPI in Fortran.
+    Mpifort,
+    /// For ACP, with or without MPI, in C.
+    Acpcc,
+    /// For ACP, with or without MPI, in C++.
+    Acpcxx,
+}
+
+impl CompilerWrapper {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Mpicc => "mpicc",
+            Self::Mpicxx => "mpicxx",
+            Self::Mpifort => "mpifort",
+            Self::Acpcc => "acpcc",
+            Self::Acpcxx => "acpcxx",
+        }
+    }
+
+    pub(super) fn language(self) -> SourceLanguage {
+        match self {
+            Self::Mpicc | Self::Acpcc => SourceLanguage::C,
+            Self::Mpicxx | Self::Acpcxx => SourceLanguage::Cxx,
+            Self::Mpifort => SourceLanguage::Fortran,
+        }
+    }
+
+    /// The interfaces of its programs.
+    pub(super) fn interfaces(self) -> &'static str {
+        match self {
+            Self::Mpicc | Self::Mpicxx | Self::Mpifort => "MPI",
+            Self::Acpcc | Self::Acpcxx => "ACP and MPI",
+        }
+    }
+
+    /// The libraries that programs are linked with, in this order.
+    pub(super) fn libraries(self) -> &'static [&'static str] {
+        match self {
+            Self::Mpicc | Self::Mpicxx => &["mpi_abi"],
+            Self::Mpifort => &["mpifort_abi", "mpi_abi"],
+            // Each calls the next; the linker takes from a static library what is missing so far.
+            Self::Acpcc | Self::Acpcxx => &["acp", "mpi_abi"],
+        }
+    }
+
+    /// Options with a value in the next word that have no effect: the library chooses the network.
+    pub(super) fn ignored_options(self) -> &'static [&'static str] {
+        match self {
+            Self::Mpicc | Self::Mpicxx | Self::Mpifort => &[],
+            Self::Acpcc | Self::Acpcxx => &["-ndev", "-net"],
+        }
+    }
+}
+
 /// The language of a wrapper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SourceLanguage {
-    /// C, by `mpicc`.
+pub(super) enum SourceLanguage {
     C,
-    /// C++, by `mpicxx`.
     Cxx,
-    /// Fortran, by `mpifort`.
     Fortran,
 }
 
@@ -17,14 +75,6 @@ impl SourceLanguage {
             Self::C => "C",
             Self::Cxx => "C++",
             Self::Fortran => "Fortran",
-        }
-    }
-
-    pub(super) fn wrapper(self) -> &'static str {
-        match self {
-            Self::C => "mpicc",
-            Self::Cxx => "mpicxx",
-            Self::Fortran => "mpifort",
         }
     }
 
@@ -60,14 +110,6 @@ impl SourceLanguage {
             Self::C => &["-cc="],
             Self::Cxx => &["-cxx="],
             Self::Fortran => &["-fc=", "-f90=", "-f77="],
-        }
-    }
-
-    /// The libraries that programs are linked with, in this order.
-    pub(super) fn libraries(self) -> &'static [&'static str] {
-        match self {
-            Self::C | Self::Cxx => &["mpi_abi"],
-            Self::Fortran => &["mpifort_abi", "mpi_abi"],
         }
     }
 

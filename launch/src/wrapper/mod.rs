@@ -1,7 +1,8 @@
-//! `mpicc`, `mpicxx` and `mpifort`: the system's compiler with the flags that the library needs.
+//! `mpicc`, `mpicxx`, `mpifort`, and for programs with ACP `acpcc` and `acpcxx`: the system's
+//! compiler with the flags that the libraries need.
 //!
 //! The wrappers answer the queries of CMake's FindMPI, Meson, Spack, configure scripts and users, in
-//! the formats of the wrappers of MPICH, Intel MPI and Open MPI. All other arguments are passed to
+//! the formats of the wrappers of MPICH, Intel MPI, Open MPI and ACP. Other arguments are passed to
 //! the compiler unchanged; standard error has only errors. [`WrapperInvocation`] and [`action`]
 //! decide without I/O, [`main`] executes.
 
@@ -26,7 +27,8 @@ use self::modules::{Compiler, Modules};
 use self::query::{WrapperQuery, joined};
 use super::folders::Folders;
 
-pub use self::language::SourceLanguage;
+pub use self::language::CompilerWrapper;
+use self::language::SourceLanguage;
 
 /// Additional flags for static linking. Unused sections refer to functions of the dynamic libc that
 /// the static one does not have.
@@ -57,7 +59,7 @@ const BUILD_MODULES: &str = "-build-modules";
 /// The arguments of a wrapper, without its own options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct WrapperInvocation {
-    language: SourceLanguage,
+    wrapper: CompilerWrapper,
     /// The compiler command, such as `ccache gcc`.
     compiler: Vec<OsString>,
     rest: Vec<OsString>,
@@ -98,16 +100,16 @@ enum WrapperAction {
 
 /// Runs a wrapper with `arguments` (without the program's own name). Returns the exit code unless
 /// the process becomes the compiler.
-pub fn main(language: SourceLanguage, arguments: impl IntoIterator<Item = OsString>) -> i32 {
+pub fn main(wrapper: CompilerWrapper, arguments: impl IntoIterator<Item = OsString>) -> i32 {
     signals::restore();
     let folders = match Folders::own() {
         Ok(folders) => folders,
-        Err(error) => return print_error(language, 127, &format!("cannot find itself: {error}")),
+        Err(error) => return print_error(wrapper, 127, &format!("cannot find itself: {error}")),
     };
-    let compiler = compiler_from_environment(language);
-    let request = match WrapperInvocation::of(language, compiler, arguments) {
+    let compiler = compiler_from_environment(wrapper.language());
+    let request = match WrapperInvocation::of(wrapper, compiler, arguments) {
         Ok(request) => request,
-        Err(why) => return print_error(language, 1, &why),
+        Err(why) => return print_error(wrapper, 1, &why),
     };
     let read = |file: &Path| fs::read_to_string(file).ok();
     if request.is_build_of_modules {
@@ -118,7 +120,7 @@ pub fn main(language: SourceLanguage, arguments: impl IntoIterator<Item = OsStri
         Err(error) => return request.no_compiler(&error),
     };
     match action(&request, &installation, &read) {
-        WrapperAction::Print(text) => print(language, &text),
+        WrapperAction::Print(text) => print(wrapper, &text),
         WrapperAction::Exec { line, command } => {
             if let Some(line) = line {
                 // The compiler runs even if the line cannot be written.
@@ -150,14 +152,13 @@ pub fn fortran_modules(folders: &Folders) -> Result<Modules, String> {
 
 /// Builds the modules of the compiler into the installation; the exit code.
 fn install_modules(request: &WrapperInvocation, folders: &Folders) -> i32 {
-    let language = request.language;
     let compiler = match Compiler::query(&request.compiler) {
         Ok(compiler) => compiler,
         Err(error) => return request.no_compiler(&error),
     };
     match modules(compiler, folders).and_then(Modules::install) {
-        Ok(place) => print(language, &place.display()),
-        Err(why) => print_error(language, 1, &why),
+        Ok(place) => print(request.wrapper, &place.display()),
+        Err(why) => print_error(request.wrapper, 1, &why),
     }
 }
 
@@ -166,15 +167,15 @@ fn modules(compiler: Compiler, folders: &Folders) -> Result<Modules, String> {
 }
 
 /// Prints the answer to a query; the exit code.
-fn print(language: SourceLanguage, text: &dyn Display) -> i32 {
+fn print(wrapper: CompilerWrapper, text: &dyn Display) -> i32 {
     match writeln!(io::stdout(), "{text}") {
         Ok(()) => 0,
-        Err(error) => print_error(language, 1, &format!("cannot write standard output: {error}")),
+        Err(error) => print_error(wrapper, 1, &format!("cannot write standard output: {error}")),
     }
 }
 
-fn print_error(language: SourceLanguage, code: i32, why: &str) -> i32 {
-    eprintln!("{}: {why}", language.wrapper());
+fn print_error(wrapper: CompilerWrapper, code: i32, why: &str) -> i32 {
+    eprintln!("{}: {why}", wrapper.name());
     code
 }
 
@@ -192,13 +193,15 @@ impl WrapperInvocation {
     /// # Errors
     /// An unsupported option, with the reason.
     fn of(
-        language: SourceLanguage, chosen: Option<OsString>,
+        wrapper: CompilerWrapper, chosen: Option<OsString>,
         words: impl IntoIterator<Item = OsString>,
     ) -> Result<Self, String> {
+        let language = wrapper.language();
         let mut named = None;
         let mut is_build_of_modules = false;
         let mut rest = Vec::new();
-        for word in words {
+        let mut words = words.into_iter();
+        while let Some(word) = words.next() {
             let option = |option: &&str| word.as_bytes().strip_prefix(option.as_bytes());
             if let Some(compiler) = language.options().iter().find_map(option) {
                 named = Some(OsStr::from_bytes(compiler).to_owned());
@@ -207,17 +210,19 @@ impl WrapperInvocation {
                 return Err(format!("-mpich-abi: {why}"));
             } else if language == SourceLanguage::Fortran && word == BUILD_MODULES {
                 is_build_of_modules = true;
+            } else if let Some(option) = wrapper.ignored_options().iter().find(|it| word == **it) {
+                words.next().ok_or_else(|| format!("{option} lacks its value"))?;
             } else if word != "-mpi-abi" {
                 rest.push(word);
             }
         }
         let compiler = compiler(language, named.or(chosen).as_deref());
-        Ok(Self { language, compiler, rest, is_build_of_modules })
+        Ok(Self { wrapper, compiler, rest, is_build_of_modules })
     }
 
     /// The need for modules of these arguments; `read` gives the text of a response file.
     fn need(&self, read: &dyn Fn(&Path) -> Option<String>) -> ModuleNeed {
-        if self.language != SourceLanguage::Fortran {
+        if self.wrapper.language() != SourceLanguage::Fortran {
             return ModuleNeed::None;
         }
         if let Some(query) = WrapperQuery::among(&self.rest) {
@@ -242,10 +247,10 @@ impl WrapperInvocation {
         let mut flags = installation.compile_flags();
         let words = with_response_files(&self.rest, read);
         if links(&words) {
-            flags.extend(installation.link_flags(self.language));
+            flags.extend(installation.link_flags(self.wrapper));
             if words.iter().any(|word| word == "-static") {
                 flags.extend(STATIC_FLAGS.iter().map(OsString::from));
-                if self.language == SourceLanguage::Fortran {
+                if self.wrapper.language() == SourceLanguage::Fortran {
                     flags.extend(STATIC_FORTRAN.iter().map(OsString::from));
                 }
             }
@@ -258,7 +263,7 @@ impl WrapperInvocation {
         let mut command = Command::new(&words[0]);
         // If the variables name this wrapper, it now runs the system's compiler instead of itself
         // endlessly.
-        for variable in self.language.variables() {
+        for variable in self.wrapper.language().variables() {
             command.env_remove(variable);
         }
         let error = command.args(&words[1..]).exec();
@@ -266,9 +271,10 @@ impl WrapperInvocation {
     }
 
     fn no_compiler(&self, error: &io::Error) -> i32 {
-        let (program, advice) = (self.compiler[0].to_string_lossy(), self.language.advice());
+        let program = self.compiler[0].to_string_lossy();
+        let advice = self.wrapper.language().advice();
         let why = format!("cannot run the compiler {program}: {error}; {advice}");
-        print_error(self.language, 127, &why)
+        print_error(self.wrapper, 127, &why)
     }
 }
 
@@ -299,7 +305,7 @@ impl Installation {
             }
         };
         installation.modules = place.unwrap_or_else(|why| {
-            print_error(request.language, 1, &without_modules(&why));
+            print_error(request.wrapper, 1, &without_modules(&why));
             None
         });
         Ok(installation)
@@ -314,14 +320,14 @@ impl Installation {
         folders.chain(self.flags.iter().cloned()).collect()
     }
 
-    fn link_flags(&self, language: SourceLanguage) -> Vec<OsString> {
+    fn link_flags(&self, wrapper: CompilerWrapper) -> Vec<OsString> {
         let folders = self.library_folders().map(|folder| joined("-L", folder));
         let run_path = [
             "-Wl,-rpath".into(),
             joined("-Wl,", &self.folders.library),
             "-Wl,--enable-new-dtags".into(),
         ];
-        let libraries = self.libraries(language).map(|name| format!("-l{name}").into());
+        let libraries = self.libraries(wrapper).map(|name| format!("-l{name}").into());
         folders.chain(run_path).chain(libraries).collect()
     }
 
@@ -330,9 +336,9 @@ impl Installation {
         self.modules.iter().chain([&self.folders.library]).map(PathBuf::as_path)
     }
 
-    fn libraries(&self, language: SourceLanguage) -> impl Iterator<Item = &'static str> {
+    fn libraries(&self, wrapper: CompilerWrapper) -> impl Iterator<Item = &'static str> {
         let archive = self.modules.as_ref().map(|_| modules::LIBRARY);
-        archive.into_iter().chain(language.libraries().iter().copied())
+        archive.into_iter().chain(wrapper.libraries().iter().copied())
     }
 }
 
@@ -341,13 +347,12 @@ fn action(
     request: &WrapperInvocation, installation: &Installation,
     read: &dyn Fn(&Path) -> Option<String>,
 ) -> WrapperAction {
-    let WrapperInvocation { language, compiler, rest, .. } = request;
+    let WrapperInvocation { wrapper, compiler, rest, .. } = request;
     if let Some(query) = WrapperQuery::among(rest) {
-        return WrapperAction::Print(query.answer(*language, installation, compiler, rest));
+        return WrapperAction::Print(query.answer(*wrapper, installation, compiler, rest));
     }
     let version = env!("CARGO_PKG_VERSION");
-    let line =
-        (*rest == ["-v"]).then(|| format!("{} for Suiro version {version}", language.wrapper()));
+    let line = (*rest == ["-v"]).then(|| format!("{} for Suiro version {version}", wrapper.name()));
     // The user's arguments come first, so that their directories are searched first.
     let flags = request.flags(installation, read);
     WrapperAction::Exec { line, command: [&**compiler, rest, &flags].concat() }
@@ -406,13 +411,13 @@ mod tests {
         }
     }
 
-    fn request(language: SourceLanguage, chosen: Option<&str>, line: &str) -> WrapperInvocation {
+    fn request(wrapper: CompilerWrapper, chosen: Option<&str>, line: &str) -> WrapperInvocation {
         let words = line.split(' ').map(OsString::from);
-        WrapperInvocation::of(language, chosen.map(OsString::from), words).unwrap()
+        WrapperInvocation::of(wrapper, chosen.map(OsString::from), words).unwrap()
     }
 
-    fn decide_in(language: SourceLanguage, chosen: Option<&str>, line: &str) -> WrapperAction {
-        let request = request(language, chosen, line);
+    fn decide_in(wrapper: CompilerWrapper, chosen: Option<&str>, line: &str) -> WrapperAction {
+        let request = request(wrapper, chosen, line);
         let folders = Folders {
             programs: "/p/bin".into(),
             include: "/p/include".into(),
@@ -426,7 +431,7 @@ mod tests {
     }
 
     fn decide(chosen: Option<&str>, line: &str) -> WrapperAction {
-        decide_in(SourceLanguage::C, chosen, line)
+        decide_in(CompilerWrapper::Mpicc, chosen, line)
     }
 
     fn joined_words(task: WrapperAction) -> String {
@@ -443,7 +448,7 @@ mod tests {
     }
 
     fn fortran(line: &str) -> String {
-        joined_words(decide_in(SourceLanguage::Fortran, None, line))
+        joined_words(decide_in(CompilerWrapper::Mpifort, None, line))
     }
 
     #[test]
@@ -500,7 +505,7 @@ mod tests {
     fn only_the_abi_of_the_standard_is_supported() {
         assert_eq!(command(None, "-mpi-abi -c a.c"), "cc -c a.c -I/p/include");
         let words = ["-mpich-abi", "a.c"].map(OsString::from);
-        let why = WrapperInvocation::of(SourceLanguage::C, None, words).unwrap_err();
+        let why = WrapperInvocation::of(CompilerWrapper::Mpicc, None, words).unwrap_err();
         assert!(why.starts_with("-mpich-abi: "), "{why}");
     }
 
@@ -533,18 +538,51 @@ mod tests {
             ("-showme:libs", "suiro_modules mpifort_abi mpi_abi".to_owned()),
             ("-showme:libdirs", "/m /p/lib".to_owned()),
         ] {
-            let action = decide_in(SourceLanguage::Fortran, None, question);
+            let action = decide_in(CompilerWrapper::Mpifort, None, question);
             assert_eq!(action, WrapperAction::Print(expected), "{question}");
         }
-        let WrapperAction::Print(help) = decide_in(SourceLanguage::Fortran, None, "-help") else {
+        let WrapperAction::Print(help) = decide_in(CompilerWrapper::Mpifort, None, "-help") else {
             panic!()
         };
         assert!(help.starts_with("usage: mpifort ") && help.contains(BUILD_MODULES), "{help}");
     }
 
     #[test]
+    fn programs_with_acp_have_its_library_before_that_of_mpi() {
+        let link = LINK.replace("-lmpi_abi", "-lacp -lmpi_abi");
+        let command = |line: &str| joined_words(decide_in(CompilerWrapper::Acpcc, None, line));
+        let expected = format!("cc a.c -o a -I/p/include {link}");
+        for line in ["a.c -o a", "-ndev UDP a.c -o a", "a.c -o a -net ib"] {
+            assert_eq!(command(line), expected, "{line}");
+        }
+        assert!(command("-static a.c").contains(" -lacp -lmpi_abi -lpthread "));
+        for (question, expected) in [
+            ("-showme:libs", "acp mpi_abi".to_owned()),
+            ("-showme:libs_static", "acp mpi_abi pthread dl m".to_owned()),
+            ("-ndev IB --showme:link", link.clone()),
+            ("-show", format!("c++ -I/p/include {link}")),
+        ] {
+            let action = decide_in(CompilerWrapper::Acpcxx, None, question);
+            assert_eq!(action, WrapperAction::Print(expected), "{question}");
+        }
+        let WrapperAction::Print(help) = decide_in(CompilerWrapper::Acpcc, None, "-help") else {
+            panic!()
+        };
+        assert!(help.starts_with("usage: acpcc ") && help.contains("-ndev DEVICE"), "{help}");
+    }
+
+    #[test]
+    fn devices_of_acp_are_options_of_its_wrappers_only() {
+        let line = "-net UDP a.c";
+        assert!(command(None, line).starts_with("cc -net UDP a.c "));
+        let words = ["a.c", "-ndev"].map(OsString::from);
+        let why = WrapperInvocation::of(CompilerWrapper::Acpcc, None, words).unwrap_err();
+        assert_eq!(why, "-ndev lacks its value");
+    }
+
+    #[test]
     fn modules_are_built_only_if_they_are_read() {
-        let need = |line: &str| request(SourceLanguage::Fortran, None, line).need(&read);
+        let need = |line: &str| request(CompilerWrapper::Mpifort, None, line).need(&read);
         for line in ["-c a.F90", "a.f -o a", "-x f95 a.txt", "@fortran", "-show", "-S a.for"] {
             assert_eq!(need(line), ModuleNeed::Read, "{line}");
         }
@@ -554,9 +592,9 @@ mod tests {
         for line in ["-E a.F90", "-v", "-c a.c", "-showme:version", "-help"] {
             assert_eq!(need(line), ModuleNeed::None, "{line}");
         }
-        assert_eq!(request(SourceLanguage::C, None, "-c a.f90").need(&read), ModuleNeed::None);
+        assert_eq!(request(CompilerWrapper::Mpicc, None, "-c a.f90").need(&read), ModuleNeed::None);
         assert!(fortran("-E a.F90").ends_with(" -I/p/include"));
-        assert!(request(SourceLanguage::Fortran, None, BUILD_MODULES).is_build_of_modules);
-        assert!(!request(SourceLanguage::C, None, BUILD_MODULES).is_build_of_modules);
+        assert!(request(CompilerWrapper::Mpifort, None, BUILD_MODULES).is_build_of_modules);
+        assert!(!request(CompilerWrapper::Mpicc, None, BUILD_MODULES).is_build_of_modules);
     }
 }

@@ -4,7 +4,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-use super::{Installation, ModuleNeed, SourceLanguage};
+use super::{CompilerWrapper, Installation, ModuleNeed, SourceLanguage};
 
 /// A query for the wrapper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,12 +70,12 @@ impl WrapperQuery {
 
     /// The answer for these arguments, one line except for help.
     pub(super) fn answer(
-        self, language: SourceLanguage, installation: &Installation, compiler: &[OsString],
+        self, wrapper: CompilerWrapper, installation: &Installation, compiler: &[OsString],
         words: &[OsString],
     ) -> String {
         let compile = installation.compile_flags();
-        let link = installation.link_flags(language);
-        let libraries = || installation.libraries(language).map(OsString::from);
+        let link = installation.link_flags(wrapper);
+        let libraries = || installation.libraries(wrapper).map(OsString::from);
         let line: Vec<OsString> = match self {
             Self::Show => {
                 let others = words.iter().filter(|word| Self::of(word).is_none()).cloned();
@@ -93,21 +93,22 @@ impl WrapperQuery {
                 libraries().chain(["pthread", "dl", "m"].map(OsString::from)).collect()
             }
             Self::Version => {
-                let (wrapper, language) = (language.wrapper(), language.name());
+                let (name, language) = (wrapper.name(), wrapper.language().name());
                 let version = env!("CARGO_PKG_VERSION");
-                return format!("{wrapper}: Suiro {version} (Language: {language})");
+                return format!("{name}: Suiro {version} (Language: {language})");
             }
-            Self::Help => return help(language),
+            Self::Help => return help(wrapper),
         };
         let words: Vec<_> = line.iter().map(|word| quoted(word)).collect();
         words.join(" ")
     }
 }
 
-fn help(language: SourceLanguage) -> String {
-    let [name, option] = [language.wrapper(), language.options()[0]];
-    let option = format!("{option}COMPILER");
+fn help(wrapper: CompilerWrapper) -> String {
+    let (name, language, interfaces) = (wrapper.name(), wrapper.language(), wrapper.interfaces());
+    let option = format!("{}COMPILER", language.options()[0]);
     let (compiler, variables) = (language.compiler(), language.variables().join(", "));
+    let devices: String = wrapper.ignored_options().iter().map(ignored).collect();
     let modules = match language {
         SourceLanguage::C | SourceLanguage::Cxx => "",
         SourceLanguage::Fortran => {
@@ -121,7 +122,8 @@ fn help(language: SourceLanguage) -> String {
         "\
 usage: {name} [options] [options and files of the compiler]
 
-Runs {compiler} with the flags that MPI programs need. All other arguments are passed unchanged.
+Runs {compiler} with the flags that programs with {interfaces} need. All other arguments are
+passed unchanged.
 
   {option:20} another compiler; or the first of these variables that is set:
                        {variables}
@@ -129,10 +131,15 @@ Runs {compiler} with the flags that MPI programs need. All other arguments are p
   -compile_info        print the compile command (also: -show-compile-info)
   -link_info           print the link command (also: -show-link-info)
   -showme:WHAT         print one part: command, compile, link, incdirs, libdirs, libs, version
-  -mpi-abi             accepted: the ABI is always that of the MPI standard{modules}
+  -mpi-abi             accepted: the ABI is always that of the MPI standard{devices}{modules}
   -v                   print the wrapper's version, then the compiler's
   -help                print this help; --help prints the compiler's"
     )
+}
+
+fn ignored(option: &&str) -> String {
+    let option = format!("{option} DEVICE");
+    format!("\n  {option:20} accepted: the library chooses the network")
 }
 
 /// A word quoted for shells and for CMake's FindMPI: `-I"/with space"`.

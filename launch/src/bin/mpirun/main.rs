@@ -1,4 +1,4 @@
-//! `mpirun` and `mpiexec`: see [`launch`].
+//! `mpirun`, `mpiexec`, `acprun` and `macprun`, by its name: see [`launch`].
 
 mod debugger;
 
@@ -6,5 +6,5 @@ use std::env;
 use std::process;
 
 fn main() {
-    process::exit(launch::main(env::args_os().skip(1), &mut debugger::Mpir::default()));
+    process::exit(launch::main(env::args_os(), &mut debugger::Mpir::default()));
 }

@@ -1,0 +1,11 @@
+//! `acpcc`: see [`launch::wrapper`].
+
+use std::env;
+use std::process;
+
+use launch::wrapper;
+use launch::wrapper::CompilerWrapper;
+
+fn main() {
+    process::exit(wrapper::main(CompilerWrapper::Acpcc, env::args_os().skip(1)));
+}
