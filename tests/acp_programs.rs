@@ -2,6 +2,8 @@
 //! ranks, with each way of progress, and without what the ways of accesses may use. All of them take about
 //! half a minute.
 
+// Other tests use more of it.
+#[allow(dead_code)]
 mod programs;
 
 use std::path::PathBuf;

@@ -8,6 +8,7 @@ mod toolchain;
 
 use std::collections::BTreeSet;
 use std::env::current_exe;
+use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,6 +18,29 @@ use toolchain::{compiler, root, run, scratch};
 
 /// Exported symbols that are not functions of the standard ABI.
 const EXTRAS: &[&str] = &[
+    // What libacp is built on.
+    "suiro_acp_abort",
+    "suiro_acp_address",
+    "suiro_acp_begin",
+    "suiro_acp_change",
+    "suiro_acp_colour",
+    "suiro_acp_colours",
+    "suiro_acp_complete",
+    "suiro_acp_copy",
+    "suiro_acp_counts",
+    "suiro_acp_end",
+    "suiro_acp_inquire",
+    "suiro_acp_move",
+    "suiro_acp_open",
+    "suiro_acp_pause",
+    "suiro_acp_place",
+    "suiro_acp_rank",
+    "suiro_acp_read",
+    "suiro_acp_register",
+    "suiro_acp_system",
+    "suiro_acp_unregister",
+    "suiro_acp_update",
+    "suiro_acp_write",
     // Fortran buffers that are array sections, which C cannot describe.
     "suiro_Type_create_sections",
     // Marks keys and values with Fortran callbacks, for which the standard has no function.
@@ -85,6 +109,33 @@ fn exports_are_the_functions_of_the_abi_twice() {
         expected.iter().filter(|name| !exported.contains(name.as_str())).collect();
     let extra: Vec<_> = exported.iter().filter(|name| !expected.contains(**name)).collect();
     assert!(missing.is_empty() && extra.is_empty(), "missing {missing:?}, extra {extra:?}");
+}
+
+/// Exported symbols of the library of ACP that its header does not declare: programs of ACP 3 use them.
+const EXTRAS_OF_ACP: &[&str] =
+    &["ACP_ERRNO", "acp_recv_ch", "acp_send_ch", "iacp_abort_cl", "iacp_enable_hybrid"];
+
+/// The functions that a header declares.
+fn prototypes(header: &str) -> BTreeSet<&str> {
+    let lines = header.lines().filter(|line| !line.starts_with(['#', ' ', '/']));
+    let names = lines.filter_map(|line| line.split_once('(').map(|(before, _)| before));
+    names.map(|before| before.rsplit([' ', '*']).next().unwrap()).collect()
+}
+
+#[test]
+fn exports_of_the_library_of_acp_are_the_functions_of_its_header() {
+    let header = fs::read_to_string(root().join("include/acp.h")).unwrap();
+    let mut expected = prototypes(&header);
+    // Those of ACP 3, and one more.
+    assert_eq!(expected.len(), 206 + 1);
+    assert!(expected.contains("acpx_query_ways") && expected.contains("acp_query_address"));
+    expected.extend(EXTRAS_OF_ACP);
+    let mut command = Command::new("nm");
+    let directory = scratch("exports_of_acp");
+    let symbols = run(command.args(["-D", "--defined-only"]).arg(library("libacp.so")), &directory);
+    let exported: BTreeSet<&str> =
+        symbols.lines().filter_map(|line| line.split_whitespace().nth(2)).collect();
+    assert_eq!(exported, expected);
 }
 
 #[test]

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-use crate::messages::{CommHandle, Message};
+use crate::messages::{CommHandle, PostedMessage};
 
 /// Tags of one channel.
 const TAGS: c_int = 3;
@@ -27,14 +27,14 @@ const TAGS: c_int = 3;
 pub(crate) struct Channels {
     /// The channels made so far, by sender and receiver.
     made: BTreeMap<(u32, u32), c_int>,
-    open: BTreeMap<u64, Channel>,
+    open: BTreeMap<u64, OpenChannel>,
     requests: BTreeMap<u64, ChannelRequest>,
     /// The last number of a channel or request.
     last: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Channel {
+struct OpenChannel {
     peer: u32,
     is_sender: bool,
     /// The tag of data; those of the ends follow, the sender's first.
@@ -44,10 +44,10 @@ struct Channel {
 /// A request, until it has been waited for.
 #[derive(Debug)]
 pub(crate) enum ChannelRequest {
-    Send(Message),
-    Receive(Message),
+    Send(PostedMessage),
+    Receive(PostedMessage),
     /// The end of a channel: that of this side, and that of the other.
-    Free([Message; 2]),
+    Free([PostedMessage; 2]),
 }
 
 impl Channels {
@@ -75,7 +75,7 @@ impl Channels {
         *made += 1;
         let peer = if is_sender { receiver } else { sender };
         let number = self.number();
-        self.open.insert(number, Channel { peer, is_sender, tag });
+        self.open.insert(number, OpenChannel { peer, is_sender, tag });
         Some(number)
     }
 
@@ -86,7 +86,8 @@ impl Channels {
     pub(crate) unsafe fn send(
         &mut self, comm: CommHandle, channel: u64, from: *const c_void, len: usize,
     ) -> Option<u64> {
-        let Channel { peer, tag, .. } = *self.open.get(&channel).filter(|open| open.is_sender)?;
+        let OpenChannel { peer, tag, .. } =
+            *self.open.get(&channel).filter(|open| open.is_sender)?;
         // SAFETY: the caller's promise.
         let message = unsafe { comm.send(from, len, peer, tag) };
         Some(self.request(ChannelRequest::Send(message)))
@@ -99,7 +100,8 @@ impl Channels {
     pub(crate) unsafe fn receive(
         &mut self, comm: CommHandle, channel: u64, into: *mut c_void, len: usize,
     ) -> Option<u64> {
-        let Channel { peer, tag, .. } = *self.open.get(&channel).filter(|open| !open.is_sender)?;
+        let OpenChannel { peer, tag, .. } =
+            *self.open.get(&channel).filter(|open| !open.is_sender)?;
         // SAFETY: the caller's promise.
         let message = unsafe { comm.receive(into, len, peer, tag) };
         Some(self.request(ChannelRequest::Receive(message)))
@@ -107,7 +109,7 @@ impl Channels {
 
     /// Starts to free a channel, which no request uses afterwards; the number of the request.
     pub(crate) fn free(&mut self, comm: CommHandle, channel: u64) -> Option<u64> {
-        let Channel { peer, is_sender, tag } = self.open.remove(&channel)?;
+        let OpenChannel { peer, is_sender, tag } = self.open.remove(&channel)?;
         let tags = if is_sender { [tag + 1, tag + 2] } else { [tag + 2, tag + 1] };
         let (nothing, len) = (ptr::null_mut(), 0);
         // SAFETY: messages of no bytes.
@@ -130,7 +132,7 @@ impl Channels {
                 ChannelRequest::Send(message) | ChannelRequest::Receive(message) => {
                     message.cancel()
                 }
-                ChannelRequest::Free(ends) => ends.into_iter().for_each(Message::cancel),
+                ChannelRequest::Free(ends) => ends.into_iter().for_each(PostedMessage::cancel),
             }
         }
     }

@@ -7,7 +7,7 @@
 use std::ffi::{c_int, c_void};
 
 use crate::messages::{CommHandle, SessionHandle};
-use crate::space::{AccessRefused, GlobalAddress, GlobalSpace};
+use crate::space::{AccessRefused, GlobalSpace, SpaceAddress};
 
 unsafe extern "C" {
     fn suiro_acp_open(session: *mut SessionHandle, comm: *mut CommHandle) -> c_int;
@@ -195,27 +195,27 @@ impl GlobalSpace for BasicLayer {
         self.ranks
     }
 
-    fn owner(&self, at: GlobalAddress) -> Option<u32> {
+    fn owner(&self, at: SpaceAddress) -> Option<u32> {
         u32::try_from(rank(at.0)).ok()
     }
 
-    fn heap(&self, rank: u32) -> Option<(GlobalAddress, u64)> {
+    fn heap(&self, rank: u32) -> Option<(SpaceAddress, u64)> {
         let first = system(c_int::try_from(rank).ok()?, SystemRegion::Heap);
-        (first != 0).then_some((GlobalAddress(first), self.heap_bytes))
+        (first != 0).then_some((SpaceAddress(first), self.heap_bytes))
     }
 
-    fn read(&self, from: GlobalAddress, into: &mut [u8]) -> Result<(), AccessRefused> {
+    fn read(&self, from: SpaceAddress, into: &mut [u8]) -> Result<(), AccessRefused> {
         // SAFETY: so many bytes, which may be written.
         end_of(unsafe { suiro_acp_read(from.0, into.as_mut_ptr().cast(), into.len()) })
     }
 
-    fn write(&self, to: GlobalAddress, data: &[u8]) -> Result<(), AccessRefused> {
+    fn write(&self, to: SpaceAddress, data: &[u8]) -> Result<(), AccessRefused> {
         // SAFETY: so many bytes.
         end_of(unsafe { suiro_acp_write(to.0, data.as_ptr().cast(), data.len()) })
     }
 
     fn copy(
-        &self, to: GlobalAddress, from: GlobalAddress, len_bytes: u64,
+        &self, to: SpaceAddress, from: SpaceAddress, len_bytes: u64,
     ) -> Result<(), AccessRefused> {
         let len = usize::try_from(len_bytes).map_err(|_| AccessRefused)?;
         // SAFETY: the memory is registered.
@@ -223,7 +223,7 @@ impl GlobalSpace for BasicLayer {
     }
 
     fn compare_swap(
-        &self, at: GlobalAddress, expected: u64, new: u64,
+        &self, at: SpaceAddress, expected: u64, new: u64,
     ) -> Result<u64, AccessRefused> {
         let (change, mut old) = (Change::CompareSwap as u32, 0);
         // SAFETY: the old number may be written.

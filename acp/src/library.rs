@@ -15,7 +15,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::channel::Channels;
 use crate::hooks::{self, BasicLayer, HANDLE_ALL, NoBasicLayer};
 use crate::messages::{CommHandle, SessionHandle};
-use crate::options::Sizes;
+use crate::options::SystemSizes;
 use crate::segment_buffer::SegmentBuffers;
 
 /// ACP in use.
@@ -25,7 +25,7 @@ pub(crate) struct RunningAcp {
     pub(crate) comm: CommHandle,
     /// For the basic layer.
     memory_comm: CommHandle,
-    pub(crate) sizes: Sizes,
+    pub(crate) sizes: SystemSizes,
     pub(crate) channels: Channels,
     pub(crate) segment_buffers: SegmentBuffers,
     /// The rank on which the next work space begins.
@@ -77,7 +77,7 @@ fn set_place(rank: c_int, ranks: c_int, heap_bytes: u64) {
 }
 
 /// Begins, on all ranks together.
-pub(crate) fn begin(sizes: Sizes) -> Result<(), NoBasicLayer> {
+pub(crate) fn begin(sizes: SystemSizes) -> Result<(), NoBasicLayer> {
     let mut place = running();
     if place.is_some() {
         eprintln!("Suiro: acp_init: ACP is in use already");
@@ -133,7 +133,9 @@ pub(crate) fn sync() -> Result<(), NoBasicLayer> {
 
 impl RunningAcp {
     /// Begins the basic layer and the middle layer over a communicator.
-    fn over(session: SessionHandle, comm: CommHandle, sizes: Sizes) -> Result<Self, NoBasicLayer> {
+    fn over(
+        session: SessionHandle, comm: CommHandle, sizes: SystemSizes,
+    ) -> Result<Self, NoBasicLayer> {
         let (rank, ranks) = comm.place();
         let memory_comm = comm.duplicate();
         if let Err(error) = hooks::begin(memory_comm, sizes.starter, heap_bytes(sizes)) {
@@ -166,6 +168,6 @@ impl RunningAcp {
 }
 
 /// The heap has whole words.
-fn heap_bytes(sizes: Sizes) -> usize {
+fn heap_bytes(sizes: SystemSizes) -> usize {
     sizes.heap & !7
 }

@@ -9,7 +9,7 @@
 //! exist. A rank that ends while it holds a lock keeps it: the end of ranks is not known here.
 
 use crate::failure::Failure;
-use crate::space::{GlobalAddress, GlobalSpace};
+use crate::space::{GlobalSpace, SpaceAddress};
 use crate::words;
 
 /// The word of a free lock.
@@ -23,7 +23,7 @@ const HELD: u64 = 0x9d3a_71c5 << 32;
 #[derive(Debug)]
 pub(crate) struct Lock<'s, S: GlobalSpace> {
     space: &'s S,
-    at: GlobalAddress,
+    at: SpaceAddress,
 }
 
 impl<'s, S: GlobalSpace> Lock<'s, S> {
@@ -31,7 +31,7 @@ impl<'s, S: GlobalSpace> Lock<'s, S> {
     ///
     /// # Errors
     /// `Damaged` if the word is not the word of a lock; `Refused`.
-    pub(crate) fn take(space: &'s S, at: GlobalAddress) -> Result<Self, Failure> {
+    pub(crate) fn take(space: &'s S, at: SpaceAddress) -> Result<Self, Failure> {
         let held = HELD | u64::from(space.rank());
         let mut attempts = 0_u32;
         loop {

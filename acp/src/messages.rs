@@ -150,12 +150,12 @@ impl CommHandle {
     /// `from` has `len` bytes that do not change until the message has ended.
     pub(crate) unsafe fn send(
         self, from: *const c_void, len: usize, to: u32, tag: c_int,
-    ) -> Message {
+    ) -> PostedMessage {
         let mut request = RequestHandle(0);
         let (count, dest) = (len as i64, to.cast_signed());
         // SAFETY: the caller's promise.
         succeed(unsafe { PMPI_Isend_c(from, count, BYTE, dest, tag, self, &mut request) });
-        Message { request, end: None }
+        PostedMessage { request, end: None }
     }
 
     /// Starts to receive at most `len` bytes.
@@ -164,24 +164,24 @@ impl CommHandle {
     /// `into` has `len` bytes that nothing uses until the message has ended.
     pub(crate) unsafe fn receive(
         self, into: *mut c_void, len: usize, from: u32, tag: c_int,
-    ) -> Message {
+    ) -> PostedMessage {
         let mut request = RequestHandle(0);
         let (count, source) = (len as i64, from.cast_signed());
         // SAFETY: the caller's promise.
         succeed(unsafe { PMPI_Irecv_c(into, count, BYTE, source, tag, self, &mut request) });
-        Message { request, end: None }
+        PostedMessage { request, end: None }
     }
 }
 
 /// A message in progress, or that has ended.
 #[derive(Debug)]
-pub(crate) struct Message {
+pub(crate) struct PostedMessage {
     request: RequestHandle,
     /// The bytes that have arrived, once it has ended.
     end: Option<usize>,
 }
 
-impl Message {
+impl PostedMessage {
     /// Waits until it has ended; the bytes that have arrived.
     pub(crate) fn wait(&mut self) -> usize {
         if let Some(bytes) = self.end {

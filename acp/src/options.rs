@@ -5,12 +5,12 @@
 
 /// The sizes of memory, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Sizes {
+pub(crate) struct SystemSizes {
     pub(crate) starter: usize,
     pub(crate) heap: usize,
 }
 
-impl Default for Sizes {
+impl Default for SystemSizes {
     /// The starter memory of ACP's library. Its heap has as much; here pages that are not used cost nothing.
     fn default() -> Self {
         Self { starter: 10_240, heap: 64 << 20 }
@@ -48,7 +48,9 @@ const FLAGS: &[&str] = &["multirun"];
 ///
 /// # Errors
 /// A sentence about an option that is none, or has a wrong value.
-pub(crate) fn take(arguments: &[&[u8]], mut sizes: Sizes) -> Result<(Vec<usize>, Sizes), String> {
+pub(crate) fn take(
+    arguments: &[&[u8]], mut sizes: SystemSizes,
+) -> Result<(Vec<usize>, SystemSizes), String> {
     let (mut left, mut at) = (Vec::new(), 0);
     while let Some(argument) = arguments.get(at) {
         let text = String::from_utf8_lossy(argument);
@@ -106,9 +108,9 @@ fn number(text: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn taken(arguments: &[&str]) -> Result<(Vec<usize>, Sizes), String> {
+    fn taken(arguments: &[&str]) -> Result<(Vec<usize>, SystemSizes), String> {
         let arguments: Vec<_> = arguments.iter().map(|argument| argument.as_bytes()).collect();
-        take(&arguments, Sizes::default())
+        take(&arguments, SystemSizes::default())
     }
 
     #[test]
@@ -122,10 +124,13 @@ mod tests {
             "--acp-portfile",
             "f",
         ];
-        let sizes = Sizes { starter: 256, heap: 8 };
+        let sizes = SystemSizes { starter: 256, heap: 8 };
         assert_eq!(taken(&arguments), Ok((vec![0, 3], sizes)));
-        assert_eq!(taken(&["prog", "--acp-multirun", "x"]), Ok((vec![0, 2], Sizes::default())));
-        assert_eq!(taken(&[]), Ok((vec![], Sizes::default())));
+        assert_eq!(
+            taken(&["prog", "--acp-multirun", "x"]),
+            Ok((vec![0, 2], SystemSizes::default()))
+        );
+        assert_eq!(taken(&[]), Ok((vec![], SystemSizes::default())));
     }
 
     #[test]

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::channel::TAGS_MAX;
 use crate::hooks;
-use crate::messages::{CommHandle, Message};
+use crate::messages::{CommHandle, PostedMessage};
 
 /// Tags of one segment buffer: offers and ends, in both directions.
 const TAGS: c_int = 4;
@@ -34,19 +34,19 @@ pub(crate) struct SegmentBuffers {
 
 /// Memory of the program.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Segments {
+pub(crate) struct SegmentedMemory {
     pub(crate) buffer: *mut c_void,
     pub(crate) bytes_each: usize,
     pub(crate) count: usize,
 }
 
 // SAFETY: the memory is the program's; the pointer is only an address here.
-unsafe impl Send for Segments {}
+unsafe impl Send for SegmentedMemory {}
 
 /// One end of a segment buffer.
 #[derive(Debug)]
 pub(crate) struct SegmentBuffer {
-    segments: Segments,
+    segments: SegmentedMemory,
     is_source: bool,
     peer: u32,
     tag: c_int,
@@ -56,13 +56,13 @@ pub(crate) struct SegmentBuffer {
     words: Box<[AtomicU64]>,
     /// What this end offers, and what the other one does: the buffer, and its word.
     offers: Box<[[u64; 2]; 2]>,
-    messages: [Message; 2],
+    messages: [PostedMessage; 2],
     /// The count of this end: the source's tail, the destination's head.
     count: u64,
     /// Segments whose copies have not been seen to complete, with the handles.
     in_progress: VecDeque<(u64, i64)>,
     /// The end of this side, once it has disconnected.
-    ended: Option<Message>,
+    ended: Option<PostedMessage>,
 }
 
 impl SegmentBuffers {
@@ -72,7 +72,7 @@ impl SegmentBuffers {
     /// # Safety
     /// The segments stay valid until the buffer has been freed, and other ranks may read and write them.
     pub(crate) unsafe fn create(
-        &mut self, comm: CommHandle, is_source: bool, peer: c_int, segments: Segments,
+        &mut self, comm: CommHandle, is_source: bool, peer: c_int, segments: SegmentedMemory,
     ) -> Option<u64> {
         let (me, ranks) = comm.place();
         let peer = u32::try_from(peer).ok().filter(|peer| *peer < ranks && *peer != me)?;
@@ -137,7 +137,7 @@ impl SegmentBuffers {
     pub(crate) fn end(self) {
         for buffer in self.open.into_values() {
             let SegmentBuffer { messages, ended, words, .. } = buffer;
-            messages.into_iter().chain(ended).for_each(Message::cancel);
+            messages.into_iter().chain(ended).for_each(PostedMessage::cancel);
             // The end of the basic layer ends their registration, after the accesses of all ranks.
             Box::leak(words);
         }
@@ -154,7 +154,7 @@ impl SegmentBuffer {
 
     /// Whether the other end is there.
     pub(crate) fn is_connected(&mut self) -> bool {
-        self.ended.is_none() && self.messages.iter_mut().all(Message::has_ended)
+        self.ended.is_none() && self.messages.iter_mut().all(PostedMessage::has_ended)
     }
 
     fn number_of_segments(&self) -> u64 {

@@ -11,7 +11,7 @@
 /// A program may add to an address: `at.plus(n)` is `n` bytes behind `at`, within one registered region.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[repr(transparent)]
-pub struct GlobalAddress(pub u64);
+pub struct SpaceAddress(pub u64);
 
 /// An access was refused, and nothing has happened: there is no such rank, or the bytes are not all in one
 /// region that its rank has registered, or a word is not aligned.
@@ -28,37 +28,36 @@ pub trait GlobalSpace {
     fn ranks(&self) -> u32;
 
     /// The rank that an address belongs to; `None` if there is no such rank.
-    fn owner(&self, at: GlobalAddress) -> Option<u32>;
+    fn owner(&self, at: SpaceAddress) -> Option<u32>;
 
     /// The heap memory of a rank: its first byte, at a multiple of 64, and its length, a multiple of 8, which
     /// is the same on all ranks. It is zero at first. `None` if there is no such rank.
-    fn heap(&self, rank: u32) -> Option<(GlobalAddress, u64)>;
+    fn heap(&self, rank: u32) -> Option<(SpaceAddress, u64)>;
 
     /// Copies the bytes from `from` on to `into`.
     ///
     /// # Errors
     /// [`AccessRefused`]; the same for all accesses.
-    fn read(&self, from: GlobalAddress, into: &mut [u8]) -> Result<(), AccessRefused>;
+    fn read(&self, from: SpaceAddress, into: &mut [u8]) -> Result<(), AccessRefused>;
 
     /// Copies `data` to the bytes from `to` on.
-    fn write(&self, to: GlobalAddress, data: &[u8]) -> Result<(), AccessRefused>;
+    fn write(&self, to: SpaceAddress, data: &[u8]) -> Result<(), AccessRefused>;
 
     /// Copies `len_bytes` bytes from `from` to `to`, of any ranks. They may overlap.
     fn copy(
-        &self, to: GlobalAddress, from: GlobalAddress, len_bytes: u64,
+        &self, to: SpaceAddress, from: SpaceAddress, len_bytes: u64,
     ) -> Result<(), AccessRefused>;
 
     /// Replaces the word at `at` by `new` if it is `expected`, atomically; the old word.
-    fn compare_swap(
-        &self, at: GlobalAddress, expected: u64, new: u64,
-    ) -> Result<u64, AccessRefused>;
+    fn compare_swap(&self, at: SpaceAddress, expected: u64, new: u64)
+    -> Result<u64, AccessRefused>;
 
     /// Pauses before the next of several attempts, of which there have been `attempts`: another rank is
     /// given time.
     fn pause(&self, attempts: u32);
 }
 
-impl GlobalAddress {
+impl SpaceAddress {
     /// No address.
     pub const NULL: Self = Self(0);
 

@@ -12,7 +12,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::space::{AccessRefused, GlobalAddress, GlobalSpace};
+use crate::space::{AccessRefused, GlobalSpace, SpaceAddress};
 
 /// Bytes of user memory of each rank.
 pub(crate) const USER_BYTES: u64 = 16 * 1024;
@@ -37,7 +37,7 @@ struct RankMemory {
 }
 
 /// Bytes of one rank, checked.
-struct Span<'a> {
+struct TestBytes<'a> {
     words: &'a [AtomicU64],
     offset: usize,
     len: usize,
@@ -71,18 +71,18 @@ impl TestSpace {
     }
 
     /// The word with this index in the user memory of this rank.
-    pub(crate) fn user(&self, index: u64) -> GlobalAddress {
+    pub(crate) fn user(&self, index: u64) -> SpaceAddress {
         Self::region(self.rank, 1).plus(8 * index)
     }
 
     /// Stores `data` in the user memory of this rank, from its word `index` on; its address.
-    pub(crate) fn place(&self, index: u64, data: &[u8]) -> GlobalAddress {
+    pub(crate) fn place(&self, index: u64, data: &[u8]) -> SpaceAddress {
         self.write(self.user(index), data).unwrap();
         self.user(index)
     }
 
     /// The `len` bytes from `from` on.
-    pub(crate) fn bytes(&self, from: GlobalAddress, len: u64) -> Vec<u8> {
+    pub(crate) fn bytes(&self, from: SpaceAddress, len: u64) -> Vec<u8> {
         let mut data = vec![0; usize::try_from(len).unwrap()];
         self.read(from, &mut data).unwrap();
         data
@@ -95,12 +95,12 @@ impl TestSpace {
         self.remote_accesses.load(Ordering::Relaxed) - before
     }
 
-    fn region(rank: u32, region: u64) -> GlobalAddress {
-        GlobalAddress(u64::from(rank + 1) << RANK_SHIFT | region << OFFSET_BITS)
+    fn region(rank: u32, region: u64) -> SpaceAddress {
+        SpaceAddress(u64::from(rank + 1) << RANK_SHIFT | region << OFFSET_BITS)
     }
 
     /// The `len` bytes from `at` on.
-    fn span(&self, at: GlobalAddress, len: u64) -> Result<Span<'_>, AccessRefused> {
+    fn span(&self, at: SpaceAddress, len: u64) -> Result<TestBytes<'_>, AccessRefused> {
         let rank = self.owner(at).ok_or(AccessRefused)?;
         let region = at.0 >> OFFSET_BITS & ((1 << (RANK_SHIFT - OFFSET_BITS)) - 1);
         let words = self.ranks[rank as usize].regions.get(region as usize).ok_or(AccessRefused)?;
@@ -109,10 +109,10 @@ impl TestSpace {
         if end > 8 * words.len() as u64 {
             return Err(AccessRefused);
         }
-        Ok(Span { words, offset: offset as usize, len: len as usize })
+        Ok(TestBytes { words, offset: offset as usize, len: len as usize })
     }
 
-    fn count(&self, addresses: &[GlobalAddress]) {
+    fn count(&self, addresses: &[SpaceAddress]) {
         let is_remote = addresses.iter().any(|at| self.owner(*at) != Some(self.rank));
         self.remote_accesses.fetch_add(is_remote.into(), Ordering::Relaxed);
         self.yield_at_times();
@@ -132,14 +132,14 @@ impl TestSpace {
     }
 
     /// The word at `at`, for an atomic access.
-    fn word(&self, at: GlobalAddress) -> Result<&AtomicU64, AccessRefused> {
+    fn word(&self, at: SpaceAddress) -> Result<&AtomicU64, AccessRefused> {
         self.count(&[at]);
         let span = self.span(at, 8)?;
         if at.0.is_multiple_of(8) { Ok(&span.words[span.offset / 8]) } else { Err(AccessRefused) }
     }
 }
 
-impl Span<'_> {
+impl TestBytes<'_> {
     /// For each word with bytes of the span: the word, the first byte in it, and the bytes of
     /// `0..len` that lie in it.
     fn parts(&self) -> impl Iterator<Item = (&AtomicU64, usize, std::ops::Range<usize>)> {
@@ -180,28 +180,28 @@ impl GlobalSpace for TestSpace {
         self.ranks.len() as u32
     }
 
-    fn owner(&self, at: GlobalAddress) -> Option<u32> {
+    fn owner(&self, at: SpaceAddress) -> Option<u32> {
         let rank = u32::try_from(at.0 >> RANK_SHIFT).ok()?.checked_sub(1)?;
         (rank < self.ranks()).then_some(rank)
     }
 
-    fn heap(&self, rank: u32) -> Option<(GlobalAddress, u64)> {
+    fn heap(&self, rank: u32) -> Option<(SpaceAddress, u64)> {
         let memory = self.ranks.get(rank as usize)?;
         Some((Self::region(rank, 0), 8 * memory.regions[0].len() as u64))
     }
 
-    fn read(&self, from: GlobalAddress, into: &mut [u8]) -> Result<(), AccessRefused> {
+    fn read(&self, from: SpaceAddress, into: &mut [u8]) -> Result<(), AccessRefused> {
         self.count(&[from]);
         self.span(from, into.len() as u64).map(|span| span.read(into))
     }
 
-    fn write(&self, to: GlobalAddress, data: &[u8]) -> Result<(), AccessRefused> {
+    fn write(&self, to: SpaceAddress, data: &[u8]) -> Result<(), AccessRefused> {
         self.count(&[to]);
         self.span(to, data.len() as u64).map(|span| span.write(data))
     }
 
     fn copy(
-        &self, to: GlobalAddress, from: GlobalAddress, len_bytes: u64,
+        &self, to: SpaceAddress, from: SpaceAddress, len_bytes: u64,
     ) -> Result<(), AccessRefused> {
         self.count(&[to, from]);
         let (source, target) = (self.span(from, len_bytes)?, self.span(to, len_bytes)?);
@@ -212,7 +212,7 @@ impl GlobalSpace for TestSpace {
     }
 
     fn compare_swap(
-        &self, at: GlobalAddress, expected: u64, new: u64,
+        &self, at: SpaceAddress, expected: u64, new: u64,
     ) -> Result<u64, AccessRefused> {
         let word = self.word(at)?;
         let order = Ordering::SeqCst;
@@ -253,8 +253,8 @@ mod tests {
         let (heap, len) = space.heap(0).unwrap();
         assert!(space.read(heap.plus(len - 1), &mut [0]).is_ok());
         assert_eq!(space.read(heap.plus(len - 1), &mut [0; 2]), Err(AccessRefused));
-        assert_eq!(space.read(GlobalAddress::NULL, &mut [0]), Err(AccessRefused));
-        assert_eq!(space.read(GlobalAddress(2 << RANK_SHIFT), &mut [0]), Err(AccessRefused));
+        assert_eq!(space.read(SpaceAddress::NULL, &mut [0]), Err(AccessRefused));
+        assert_eq!(space.read(SpaceAddress(2 << RANK_SHIFT), &mut [0]), Err(AccessRefused));
         assert_eq!(space.compare_swap(heap.plus(4), 0, 1), Err(AccessRefused));
         assert_eq!(space.compare_swap(heap.plus(len), 0, 1), Err(AccessRefused));
     }

@@ -1,6 +1,6 @@
 //! Words in the memory of all ranks, several in one access.
 
-use crate::space::{AccessRefused, GlobalAddress, GlobalSpace};
+use crate::space::{AccessRefused, GlobalSpace, SpaceAddress};
 
 /// Bytes of a word.
 pub(crate) const WORD: u64 = 8;
@@ -10,7 +10,7 @@ pub(crate) const WORD: u64 = 8;
 /// # Errors
 /// The access was refused; the same for all functions of this module.
 pub(crate) fn read<const N: usize>(
-    space: &impl GlobalSpace, from: GlobalAddress,
+    space: &impl GlobalSpace, from: SpaceAddress,
 ) -> Result<[u64; N], AccessRefused> {
     let mut bytes = [[0; 8]; N];
     space.read(from, bytes.as_flattened_mut())?;
@@ -19,7 +19,7 @@ pub(crate) fn read<const N: usize>(
 
 /// As [`read`], for a number of words that is not known to the compiler.
 pub(crate) fn read_many(
-    space: &impl GlobalSpace, from: GlobalAddress, count: usize,
+    space: &impl GlobalSpace, from: SpaceAddress, count: usize,
 ) -> Result<Vec<u64>, AccessRefused> {
     let mut bytes = vec![[0; 8]; count];
     if count > 0 {
@@ -30,7 +30,7 @@ pub(crate) fn read_many(
 
 /// Writes `words` from `to` on, in one access.
 pub(crate) fn write(
-    space: &impl GlobalSpace, to: GlobalAddress, words: &[u64],
+    space: &impl GlobalSpace, to: SpaceAddress, words: &[u64],
 ) -> Result<(), AccessRefused> {
     match words {
         // Most writes: no memory is allocated for them.

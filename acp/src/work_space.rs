@@ -7,7 +7,7 @@
 
 use crate::hooks;
 use crate::messages::CommHandle;
-use crate::space::{AccessRefused, GlobalAddress, GlobalSpace};
+use crate::space::{AccessRefused, GlobalSpace, SpaceAddress};
 
 /// The length of a block unless another one is set, in bytes.
 pub(crate) const BLOCK_BYTES: usize = 1 << 20;
@@ -17,17 +17,17 @@ pub(crate) const BLOCK_BYTES: usize = 1 << 20;
 pub(crate) struct WorkSpace {
     pub(crate) bytes: usize,
     pub(crate) block_bytes: usize,
-    pub(crate) blocks: Vec<Block>,
+    pub(crate) blocks: Vec<SpaceBlock>,
     /// The memory of the block of this rank.
     pub(crate) own: Option<OwnBlock>,
 }
 
 /// A block, of some rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Block {
+pub(crate) struct SpaceBlock {
     pub(crate) rank: u32,
     pub(crate) bytes: usize,
-    pub(crate) address: GlobalAddress,
+    pub(crate) address: SpaceAddress,
 }
 
 /// The memory of a block, which is registered.
@@ -39,12 +39,14 @@ pub(crate) struct OwnBlock {
 }
 
 /// The blocks of so many bytes, from a rank on; `None` if there are more blocks than ranks.
-fn blocks(bytes: usize, block_bytes: usize, first_rank: u32, ranks: u32) -> Option<Vec<Block>> {
+fn blocks(
+    bytes: usize, block_bytes: usize, first_rank: u32, ranks: u32,
+) -> Option<Vec<SpaceBlock>> {
     let count = u32::try_from(bytes.div_ceil(block_bytes)).ok().filter(|count| *count <= ranks)?;
-    let block = |index: u32| Block {
+    let block = |index: u32| SpaceBlock {
         rank: (first_rank + index) % ranks,
         bytes: (bytes - index as usize * block_bytes).min(block_bytes),
-        address: GlobalAddress::NULL,
+        address: SpaceAddress::NULL,
     };
     Some((0..count).map(block).collect())
 }
@@ -66,7 +68,7 @@ impl WorkSpace {
         });
         let keys = comm.gather(&[own.as_ref().map_or(0, |own| own.key)]);
         for block in &mut blocks {
-            block.address = GlobalAddress(keys[block.rank as usize]);
+            block.address = SpaceAddress(keys[block.rank as usize]);
         }
         let is_whole = blocks.iter().all(|block| !block.address.is_null());
         let space = Self { bytes, block_bytes, blocks, own };
@@ -80,10 +82,10 @@ impl WorkSpace {
     /// The parts of a range: each an address, the place in the range, and the length.
     fn parts(
         &self, offset: usize, len: usize,
-    ) -> Result<impl Iterator<Item = (GlobalAddress, usize, usize)>, AccessRefused> {
+    ) -> Result<impl Iterator<Item = (SpaceAddress, usize, usize)>, AccessRefused> {
         let end = offset.checked_add(len).filter(|end| *end <= self.bytes).ok_or(AccessRefused)?;
         let each = self.block_bytes;
-        let part = move |(index, block): (usize, &Block)| {
+        let part = move |(index, block): (usize, &SpaceBlock)| {
             let start = (index * each).max(offset);
             let len = (index * each + block.bytes).min(end).checked_sub(start)?;
             let address = block.address.plus((start - index * each) as u64);
@@ -94,7 +96,7 @@ impl WorkSpace {
 
     /// Copies a range to memory of this rank.
     pub(crate) fn read(
-        &self, space: &impl GlobalSpace, into: GlobalAddress, offset: usize, len: usize,
+        &self, space: &impl GlobalSpace, into: SpaceAddress, offset: usize, len: usize,
     ) -> Result<(), AccessRefused> {
         for (address, at, len) in self.parts(offset, len)? {
             space.copy(into.plus(at as u64), address, len as u64)?;
@@ -104,7 +106,7 @@ impl WorkSpace {
 
     /// Copies memory of this rank to a range.
     pub(crate) fn write(
-        &self, space: &impl GlobalSpace, from: GlobalAddress, offset: usize, len: usize,
+        &self, space: &impl GlobalSpace, from: SpaceAddress, offset: usize, len: usize,
     ) -> Result<(), AccessRefused> {
         for (address, at, len) in self.parts(offset, len)? {
             space.copy(address, from.plus(at as u64), len as u64)?;
@@ -129,7 +131,7 @@ mod tests {
     fn space(bytes: usize, block_bytes: usize, first_rank: u32, ranks: u32) -> WorkSpace {
         let mut blocks = blocks(bytes, block_bytes, first_rank, ranks).unwrap();
         for (index, block) in blocks.iter_mut().enumerate() {
-            block.address = GlobalAddress(1000 * (index as u64 + 1));
+            block.address = SpaceAddress(1000 * (index as u64 + 1));
         }
         WorkSpace { bytes, block_bytes, blocks, own: None }
     }

@@ -22,7 +22,7 @@ use crate::abi::communicator::comm::made;
 use crate::abi::entry_point::{PROCESS, number};
 use crate::abi::types::*;
 use crate::global_memory::access::{
-    AccessOrder, GlobalAccess, NumberKind, Place, Update, write_number,
+    AccessOrder, GlobalAccess, GlobalPlace, NumberKind, Update, write_number,
 };
 use crate::global_memory::address::{GlobalAddress, SYSTEM_REGIONS};
 use crate::global_memory::front::GlobalFront;
@@ -106,7 +106,7 @@ pub unsafe extern "C" fn suiro_acp_copy(to: u64, from: u64, len: usize, order: i
         }
         None => false,
     };
-    let (to, from) = (Place::Global(to), Place::Global(from));
+    let (to, from) = (GlobalPlace::Global(to), GlobalPlace::Global(from));
     start("acp_copy", GlobalAccess::Copy { to, from, len }, order, is_due)
 }
 
@@ -131,7 +131,7 @@ pub unsafe extern "C" fn suiro_acp_update(
         }
         None => false,
     };
-    let old = Place::Global(old);
+    let old = GlobalPlace::Global(old);
     start(
         "an atomic operation of ACP",
         GlobalAccess::Update { at, kind, update, old },
@@ -206,7 +206,7 @@ pub unsafe extern "C" fn suiro_acp_read(from: u64, into: *mut c_void, len: usize
     if PROCESS.global_front().is_some_and(|front| front.read(from, into)) {
         return 0;
     }
-    let (to, from) = (Place::Private(into), Place::Global(from));
+    let (to, from) = (GlobalPlace::Private(into), GlobalPlace::Global(from));
     made_access(PROCESS.access("a read of ACP", GlobalAccess::Copy { to, from, len }))
 }
 
@@ -222,7 +222,7 @@ pub unsafe extern "C" fn suiro_acp_write(to: u64, from: *const c_void, len: usiz
     if PROCESS.global_front().is_some_and(|front| front.write(to, from)) {
         return 0;
     }
-    let (to, from) = (Place::Global(to), Place::Private(from));
+    let (to, from) = (GlobalPlace::Global(to), GlobalPlace::Private(from));
     made_access(PROCESS.access("a write of ACP", GlobalAccess::Copy { to, from, len }))
 }
 
@@ -233,7 +233,7 @@ pub unsafe extern "C" fn suiro_acp_move(to: u64, from: u64, len: usize) -> c_int
     if PROCESS.global_front().is_some_and(|front| front.copy(to, from, len).is_some()) {
         return 0;
     }
-    let (to, from) = (Place::Global(to), Place::Global(from));
+    let (to, from) = (GlobalPlace::Global(to), GlobalPlace::Global(from));
     made_access(PROCESS.access("a copy of ACP", GlobalAccess::Copy { to, from, len }))
 }
 
@@ -253,7 +253,7 @@ pub unsafe extern "C" fn suiro_acp_change(
         write_number(number, place);
         return 0;
     }
-    let old = Place::Private(place);
+    let old = GlobalPlace::Private(place);
     made_access(
         PROCESS
             .access("an atomic operation of ACP", GlobalAccess::Update { at, kind, update, old }),
@@ -370,8 +370,7 @@ pub unsafe extern "C" fn suiro_acp_system(rank: c_int, region: u32) -> u64 {
 /// `counts` has five elements that may be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn suiro_acp_counts(counts: *mut [u64; 5]) {
-    let found = PROCESS.with_global_memory(|active, _| Ok(active.counts()));
-    let found = found.unwrap_or_default();
+    let found = PROCESS.access_counts();
     let all = [found.processor, found.device, found.deferred, found.delegated, found.served];
     // SAFETY: the caller's promise.
     unsafe { counts.write(all) };

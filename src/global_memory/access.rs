@@ -6,7 +6,7 @@ use platform::base::Span;
 
 /// Where an access reads or writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum GlobalPlace {
     /// Memory of any rank.
     Global(GlobalAddress),
     /// Memory of this process.
@@ -17,9 +17,9 @@ pub(crate) enum Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GlobalAccess {
     /// Copies `len` bytes. Places of one rank may overlap.
-    Copy { to: Place, from: Place, len: usize },
+    Copy { to: GlobalPlace, from: GlobalPlace, len: usize },
     /// Changes a number atomically; the old one goes to memory of this rank.
-    Update { at: GlobalAddress, kind: NumberKind, update: Update, old: Place },
+    Update { at: GlobalAddress, kind: NumberKind, update: Update, old: GlobalPlace },
 }
 
 /// When an access may start.
@@ -41,11 +41,11 @@ impl GlobalAccess {
     pub(crate) fn addresses(&self) -> impl Iterator<Item = GlobalAddress> {
         let (one, other) = match *self {
             Self::Copy { to, from, .. } => (to, from),
-            Self::Update { at, old, .. } => (old, Place::Global(at)),
+            Self::Update { at, old, .. } => (old, GlobalPlace::Global(at)),
         };
         [one, other].into_iter().filter_map(|place| match place {
-            Place::Global(address) => Some(address),
-            Place::Private(_) => None,
+            GlobalPlace::Global(address) => Some(address),
+            GlobalPlace::Private(_) => None,
         })
     }
 

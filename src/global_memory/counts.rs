@@ -1,5 +1,7 @@
 //! Which ways accesses have taken.
 
+use std::fmt::{self, Display, Formatter};
+
 /// Numbers of accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WayCounts {
@@ -25,5 +27,16 @@ impl WayCounts {
 
     pub(crate) fn count_delegated(&mut self) {
         self.delegated += 1;
+    }
+}
+
+impl Display for WayCounts {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        let Self { processor, device, deferred, delegated, served } = self;
+        write!(
+            formatter,
+            "{processor} accesses by the processor, {device} by the device, {deferred} deferred in the \
+             device, {delegated} by other ranks, {served} for other ranks"
+        )
     }
 }

@@ -39,7 +39,7 @@ pub(crate) struct DirectoryEntry {
 
 /// The content of an entry that is in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Region {
+pub(crate) struct DirectoryRegion {
     pub(crate) generation: u32,
     /// The offset of the first byte.
     pub(crate) first: u64,
@@ -57,14 +57,14 @@ pub(crate) const ENTRY_BYTES: usize = size_of::<DirectoryEntry>();
 impl DirectoryEntry {
     /// The region; `None` if the entry is not in use or changes at this time.
     #[inline]
-    pub(crate) fn region(&self) -> Option<Region> {
+    pub(crate) fn region(&self) -> Option<DirectoryRegion> {
         let state = self.state.load(Ordering::Acquire);
         let words = [&self.key, &self.address, &self.end].map(|word| word.load(Ordering::Acquire));
         let is_same = self.state.load(Ordering::Relaxed) == state;
-        Region::of_words([state, words[0], words[1], words[2]]).filter(|_| is_same)
+        DirectoryRegion::of_words([state, words[0], words[1], words[2]]).filter(|_| is_same)
     }
 
-    fn set(&self, region: Region) {
+    fn set(&self, region: DirectoryRegion) {
         self.key.store(region.key.0, Ordering::Release);
         self.address.store(region.address, Ordering::Release);
         self.end.store(region.end, Ordering::Release);
@@ -76,7 +76,7 @@ impl DirectoryEntry {
     }
 }
 
-impl Region {
+impl DirectoryRegion {
     /// The region of an entry that a get has brought.
     pub(crate) fn parse(bytes: &[u8; ENTRY_BYTES]) -> Option<Self> {
         let word = |at: usize| bytes[8 * at..].first_chunk().copied().map_or(0, u64::from_ne_bytes);
@@ -183,7 +183,7 @@ impl RegionTable {
         let generation = self.generation;
         for (index, number) in (0..).zip(region..region + numbers) {
             let before = index * self.layout.offsets();
-            self.entries[number as usize].set(Region {
+            self.entries[number as usize].set(DirectoryRegion {
                 generation,
                 first: if index == 0 { first } else { 0 },
                 key,
@@ -287,7 +287,7 @@ mod tests {
         let words = [&entry.state, &entry.key, &entry.address, &entry.end];
         let bytes: Vec<u8> =
             words.iter().flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes()).collect();
-        assert_eq!(Region::parse(bytes[..].try_into().unwrap()), entry.region());
+        assert_eq!(DirectoryRegion::parse(bytes[..].try_into().unwrap()), entry.region());
         assert_eq!(table.remove(place.region, 1), None);
         assert_eq!(table.remove(place.region, 0), Some(MemoryKey(5)));
         assert_eq!(

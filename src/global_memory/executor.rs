@@ -15,7 +15,7 @@
 //! A request is a *delegation*, and what the processor of the caller does in its call is a *bypass*, in the
 //! words of Nose et al., "Performance optimization of the ACP library", 2015.
 
-use super::access::{GlobalAccess, Place};
+use super::access::{GlobalAccess, GlobalPlace};
 use super::address::GlobalAddress;
 use super::counts::WayCounts;
 use super::delegation::Delegation;
@@ -69,10 +69,10 @@ struct LocatedUpdate {
 
 impl<D: Device> GlobalExecutor<'_, D> {
     /// The memory of `len` bytes.
-    pub(crate) fn locate(&mut self, place: Place, len: usize) -> Location {
+    pub(crate) fn locate(&mut self, place: GlobalPlace, len: usize) -> Location {
         let address = match place {
-            Place::Private(memory) => return Location::Here(memory),
-            Place::Global(address) => address,
+            GlobalPlace::Private(memory) => return Location::Here(memory),
+            GlobalPlace::Global(address) => address,
         };
         let Some(fields) = self.front.layout().split(address) else {
             return Location::Refused(no_rank(self.front, address));
@@ -89,7 +89,9 @@ impl<D: Device> GlobalExecutor<'_, D> {
     }
 
     /// The way of a copy, and both places.
-    fn locate_copy(&mut self, to: Place, from: Place, len: usize) -> (ChosenWay, [Location; 2]) {
+    fn locate_copy(
+        &mut self, to: GlobalPlace, from: GlobalPlace, len: usize,
+    ) -> (ChosenWay, [Location; 2]) {
         let places = [self.locate(to, len), self.locate(from, len)];
         let way = match &places {
             [Location::Here(_), Location::Here(_)] => AccessWay::Processor,
@@ -111,26 +113,28 @@ impl<D: Device> GlobalExecutor<'_, D> {
         (ChosenWay::Known(way), places)
     }
 
-    fn device_way(&self, place: Place, memory: &RemoteMemory) -> AccessWay {
+    fn device_way(&self, place: GlobalPlace, memory: &RemoteMemory) -> AccessWay {
         let fields = match place {
-            Place::Global(address) => self.front.layout().split(address),
-            Place::Private(_) => None,
+            GlobalPlace::Global(address) => self.front.layout().split(address),
+            GlobalPlace::Private(_) => None,
         };
         let engine = fields.map_or(0, |fields| fields.colour as u8);
         AccessWay::Device { engine, is_ordered: memory.reach.is_ordered }
     }
 
     /// The rank of a place of another rank.
-    fn rank_of(&self, place: Place) -> u32 {
+    fn rank_of(&self, place: GlobalPlace) -> u32 {
         match place {
-            Place::Global(address) => self.front.layout().split(address).map(|fields| fields.rank),
-            Place::Private(_) => None,
+            GlobalPlace::Global(address) => {
+                self.front.layout().split(address).map(|fields| fields.rank)
+            }
+            GlobalPlace::Private(_) => None,
         }
         .unwrap_or(self.front.rank())
     }
 
     fn locate_update(
-        &mut self, at: GlobalAddress, kind: NumberKind, update: Update, old: Place,
+        &mut self, at: GlobalAddress, kind: NumberKind, update: Update, old: GlobalPlace,
     ) -> (ChosenWay, LocatedUpdate) {
         let nowhere = LocatedUpdate { number: Location::Unknown, old: Span::EMPTY };
         let old = match self.locate_old(old, kind) {
@@ -138,8 +142,8 @@ impl<D: Device> GlobalExecutor<'_, D> {
             Err(error) => return (ChosenWay::Refused(error), nowhere),
         };
         let bytes = kind.bytes();
-        let number = self.locate(Place::Global(at), bytes);
-        let owner = AccessWay::Delegate(self.rank_of(Place::Global(at)));
+        let number = self.locate(GlobalPlace::Global(at), bytes);
+        let owner = AccessWay::Delegate(self.rank_of(GlobalPlace::Global(at)));
         let is_aligned = at.0.is_multiple_of(bytes as u64);
         let way = match &number {
             Location::Refused(_) | Location::Unknown => {
@@ -154,7 +158,7 @@ impl<D: Device> GlobalExecutor<'_, D> {
             }
             Location::Here(_) => AccessWay::Processor,
             Location::There(memory) if memory.reach.updates.contains(update, kind) => {
-                self.device_way(Place::Global(at), memory)
+                self.device_way(GlobalPlace::Global(at), memory)
             }
             Location::There(_) | Location::AtOwner => owner,
         };
@@ -162,8 +166,8 @@ impl<D: Device> GlobalExecutor<'_, D> {
     }
 
     /// The place of an old number, in memory of this rank.
-    fn locate_old(&mut self, old: Place, kind: NumberKind) -> Result<Span> {
-        if let Place::Global(address) = old {
+    fn locate_old(&mut self, old: GlobalPlace, kind: NumberKind) -> Result<Span> {
+        if let GlobalPlace::Global(address) = old {
             if self.rank_of(old) != self.front.rank() {
                 return Err(old_elsewhere(self.rank_of(old)));
             }
@@ -181,7 +185,7 @@ impl<D: Device> GlobalExecutor<'_, D> {
     }
 
     fn start_copy(
-        &mut self, [to, from]: [Place; 2], len: usize, way: AccessWay, is_deferred: bool,
+        &mut self, [to, from]: [GlobalPlace; 2], len: usize, way: AccessWay, is_deferred: bool,
     ) -> AccessStart {
         let (_, located) = self.locate_copy(to, from, len);
         match (way, located) {
@@ -253,18 +257,18 @@ impl<D: Device> GlobalExecutor<'_, D> {
     }
 
     fn delegate_copy(
-        &mut self, rank: u32, [to, from]: [Place; 2], located: [Location; 2], len: usize,
+        &mut self, rank: u32, [to, from]: [GlobalPlace; 2], located: [Location; 2], len: usize,
     ) -> AccessStart {
         let (engine, channel) = (&mut *self.engine, self.channel);
         let ticket = match (located, to, from) {
-            ([Location::Here(into), _], _, Place::Global(from)) => {
+            ([Location::Here(into), _], _, GlobalPlace::Global(from)) => {
                 let request = MemoryRequest::Load { from, len: len as u64 };
                 self.delegation.ask(engine, channel, rank, request, into)
             }
-            ([_, Location::Here(data)], Place::Global(to), _) => {
+            ([_, Location::Here(data)], GlobalPlace::Global(to), _) => {
                 self.delegation.store(engine, channel, rank, to, data)
             }
-            (_, Place::Global(to), Place::Global(from)) => {
+            (_, GlobalPlace::Global(to), GlobalPlace::Global(from)) => {
                 let request = MemoryRequest::Copy { to, from, len: len as u64 };
                 self.delegation.ask(engine, channel, rank, request, Span::EMPTY)
             }

@@ -56,7 +56,7 @@ use front::{GlobalFront, SystemLayout};
 use peers::{PeerMemory, SystemKeys};
 use platform::base::{ErrorClass, MpiError, Result, Span};
 use queue::{AccessExecutor, AccessQueue, AccessTicket, ChosenWay, TouchedRanks};
-use service::RequestService;
+use service::AccessService;
 
 /// Accesses that have not completed, at most; more wait for room.
 const ACCESSES_MAX: usize = 16_384;
@@ -86,7 +86,11 @@ pub(crate) struct GlobalParts {
 
 /// The global memory of this process, if it is in use.
 #[derive(Debug, Default)]
-pub(crate) struct GlobalMemory(Option<Box<ActiveMemory>>);
+pub(crate) struct GlobalMemory {
+    active: Option<Box<ActiveMemory>>,
+    /// Those of the last one that was in use.
+    counts: WayCounts,
+}
 
 /// Global memory in use, at one rank.
 #[derive(Debug)]
@@ -98,7 +102,7 @@ pub(crate) struct ActiveMemory {
     peers: PeerMemory,
     queue: AccessQueue,
     delegation: Delegation,
-    service: RequestService,
+    service: AccessService,
     policy: AccessPolicy,
     counts: WayCounts,
     /// Whether other ranks need polls of this one.
@@ -171,7 +175,7 @@ impl GlobalMemory {
         let memory = (layout_of_system, system.memory);
         let front = GlobalFront::new(layout, channel.rank(), directory, memory, bypasses);
         let front = Arc::new(front);
-        self.0 = Some(Box::new(ActiveMemory {
+        self.active = Some(Box::new(ActiveMemory {
             front: Arc::clone(&front),
             channel,
             system,
@@ -179,7 +183,7 @@ impl GlobalMemory {
             peers: PeerMemory::new(keys),
             queue: AccessQueue::default(),
             delegation: Delegation::default(),
-            service: RequestService::default(),
+            service: AccessService::default(),
             policy,
             counts: WayCounts::default(),
             needs_progress: parts.needs_progress,
@@ -190,10 +194,10 @@ impl GlobalMemory {
         front
     }
 
-    /// Ends its use, after all ranks have completed their accesses; the counts of ways.
-    pub(crate) fn end<D: Device>(&mut self, engine: &mut Engine<D>) -> WayCounts {
-        let Some(mut active) = self.0.take() else { return WayCounts::default() };
-        let counts = active.counts();
+    /// Ends its use, after all ranks have completed their accesses.
+    pub(crate) fn end<D: Device>(&mut self, engine: &mut Engine<D>) {
+        let Some(mut active) = self.active.take() else { return };
+        self.counts = active.counts();
         engine.watched_contexts().unwatch(active.channel.context());
         let keys = active.regions.clear();
         if let Some(rma) = engine.rma() {
@@ -201,43 +205,47 @@ impl GlobalMemory {
             active.peers.close(|rank, key| rma.close(active.channel.peer(rank), key));
         }
         active.system.free(engine);
-        counts
+    }
+
+    /// Which ways accesses have taken: those in use, or the last that were.
+    pub(crate) fn counts(&self) -> WayCounts {
+        self.active.as_deref().map_or(self.counts, ActiveMemory::counts)
     }
 
     /// # Errors
     /// `Other` if it is not in use.
     pub(crate) fn active(&mut self) -> Result<&mut ActiveMemory> {
-        self.0.as_deref_mut().ok_or_else(|| {
+        self.active.as_deref_mut().ok_or_else(|| {
             ErrorClass::Other.error("global memory is not in use (acp_init comes first)")
         })
     }
 
     #[inline]
     pub(crate) fn is_active(&self) -> bool {
-        self.0.is_some()
+        self.active.is_some()
     }
 
     /// Whether other ranks may need a poll of this one while it computes: for what their processors cannot
     /// do.
     #[inline]
     pub(crate) fn needs_progress(&self) -> bool {
-        self.0.as_deref().is_some_and(|active| active.needs_progress)
+        self.active.as_deref().is_some_and(|active| active.needs_progress)
     }
 
     /// [`ActiveMemory::oldest`]
     pub(crate) fn oldest(&self) -> Option<(u64, Option<u32>)> {
-        self.0.as_deref()?.oldest()
+        self.active.as_deref()?.oldest()
     }
 
     /// A message of this context has arrived; false if it is another one's.
     pub(crate) fn notify(&mut self, context: u64) -> bool {
-        let own = self.0.as_deref_mut().filter(|active| active.channel.context() == context);
+        let own = self.active.as_deref_mut().filter(|active| active.channel.context() == context);
         own.map(|active| active.is_notified = true).is_some()
     }
 
     /// Continues accesses and requests; the number of events.
     pub(crate) fn poll<D: Device>(&mut self, engine: &mut Engine<D>) -> usize {
-        let any = self.0.as_deref_mut().is_some_and(|active| active.advance(engine));
+        let any = self.active.as_deref_mut().is_some_and(|active| active.advance(engine));
         if any {
             engine.note_event();
         }
@@ -246,7 +254,7 @@ impl GlobalMemory {
 
     /// Whether only a poll finds room for an access or a request, or takes a message that has arrived.
     pub(crate) fn needs_poll(&self) -> bool {
-        self.0.as_deref().is_some_and(|active| {
+        self.active.as_deref().is_some_and(|active| {
             active.is_notified || active.queue.has_due() || active.service.has_due()
         })
     }
@@ -255,7 +263,7 @@ impl GlobalMemory {
 impl ActiveMemory {
     fn executor<'a, D: Device>(
         &'a mut self, engine: &'a mut Engine<D>,
-    ) -> (&'a mut AccessQueue, &'a mut RequestService, GlobalExecutor<'a, D>) {
+    ) -> (&'a mut AccessQueue, &'a mut AccessService, GlobalExecutor<'a, D>) {
         let Self { front, channel, peers, queue, delegation, service, policy, counts, .. } = self;
         let policy = *policy;
         let executor = GlobalExecutor { engine, channel, front, peers, delegation, policy, counts };
@@ -439,8 +447,7 @@ impl ActiveMemory {
         Some(address)
     }
 
-    /// Which ways accesses have taken so far.
-    pub(crate) fn counts(&self) -> WayCounts {
+    fn counts(&self) -> WayCounts {
         let WayCounts { device, deferred, delegated, .. } = self.counts;
         let by_others = device + deferred + delegated;
         let processor =

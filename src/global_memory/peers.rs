@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 
 use super::address::{AddressFields, SYSTEM_REGIONS};
-use super::directory::{DirectoryEntry, ENTRY_BYTES, Region, entries};
+use super::directory::{DirectoryEntry, DirectoryRegion, ENTRY_BYTES, entries};
 use super::front::GlobalFront;
 use super::refusal::{not_registered, outside};
 use crate::device::rma::{
@@ -86,7 +86,7 @@ enum DirectoryReach {
 struct KnownRegion {
     /// Whether its directory is not asked again.
     is_current: bool,
-    region: Region,
+    region: DirectoryRegion,
     reach: Option<DeviceReach>,
 }
 
@@ -212,7 +212,8 @@ impl PeerMemory {
 
     /// Opens a region that its directory has.
     fn remember(
-        &mut self, device: &mut DeviceView<'_>, fields: AddressFields, region: Option<Region>,
+        &mut self, device: &mut DeviceView<'_>, fields: AddressFields,
+        region: Option<DirectoryRegion>,
     ) -> Result<KnownRegion> {
         let region = region.filter(|region| region.generation == fields.generation);
         let region = region.ok_or_else(|| not_registered(fields))?;
@@ -225,7 +226,7 @@ impl PeerMemory {
     /// Reads an entry of a directory by the device: `None` until it is here.
     fn read(
         &mut self, device: &mut DeviceView<'_>, fields: AddressFields,
-    ) -> Result<Option<Option<Region>>> {
+    ) -> Result<Option<Option<DirectoryRegion>>> {
         let Some(rma) = device.rma.as_deref_mut() else { return Ok(Some(None)) };
         let is_same =
             |read: &DirectoryRead| (read.rank, read.number) == (fields.rank, fields.region);
@@ -250,7 +251,7 @@ impl PeerMemory {
         }
         let mut bytes = [0; ENTRY_BYTES];
         self.reads.swap_remove(at).entry.span().read(0, &mut bytes);
-        Ok(Some(Region::parse(&bytes)))
+        Ok(Some(DirectoryRegion::parse(&bytes)))
     }
 
     /// Closes what was opened.

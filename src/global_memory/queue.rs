@@ -361,7 +361,7 @@ impl AccessQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::global_memory::access::Place;
+    use crate::global_memory::access::GlobalPlace;
     use crate::global_memory::address::GlobalAddress;
     use platform::base::{ErrorClass, Random, Span};
     use std::collections::BTreeSet;
@@ -495,8 +495,8 @@ mod tests {
 
     fn copy(number: u64, ranks: &[u32]) -> GlobalAccess {
         let place = |at: usize| match ranks.get(at) {
-            Some(rank) => Place::Global(GlobalAddress(u64::from(*rank))),
-            None => Place::Private(Span::EMPTY),
+            Some(rank) => GlobalPlace::Global(GlobalAddress(u64::from(*rank))),
+            None => GlobalPlace::Private(Span::EMPTY),
         };
         GlobalAccess::Copy { to: place(0), from: place(1), len: number as usize }
     }

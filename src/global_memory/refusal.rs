@@ -1,7 +1,7 @@
 //! Why an access cannot be made.
 
 use super::address::{AddressFields, HEAP, STARTER};
-use super::directory::Region;
+use super::directory::DirectoryRegion;
 use platform::base::{ErrorClass, MpiError};
 
 #[cold]
@@ -15,7 +15,7 @@ pub(crate) fn not_registered(fields: AddressFields) -> Box<MpiError> {
 
 /// Outside of a region, or the region has ended that the address names.
 #[cold]
-pub(crate) fn outside(region: Region, fields: AddressFields, len: usize) -> Box<MpiError> {
+pub(crate) fn outside(region: DirectoryRegion, fields: AddressFields, len: usize) -> Box<MpiError> {
     if region.generation != fields.generation {
         return not_registered(fields);
     }

@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::access::{GlobalAccess, Place};
+use super::access::{GlobalAccess, GlobalPlace};
 use super::address::GlobalAddress;
 use super::executor::GlobalExecutor;
 use super::peers::Location;
@@ -27,7 +27,7 @@ use platform::base::{ErrorClass, MpiError, Result, Span};
 
 /// The requests of all other ranks.
 #[derive(Debug, Default)]
-pub(crate) struct RequestService {
+pub(crate) struct AccessService {
     arriving: Option<ArrivingMessage>,
     origins: BTreeMap<u32, VecDeque<ServedRequest>>,
     /// Answers that were refused for want of room.
@@ -87,7 +87,7 @@ impl From<MemoryRequest<'_>> for ServedWork {
     }
 }
 
-impl RequestService {
+impl AccessService {
     /// Takes requests that have arrived and continues all of them; whether there was anything.
     ///
     /// # Errors
@@ -179,7 +179,7 @@ fn step<D: Device>(
             ServedStep::Done(error.map_or(Ok(0), Err))
         }
         ServedState::Waiting(ServedWork::Copy { to, from, len }) => {
-            let (to, from) = (Place::Global(*to), Place::Global(*from));
+            let (to, from) = (GlobalPlace::Global(*to), GlobalPlace::Global(*from));
             let Ok(len) = usize::try_from(*len) else { return too_long(*len) };
             begin_copy(executor, GlobalAccess::Copy { to, from, len }, before)
         }
@@ -262,7 +262,7 @@ fn own_memory<D: Device>(
         return Err(ErrorClass::RmaRange.error(format!("no memory has {len} bytes")));
     };
     let rank = executor.front.layout().split(at).map(|fields| fields.rank);
-    match executor.locate(Place::Global(at), bytes) {
+    match executor.locate(GlobalPlace::Global(at), bytes) {
         Location::Here(memory) if rank == Some(executor.front.rank()) => Ok(memory),
         Location::Refused(error) => Err(error),
         _ => Err(ErrorClass::Rank.error("a request names memory of another rank")),

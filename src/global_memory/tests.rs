@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::access::{AccessOrder, GlobalAccess, Place};
+use super::access::{AccessOrder, GlobalAccess, GlobalPlace};
 use super::address::{AddressLayout, GlobalAddress, HEAP, STARTER};
 use super::executor::AccessPolicy;
 use super::front::SystemLayout;
@@ -124,7 +124,7 @@ impl TestRanks {
 }
 
 fn copy(to: GlobalAddress, from: GlobalAddress, len: usize) -> GlobalAccess {
-    GlobalAccess::Copy { to: Place::Global(to), from: Place::Global(from), len }
+    GlobalAccess::Copy { to: GlobalPlace::Global(to), from: GlobalPlace::Global(from), len }
 }
 
 fn bytes_of(span: Span) -> Vec<u8> {
@@ -287,7 +287,7 @@ fn additions_by_every_way_are_counted_and_return_different_numbers() {
             let mut last = [0; 3];
             for count in 0..3 * EACH {
                 let (me, index) = (count % 3, count / 3);
-                let old = Place::Private(olds[me].span().part(8 * index, 8));
+                let old = GlobalPlace::Private(olds[me].span().part(8 * index, 8));
                 let (kind, update) = (NumberKind::Unsigned8, Update::Add(1));
                 let add = GlobalAccess::Update { at, kind, update, old };
                 last[me] = ranks.submit(me, add, AccessOrder::Unordered).unwrap();
@@ -365,7 +365,7 @@ fn what_cannot_be_accessed_is_refused_and_nothing_is_written() {
     let system = memories.ranks[1][0].0;
     let add = |at, old| {
         let (kind, update) = (NumberKind::Unsigned8, Update::Add(1));
-        GlobalAccess::Update { at, kind, update, old: Place::Global(old) }
+        GlobalAccess::Update { at, kind, update, old: GlobalPlace::Global(old) }
     };
     let own_system = memories.ranks[0][0].0;
     for (at, old) in [(system.plus(4), own_system), (system, own_system.plus(4)), (system, system)]
@@ -451,7 +451,7 @@ fn what_a_rank_delegates_to_another_keeps_its_order() {
         let mut last = 0;
         for round in 0..ROUNDS {
             let (kind, update) = (NumberKind::Unsigned8, Update::Add(1));
-            let old = Place::Private(Span::EMPTY);
+            let old = GlobalPlace::Private(Span::EMPTY);
             let add = GlobalAccess::Update { at: number, kind, update, old };
             ranks.submit(0, add, AccessOrder::Unordered).unwrap();
             let noted = copy(log.0.plus(8 * round as u64), number, 8);

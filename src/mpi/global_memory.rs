@@ -12,7 +12,6 @@ use crate::device::rma::MemoryKey;
 use crate::engine::channel::MessageChannel;
 use crate::engine::schedules::plan::{Members, RunId};
 use crate::global_memory::address::{AddressLayout, COLOURS_MAX};
-use crate::global_memory::counts::WayCounts;
 use crate::global_memory::front::{GlobalFront, SystemLayout};
 use crate::global_memory::peers::SystemKeys;
 use crate::global_memory::{GlobalParts, SystemMemory};
@@ -115,8 +114,8 @@ impl<D: Device> Mpi<D> {
     }
 
     /// Ends the use of global memory; which ways accesses have taken. All ranks have completed theirs.
-    pub(crate) fn end_global_memory(&mut self) -> WayCounts {
-        self.global_memory.end(&mut self.engine)
+    pub(crate) fn end_global_memory(&mut self) {
+        self.global_memory.end(&mut self.engine);
     }
 }
 

@@ -6,6 +6,7 @@
 
 use super::Mpi;
 use crate::device::Device;
+use crate::global_memory::counts::WayCounts;
 use crate::mpi::handle::{Handle, HandleKind, HandleTable};
 use platform::base::Result;
 
@@ -34,6 +35,7 @@ enum VariableSource {
     Unexpected,
     Outgoing,
     HostPrograms,
+    Accesses(fn(WayCounts) -> u64),
 }
 
 /// All performance variables.
@@ -63,7 +65,31 @@ pub(crate) const VARIABLES: &[PerformanceVariable] = &[
         class: VariableClass::Counter,
         source: VariableSource::HostPrograms,
     },
+    accesses("suiro_acp_by_processor", "accesses of ACP by the processor of this rank", |counts| {
+        counts.processor
+    }),
+    accesses("suiro_acp_by_device", "accesses of ACP by the device", |counts| counts.device),
+    accesses(
+        "suiro_acp_deferred",
+        "accesses of ACP that the device also kept in order",
+        |counts| counts.deferred,
+    ),
+    accesses(
+        "suiro_acp_delegated",
+        "accesses of ACP that other ranks have made for this one",
+        |counts| counts.delegated,
+    ),
+    accesses("suiro_acp_served", "accesses of ACP that this rank has made for others", |counts| {
+        counts.served
+    }),
 ];
+
+const fn accesses(
+    name: &'static str, meaning: &'static str, of: fn(WayCounts) -> u64,
+) -> PerformanceVariable {
+    let (class, source) = (VariableClass::Counter, VariableSource::Accesses(of));
+    PerformanceVariable { name, meaning, class, source }
+}
 
 impl<D: Device> Mpi<D> {
     /// The current value of the variable `index` of [`VARIABLES`].
@@ -77,6 +103,7 @@ impl<D: Device> Mpi<D> {
             VariableSource::Unexpected => queues.unexpected as u64,
             VariableSource::Outgoing => queues.outgoing as u64,
             VariableSource::HostPrograms => self.engine.host_programs(),
+            VariableSource::Accesses(of) => of(self.global_memory.counts()),
         }
     }
 }

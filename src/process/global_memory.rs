@@ -52,16 +52,28 @@ impl Process {
         })
     }
 
-    /// Ends the use of global memory, after all ranks have completed their accesses.
+    /// Ends the use of global memory, after all ranks have completed their accesses. Rank 0 prints which ways
+    /// they took if decisions are explained.
     ///
     /// # Errors
     /// `Other` unless it is in use.
-    pub(crate) fn end_global_memory(&'static self) -> Result<WayCounts> {
+    pub(crate) fn end_global_memory(&'static self) -> Result {
+        let is_told = Config::read().is_ok_and(|config| config.explain);
+        let is_first = self.global_front().is_some_and(|front| front.rank() == 0);
         self.global_front.store(std::ptr::null_mut(), Ordering::Release);
         self.with_mpi(|mpi| {
             mpi.global_memory.active()?;
-            Ok(mpi.end_global_memory())
+            mpi.end_global_memory();
+            if is_told && is_first {
+                eprintln!("Suiro: ACP on rank 0: {}", mpi.global_memory.counts());
+            }
+            Ok(())
         })
+    }
+
+    /// Which ways accesses have taken.
+    pub(crate) fn access_counts(&'static self) -> WayCounts {
+        self.with_mpi(|mpi| Ok(mpi.global_memory.counts())).unwrap_or_default()
     }
 
     /// Uses global memory without waiting.

@@ -6,7 +6,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 
 use crate::hooks::{self, Change, SystemRegion};
 use crate::library;
-use crate::options::{self, Sizes};
+use crate::options::{self, SystemSizes};
 
 /// The code with which a process ends that has a wrong option.
 const WRONG_OPTION: c_int = 1;
@@ -31,19 +31,21 @@ pub unsafe extern "C" fn acp_init(argc: *mut c_int, argv: *mut *mut *mut c_char)
 
 /// # Safety
 /// Both are null, or the addresses of the arguments of `main`.
-unsafe fn take_options(argc: *mut c_int, argv: *mut *mut *mut c_char) -> Result<Sizes, String> {
+unsafe fn take_options(
+    argc: *mut c_int, argv: *mut *mut *mut c_char,
+) -> Result<SystemSizes, String> {
     if argc.is_null() || argv.is_null() {
-        return Ok(Sizes::default());
+        return Ok(SystemSizes::default());
     }
     // SAFETY: the caller's promise.
     let (count, list) = unsafe { (usize::try_from(*argc).unwrap_or(0), *argv) };
     if list.is_null() {
-        return Ok(Sizes::default());
+        return Ok(SystemSizes::default());
     }
     // SAFETY: the list has so many strings.
     let arguments: Vec<&[u8]> =
         unsafe { (0..count).map(|at| CStr::from_ptr(*list.add(at)).to_bytes()).collect() };
-    let (left, sizes) = options::take(&arguments, Sizes::default())?;
+    let (left, sizes) = options::take(&arguments, SystemSizes::default())?;
     for (to, from) in left.iter().enumerate() {
         // SAFETY: both are in the list.
         unsafe { *list.add(to) = *list.add(*from) };

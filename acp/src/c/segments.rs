@@ -6,7 +6,7 @@ use std::ffi::{c_int, c_void};
 
 use super::{number, opaque};
 use crate::library;
-use crate::segment_buffer::{SegmentBuffer, Segments};
+use crate::segment_buffer::{SegmentBuffer, SegmentedMemory};
 
 /// The type behind `acp_segbuf_t`, which nothing points to.
 pub enum OpaqueSegments {}
@@ -18,7 +18,7 @@ unsafe fn create(
 ) -> *mut OpaqueSegments {
     opaque(
         library::with(|running| {
-            let segments = Segments { buffer, bytes_each, count };
+            let segments = SegmentedMemory { buffer, bytes_each, count };
             // SAFETY: the caller's promise.
             unsafe { running.segment_buffers.create(running.comm, is_source, peer, segments) }
         })

@@ -7,8 +7,8 @@ use std::ptr;
 use std::sync::Mutex;
 
 use crate::library;
-use crate::space::GlobalAddress;
-use crate::work_space::{BLOCK_BYTES, Block, WorkSpace};
+use crate::space::SpaceAddress;
+use crate::work_space::{BLOCK_BYTES, SpaceBlock, WorkSpace};
 
 /// `struct acp_wsditem`, which programs may read.
 #[derive(Debug)]
@@ -53,7 +53,8 @@ fn lock<T>(place: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 impl ListedWorkSpace {
     fn new(mut space: WorkSpace) -> Self {
-        let of_blocks = |number: fn(&Block) -> c_int| space.blocks.iter().map(number).collect();
+        let of_blocks =
+            |number: fn(&SpaceBlock) -> c_int| space.blocks.iter().map(number).collect();
         let numbers: [Box<[c_int]>; 2] = [
             of_blocks(|block| block.rank.cast_signed()),
             of_blocks(|block| c_int::try_from(block.bytes).unwrap_or(c_int::MAX)),
@@ -133,7 +134,7 @@ pub extern "C" fn acp_destroy_ws(wsd: *mut WorkSpaceItem) {
 pub extern "C" fn acp_read_ws(
     wsd: *mut WorkSpaceItem, ga: u64, size: usize, offset: usize,
 ) -> c_int {
-    with(wsd, |space| space.read(&super::space(), GlobalAddress(ga), offset, size).is_ok())
+    with(wsd, |space| space.read(&super::space(), SpaceAddress(ga), offset, size).is_ok())
 }
 
 /// Copies memory of this rank to a range of a work space; 0, or 1 if that is not possible.
@@ -141,7 +142,7 @@ pub extern "C" fn acp_read_ws(
 pub extern "C" fn acp_write_ws(
     wsd: *mut WorkSpaceItem, ga: u64, size: usize, offset: usize,
 ) -> c_int {
-    with(wsd, |space| space.write(&super::space(), GlobalAddress(ga), offset, size).is_ok())
+    with(wsd, |space| space.write(&super::space(), SpaceAddress(ga), offset, size).is_ok())
 }
 
 fn with(wsd: *mut WorkSpaceItem, body: impl FnOnce(&WorkSpace) -> bool) -> c_int {

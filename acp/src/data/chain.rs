@@ -14,47 +14,47 @@
 
 use crate::failure::Failure;
 use crate::heap;
-use crate::space::{GlobalAddress, GlobalSpace};
+use crate::space::{GlobalSpace, SpaceAddress};
 use crate::words::{self, WORD};
 
 /// Where a chain is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct Chain {
-    pub(super) header: GlobalAddress,
-    pub(super) terminator: GlobalAddress,
+pub(super) struct ElementChain {
+    pub(super) header: SpaceAddress,
+    pub(super) terminator: SpaceAddress,
 }
 
 /// The header of a chain.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Ends {
-    pub(super) head: GlobalAddress,
-    pub(super) tail: GlobalAddress,
+    pub(super) head: SpaceAddress,
+    pub(super) tail: SpaceAddress,
     pub(super) count: u64,
 }
 
 /// The links of an element.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Links {
-    pub(super) next: GlobalAddress,
-    pub(super) previous: GlobalAddress,
+    pub(super) next: SpaceAddress,
+    pub(super) previous: SpaceAddress,
 }
 
 /// A chain that is read and changed.
 #[derive(Debug)]
 pub(super) struct Editor<'s, S> {
     pub(super) space: &'s S,
-    pub(super) chain: Chain,
+    pub(super) chain: ElementChain,
     /// The header, in memory only after [`Editor::store`].
     pub(super) ends: Ends,
 }
 
-impl Chain {
+impl ElementChain {
     pub(super) fn empty(self) -> Ends {
         Ends { head: self.terminator, tail: self.terminator, count: 0 }
     }
 
     /// The addresses of all elements, or of those before a link that is damaged.
-    pub(super) fn addresses(self, space: &impl GlobalSpace, ends: Ends) -> Vec<GlobalAddress> {
+    pub(super) fn addresses(self, space: &impl GlobalSpace, ends: Ends) -> Vec<SpaceAddress> {
         let mut addresses = Vec::new();
         let mut at = ends.head;
         for _ in 0..count_max(space, ends) {
@@ -63,7 +63,7 @@ impl Chain {
             }
             let Ok([next]) = words::read(space, at) else { break };
             addresses.push(at);
-            at = GlobalAddress(next);
+            at = SpaceAddress(next);
         }
         addresses
     }
@@ -71,13 +71,13 @@ impl Chain {
 
 impl Ends {
     pub(super) fn of([head, tail, count]: [u64; 3]) -> Self {
-        Self { head: GlobalAddress(head), tail: GlobalAddress(tail), count }
+        Self { head: SpaceAddress(head), tail: SpaceAddress(tail), count }
     }
 }
 
 impl Links {
     pub(super) fn of([next, previous]: [u64; 2]) -> Self {
-        Self { next: GlobalAddress(next), previous: GlobalAddress(previous) }
+        Self { next: SpaceAddress(next), previous: SpaceAddress(previous) }
     }
 
     pub(super) fn words(self) -> [u64; 2] {
@@ -90,7 +90,7 @@ impl<'s, S: GlobalSpace> Editor<'s, S> {
     ///
     /// # Errors
     /// `Damaged` if no chain has such a header; `Refused`.
-    pub(super) fn load(space: &'s S, chain: Chain) -> Result<Self, Failure> {
+    pub(super) fn load(space: &'s S, chain: ElementChain) -> Result<Self, Failure> {
         let ends = Ends::of(words::read(space, chain.header)?);
         let is_sound = if ends.count == 0 {
             ends == chain.empty()
@@ -112,7 +112,7 @@ impl<'s, S: GlobalSpace> Editor<'s, S> {
     }
 
     /// The links for an element before `next`, which may be the terminator.
-    pub(super) fn links_before(&self, next: GlobalAddress) -> Result<Links, Failure> {
+    pub(super) fn links_before(&self, next: SpaceAddress) -> Result<Links, Failure> {
         if next == self.chain.terminator {
             return Ok(Links { next, previous: self.ends.tail });
         }
@@ -120,12 +120,12 @@ impl<'s, S: GlobalSpace> Editor<'s, S> {
             return Ok(Links { next, previous: self.chain.terminator });
         }
         let [previous] = words::read(self.space, next.plus(WORD))?;
-        Ok(Links { next, previous: GlobalAddress(previous) })
+        Ok(Links { next, previous: SpaceAddress(previous) })
     }
 
     /// Lets the neighbours link to the `count` elements from `first` to `last`, which link to them.
     pub(super) fn insert(
-        &mut self, links: Links, first: GlobalAddress, last: GlobalAddress, count: u64,
+        &mut self, links: Links, first: SpaceAddress, last: SpaceAddress, count: u64,
     ) -> Result<(), Failure> {
         self.set_next(links.previous, first)?;
         self.set_previous(links.next, last)?;
@@ -140,7 +140,7 @@ impl<'s, S: GlobalSpace> Editor<'s, S> {
         self.set_previous(links.next, links.previous)
     }
 
-    fn set_next(&mut self, at: GlobalAddress, next: GlobalAddress) -> Result<(), Failure> {
+    fn set_next(&mut self, at: SpaceAddress, next: SpaceAddress) -> Result<(), Failure> {
         if at == self.chain.terminator {
             self.ends.head = next;
             return Ok(());
@@ -148,7 +148,7 @@ impl<'s, S: GlobalSpace> Editor<'s, S> {
         Ok(words::write(self.space, at, &[next.0])?)
     }
 
-    fn set_previous(&mut self, at: GlobalAddress, previous: GlobalAddress) -> Result<(), Failure> {
+    fn set_previous(&mut self, at: SpaceAddress, previous: SpaceAddress) -> Result<(), Failure> {
         if at == self.chain.terminator {
             self.ends.tail = previous;
             return Ok(());

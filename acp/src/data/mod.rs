@@ -26,7 +26,7 @@ pub(crate) mod list;
 pub(crate) mod sequence;
 
 use crate::failure::Failure;
-use crate::space::{GlobalAddress, GlobalSpace};
+use crate::space::{GlobalSpace, SpaceAddress};
 
 /// Values up to this size that are in the memory of the caller are written together with the header
 /// of their element, through a copy at the caller. Larger ones are copied to their place.
@@ -35,12 +35,12 @@ const STAGED_MAX: u64 = 4096;
 /// Bytes in the memory of a rank.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Element {
-    pub(crate) at: GlobalAddress,
+    pub(crate) at: SpaceAddress,
     pub(crate) len_bytes: u64,
 }
 
 impl Element {
-    pub(crate) fn new(at: GlobalAddress, len_bytes: u64) -> Self {
+    pub(crate) fn new(at: SpaceAddress, len_bytes: u64) -> Self {
         Self { at, len_bytes }
     }
 

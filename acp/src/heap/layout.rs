@@ -4,7 +4,7 @@
 //! modulo 16, so that the bytes of a block, behind its header, are at a multiple of 16.
 
 use crate::failure::Failure;
-use crate::space::{GlobalAddress, GlobalSpace};
+use crate::space::{GlobalSpace, SpaceAddress};
 use crate::words::WORD;
 
 /// Sizes of blocks are multiples of this.
@@ -30,9 +30,9 @@ const CONTENT: u64 = (1 << 48) - 1;
 
 /// The places of a heap.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Layout {
+pub(super) struct HeapLayout {
     /// The address of offset 0.
-    pub(super) base: GlobalAddress,
+    pub(super) base: SpaceAddress,
     /// The number of bins.
     pub(super) bins: usize,
     /// The offset of the first block.
@@ -43,7 +43,7 @@ pub(super) struct Layout {
 
 /// The first word of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Header {
+pub(super) struct BlockHeader {
     /// Bytes of the block with this word.
     pub(super) size: u64,
     pub(super) in_use: bool,
@@ -51,7 +51,7 @@ pub(super) struct Header {
     pub(super) previous_free: bool,
 }
 
-impl Layout {
+impl HeapLayout {
     /// The layout of the heap of `rank`.
     ///
     /// # Errors
@@ -73,8 +73,8 @@ impl Layout {
     /// The layout of the heap of the rank that `at` belongs to.
     ///
     /// # Errors
-    /// As [`Layout::of`].
-    pub(super) fn at(space: &impl GlobalSpace, at: GlobalAddress) -> Result<Self, Failure> {
+    /// As [`HeapLayout::of`].
+    pub(super) fn at(space: &impl GlobalSpace, at: SpaceAddress) -> Result<Self, Failure> {
         Self::of(space, space.owner(at).ok_or(Failure::Argument)?)
     }
 
@@ -87,14 +87,14 @@ impl Layout {
     ///
     /// # Errors
     /// `Argument` if no block of this heap can be there.
-    pub(super) fn block_at(self, at: GlobalAddress) -> Result<u64, Failure> {
+    pub(super) fn block_at(self, at: SpaceAddress) -> Result<u64, Failure> {
         let start = (at.0 & !(WORD - 1)).wrapping_sub(self.base.0).wrapping_sub(WORD);
         let is_block = (self.first..self.limit).contains(&start) && start % UNIT == WORD;
         if is_block { Ok(start) } else { Err(Failure::Argument) }
     }
 }
 
-impl Header {
+impl BlockHeader {
     pub(super) fn in_use(size: u64) -> Self {
         Self { size, in_use: true, previous_free: false }
     }

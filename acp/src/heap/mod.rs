@@ -33,10 +33,10 @@ pub(crate) mod tests;
 
 use std::ops::Range;
 
-use self::layout::{BLOCK_MIN, Header, Layout, TAIL, bin_of, block_size};
+use self::layout::{BLOCK_MIN, BlockHeader, HeapLayout, TAIL, bin_of, block_size};
 use crate::failure::Failure;
 use crate::lock::Lock;
-use crate::space::{GlobalAddress, GlobalSpace};
+use crate::space::{GlobalSpace, SpaceAddress};
 use crate::words::{self, WORD};
 
 /// Free blocks of the own bin that an allocation looks at before it takes one of a larger bin.
@@ -60,8 +60,8 @@ const BINS: usize = 1;
 /// `NoRoom`; `Argument` if there is no such rank; `Damaged`, `Refused`.
 pub(crate) fn allocate(
     space: &impl GlobalSpace, rank: u32, len_bytes: u64,
-) -> Result<GlobalAddress, Failure> {
-    let layout = Layout::of(space, rank)?;
+) -> Result<SpaceAddress, Failure> {
+    let layout = HeapLayout::of(space, rank)?;
     let size = block_size(len_bytes)?;
     if size > layout.room() {
         return Err(Failure::NoRoom);
@@ -79,16 +79,16 @@ pub(crate) fn allocate(
 ///
 /// # Errors
 /// Nothing has happened: `Argument` or `Damaged` if they are not allocated, `Refused`.
-pub(crate) fn free(space: &impl GlobalSpace, at: GlobalAddress) -> Result<(), Failure> {
-    let layout = Layout::at(space, at)?;
+pub(crate) fn free(space: &impl GlobalSpace, at: SpaceAddress) -> Result<(), Failure> {
+    let layout = HeapLayout::at(space, at)?;
     free_at_once(space, layout, &[layout.block_at(at)?])
 }
 
 /// Frees blocks of any ranks; those that are not allocated are ignored. Blocks of one rank that
 /// follow each other share the accesses that do not depend on the block.
-pub(crate) fn free_all(space: &impl GlobalSpace, blocks: &[GlobalAddress]) {
+pub(crate) fn free_all(space: &impl GlobalSpace, blocks: &[SpaceAddress]) {
     for of_a_rank in blocks.chunk_by(|left, right| space.owner(*left) == space.owner(*right)) {
-        let Ok(layout) = Layout::at(space, of_a_rank[0]) else { continue };
+        let Ok(layout) = HeapLayout::at(space, of_a_rank[0]) else { continue };
         let starts = of_a_rank.iter().filter_map(|at| layout.block_at(*at).ok());
         for starts in starts.collect::<Vec<_>>().chunks(FREE_AT_ONCE) {
             // What is not allocated is ignored.
@@ -98,7 +98,9 @@ pub(crate) fn free_all(space: &impl GlobalSpace, blocks: &[GlobalAddress]) {
 }
 
 /// Frees the blocks at these offsets under one lock; the first failure.
-fn free_at_once(space: &impl GlobalSpace, layout: Layout, starts: &[u64]) -> Result<(), Failure> {
+fn free_at_once(
+    space: &impl GlobalSpace, layout: HeapLayout, starts: &[u64],
+) -> Result<(), Failure> {
     let mut heap = Heap::lock(space, layout)?;
     let mut result = Ok(());
     for start in starts {
@@ -109,14 +111,14 @@ fn free_at_once(space: &impl GlobalSpace, layout: Layout, starts: &[u64]) -> Res
 
 /// The most blocks that all heaps together can have. A chain with more elements is damaged.
 pub(crate) fn blocks_max(space: &impl GlobalSpace) -> u64 {
-    let room = Layout::of(space, space.rank()).map_or(0, Layout::room);
+    let room = HeapLayout::of(space, space.rank()).map_or(0, HeapLayout::room);
     room / BLOCK_MIN * u64::from(space.ranks())
 }
 
 /// The heap of a rank, locked.
 struct Heap<'s, S: GlobalSpace> {
     space: &'s S,
-    layout: Layout,
+    layout: HeapLayout,
     /// The control behind the lock: used bytes, then the end of the first free block of each bin.
     control: Vec<u64>,
     /// The words of it that are not yet in memory.
@@ -133,11 +135,11 @@ struct FreeBlock {
     next: u64,
     previous: u64,
     /// The header at its end.
-    following: Header,
+    following: BlockHeader,
 }
 
 impl<'s, S: GlobalSpace> Heap<'s, S> {
-    fn lock(space: &'s S, layout: Layout) -> Result<Self, Failure> {
+    fn lock(space: &'s S, layout: HeapLayout) -> Result<Self, Failure> {
         let lock = Lock::take(space, layout.base)?;
         let control = words::read_many(space, layout.base.plus(WORD), BINS + layout.bins)?;
         let used = control[USED];
@@ -200,12 +202,12 @@ impl<'s, S: GlobalSpace> Heap<'s, S> {
             self.unlink(&block)?;
             let following = block.following.behind_free(false);
             self.write(block.end, &[following.word(block.end)])?;
-            self.write(start, &[Header::in_use(block.size).word(start)])?;
+            self.write(start, &[BlockHeader::in_use(block.size).word(start)])?;
             return Ok(start);
         }
         let behind = start + size;
-        let header = Header::in_use(size).word(start);
-        self.write_ends((start, &[header]), (behind, &[Header::free(rest).word(behind)]))?;
+        let header = BlockHeader::in_use(size).word(start);
+        self.write_ends((start, &[header]), (behind, &[BlockHeader::free(rest).word(behind)]))?;
         if bin_of(rest) == bin_of(block.size) {
             self.write(block.end - WORD, &[rest])?;
         } else {
@@ -222,7 +224,7 @@ impl<'s, S: GlobalSpace> Heap<'s, S> {
         if start + size > self.layout.limit {
             return Err(Failure::NoRoom);
         }
-        self.write(start, &[Header::in_use(size).word(start)])?;
+        self.write(start, &[BlockHeader::in_use(size).word(start)])?;
         self.set(USED, self.control[USED] + size);
         Ok(start)
     }
@@ -258,7 +260,7 @@ impl<'s, S: GlobalSpace> Heap<'s, S> {
             return Err(Failure::Argument);
         }
         let [next, previous, size, word] = self.read(start - TAIL)?;
-        let header = Header::of(word, start)?;
+        let header = BlockHeader::of(word, start)?;
         let end = start + header.size;
         if !header.in_use || end > self.top() {
             return Err(Failure::Damaged);
@@ -270,10 +272,12 @@ impl<'s, S: GlobalSpace> Heap<'s, S> {
 
     /// Makes `block` a free block before the one with the header `following`. Its part from `freed`
     /// on was in use.
-    fn place(&mut self, block: Range<u64>, freed: u64, following: Header) -> Result<(), Failure> {
+    fn place(
+        &mut self, block: Range<u64>, freed: u64, following: BlockHeader,
+    ) -> Result<(), Failure> {
         let size = block.end - block.start;
         let next = self.push(block.end, size)?;
-        let header = Header::free(size).word(block.start);
+        let header = BlockHeader::free(size).word(block.start);
         let following = following.behind_free(true).word(block.end);
         let tail = block.end - TAIL;
         if freed != block.start && tail - block.start > WHOLE_WRITE_MAX {
@@ -310,12 +314,12 @@ impl<'s, S: GlobalSpace> Heap<'s, S> {
     fn free_block(&self, end: u64) -> Result<FreeBlock, Failure> {
         let end = self.inside(end)?;
         let [next, previous, size, word] = self.read(end - TAIL)?;
-        let following = Header::of(word, end)?;
+        let following = BlockHeader::of(word, end)?;
         self.checked(FreeBlock { end, size, next, previous, following })
     }
 
     /// The free block that starts at `start`, with the header `header`.
-    fn free_at(&self, start: u64, header: Header) -> Result<FreeBlock, Failure> {
+    fn free_at(&self, start: u64, header: BlockHeader) -> Result<FreeBlock, Failure> {
         let block = self.free_block(start + header.size)?;
         if block.start() == start { Ok(block) } else { Err(Failure::Damaged) }
     }
@@ -337,9 +341,9 @@ impl<'s, S: GlobalSpace> Heap<'s, S> {
         }
     }
 
-    fn header(&self, offset: u64) -> Result<Header, Failure> {
+    fn header(&self, offset: u64) -> Result<BlockHeader, Failure> {
         let [word] = self.read(offset)?;
-        Header::of(word, offset)
+        BlockHeader::of(word, offset)
     }
 
     /// The offset behind all blocks.

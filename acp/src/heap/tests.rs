@@ -9,14 +9,14 @@ use crate::test_space::TestSpace;
 
 /// The used bytes and the ends of the first free blocks of a heap.
 fn control(space: &TestSpace, rank: u32) -> Vec<u64> {
-    let layout = Layout::of(space, rank).unwrap();
+    let layout = HeapLayout::of(space, rank).unwrap();
     words::read_many(space, layout.base.plus(WORD), BINS + layout.bins).unwrap()
 }
 
 /// Checks every block and every list of the heap of `rank`; the sizes of its free blocks in their
 /// order.
 fn free_sizes(space: &TestSpace, rank: u32) -> Vec<u64> {
-    let layout = Layout::of(space, rank).unwrap();
+    let layout = HeapLayout::of(space, rank).unwrap();
     let heap = Heap::lock(space, layout).unwrap();
     let mut listed = BTreeMap::new();
     for bin in 0..layout.bins {
@@ -24,7 +24,7 @@ fn free_sizes(space: &TestSpace, rank: u32) -> Vec<u64> {
         while end != 0 {
             let block = heap.free_block(end).unwrap();
             assert_eq!((block.previous, bin_of(block.size)), (previous, bin));
-            assert_eq!(heap.header(block.start()).unwrap(), Header::free(block.size));
+            assert_eq!(heap.header(block.start()).unwrap(), BlockHeader::free(block.size));
             assert_eq!(listed.insert(block.start(), block.size), None);
             (previous, end) = (end, block.next);
         }
@@ -58,7 +58,7 @@ pub(crate) fn assert_all_is_free(spaces: &[TestSpace]) {
 }
 
 /// A byte pattern of a block, to see that no other block has it.
-fn fill(space: &TestSpace, at: GlobalAddress, len: u64, byte: u8) {
+fn fill(space: &TestSpace, at: SpaceAddress, len: u64, byte: u8) {
     space.write(at, &vec![byte; len as usize]).unwrap();
 }
 
@@ -181,7 +181,7 @@ fn bad_addresses_are_ignored() {
     free(space, blocks[0]).unwrap();
     free(space, blocks[2]).unwrap();
     let before = space.bytes(base, len);
-    for at in [GlobalAddress::NULL, GlobalAddress(1), GlobalAddress(u64::MAX), space.user(0)] {
+    for at in [SpaceAddress::NULL, SpaceAddress(1), SpaceAddress(u64::MAX), space.user(0)] {
         assert_eq!(free(space, at), Err(Failure::Argument));
     }
     for offset in (0..len + 64).step_by(8) {
@@ -203,7 +203,7 @@ fn blocks_of_several_ranks_are_freed_at_once() {
     let allocate_on = |rank| allocate(&spaces[0], rank, 72).unwrap();
     let mut blocks: Vec<_> = [0, 1, 1, 2, 1, 0].map(allocate_on).into();
     blocks.extend((0..40).map(|_| allocate_on(2)));
-    blocks.insert(2, GlobalAddress::NULL);
+    blocks.insert(2, SpaceAddress::NULL);
     blocks.insert(3, blocks[1].plus(16));
     free_all(&spaces[1], &blocks);
     (0..3).for_each(|rank| assert_is_empty(&spaces[0], rank));
@@ -267,7 +267,7 @@ fn a_list_in_a_circle_ends() {
     while allocate(space, 0, 8).is_ok() {}
     free(space, blocks[0]).unwrap();
     free(space, blocks[2]).unwrap();
-    let layout = Layout::of(space, 0).unwrap();
+    let layout = HeapLayout::of(space, 0).unwrap();
     let ends = [0, 2].map(|block: usize| layout.first + 48 * (block as u64 + 1));
     words::write(space, layout.base.plus(ends[0] - TAIL), &[ends[1]]).unwrap();
     assert_eq!(allocate(space, 0, 56), Err(Failure::NoRoom));
@@ -278,7 +278,7 @@ fn accesses_to_a_remote_heap() {
     let spaces = TestSpace::ranks(2, 1 << 13);
     let space = &spaces[0];
     let count = |work: &mut dyn FnMut()| space.remote_accesses(work);
-    let mut at = GlobalAddress::NULL;
+    let mut at = SpaceAddress::NULL;
     let unused = count(&mut || at = allocate(space, 1, 64).unwrap());
     let last = count(&mut || free(space, at).unwrap());
     let at = allocate(space, 1, 64).unwrap();
@@ -313,7 +313,7 @@ proptest! {
     #[test]
     fn blocks_keep_their_bytes_and_merge(steps in steps(), heap_bytes in 512_u64..8192) {
         let spaces = TestSpace::ranks(4, heap_bytes / 8 * 8);
-        let mut blocks: Vec<(GlobalAddress, u64, u8)> = Vec::new();
+        let mut blocks: Vec<(SpaceAddress, u64, u8)> = Vec::new();
         for (number, step) in steps.into_iter().enumerate() {
             match step {
                 Step::Allocate { by, len } => {

@@ -31,8 +31,8 @@ pub const SETTINGS: &[Setting] = &[
         values: "polling|windows|thread|auto|delegate",
         default: "windows",
         meaning: "what makes progress: MPI calls (polling), MPI calls and a thread (thread), a \
-                  thread alone (delegate); windows starts the thread with the first window that \
-                  other ranks access by messages; auto does so too, and, if each rank has a \
+                  thread alone (delegate); windows starts the thread with the first window or \
+                  registered memory of ACP that other ranks access by messages; auto does so too, and, if each rank has a \
                   processor, when another operation needs the thread",
     },
     Setting {

@@ -242,14 +242,14 @@ impl Decisions<'_> {
             }
             (ProgressMode::Windows, ProgressMode::Polling) => "inside MPI calls (one rank)",
             (ProgressMode::Windows, _) => {
-                "inside MPI calls, and by a thread while there are windows that need messages \
-                 (SUIRO_PROGRESS=windows)"
+                "inside MPI calls, and by a thread while there are windows, or memory of ACP, that need \
+                 messages (SUIRO_PROGRESS=windows)"
             }
             (_, ProgressMode::Polling) => "inside MPI calls (SUIRO_PROGRESS=auto, one rank)",
             (_, ProgressMode::Windows) => {
                 return format!(
-                    "messages move inside MPI calls, and by a thread while there are windows that need \
-                     them (SUIRO_PROGRESS=auto, {ranks} ranks on {processors} processors)"
+                    "messages move inside MPI calls, and by a thread while there are windows, or memory of \
+                     ACP, that need them (SUIRO_PROGRESS=auto, {ranks} ranks on {processors} processors)"
                 );
             }
             (ProgressMode::Auto, _) => {

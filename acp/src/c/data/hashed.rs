@@ -9,9 +9,9 @@ use super::types::{
 use super::{as_int, ignore, number};
 use crate::c::space;
 use crate::data::Element;
-use crate::data::hashed::{Hashed, Kind, MapKind, MultisetKind, Position, Scope, SetKind};
+use crate::data::hashed::{Hashed, Kind, MapKind, MultisetKind, Position, SetKind, TableScope};
 use crate::failure::Failure;
-use crate::space::{GlobalAddress, GlobalSpace};
+use crate::space::{GlobalSpace, SpaceAddress};
 
 /// The ranks of the tables of a new container: all if `count` is 0.
 ///
@@ -64,7 +64,7 @@ macro_rules! hashed_functions {
         impl $container {
             fn container(self) -> Result<Hashed<$kind>, Failure> {
                 let Self { ga, num_ranks, num_slots } = self;
-                Hashed::new(&space(), GlobalAddress(ga), num_ranks, num_slots)
+                Hashed::new(&space(), SpaceAddress(ga), num_ranks, num_slots)
             }
 
             /// The iterator at a position; at the end if there was a failure.
@@ -72,7 +72,7 @@ macro_rules! hashed_functions {
                 let position = position.unwrap_or_else(|_| Position {
                     index: self.num_ranks,
                     slot: 0,
-                    element: GlobalAddress::NULL,
+                    element: SpaceAddress::NULL,
                 });
                 $iterator {
                     $field: self,
@@ -82,7 +82,7 @@ macro_rules! hashed_functions {
                 }
             }
 
-            fn size_of(self, scope: Scope) -> usize {
+            fn size_of(self, scope: TableScope) -> usize {
                 let size = self.container().and_then(|container| container.size(&space(), scope));
                 size.unwrap_or(0) as usize
             }
@@ -96,7 +96,7 @@ macro_rules! hashed_functions {
         impl $iterator {
             fn position(self) -> Result<Position, Failure> {
                 let (index, slot) = (number(self.rank)?, number(self.slot)?);
-                Ok(Position { index, slot, element: GlobalAddress(self.elem) })
+                Ok(Position { index, slot, element: SpaceAddress(self.elem) })
             }
 
             /// The key and the value of the element.
@@ -110,32 +110,34 @@ macro_rules! hashed_functions {
         /// rank.
         #[unsafe(no_mangle)]
         pub extern "C" fn $assign_local(to: $container, from: $container) {
-            ignore(to.with(from).and_then(|[to, from]| to.assign(&space(), from, Scope::Local)));
+            ignore(
+                to.with(from).and_then(|[to, from]| to.assign(&space(), from, TableScope::Local)),
+            );
         }
 
         /// Replaces all elements of the first container by copies of those of the second.
         #[unsafe(no_mangle)]
         pub extern "C" fn $assign(to: $container, from: $container) {
-            ignore(to.with(from).and_then(|[to, from]| to.assign(&space(), from, Scope::All)));
+            ignore(to.with(from).and_then(|[to, from]| to.assign(&space(), from, TableScope::All)));
         }
 
         /// The first position on this rank; that of the local end if there is none.
         #[unsafe(no_mangle)]
         pub extern "C" fn $begin_local(container: $container) -> $iterator {
-            let begin = container.container().and_then(|it| it.begin(&space(), Scope::Local));
+            let begin = container.container().and_then(|it| it.begin(&space(), TableScope::Local));
             container.at(begin)
         }
 
         /// The first position, the end if there is none.
         #[unsafe(no_mangle)]
         pub extern "C" fn $begin(container: $container) -> $iterator {
-            container.at(container.container().and_then(|it| it.begin(&space(), Scope::All)))
+            container.at(container.container().and_then(|it| it.begin(&space(), TableScope::All)))
         }
 
         /// Removes all elements.
         #[unsafe(no_mangle)]
         pub extern "C" fn $clear(container: $container) {
-            ignore(container.container().and_then(|it| it.clear(&space(), Scope::All)));
+            ignore(container.container().and_then(|it| it.clear(&space(), TableScope::All)));
         }
 
         /// Makes an empty container: `num_slots` slots on each of `num_ranks` ranks (all if it is
@@ -164,19 +166,20 @@ macro_rules! hashed_functions {
         /// 1 if there are no elements on this rank, otherwise 0.
         #[unsafe(no_mangle)]
         pub extern "C" fn $empty_local(container: $container) -> c_int {
-            c_int::from(container.size_of(Scope::Local) == 0)
+            c_int::from(container.size_of(TableScope::Local) == 0)
         }
 
         /// 1 if there are no elements, otherwise 0.
         #[unsafe(no_mangle)]
         pub extern "C" fn $empty(container: $container) -> c_int {
-            c_int::from(container.size_of(Scope::All) == 0)
+            c_int::from(container.size_of(TableScope::All) == 0)
         }
 
         /// The first position behind the elements of this rank.
         #[unsafe(no_mangle)]
         pub extern "C" fn $end_local(container: $container) -> $iterator {
-            container.at(container.container().and_then(|it| it.end_of(&space(), Scope::Local)))
+            container
+                .at(container.container().and_then(|it| it.end_of(&space(), TableScope::Local)))
         }
 
         /// The position behind all elements.
@@ -194,25 +197,32 @@ macro_rules! hashed_functions {
         /// Inserts copies of the elements of the second container on this rank into the first.
         #[unsafe(no_mangle)]
         pub extern "C" fn $merge_local(to: $container, from: $container) {
-            ignore(to.with(from).and_then(|[to, from]| to.merge(&space(), from, Scope::Local)));
+            ignore(
+                to.with(from).and_then(|[to, from]| to.merge(&space(), from, TableScope::Local)),
+            );
         }
 
         /// Inserts copies of the elements of the second container into the first.
         #[unsafe(no_mangle)]
         pub extern "C" fn $merge(to: $container, from: $container) {
-            ignore(to.with(from).and_then(|[to, from]| to.merge(&space(), from, Scope::All)));
+            ignore(to.with(from).and_then(|[to, from]| to.merge(&space(), from, TableScope::All)));
         }
 
         /// Moves the elements of the second container on this rank to the first.
         #[unsafe(no_mangle)]
         pub extern "C" fn $move_local(to: $container, from: $container) {
-            ignore(to.with(from).and_then(|[to, from]| to.move_from(&space(), from, Scope::Local)));
+            ignore(
+                to.with(from)
+                    .and_then(|[to, from]| to.move_from(&space(), from, TableScope::Local)),
+            );
         }
 
         /// Moves the elements of the second container to the first.
         #[unsafe(no_mangle)]
         pub extern "C" fn $move(to: $container, from: $container) {
-            ignore(to.with(from).and_then(|[to, from]| to.move_from(&space(), from, Scope::All)));
+            ignore(
+                to.with(from).and_then(|[to, from]| to.move_from(&space(), from, TableScope::All)),
+            );
         }
 
         /// Removes a key; a multiset counts it down.
@@ -224,13 +234,13 @@ macro_rules! hashed_functions {
         /// The number of different keys on this rank.
         #[unsafe(no_mangle)]
         pub extern "C" fn $size_local(container: $container) -> usize {
-            container.size_of(Scope::Local)
+            container.size_of(TableScope::Local)
         }
 
         /// The number of different keys.
         #[unsafe(no_mangle)]
         pub extern "C" fn $size(container: $container) -> usize {
-            container.size_of(Scope::All)
+            container.size_of(TableScope::All)
         }
 
         /// Exchanges the elements of two containers.
@@ -368,5 +378,5 @@ pub extern "C" fn acp_retrieve_map(map: acp_map_t, pair: acp_pair_t) -> usize {
 /// Removes all elements on this rank.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_clear_local_map(map: acp_map_t) {
-    ignore(map.container().and_then(|map| map.clear(&space(), Scope::Local)));
+    ignore(map.container().and_then(|map| map.clear(&space(), TableScope::Local)));
 }

@@ -16,5 +16,5 @@ pub extern "C" fn acp_malloc(size: usize, rank: c_int) -> u64 {
 /// Frees memory of any rank; other addresses are ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_free(ga: u64) {
-    ignore(heap::free(&space(), crate::space::GlobalAddress(ga)));
+    ignore(heap::free(&space(), crate::space::SpaceAddress(ga)));
 }

@@ -8,14 +8,14 @@ use crate::c::space;
 use crate::data::Element;
 use crate::data::list::List;
 use crate::failure::Failure;
-use crate::space::GlobalAddress;
+use crate::space::SpaceAddress;
 
 /// Negative if the first value is before the second, positive if it is behind it.
 type Comparator = unsafe extern "C" fn(acp_element_t, acp_element_t) -> c_int;
 
 impl From<acp_list_t> for List {
     fn from(list: acp_list_t) -> Self {
-        Self::new(GlobalAddress(list.ga))
+        Self::new(SpaceAddress(list.ga))
     }
 }
 
@@ -24,12 +24,12 @@ impl acp_list_it_t {
         self.list.into()
     }
 
-    fn position(self) -> GlobalAddress {
-        GlobalAddress(self.elem)
+    fn position(self) -> SpaceAddress {
+        SpaceAddress(self.elem)
     }
 
     /// A position in the same list; none if there was a failure.
-    fn at(self, position: Result<GlobalAddress, Failure>) -> Self {
+    fn at(self, position: Result<SpaceAddress, Failure>) -> Self {
         Self { elem: position.unwrap_or_default().0, ..self }
     }
 }
@@ -37,7 +37,7 @@ impl acp_list_it_t {
 /// The list of two iterators and their positions.
 fn range(
     start: acp_list_it_t, end: acp_list_it_t,
-) -> Result<(List, GlobalAddress, GlobalAddress), Failure> {
+) -> Result<(List, SpaceAddress, SpaceAddress), Failure> {
     if start.list.ga == end.list.ga {
         Ok((start.list(), start.position(), end.position()))
     } else {

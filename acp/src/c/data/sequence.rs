@@ -9,7 +9,7 @@ use super::{as_int, ignore, number};
 use crate::c::space;
 use crate::data::Element;
 use crate::data::sequence::{DequeKind, Sequence, VectorKind};
-use crate::space::GlobalAddress;
+use crate::space::SpaceAddress;
 
 /// `size` bytes at `ga`.
 fn bytes(ga: u64, size: usize) -> Element {
@@ -44,7 +44,7 @@ macro_rules! sequence_functions {
     ) => {
         impl From<$container> for Sequence<$kind> {
             fn from(container: $container) -> Self {
-                Self::new(GlobalAddress(container.ga))
+                Self::new(SpaceAddress(container.ga))
             }
         }
 

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::mem::{offset_of, size_of};
 
 use crate::data::Element;
-use crate::space::GlobalAddress;
+use crate::space::SpaceAddress;
 
 /// Bytes in the memory of a rank.
 #[repr(C)]
@@ -28,7 +28,7 @@ pub struct acp_pair_t {
 
 impl From<acp_element_t> for Element {
     fn from(element: acp_element_t) -> Self {
-        Self::new(GlobalAddress(element.ga), element.size as u64)
+        Self::new(SpaceAddress(element.ga), element.size as u64)
     }
 }
 

@@ -4,7 +4,7 @@ use super::kind::{Content, Kind};
 use crate::data::Element;
 use crate::data::chain::Links;
 use crate::failure::Failure;
-use crate::space::{GlobalAddress, GlobalSpace};
+use crate::space::{GlobalSpace, SpaceAddress};
 use crate::words::{self, WORD};
 
 /// Up to this many bytes of a key are read together with the words before it.
@@ -28,7 +28,7 @@ pub(super) enum ItemValue {
 /// An element in memory, as it was read.
 #[derive(Debug)]
 pub(super) struct Entry {
-    pub(super) at: GlobalAddress,
+    pub(super) at: SpaceAddress,
     pub(super) links: Links,
     pub(super) content: Content,
     /// The place of the key.
@@ -72,7 +72,7 @@ impl Item {
 
     /// Writes the element at `at`.
     pub(super) fn write<K: Kind>(
-        &self, space: &impl GlobalSpace, at: GlobalAddress, links: Links,
+        &self, space: &impl GlobalSpace, at: SpaceAddress, links: Links,
     ) -> Result<(), Failure> {
         let ([next, previous], [third, fourth]) = (links.words(), K::words(self.content()));
         let mut bytes = words::bytes(&[next, previous, third, fourth]);
@@ -97,7 +97,7 @@ impl Entry {
     /// # Errors
     /// `Damaged` if the element is not in a heap.
     pub(super) fn read<K: Kind>(
-        space: &impl GlobalSpace, at: GlobalAddress, key_bytes: u64,
+        space: &impl GlobalSpace, at: SpaceAddress, key_bytes: u64,
     ) -> Result<Self, Failure> {
         let room = heap_bytes_from(space, at).ok_or(Failure::Damaged)?;
         let room = room.checked_sub(K::HEADER).ok_or(Failure::Damaged)?;
@@ -151,7 +151,7 @@ pub(super) fn key_bytes(space: &impl GlobalSpace, key: Element) -> Result<Vec<u8
 }
 
 /// How many bytes of its heap are behind an address.
-fn heap_bytes_from(space: &impl GlobalSpace, at: GlobalAddress) -> Option<u64> {
+fn heap_bytes_from(space: &impl GlobalSpace, at: SpaceAddress) -> Option<u64> {
     let (base, len) = space.heap(space.owner(at)?)?;
     if !at.0.is_multiple_of(WORD) {
         return None;

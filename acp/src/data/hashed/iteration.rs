@@ -4,10 +4,10 @@
 //! the element of a position must not be removed.
 
 use super::element::Entry;
-use super::{Hashed, Kind, SLOTS_AT_ONCE, Scope, Table};
+use super::{Hashed, Kind, SLOTS_AT_ONCE, Table, TableScope};
 use crate::data::Element;
 use crate::failure::Failure;
-use crate::space::{GlobalAddress, GlobalSpace};
+use crate::space::{GlobalSpace, SpaceAddress};
 use crate::words;
 
 /// The place of an element. At the end the index is the number of ranks, and there is no element.
@@ -15,18 +15,20 @@ use crate::words;
 pub(crate) struct Position {
     pub(crate) index: u64,
     pub(crate) slot: u64,
-    pub(crate) element: GlobalAddress,
+    pub(crate) element: SpaceAddress,
 }
 
 impl<K: Kind> Hashed<K> {
     /// The position behind all elements.
     pub(crate) fn end(self) -> Position {
-        Position { index: self.ranks, slot: 0, element: GlobalAddress::NULL }
+        Position { index: self.ranks, slot: 0, element: SpaceAddress::NULL }
     }
 
     /// The first position of all, or of those on the rank of the caller, which is
     /// [`Hashed::end_of`] if there is none.
-    pub(crate) fn begin(self, space: &impl GlobalSpace, scope: Scope) -> Result<Position, Failure> {
+    pub(crate) fn begin(
+        self, space: &impl GlobalSpace, scope: TableScope,
+    ) -> Result<Position, Failure> {
         for table in self.tables(space, scope)? {
             if let Some(position) = self.first_in(space, table, 0)? {
                 return Ok(position);
@@ -37,10 +39,10 @@ impl<K: Kind> Hashed<K> {
 
     /// The first position behind all elements, or behind those on the rank of the caller.
     pub(crate) fn end_of(
-        self, space: &impl GlobalSpace, scope: Scope,
+        self, space: &impl GlobalSpace, scope: TableScope,
     ) -> Result<Position, Failure> {
         match (scope, self.tables(space, scope)?.last()) {
-            (Scope::Local, Some(last)) => self.first_from(space, last.index + 1, 0),
+            (TableScope::Local, Some(last)) => self.first_from(space, last.index + 1, 0),
             _ => Ok(self.end()),
         }
     }
@@ -57,7 +59,7 @@ impl<K: Kind> Hashed<K> {
         }
         let [next] = words::read(space, position.element)?;
         if next != 0 {
-            return Ok(Position { element: GlobalAddress(next), ..position });
+            return Ok(Position { element: SpaceAddress(next), ..position });
         }
         self.first_from(space, position.index, position.slot + 1)
     }

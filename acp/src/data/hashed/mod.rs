@@ -37,7 +37,7 @@ use super::Element;
 use super::chain::Ends;
 use crate::failure::Failure;
 use crate::heap;
-use crate::space::{GlobalAddress, GlobalSpace};
+use crate::space::{GlobalSpace, SpaceAddress};
 use crate::words::{self, WORD};
 
 /// Bytes of a slot.
@@ -51,7 +51,7 @@ const CRC: Crc<u64> = Crc::<u64>::new(&CRC_64_XZ);
 /// A set, multiset or map, known by the address of its directory and its shape.
 #[derive(Debug)]
 pub(crate) struct Hashed<K> {
-    pub(crate) at: GlobalAddress,
+    pub(crate) at: SpaceAddress,
     /// The number of tables, and of the slots of each.
     pub(crate) ranks: u64,
     pub(crate) slots: u64,
@@ -60,7 +60,7 @@ pub(crate) struct Hashed<K> {
 
 /// Which tables an operation is about.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Scope {
+pub(crate) enum TableScope {
     All,
     /// Those on the rank of the caller.
     Local,
@@ -70,7 +70,7 @@ pub(crate) enum Scope {
 #[derive(Clone, Copy, Debug)]
 struct Table {
     index: u64,
-    at: GlobalAddress,
+    at: SpaceAddress,
 }
 
 impl<K> Clone for Hashed<K> {
@@ -87,7 +87,7 @@ impl<K: Kind> Hashed<K> {
     /// # Errors
     /// `Argument` if no heap has room for a container of this shape.
     pub(crate) fn new(
-        space: &impl GlobalSpace, at: GlobalAddress, ranks: u64, slots: u64,
+        space: &impl GlobalSpace, at: SpaceAddress, ranks: u64, slots: u64,
     ) -> Result<Self, Failure> {
         let (_, heap_bytes) = space.heap(space.rank()).ok_or(Failure::Argument)?;
         let has_room =
@@ -107,7 +107,7 @@ impl<K: Kind> Hashed<K> {
     pub(crate) fn create(
         space: &impl GlobalSpace, holders: &[u32], slots: u64, rank: u32,
     ) -> Result<Self, Failure> {
-        let shape = Self::new(space, GlobalAddress::NULL, holders.len() as u64, slots)?;
+        let shape = Self::new(space, SpaceAddress::NULL, holders.len() as u64, slots)?;
         let mut made = vec![heap::allocate(space, rank, WORD * shape.ranks)?];
         let made_tables = holders.iter().try_for_each(|holder| {
             let table = heap::allocate(space, *holder, SLOT * slots)?;
@@ -126,7 +126,7 @@ impl<K: Kind> Hashed<K> {
     /// Frees all memory. No other rank uses the container at the same time.
     pub(crate) fn destroy(self, space: &impl GlobalSpace) -> Result<(), Failure> {
         let mut blocks = Vec::new();
-        for table in self.tables(space, Scope::All)? {
+        for table in self.tables(space, TableScope::All)? {
             for (slot, ends) in self.filled_slots_of(space, table)? {
                 blocks.extend(slot::chain(slot).addresses(space, ends));
             }
@@ -140,7 +140,7 @@ impl<K: Kind> Hashed<K> {
     }
 
     /// Removes all keys.
-    pub(crate) fn clear(self, space: &impl GlobalSpace, scope: Scope) -> Result<(), Failure> {
+    pub(crate) fn clear(self, space: &impl GlobalSpace, scope: TableScope) -> Result<(), Failure> {
         let mut elements = Vec::new();
         let unlinked = self.filled_slots(space, scope)?.into_iter().try_for_each(|(slot, _)| {
             elements.extend(LockedSlot::<_, K>::lock(space, slot)?.unlink_all()?);
@@ -151,7 +151,7 @@ impl<K: Kind> Hashed<K> {
     }
 
     /// The number of different keys.
-    pub(crate) fn size(self, space: &impl GlobalSpace, scope: Scope) -> Result<u64, Failure> {
+    pub(crate) fn size(self, space: &impl GlobalSpace, scope: TableScope) -> Result<u64, Failure> {
         let filled = self.filled_slots(space, scope)?;
         Ok(filled.iter().fold(0, |size, (_, ends)| size.wrapping_add(ends.count)))
     }
@@ -250,9 +250,9 @@ impl<K: Kind> Hashed<K> {
         LockedSlot::lock(space, table.slot(slot))
     }
 
-    fn tables(self, space: &impl GlobalSpace, scope: Scope) -> Result<Vec<Table>, Failure> {
+    fn tables(self, space: &impl GlobalSpace, scope: TableScope) -> Result<Vec<Table>, Failure> {
         let mut tables = self.tables_in(space, 0..self.ranks)?;
-        if scope == Scope::Local {
+        if scope == TableScope::Local {
             tables.retain(|table| space.owner(table.at) == Some(space.rank()));
         }
         Ok(tables)
@@ -266,7 +266,7 @@ impl<K: Kind> Hashed<K> {
         let from = self.at.plus(WORD * indices.start);
         let addresses = words::read_many(space, from, count as usize)?;
         let tables =
-            indices.zip(addresses).map(|(index, at)| Table { index, at: GlobalAddress(at) });
+            indices.zip(addresses).map(|(index, at)| Table { index, at: SpaceAddress(at) });
         let tables: Vec<_> = tables.collect();
         let are_sound = tables.iter().all(|table| space.owner(table.at).is_some());
         if are_sound { Ok(tables) } else { Err(Failure::Damaged) }
@@ -274,8 +274,8 @@ impl<K: Kind> Hashed<K> {
 
     /// The slots that have elements, as they were when their table was read.
     fn filled_slots(
-        self, space: &impl GlobalSpace, scope: Scope,
-    ) -> Result<Vec<(GlobalAddress, Ends)>, Failure> {
+        self, space: &impl GlobalSpace, scope: TableScope,
+    ) -> Result<Vec<(SpaceAddress, Ends)>, Failure> {
         let mut filled = Vec::new();
         for table in self.tables(space, scope)? {
             filled.extend(self.filled_slots_of(space, table)?);
@@ -286,7 +286,7 @@ impl<K: Kind> Hashed<K> {
     /// The slots of a table that have elements.
     fn filled_slots_of(
         self, space: &impl GlobalSpace, table: Table,
-    ) -> Result<Vec<(GlobalAddress, Ends)>, Failure> {
+    ) -> Result<Vec<(SpaceAddress, Ends)>, Failure> {
         let mut filled = Vec::new();
         let mut first = 0;
         while first < self.slots {
@@ -309,13 +309,13 @@ impl<K: Kind> Hashed<K> {
 }
 
 impl Table {
-    fn slot(self, slot: u64) -> GlobalAddress {
+    fn slot(self, slot: u64) -> SpaceAddress {
         self.at.plus(SLOT * slot)
     }
 }
 
 /// Makes all slots of a new table empty.
-fn clear_table(space: &impl GlobalSpace, table: GlobalAddress, slots: u64) -> Result<(), Failure> {
+fn clear_table(space: &impl GlobalSpace, table: SpaceAddress, slots: u64) -> Result<(), Failure> {
     let zeros = vec![0; (SLOT * SLOTS_AT_ONCE.min(slots)) as usize];
     let (mut to, mut left) = (table, SLOT * slots);
     while left > 0 {

@@ -8,11 +8,11 @@ use std::marker::PhantomData;
 
 use super::element::{Entry, Item, ItemValue};
 use super::kind::Kind;
-use crate::data::chain::{Chain, Editor, Ends, count_max};
+use crate::data::chain::{Editor, ElementChain, Ends, count_max};
 use crate::failure::Failure;
 use crate::heap;
 use crate::lock::Lock;
-use crate::space::{GlobalAddress, GlobalSpace};
+use crate::space::{GlobalSpace, SpaceAddress};
 use crate::words::{self, WORD};
 
 /// A slot that this rank has locked. What is changed is in memory before the lock is released.
@@ -28,7 +28,7 @@ impl<'s, S: GlobalSpace, K: Kind> LockedSlot<'s, S, K> {
     ///
     /// # Errors
     /// `Damaged` if no slot is there; `Refused`.
-    pub(super) fn lock(space: &'s S, slot: GlobalAddress) -> Result<Self, Failure> {
+    pub(super) fn lock(space: &'s S, slot: SpaceAddress) -> Result<Self, Failure> {
         let lock = Lock::take(space, slot)?;
         Ok(Self { editor: Editor::load(space, chain(slot))?, kind: PhantomData, _lock: lock })
     }
@@ -81,7 +81,7 @@ impl<'s, S: GlobalSpace, K: Kind> LockedSlot<'s, S, K> {
     }
 
     /// Inserts the element at `at`, which is in no chain, behind all others.
-    pub(super) fn adopt(&mut self, at: GlobalAddress) -> Result<(), Failure> {
+    pub(super) fn adopt(&mut self, at: SpaceAddress) -> Result<(), Failure> {
         let links = self.editor.links_before(self.editor.chain.terminator)?;
         words::write(self.editor.space, at, &links.words())?;
         self.editor.insert(links, at, at, 1)?;
@@ -95,7 +95,7 @@ impl<'s, S: GlobalSpace, K: Kind> LockedSlot<'s, S, K> {
     }
 
     /// Takes all elements out of the chain.
-    pub(super) fn unlink_all(&mut self) -> Result<Vec<GlobalAddress>, Failure> {
+    pub(super) fn unlink_all(&mut self) -> Result<Vec<SpaceAddress>, Failure> {
         let addresses = self.editor.chain.addresses(self.editor.space, self.editor.ends);
         self.editor.ends = self.editor.chain.empty();
         self.editor.store()?;
@@ -103,7 +103,7 @@ impl<'s, S: GlobalSpace, K: Kind> LockedSlot<'s, S, K> {
     }
 
     /// Whether the elements of this slot are on the rank of `at`.
-    pub(super) fn is_on_rank_of(&self, at: GlobalAddress) -> bool {
+    pub(super) fn is_on_rank_of(&self, at: SpaceAddress) -> bool {
         let space = self.editor.space;
         space.owner(at) == space.owner(self.editor.chain.header)
     }
@@ -116,8 +116,8 @@ impl<'s, S: GlobalSpace, K: Kind> LockedSlot<'s, S, K> {
 }
 
 /// The chain of the slot at `slot`.
-pub(super) fn chain(slot: GlobalAddress) -> Chain {
-    Chain { header: slot.plus(WORD), terminator: GlobalAddress::NULL }
+pub(super) fn chain(slot: SpaceAddress) -> ElementChain {
+    ElementChain { header: slot.plus(WORD), terminator: SpaceAddress::NULL }
 }
 
 /// The header of the chain of a slot with these words.

@@ -8,7 +8,7 @@ use super::*;
 use crate::heap::tests::assert_all_is_free;
 use crate::test_space::TestSpace;
 
-const NONE: Element = Element { at: GlobalAddress::NULL, len_bytes: 0 };
+const NONE: Element = Element { at: SpaceAddress::NULL, len_bytes: 0 };
 
 fn key(space: &TestSpace, data: &[u8]) -> Element {
     Element::placed(space, 0, data)
@@ -16,7 +16,7 @@ fn key(space: &TestSpace, data: &[u8]) -> Element {
 
 /// Keys and values by iteration, in its order.
 fn content<K: Kind>(
-    space: &TestSpace, container: Hashed<K>, scope: Scope,
+    space: &TestSpace, container: Hashed<K>, scope: TableScope,
 ) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut found = Vec::new();
     let end = container.end_of(space, scope).unwrap();
@@ -31,7 +31,7 @@ fn content<K: Kind>(
 }
 
 fn header<const N: usize>(space: &TestSpace, at: u64) -> [u64; N] {
-    words::read(space, GlobalAddress(at)).unwrap()
+    words::read(space, SpaceAddress(at)).unwrap()
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn a_key_belongs_to_the_slot_of_its_crc_64() {
     assert_eq!(CRC.checksum(b"123456789"), 0x995d_c9bb_df19_39fa);
     let hash = 0x995d_c9bb_df19_u64;
     for (ranks, slots) in [(1, 1), (3, 5), (7, 16)] {
-        let set = Hashed::<SetKind>::new(space, GlobalAddress::NULL, ranks, slots).unwrap();
+        let set = Hashed::<SetKind>::new(space, SpaceAddress::NULL, ranks, slots).unwrap();
         assert_eq!(set.place(b"123456789"), (hash / slots % ranks, hash % slots));
     }
 }
@@ -53,16 +53,16 @@ fn the_words_of_a_set() {
     let set = Hashed::<SetKind>::create(space, &[2, 1], 3, 1).unwrap();
     assert_eq!((space.owner(set.at), set.ranks, set.slots), (Some(1), 2, 3));
     let tables: [u64; 2] = header(space, set.at.0);
-    assert_eq!(tables.map(|table| space.owner(GlobalAddress(table))), [Some(2), Some(1)]);
+    assert_eq!(tables.map(|table| space.owner(SpaceAddress(table))), [Some(2), Some(1)]);
     assert!(tables.iter().all(|table| header(space, *table) == [0; 12]));
     assert_eq!(set.insert(space, key(space, b"123456789"), NONE), Ok(true));
     let (index, slot) = set.place(b"123456789");
     let slot = tables[index as usize] + 32 * slot;
     let [lock, head, tail, count] = header(space, slot);
     assert_eq!((lock, tail, count), (0, head, 1));
-    assert_eq!(space.owner(GlobalAddress(head)), space.owner(GlobalAddress(slot)));
+    assert_eq!(space.owner(SpaceAddress(head)), space.owner(SpaceAddress(slot)));
     assert_eq!(header(space, head), [0, 0, 9]);
-    assert_eq!(space.bytes(GlobalAddress(head).plus(24), 9), b"123456789");
+    assert_eq!(space.bytes(SpaceAddress(head).plus(24), 9), b"123456789");
     set.destroy(space).unwrap();
     assert_all_is_free(&spaces);
 }
@@ -79,16 +79,16 @@ fn the_words_of_a_chain_of_a_multiset_and_of_a_map() {
     assert_eq!(count, 2);
     assert_eq!(header(space, head), [tail, 0, 2, 1]);
     assert_eq!(header(space, tail), [0, head, 1, 3]);
-    assert_eq!(space.bytes(GlobalAddress(tail).plus(32), 3), b"bcd");
+    assert_eq!(space.bytes(SpaceAddress(tail).plus(32), 3), b"bcd");
     let map = Hashed::<MapKind>::create(space, &[0], 1, 0).unwrap();
     let value = Element::placed(space, 8, b"value");
     assert_eq!(map.insert(space, key(space, b"key"), value), Ok(true));
     let [table] = header(space, map.at.0);
     let [_, head, _, _] = header(space, table);
     assert_eq!(header(space, head), [0, 0, 8 + 3 + 5, 3]);
-    assert_eq!(space.bytes(GlobalAddress(head).plus(32), 8), b"keyvalue");
-    let position = map.begin(space, Scope::All).unwrap();
-    let at = GlobalAddress(head).plus(32);
+    assert_eq!(space.bytes(SpaceAddress(head).plus(32), 8), b"keyvalue");
+    let position = map.begin(space, TableScope::All).unwrap();
+    let at = SpaceAddress(head).plus(32);
     let pair = (Element::new(at, 3), Element::new(at.plus(3), 5));
     assert_eq!(map.element(space, position), Ok(pair));
 }
@@ -104,7 +104,7 @@ fn a_multiset_counts_down_or_drops_a_key() {
     assert_eq!(set.count(space, data), Ok(2));
     set.remove_all(space, data).unwrap();
     assert_eq!(set.count(space, data), Ok(0));
-    assert_eq!(set.size(space, Scope::All), Ok(0));
+    assert_eq!(set.size(space, TableScope::All), Ok(0));
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn a_map_keeps_its_value_and_copies_what_fits() {
     assert_eq!(space.bytes(into, 11), b"0123456789\xff");
     assert_eq!(retrieve(b"large!", 0), Ok(Some(9000)));
     assert_eq!(retrieve(b"absent", 16), Ok(None));
-    let found = content(space, map, Scope::All);
+    let found = content(space, map, TableScope::All);
     assert!(found.contains(&(b"large!".to_vec(), large)));
 }
 
@@ -148,9 +148,9 @@ fn keys_that_differ_only_in_length_or_behind_256_bytes_are_different() {
     }
     long[299] = 8;
     assert_eq!(set.insert(space, key(space, &long), NONE), Ok(true));
-    assert_eq!(set.size(space, Scope::All), Ok(5));
+    assert_eq!(set.size(space, TableScope::All), Ok(5));
     set.remove(space, key(space, &vec![7; 300])).unwrap();
-    let found = content(space, set, Scope::All);
+    let found = content(space, set, TableScope::All);
     assert_eq!(found.iter().map(|(key, _)| key.len()).collect::<Vec<_>>(), [1, 2, 299, 300]);
 }
 
@@ -159,7 +159,7 @@ fn a_longer_key_is_looked_for_at_the_end_of_the_heap() {
     let spaces = TestSpace::ranks(2, 1024);
     let space = &spaces[0];
     let set = Hashed::<SetKind>::create(space, &[1], 1, 0).unwrap();
-    let mut last = GlobalAddress::NULL;
+    let mut last = SpaceAddress::NULL;
     while let Ok(at) = heap::allocate(space, 1, 40) {
         last = at;
     }
@@ -178,26 +178,29 @@ fn local_forms_are_about_the_tables_of_the_caller() {
     }
     let mut found = Vec::new();
     for space in &spaces[..3] {
-        let local = content(space, set, Scope::Local);
+        let local = content(space, set, TableScope::Local);
         assert!(!local.is_empty());
-        assert_eq!(set.size(space, Scope::Local), Ok(local.len() as u64));
+        assert_eq!(set.size(space, TableScope::Local), Ok(local.len() as u64));
         found.extend(local);
     }
-    assert_eq!(found, content(&spaces[0], set, Scope::All));
-    assert_eq!(set.size(&spaces[3], Scope::Local), Ok(0));
-    assert_eq!(set.begin(&spaces[3], Scope::Local), Ok(set.end()));
-    assert_eq!(set.end_of(&spaces[2], Scope::Local), Ok(set.end()));
+    assert_eq!(found, content(&spaces[0], set, TableScope::All));
+    assert_eq!(set.size(&spaces[3], TableScope::Local), Ok(0));
+    assert_eq!(set.begin(&spaces[3], TableScope::Local), Ok(set.end()));
+    assert_eq!(set.end_of(&spaces[2], TableScope::Local), Ok(set.end()));
     other.insert(&spaces[0], key(&spaces[0], b"old key"), NONE).unwrap();
-    other.assign(&spaces[1], set, Scope::Local).unwrap();
-    assert_eq!(content(&spaces[1], other, Scope::All), content(&spaces[1], set, Scope::Local));
-    other.move_from(&spaces[0], set, Scope::Local).unwrap();
-    assert_eq!(set.size(&spaces[0], Scope::Local), Ok(0));
-    assert_eq!(set.begin(&spaces[0], Scope::Local), set.end_of(&spaces[0], Scope::Local));
-    other.merge(&spaces[2], set, Scope::Local).unwrap();
-    assert_eq!(other.size(&spaces[3], Scope::All), Ok(40));
-    other.clear(&spaces[1], Scope::Local).unwrap();
-    assert_eq!(other.size(&spaces[1], Scope::Local), Ok(0));
-    assert!(other.size(&spaces[0], Scope::Local).unwrap() > 0);
+    other.assign(&spaces[1], set, TableScope::Local).unwrap();
+    assert_eq!(
+        content(&spaces[1], other, TableScope::All),
+        content(&spaces[1], set, TableScope::Local)
+    );
+    other.move_from(&spaces[0], set, TableScope::Local).unwrap();
+    assert_eq!(set.size(&spaces[0], TableScope::Local), Ok(0));
+    assert_eq!(set.begin(&spaces[0], TableScope::Local), set.end_of(&spaces[0], TableScope::Local));
+    other.merge(&spaces[2], set, TableScope::Local).unwrap();
+    assert_eq!(other.size(&spaces[3], TableScope::All), Ok(40));
+    other.clear(&spaces[1], TableScope::Local).unwrap();
+    assert_eq!(other.size(&spaces[1], TableScope::Local), Ok(0));
+    assert!(other.size(&spaces[0], TableScope::Local).unwrap() > 0);
 }
 
 #[test]
@@ -210,10 +213,10 @@ fn more_slots_than_are_read_at_once() {
         set.insert(space, key(space, &[data]), NONE).unwrap();
     }
     let mut found: Vec<_> =
-        content(space, set, Scope::All).into_iter().map(|(key, _)| key[0]).collect();
+        content(space, set, TableScope::All).into_iter().map(|(key, _)| key[0]).collect();
     found.sort();
     assert_eq!(found, (0..200).collect::<Vec<_>>());
-    assert_eq!(set.size(space, Scope::All), Ok(200));
+    assert_eq!(set.size(space, TableScope::All), Ok(200));
     set.destroy(space).unwrap();
     assert_all_is_free(&spaces);
 }
@@ -229,9 +232,9 @@ fn a_move_keeps_memory_on_the_same_rank_and_what_has_no_room() {
         source.insert(space, key(space, data), NONE).unwrap();
     }
     let element = source.find(space, key(space, b"two")).unwrap().element;
-    near.move_from(space, source, Scope::All).unwrap();
+    near.move_from(space, source, TableScope::All).unwrap();
     assert_eq!(near.find(space, key(space, b"two")).unwrap().element, element);
-    assert_eq!(source.size(space, Scope::All), Ok(0));
+    assert_eq!(source.size(space, TableScope::All), Ok(0));
     // Rank 1 has room for one element.
     let mut blocks = Vec::new();
     while let Ok(at) = heap::allocate(space, 1, 40) {
@@ -239,10 +242,10 @@ fn a_move_keeps_memory_on_the_same_rank_and_what_has_no_room() {
     }
     heap::free(space, blocks[0]).unwrap();
     assert_eq!(far.swap(space, near), Err(Failure::NoRoom));
-    assert_eq!(near.size(space, Scope::All), Ok(1));
-    assert_eq!(far.size(space, Scope::All), Ok(1));
-    assert_eq!(far.merge(space, near, Scope::All), Err(Failure::NoRoom));
-    assert_eq!(near.size(space, Scope::All), Ok(1));
+    assert_eq!(near.size(space, TableScope::All), Ok(1));
+    assert_eq!(far.size(space, TableScope::All), Ok(1));
+    assert_eq!(far.merge(space, near, TableScope::All), Err(Failure::NoRoom));
+    assert_eq!(near.size(space, TableScope::All), Ok(1));
 }
 
 #[test]
@@ -250,9 +253,9 @@ fn operations_on_one_container_twice_change_nothing() {
     let space = &TestSpace::ranks(1, 4096)[0];
     let set = Hashed::<MultisetKind>::create(space, &[0], 2, 0).unwrap();
     set.insert(space, key(space, b"a"), NONE).unwrap();
-    set.merge(space, set, Scope::All).unwrap();
-    set.assign(space, set, Scope::All).unwrap();
-    set.move_from(space, set, Scope::Local).unwrap();
+    set.merge(space, set, TableScope::All).unwrap();
+    set.assign(space, set, TableScope::All).unwrap();
+    set.move_from(space, set, TableScope::Local).unwrap();
     set.swap(space, set).unwrap();
     assert_eq!(set.count(space, key(space, b"a")), Ok(1));
 }
@@ -285,7 +288,7 @@ fn a_failure_changes_nothing() {
     assert_eq!(map.insert(space, key(space, b"k"), endless), Err(Failure::NoRoom));
     assert_eq!(map.find(space, key(space, b"k")), Ok(map.end()));
     assert_eq!(map.find(space, NONE), Err(Failure::Argument));
-    assert_eq!(map.size(space, Scope::All), Ok(0));
+    assert_eq!(map.size(space, TableScope::All), Ok(0));
     map.remove(space, key(space, b"k")).unwrap();
     assert_eq!(map.insert(space, key(space, b"k"), NONE), Ok(true));
     assert_eq!(map.retrieve(space, key(space, b"k"), NONE), Ok(Some(0)));
@@ -317,21 +320,21 @@ fn damaged_and_destroyed_containers_end() {
     for place in places.into_iter().chain((0..4).map(|word| element + 8 * word)) {
         for word in [0, 1, 13, u64::MAX, element, table, map.at.0] {
             restore();
-            words::write(space, GlobalAddress(place), &[word]).unwrap();
+            words::write(space, SpaceAddress(place), &[word]).unwrap();
             for data in 0..12_u8 {
                 let _ = map.insert(space, key(space, &[data]), value);
                 let _ = map.retrieve(space, key(space, &[data]), value);
             }
-            let mut position = map.begin(space, Scope::All);
+            let mut position = map.begin(space, TableScope::All);
             for _ in 0..20 {
                 position = position.and_then(|position| map.next(space, position));
             }
-            let _ = other.merge(space, map, Scope::All);
+            let _ = other.merge(space, map, TableScope::All);
             let _ = other.swap(space, map);
             for data in 0..12_u8 {
                 let _ = map.remove(space, key(space, &[data]));
             }
-            let _ = map.clear(space, Scope::All);
+            let _ = map.clear(space, TableScope::All);
             let _ = map.destroy(space);
         }
     }
@@ -340,7 +343,7 @@ fn damaged_and_destroyed_containers_end() {
     let destroyed = bases.map(|(base, len)| space.bytes(base, len));
     assert!(map.destroy(space).is_err());
     assert!(map.insert(space, key(space, b"k"), value).is_err());
-    assert!(map.clear(space, Scope::All).is_err());
+    assert!(map.clear(space, TableScope::All).is_err());
     assert!(bases.map(|(base, len)| space.bytes(base, len)) == destroyed);
 }
 
@@ -439,31 +442,31 @@ fn run<K: Kind>(
             models[on].remove(&bytes_of(number));
         }
         Step::Clear => {
-            container.clear(space, Scope::All).unwrap();
+            container.clear(space, TableScope::All).unwrap();
             models[on].clear();
         }
         Step::Assign => {
-            container.assign(space, other, Scope::All).unwrap();
+            container.assign(space, other, TableScope::All).unwrap();
             models[on] = models[1 - on].clone();
         }
         Step::Merge => {
-            container.merge(space, other, Scope::All).unwrap();
+            container.merge(space, other, TableScope::All).unwrap();
             let copied = models[1 - on].clone();
             merge_model::<K>(&mut models[on], copied);
         }
         Step::Move => {
-            container.move_from(space, other, Scope::All).unwrap();
+            container.move_from(space, other, TableScope::All).unwrap();
             let moved = std::mem::take(&mut models[1 - on]);
             merge_model::<K>(&mut models[on], moved);
         }
         Step::MoveLocal => {
-            let local = content(space, other, Scope::All).into_iter().map(|(key, _)| key);
+            let local = content(space, other, TableScope::All).into_iter().map(|(key, _)| key);
             let is_local = |data: &Vec<u8>| {
                 let position = other.find(space, key(space, data)).unwrap();
                 space.owner(position.element) == Some(space.rank())
             };
             let local: Vec<_> = local.filter(is_local).collect();
-            container.move_from(space, other, Scope::Local).unwrap();
+            container.move_from(space, other, TableScope::Local).unwrap();
             let moved = local.into_iter().map(|key| models[1 - on].remove_entry(&key).unwrap());
             let moved: Vec<_> = moved.collect();
             merge_model::<K>(&mut models[on], moved);
@@ -485,12 +488,12 @@ fn check<K: Kind>(shapes: [Shape; 2], steps: Vec<(usize, usize, Step)>) {
     for (by, on, step) in steps {
         run(&spaces[by], on, step.clone(), containers, &mut models);
         for (container, model) in containers.iter().zip(&models) {
-            let mut found = content(&spaces[by], *container, Scope::All);
+            let mut found = content(&spaces[by], *container, TableScope::All);
             found.sort();
             let expected: Vec<_> =
                 model.iter().map(|(key, (value, _))| (key.clone(), value.clone())).collect();
             assert_eq!(found, expected, "after {step:?} on {on}");
-            assert_eq!(container.size(&spaces[by], Scope::All), Ok(model.len() as u64));
+            assert_eq!(container.size(&spaces[by], TableScope::All), Ok(model.len() as u64));
             for number in 0..14 {
                 let count = container.count(&spaces[by], key(&spaces[by], &bytes_of(number)));
                 let expected = model.get(&bytes_of(number)).map_or(0, |(_, count)| *count);
@@ -549,7 +552,7 @@ fn threads_count_keys_of_a_multiset() {
         let count = set.count(&spaces[0], key(&spaces[0], &[data]));
         assert_eq!(count, Ok(4 * (24 - removed)));
     }
-    assert_eq!(set.size(&spaces[0], Scope::All), Ok(6));
+    assert_eq!(set.size(&spaces[0], TableScope::All), Ok(6));
     set.destroy(&spaces[0]).unwrap();
     assert_all_is_free(&spaces);
 }
@@ -571,7 +574,7 @@ fn one_of_several_threads_inserts_a_key_of_a_map() {
         }
     });
     assert_eq!(inserted.into_inner(), 60);
-    assert_eq!(map.size(&spaces[0], Scope::All), Ok(60));
+    assert_eq!(map.size(&spaces[0], TableScope::All), Ok(60));
 }
 
 #[test]
@@ -586,11 +589,11 @@ fn threads_merge_two_sets_into_each_other() {
     TestSpace::run_all(&spaces, |space| {
         let on = space.rank() as usize % 2;
         for _ in 0..5 {
-            sets[on].merge(space, sets[1 - on], Scope::All).unwrap();
+            sets[on].merge(space, sets[1 - on], TableScope::All).unwrap();
         }
     });
     for set in sets {
-        assert_eq!(set.size(&spaces[0], Scope::All), Ok(40));
+        assert_eq!(set.size(&spaces[0], TableScope::All), Ok(40));
         set.destroy(&spaces[0]).unwrap();
     }
     assert_all_is_free(&spaces);

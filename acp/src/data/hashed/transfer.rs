@@ -7,15 +7,15 @@
 
 use super::element::{Entry, Item, ItemValue};
 use super::slot::LockedSlot;
-use super::{Hashed, Kind, Scope};
+use super::{Hashed, Kind, TableScope};
 use crate::failure::Failure;
 use crate::heap;
-use crate::space::{GlobalAddress, GlobalSpace};
+use crate::space::{GlobalSpace, SpaceAddress};
 
 /// An element that is in no chain, and the slot in which it was.
 struct Unlinked {
-    element: GlobalAddress,
-    slot: GlobalAddress,
+    element: SpaceAddress,
+    slot: SpaceAddress,
 }
 
 impl<K: Kind> Hashed<K> {
@@ -25,7 +25,7 @@ impl<K: Kind> Hashed<K> {
     /// # Errors
     /// The first failure; the other elements have been inserted.
     pub(crate) fn merge(
-        self, space: &impl GlobalSpace, source: Self, scope: Scope,
+        self, space: &impl GlobalSpace, source: Self, scope: TableScope,
     ) -> Result<(), Failure> {
         if self.at == source.at {
             return Ok(());
@@ -45,12 +45,12 @@ impl<K: Kind> Hashed<K> {
     /// # Errors
     /// As [`Hashed::merge`].
     pub(crate) fn assign(
-        self, space: &impl GlobalSpace, source: Self, scope: Scope,
+        self, space: &impl GlobalSpace, source: Self, scope: TableScope,
     ) -> Result<(), Failure> {
         if self.at == source.at {
             return Ok(());
         }
-        self.clear(space, Scope::All)?;
+        self.clear(space, TableScope::All)?;
         self.merge(space, source, scope)
     }
 
@@ -59,7 +59,7 @@ impl<K: Kind> Hashed<K> {
     /// # Errors
     /// The first failure; elements that could not be inserted are still in `source`.
     pub(crate) fn move_from(
-        self, space: &impl GlobalSpace, source: Self, scope: Scope,
+        self, space: &impl GlobalSpace, source: Self, scope: TableScope,
     ) -> Result<(), Failure> {
         if self.at == source.at {
             return Ok(());
@@ -82,7 +82,7 @@ impl<K: Kind> Hashed<K> {
         }
         let mut unlinked = [Vec::new(), Vec::new()];
         for (container, unlinked) in [self, other].into_iter().zip(&mut unlinked) {
-            for (slot, _) in container.filled_slots(space, Scope::All)? {
+            for (slot, _) in container.filled_slots(space, TableScope::All)? {
                 unlinked.extend(unlink_all::<K>(space, slot)?);
             }
         }
@@ -115,7 +115,7 @@ impl<K: Kind> Hashed<K> {
 
     /// Inserts an element that is in no chain; whether its memory is now in this container.
     fn adopt_or_copy(
-        self, space: &impl GlobalSpace, element: GlobalAddress,
+        self, space: &impl GlobalSpace, element: SpaceAddress,
     ) -> Result<bool, Failure> {
         let entry = Entry::read::<K>(space, element, u64::MAX)?;
         let key = entry.key_bytes(space)?;
@@ -134,7 +134,7 @@ impl<K: Kind> Hashed<K> {
 
 /// Takes all elements out of a slot.
 fn unlink_all<K: Kind>(
-    space: &impl GlobalSpace, slot: GlobalAddress,
+    space: &impl GlobalSpace, slot: SpaceAddress,
 ) -> Result<Vec<Unlinked>, Failure> {
     let elements = LockedSlot::<_, K>::lock(space, slot)?.unlink_all()?;
     Ok(elements.into_iter().map(|element| Unlinked { element, slot }).collect())

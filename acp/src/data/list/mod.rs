@@ -15,10 +15,10 @@ mod order;
 mod tests;
 
 use super::Element;
-use super::chain::{Chain, Editor, Ends, Links, count_max};
+use super::chain::{Editor, ElementChain, Ends, Links, count_max};
 use crate::failure::Failure;
 use crate::heap;
-use crate::space::{GlobalAddress, GlobalSpace};
+use crate::space::{GlobalSpace, SpaceAddress};
 use crate::words::{self, WORD};
 
 /// Bytes of an element before its value.
@@ -27,19 +27,19 @@ const ELEMENT_HEADER: u64 = 3 * WORD;
 /// A list, known by the address of its header.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct List {
-    pub(crate) at: GlobalAddress,
+    pub(crate) at: SpaceAddress,
 }
 
 /// An element, as it was read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-struct Node {
-    at: GlobalAddress,
+struct ListNode {
+    at: SpaceAddress,
     links: Links,
     size: u64,
 }
 
 impl List {
-    pub(crate) fn new(at: GlobalAddress) -> Self {
+    pub(crate) fn new(at: SpaceAddress) -> Self {
         Self { at }
     }
 
@@ -69,12 +69,12 @@ impl List {
     }
 
     /// The first position; the end if the list is empty.
-    pub(crate) fn begin(self, space: &impl GlobalSpace) -> Result<GlobalAddress, Failure> {
+    pub(crate) fn begin(self, space: &impl GlobalSpace) -> Result<SpaceAddress, Failure> {
         self.edit(space).map(|editor| editor.ends.head)
     }
 
     /// The position behind the last element.
-    pub(crate) fn end(self) -> GlobalAddress {
+    pub(crate) fn end(self) -> SpaceAddress {
         self.at
     }
 
@@ -84,8 +84,8 @@ impl List {
     /// `NoRoom`; `Argument` if there is no such rank or size; `Refused` if the value is not
     /// accessible.
     pub(crate) fn insert(
-        self, space: &impl GlobalSpace, before: GlobalAddress, value: Element, rank: u32,
-    ) -> Result<GlobalAddress, Failure> {
+        self, space: &impl GlobalSpace, before: SpaceAddress, value: Element, rank: u32,
+    ) -> Result<SpaceAddress, Failure> {
         insert(self.edit(space)?, before, value, rank)
     }
 
@@ -109,9 +109,9 @@ impl List {
     /// # Errors
     /// `NoRoom`, `Damaged`, `Refused`.
     pub(crate) fn insert_range(
-        self, space: &impl GlobalSpace, before: GlobalAddress, source: Self, start: GlobalAddress,
-        end: GlobalAddress,
-    ) -> Result<GlobalAddress, Failure> {
+        self, space: &impl GlobalSpace, before: SpaceAddress, source: Self, start: SpaceAddress,
+        end: SpaceAddress,
+    ) -> Result<SpaceAddress, Failure> {
         let copies = copies(space, &source.range(space, start, end)?)?;
         let (Some(first), Some(last)) = (copies.first(), copies.last()) else {
             return Ok(before);
@@ -133,14 +133,14 @@ impl List {
     /// Replaces the elements by copies of those of `source` from `start` to `end`, each on the rank
     /// of its original.
     pub(crate) fn assign_range(
-        self, space: &impl GlobalSpace, source: Self, start: GlobalAddress, end: GlobalAddress,
+        self, space: &impl GlobalSpace, source: Self, start: SpaceAddress, end: SpaceAddress,
     ) -> Result<(), Failure> {
         let copies = copies(space, &source.range(space, start, end)?)?;
         self.replace(space, &copies)
     }
 
     /// Frees all elements, and makes `elements` the new ones.
-    fn replace(self, space: &impl GlobalSpace, elements: &[GlobalAddress]) -> Result<(), Failure> {
+    fn replace(self, space: &impl GlobalSpace, elements: &[SpaceAddress]) -> Result<(), Failure> {
         let mut editor = self.edit(space)?;
         let old = editor.chain.addresses(space, editor.ends);
         editor.ends = editor.chain.empty();
@@ -159,8 +159,8 @@ impl List {
     /// # Errors
     /// `Argument` if the position is the end.
     pub(crate) fn erase(
-        self, space: &impl GlobalSpace, at: GlobalAddress,
-    ) -> Result<GlobalAddress, Failure> {
+        self, space: &impl GlobalSpace, at: SpaceAddress,
+    ) -> Result<SpaceAddress, Failure> {
         erase(self.edit(space)?, at)
     }
 
@@ -178,8 +178,8 @@ impl List {
 
     /// Removes the elements from `start` to `end`; the position behind them.
     pub(crate) fn erase_range(
-        self, space: &impl GlobalSpace, start: GlobalAddress, end: GlobalAddress,
-    ) -> Result<GlobalAddress, Failure> {
+        self, space: &impl GlobalSpace, start: SpaceAddress, end: SpaceAddress,
+    ) -> Result<SpaceAddress, Failure> {
         let nodes = self.range(space, start, end)?;
         let Some(outer) = outer_links(&nodes) else { return Ok(end) };
         let mut editor = self.edit(space)?;
@@ -195,7 +195,7 @@ impl List {
     /// # Errors
     /// `Argument` if `at` is the end.
     pub(crate) fn splice(
-        self, space: &impl GlobalSpace, before: GlobalAddress, source: Self, at: GlobalAddress,
+        self, space: &impl GlobalSpace, before: SpaceAddress, source: Self, at: SpaceAddress,
     ) -> Result<(), Failure> {
         if at == source.end() {
             return Err(Failure::Argument);
@@ -206,14 +206,14 @@ impl List {
     /// Moves the elements of `source` from `start` to `end` before a position of this list. Nothing
     /// happens if the position is one of them.
     pub(crate) fn splice_range(
-        self, space: &impl GlobalSpace, before: GlobalAddress, source: Self, start: GlobalAddress,
-        end: GlobalAddress,
+        self, space: &impl GlobalSpace, before: SpaceAddress, source: Self, start: SpaceAddress,
+        end: SpaceAddress,
     ) -> Result<(), Failure> {
         self.splice_nodes(space, before, source, &source.range(space, start, end)?)
     }
 
     fn splice_nodes(
-        self, space: &impl GlobalSpace, before: GlobalAddress, source: Self, nodes: &[Node],
+        self, space: &impl GlobalSpace, before: SpaceAddress, source: Self, nodes: &[ListNode],
     ) -> Result<(), Failure> {
         let Some(outer) = outer_links(nodes) else { return Ok(()) };
         let is_there = self == source && outer.next == before;
@@ -249,37 +249,37 @@ impl List {
 
     /// The position behind `at`; the end is behind the end.
     pub(crate) fn next(
-        self, space: &impl GlobalSpace, at: GlobalAddress,
-    ) -> Result<GlobalAddress, Failure> {
+        self, space: &impl GlobalSpace, at: SpaceAddress,
+    ) -> Result<SpaceAddress, Failure> {
         self.advance(space, at, 1)
     }
 
     /// The position before `at`; nothing is before the first.
     pub(crate) fn previous(
-        self, space: &impl GlobalSpace, at: GlobalAddress,
-    ) -> Result<GlobalAddress, Failure> {
+        self, space: &impl GlobalSpace, at: SpaceAddress,
+    ) -> Result<SpaceAddress, Failure> {
         let [previous] = words::read(space, at.plus(WORD))?;
-        Ok(if previous == self.at.0 { at } else { GlobalAddress(previous) })
+        Ok(if previous == self.at.0 { at } else { SpaceAddress(previous) })
     }
 
     /// The position `steps` behind `at`, or the end.
     pub(crate) fn advance(
-        self, space: &impl GlobalSpace, at: GlobalAddress, steps: u64,
-    ) -> Result<GlobalAddress, Failure> {
+        self, space: &impl GlobalSpace, at: SpaceAddress, steps: u64,
+    ) -> Result<SpaceAddress, Failure> {
         let mut at = at;
         for _ in 0..steps.min(heap::blocks_max(space)) {
             if at == self.end() {
                 break;
             }
             let [next] = words::read(space, at)?;
-            at = GlobalAddress(next);
+            at = SpaceAddress(next);
         }
         Ok(at)
     }
 
     /// The number of elements from `first` on before `last`, or before the end.
     pub(crate) fn distance(
-        self, space: &impl GlobalSpace, first: GlobalAddress, last: GlobalAddress,
+        self, space: &impl GlobalSpace, first: SpaceAddress, last: SpaceAddress,
     ) -> Result<u64, Failure> {
         self.range(space, first, last).map(|nodes| nodes.len() as u64)
     }
@@ -289,7 +289,7 @@ impl List {
     /// # Errors
     /// `Argument` if the position is the end.
     pub(crate) fn value(
-        self, space: &impl GlobalSpace, at: GlobalAddress,
+        self, space: &impl GlobalSpace, at: SpaceAddress,
     ) -> Result<Element, Failure> {
         if at == self.end() {
             return Err(Failure::Argument);
@@ -299,8 +299,8 @@ impl List {
 
     /// The elements from `start` on before `end`, or before the end of the list.
     fn range(
-        self, space: &impl GlobalSpace, start: GlobalAddress, end: GlobalAddress,
-    ) -> Result<Vec<Node>, Failure> {
+        self, space: &impl GlobalSpace, start: SpaceAddress, end: SpaceAddress,
+    ) -> Result<Vec<ListNode>, Failure> {
         let mut nodes = Vec::new();
         if [end, self.end()].contains(&start) {
             return Ok(nodes);
@@ -318,7 +318,7 @@ impl List {
     }
 
     fn edit<S: GlobalSpace>(self, space: &S) -> Result<Editor<'_, S>, Failure> {
-        Editor::load(space, Chain { header: self.at, terminator: self.at })
+        Editor::load(space, ElementChain { header: self.at, terminator: self.at })
     }
 }
 
@@ -337,7 +337,7 @@ impl<S: GlobalSpace> Editor<'_, S> {
     }
 }
 
-impl Node {
+impl ListNode {
     fn value(self) -> Element {
         Element::new(self.at.plus(ELEMENT_HEADER), self.size)
     }
@@ -345,8 +345,8 @@ impl Node {
 
 /// Inserts a copy of `value` on `rank` before a position; the position of the new element.
 fn insert<S: GlobalSpace>(
-    mut editor: Editor<'_, S>, before: GlobalAddress, value: Element, rank: u32,
-) -> Result<GlobalAddress, Failure> {
+    mut editor: Editor<'_, S>, before: SpaceAddress, value: Element, rank: u32,
+) -> Result<SpaceAddress, Failure> {
     let links = editor.links_before(before)?;
     let size = value.len_bytes.checked_add(ELEMENT_HEADER).ok_or(Failure::Argument)?;
     let at = heap::allocate(editor.space, rank, size)?;
@@ -361,8 +361,8 @@ fn insert<S: GlobalSpace>(
 
 /// Removes the element at a position; the position behind it.
 fn erase<S: GlobalSpace>(
-    mut editor: Editor<'_, S>, at: GlobalAddress,
-) -> Result<GlobalAddress, Failure> {
+    mut editor: Editor<'_, S>, at: SpaceAddress,
+) -> Result<SpaceAddress, Failure> {
     if at == editor.chain.terminator {
         return Err(Failure::Argument);
     }
@@ -373,14 +373,14 @@ fn erase<S: GlobalSpace>(
     Ok(links.next)
 }
 
-fn node(space: &impl GlobalSpace, at: GlobalAddress) -> Result<Node, Failure> {
+fn node(space: &impl GlobalSpace, at: SpaceAddress) -> Result<ListNode, Failure> {
     let [next, previous, size] = words::read(space, at)?;
-    Ok(Node { at, links: Links::of([next, previous]), size })
+    Ok(ListNode { at, links: Links::of([next, previous]), size })
 }
 
 /// Writes a new element.
 fn write_element(
-    space: &impl GlobalSpace, at: GlobalAddress, links: Links, value: Element,
+    space: &impl GlobalSpace, at: SpaceAddress, links: Links, value: Element,
 ) -> Result<(), Failure> {
     let [next, previous] = links.words();
     let header = [next, previous, value.len_bytes];
@@ -392,7 +392,7 @@ fn write_element(
 }
 
 /// Copies of elements, each on the rank of its original, not linked yet.
-fn copies(space: &impl GlobalSpace, nodes: &[Node]) -> Result<Vec<GlobalAddress>, Failure> {
+fn copies(space: &impl GlobalSpace, nodes: &[ListNode]) -> Result<Vec<SpaceAddress>, Failure> {
     let mut made = Vec::with_capacity(nodes.len());
     for node in nodes {
         match copy(space, node) {
@@ -407,7 +407,7 @@ fn copies(space: &impl GlobalSpace, nodes: &[Node]) -> Result<Vec<GlobalAddress>
 }
 
 /// A copy of the size and the value of an element, on its rank.
-fn copy(space: &impl GlobalSpace, node: &Node) -> Result<GlobalAddress, Failure> {
+fn copy(space: &impl GlobalSpace, node: &ListNode) -> Result<SpaceAddress, Failure> {
     let rank = space.owner(node.at).ok_or(Failure::Damaged)?;
     let size = node.size.checked_add(ELEMENT_HEADER).ok_or(Failure::Damaged)?;
     let at = heap::allocate(space, rank, size)?;
@@ -420,7 +420,7 @@ fn copy(space: &impl GlobalSpace, node: &Node) -> Result<GlobalAddress, Failure>
 
 /// Links elements with each other, and the outer ones with their neighbours.
 fn write_links(
-    space: &impl GlobalSpace, elements: &[GlobalAddress], around: Links,
+    space: &impl GlobalSpace, elements: &[SpaceAddress], around: Links,
 ) -> Result<(), Failure> {
     for (index, at) in elements.iter().enumerate() {
         let next = elements.get(index + 1).copied().unwrap_or(around.next);
@@ -433,7 +433,7 @@ fn write_links(
 /// Links the first and the last of some elements, which are linked with each other, with their
 /// neighbours.
 fn write_outer_links(
-    space: &impl GlobalSpace, elements: &[GlobalAddress], around: Links,
+    space: &impl GlobalSpace, elements: &[SpaceAddress], around: Links,
 ) -> Result<(), Failure> {
     if let [only] = elements {
         return Ok(words::write(space, *only, &around.words())?);
@@ -446,7 +446,7 @@ fn write_outer_links(
 }
 
 /// The links of some elements to those around them; `None` if there are none.
-fn outer_links(nodes: &[Node]) -> Option<Links> {
+fn outer_links(nodes: &[ListNode]) -> Option<Links> {
     let (first, last) = (nodes.first()?, nodes.last()?);
     Some(Links { next: last.links.next, previous: first.links.previous })
 }

@@ -7,12 +7,12 @@
 //!
 //! A comparator of the program may call any operation, but must not change the list.
 
-use super::{List, Node};
+use super::{List, ListNode};
 use crate::data::Element;
 use crate::data::chain::{Editor, Ends, Links, count_max};
 use crate::failure::Failure;
 use crate::heap;
-use crate::space::{GlobalAddress, GlobalSpace};
+use crate::space::{GlobalSpace, SpaceAddress};
 use crate::words;
 
 /// Less than 0 if the first value is before the second, more than 0 if it is behind it.
@@ -59,7 +59,7 @@ impl List {
     /// Removes each element whose size and bytes are those of the one before it.
     pub(crate) fn unique(self, space: &impl GlobalSpace) -> Result<(), Failure> {
         // The value of the last element kept, once it has been read.
-        let mut value: Option<(GlobalAddress, Vec<u8>)> = None;
+        let mut value: Option<(SpaceAddress, Vec<u8>)> = None;
         self.drop_if(space, |kept, node| {
             let Some(kept) = kept.filter(|kept| kept.size == node.size) else { return Ok(false) };
             let of_kept = match value.take().filter(|(at, _)| *at == kept.at) {
@@ -76,7 +76,7 @@ impl List {
     /// Removes the elements for which `is_dropped` is true, given the last element that is kept.
     fn drop_if(
         self, space: &impl GlobalSpace,
-        mut is_dropped: impl FnMut(Option<&Node>, &Node) -> Result<bool, Failure>,
+        mut is_dropped: impl FnMut(Option<&ListNode>, &ListNode) -> Result<bool, Failure>,
     ) -> Result<(), Failure> {
         let (editor, nodes) = self.nodes(space)?;
         let (mut kept, mut dropped) = (Vec::new(), Vec::new());
@@ -96,10 +96,10 @@ impl List {
     ///
     /// # Errors
     /// `Damaged` if they are not as many as the header has, or do not link to each other.
-    fn nodes<S: GlobalSpace>(self, space: &S) -> Result<(Editor<'_, S>, Vec<Node>), Failure> {
+    fn nodes<S: GlobalSpace>(self, space: &S) -> Result<(Editor<'_, S>, Vec<ListNode>), Failure> {
         let editor = self.edit(space)?;
         let ends = editor.ends;
-        let mut nodes: Vec<Node> = Vec::new();
+        let mut nodes: Vec<ListNode> = Vec::new();
         let mut links = Links { next: ends.head, previous: self.at };
         for _ in 0..count_max(space, ends) {
             let node = super::node(space, links.next)?;
@@ -115,7 +115,7 @@ impl List {
 }
 
 /// Makes `nodes` the elements of a list, in this order.
-fn arrange<S: GlobalSpace>(mut editor: Editor<'_, S>, nodes: &[Node]) -> Result<(), Failure> {
+fn arrange<S: GlobalSpace>(mut editor: Editor<'_, S>, nodes: &[ListNode]) -> Result<(), Failure> {
     let end = editor.chain.terminator;
     let at = |index: usize| nodes.get(index).map_or(end, |node| node.at);
     for (index, node) in nodes.iter().enumerate() {
@@ -132,7 +132,7 @@ fn arrange<S: GlobalSpace>(mut editor: Editor<'_, S>, nodes: &[Node]) -> Result<
 
 /// A merge sort: unlike the sorts of the standard library it does not fail on a comparator that
 /// contradicts itself.
-fn sorted(mut nodes: Vec<Node>, compare: Compare<'_>) -> Vec<Node> {
+fn sorted(mut nodes: Vec<ListNode>, compare: Compare<'_>) -> Vec<ListNode> {
     if nodes.len() < 2 {
         return nodes;
     }
@@ -142,7 +142,7 @@ fn sorted(mut nodes: Vec<Node>, compare: Compare<'_>) -> Vec<Node> {
     merged(left, right, compare)
 }
 
-fn merged(left: Vec<Node>, right: Vec<Node>, compare: Compare<'_>) -> Vec<Node> {
+fn merged(left: Vec<ListNode>, right: Vec<ListNode>, compare: Compare<'_>) -> Vec<ListNode> {
     let mut merged = Vec::with_capacity(left.len() + right.len());
     let (mut left, mut right) = (left.into_iter().peekable(), right.into_iter().peekable());
     while let (Some(first), Some(second)) = (left.peek(), right.peek()) {

@@ -43,7 +43,7 @@ fn list_of(space: &TestSpace, text: &str) -> List {
     list
 }
 
-fn position(space: &TestSpace, list: List, index: usize) -> GlobalAddress {
+fn position(space: &TestSpace, list: List, index: usize) -> SpaceAddress {
     list.advance(space, list.begin(space).unwrap(), index as u64).unwrap()
 }
 
@@ -157,7 +157,7 @@ fn a_failure_changes_nothing() {
     let value = Element::placed(space, 0, b"abc");
     assert_eq!(list.push_back(space, absent, 1), Err(Failure::Refused));
     assert_eq!(list.push_back(space, value, 2), Err(Failure::Argument));
-    assert_eq!(list.insert(space, GlobalAddress::NULL, value, 1), Err(Failure::Refused));
+    assert_eq!(list.insert(space, SpaceAddress::NULL, value, 1), Err(Failure::Refused));
     let endless = Element { len_bytes: u64::MAX, ..value };
     assert_eq!(list.push_back(space, endless, 1), Err(Failure::Argument));
     assert_eq!(
@@ -166,7 +166,7 @@ fn a_failure_changes_nothing() {
     );
     assert_eq!(list.erase(space, list.end()), Err(Failure::Argument));
     assert_eq!(list.value(space, list.end()), Err(Failure::Argument));
-    assert!(list.erase(space, GlobalAddress::NULL).is_err());
+    assert!(list.erase(space, SpaceAddress::NULL).is_err());
     let empty = List::create(space, 0).unwrap();
     assert_eq!(empty.pop_back(space), Err(Failure::Argument));
     assert_eq!(empty.pop_front(space), Err(Failure::Argument));
@@ -317,14 +317,14 @@ struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    fn at(&self, on: usize, index: usize) -> GlobalAddress {
+    fn at(&self, on: usize, index: usize) -> SpaceAddress {
         position(self.space, self.lists[on], index)
     }
 
     /// Indices and positions of a range of list `on`, reduced to what exists.
     fn range(
         &self, on: usize, (start, len): (usize, usize),
-    ) -> (std::ops::Range<usize>, [GlobalAddress; 2]) {
+    ) -> (std::ops::Range<usize>, [SpaceAddress; 2]) {
         let size = self.models[on].len();
         let start = start % (size + 1);
         let end = size.min(start + len);

@@ -2,7 +2,7 @@
 
 use super::ring::Ring;
 use crate::failure::Failure;
-use crate::space::{AccessRefused, GlobalAddress, GlobalSpace};
+use crate::space::{AccessRefused, GlobalSpace, SpaceAddress};
 use crate::words;
 
 /// A kind of sequence.
@@ -10,10 +10,10 @@ pub(crate) trait SequenceKind {
     const HEADER_BYTES: u64;
 
     /// The header at `at`, as it stands there.
-    fn load(space: &impl GlobalSpace, at: GlobalAddress) -> Result<Ring, AccessRefused>;
+    fn load(space: &impl GlobalSpace, at: SpaceAddress) -> Result<Ring, AccessRefused>;
 
     /// Writes a header.
-    fn store(space: &impl GlobalSpace, at: GlobalAddress, ring: Ring) -> Result<(), AccessRefused>;
+    fn store(space: &impl GlobalSpace, at: SpaceAddress, ring: Ring) -> Result<(), AccessRefused>;
 
     /// The size of a sequence that is made for `size` bytes.
     fn created_size(size: u64) -> u64;
@@ -37,12 +37,12 @@ pub(crate) enum DequeKind {}
 impl SequenceKind for VectorKind {
     const HEADER_BYTES: u64 = 24;
 
-    fn load(space: &impl GlobalSpace, at: GlobalAddress) -> Result<Ring, AccessRefused> {
+    fn load(space: &impl GlobalSpace, at: SpaceAddress) -> Result<Ring, AccessRefused> {
         let [buffer, size, capacity] = words::read(space, at)?;
-        Ok(Ring { buffer: GlobalAddress(buffer), offset: 0, size, capacity })
+        Ok(Ring { buffer: SpaceAddress(buffer), offset: 0, size, capacity })
     }
 
-    fn store(space: &impl GlobalSpace, at: GlobalAddress, ring: Ring) -> Result<(), AccessRefused> {
+    fn store(space: &impl GlobalSpace, at: SpaceAddress, ring: Ring) -> Result<(), AccessRefused> {
         words::write(space, at, &[ring.buffer.0, ring.size, ring.capacity])
     }
 
@@ -62,12 +62,12 @@ impl SequenceKind for VectorKind {
 impl SequenceKind for DequeKind {
     const HEADER_BYTES: u64 = 32;
 
-    fn load(space: &impl GlobalSpace, at: GlobalAddress) -> Result<Ring, AccessRefused> {
+    fn load(space: &impl GlobalSpace, at: SpaceAddress) -> Result<Ring, AccessRefused> {
         let [buffer, offset, size, capacity] = words::read(space, at)?;
-        Ok(Ring { buffer: GlobalAddress(buffer), offset, size, capacity })
+        Ok(Ring { buffer: SpaceAddress(buffer), offset, size, capacity })
     }
 
-    fn store(space: &impl GlobalSpace, at: GlobalAddress, ring: Ring) -> Result<(), AccessRefused> {
+    fn store(space: &impl GlobalSpace, at: SpaceAddress, ring: Ring) -> Result<(), AccessRefused> {
         words::write(space, at, &[ring.buffer.0, ring.offset, ring.size, ring.capacity])
     }
 

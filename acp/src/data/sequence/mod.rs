@@ -24,12 +24,12 @@ use self::ring::Ring;
 use super::Element;
 use crate::failure::Failure;
 use crate::heap;
-use crate::space::{AccessRefused, GlobalAddress, GlobalSpace};
+use crate::space::{AccessRefused, GlobalSpace, SpaceAddress};
 
 /// A vector or deque, known by the address of its header.
 #[derive(Debug)]
 pub(crate) struct Sequence<K> {
-    pub(crate) at: GlobalAddress,
+    pub(crate) at: SpaceAddress,
     kind: PhantomData<K>,
 }
 
@@ -42,7 +42,7 @@ impl<K> Clone for Sequence<K> {
 impl<K> Copy for Sequence<K> {}
 
 impl<K: SequenceKind> Sequence<K> {
-    pub(crate) fn new(at: GlobalAddress) -> Self {
+    pub(crate) fn new(at: SpaceAddress) -> Self {
         Self { at, kind: PhantomData }
     }
 
@@ -298,7 +298,7 @@ impl<K: SequenceKind> Sequence<K> {
     fn buffer(self, space: &impl GlobalSpace, capacity: u64) -> Result<Ring, Failure> {
         let rank = space.owner(self.at).ok_or(Failure::Argument)?;
         let buffer = match capacity {
-            0 => GlobalAddress::NULL,
+            0 => SpaceAddress::NULL,
             _ => heap::allocate(space, rank, capacity)?,
         };
         Ok(Ring { buffer, offset: 0, size: 0, capacity })

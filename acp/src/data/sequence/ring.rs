@@ -10,12 +10,12 @@
 
 use super::Element;
 use crate::failure::Failure;
-use crate::space::{AccessRefused, GlobalAddress, GlobalSpace};
+use crate::space::{AccessRefused, GlobalSpace, SpaceAddress};
 
 /// Where the bytes of a sequence are.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Ring {
-    pub(super) buffer: GlobalAddress,
+    pub(super) buffer: SpaceAddress,
     /// Of index 0 in the buffer.
     pub(super) offset: u64,
     pub(super) size: u64,
@@ -25,7 +25,7 @@ pub(crate) struct Ring {
 impl Ring {
     /// What no sequence has, to recognize one that is used after it has been destroyed.
     pub(super) const DESTROYED: Self =
-        Self { buffer: GlobalAddress::NULL, offset: 0, size: 1, capacity: 0 };
+        Self { buffer: SpaceAddress::NULL, offset: 0, size: 1, capacity: 0 };
 
     /// This ring, as read from memory.
     ///

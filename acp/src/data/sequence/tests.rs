@@ -7,9 +7,9 @@ use crate::heap::tests::assert_all_is_free;
 use crate::test_space::TestSpace;
 use crate::words;
 
-const NONE: Element = Element { at: GlobalAddress::NULL, len_bytes: 0 };
+const NONE: Element = Element { at: SpaceAddress::NULL, len_bytes: 0 };
 
-fn vector(at: GlobalAddress) -> Sequence<VectorKind> {
+fn vector(at: SpaceAddress) -> Sequence<VectorKind> {
     Sequence::new(at)
 }
 
@@ -19,7 +19,7 @@ fn content<K: SequenceKind>(space: &TestSpace, sequence: Sequence<K>) -> Vec<u8>
     pieces.map(|piece| piece.read(space).unwrap()).concat()
 }
 
-fn header<const N: usize>(space: &TestSpace, at: GlobalAddress) -> [u64; N] {
+fn header<const N: usize>(space: &TestSpace, at: SpaceAddress) -> [u64; N] {
     words::read(space, at).unwrap()
 }
 
@@ -30,10 +30,10 @@ fn the_words_of_a_vector() {
     let vector = Sequence::<VectorKind>::create(space, 13, 1).unwrap();
     let [buffer, size, capacity] = header(space, vector.at);
     assert_eq!((size, capacity), (13, 16));
-    assert_eq!([vector.at, GlobalAddress(buffer)].map(|at| space.owner(at)), [Some(1); 2]);
+    assert_eq!([vector.at, SpaceAddress(buffer)].map(|at| space.owner(at)), [Some(1); 2]);
     vector.push_back(space, Element::placed(space, 0, b"abc")).unwrap();
     assert_eq!(header(space, vector.at), [buffer, 16, 16]);
-    assert_eq!(space.bytes(GlobalAddress(buffer).plus(13), 3), b"abc");
+    assert_eq!(space.bytes(SpaceAddress(buffer).plus(13), 3), b"abc");
     // Growth to the next multiple of 8.
     vector.push_back(space, Element::placed(space, 0, b"d")).unwrap();
     let [_, size, capacity] = header(space, vector.at);
@@ -63,9 +63,9 @@ fn the_words_of_a_deque() {
     assert_eq!(header(space, deque.at), [buffer, 7, 3, 16]);
     deque.push_back(space, Element::placed(space, 0, b"abcdefghij")).unwrap();
     assert_eq!(header(space, deque.at), [buffer, 7, 13, 16]);
-    assert_eq!(space.bytes(GlobalAddress(buffer), 4), b"ghij");
+    assert_eq!(space.bytes(SpaceAddress(buffer), 4), b"ghij");
     let pieces = deque.pieces(space, 1, 100).unwrap();
-    let at = |offset| GlobalAddress(buffer).plus(offset);
+    let at = |offset| SpaceAddress(buffer).plus(offset);
     assert_eq!(pieces, [Element::new(at(8), 8), Element::new(at(0), 4)]);
     // The byte at the seam is the first of the buffer.
     assert_eq!(deque.pieces(space, 9, 1).unwrap(), [Element::new(at(0), 1), NONE]);
@@ -101,7 +101,7 @@ fn a_swap_exchanges_buffers_on_one_rank_and_bytes_between_two() {
     vectors[2].swap(space, vectors[1]).unwrap();
     assert_eq!(content(space, vectors[2]), b"abc");
     let [buffer, size, capacity] = header(space, vectors[2].at);
-    assert_eq!((space.owner(GlobalAddress(buffer)), size, capacity), (Some(1), 3, 8));
+    assert_eq!((space.owner(SpaceAddress(buffer)), size, capacity), (Some(1), 3, 8));
     vectors[2].swap(space, vectors[2]).unwrap();
     assert_eq!(content(space, vectors[2]), b"abc");
     vectors.iter().for_each(|vector| vector.destroy(space).unwrap());
@@ -147,7 +147,7 @@ fn a_failure_changes_nothing() {
 #[test]
 fn damaged_and_destroyed_sequences_fail() {
     let space = &TestSpace::ranks(1, 4096)[0];
-    assert!(vector(GlobalAddress::NULL).size(space).is_err());
+    assert!(vector(SpaceAddress::NULL).size(space).is_err());
     let made = Sequence::<DequeKind>::create(space, 16, 0).unwrap();
     let sound = header::<4>(space, made.at);
     for (index, word) in [(0, 0), (0, 5), (1, 16), (2, 17), (3, 0), (3, 1 << 60), (3, u64::MAX)] {
