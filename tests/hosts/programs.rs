@@ -63,6 +63,17 @@ fn compiled(name: &str) -> String {
     harness::compile(&source, FLAGS).to_str().unwrap().to_owned()
 }
 
+/// Programs about ACP that need no argument: accesses inside a host and between hosts meet in them.
+const OF_ACP: &[&str] = &[
+    "acp_atomics",
+    "acp_copy",
+    "acp_memory",
+    "acp_mpi",
+    "acp_order",
+    "acp_passive",
+    "acp_random",
+];
+
 /// Runs one of `parts` equal parts of the programs; reports all that fail.
 fn check(part: usize, parts: usize) {
     let Some(hosts) = Hosts::up(2) else { return };
@@ -89,6 +100,19 @@ fn programs_on_two_hosts() {
 #[test]
 fn more_programs_on_two_hosts() {
     check(1, 2);
+}
+
+#[test]
+fn programs_about_acp_on_two_hosts() {
+    let Some(hosts) = Hosts::up(2) else { return };
+    for name in OF_ACP {
+        let source = root().join("c-tests/acp").join(name).with_extension("c");
+        let program = harness::compile_by("acpcc", &source, FLAGS);
+        let words = [program.to_str().unwrap()];
+        let outcome = harness::start(hosts.mpirun(2, 2, &words)).wait();
+        let good = outcome.code == Some(0) && outcome.text().ends_with("errors = 0\n");
+        assert!(good, "{name}: {:?}\n{}{}", outcome.code, outcome.text(), outcome.stderr);
+    }
 }
 
 #[test]
