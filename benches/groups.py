@@ -14,6 +14,7 @@ class Group:
 
     title: str
     program: str = "peers"
+    ours: str = ""  # the program of our library, if it is another one
     runs: list[list[str]] = field(default_factory=list)
     ranks: list[int] | None = None  # None: as the options say
     flags: str = "tbmp"  # options that the program takes of those of peers.c
@@ -45,6 +46,7 @@ KERNELS = ["cg", "ep", "ft", "is", "lu", "mg"]
 LINK_TESTS = ["latency:8", "stream:65536", "stream:1048576", "stream:4194304"]
 SHORT_COLLECTIVES = ["barrier", "allreduce:8"]
 RMA_OVER_HOSTS = ["put", "get", "fetch_and_op", "put_stream", "fence", "pscw", "lock_put", "beside"]
+ACP_TESTS = ["put", "get", "fetch_and_op", "compare_and_swap", "put_stream", "contended"]
 TWO, TWO_BY_TWO, FOUR_BY_TWO = Layout(2, 1), Layout(2, 2), Layout(4, 2)
 KINDS = {
     "posted": ["tags", "sources", "any-source", "any-tag", "communicators"],
@@ -122,6 +124,23 @@ GROUPS = {
         ranks=[2, 8],
         flags="tbp",
     ),
+    "acp": Group(
+        "Accesses of ACP beside windows of others",
+        program="windows",
+        ours="acp",
+        runs=[ACP_TESTS],
+        ranks=[2, 8],
+        flags="tbp",
+    ),
+    "acp-2x1": Group(
+        "Accesses of ACP beside windows of others on two hosts",
+        program="windows",
+        ours="acp",
+        runs=[ACP_TESTS],
+        ranks=[2],
+        flags="tb",
+        layout=TWO,
+    ),
     "rma-2x1": Group(
         "One-sided communication on two hosts",
         program="windows",
@@ -149,7 +168,12 @@ HOSTS = ["hosts-2x1", "hosts-2x2", "hosts-4x2", "loopback", "npb-2x1", "npb-2x2"
 # The groups that `start-hosts` stands for.
 START_HOSTS = ["start-2x1", "start-2x4", "start-4x1", "start-4x4"]
 # Whether everything works, in seconds: the other groups are tests of these.
-SMOKE = ["start", "pt2pt", "coll", "icoll", "pcoll", "blocked", "threads", "memory", "rma"]
+SMOKE = ["start", "pt2pt", "coll", "icoll", "pcoll", "blocked", "threads", "memory", "rma", "acp"]
+
+
+def interface(program):
+    """What a program calls: the name of its wrapper compiler without `cc`."""
+    return "acp" if program == "acp" else "mpi"
 
 
 def named(words):

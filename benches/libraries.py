@@ -42,8 +42,8 @@ class Library:
         """What its users would set in the environment."""
         return [f"{name}={value}" for name, value in self.varied.items()]
 
-    def wrapper(self):
-        return self.folder / "mpicc"
+    def wrapper(self, interface="mpi"):
+        return self.folder / f"{interface}cc"
 
 
 @dataclass

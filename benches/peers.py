@@ -126,6 +126,10 @@ def source(name):
     return f"npb-harness/kernels/{name}.c" if name in groups.KERNELS else f"benches/{name}.c"
 
 
+def program_of(library, group):
+    return group.ours if group.ours and library.name == OURS else group.program
+
+
 def first_line(command):
     result = subprocess.run(command, check=False, cwd=ROOT, capture_output=True, text=True)
     return result.stdout.split("\n")[0].strip()
@@ -164,17 +168,19 @@ class Bench:
         for library in self.libraries:
             if library.packages:
                 build(["scripts/environment", library.folder.parent, *library.packages])
-            for name in self.programs():
+            for name in self.programs(library):
                 program = self.program(library, name)
-                command = [library.wrapper(), *WARNINGS, "-o", program, source(name), "-lm"]
+                wrapper = library.wrapper(groups.interface(name))
+                command = [wrapper, *WARNINGS, "-o", program, source(name), "-lm"]
                 build(command, library.environment)
         if any(GROUPS[name].layout for name in self.options.groups):
             # Its launcher starts our programs, too.
             build(["scripts/environment", hosts.HYDRA.parent.parent, "mpich"])
 
-    def programs(self):
+    def programs(self, library):
         """Those that the groups need."""
-        names = dict.fromkeys(GROUPS[name].program for name in self.options.groups)
+        chosen = (GROUPS[name] for name in self.options.groups)
+        names = dict.fromkeys(program_of(library, group) for group in chosen)
         kernels = groups.KERNELS if names.pop("npb", 0) is None else []
         return [*names, *kernels]
 
@@ -275,7 +281,7 @@ class Bench:
             for library in self.in_turn():
                 if group.own and library.name != OURS:
                     continue
-                program = self.program(library, group.program)
+                program = self.program(library, program_of(library, group))
                 for one in [library, *self.varied(library, group, ranks)]:
                     for words in group.runs:
                         words = [ranks if word == "RANKS" else word for word in words]
@@ -290,7 +296,7 @@ class Bench:
                     if group.program == "npb":
                         self.kernel(one, name, *words)
                     else:
-                        program = self.program(library, group.program)
+                        program = self.program(library, program_of(library, group))
                         arguments = [program, *self.arguments(group), *words]
                         self.measure(one, name, group.layout.ranks, arguments)
 

@@ -84,6 +84,12 @@ def rma_over_hosts():
     yield Target(what, "rma-2x1", "put_stream", size=1 << 20, least=1.0)
 
 
+def acp(where, group):
+    """Accesses of ACP, beside windows of others."""
+    yield Target(f"{where}: copy 8 B to the other rank", group, "put", most=1.0)
+    yield Target(f"{where}: copy 1 MiB", group, "put_stream", size=1 << 20, least=1.0)
+
+
 def link(where, group):
     """Between two ranks that have TCP only."""
     yield Target(f"{where}: 8 B one way", group, "latency", most=1.0)
@@ -133,6 +139,8 @@ TARGETS = [
     memory("memory of 32 ranks after MPI_Alltoall", "alltoall", 1024),
     *rma(),
     *rma_over_hosts(),
+    *acp("ACP", "acp"),
+    *acp("ACP, 2 hosts", "acp-2x1"),
     *link("2 hosts x 1", "hosts-2x1"),
     *(target for group in ["hosts-2x1", "hosts-2x2", "hosts-4x2"] for target in over_hosts(group)),
     *link("loopback", "loopback"),

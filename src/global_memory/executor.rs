@@ -31,7 +31,7 @@ use crate::engine::memory::OwnedBytes;
 use platform::base::{ErrorClass, MpiError, Result, Span};
 
 /// A copy between two other ranks goes through a buffer of so many bytes.
-const BOUNCE_BYTES: usize = 64 << 10;
+const BOUNCE_BYTES: usize = 256 << 10;
 
 /// Which ways are taken where there are several: settings for experiments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +57,8 @@ pub(crate) struct GlobalExecutor<'a, D> {
     pub(crate) front: &'a GlobalFront,
     pub(crate) peers: &'a mut PeerMemory,
     pub(crate) delegation: &'a mut Delegation,
+    /// What copies between others go through, if there were any.
+    pub(crate) bounce: &'a mut Option<OwnedBytes>,
     pub(crate) policy: AccessPolicy,
     pub(crate) counts: &'a mut WayCounts,
 }
@@ -212,7 +214,7 @@ impl<D: Device> GlobalExecutor<'_, D> {
 
     /// Copies between two other ranks, where the device has completed each access when it returns.
     fn bounce(&mut self, to: RemoteMemory, from: RemoteMemory, len: usize) -> AccessStart {
-        let buffer = OwnedBytes::zeroed(len.min(BOUNCE_BYTES));
+        let buffer = self.bounce.get_or_insert_with(|| OwnedBytes::zeroed(BOUNCE_BYTES));
         let copy = |rma: &mut dyn Rma, done: usize| {
             let part = buffer.span().part(0, (len - done).min(BOUNCE_BYTES));
             let mut at = [from.at, to.at];

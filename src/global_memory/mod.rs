@@ -103,6 +103,7 @@ pub(crate) struct ActiveMemory {
     queue: AccessQueue,
     delegation: Delegation,
     service: AccessService,
+    bounce: Option<OwnedBytes>,
     policy: AccessPolicy,
     counts: WayCounts,
     /// Whether other ranks need polls of this one.
@@ -184,6 +185,7 @@ impl GlobalMemory {
             queue: AccessQueue::default(),
             delegation: Delegation::default(),
             service: AccessService::default(),
+            bounce: None,
             policy,
             counts: WayCounts::default(),
             needs_progress: parts.needs_progress,
@@ -264,9 +266,10 @@ impl ActiveMemory {
     fn executor<'a, D: Device>(
         &'a mut self, engine: &'a mut Engine<D>,
     ) -> (&'a mut AccessQueue, &'a mut AccessService, GlobalExecutor<'a, D>) {
-        let Self { front, channel, peers, queue, delegation, service, policy, counts, .. } = self;
-        let policy = *policy;
-        let executor = GlobalExecutor { engine, channel, front, peers, delegation, policy, counts };
+        let Self { front, channel, peers, queue, delegation, service, bounce, counts, .. } = self;
+        let policy = self.policy;
+        let executor =
+            GlobalExecutor { engine, channel, front, peers, delegation, bounce, policy, counts };
         (queue, service, executor)
     }
 
