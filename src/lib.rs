@@ -6,7 +6,7 @@
 //!   launch/           launch/info/         sim/            programs: mpirun and the wrappers,
 //!      │               │   │   │            │  │           suiro-info, suiro-sim
 //!      │   ┌───────────┘   │   │            │  │
-//!      │   │            (launch)     src/ ──┘  │           this library, and fortran/ above its C symbols
+//!      │   │            (launch)     src/ ──┘  │           this library; fortran/ and acp/ above its C symbols
 //!      ▼   ▼                          │        │
 //!    platform/ ◄──────────────────────┴────────┘           errors, Linux, wire-up, diagnosis
 //! ```
@@ -22,6 +22,8 @@
 //!               process             settings, wire-up, locks, waiting, the progress thread
 //!              /       \
 //!            mpi      devices       communicators, datatypes, collectives │ loopback, shm, tcp, tofu
+//!             │          │
+//!       global_memory    │          accesses to the memory of any rank by addresses: the basic layer of ACP
 //!             │          │
 //!          engine        │          matching, protocols, runs of schedules
 //!          /    \        │
@@ -46,6 +48,8 @@
 //!   host, with a simulated network interface per rank). A device knows no other device and no engine.
 //! * [`engine`]: matching, eager and rendezvous protocols, operations, runs of schedules. The engine has
 //!   no clock and no thread, and makes no system call; it moves when it is called.
+//! * `global_memory`: the basic layer of ACP: addresses, the order of accesses and their ways, by the
+//!   processor, by the device, or by other ranks that are asked. It knows no communicator and no thread.
 //! * [`mpi`]: the objects and rules of the standard: communicators, groups, datatypes, operations,
 //!   requests, collectives. Like the engine, it does not know the system.
 //! * [`process`]: settings, wire-up and devices become a running MPI; a call waits here.

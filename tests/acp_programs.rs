@@ -113,6 +113,18 @@ fn every_program_has_a_test() {
     assert_eq!(found, known);
 }
 
+/// The example of the documentation.
+#[test]
+fn example_tasks() {
+    let program =
+        harness::compile_by("acpcc", &root().join("examples/tasks.c"), &["-Wall", "-Werror"]);
+    for (environment, form) in ways() {
+        let outcome = run_in(environment, &program, &[], form);
+        let good = outcome.code == Some(0) && outcome.text().contains("results: 21065.833111\n");
+        assert!(good, "{environment:?}, {form:?}: {:?}\n{}", outcome.text(), outcome.stderr);
+    }
+}
+
 /// An access outside of memory is refused, or the job ends with the reason; nothing is written.
 #[test]
 fn accesses_outside_of_memory() {

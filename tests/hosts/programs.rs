@@ -64,15 +64,8 @@ fn compiled(name: &str) -> String {
 }
 
 /// Programs about ACP that need no argument: accesses inside a host and between hosts meet in them.
-const OF_ACP: &[&str] = &[
-    "acp_atomics",
-    "acp_copy",
-    "acp_memory",
-    "acp_mpi",
-    "acp_order",
-    "acp_passive",
-    "acp_random",
-];
+const OF_ACP: &[&str] =
+    &["acp_atomics", "acp_copy", "acp_memory", "acp_mpi", "acp_order", "acp_passive", "acp_random"];
 
 /// Runs one of `parts` equal parts of the programs; reports all that fail.
 fn check(part: usize, parts: usize) {
