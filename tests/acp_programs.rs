@@ -49,6 +49,15 @@ fn ways() -> Vec<Way> {
     ]
 }
 
+/// The ways for programs about what is made of accesses: one for each device, and all by messages.
+fn few_ways() -> Vec<Way> {
+    if is_long() {
+        return ways();
+    }
+    let way = |environment, ranks| (environment, Form { ranks, copy: "auto", progress: "windows" });
+    vec![way(SHM, 8), way(BARE, 3), way(TOFU, 2), way(TCP, 3)]
+}
+
 fn program(name: &str) -> PathBuf {
     let source = root().join("c-tests/acp").join(name).with_extension("c");
     let flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-O2", "-g", "-pthread"];
@@ -56,9 +65,9 @@ fn program(name: &str) -> PathBuf {
 }
 
 /// Runs a program in every way; each run must succeed without counted errors.
-fn check(name: &str, arguments: &[&str]) {
+fn check(name: &str, arguments: &[&str], ways: Vec<Way>) {
     let program = program(name);
-    for (environment, form) in ways() {
+    for (environment, form) in ways {
         let outcome = run_in(environment, &program, arguments, form);
         let good = outcome.code == Some(0) && outcome.text().ends_with("errors = 0\n");
         let said = (outcome.code, outcome.text(), &outcome.stderr);
@@ -66,36 +75,36 @@ fn check(name: &str, arguments: &[&str]) {
     }
 }
 
-/// Defines a test for each program, with its arguments.
+/// Defines a test for each program, with its ways and arguments.
 macro_rules! acp_programs {
-    ($($name:ident: [$($argument:literal),*],)*) => {
+    ($($name:ident: $ways:ident [$($argument:literal),*],)*) => {
         const PROGRAMS: &[&str] = &[$(stringify!($name)),*];
         $(
             #[test]
             fn $name() {
-                check(stringify!($name), &[$($argument),*]);
+                check(stringify!($name), &[$($argument),*], $ways());
             }
         )*
     };
 }
 
 acp_programs! {
-    acp_atomics: [],
-    acp_channels: [],
-    acp_copy: [],
-    acp_heap: ["--acp-size-smem-dl", "12000"],
-    acp_memory: [],
-    acp_mpi: [],
-    acp_options: ["--acp-size-smem", "40000", "first", "--acp-size-smem-dl=300000", "last"],
-    acp_order: [],
-    acp_passive: [],
-    acp_random: [],
-    acp_segments: [],
-    acp_sequences: [],
-    acp_sets: [],
-    acp_start: [],
-    acp_threads: [],
-    acp_work_space: [],
+    acp_atomics: ways [],
+    acp_channels: ways [],
+    acp_copy: ways [],
+    acp_heap: few_ways ["--acp-size-smem-dl", "12000"],
+    acp_memory: ways [],
+    acp_mpi: ways [],
+    acp_options: few_ways ["--acp-size-smem", "40000", "first", "--acp-size-smem-dl=300000", "last"],
+    acp_order: ways [],
+    acp_passive: ways [],
+    acp_random: ways [],
+    acp_segments: few_ways [],
+    acp_sequences: few_ways [],
+    acp_sets: few_ways [],
+    acp_start: ways [],
+    acp_threads: ways [],
+    acp_work_space: few_ways [],
 }
 
 /// Programs that must fail, each with a test of its own.

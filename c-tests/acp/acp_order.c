@@ -33,7 +33,7 @@ static void ring(acp_handle_t order_of_copies)
 /* A number travels over all ranks and back, one step behind the other, many times. */
 static void relay(void)
 {
-    enum { ROUNDS = 50 };
+    enum { ROUNDS = 20 };
     struct memory memory = memory_open(16 * (size_t)check_size);
     size_t place = 16 * (size_t)check_rank;
     volatile uint64_t *mine = (uint64_t *)(void *)(memory.base + place);
@@ -87,7 +87,7 @@ static void idle_handles(void)
 /* More accesses outstanding than any queue has places. */
 static void many_outstanding(void)
 {
-    enum { COUNT = 5000 };
+    enum { COUNT = 3000 };
     struct memory source = memory_open(8 * COUNT), target = memory_open(8 * COUNT);
     int right = (check_rank + 1) % check_size, left = (check_rank + check_size - 1) % check_size;
     fill(source.base, source.bytes, (unsigned)check_rank);
@@ -164,7 +164,7 @@ int main(int argc, char **argv)
     relay();
     section("continuations");
     continuation();
-    section("5000 outstanding");
+    section("3000 outstanding");
     many_outstanding();
     section("data before the flag");
     data_before_flag();

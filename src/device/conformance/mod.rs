@@ -31,17 +31,23 @@ const TRIES_MAX: usize = 10_000;
 /// Packets of all lengths below are sent, in bytes, and some longer ones.
 const EVERY_SIZE: usize = 17_000;
 
-/// Runs the suite on the devices that `network` makes: ranks 0, 1, ... of one new network.
+/// Runs the suite on the devices that `network` makes, ranks 0, 1, ... of one new network: alone, and below
+/// all middleware.
 pub(crate) fn check<D: Device>(network: impl Fn(usize) -> Vec<D>) {
     let wrap = |n| network(n).into_iter().enumerate().map(|(rank, device)| (rank as u64, device));
     suite(&network);
-    suite(&|n| wrap(n).map(|(rank, device)| Fault::new(device, rank, 4)).collect());
-    suite(&|n| wrap(n).map(|(rank, device)| Delay::new(device, rank, 5)).collect());
-    suite(&|n| wrap(n).map(|(_, device)| Trace::new(device, 16)).collect());
     suite(&|n| {
         let both = |(rank, device)| Delay::new(Fault::new(device, rank, 3), !rank, 3);
         wrap(n).map(both).map(|device| Trace::new(device, 16)).collect()
     });
+}
+
+/// Runs the suite on each middleware over the devices that `network` makes.
+pub(crate) fn check_middleware<D: Device>(network: impl Fn(usize) -> Vec<D>) {
+    let wrap = |n| network(n).into_iter().enumerate().map(|(rank, device)| (rank as u64, device));
+    suite(&|n| wrap(n).map(|(rank, device)| Fault::new(device, rank, 4)).collect());
+    suite(&|n| wrap(n).map(|(rank, device)| Delay::new(device, rank, 5)).collect());
+    suite(&|n| wrap(n).map(|(_, device)| Trace::new(device, 16)).collect());
 }
 
 /// Runs the checks of what a network does beyond shared memory, which [`check`] contains, and those of

@@ -369,6 +369,7 @@ mod tests {
     #[test]
     fn conforms() {
         crate::device::conformance::check(Loopback::network);
+        crate::device::conformance::check_middleware(Loopback::network);
     }
 
     #[test]
