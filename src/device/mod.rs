@@ -6,7 +6,7 @@
 //!
 //! A driver implements the seven required methods of [`Device`]; `example.rs` is a complete one.
 //! Further capabilities are sub-traits that a method of [`Device`] returns: [`Bulk`], [`SplitCopies`],
-//! [`SharedMemory`], [`Rma`], [`Trigger`]. [`middleware`] has devices around devices.
+//! [`SharedMemory`], [`Rma`], [`Reach`], [`Trigger`]. [`middleware`] has devices around devices.
 //!
 //! # Guarantees
 //! * Packets from one peer arrive complete, exactly once, in the order in which they were sent, short
@@ -35,6 +35,7 @@ pub(crate) mod conformance;
 #[cfg(test)]
 mod example;
 pub mod middleware;
+pub mod reach;
 pub mod rma;
 mod shared_memory;
 pub mod trigger;
@@ -44,6 +45,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 use platform::base::{Peer, Span};
+use reach::Reach;
 use rma::Rma;
 use trigger::Trigger;
 
@@ -231,6 +233,11 @@ pub trait Device: Send {
     /// One-sided access to memory that ranks of this host can map, whatever carries messages.
     fn host_memory(&mut self) -> Option<&mut dyn Rma> {
         self.rma()
+    }
+
+    /// Connections with processes of other jobs.
+    fn reach(&mut self) -> Option<&mut dyn Reach> {
+        None
     }
 
     /// Programs that run without the host.

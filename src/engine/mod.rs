@@ -21,6 +21,7 @@ pub mod point_to_point;
 pub(crate) mod programs;
 pub mod schedules;
 
+use crate::device::reach::Reach;
 use crate::device::rma::Rma;
 use crate::device::{Device, SharedMemory, WakeSource};
 use crate::engine::memory::Memory;
@@ -157,6 +158,21 @@ impl<D: Device> Engine<D> {
     /// [`Device::shared_memory`].
     pub fn shared(&mut self) -> Option<&mut dyn SharedMemory> {
         self.messages.device.shared_memory()
+    }
+
+    /// [`Device::reach`].
+    pub(crate) fn reach(&mut self) -> Option<&mut dyn Reach> {
+        self.messages.device.reach()
+    }
+
+    /// [`PointToPoint::renew_peer`].
+    pub(crate) fn renew_peer(&mut self, peer: Peer) {
+        self.messages.renew_peer(peer);
+    }
+
+    /// [`PointToPoint::end_connection`].
+    pub(crate) fn end_connection(&mut self, peer: Peer, why: &str) {
+        self.messages.end_connection(peer, why);
     }
 
     /// [`Device::rma`].

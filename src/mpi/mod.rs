@@ -94,6 +94,17 @@ pub struct Mpi<D> {
     schedules: ScheduleCache,
     /// The buffer of `MPI_Buffer_attach`.
     bsend_buffer: BsendBuffer,
+    /// What processes of other jobs are told of this one.
+    pub(crate) presence: Presence,
+}
+
+/// What processes of other jobs are told of this one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Presence {
+    /// The name of its host.
+    pub(crate) host: String,
+    /// A hash of the settings that are equal on all ranks of a job.
+    pub(crate) settings: u64,
 }
 
 impl<D: Device> Mpi<D> {
@@ -120,6 +131,7 @@ impl<D: Device> Mpi<D> {
             rdma_schedule: None,
             schedules: ScheduleCache::default(),
             bsend_buffer: BsendBuffer::default(),
+            presence: Presence::default(),
         }
     }
 

@@ -279,6 +279,11 @@ impl Groups {
         }
     }
 
+    /// All groups.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Group> {
+        self.table.iter().map(|(_, group)| &**group)
+    }
+
     /// Frees a handle, except `MPI_GROUP_EMPTY`.
     ///
     /// # Errors

@@ -70,7 +70,10 @@ impl<D: Device> Mpi<D> {
     fn end_lost_receives(&mut self) {
         let (comms, me) = (&self.comms, self.engine.me());
         self.engine.end_posted_receives(|pattern, has_failed| {
-            let mut senders = comms.of_context(pattern.context)?.targets().peers();
+            let Some(comm) = comms.of_context(pattern.context) else {
+                return comms.linked_peer(pattern.context).filter(|peer| has_failed(*peer));
+            };
+            let mut senders = comm.targets().peers();
             match pattern.source {
                 Some(source) => senders.nth(source as usize).filter(|peer| has_failed(*peer)),
                 None => {

@@ -85,6 +85,7 @@ impl Connection {
         let is_sure = launcher.attributes().is_own_launcher;
         let (size, spans_hosts) = (job.size as usize, job.has_remote_ranks() || !is_sure);
         let mut tcp = Tcp::listen(job.rank, size, spans_hosts, key, &config.tcp)?;
+        tcp.share_secret();
         let offer =
             PeerOffer { settings: &config.agreed, processors: *processors, card: tcp.card() };
         let records = job.exchange(launcher, offer)?;

@@ -14,12 +14,13 @@
 //! Only `mpirun` of this library learns that a process joins again: with other launchers a process
 //! joins once, and later users do so unnoticed.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::connection::{Connection, ReachedPeers, settings_mismatch};
 use super::contention::Contention;
-use super::devices::Devices;
+use super::devices::{Devices, Listening};
 use super::info_env;
 use super::settings::explain::Decisions;
 use super::settings::{Config, DeviceKind, ProgressMode, log};
@@ -28,7 +29,7 @@ use super::waiting::wait_policy::{SpinHistory, WaitPolicy};
 use super::waiting::wait_state::WaitState;
 use super::world::{ThreadLevel, WorldModel, WorldStage};
 use super::{Process, ProcessMpi, ProcessState, RunningMpi, first_objects, running_mpi};
-use crate::mpi::WorldAttributes;
+use crate::devices::tcp::JobKey;
 use crate::mpi::collective::selection::machine_model;
 use crate::mpi::collective::selection::machine_model::MachineModel;
 use crate::mpi::communicator::hints::MEMORY_KINDS;
@@ -37,8 +38,9 @@ use crate::mpi::handle::Handle;
 use crate::mpi::info::Info;
 use crate::mpi::memory_kinds;
 use crate::mpi::processes::JobId;
+use crate::mpi::{Presence, WorldAttributes};
 use platform::base::{ErrorClass, Result};
-use platform::bootstrap::{HostFile, JobView, RequiredRanks};
+use platform::bootstrap::{Client, HostFile, JobView, RequiredRanks};
 use platform::diagnosis::wait_monitor::{MonitorSettings, WaitMonitor};
 use platform::sys::cma;
 use platform::sys::secret::JobCredentials;
@@ -289,9 +291,19 @@ fn build(
         WaitMonitor::new(settings, (rank, size, job.hosts.clone()), status_table, || {
             devices.status_table()
         });
+    let credentials = credentials(&job, launcher.as_ref());
+    let mut devices = devices;
+    devices.listen_when_needed(Listening {
+        rank,
+        size,
+        job: JobKey { id: credentials.job.0.to_le_bytes(), secret: credentials.secret },
+        shares_secret: credentials.is_shared,
+        settings: config.tcp.clone(),
+    });
     let mut mpi = ProcessMpi::without_world(devices, rank, size, first_objects(), attributes);
-    let (id, random) = identity(&job);
-    mpi.comms.set_job(id, random);
+    mpi.comms.set_job(Some(credentials.job), credentials.random);
+    mpi.presence =
+        Presence { host: job.hosts.name_of(rank).to_owned(), settings: hash_of(&config.agreed) };
     if !job.hosts.is_one() {
         mpi.comms.set_nodes(job.hosts.numbers());
     }
@@ -323,12 +335,39 @@ fn build(
     }
 }
 
-/// The identity of the job, if its processes share one, and random bits of it; else of this process.
-fn identity(job: &JobView) -> (Option<JobId>, u64) {
-    let own = job.secret.as_ref().map(|secret| u128::from_le_bytes(secret.id));
+/// What tells this job from others, and who belongs to it.
+struct OwnCredentials {
+    job: JobId,
+    /// Random bits, equal on all processes if they have agreed on any.
+    random: u64,
+    secret: [u8; 32],
+    /// Whether all processes of the job know `secret`.
+    is_shared: bool,
+}
+
+/// Without an agreed secret, the processes of a job share its memory, which only they can, and the name
+/// that the launcher has given to it.
+fn credentials(job: &JobView, launcher: Option<&Client>) -> OwnCredentials {
+    if let Some(JobCredentials { id, key }) = &job.secret {
+        let id = u128::from_le_bytes(*id);
+        return OwnCredentials { job: JobId(id), random: id as u64, secret: *key, is_shared: true };
+    }
     // Without random numbers contexts are unique in this job all the same.
-    let drawn = || JobCredentials::draw().map_or(0, |drawn| u128::from_le_bytes(drawn.id));
-    (own.map(JobId), own.unwrap_or_else(drawn) as u64)
+    let drawn = JobCredentials::draw().map_or(([0; 16], [0; 32]), |drawn| (drawn.id, drawn.key));
+    let (random, secret) = (u128::from_le_bytes(drawn.0), drawn.1);
+    let named = launcher.filter(|_| job.size > 1).map(|launcher| {
+        let name = (launcher.job_name(), job.hosts.name_of(job.rank));
+        u128::from(hash_of(&(0, name))) << 64 | u128::from(hash_of(&(1, name)))
+    });
+    let job = JobId(named.unwrap_or(random));
+    OwnCredentials { job, random: random as u64, secret, is_shared: false }
+}
+
+/// Equal in all processes with this library.
+fn hash_of(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Prints the decisions and their reasons.

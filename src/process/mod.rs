@@ -18,6 +18,7 @@
 //! | `waiting` | what a call does until it completes: poll, yield, park, sleep |
 //! | `progress_thread` | moves messages while the application computes |
 //! | `settings` | `SUIRO_*`, the log, explanations of decisions |
+//! | `other_jobs` | ports, connections with other jobs |
 //! | `global_memory` | accesses to global memory that wait |
 //! | `devices` | the devices in use, as one device |
 //! | `hardware`, `info_env` | facts about the host and this process |
@@ -38,6 +39,7 @@ pub(crate) mod info_env;
 mod initialization;
 mod launcher_watch;
 mod lock;
+pub(crate) mod other_jobs;
 mod progress_thread;
 pub mod settings;
 mod waiting;

@@ -110,6 +110,11 @@ enum PmiChoice {
 type FailedAttempts = Vec<String>;
 
 impl Client {
+    /// The name of the job, equal on all its ranks.
+    pub fn job_name(&self) -> &str {
+        &self.place.job_name
+    }
+
     /// Joins the job that `environment` names; `None` if the process is a singleton.
     ///
     /// Under launchers other than Suiro's own, all ranks are required.

@@ -7,8 +7,9 @@ pub mod address_choice;
 #[cfg(test)]
 mod fuzz;
 pub mod handshake;
+pub mod key_wrap;
 pub mod sealed_channel;
 
 pub use address_choice::{AddressDecision, InterfaceChoice, parse_ports};
-pub use handshake::{HELLO_MAX, Handshake, HandshakeStep, Refusal, SharedSecret};
+pub use handshake::{HELLO_MAX, Handshake, HandshakeStep, MAGIC, Refusal, SharedSecret};
 pub use sealed_channel::SealedChannel;

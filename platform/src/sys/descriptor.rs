@@ -3,7 +3,7 @@
 #![allow(unsafe_code)]
 
 use std::fs::File;
-use std::io::{self, IsTerminal, Seek, SeekFrom};
+use std::io::{self, IsTerminal, Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
@@ -15,6 +15,8 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::stat::{SFlag, fstat};
 use nix::unistd::pipe2;
+
+use super::poll;
 
 /// A pipe, read end first, closed on exec.
 pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
@@ -146,6 +148,34 @@ pub fn unread(fd: impl AsFd) -> i32 {
     // SAFETY: both requests write one integer, `bytes`; an unsupported request writes nothing.
     unsafe { libc::ioctl(fd.as_raw_fd(), question, &raw mut bytes) };
     bytes
+}
+
+/// Writes `message` to the stream `number` and reads as many bytes as `answer` has from it, waiting for
+/// both, whether or not the stream waits by itself.
+///
+/// # Errors
+/// The error of a system call; `UnexpectedEof` when the stream ends before.
+pub fn exchange(number: i32, message: &[u8], answer: &mut [u8]) -> io::Result<()> {
+    let mut stream = File::from(duplicate(number)?);
+    let mut left = message;
+    while !left.is_empty() {
+        match stream.write(left) {
+            Ok(count) => left = &left[count..],
+            Err(error) if is_transient(&error) => std::thread::sleep(Duration::from_millis(1)),
+            Err(error) => return Err(error),
+        }
+    }
+    let mut read = 0;
+    while read < answer.len() {
+        poll::is_readable(&stream, Duration::from_secs(1));
+        match stream.read(&mut answer[read..]) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(count) => read += count,
+            Err(error) if is_transient(&error) => (),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// Makes reads and writes of `fd` return instead of waiting.

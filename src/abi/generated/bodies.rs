@@ -21,6 +21,7 @@ pub(crate) use crate::abi::environment::*;
 pub(crate) use crate::abi::errhandler::*;
 pub(crate) use crate::abi::fortran_info::*;
 pub(crate) use crate::abi::info::*;
+pub(crate) use crate::abi::initialization::other_jobs::*;
 pub(crate) use crate::abi::initialization::process_creation::*;
 pub(crate) use crate::abi::initialization::session::*;
 pub(crate) use crate::abi::initialization::world::*;

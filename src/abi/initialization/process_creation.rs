@@ -15,11 +15,15 @@ use crate::abi::types::*;
 pub unsafe extern "C" fn PMPI_Comm_disconnect(comm: *mut MPI_Comm) -> c_int {
     let leave = |comm| {
         PROCESS.until(
-            |mpi| mpi.comms.freeable(number(comm)).map(drop),
-            |mpi, ()| Ok(mpi.is_quiescent(number(comm)).then_some(())),
-            |mpi, ()| mpi.blocked_on("MPI_Comm_disconnect", number(comm)),
+            |mpi| mpi.start_disconnect(number(comm)),
+            |mpi, disconnect| Ok(mpi.may_disconnect(number(comm), disconnect)?.then_some(())),
+            |mpi, _| mpi.blocked_on("MPI_Comm_disconnect", number(comm)),
         )?;
-        free(number(comm))
+        free(number(comm))?;
+        PROCESS.with_mpi(|mpi| {
+            mpi.forget_unused(true);
+            Ok(())
+        })
     };
     // SAFETY: the caller's promise of the handle.
     unsafe { free_handle("MPI_Comm_disconnect", (comm, "comm"), MPI_COMM_NULL, leave) }

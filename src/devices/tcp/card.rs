@@ -4,9 +4,11 @@
 //! those that the settings choose, the best first. A connection also begins with names: a port may
 //! belong to another process by now, and two hosts may have an address in common.
 
+use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 
 use platform::base::Peer;
+use platform::network::SharedSecret;
 
 /// Addresses of one card.
 const ADDRESSES_MAX: usize = 8;
@@ -46,6 +48,33 @@ pub(crate) struct KnownPeer {
     pub(crate) card: TcpCard,
     /// The name of its host.
     pub(crate) host: Box<str>,
+    /// Its job, and its rank there.
+    pub(crate) job: [u8; 16],
+    pub(crate) rank: u32,
+    /// The key of connections to it: that of the own job has the identity of the job.
+    pub(crate) key: KeyId,
+}
+
+/// The public name of a secret that both ends of a connection know.
+pub(crate) type KeyId = [u8; 16];
+
+/// The secrets of this process: that of its job, of its ports, and of groups in other jobs. Clones share
+/// nothing.
+#[derive(Clone, Default)]
+pub(crate) struct Keyring(HashMap<KeyId, SharedSecret>);
+
+impl Keyring {
+    pub(crate) fn insert(&mut self, id: KeyId, secret: SharedSecret) {
+        self.0.insert(id, secret);
+    }
+
+    pub(crate) fn remove(&mut self, id: KeyId) {
+        self.0.remove(&id);
+    }
+
+    pub(crate) fn get(&self, id: KeyId) -> Option<&SharedSecret> {
+        self.0.get(&id)
+    }
 }
 
 /// What an end of a connection says of itself.
@@ -53,23 +82,26 @@ pub(crate) struct KnownPeer {
 pub(crate) struct Hello {
     /// The identity of the job.
     pub(crate) job: [u8; 16],
-    /// The rank of the process.
+    /// The rank of the process in its job.
     pub(crate) rank: Peer,
-    /// The rank that it wants to reach; its own at the end that accepts.
+    /// The rank that it wants to reach, in the job of that; its own at the end that accepts.
     pub(crate) wanted: Peer,
     /// The number of packets that it has received from there.
     pub(crate) received: u64,
+    /// Whether it wants every byte to be encrypted: so it is if one end wants it.
+    pub(crate) encrypts: bool,
 }
 
 impl Hello {
-    const LEN: usize = 32;
+    const LEN: usize = 33;
 
     pub(crate) fn emit(self) -> [u8; Self::LEN] {
         let mut bytes = [0; Self::LEN];
         bytes[..16].copy_from_slice(&self.job);
         bytes[16..20].copy_from_slice(&self.rank.to_le_bytes());
         bytes[20..24].copy_from_slice(&self.wanted.to_le_bytes());
-        bytes[24..].copy_from_slice(&self.received.to_le_bytes());
+        bytes[24..32].copy_from_slice(&self.received.to_le_bytes());
+        bytes[32] = self.encrypts.into();
         bytes
     }
 
@@ -80,6 +112,7 @@ impl Hello {
             rank: Peer::from_le_bytes(*bytes[16..].first_chunk()?),
             wanted: Peer::from_le_bytes(*bytes[20..].first_chunk()?),
             received: u64::from_le_bytes(*bytes[24..].first_chunk()?),
+            encrypts: bytes[32] != 0,
         })
     }
 }
@@ -141,9 +174,10 @@ mod tests {
 
     #[test]
     fn hellos_and_verdicts_read_back() {
-        let hello = Hello { job: [7; 16], rank: 1, wanted: u32::MAX, received: 1 << 40 };
+        let hello =
+            Hello { job: [7; 16], rank: 1, wanted: u32::MAX, received: 1 << 40, encrypts: true };
         assert_eq!(Hello::parse(&hello.emit()), Some(hello));
-        assert_eq!(Hello::parse(&[0; 31]), None);
+        assert_eq!(Hello::parse(&[0; 32]), None);
         for verdict in [Verdict::Accepted { received: 9 }, Verdict::Crossed, Verdict::Refused] {
             assert_eq!(Verdict::parse(&verdict.emit()), Some(verdict));
         }

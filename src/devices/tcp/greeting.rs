@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   end that connects                      end that accepts
-//!   Connecting ──connected──> Proving      Proving
+//!   Connecting ──connected──> Proving      AwaitingKey
+//!        the name of a key ────────────────────>  Proving
 //!        message 1 ────────────────────────────>
 //!        <──────────────────── message 2, hello
 //!        message 3, hello ─────────────────────>  proven: the caller decides
@@ -16,11 +17,11 @@
 use std::io;
 use std::net::SocketAddr;
 
-use super::card::{Hello, Verdict};
+use super::card::{Hello, KeyId, Keyring, Verdict};
 use super::connection::OpenConnection;
 use platform::base::Span;
 use platform::network::SealedChannel;
-use platform::network::{HELLO_MAX, Handshake, HandshakeStep, Refusal, SharedSecret};
+use platform::network::{HELLO_MAX, Handshake, HandshakeStep, MAGIC, Refusal};
 use platform::sys::tcp::{Moved, SendPart, TcpConnection};
 
 /// Bytes that a greeting takes at once: more than both ends say before the first frame.
@@ -29,8 +30,14 @@ const INPUT_MAX: usize = 2 << 10;
 pub(crate) struct Greeting {
     connection: TcpConnection,
     stage: Stage,
+    /// The key that the end that connects has named.
+    key: KeyId,
     /// Whether this end connects.
     connects: bool,
+    /// Whether it does so with a key that is not that of its job.
+    is_foreign: bool,
+    /// Whether the other end wants every byte to be encrypted.
+    other_encrypts: bool,
     input: Vec<u8>,
     output: Vec<u8>,
     /// When this ends without success, in nanoseconds of the host's clock.
@@ -39,6 +46,9 @@ pub(crate) struct Greeting {
 
 enum Stage {
     Connecting {
+        hello: Hello,
+    },
+    AwaitingKey {
         hello: Hello,
     },
     Proving(Handshake),
@@ -52,6 +62,7 @@ fn error(why: &str) -> GreetingError {
     GreetingError { why: why.to_owned(), is_refusal: false }
 }
 
+const NO_KEY: &str = "this process has forgotten the key of the other one";
 const UNKNOWN: &str = "the other end says what this process does not understand";
 
 /// Why a greeting has failed.
@@ -90,27 +101,43 @@ pub(crate) enum GreetingStep {
 }
 
 impl Greeting {
-    /// Connects to `to`.
+    /// Connects to `to` with a key that the other end knows.
     ///
     /// # Errors
     /// The system's error.
-    pub(crate) fn start(to: SocketAddr, hello: Hello, deadline_ns: u64) -> io::Result<Self> {
+    pub(crate) fn start(
+        to: SocketAddr, key: KeyId, hello: Hello, deadline_ns: u64,
+    ) -> io::Result<Self> {
         let connection = TcpConnection::start(to)?;
-        Ok(Self::new(connection, Stage::Connecting { hello }, deadline_ns))
+        Ok(Self::new(connection, Stage::Connecting { hello }, key, deadline_ns))
     }
 
     /// Takes a connection of another process.
-    pub(crate) fn accept(
-        connection: TcpConnection, secret: &SharedSecret, hello: Hello, deadline_ns: u64,
-    ) -> Self {
-        let handshake = Handshake::respond(secret, &hello.emit());
-        Self::new(connection, Stage::Proving(handshake), deadline_ns)
+    pub(crate) fn accept(connection: TcpConnection, hello: Hello, deadline_ns: u64) -> Self {
+        Self::new(connection, Stage::AwaitingKey { hello }, KeyId::default(), deadline_ns)
     }
 
-    fn new(connection: TcpConnection, stage: Stage, deadline_ns: u64) -> Self {
-        let connects = matches!(stage, Stage::Connecting { .. });
-        let (input, output) = (Vec::new(), Vec::new());
-        Self { connection, stage, connects, input, output, deadline_ns }
+    fn new(connection: TcpConnection, stage: Stage, key: KeyId, deadline_ns: u64) -> Self {
+        let (connects, is_foreign) = match &stage {
+            Stage::Connecting { hello } => (true, hello.job != key),
+            _ => (false, false),
+        };
+        Self {
+            connection,
+            stage,
+            key,
+            connects,
+            is_foreign,
+            other_encrypts: false,
+            input: Vec::new(),
+            output: Vec::new(),
+            deadline_ns,
+        }
+    }
+
+    /// The key by which the other end proves itself.
+    pub(crate) fn key(&self) -> KeyId {
+        self.key
     }
 
     /// The connection, to watch: also for writing while [`Greeting::wants_to_write`].
@@ -132,25 +159,49 @@ impl Greeting {
     ///
     /// # Errors
     /// Why there is no connection.
-    pub(crate) fn advance(&mut self, secret: &SharedSecret) -> Result<GreetingStep, GreetingError> {
+    pub(crate) fn advance(&mut self, keys: &Keyring) -> Result<GreetingStep, GreetingError> {
         if let Stage::Connecting { hello } = &self.stage {
             let hello = *hello;
+            let secret = keys.get(self.key).ok_or_else(|| error(NO_KEY))?;
             if let Some(error) = self.connection.error() {
                 return Err(error.into());
             }
             if self.connection.peer_address().is_none() {
                 return Ok(GreetingStep::Pending);
             }
+            self.output.extend_from_slice(&MAGIC);
+            self.output.extend_from_slice(&self.key);
             let handshake = Handshake::initiate(secret, &hello.emit(), &mut self.output);
             self.stage = Stage::Proving(handshake);
         }
         let is_over = self.read()?;
+        self.choose_key(keys)?;
         let step = self.decide()?;
         self.write()?;
         if is_over && step == GreetingStep::Pending {
-            return Err(error("the other end closed the connection"));
+            // A port that was closed has no key; a process of the own job may be late.
+            let is_refusal = matches!(&self.stage, Stage::Proving(_)) && self.is_foreign;
+            let why = "the other end closed the connection".to_owned();
+            return Err(GreetingError { why, is_refusal });
         }
         Ok(step)
+    }
+
+    /// Takes the name of the key, with the first bytes of the end that connects. One that is not known
+    /// waits until it is, or until the time is over.
+    fn choose_key(&mut self, keys: &Keyring) -> Result<(), GreetingError> {
+        let Stage::AwaitingKey { hello } = &self.stage else { return Ok(()) };
+        let begun = self.input.len().min(MAGIC.len());
+        if self.input[..begun] != MAGIC[..begun] {
+            return Err(Refusal::Magic.into());
+        }
+        let Some(key) = self.input[begun..].first_chunk().copied() else { return Ok(()) };
+        // Another process may know the key of a new communicator before this one does.
+        let Some(secret) = keys.get(key) else { return Ok(()) };
+        self.stage = Stage::Proving(Handshake::respond(secret, &hello.emit()));
+        self.key = key;
+        self.input.drain(..begun + key.len());
+        Ok(())
     }
 
     fn decide(&mut self) -> Result<GreetingStep, GreetingError> {
@@ -178,6 +229,7 @@ impl Greeting {
             return Ok((Stage::Proving(handshake), GreetingStep::Pending));
         };
         let hello = Hello::parse(&hello).ok_or_else(|| error(UNKNOWN))?;
+        self.other_encrypts = hello.encrypts;
         let channel = handshake.into_channel();
         Ok(match self.connects {
             true => (Stage::AwaitingVerdict(channel), GreetingStep::Reached(hello)),
@@ -194,10 +246,11 @@ impl Greeting {
         let _ = self.write();
     }
 
-    /// The connection, after a verdict that accepts it; `encrypts`: every byte from now on.
+    /// The connection, after a verdict that accepts it; `encrypts`: every byte from now on, as also if
+    /// the other end wants it.
     pub(crate) fn open(self, encrypts: bool) -> Option<OpenConnection> {
         let Stage::Over(channel) = self.stage else { return None };
-        let channel = encrypts.then_some(channel);
+        let channel = (encrypts || self.other_encrypts).then_some(channel);
         Some(OpenConnection::new(self.connection, channel, self.input, self.output))
     }
 

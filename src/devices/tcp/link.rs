@@ -15,7 +15,7 @@
 
 use std::net::SocketAddr;
 
-use super::card::{Hello, TcpCard};
+use super::card::{Hello, KeyId, KnownPeer, TcpCard};
 use super::connection::OpenConnection;
 use super::frame::FrameClass;
 use super::frame_reader::{FrameReader, FrameSink};
@@ -35,6 +35,10 @@ pub(crate) struct Link {
     pub(crate) peer: Peer,
     card: TcpCard,
     host: Box<str>,
+    /// The job of the peer, its rank there, and the key of connections.
+    pub(crate) job: [u8; 16],
+    pub(crate) rank: u32,
+    key: KeyId,
     pub(crate) state: LinkState,
     pub(crate) queue: SendQueue,
     pub(crate) reader: FrameReader,
@@ -62,6 +66,7 @@ pub(crate) struct Opening {
     /// The connection that is tried.
     pub(crate) greeting: Option<Greeting>,
     endpoints: Vec<SocketAddr>,
+    key: KeyId,
     /// The address that is tried next.
     next: usize,
     pause_ns: u64,
@@ -80,11 +85,15 @@ pub(crate) struct Opening {
 }
 
 impl Link {
-    pub(crate) fn new(peer: Peer, card: TcpCard, host: Box<str>) -> Self {
+    pub(crate) fn new(peer: Peer, known: KnownPeer) -> Self {
+        let KnownPeer { card, host, job, rank, key } = known;
         Self {
             peer,
             card,
             host,
+            job,
+            rank,
+            key,
             state: LinkState::Idle,
             queue: SendQueue::default(),
             reader: FrameReader::default(),
@@ -94,6 +103,13 @@ impl Link {
             has_ended: false,
             first_datagram: None,
         }
+    }
+
+    /// Takes over what is known of the peer by now.
+    pub(crate) fn learn(&mut self, known: &KnownPeer) {
+        self.card = known.card.clone();
+        self.host = known.host.clone();
+        self.key = known.key;
     }
 
     #[inline]
@@ -137,6 +153,7 @@ impl Link {
         self.state = LinkState::Opening(Box::new(Opening {
             greeting: None,
             endpoints: self.card.endpoints().collect(),
+            key: self.key,
             next: 0,
             pause_ns: PAUSE_MIN_NS,
             retry_ns,
@@ -303,7 +320,8 @@ impl Opening {
             }
             let to = self.endpoints[self.next];
             self.next += 1;
-            match Greeting::start(to, hello, now_ns + self.patience_ns.min(ATTEMPT_NS)) {
+            let deadline_ns = now_ns + self.patience_ns.min(ATTEMPT_NS);
+            match Greeting::start(to, self.key, hello, deadline_ns) {
                 Ok(greeting) => self.greeting = Some(greeting),
                 Err(error) => self.lost(now_ns, error.into()),
             }

@@ -27,6 +27,7 @@ mod access_origin;
 mod access_target;
 mod card;
 mod connection;
+mod foreign;
 mod frame;
 mod frame_reader;
 mod greeting;
@@ -42,9 +43,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use crate::device::reach::Reach;
 use crate::device::rma::Rma;
 use crate::device::{Busy, Caps, Device, Header, PacketSink, PeerCaps, WakeSource};
-use card::{KnownPeer, TcpCard};
+use card::{Keyring, KnownPeer, TcpCard};
+use foreign::ForeignPeers;
 use frame::{FRAME_DATA_MAX, FrameClass, FrameHeader};
 use greeting::Greeting;
 use link::{Link, LinkState};
@@ -94,7 +97,9 @@ pub(crate) struct JobKey {
 pub(crate) struct Tcp {
     me: Peer,
     job: [u8; 16],
-    secret: SharedSecret,
+    keys: Keyring,
+    /// Processes of other jobs.
+    foreign: ForeignPeers,
     settings: TcpSettings,
     card: String,
     /// All addresses of this host.
@@ -185,10 +190,13 @@ impl Tcp {
         let added = watched.add(&acceptor, opening::ACCEPTOR, false);
         added.map_err(|error| failed("watch TCP sockets", error))?;
         let card = TcpCard { port: acceptor.port(), addresses }.emit();
+        let mut keys = Keyring::default();
+        keys.insert(job.id, SharedSecret(job.secret));
         Ok(Self {
             me,
             job: job.id,
-            secret: SharedSecret(job.secret),
+            keys,
+            foreign: ForeignPeers::default(),
             settings: settings.clone(),
             card,
             interfaces: Vec::new(),
@@ -215,6 +223,11 @@ impl Tcp {
         })
     }
 
+    /// Processes of the own job know the secret too, from now on.
+    pub(crate) fn share_secret(&mut self) {
+        self.foreign.shares_secret = true;
+    }
+
     /// What a peer needs to connect: at most 400 printable ASCII characters without spaces.
     pub(crate) fn card(&self) -> &str {
         &self.card
@@ -236,7 +249,9 @@ impl Tcp {
         })?;
         let own = self.interfaces.iter().filter(|it| it.is_chosen).map(|it| &it.address);
         parsed.addresses = address_choice::order(own, parsed.addresses);
-        self.cards[peer as usize] = Some(Box::new(KnownPeer { card: parsed, host: host.into() }));
+        let (job, host) = (self.job, host.into());
+        let known = KnownPeer { card: parsed, host, job, rank: peer, key: job };
+        self.cards[peer as usize] = Some(Box::new(known));
         Ok(())
     }
 
@@ -486,6 +501,7 @@ impl Device for Tcp {
             && self.blocked == 0
             && self.opening.is_empty()
             && self.unproven.is_empty()
+            && !self.has_admitted()
             && !self.polls.is_multiple_of(LOOK_INTERVAL);
         if is_direct {
             for index in 0..self.open.len() {
@@ -495,6 +511,9 @@ impl Device for Tcp {
         } else {
             packets = self.look(sink);
             self.keep_times(sink);
+            if self.has_admitted() {
+                self.open_admitted(sink);
+            }
             for peer in std::mem::take(&mut self.opened) {
                 packets += self.read(peer, sink);
             }
@@ -517,6 +536,10 @@ impl Device for Tcp {
     }
 
     fn rma(&mut self) -> Option<&mut dyn Rma> {
+        Some(self)
+    }
+
+    fn reach(&mut self) -> Option<&mut dyn Reach> {
         Some(self)
     }
 

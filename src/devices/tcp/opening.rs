@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use super::card::{Hello, KnownPeer, Verdict};
+use super::card::{Hello, Verdict};
 use super::connection::OpenConnection;
 use super::greeting::{Greeting, GreetingError, GreetingStep};
 use super::link::{Attempt, Link, LinkState};
@@ -48,11 +48,11 @@ impl Tcp {
     /// Makes the link to a peer. A peer without a card has failed.
     #[cold]
     pub(crate) fn open_link(&mut self, peer: Peer) {
-        let Some(KnownPeer { card, host }) = self.cards[peer as usize].as_deref().cloned() else {
+        let Some(known) = self.cards[peer as usize].as_deref().cloned() else {
             let why = "its process has no TCP address".to_owned();
             return self.failures.push((peer, why));
         };
-        self.links[peer as usize] = Some(Box::new(Link::new(peer, card, host)));
+        self.links[peer as usize] = Some(Box::new(Link::new(peer, known)));
     }
 
     /// Handles an event of a connection that is not open.
@@ -101,8 +101,25 @@ impl Tcp {
         self.watched.set_timer((self.due_ns != u64::MAX).then_some(self.due_ns));
     }
 
-    fn hello(&self, wanted: Peer, received: u64) -> Hello {
-        Hello { job: self.job, rank: self.me, wanted, received }
+    /// `wanted` is the rank of the other end in its job.
+    fn hello(&self, wanted: u32, received: u64) -> Hello {
+        let encrypts = self.settings.crypt == CryptMode::Full;
+        Hello { job: self.job, rank: self.me, wanted, received, encrypts }
+    }
+
+    /// The peer with this rank of this job, if it is known.
+    fn peer_of(&self, job: [u8; 16], rank: u32) -> Option<Peer> {
+        let peer = match job == self.job {
+            true => rank,
+            false => *self.foreign.peers.get(&(job, rank))?,
+        };
+        self.cards.get(peer as usize)?.as_ref().map(|_| peer)
+    }
+
+    /// Whether the connection that this process opens stays if both ends open one: the lower rank has
+    /// that right, or the lower identity of the job.
+    fn is_preferred_to(&self, job: [u8; 16], rank: u32) -> bool {
+        (self.job, self.me) < (job, rank)
     }
 }
 
@@ -124,7 +141,7 @@ impl Tcp {
         }
         let deadline_ns = monotonic_ns() + PROOF_NS;
         let hello = self.hello(self.me, 0);
-        let greeting = Greeting::accept(connection, &self.secret, hello, deadline_ns);
+        let greeting = Greeting::accept(connection, hello, deadline_ns);
         let key = self.unproven.insert(greeting);
         let Some(greeting) = self.unproven.get(key) else { return };
         if self.watched.add(greeting.connection(), UNPROVEN | u64::from(key), false).is_err() {
@@ -133,9 +150,9 @@ impl Tcp {
         self.due_ns = self.due_ns.min(deadline_ns);
     }
 
-    fn advance_unproven(&mut self, key: u32, sink: &mut impl PacketSink) {
+    pub(super) fn advance_unproven(&mut self, key: u32, sink: &mut impl PacketSink) {
         let Some(greeting) = self.unproven.get_mut(key) else { return };
-        match greeting.advance(&self.secret) {
+        match greeting.advance(&self.keys) {
             Ok(GreetingStep::Asked(hello)) => {
                 let Some(greeting) = self.unproven.remove(key) else { return };
                 self.decide(greeting, hello, sink);
@@ -156,18 +173,30 @@ impl Tcp {
     }
 
     /// The verdict on a connection whose other end has proved the secret.
-    fn decide(&mut self, mut greeting: Greeting, hello: Hello, sink: &mut impl PacketSink) {
-        let Hello { job, rank, wanted, received } = hello;
-        let is_known = self.cards.get(rank as usize).is_some_and(Option::is_some);
-        if job != self.job || wanted != self.me || rank == self.me || !is_known {
+    pub(super) fn decide(
+        &mut self, mut greeting: Greeting, hello: Hello, sink: &mut impl PacketSink,
+    ) {
+        let Hello { job, rank, wanted, received, .. } = hello;
+        // The key of a job is for its ranks, and other keys for processes of other jobs.
+        let is_own = job == self.job;
+        let has_right_key = (greeting.key() == self.job) == is_own;
+        let is_self = is_own && rank == self.me;
+        if wanted != self.me || is_self || !has_right_key {
             return greeting.answer(Verdict::Refused);
         }
-        if self.links[rank as usize].is_none() {
-            self.open_link(rank);
+        let Some(peer) = self.peer_of(job, rank) else {
+            return match is_own {
+                true => greeting.answer(Verdict::Refused),
+                false => self.park(greeting, hello),
+            };
+        };
+        let is_preferred = self.is_preferred_to(job, rank);
+        if self.links[peer as usize].is_none() {
+            self.open_link(peer);
         }
-        let Some(link) = &mut self.links[rank as usize] else { return };
+        let Some(link) = &mut self.links[peer as usize] else { return };
         let now_ns = monotonic_ns();
-        let has_better = self.me < rank
+        let has_better = is_preferred
             && match &link.state {
                 LinkState::Opening(opening) => {
                     opening.greeting.is_some() && now_ns < opening.since_ns + CROSSING_NS
@@ -184,7 +213,7 @@ impl Tcp {
         };
         greeting.answer(verdict);
         if matches!(verdict, Verdict::Accepted { .. }) {
-            self.open(rank, greeting, received, sink);
+            self.open(peer, greeting, received, sink);
         }
     }
 
@@ -229,7 +258,7 @@ impl Tcp {
     }
 
     /// Forgets the connection to a peer, open or not.
-    fn close(&mut self, peer: Peer) {
+    pub(super) fn close(&mut self, peer: Peer) {
         self.open.retain(|open| *open != peer);
         self.opening.retain(|opening| *opening != peer);
         let Some(link) = &mut self.links[peer as usize] else { return };
@@ -260,7 +289,10 @@ impl Tcp {
             return self.one_sided.fail(peer, "its process has ended");
         }
         let now_ns = monotonic_ns();
-        let retry_ns = if self.me < peer { now_ns } else { now_ns + COURTESY_NS };
+        let (job, rank) = (link.job, link.rank);
+        let is_preferred = self.is_preferred_to(job, rank);
+        let retry_ns = if is_preferred { now_ns } else { now_ns + COURTESY_NS };
+        let Some(link) = &mut self.links[peer as usize] else { return };
         let patience = self.settings.timeout.min(REOPENING_MAX);
         link.begin(now_ns, retry_ns, patience.as_nanos() as u64, why);
         self.opening.push(peer);
@@ -269,9 +301,9 @@ impl Tcp {
 
     /// Begins the next attempt to connect to a peer, if it is time.
     fn proceed(&mut self, peer: Peer, now_ns: u64, sink: &mut impl PacketSink) {
+        let Some(link) = &self.links[peer as usize] else { return };
+        let hello = self.hello(link.rank, link.reader.received());
         let Some(link) = &mut self.links[peer as usize] else { return };
-        let received = link.reader.received();
-        let hello = Hello { job: self.job, rank: self.me, wanted: peer, received };
         let Some(opening) = link.opening() else { return };
         if opening.greeting.as_ref().is_some_and(|greeting| now_ns >= greeting.deadline_ns) {
             opening.unanswered(now_ns);
@@ -305,10 +337,11 @@ impl Tcp {
 
     fn advance_opening(&mut self, peer: Peer, sink: &mut impl PacketSink) {
         let Some(link) = &mut self.links[peer as usize] else { return };
+        let meant = (link.job, link.rank);
         let Some(opening) = link.opening() else { return };
         let Some(greeting) = &mut opening.greeting else { return };
         let now_ns = monotonic_ns();
-        let error = match greeting.advance(&self.secret) {
+        let error = match greeting.advance(&self.keys) {
             Ok(GreetingStep::Answered(Verdict::Accepted { received })) => {
                 let Some(greeting) = opening.greeting.take() else { return };
                 let _ = greeting.connection().configure(self.settings.timeout);
@@ -320,7 +353,7 @@ impl Tcp {
                 return;
             }
             Ok(GreetingStep::Answered(Verdict::Refused)) => "the other end refused",
-            Ok(GreetingStep::Reached(hello)) if (hello.job, hello.rank) != (self.job, peer) => {
+            Ok(GreetingStep::Reached(hello)) if (hello.job, hello.rank) != meant => {
                 "another process answers there"
             }
             Ok(_) => {

@@ -16,7 +16,7 @@ use crate::engine::point_to_point::matching::{MatchPattern, PostedId};
 use crate::engine::point_to_point::operation::{
     Completion, Operation, OperationState, ReceivePhase,
 };
-use crate::engine::point_to_point::peers::OutboxState;
+use crate::engine::point_to_point::peers::{OutboxState, PeerQueues};
 use crate::engine::point_to_point::protocol::MessageProtocol;
 use crate::engine::point_to_point::wire::Envelope;
 use platform::base::{ErrorClass, MpiError, Peer};
@@ -24,12 +24,13 @@ use platform::base::{ErrorClass, MpiError, Peer};
 impl MessageProtocol {
     /// The device reaches `peer` no longer. Lent memory has been given back.
     pub(crate) fn peer_failed(&mut self, peer: Peer, why: &str) {
-        let why = format!("rank {peer} of the world has failed: {why}");
-        match self.peers.fail(peer, &why) {
-            OutboxState::Out => (),
-            OutboxState::Queued => self.outbox.retain(|queued| *queued != peer),
-            OutboxState::AwaitsRoom => self.awaiting_room -= 1,
-        }
+        let is_of_job = peer < self.job_size;
+        let why = match is_of_job {
+            true => format!("rank {peer} of the world has failed: {why}"),
+            false => format!("a process of another job has failed: {why}"),
+        };
+        let waited = self.peers.fail(peer, &why);
+        self.leave_outbox(peer, waited);
         self.matched_rts.retain(|matched| matched.from != peer);
         self.copy_assists.retain(|assist| assist.to != peer);
         let all = self.operations.iter();
@@ -44,7 +45,25 @@ impl MessageProtocol {
         }
         self.events += 1;
         self.has_failed_peers = true;
-        self.faults.push(ErrorClass::Other.error(why));
+        // Jobs that are connected go on without each other.
+        if is_of_job {
+            self.faults.push(ErrorClass::Other.error(why));
+        }
+    }
+
+    fn leave_outbox(&mut self, peer: Peer, waited: OutboxState) {
+        match waited {
+            OutboxState::Out => (),
+            OutboxState::Queued => self.outbox.retain(|queued| *queued != peer),
+            OutboxState::AwaitsRoom => self.awaiting_room -= 1,
+        }
+    }
+
+    /// The number of a peer, to whom nothing is in transit, means another process from now on.
+    pub(crate) fn renew_peer(&mut self, peer: Peer) {
+        let waited = self.peers.renew(peer);
+        self.leave_outbox(peer, waited);
+        self.has_failed_peers &= self.peers.states().any(PeerQueues::has_failed);
     }
 
     /// Completes, with an error, each posted receive for which `culprit` names a failed peer. It is given

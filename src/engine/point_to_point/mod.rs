@@ -218,6 +218,16 @@ impl<D: Device> PointToPoint<D> {
         self.protocol.has_failed_peers
     }
 
+    /// [`MessageProtocol::renew_peer`].
+    pub(crate) fn renew_peer(&mut self, peer: Peer) {
+        self.protocol.renew_peer(peer);
+    }
+
+    /// [`MessageProtocol::peer_failed`].
+    pub(crate) fn end_connection(&mut self, peer: Peer, why: &str) {
+        self.protocol.peer_failed(peer, why);
+    }
+
     /// [`MessageProtocol::failure`].
     pub(crate) fn failure(&self, peer: Peer) -> Option<Box<MpiError>> {
         self.protocol.failure(peer)

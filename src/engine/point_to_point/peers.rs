@@ -145,9 +145,24 @@ impl PeerTable {
         self.set_must_queue(peer, true);
         waited
     }
+
+    /// Forgets all of a peer: another process may have its number. Returns where it waited.
+    pub(crate) fn renew(&mut self, peer: Peer) -> OutboxState {
+        if self.get(peer).is_none() {
+            return OutboxState::Out;
+        }
+        let state = std::mem::take(self.at(peer));
+        self.set_must_queue(peer, false);
+        state.outbox
+    }
 }
 
 impl PeerQueues {
+    /// Whether no packet reaches the peer any more.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failure.is_some()
+    }
+
     /// Whether first packets wait.
     #[inline]
     pub(crate) fn has_envelopes(&self) -> bool {

@@ -25,6 +25,8 @@ const FREE_BUFFER_BYTES_MAX: usize = 64 << 10;
 
 pub(crate) struct MessageProtocol {
     pub(crate) me: Peer,
+    /// The number of ranks of the job: further peers are processes of other jobs.
+    pub(crate) job_size: Peer,
     short_max: usize,
     pub(crate) matching: Matching<OperationId, UnexpectedMessage>,
     pub(crate) operations: Slab<Operation>,
@@ -113,6 +115,7 @@ impl MessageProtocol {
     pub(crate) fn new(me: Peer, size: usize, short_max: usize) -> Self {
         Self {
             me,
+            job_size: size as Peer,
             short_max,
             matching: Matching::default(),
             operations: Slab::default(),

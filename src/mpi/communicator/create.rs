@@ -299,6 +299,7 @@ impl<D: Device> Mpi<D> {
                         let grant = grant(local[0].min(remote[0]));
                         let (local, remote) = (group(local), group(remote));
                         let handler = split.handler.clone();
+                        let local = self.comms.sided(local, &remote);
                         let comm = Comm::new_inter(grant.context, local, remote, handler)?;
                         Ok(Some((comm, grant)))
                     }
@@ -384,10 +385,10 @@ impl<D: Device> Mpi<D> {
         &mut self, comm: Handle, operation: Collective, buffers: Vec<Memory>,
     ) -> Result<RunId> {
         let on = self.comms.get(comm)?;
-        let by = &self.selection;
+        let by = self.selection.across_jobs(on.spans_jobs);
         let schedule = match &on.nodes {
-            Some(nodes) => operation.schedule(by, &**nodes, on.rank),
-            None => operation.schedule(by, on.members_shape(), on.member()),
+            Some(nodes) => operation.schedule(&by, &**nodes, on.rank),
+            None => operation.schedule(&by, on.members_shape(), on.member()),
         };
         self.launch_run(comm, RunPlan::moving(schedule, buffers))
     }

@@ -23,6 +23,7 @@ use crate::mpi::communicator::{COMM_NULL, Comm, Context, Traffic};
 use crate::mpi::errhandler::Handler;
 use crate::mpi::group::Group;
 use crate::mpi::handle::Handle;
+use crate::mpi::processes::Processes;
 use crate::mpi::request::Activity;
 use crate::mpi::request::status::Status;
 use platform::base::{ErrorClass, Peer, Result};
@@ -39,12 +40,12 @@ pub(crate) struct CreationKey {
 }
 
 impl CreationKey {
-    /// The key of this string and these peers, in this order.
+    /// The key of this string and these peers, in this order, equal on all of them.
     ///
     /// # Errors
     /// `Arg` for a string that is too long.
     pub(crate) fn from_string(
-        string: &[u8], peers: impl IntoIterator<Item = Peer>,
+        string: &[u8], peers: impl IntoIterator<Item = Peer>, processes: &Processes,
     ) -> Result<Self> {
         if string.len() > STRING_MAX {
             let why = format!(
@@ -54,7 +55,7 @@ impl CreationKey {
             );
             return Err(ErrorClass::Arg.error(why));
         }
-        let peers = peers.into_iter().flat_map(Peer::to_le_bytes);
+        let peers = peers.into_iter().flat_map(|peer| processes.identity_or_local(peer).emit());
         let hash = hash(string.iter().copied().chain([0]).chain(peers));
         let context = Context::without_leader(hash as u32).for_traffic(Traffic::Creation);
         Ok(Self { context, tag: (hash >> 32) as u32 })
@@ -82,7 +83,7 @@ impl<D: Device> Mpi<D> {
     pub fn create_from_group(
         &mut self, group: Arc<Group>, string: &[u8], handler: Handler,
     ) -> Result<(Handle, Activity)> {
-        let key = CreationKey::from_string(string, group.peers())?;
+        let key = CreationKey::from_string(string, group.peers(), &self.comms.processes)?;
         if group.size() == 0 {
             return Ok((COMM_NULL, Activity::Complete(Status::EMPTY)));
         }
@@ -126,11 +127,13 @@ mod tests {
     fn keys_differ_by_string_group_and_order_and_have_a_context_of_no_communicator() {
         let strings: Vec<String> = (0..1000).map(|number| format!("tag {number}")).collect();
         let groups: [&[Peer]; 5] = [&[], &[0, 1], &[1, 0], &[0, 1, 2], &[256]];
+        let processes = Processes::of_job(None, 257);
         let mut seen = HashSet::new();
         for string in &strings {
             for group in groups {
                 let key =
-                    CreationKey::from_string(string.as_bytes(), group.iter().copied()).unwrap();
+                    CreationKey::from_string(string.as_bytes(), group.iter().copied(), &processes);
+                let key = key.unwrap();
                 assert_eq!(key.context & 7, Traffic::Creation as u64);
                 assert_eq!(Context::from_bits(key.context).bits() >> 35, (1 << 29) - 1);
                 let tag = key.sequence() << 16 | u32::from(key.label());
@@ -142,8 +145,9 @@ mod tests {
 
     #[test]
     fn a_string_of_the_maximum_length_is_valid_and_a_longer_one_is_not() {
-        assert!(CreationKey::from_string(&[b'a'; STRING_MAX], []).is_ok());
-        let error = CreationKey::from_string(&[b'a'; STRING_MAX + 1], []).unwrap_err();
+        let processes = Processes::of_job(None, 1);
+        assert!(CreationKey::from_string(&[b'a'; STRING_MAX], [], &processes).is_ok());
+        let error = CreationKey::from_string(&[b'a'; STRING_MAX + 1], [], &processes).unwrap_err();
         assert_eq!(error.code.0, ErrorClass::Arg as i32);
     }
 }

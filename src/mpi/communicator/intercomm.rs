@@ -9,7 +9,7 @@
 //!                            └─── side 0 ───┘    └──────────── side 1 ───────────┘
 //! ```
 //!
-//! Side 0 is the group whose rank 0 has the lower peer number. The members of an intracommunicator
+//! Side 0 is the group whose rank 0 has the lower identity: in one job, the lower rank there. The members of an intracommunicator
 //! are its group.
 
 use std::ops::Range;
@@ -30,15 +30,13 @@ pub(crate) struct GroupUnion {
 }
 
 impl GroupUnion {
-    /// The union of two groups, and the side of the local one.
-    fn of(local: &Arc<Group>, remote: &Arc<Group>) -> (Self, usize) {
-        let [first, second] = [local, remote].map(|group| group.peers().next());
-        let side = usize::from(second < first);
+    /// The union of two groups, of which the local one is this side.
+    fn of(local: &Arc<Group>, remote: &Arc<Group>, side: usize) -> Self {
         let sides = match side {
             0 => [local, remote],
             _ => [remote, local],
         };
-        (Self { sides: sides.map(Arc::clone) }, side)
+        Self { sides: sides.map(Arc::clone) }
     }
 
     fn sizes(&self) -> [u32; 2] {
@@ -68,12 +66,13 @@ pub(crate) struct IntercommView {
 
 impl Comm {
     /// An intercommunicator between the local group, which contains this process, and a remote one.
+    /// The local group is side `side` ([`Comms::side_of`](super::Comms::side_of)).
     ///
     /// # Errors
     /// `Group` if this process is not in the local group, or if a group is empty; `Comm` if the
     /// groups have a common process.
     pub(crate) fn new_inter(
-        context: Context, local: Arc<Group>, remote: Arc<Group>, handler: Handler,
+        context: Context, (local, side): (Arc<Group>, usize), remote: Arc<Group>, handler: Handler,
     ) -> Result<Self> {
         if remote.size() == 0 {
             let why =
@@ -81,7 +80,7 @@ impl Comm {
             return Err(ErrorClass::Group.error(why));
         }
         check_disjoint(&local, &remote)?;
-        let (union, side) = GroupUnion::of(&local, &remote);
+        let union = GroupUnion::of(&local, &remote, side);
         let mut comm = Self::new(context, local, handler)?;
         comm.inter_view = Some(IntercommView { union: Arc::new(union), side });
         comm.remote = Some(remote);
@@ -254,7 +253,8 @@ mod tests {
 
     fn comm(me: Peer, local: &[Peer], remote: &[Peer]) -> Result<Comm> {
         let [local, remote] = [local, remote].map(|peers| Arc::new(Group::new(peers, me)));
-        Comm::new_inter(Context::new(0, 7), local, remote, Handler::Return)
+        let side = usize::from(remote.peers().next() < local.peers().next());
+        Comm::new_inter(Context::new(0, 7), (local, side), remote, Handler::Return)
     }
 
     #[test]

@@ -30,12 +30,13 @@ use crate::mpi::errhandler::Handler;
 use crate::mpi::group::Group;
 use crate::mpi::handle::Handle;
 use crate::mpi::point_to_point::check_tag;
+use crate::mpi::processes::{ProcessIdentity, Processes};
 use crate::offload::{Buffer, Schedule, ScheduleBuilder, StepAction, Wait};
 use platform::base::{ErrorClass, ErrorCode, MpiError, Peer, Result};
 use platform::diagnosis::wait_report::{WaitCondition, WaitReport};
 
 const LEADER_RECORD_BYTES: usize = 16;
-const PEER_BYTES: usize = size_of::<Peer>();
+const PEER_BYTES: usize = ProcessIdentity::BYTES;
 
 /// Record that leaders exchange, and then broadcast to their groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,7 +196,7 @@ impl<D: Device> Mpi<D> {
         handler: Handler,
     ) -> Result<Option<IntercommCreation>> {
         let group = Arc::clone(self.objects.groups.get(local)?);
-        let key = CreationKey::from_string(string, group.peers())?;
+        let key = CreationKey::from_string(string, group.peers(), &self.comms.processes)?;
         if group.size() == 0 {
             return Ok(None);
         }
@@ -222,9 +223,11 @@ impl<D: Device> Mpi<D> {
                 );
                 return Err(ErrorClass::Rank.error(why));
             }
-            let leaders = [me.min(other), me.max(other)];
-            let key = CreationKey::from_string(string, leaders)?;
-            let (pair, rank) = (Arc::new(Group::new(&leaders, me)), u32::from(other < me));
+            let identity = |peer: &Peer| self.comms.processes.identity_or_local(*peer);
+            let mut leaders = [me, other];
+            leaders.sort_by_key(identity);
+            let key = CreationKey::from_string(string, leaders, &self.comms.processes)?;
+            let (pair, rank) = (Arc::new(Group::new(&leaders, me)), u32::from(leaders[1] == me));
             Ok(LeaderLink {
                 channel: CreationChannel::for_group(key, Traffic::Leaders, &pair, rank),
                 other: 1 - rank,
@@ -316,7 +319,7 @@ impl<D: Device> Mpi<D> {
                 }
                 (IntercommStage::LeaderRecords(link), None) => {
                     let record = combine_records(&end.buffers);
-                    let peers = peer_list(&creation.local);
+                    let peers = peer_list(&creation.local, &self.comms.processes);
                     let other = empty_peer_list(record.size);
                     let run = self.exchange_with_leader(&link, peers, other);
                     creation.stage = IntercommStage::PeerLists(record);
@@ -342,9 +345,11 @@ impl<D: Device> Mpi<D> {
                     )
                 }
                 (IntercommStage::Members(record), None) => {
-                    let remote = Group::new(&parse_peers(&end.buffers[0]), self.engine.me());
+                    let peers = parse_peers(&end.buffers[0], &self.comms.processes)?;
+                    let remote = Group::new(&peers, self.engine.me());
                     let remote = remote.in_session(creation.local.session());
                     let (local, handler) = (Arc::clone(&creation.local), creation.handler.clone());
+                    let local = self.comms.sided(local, &remote);
                     let comm = Comm::new_inter(record.context, local, Arc::new(remote), handler)?;
                     return self.comms.insert(comm).map(|comm| Some(Some(comm)));
                 }
@@ -422,19 +427,31 @@ fn leader_error(code: i32) -> Box<MpiError> {
     MpiError::new(ErrorCode(code), why.to_owned())
 }
 
-fn peer_list(group: &Group) -> Memory {
-    Memory::owned(group.peers().flat_map(Peer::to_le_bytes).collect::<Vec<u8>>())
+fn peer_list(group: &Group, processes: &Processes) -> Memory {
+    let identities = group.peers().flat_map(|peer| processes.identity_or_local(peer).emit());
+    Memory::owned(identities.collect::<Vec<u8>>())
 }
 
 fn empty_peer_list(size: u32) -> Memory {
     Memory::owned(vec![0; size as usize * PEER_BYTES])
 }
 
-fn parse_peers(message: &Memory) -> Vec<Peer> {
+/// # Errors
+/// `Group` for a process that this one cannot reach.
+fn parse_peers(message: &Memory, processes: &Processes) -> Result<Vec<Peer>> {
     let mut bytes = vec![0; message.len()];
     message.pack(0, &mut bytes);
-    let (peers, _) = bytes.as_chunks();
-    peers.iter().map(|peer| Peer::from_le_bytes(*peer)).collect()
+    let (identities, _) = bytes.as_chunks();
+    let peer = |bytes| {
+        let ProcessIdentity { job, rank, epoch } = ProcessIdentity::parse(bytes);
+        processes.peer_or_local(ProcessIdentity { job, rank, epoch }).ok_or_else(|| {
+            ErrorClass::Group.error(format!(
+                "rank {rank} of another job is not connected with this process: both must be in the \
+                 communicators of one MPI_Comm_connect, MPI_Comm_accept or MPI_Comm_spawn before"
+            ))
+        })
+    };
+    identities.iter().map(peer).collect()
 }
 
 #[cfg(test)]
@@ -450,10 +467,11 @@ mod tests {
 
     #[test]
     fn a_list_of_processes_reads_back() {
+        let processes = Processes::of_job(None, 10);
         for peers in [&[][..], &[7], &[3, 2, 1, 0], &[0, 9, 4]] {
-            let list = peer_list(&Group::new(peers, 0));
+            let list = peer_list(&Group::new(peers, 0), &processes);
             assert_eq!(list.len(), empty_peer_list(peers.len() as u32).len());
-            assert_eq!(parse_peers(&list), peers);
+            assert_eq!(parse_peers(&list, &processes).unwrap(), peers);
         }
     }
 }

@@ -17,12 +17,15 @@
 //! Contexts of two jobs are equal by chance only, for 2^40 pairs of communicators in one of two million
 //! cases. Within a job with one salt they are never equal.
 
+pub(crate) mod connect;
 pub mod create;
+pub(crate) mod disconnect;
 pub(crate) mod from_group;
 pub(crate) mod hardware;
 pub(crate) mod hints;
 pub(crate) mod intercomm;
 pub mod intercomm_create;
+pub(crate) mod port;
 pub(crate) mod segment;
 pub(crate) mod split_type;
 
@@ -145,6 +148,8 @@ pub struct Comm {
     pub(crate) shared_collective: Option<SharedCollectiveId>,
     /// The nodes of its ranks, if there are several; `None` for an intercommunicator.
     pub(crate) nodes: Option<Arc<Nodes>>,
+    /// Whether some of its processes belong to other jobs.
+    pub(crate) spans_jobs: bool,
 }
 
 impl Comm {
@@ -177,6 +182,7 @@ impl Comm {
             hints: CommHints::default(),
             shared_collective: None,
             nodes: None,
+            spans_jobs: false,
         }
     }
 
@@ -269,6 +275,11 @@ pub struct Comms {
     pub(crate) processes: Processes,
     /// The node of each process, if there are several nodes.
     nodes: Option<Box<[u32]>>,
+    /// Contexts of messages with a process of another job, without a communicator, while some are
+    /// awaited.
+    pub(crate) job_links: Vec<(Context, Peer)>,
+    /// The number of connections between jobs that begin.
+    pub(crate) meetings: u32,
 }
 
 impl Comms {
@@ -290,7 +301,18 @@ impl Comms {
         let (contexts_chosen, context_salt) = (2, 0);
         let processes = Processes::of_job(None, size);
         let (world, self_comm) = (0, 0);
-        Self { table, world, self_comm, contexts_chosen, context_salt, me, processes, nodes: None }
+        Self {
+            table,
+            world,
+            self_comm,
+            contexts_chosen,
+            context_salt,
+            me,
+            processes,
+            nodes: None,
+            job_links: Vec::new(),
+            meetings: 0,
+        }
     }
 
     /// Sets the identity of the job, equal on all processes if they have agreed on one, and random bits
@@ -317,9 +339,30 @@ impl Comms {
         self.nodes.is_some()
     }
 
-    /// The node of a process.
+    /// A number of the node of a process. Processes of two jobs share none.
     pub(crate) fn node_of(&self, peer: Peer) -> u32 {
+        if self.processes.is_appended(peer) {
+            return self.processes.node(peer);
+        }
         self.nodes.as_ref().map_or(0, |nodes| nodes[peer as usize])
+    }
+
+    /// Whether a group contains processes of other jobs.
+    pub(crate) fn spans_jobs(&self, group: &Group) -> bool {
+        group.peers().any(|peer| self.processes.is_appended(peer))
+    }
+
+    /// The local group with its side.
+    pub(crate) fn sided(&self, local: Arc<Group>, remote: &Group) -> (Arc<Group>, usize) {
+        let side = self.side_of(&local, remote);
+        (local, side)
+    }
+
+    /// Which side of an intercommunicator the group `local` is: equal on all processes of both groups.
+    pub(crate) fn side_of(&self, local: &Group, remote: &Group) -> usize {
+        let first =
+            |group: &Group| group.peers().next().map(|peer| self.processes.identity_or_local(peer));
+        usize::from(first(remote) < first(local))
     }
 
     /// Creates `MPI_COMM_WORLD` and `MPI_COMM_SELF`, with this error handler.
@@ -376,7 +419,10 @@ impl Comms {
     /// # Errors
     /// `NoMem` without a free handle.
     pub(crate) fn insert(&mut self, mut comm: Comm) -> Result<Handle> {
-        if self.nodes.is_some() && !comm.is_inter() {
+        let remote = comm.remote.as_ref();
+        comm.spans_jobs = self.processes.has_appended()
+            && (self.spans_jobs(&comm.group) || remote.is_some_and(|group| self.spans_jobs(group)));
+        if (self.nodes.is_some() || comm.spans_jobs) && !comm.is_inter() {
             let places = comm.group.peers().map(|peer| self.node_of(peer));
             comm.nodes = Nodes::new(places).map(Arc::new);
         }
@@ -390,6 +436,22 @@ impl Comms {
     #[inline]
     pub fn get(&self, handle: Handle) -> Result<&Comm> {
         self.table.get(self.resolve_handle(handle)).ok_or_else(|| not_a_comm(handle))
+    }
+
+    /// The process of another job with which this one talks in a context without a communicator.
+    pub(crate) fn linked_peer(&self, context: u64) -> Option<Peer> {
+        let context = Context::from_bits(context);
+        self.job_links.iter().find(|(linked, _)| *linked == context).map(|(_, peer)| *peer)
+    }
+
+    /// All communicators.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Comm> {
+        self.table.iter().map(|(_, comm)| comm)
+    }
+
+    /// Whether processes of other jobs are connected, or may connect now.
+    pub(crate) fn has_other_jobs(&self) -> bool {
+        self.processes.has_appended() || self.meetings > 0
     }
 
     /// The communicator of `context`, for any kind of traffic.

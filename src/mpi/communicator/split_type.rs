@@ -138,7 +138,11 @@ impl<D: Device> Mpi<D> {
         let (rank, size) = (old.member() as usize, old.members_shape().ranks as usize);
         let allgather =
             Collective::Allgather(UniformBlocks { block: CRITERION_RECORD_BYTES, in_place: false });
-        let host = self.comms.node_of(self.engine.me());
+        // Processes of two jobs share no memory, and number their hosts each for itself.
+        let host = match &old.nodes {
+            Some(nodes) => nodes.node_of(old.rank),
+            None => self.comms.node_of(self.engine.me()),
+        };
         let locations = ResourceLocations::new(|resource| match resource {
             Resource::Machine => ResourceLocation::One(host),
             other => locations.of(other),

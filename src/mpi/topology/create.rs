@@ -319,7 +319,8 @@ impl<D: Device> Mpi<D> {
             buffers.extend(blocks.iter().map(|block| Memory::owned(vec![0; *block])));
             let args = RankBlocks { blocks: &blocks, in_place: false };
             let on = self.comms.get(comm)?;
-            let schedule = allgatherv(&self.selection, on.layout()?, on.rank, args);
+            let by = self.selection.across_jobs(on.spans_jobs);
+            let schedule = allgatherv(&by, on.layout()?, on.rank, args);
             return Ok(TopologyStage::AllEdges(
                 self.launch_schedule(comm, schedule, buffers)?,
                 nodes,
@@ -361,7 +362,8 @@ impl<D: Device> Mpi<D> {
         buffers.extend(receive.iter().map(|bytes| Memory::owned(vec![0; *bytes])));
         let args = BlockPairs { send: &send, receive: &receive, in_place: false };
         let on = self.comms.get(comm)?;
-        let schedule = alltoallv(&self.selection, on.layout()?, on.rank, args);
+        let by = self.selection.across_jobs(on.spans_jobs);
+        let schedule = alltoallv(&by, on.layout()?, on.rank, args);
         Ok(TopologyStage::Edges(self.launch_schedule(comm, schedule, buffers)?, weighted))
     }
 

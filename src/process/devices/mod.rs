@@ -18,13 +18,14 @@ mod socket_interval;
 
 use std::os::fd::OwnedFd;
 
+use crate::device::reach::Reach;
 use crate::device::rma::Rma;
 use crate::device::trigger::Trigger;
 use crate::device::{
     Bulk, Busy, Caps, Device, Header, PacketSink, PeerCaps, SharedMemory, WakeSource,
 };
 use crate::devices::shm::{CopyMethod, SettingsMismatch, Shm};
-use crate::devices::tcp::Tcp;
+use crate::devices::tcp::{JobKey, Tcp, TcpSettings};
 use crate::devices::tofu::{self, Tofu};
 use network::{Network, Sockets};
 use platform::base::{Peer, Result, Span};
@@ -34,6 +35,18 @@ pub(crate) struct Devices {
     node: Shm,
     /// What carries messages beside `node` or instead of it.
     network: Option<Box<Network>>,
+    /// How this process will listen for other jobs, if it does.
+    listening: Option<Box<Listening>>,
+}
+
+/// The arguments of the sockets of a process whose job needs none.
+pub(crate) struct Listening {
+    pub(crate) rank: Peer,
+    pub(crate) size: u32,
+    pub(crate) job: JobKey,
+    /// Whether all ranks of the job know its secret.
+    pub(crate) shares_secret: bool,
+    pub(crate) settings: TcpSettings,
 }
 
 impl Devices {
@@ -44,7 +57,7 @@ impl Devices {
     pub(crate) fn attach(
         segment: OwnedFd, me: usize, ranks: &[Peer], copy: CopyMethod,
     ) -> Result<Self> {
-        Ok(Self { node: Shm::attach(segment, me, ranks, copy)?, network: None })
+        Ok(Self { node: Shm::attach(segment, me, ranks, copy)?, network: None, listening: None })
     }
 
     /// Makes a simulated network interface carry messages, before the first message: see
@@ -69,6 +82,35 @@ impl Devices {
         let sockets = Sockets::new(tcp, everywhere.then_some(me), &mut self.node)?;
         self.network = Some(Box::new(Network::Tcp(sockets)));
         Ok(())
+    }
+
+    /// Lets this process reach other jobs, with sockets that it opens when they are needed first.
+    pub(crate) fn listen_when_needed(&mut self, listening: Listening) {
+        self.listening = Some(Box::new(listening));
+    }
+
+    /// Whether sockets carry messages.
+    pub(crate) fn has_sockets(&self) -> bool {
+        matches!(self.network.as_deref(), Some(Network::Tcp(_)))
+    }
+
+    /// Opens the sockets for other jobs.
+    ///
+    /// # Errors
+    /// As [`Tcp::listen`].
+    fn open_sockets(&mut self) -> Result {
+        let Some(listening) = self.listening.take() else { return Ok(()) };
+        let Listening { rank, size, job, shares_secret, settings } = *listening;
+        let listen =
+            |spans_hosts| Tcp::listen(rank, size as usize, spans_hosts, job.clone(), &settings);
+        // A host without a network has jobs, too.
+        let mut tcp = listen(true).or_else(|_| listen(false))?;
+        if shares_secret {
+            tcp.share_secret();
+        }
+        // Threads that sleep know nothing of the sockets.
+        self.node.wake_self();
+        self.attach_sockets(tcp, rank, false)
     }
 
     /// Where the sockets listen and which addresses they announce, one sentence each; none without
@@ -272,6 +314,18 @@ impl Device for Devices {
 
     fn host_memory(&mut self) -> Option<&mut dyn Rma> {
         self.node.rma()
+    }
+
+    fn reach(&mut self) -> Option<&mut dyn Reach> {
+        if self.network.is_none()
+            && let Err(error) = self.open_sockets()
+        {
+            tracing::warn!(%error, "this process reaches no other jobs");
+        }
+        match self.network.as_deref_mut() {
+            Some(Network::Tcp(sockets)) => Some(sockets.reach()),
+            None | Some(Network::Tofu(_)) => None,
+        }
     }
 
     fn trigger(&mut self) -> Option<&mut dyn Trigger> {

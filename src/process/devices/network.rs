@@ -2,6 +2,7 @@
 
 use std::iter;
 
+use crate::device::reach::Reach;
 use crate::device::rma::{MemoryKey, RemoteAccess, Rma};
 use crate::device::{Busy, Caps, Device, Header, PacketSink, PeerCaps, WakeSource};
 use crate::devices::shm::Shm;
@@ -136,6 +137,12 @@ impl Sockets {
 
     /// One-sided access to ranks that TCP reaches. Accesses wait for answers.
     pub(super) fn one_sided(&mut self) -> &mut dyn Rma {
+        self.awaits_answer = true;
+        &mut self.tcp
+    }
+
+    /// Connections with other jobs. They begin with answers.
+    pub(super) fn reach(&mut self) -> &mut dyn Reach {
         self.awaits_answer = true;
         &mut self.tcp
     }

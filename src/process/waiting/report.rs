@@ -86,9 +86,8 @@ impl WaitSource for LongestWait<'_> {
         let mut hasher = DefaultHasher::new();
         let quiescence = self.mpi.engine.device_quiescence();
         (self.numbers, self.mpi.position(), quiescence).hash(&mut hasher);
-        // Generalized requests are completed by the application. When processes of other jobs can
-        // connect, they belong here too.
-        let is_ended_by_ranks = !self.mpi.has_generalized();
+        // Generalized requests are completed by the application, and other jobs do what they like.
+        let is_ended_by_ranks = !self.mpi.has_generalized() && !self.mpi.comms.has_other_jobs();
         WaitSnapshot {
             state: hasher.finish(),
             is_conclusive: self.mpi.engine.is_quiescent()
@@ -99,7 +98,12 @@ impl WaitSource for LongestWait<'_> {
     }
 
     fn report(&self) -> WaitReport {
-        WaitReport { queues: self.mpi.engine.queues(), ..self.call.report(self.mpi) }
+        let mut report = self.call.report(self.mpi);
+        // Other ranks and the launcher know the ranks of this job only.
+        for condition in &mut report.conditions {
+            condition.peers.retain(|peer| !self.mpi.comms.processes.is_appended(*peer));
+        }
+        WaitReport { queues: self.mpi.engine.queues(), ..report }
     }
 
     fn has_ended(&self, rank: Peer) -> bool {

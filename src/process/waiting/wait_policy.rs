@@ -128,6 +128,17 @@ impl WaitPolicy {
         Self { spins, unproven_spins, yield_ns, shared, crowded: 2 * ranks > processors }
     }
 
+    /// The same policy, when each poll asks sockets from now on.
+    pub(crate) fn with_sockets(self) -> Self {
+        let with = |spins| match spins {
+            SPINS => SOCKET_SPINS,
+            SHORT_SPINS => 0,
+            other => other,
+        };
+        let (spins, unproven_spins) = (with(self.spins), with(self.unproven_spins));
+        Self { spins, unproven_spins, ..self }
+    }
+
     /// The policy of parked threads.
     pub(crate) fn for_parked_thread(self) -> Self {
         let spins = if self.crowded { 0 } else { self.spins };
@@ -179,6 +190,11 @@ impl SpinHistory {
         let score = if policy.shared { 0 } else { SCORE_MAX };
         let (answer_score, answer_waits) = (ANSWER_SCORE_MAX, 0);
         Self { policy, score, answer_score, answer_waits, spin_waits: 0, slot: 0 }
+    }
+
+    /// Follows another policy from now on.
+    pub(crate) fn follow(&mut self, policy: WaitPolicy) {
+        self.policy = policy;
     }
 
     /// The number of polls that the next wait spins.

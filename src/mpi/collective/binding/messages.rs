@@ -29,6 +29,7 @@ impl<D: Device> Mpi<D> {
     /// not for those; for neighborhood collectives, `Topology`, `Truncate` or `Count`.
     pub(in crate::mpi) fn bind_messages(&mut self, call: Call) -> Result<RunPlan> {
         let comm = self.comms.get_mut(call.comm)?;
+        let by = self.selection.across_jobs(comm.spans_jobs);
         let schedule = match call.function {
             CollectiveFunction::ProcNull => Arc::default(),
             CollectiveFunction::NeighborAllgather
@@ -38,7 +39,11 @@ impl<D: Device> Mpi<D> {
                 comm.neighborhood_schedule(call.function, &call.blocks)?
             }
             _ => match (comm.inter_shape(), call.collective()) {
-                (Some(shape), _) => Arc::new(call.inter_schedule(&self.selection, comm, shape)?),
+                (Some(shape), _) => Arc::new(call.inter_schedule(&by, comm, shape)?),
+                // Cached schedules are for the machine of this job.
+                (None, Some(collective)) if comm.spans_jobs => {
+                    Arc::new(collective.schedule(&by, comm.layout()?, comm.rank))
+                }
                 (None, Some(collective)) => self.schedules.schedule(
                     &self.selection,
                     collective,
@@ -46,9 +51,7 @@ impl<D: Device> Mpi<D> {
                     comm.rank,
                     comm.nodes.as_ref().map(|nodes| (nodes, comm.turn())),
                 ),
-                (None, None) => {
-                    Arc::new(call.block_schedule(&self.selection, comm.layout()?, comm.rank)?)
-                }
+                (None, None) => Arc::new(call.block_schedule(&by, comm.layout()?, comm.rank)?),
             },
         };
         let is_first = comm.rank == 0;

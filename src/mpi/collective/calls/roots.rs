@@ -70,7 +70,8 @@ mod tests {
         let (local, remote) = (Group::range(2, 3, 3), Group::range(0, 2, 3));
         let context = Context::new(0, 7);
         let (local, remote) = (Arc::new(local), Arc::new(remote));
-        let inter = Comm::new_inter(context, Arc::clone(&local), remote, Handler::Fatal).unwrap();
+        let inter = Comm::new_inter(context, (Arc::clone(&local), 1), remote, Handler::Fatal);
+        let inter = inter.unwrap();
         assert_eq!(inter.root_role(ROOT).unwrap(), (RootRole::InterRoot, 3));
         assert_eq!(inter.root_role(PROC_NULL).unwrap().0, RootRole::ProcNull);
         assert_eq!(inter.root_role(1).unwrap(), (RootRole::NonRoot, 1));

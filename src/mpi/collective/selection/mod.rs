@@ -10,6 +10,7 @@ pub mod machine_model;
 pub mod registry;
 pub(crate) mod schedule_cache;
 
+use std::borrow::Cow;
 use std::cell::Cell;
 
 use crate::mpi::collective::algorithms::Shape;
@@ -80,6 +81,15 @@ impl Selection {
     /// This selection for another machine.
     pub fn with_machine(self, machine: MachineModel) -> Self {
         Self { machine, ..self }
+    }
+
+    /// The selection for a communicator of several jobs, which may run on unlike machines, or for one
+    /// of this job.
+    pub(crate) fn across_jobs(&self, spans_jobs: bool) -> Cow<'_, Self> {
+        match spans_jobs {
+            true => Cow::Owned(self.clone().with_machine(machine_model::NETWORK)),
+            false => Cow::Borrowed(self),
+        }
     }
 
     /// Sets the setting for `operation`.

@@ -1,0 +1,87 @@
+//! Processes of other jobs: how they find this process, and how it finds them.
+//!
+//! ```text
+//!   this process                                    a process of another job
+//!   card, key ── told by a port or by other ranks ──>  admit(its number for us, card, key)
+//!   take_caller(key) <── first connection ───────────  send
+//!   admit(our number for it) ── open ───────────────>  packets
+//!   forget                                             forget
+//! ```
+//!
+//! A *key* is a secret with a public name; both ends of a connection prove it. The caller numbers the
+//! peers, above the ranks of the job.
+
+use platform::base::{Peer, Result};
+
+/// A process by its job and its rank there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ForeignProcess {
+    /// The identity of its job.
+    pub job: [u8; 16],
+    /// Its rank in its job.
+    pub rank: u32,
+}
+
+/// A secret with a public name, for the connections between some processes.
+#[derive(Clone)]
+pub struct ConnectionKey {
+    /// The name, unique among all jobs.
+    pub id: [u8; 16],
+    /// The secret.
+    pub secret: [u8; 32],
+}
+
+/// Where a process of another job is reached.
+#[derive(Clone, Copy, Debug)]
+pub struct ForeignAddress<'a> {
+    /// The process.
+    pub process: ForeignProcess,
+    /// Its [`Reach::card`]; empty for one that has connected to this process and is never connected to.
+    pub card: &'a str,
+    /// The name of its host, for messages.
+    pub host: &'a str,
+    /// The name of the key of connections to it.
+    pub key: [u8; 16],
+}
+
+/// Connections with processes of other jobs.
+pub trait Reach {
+    /// What other processes need to connect to this one: at most 400 printable ASCII characters.
+    fn card(&self) -> String;
+
+    /// Lets processes that know `key` connect until [`Reach::close_port`].
+    fn open_port(&mut self, key: &ConnectionKey);
+
+    /// Forgets the key of a port: no connection begins with it any more, open ones stay.
+    fn close_port(&mut self, id: [u8; 16]);
+
+    /// Lets this process and those that know `key` connect, while a process with this key has a number.
+    fn add_key(&mut self, key: &ConnectionKey);
+
+    /// The secret of a key of this process.
+    fn key_secret(&self, id: [u8; 16]) -> Option<[u8; 32]>;
+
+    /// The secret of the own job, if its processes have agreed on one.
+    fn job_secret(&self) -> Option<[u8; 32]>;
+
+    /// The secret of connections with a process of another job.
+    fn peer_secret(&self, peer: Peer) -> Option<[u8; 32]>;
+
+    /// A process without a number that has connected with this key, and waits to be
+    /// [admitted](Reach::admit). Each is given once.
+    fn take_caller(&mut self, key: [u8; 16]) -> Option<ForeignProcess>;
+
+    /// Gives a process the number `peer`, which no other process has; from now on packets to and from it
+    /// are carried. For a process that has this number, only what is new is noted.
+    ///
+    /// # Errors
+    /// `Other` for a card that is none.
+    fn admit(&mut self, peer: Peer, address: ForeignAddress<'_>) -> Result;
+
+    /// Ends the connection to `peer`, to whom nothing is in transit; its number is free. An orderly end
+    /// is no failure to the other end.
+    fn forget(&mut self, peer: Peer, is_orderly: bool);
+
+    /// Whether all packets to `peer` have arrived at its device.
+    fn is_settled_with(&self, peer: Peer) -> bool;
+}
