@@ -16,7 +16,7 @@ use crate::agent::environment::EnvironmentVariable;
 use crate::agent::remote;
 use crate::build_info;
 use crate::command_line::launcher_name::LauncherName;
-use crate::command_line::plan::{App, HostLayout, LaunchPlan, VariablePattern};
+use crate::command_line::plan::{App, HostLayout, LaunchPlan, ParentPlan, VariablePattern};
 use crate::command_line::{self, HostEnvironment, LaunchCommand};
 use crate::control::{CallAddress, HostLimits};
 use crate::debugger::Debugger;
@@ -99,6 +99,7 @@ fn print_line(launcher: &str, line: &str) {
 fn launch(plan: &mut LaunchPlan, debugger: &mut dyn Debugger) -> Result<i32, LaunchError> {
     check(plan)?;
     plan.limits = HostLimits::from_lookup(|name| std::env::var(name).ok())?;
+    plan.parent = ParentPlan::from_lookup(|name| std::env::var_os(name));
     plan.ports = PortRange::from_lookup(|name| std::env::var(name).ok())?;
     if let Some(ports) = &plan.ports {
         ports.pass_on(&mut plan.global_environment);

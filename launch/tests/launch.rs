@@ -22,6 +22,7 @@ mod launch {
     mod placement;
     mod pmi;
     mod several_hosts;
+    mod spawn;
     mod starters;
     mod streams;
     mod table;

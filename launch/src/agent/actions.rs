@@ -35,7 +35,7 @@ impl Agent {
             AgentCommand::Kill => self.signal_everything(signals::KILL),
             AgentCommand::Dump => self.dump(),
             AgentCommand::FenceDone(fence) => self.fence_done(fence),
-            AgentCommand::NameAnswer { rank, reply } => self.reply(*rank, reply),
+            AgentCommand::Answer { rank, reply } => self.reply(*rank, reply),
             AgentCommand::RemoteEnded { rank, programs } => {
                 let events = self.server.remote_ended(*rank, *programs);
                 self.handle_events(events);

@@ -96,6 +96,7 @@ impl Agent {
                 }
                 ServerEvent::Fence(fence) => AgentEvent::Fence(fence),
                 ServerEvent::Name { rank, request } => AgentEvent::Name { rank, request },
+                ServerEvent::Spawn { rank, call } => AgentEvent::Spawn { rank, call },
                 ServerEvent::Stuck { ended, waiting } => AgentEvent::Stuck { ended, waiting },
                 ServerEvent::Unsupported { rank, why } => AgentEvent::Unsupported { rank, why },
             };

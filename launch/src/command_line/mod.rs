@@ -17,6 +17,7 @@ pub(crate) mod launcher_name;
 pub(crate) mod options;
 pub(crate) mod plan;
 mod runtimes;
+pub(crate) mod spawning;
 mod variables;
 
 use std::ffi::{OsStr, OsString};
@@ -161,6 +162,7 @@ impl PlanBuilder {
         plan.quiet |= matches.get_flag("quiet");
         plan.process_table = last(matches, "output-proctable").or(plan.process_table.take());
         placement::options::take(&mut plan.placement, &mut plan.display, matches)?;
+        plan.spawning.take(matches);
         if let Some(seconds) = last(matches, "timeout") {
             plan.timeout = Some(duration("--timeout", &seconds)?);
         }

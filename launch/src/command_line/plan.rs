@@ -6,8 +6,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use platform::bootstrap::JobHosts;
+use platform::bootstrap::{JobHosts, PARENT_LINK, PARENT_PORT, ParentKind};
 
+use crate::command_line::spawning::SpawnOptions;
 use crate::control::HostLimits;
 use crate::head::ports::PortRange;
 use crate::hosts::{HostList, JobHost};
@@ -55,6 +56,10 @@ pub(crate) struct LaunchPlan {
     pub dry_run: bool,
     /// Notes about the command line for the user.
     pub notes: Vec<String>,
+    /// The options for jobs that ranks spawn.
+    pub spawning: SpawnOptions,
+    /// What has spawned this job.
+    pub parent: Option<ParentPlan>,
 }
 
 impl LaunchPlan {
@@ -66,6 +71,22 @@ impl LaunchPlan {
 
     pub(crate) fn size(&self) -> u32 {
         self.apps.iter().map(|app| app.count).sum()
+    }
+}
+
+/// What has spawned a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ParentPlan {
+    pub kind: ParentKind,
+    /// The port that the ranks connect to.
+    pub port: OsString,
+}
+
+impl ParentPlan {
+    /// Reads it from the environment.
+    pub(crate) fn from_lookup(lookup: impl Fn(&str) -> Option<OsString>) -> Option<Self> {
+        let kind = ParentKind::parse(lookup(PARENT_LINK)?.to_str()?)?;
+        Some(Self { kind, port: lookup(PARENT_PORT)? })
     }
 }
 

@@ -28,8 +28,8 @@ pub(crate) enum AgentCommand {
     },
     /// The ranks of all hosts have reached this fence, whose pairs are now those of all hosts.
     FenceDone(#[serde(with = "FenceForm")] Fence),
-    /// The reply to a rank that has sent a request about a name.
-    NameAnswer {
+    /// The reply of the head to a rank that has sent a request about a name or a spawned job.
+    Answer {
         rank: u32,
         #[serde(with = "serde_bytes")]
         reply: Vec<u8>,

@@ -1,6 +1,6 @@
 //! Messages of an agent to the head.
 
-use platform::bootstrap::{Fence, JoinState, NameRequest};
+use platform::bootstrap::{Fence, JoinState, NameRequest, SpawnCall};
 use platform::sys::process::Exit;
 #[cfg(doc)]
 use platform::sys::topology::CpuTopology;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::RankFacts;
 use super::call::CallToken;
-use super::wire::{FenceForm, JoinForm, NameForm, exit};
+use super::wire::{FenceForm, JoinForm, NameForm, SpawnForm, exit};
 use crate::output::OutputStream;
 
 /// What has happened on the host of an agent.
@@ -63,11 +63,17 @@ pub(crate) enum AgentEvent {
     /// All ranks of this host have reached this fence; the answer is
     /// [`AgentCommand::FenceDone`](super::AgentCommand::FenceDone).
     Fence(#[serde(with = "FenceForm")] Fence),
-    /// A rank waits for the answer to this request: [`AgentCommand::NameAnswer`](super::AgentCommand::NameAnswer).
+    /// A rank waits for the answer to this request: [`AgentCommand::Answer`](super::AgentCommand::Answer).
     Name {
         rank: u32,
         #[serde(with = "NameForm")]
         request: NameRequest,
+    },
+    /// A rank waits for the answer to this call about spawned jobs.
+    Spawn {
+        rank: u32,
+        #[serde(with = "SpawnForm")]
+        call: SpawnCall,
     },
     /// A rank of a job on several hosts ended, after it had joined by this number of programs.
     Ended { rank: u32, programs: u32 },
@@ -112,6 +118,7 @@ impl AgentEvent {
             | Self::Disconnected { rank, .. }
             | Self::Aborted { rank, .. }
             | Self::Name { rank, .. }
+            | Self::Spawn { rank, .. }
             | Self::Ended { rank, .. }
             | Self::Unsupported { rank, .. }
             | Self::Broken { rank, .. } => Some(*rank),
@@ -247,6 +254,22 @@ mod tests {
         assert_eq!(round_trip(&event), event);
         let command = AgentCommand::FenceDone(fence);
         assert_eq!(round_trip(&command), command);
+    }
+
+    #[test]
+    fn calls_about_spawned_jobs_cross_the_wire() {
+        use platform::bootstrap::SpawnWords;
+        let words = vec!["-n".to_owned(), "a b".to_owned()];
+        let start = SpawnWords { words, names_hosts: true, parent_port: "p".to_owned() };
+        let number = 3;
+        for call in [
+            SpawnCall::Start(start),
+            SpawnCall::State { number },
+            SpawnCall::Disconnected { number },
+        ] {
+            let event = AgentEvent::Spawn { rank: 1, call };
+            assert_eq!(round_trip(&event), event);
+        }
     }
 
     #[test]

@@ -63,6 +63,24 @@ pub(super) enum NameForm {
     Unpublish { service: String },
 }
 
+/// A call about spawned jobs.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(remote = "platform::bootstrap::SpawnCall")]
+pub(super) enum SpawnForm {
+    Start(#[serde(with = "SpawnWordsForm")] platform::bootstrap::SpawnWords),
+    State { number: u32 },
+    Disconnected { number: u32 },
+}
+
+/// A job to spawn.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(remote = "platform::bootstrap::SpawnWords")]
+struct SpawnWordsForm {
+    words: Vec<String>,
+    names_hosts: bool,
+    parent_port: String,
+}
+
 /// A fence.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(remote = "platform::bootstrap::Fence")]

@@ -2,10 +2,11 @@
 
 use std::time::Instant;
 
-use platform::bootstrap::{Fence, FenceEvent};
+use platform::bootstrap::{ChildMessage, Fence, FenceEvent};
 use platform::sys::host;
 
 use super::Head;
+use super::parent::NameClient;
 use super::remote_input::RemoteInput;
 use super::state::JobAction;
 use super::state::LostHost;
@@ -14,13 +15,21 @@ use crate::output::{OutputGrant, OutputStream};
 
 impl Head<'_> {
     pub(super) fn perform(&mut self, actions: Vec<JobAction>) {
+        let now = Instant::now();
         for action in actions {
             match action {
                 JobAction::Print(line) => {
+                    if !self.job.is_running() {
+                        // Before the start of all ranks, this is why the job could not be spawned.
+                        self.tell_parent(ChildMessage::Failed(line.clone()));
+                    }
                     let line = format!("mpirun: {}", line.replace('\n', " "));
                     self.streams.print_line(&line, Instant::now());
                 }
-                JobAction::Forward(signal) => self.command(&AgentCommand::Signal(signal)),
+                JobAction::Forward(signal) => {
+                    self.command(&AgentCommand::Signal(signal));
+                    self.subordinates.signal(signal);
+                }
                 // A user who does not read needs no further report.
                 JobAction::Dump { overdue: false } if !self.streams.takes_lines() => {}
                 JobAction::Dump { overdue } => self.dump(overdue),
@@ -28,10 +37,14 @@ impl Head<'_> {
                     self.streams.restart_drain_timeout(Instant::now());
                     self.links.dismiss();
                     self.command(&AgentCommand::Terminate);
+                    self.subordinates.terminate(now);
                 }
                 JobAction::EndLeftovers => self.command(&AgentCommand::EndLeftovers),
                 JobAction::TerminateRest => self.command(&AgentCommand::TerminateRest),
-                JobAction::Kill => self.command(&AgentCommand::Kill),
+                JobAction::Kill => {
+                    self.command(&AgentCommand::Kill);
+                    self.subordinates.kill(now);
+                }
             }
         }
     }
@@ -123,9 +136,9 @@ impl Head<'_> {
             AgentEvent::Broken { rank, why } => self.job.broken(rank, &why),
             AgentEvent::Fence(fence) => return self.fence(host, fence),
             AgentEvent::Name { rank, request } => {
-                let reply = self.names.serve(rank, request);
-                return self.command_host(host, &AgentCommand::NameAnswer { rank, reply });
+                return self.name_requested(NameClient::Rank { host, rank }, request);
             }
+            AgentEvent::Spawn { rank, call } => return self.spawn_called(host, rank, call),
             AgentEvent::Ended { rank, programs } => {
                 let events = self.fences.rank_ended(rank, programs);
                 return events.into_iter().for_each(|event| self.fence_event(event));
@@ -234,7 +247,7 @@ impl Head<'_> {
         }
     }
 
-    fn command_host(&mut self, host: u32, command: &AgentCommand) {
+    pub(super) fn command_host(&mut self, host: u32, command: &AgentCommand) {
         match host {
             0 => self.agent.perform(command),
             host => self.links.send(host, command),

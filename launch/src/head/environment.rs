@@ -4,23 +4,31 @@
 use std::env;
 use std::ffi::{OsStr, OsString};
 
-use platform::bootstrap::PRIVATE_VARIABLES;
+use platform::bootstrap::{PARENT_PORT, is_private_variable};
 
 use crate::agent::environment::{EnvironmentVariable, set};
 use crate::command_line::plan::{
-    EnvironmentChanges, EnvironmentEdit, EnvironmentFilter, LaunchPlan, joined,
+    App, EnvironmentChanges, EnvironmentEdit, EnvironmentFilter, LaunchPlan, joined,
 };
 
 /// `all` without the private variables of an outer job.
-fn without_private(all: impl Iterator<Item = EnvironmentVariable>) -> Vec<EnvironmentVariable> {
-    all.filter(|(name, _)| !is_private(name)).collect()
+pub(super) fn without_private(
+    all: impl Iterator<Item = EnvironmentVariable>,
+) -> Vec<EnvironmentVariable> {
+    all.filter(|(name, _)| !is_private_variable(name)).collect()
 }
 
 /// The environment of each program of `plan`, in order.
 pub(crate) fn of_apps(plan: &LaunchPlan) -> Vec<Vec<EnvironmentVariable>> {
     let base = without_private(env::vars_os());
-    let apps = plan.apps.iter();
-    apps.map(|app| of_app(&base, &plan.global_environment, &app.variables)).collect()
+    let of_app = |app: &App| {
+        let mut all = of_app(&base, &plan.global_environment, &app.variables);
+        if let Some(parent) = &plan.parent {
+            set(&mut all, OsStr::new(PARENT_PORT), parent.port.clone());
+        }
+        all
+    };
+    plan.apps.iter().map(of_app).collect()
 }
 
 /// `base` with the changes for all programs, then those of the program.
@@ -104,14 +112,6 @@ pub(super) fn for_other_host(
     let kept = environment.iter().filter(stays).cloned().collect();
     names.extend(others);
     (kept, names)
-}
-
-fn is_private(name: &OsStr) -> bool {
-    let Some(name) = name.to_str() else { return false };
-    PRIVATE_VARIABLES.iter().any(|pattern| match pattern.strip_suffix('*') {
-        Some(start) => name.starts_with(start),
-        None => name == *pattern,
-    })
 }
 
 #[cfg(test)]

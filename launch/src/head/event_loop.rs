@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::time::Instant;
 
-use platform::bootstrap::JobHosts;
+use platform::bootstrap::{ChildMessage, JobHosts};
 use platform::sys::host;
 use platform::sys::poll::PollSet;
 use platform::sys::process;
@@ -39,6 +39,8 @@ enum HeadToken {
     Link(u32, AgentLinkReady),
     Call(CallReady),
     RemoteInput(usize),
+    Subordinate(u32),
+    Parent,
     Input(input::InputReady),
     Output(output::OutputReady),
 }
@@ -139,6 +141,7 @@ impl Head<'_> {
     /// Passes the processes to the debugger and to the process table, once all ranks have started.
     pub(super) fn show_processes(&mut self) {
         let Some(pids) = self.pids.iter().copied().collect::<Option<Vec<_>>>() else { return };
+        self.tell_parent(ChildMessage::Started);
         let plan = self.shares.plan;
         let layout = &self.shares.layout;
         let places = (0..).zip(&pids).map(|(rank, pid)| (layout.host_of(rank), *pid));
@@ -194,6 +197,7 @@ impl Head<'_> {
         let childless = self.agent.reap(|pid, exit| others.push((pid, exit)));
         self.take_events();
         for (pid, exit) in others {
+            self.subordinate_ended(pid, exit);
             // Other children are adopted orphans.
             let Some(link) = self.links.started_by(pid) else { continue };
             let (host, events) = (link.host, link.starter_ended(exit, Instant::now()));
@@ -261,7 +265,7 @@ impl Head<'_> {
     /// Ends the processes that the ranks left. Those that still have the output of a rank open, such
     /// as a filter, may write what they read from the rank before.
     fn end_leftovers(&mut self, now: Instant) {
-        if !self.job.is_running() || self.report.is_some() {
+        if !self.job.is_running() || self.report.is_some() || self.subordinates.are_running() {
             return;
         }
         let ranks_ended = *self.ranks_ended.get_or_insert(now);
@@ -314,6 +318,10 @@ impl Head<'_> {
             if let Some(source) = input.source().filter(|_| queued < INPUT_QUEUE_BYTES) {
                 set.add_read(source.as_fd(), HeadToken::RemoteInput(number));
             }
+        }
+        self.subordinates.interests(&mut set, HeadToken::Subordinate);
+        if let Some(parent) = &self.parent {
+            parent.interests(&mut set, HeadToken::Parent);
         }
         self.feed.interests(&mut set, HeadToken::Input);
         self.streams.interests(&mut set, HeadToken::Output);
@@ -374,6 +382,8 @@ impl Head<'_> {
                     self.links.send(input.host, &command);
                 }
             }
+            HeadToken::Subordinate(number) => self.subordinate_ready(number),
+            HeadToken::Parent => self.parent_ready(),
             HeadToken::Input(ready) => self.feed.handle(ready, now),
             HeadToken::Output(ready) => {
                 if let Err(failure) = self.streams.handle(ready, now) {

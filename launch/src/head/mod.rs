@@ -8,7 +8,8 @@
 //! [`event_loop`] waits for events, [`state`] decides without I/O which event ends the job, and
 //! [`actions`] and [`report`] carry decisions out. [`links`] has the agents of other hosts, some of which
 //! call back ([`calls`]) or are reached through others; when all have said what their hosts have, [`place`]
-//! distributes the ranks. The head starts no rank: that is the work of the [`agent`](crate::agent) of each
+//! distributes the ranks. [`subordinates`] are jobs that the ranks spawn, and [`parent`] is the job that has
+//! spawned this one. The head starts no rank: that is the work of the [`agent`](crate::agent) of each
 //! host. One thread does all of it.
 
 mod actions;
@@ -16,19 +17,21 @@ mod calls;
 pub(crate) mod environment;
 mod event_loop;
 mod links;
+mod parent;
 mod place;
 pub(crate) mod ports;
 mod remote_input;
 mod report;
 mod share;
 mod state;
+mod subordinates;
 
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Instant;
 
-use platform::bootstrap::{FenceMerger, NameService};
+use platform::bootstrap::{ChildMessage, FenceMerger, NameService};
 use platform::sys::host;
 use platform::sys::process;
 use platform::sys::secret::JobCredentials;
@@ -45,11 +48,13 @@ use crate::output::{self, Streams};
 use crate::placement::Placement;
 use calls::CallPort;
 use links::HostLinks;
+use parent::ParentJob;
 use place::AwaitedHosts;
 use remote_input::RemoteInput;
 use report::PendingReport;
 use share::ShareMaker;
 use state::JobState;
+use subordinates::Subordinates;
 
 struct Head<'a> {
     shares: ShareMaker<'a>,
@@ -66,8 +71,10 @@ struct Head<'a> {
     inputs: Vec<RemoteInput>,
     /// Barriers and values of PMI that concern several hosts.
     fences: FenceMerger,
-    /// The names that ranks of a job on several hosts publish.
+    /// The names that ranks publish, unless the parent has them.
     names: NameService,
+    subordinates: Subordinates,
+    parent: Option<ParentJob>,
     /// The report about the ranks that is being made.
     report: Option<PendingReport>,
     /// The process of each rank that has started.
@@ -125,6 +132,8 @@ pub(crate) fn run(
         agent: Agent::new(shares.of_host(0)),
         fences: shares.fences(),
         names: NameService::default(),
+        subordinates: Subordinates::default(),
+        parent: plan.parent.as_ref().map(ParentJob::connected).transpose()?,
         shares,
         links: HostLinks::default(),
         calls: None,
@@ -149,8 +158,10 @@ pub(crate) fn run(
     };
     head.start(file_limit)?;
     head.serve()?;
+    let code = head.job.code();
+    head.tell_parent(ChildMessage::Ended(code));
     head.streams.close()?;
-    Ok(head.job.code())
+    Ok(code)
 }
 
 /// The standard output and error of the launcher.

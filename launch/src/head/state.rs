@@ -338,6 +338,27 @@ impl JobState {
         self.end(code, Some(format!("{line}; ending the job")), now)
     }
 
+    /// The mpirun `pid` of the spawned job `number` has failed.
+    pub(super) fn spawned_failed(
+        &mut self, number: u32, pid: u32, exit: Exit, now: Instant,
+    ) -> Vec<JobAction> {
+        let how = match exit {
+            Exit::Signal(signal) => {
+                format!("was killed by signal {signal} ({})", signals::name(signal))
+            }
+            Exit::Code(code) => format!("ended with code {code}"),
+        };
+        let line = format!("the spawned job {number} (mpirun process {pid}) {how}; ending the job");
+        self.end(exit.code().max(1), Some(line), now)
+    }
+
+    /// The job that has spawned this one has ended.
+    pub(super) fn parent_gone(&mut self, now: Instant) -> Vec<JobAction> {
+        let actions = self.end(128 + signals::TERM, None, now);
+        self.limit_output(ENDED_OUTPUT_TIMEOUT);
+        actions
+    }
+
     /// Whether all ranks have ended.
     pub(super) fn have_ranks_ended(&self) -> bool {
         self.ended == self.running.len()
@@ -737,6 +758,20 @@ mod tests {
         assert_eq!((job.code(), job.output_timeout()), (0, None));
         assert_eq!(job.all_ended(true, now), []);
         assert_eq!(self::job().all_ended(true, now), [JobAction::EndLeftovers]);
+    }
+
+    #[test]
+    fn a_failed_spawned_job_and_the_end_of_the_parent_end_the_job() {
+        let (mut job, now) = (job(), Instant::now());
+        let actions = job.spawned_failed(0, 77, Exit::Code(3), now);
+        let line = "the spawned job 0 (mpirun process 77) ended with code 3; ending the job";
+        assert_eq!((message(&actions), job.code()), (line, 3));
+        let mut job = self::job();
+        assert!(message(&job.spawned_failed(0, 77, KILLED, now)).contains("signal 9 (SIGKILL)"));
+        assert_eq!(job.code(), 137);
+        let mut job = self::job();
+        assert_eq!((job.parent_gone(now), job.code()), (vec![JobAction::Terminate], 143));
+        assert_eq!(job.output_timeout(), Some(ENDED_OUTPUT_TIMEOUT));
     }
 
     #[test]

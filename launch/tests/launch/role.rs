@@ -10,7 +10,9 @@ use platform::bootstrap::{Client, Environment, JobView, RequiredRanks};
 use platform::sys::shm;
 use platform::sys::socket::SocketStream;
 
-const ROLE: &str = "SUIRO_TEST_ROLE";
+use super::spawn;
+
+pub const ROLE: &str = "SUIRO_TEST_ROLE";
 
 /// The arguments of `mpirun` that start `count` ranks in `role`.
 pub fn words(count: &str, role: &str) -> Vec<String> {
@@ -29,7 +31,7 @@ pub fn words_behind_shell(count: &str, role: &str, then: &str) -> Vec<String> {
 }
 
 /// This executable, so that it runs [`rank`] and nothing else.
-fn own_words() -> Vec<String> {
+pub fn own_words() -> Vec<String> {
     let own = env::current_exe().unwrap().to_str().unwrap().to_owned();
     let test = format!("{}::rank", module_path!().split_once("::").unwrap().1);
     // With one thread, as on one processor, the name of the test precedes its output.
@@ -41,6 +43,9 @@ fn own_words() -> Vec<String> {
 #[ignore = "a rank that other tests start"]
 fn rank() {
     let Ok(role) = env::var(ROLE) else { return };
+    if role == "detached" {
+        spawn::detached();
+    }
     let environment = Environment::read();
     if role == "late" && environment.pmi_rank == Some(1) {
         process::exit(0);
@@ -53,6 +58,9 @@ fn rank() {
         "exchange" => exchange(&mut client),
         "job" => describe(&environment, &mut client),
         "late" => client.barrier().unwrap(),
+        "publish" => spawn::publish(&mut client),
+        "lookup" => spawn::lookup(&environment, &mut client),
+        role if role.starts_with("spawn") => spawn::spawn(&mut client),
         "code" => {
             client.finalize().unwrap();
             process::exit(10 + client.attributes().rank as i32);

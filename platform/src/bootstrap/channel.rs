@@ -129,7 +129,10 @@ impl Channel {
     }
 
     /// The next line, which must be the reply named `reply`.
-    fn read_reply(&mut self, reply: &str) -> Result<PmiReply> {
+    ///
+    /// # Errors
+    /// As of [`Channel::ask`].
+    pub(super) fn read_reply(&mut self, reply: &str) -> Result<PmiReply> {
         let mut buffer = [0; 4096];
         loop {
             if let Some(line) = self.lines.next_line() {

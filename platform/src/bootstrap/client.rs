@@ -18,11 +18,14 @@ use crate::sys::process;
 use crate::sys::socket::SocketStream;
 
 use super::ancestor::{self, ProtocolFamily};
-use super::channel::Channel;
+use super::channel::{Channel, PmiReply};
 use super::environment::Environment;
 use super::pmi1::Pmi1;
 use super::pmi2::Pmi2;
 use super::pmix::Pmix;
+use super::server::NameRequest;
+use super::spawn::{SpawnCall, SpawnReply, SpawnRequest, SpawnState, SpawnWords};
+use super::wire::{decoded, encoded};
 
 /// Maximum lengths of keys and values that the launcher accepts, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +75,17 @@ pub(super) trait PmiProtocol: fmt::Debug + Send {
     fn leave(&mut self) -> Result;
     /// Joins again after `leave`, or requires more ranks than before.
     fn enter(&mut self, company: RequiredRanks) -> Result;
+    /// Sends a request about a published name.
+    fn name(&mut self, _request: NameRequest) -> Result<PmiReply> {
+        Err(ErrorClass::UnsupportedOperation.error(
+            "published names are not supported through the protocol of this launcher; use mpirun \
+             of this library",
+        ))
+    }
+    /// Makes a call about further jobs.
+    fn spawn(&mut self, _call: &SpawnCall) -> Result<SpawnReply> {
+        Err(ErrorClass::Spawn.error("this launcher does not start further jobs"))
+    }
     /// The socket, if the protocol has one.
     fn socket(&self) -> Option<&SocketStream> {
         None
@@ -105,6 +119,9 @@ enum PmiChoice {
     Pmi2,
     Pmix,
 }
+
+/// Longest name and port together, in bytes: a line of any launcher holds them.
+const NAME_MAX_BYTES: usize = 16 * 1024;
 
 /// Descriptions of the failed attempts.
 type FailedAttempts = Vec<String>;
@@ -258,6 +275,85 @@ impl Client {
         self.place.is_own_launcher
     }
 
+    /// Makes the launcher start a further job; its number. Only Suiro's own launcher does.
+    ///
+    /// # Errors
+    /// As of [`SpawnRequest::to_arguments`]; `Spawn` when the launcher does not start it.
+    pub fn spawn(&mut self, request: &SpawnRequest) -> Result<u32> {
+        match self.spawn_call(&SpawnCall::Start(SpawnWords::of(request)?))? {
+            SpawnReply::Started(number) => Ok(number),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// What has become of the spawned job `number`. The launcher answers at once.
+    ///
+    /// # Errors
+    /// `Spawn` when there is no such job, `Other` when the launcher has exited.
+    pub fn spawn_state(&mut self, number: u32) -> Result<SpawnState> {
+        match self.spawn_call(&SpawnCall::State { number })? {
+            SpawnReply::State(state) => Ok(state),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// From now on, a failure of the spawned job `number` does not end this job.
+    ///
+    /// # Errors
+    /// As of [`Client::spawn_state`].
+    pub fn spawn_disconnected(&mut self, number: u32) -> Result {
+        match self.spawn_call(&SpawnCall::Disconnected { number })? {
+            SpawnReply::Disconnected => Ok(()),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    fn spawn_call(&mut self, call: &SpawnCall) -> Result<SpawnReply> {
+        match self.protocol.spawn(call)? {
+            SpawnReply::Refused(why) => Err(ErrorClass::Spawn.error(why)),
+            reply => Ok(reply),
+        }
+    }
+
+    /// Publishes `port` under the name `service`, in place of the port that the name had.
+    ///
+    /// # Errors
+    /// `Service` when the launcher refuses, `UnsupportedOperation` when it has no such requests.
+    pub fn publish(&mut self, service: &str, port: &str) -> Result {
+        let (service, port) = (encoded(service), encoded(port));
+        if service.len() + port.len() > NAME_MAX_BYTES {
+            return Err(ErrorClass::Service.error(format!(
+                "a name and a port of {} bytes are too long for the launcher",
+                service.len() + port.len()
+            )));
+        }
+        let reply = self.protocol.name(NameRequest::Publish { service, port })?;
+        if has_name(&reply) {
+            return Ok(());
+        }
+        let why = reply.value("msg").unwrap_or_else(|| "no reason was given".to_owned());
+        Err(ErrorClass::Service.error(format!("the launcher publishes no such name: {why}")))
+    }
+
+    /// The port that is published under the name `service`, if there is one.
+    ///
+    /// # Errors
+    /// `UnsupportedOperation` when the launcher has no such requests.
+    pub fn lookup(&mut self, service: &str) -> Result<Option<String>> {
+        let reply = self.protocol.name(NameRequest::Lookup { service: encoded(service) })?;
+        let port = reply.value("port").filter(|_| has_name(&reply));
+        Ok(port.map(|port| decoded(&port)))
+    }
+
+    /// Removes the name `service`; whether it was published.
+    ///
+    /// # Errors
+    /// As of [`Client::lookup`].
+    pub fn unpublish(&mut self, service: &str) -> Result<bool> {
+        let reply = self.protocol.name(NameRequest::Unpublish { service: encoded(service) })?;
+        Ok(has_name(&reply))
+    }
+
     /// Reports that this process no longer needs its peers and may exit in any way. Further calls
     /// have no effect.
     ///
@@ -311,6 +407,15 @@ impl PmiChoice {
     }
 }
 
+/// Whether a reply about a published name reports success. Old versions of Hydra do so in `info`.
+fn has_name(reply: &PmiReply) -> bool {
+    reply.is_good() && reply.value("info").is_none_or(|info| info == "ok")
+}
+
+fn unexpected(reply: &SpawnReply) -> Box<MpiError> {
+    ErrorClass::Spawn.error(format!("the launcher answered {reply:?}"))
+}
+
 fn failed(name: &str, error: &MpiError) -> FailedAttempts {
     vec![format!("{name}: {}", error.why)]
 }
@@ -355,6 +460,7 @@ impl Client {
 mod tests {
     use super::*;
     use crate::bootstrap::server::{Server, ServerEvent};
+    use crate::bootstrap::spawn::SpawnCommand;
     use std::thread;
 
     /// A client on a thread's end of a socket, served by a real server until it hangs up.
@@ -403,6 +509,58 @@ mod tests {
                 client.finalize().unwrap();
             });
         }
+    }
+
+    #[test]
+    fn any_name_can_be_published_through_any_launcher() {
+        for ours in [true, false] {
+            with_server(move |stream| {
+                let mut client = Client::of_stream(stream, 0, 1, ours);
+                for name in ["a", "a b", "é\\\n% port=x", ""] {
+                    let port = format!("port of {name}\t;$");
+                    assert_eq!(client.lookup(name).unwrap(), None);
+                    client.publish(name, &port).unwrap();
+                    assert_eq!(client.lookup(name).unwrap(), Some(port));
+                    assert!(client.unpublish(name).unwrap() && !client.unpublish(name).unwrap());
+                }
+                let long = "x".repeat(NAME_MAX_BYTES + 1);
+                assert!(client.publish(&long, "a").unwrap_err().why.contains("too long"));
+                if !ours {
+                    assert!(client.spawn_state(0).unwrap_err().why.contains("further jobs"));
+                }
+            });
+        }
+    }
+
+    #[test]
+    fn calls_about_spawned_jobs_have_their_answers() {
+        let ended = SpawnState::Ended { code: 3, why: "it is a pity: 100 %\n".to_owned() };
+        let replies = [
+            SpawnReply::Started(7),
+            SpawnReply::State(SpawnState::Starting),
+            SpawnReply::State(SpawnState::Running),
+            SpawnReply::State(ended.clone()),
+            SpawnReply::Disconnected,
+            SpawnReply::Refused("no such job".to_owned()),
+        ];
+        let (ours, theirs) = SocketStream::pair().unwrap();
+        let mut server = Server::new("job_1", &[0]);
+        let hello = b"cmd=init pmi_version=1 pmi_subversion=1 suiro=1\n";
+        for event in server.receive(0, hello) {
+            if let ServerEvent::Reply { bytes, .. } = event {
+                ours.send_all(&bytes).unwrap();
+            }
+        }
+        let replies = replies.map(SpawnReply::into_bytes).concat();
+        ours.send_all(&replies).unwrap();
+        let mut client = Client::of_stream(theirs, 0, 1, true);
+        let command = SpawnCommand { program: "a".into(), processes: 1, ..Default::default() };
+        let request = SpawnRequest { commands: vec![command], parent_port: "p".to_owned() };
+        assert_eq!(client.spawn(&request).unwrap(), 7);
+        let states = [0; 3].map(|_| client.spawn_state(7).unwrap());
+        assert_eq!(states, [SpawnState::Starting, SpawnState::Running, ended]);
+        client.spawn_disconnected(7).unwrap();
+        assert_eq!(client.spawn_state(8).unwrap_err().why, "no such job");
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! The job's variables in the environment: read once, in one place, into a plain value.
 
 use std::env;
+use std::ffi::OsStr;
 use std::fmt;
 
+use super::spawn::{PARENT_LINK, PARENT_PORT};
 use crate::sys::topology::{format_list, parse_list};
 
 /// Names the inherited descriptor of the shared segment: a memory file of size 0 that the
@@ -28,7 +30,7 @@ pub const STATUS_ENTRY: &str = "SUIRO_STATUS_ENTRY";
 pub const BOUND: &str = "SUIRO_BOUND";
 
 /// Set to 1: be a singleton, regardless of the rest of the environment.
-const SINGLETON: &str = "SUIRO_SINGLETON";
+pub(super) const SINGLETON: &str = "SUIRO_SINGLETON";
 
 /// The protocol to use with the launcher; by default the first that works.
 const PROTOCOL: &str = "SUIRO_PMI";
@@ -39,7 +41,7 @@ const PMIX_LIBRARY: &str = "SUIRO_PMIX_LIBRARY";
 /// Variables that a launcher sets for one rank and that are meaningless in another job.
 ///
 /// A name that ends in `*` stands for all names with that prefix.
-pub const PRIVATE_VARIABLES: &[&str] = &[
+const PRIVATE_VARIABLES: &[&str] = &[
     "PMI_*",
     "PMI2_*",
     "PMIX_*",
@@ -55,7 +57,18 @@ pub const PRIVATE_VARIABLES: &[&str] = &[
     STATUS_FD,
     STATUS_ENTRY,
     BOUND,
+    PARENT_PORT,
+    PARENT_LINK,
 ];
+
+/// Whether a launcher sets the variable `name` for one rank, so that it is meaningless in another job.
+pub fn is_private_variable(name: &OsStr) -> bool {
+    let Some(name) = name.to_str() else { return false };
+    PRIVATE_VARIABLES.iter().any(|pattern| match pattern.strip_suffix('*') {
+        Some(start) => name.starts_with(start),
+        None => name == *pattern,
+    })
+}
 
 /// Variables with the number of processes in a job, and a variable that shows that this process is
 /// one of them: a batch script has the size of its allocation, but is no rank.
@@ -109,6 +122,8 @@ pub struct Environment {
     pub status_entry: Option<u32>,
     /// `SUIRO_BOUND`.
     pub bound: Option<CpuBinding>,
+    /// `SUIRO_PARENT_PORT`: where the parents accept this process, which they have spawned.
+    pub parent_port: Option<String>,
     /// `SUIRO_SINGLETON` is 1.
     pub(crate) singleton: bool,
     /// A variable, with its value, which shows that this process is one of several ranks, or of an
@@ -166,6 +181,7 @@ impl Environment {
             status_fd: descriptor(STATUS_FD),
             status_entry: number(STATUS_ENTRY),
             bound: text(BOUND).and_then(|text| CpuBinding::parse(&text)),
+            parent_port: text(PARENT_PORT),
             singleton: lookup(SINGLETON).is_some_and(|value| value == "1"),
             several: several(number, text),
         }

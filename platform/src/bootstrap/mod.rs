@@ -28,12 +28,13 @@ mod pmi2;
 mod pmix;
 mod record;
 mod server;
+mod spawn;
 pub mod wire;
 
 pub use client::{Client, JobAttributes, KvsLimits, RequiredRanks};
 pub use environment::{
-    BOUND, CpuBinding, Environment, INTERFACE_FD, JOB_FD, PRIVATE_VARIABLES, SEGMENT_FD,
-    STATUS_ENTRY, STATUS_FD,
+    BOUND, CpuBinding, Environment, INTERFACE_FD, JOB_FD, SEGMENT_FD, STATUS_ENTRY, STATUS_FD,
+    is_private_variable,
 };
 pub use exchange::PeerOffer;
 pub use host_file::HostFile;
@@ -43,6 +44,11 @@ pub use mapping::local_ranks;
 pub use record::PeerRecord;
 pub use server::{
     Fence, FenceEvent, FenceMerger, JoinState, NameRequest, NameService, Server, ServerEvent,
+};
+pub use spawn::{
+    ChildMessage, PARENT_LINK, PARENT_PORT, ParentKind, ParentMessage, SpawnCall, SpawnCommand,
+    SpawnLink, SpawnProgress, SpawnReply, SpawnRequest, SpawnState, SpawnWords, Spawned,
+    start_detached,
 };
 
 /// The protocols through which a rank joins a job, and the launchers that use them.

@@ -3,13 +3,15 @@
 //! Suiro's own launcher sends all attributes in its first reply, because the client requests that;
 //! other launchers are asked for one attribute at a time.
 
-use crate::base::Result;
+use crate::base::{ErrorClass, Result};
 use crate::sys::socket::SocketStream;
 
 use super::channel::{Channel, PmiReply};
 use super::client::{JobAttributes, KvsLimits, PmiProtocol, RequiredRanks};
 use super::mapping::{listed_ranks, local_ranks};
-use super::wire::PmiLine;
+use super::server::NameRequest;
+use super::spawn::{SPAWN_REPLY, SpawnCall, SpawnReply};
+use super::wire::{PmiLine, spawn_call_bytes};
 
 /// A PMI-1 connection.
 #[derive(Debug)]
@@ -90,6 +92,27 @@ impl PmiProtocol for Pmi1 {
 
     fn enter(&mut self, company: RequiredRanks) -> Result {
         self.channel.init_again(self.ours.then_some(company)).map(drop)
+    }
+
+    fn name(&mut self, request: NameRequest) -> Result<PmiReply> {
+        let reply = match request {
+            NameRequest::Publish { .. } => "publish_result",
+            NameRequest::Lookup { .. } => "lookup_result",
+            NameRequest::Unpublish { .. } => "unpublish_result",
+        };
+        self.channel.ask(request.into_line(), reply)
+    }
+
+    fn spawn(&mut self, call: &SpawnCall) -> Result<SpawnReply> {
+        if !self.ours {
+            return Err(ErrorClass::Spawn.error("this launcher does not start further jobs"));
+        }
+        let bytes = spawn_call_bytes(call).map_err(|len| {
+            let why = format!("arguments of {len} bytes are too long for the launcher");
+            ErrorClass::Spawn.error(why)
+        })?;
+        self.channel.send(&bytes)?;
+        SpawnReply::parse(&self.channel.read_reply(SPAWN_REPLY)?)
     }
 
     fn socket(&self) -> Option<&SocketStream> {

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   cmd=NAME key=value key=value ...\n        one request or reply per line
-//!   mcmd=spawn\n key=value\n ... endcmd\n     the only request of several lines
+//!   mcmd=spawn\n key=value\n ... endcmd\n     of several lines: MPICH's request for processes
+//!   mcmd=spawn_job\n word=...\n ... endcmd\n  and Suiro's
 //! ```
 //!
 //! A backslash escapes the next character. MPICH sends its last value unescaped, spaces included,
@@ -12,12 +13,16 @@
 use std::fmt::Write;
 
 use super::server::NameRequest;
+use super::spawn::{SPAWN_REPLY, SpawnCall, SpawnWords};
 
 /// Maximum length of a line in bytes; a value of 1024 bytes fits many times.
 pub(crate) const LINE_MAX_BYTES: usize = 64 * 1024;
 
 /// Maximum number of lines of a spawn request.
 const SPAWN_LINES_MAX: usize = 64 * 1024;
+
+/// Maximum length of all lines of one, in bytes: more than a program can have as arguments.
+const SPAWN_MAX_BYTES: usize = 4 << 20;
 
 /// A request of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,8 +74,10 @@ pub(crate) enum PmiRequest {
         /// Message for the user, if any.
         message: Option<String>,
     },
-    /// Start further processes.
+    /// Start further processes, as MPICH requests it.
     Spawn,
+    /// About further jobs, as Suiro requests them.
+    SpawnCall(SpawnCall),
 }
 
 /// An invalid request.
@@ -125,8 +132,17 @@ impl PmiLines {
 #[derive(Debug, Default)]
 pub(crate) struct PmiRequests {
     lines: PmiLines,
-    /// Number of lines received of an incomplete spawn request.
-    spawn_lines: Option<usize>,
+    /// What has been received of an incomplete spawn request.
+    spawn: Option<PartialSpawn>,
+}
+
+/// The lines of a spawn request.
+#[derive(Debug)]
+struct PartialSpawn {
+    /// The contents of Suiro's own request.
+    words: Option<SpawnWords>,
+    lines: usize,
+    len_bytes: usize,
 }
 
 impl PmiRequests {
@@ -142,19 +158,79 @@ impl PmiRequests {
                 Ok(line) => line,
                 Err(malformed) => return Some(Err(malformed)),
             };
-            match self.spawn_lines {
-                Some(_) if line == "endcmd" => {
-                    self.spawn_lines = None;
-                    return Some(Ok(PmiRequest::Spawn));
+            match self.spawn.take() {
+                Some(partial) if line == "endcmd" => return Some(Ok(partial.finish())),
+                Some(partial) => match partial.with(line) {
+                    Some(partial) => self.spawn = Some(partial),
+                    None => {
+                        return Some(Err(unusable_line("a spawn request does not end".to_owned())));
+                    }
+                },
+                None if line == "mcmd=spawn" => self.spawn = Some(PartialSpawn::new(None)),
+                None if line == "mcmd=spawn_job" => {
+                    self.spawn = Some(PartialSpawn::new(Some(SpawnWords::default())));
                 }
-                Some(SPAWN_LINES_MAX) => {
-                    return Some(Err(unusable_line("a spawn request does not end".to_owned())));
-                }
-                Some(count) => self.spawn_lines = Some(count + 1),
-                None if line == "mcmd=spawn" => self.spawn_lines = Some(0),
                 None => return Some(parse_request(line)),
             }
         }
+    }
+}
+
+impl PartialSpawn {
+    fn new(words: Option<SpawnWords>) -> Self {
+        Self { words, lines: 0, len_bytes: 0 }
+    }
+
+    /// The request with a further line; `None` if it is too long.
+    fn with(mut self, line: &str) -> Option<Self> {
+        self.lines += 1;
+        self.len_bytes += line.len();
+        match (&mut self.words, line.split_once('=')) {
+            (Some(words), Some(("word", text))) => words.words.push(decoded(text)),
+            (Some(words), Some(("port", text))) => words.parent_port = decoded(text),
+            (Some(words), Some(("hosts", _))) => words.names_hosts = true,
+            _ => {}
+        }
+        (self.lines <= SPAWN_LINES_MAX && self.len_bytes <= SPAWN_MAX_BYTES).then_some(self)
+    }
+
+    fn finish(self) -> PmiRequest {
+        match self.words {
+            Some(words) => PmiRequest::SpawnCall(SpawnCall::Start(words)),
+            None => PmiRequest::Spawn,
+        }
+    }
+}
+
+/// The bytes to send for a call about spawned jobs.
+///
+/// # Errors
+/// The length of a word that is too long to be sent.
+pub(crate) fn spawn_call_bytes(call: &SpawnCall) -> Result<Vec<u8>, usize> {
+    let words = match call {
+        SpawnCall::Start(words) => words,
+        SpawnCall::State { number } => {
+            return Ok(PmiLine::new("spawn_state").number("number", *number).into_bytes());
+        }
+        SpawnCall::Disconnected { number } => {
+            return Ok(PmiLine::new("spawn_disconnected").number("number", *number).into_bytes());
+        }
+    };
+    let mut text = "mcmd=spawn_job\n".to_owned();
+    let hosts = words.names_hosts.then(|| "hosts=1".to_owned());
+    let port = format!("port={}", encoded(&words.parent_port));
+    let all = words.words.iter().map(|word| format!("word={}", encoded(word)));
+    for line in all.chain([port]).chain(hosts) {
+        if line.len() > LINE_MAX_BYTES {
+            return Err(line.len());
+        }
+        text.push_str(&line);
+        text.push('\n');
+    }
+    text.push_str("endcmd\n");
+    match text.len() > SPAWN_MAX_BYTES {
+        true => Err(text.len()),
+        false => Ok(text.into_bytes()),
     }
 }
 
@@ -192,6 +268,12 @@ pub(crate) fn parse_request(line: &str) -> Result<PmiRequest, Malformed> {
         })),
         "unpublish_name" => Ok(PmiRequest::Name(NameRequest::Unpublish {
             service: fields.text("service", "unpublish_result")?,
+        })),
+        "spawn_state" => Ok(PmiRequest::SpawnCall(SpawnCall::State {
+            number: fields.number("number", SPAWN_REPLY)?,
+        })),
+        "spawn_disconnected" => Ok(PmiRequest::SpawnCall(SpawnCall::Disconnected {
+            number: fields.number("number", SPAWN_REPLY)?,
         })),
         "finalize" => Ok(PmiRequest::Finalize),
         "abort" => Ok(PmiRequest::Abort {
@@ -309,6 +391,54 @@ impl PmiLine {
     }
 }
 
+impl NameRequest {
+    /// The line to send.
+    pub(crate) fn into_line(self) -> PmiLine {
+        match self {
+            Self::Publish { service, port } => {
+                PmiLine::new("publish_name").text("service", &service).text("port", &port)
+            }
+            Self::Lookup { service } => PmiLine::new("lookup_name").text("service", &service),
+            Self::Unpublish { service } => PmiLine::new("unpublish_name").text("service", &service),
+        }
+    }
+}
+
+/// `text` in visible ASCII characters without a backslash, which any launcher passes on unchanged: all
+/// other bytes, and `%`, are a `%` and two digits.
+pub(crate) fn encoded(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'%' | b'\\' => plain.push_str(&format!("%{byte:02x}")),
+            byte if byte.is_ascii_graphic() => plain.push(byte.into()),
+            byte => plain.push_str(&format!("%{byte:02x}")),
+        }
+    }
+    plain
+}
+
+/// The text of [`encoded`]; any other text is returned as far as it can be read.
+pub(crate) fn decoded(plain: &str) -> String {
+    let mut text = Vec::with_capacity(plain.len());
+    let mut rest = plain.as_bytes();
+    while let [first, others @ ..] = rest {
+        let digits = others.get(..2).filter(|_| *first == b'%');
+        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
+        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                text.push(byte);
+                rest = &others[2..];
+            }
+            None => {
+                text.push(*first);
+                rest = others;
+            }
+        }
+    }
+    String::from_utf8_lossy(&text).into_owned()
+}
+
 /// The part of `text` before the first space that is not escaped.
 fn until_space(text: &str) -> &str {
     let mut escaped = false;
@@ -379,6 +509,19 @@ mod tests {
     }
 
     #[test]
+    fn calls_about_spawned_jobs_are_understood() {
+        for call in [SpawnCall::State { number: 3 }, SpawnCall::Disconnected { number: 0 }] {
+            let bytes = spawn_call_bytes(&call).unwrap();
+            assert_eq!(all(&bytes), [Ok(PmiRequest::SpawnCall(call))]);
+        }
+        let long = SpawnWords { words: vec!["x".repeat(LINE_MAX_BYTES)], ..SpawnWords::default() };
+        assert!(spawn_call_bytes(&SpawnCall::Start(long)).is_err());
+        let lines = vec!["x".repeat(LINE_MAX_BYTES - 1); SPAWN_MAX_BYTES / LINE_MAX_BYTES + 2];
+        let endless = format!("mcmd=spawn_job\n{}\n", lines.join("\n"));
+        assert_eq!(all(endless.as_bytes())[0].as_ref().unwrap_err().reply, None);
+    }
+
+    #[test]
     fn a_request_without_its_part_names_the_reply() {
         let malformed = all(b"cmd=get kvsname=k\n").remove(0).unwrap_err();
         assert_eq!(malformed.reply, Some("get_result"));
@@ -411,6 +554,23 @@ mod tests {
         #[test]
         fn lines_like_requests_never_panic(line in "cmd=[a-z_]{0,12}( [a-z\\\\]{0,6}=?[ -~é]{0,9}){0,5}") {
             let _ = parse_request(&line);
+        }
+
+        #[test]
+        fn every_text_is_encoded_without_loss(text in any::<String>()) {
+            let plain = encoded(&text);
+            prop_assert!(plain.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\'));
+            prop_assert_eq!(decoded(&plain), text);
+        }
+
+        #[test]
+        fn a_spawn_request_survives_the_wire(
+            words in proptest::collection::vec(any::<String>(), 0..5), names_hosts: bool,
+        ) {
+            let parent_port = "a port\n".to_owned();
+            let call = SpawnCall::Start(SpawnWords { words, names_hosts, parent_port });
+            let bytes = spawn_call_bytes(&call).unwrap();
+            prop_assert_eq!(all(&bytes), [Ok(PmiRequest::SpawnCall(call))]);
         }
 
         #[test]

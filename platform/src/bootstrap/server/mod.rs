@@ -37,6 +37,7 @@ use barriers::PmiBarrier;
 use values::{KeptTexts, too_much};
 
 use super::mapping::process_mapping;
+use super::spawn::SpawnCall;
 use super::wire::{Malformed, PmiLine, PmiRequest, PmiRequests};
 
 pub use fences::{Fence, FenceEvent, FenceMerger};
@@ -82,12 +83,19 @@ pub enum ServerEvent {
     },
     /// All members of a barrier on this host have reached it, and others are on other hosts.
     Fence(Fence),
-    /// This rank waits for the reply of the job's [`NameService`]: it has ranks on other hosts.
+    /// This rank waits for the reply of the job's [`NameService`].
     Name {
         /// The rank.
         rank: u32,
         /// Its request.
         request: NameRequest,
+    },
+    /// This rank waits for the [`SpawnReply`](super::SpawnReply) to a call about further jobs.
+    Spawn {
+        /// The rank.
+        rank: u32,
+        /// Its call.
+        call: SpawnCall,
     },
     /// A rank waits for an exited rank.
     Stuck {
@@ -146,8 +154,8 @@ pub struct Server {
     values: HashMap<u32, KeptTexts>,
     /// The keys of each program that ranks of this host have put since the last fence of all ranks.
     fresh: HashMap<u32, BTreeSet<String>>,
-    /// Of a job on one host.
-    names: NameService,
+    /// Of a server without a launcher around it.
+    names: Option<NameService>,
     /// Barriers by the number of the program, and the group.
     barriers: HashMap<(u32, String), PmiBarrier>,
     /// The first rank that ended, by the number of its programs.
@@ -159,10 +167,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server for all `apps.len()` ranks of a job; `apps` has the number of each rank's program on
-    /// the command line. `name` is the job's name, without spaces.
+    /// A server for all `apps.len()` ranks of a job, which also serves published names; `apps` has the
+    /// number of each rank's program on the command line. `name` is the job's name, without spaces.
     pub fn new(name: &str, apps: &[u32]) -> Self {
-        Self::of_host(name, apps, &[], 0)
+        Self { names: Some(NameService::default()), ..Self::of_host(name, apps, &[], 0) }
     }
 
     /// A server for those ranks of a job that run on `host`; `host_of_rank` has the host of each rank,
@@ -190,7 +198,7 @@ impl Server {
             mapping: Some(mapping).filter(|mapping| mapping.len() <= MAXES[2] as usize),
             values: HashMap::new(),
             fresh: HashMap::new(),
-            names: NameService::default(),
+            names: None,
             barriers: HashMap::new(),
             ended: BTreeMap::new(),
             latest: 0,
@@ -294,10 +302,11 @@ impl Server {
             PmiRequest::SpaceName => success("my_kvsname").text("kvsname", &self.space),
             PmiRequest::Put { key, value } => self.put(rank, key, value),
             PmiRequest::Get { key } => self.get(rank, &key),
-            PmiRequest::Name(request) if self.spans_hosts() => {
-                return events.push(ServerEvent::Name { rank, request });
-            }
-            PmiRequest::Name(request) => self.names.answer(rank, request),
+            PmiRequest::Name(request) => match &mut self.names {
+                Some(names) => names.answer(rank, request),
+                None => return events.push(ServerEvent::Name { rank, request }),
+            },
+            PmiRequest::SpawnCall(call) => return events.push(ServerEvent::Spawn { rank, call }),
             PmiRequest::Finalize => {
                 self.ranks[rank as usize].join_state = JoinState::Left;
                 events.push(ServerEvent::Left(rank));

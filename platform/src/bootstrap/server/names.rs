@@ -1,7 +1,7 @@
-//! The ports of services by their names, for all ranks of a job.
+//! The ports of services by their names, for all ranks of a job and of the jobs that it has started.
 //!
-//! A job on one host has them in its [`Server`](super::Server). One on several hosts has them at one
-//! place, to which the servers pass requests ([`ServerEvent::Name`](super::ServerEvent::Name)).
+//! They are at one place, to which the servers of all hosts pass requests
+//! ([`ServerEvent::Name`](super::ServerEvent::Name)).
 
 use std::collections::HashMap;
 
@@ -34,21 +34,21 @@ pub enum NameRequest {
 /// All published names.
 #[derive(Debug, Default)]
 pub struct NameService {
-    /// The port of each service, and the rank that has published it.
+    /// The port of each service, and its publisher.
     ports: HashMap<String, (String, u32)>,
-    /// What is kept for each rank, in bytes; limited.
+    /// What is kept for each publisher, in bytes; limited.
     kept_bytes: HashMap<u32, usize>,
 }
 
 impl NameService {
-    /// Serves a request of `rank`; the reply for its connection.
-    pub fn serve(&mut self, rank: u32, request: NameRequest) -> Vec<u8> {
-        self.answer(rank, request).into_bytes()
+    /// Serves a request of `publisher`, a rank or another number; the reply for its connection.
+    pub fn serve(&mut self, publisher: u32, request: NameRequest) -> Vec<u8> {
+        self.answer(publisher, request).into_bytes()
     }
 
-    pub(super) fn answer(&mut self, rank: u32, request: NameRequest) -> PmiLine {
+    pub(super) fn answer(&mut self, publisher: u32, request: NameRequest) -> PmiLine {
         match request {
-            NameRequest::Publish { service, port } => self.publish(rank, service, port),
+            NameRequest::Publish { service, port } => self.publish(publisher, service, port),
             NameRequest::Lookup { service } => match self.ports.get(&service) {
                 Some((port, _)) => success("lookup_result").text("port", port),
                 None => failure("lookup_result", "no such service"),
@@ -61,15 +61,15 @@ impl NameService {
     }
 
     /// Publishes a port, in place of the one that the service had.
-    fn publish(&mut self, rank: u32, service: String, port: String) -> PmiLine {
-        let kept_bytes = self.kept_bytes.entry(rank).or_default();
+    fn publish(&mut self, publisher: u32, service: String, port: String) -> PmiLine {
+        let kept_bytes = self.kept_bytes.entry(publisher).or_default();
         let bytes = entry_bytes(&service, &port);
         if *kept_bytes + bytes > KEPT_MAX_BYTES {
             return failure("publish_result", &too_much());
         }
         *kept_bytes += bytes;
         self.remove(&service);
-        self.ports.insert(service, (port, rank));
+        self.ports.insert(service, (port, publisher));
         success("publish_result")
     }
 

@@ -1,0 +1,130 @@
+//! The job that has spawned this one, if there is one; and published names, which both have in common.
+//!
+//! ```text
+//!   rank ──> head ──> head of the parent ──> ...     the first mpirun has the names
+//!        <──      <── in order
+//! ```
+
+use std::collections::VecDeque;
+use std::io;
+use std::time::Instant;
+
+use platform::bootstrap::{ChildMessage, NameRequest, ParentKind, ParentMessage, SpawnLink};
+use platform::sys::poll::PollSet;
+
+use super::Head;
+use crate::command_line::plan::ParentPlan;
+use crate::control::AgentCommand;
+
+/// What waits for the reply to a request about a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NameClient {
+    Rank {
+        host: u32,
+        rank: u32,
+    },
+    /// A spawned job.
+    Job(u32),
+}
+
+/// The connection to the parent.
+pub(super) struct ParentJob {
+    kind: ParentKind,
+    link: SpawnLink,
+    /// Its end does not end this job.
+    is_disconnected: bool,
+    /// Requests without a reply.
+    waiting: VecDeque<(NameClient, NameRequest)>,
+}
+
+impl ParentJob {
+    /// The parent of `plan`.
+    ///
+    /// # Errors
+    /// Standard input is no connection to it.
+    pub(super) fn connected(plan: &ParentPlan) -> io::Result<Self> {
+        let link = SpawnLink::inherit()?;
+        let waiting = VecDeque::new();
+        Ok(Self { kind: plan.kind, link, is_disconnected: false, waiting })
+    }
+
+    /// Adds the connection to poll.
+    pub(super) fn interests<'a, Token: Copy>(&'a self, set: &mut PollSet<'a, Token>, token: Token) {
+        use std::os::fd::AsFd;
+        set.add_read(self.link.as_fd(), token);
+        if self.link.has_unsent() {
+            set.add_write(self.link.as_fd(), token);
+        }
+    }
+}
+
+impl Head<'_> {
+    /// Serves a request about a published name, or passes it to the parent.
+    pub(super) fn name_requested(&mut self, client: NameClient, request: NameRequest) {
+        match &mut self.parent {
+            Some(parent) if parent.kind == ParentKind::Launcher => {
+                parent.waiting.push_back((client, request.clone()));
+                parent.link.tell_parent(ChildMessage::Name(request));
+            }
+            _ => self.serve_name(client, request),
+        }
+    }
+
+    fn serve_name(&mut self, client: NameClient, request: NameRequest) {
+        let publisher = match client {
+            NameClient::Rank { rank, .. } => rank,
+            NameClient::Job(number) => self.shares.plan.size().saturating_add(number),
+        };
+        let reply = self.names.serve(publisher, request);
+        self.answer_name(client, reply);
+    }
+
+    fn answer_name(&mut self, client: NameClient, reply: Vec<u8>) {
+        match client {
+            NameClient::Rank { host, rank } => {
+                self.command_host(host, &AgentCommand::Answer { rank, reply });
+            }
+            NameClient::Job(number) => self.answer_subordinate(number, reply),
+        }
+    }
+
+    /// Serves the connection to the parent.
+    pub(super) fn parent_ready(&mut self) {
+        let Some(parent) = &mut self.parent else { return };
+        parent.link.send_rest();
+        let messages = parent.link.from_parent();
+        let has_ended = parent.link.has_ended();
+        for message in messages {
+            let Some(parent) = &mut self.parent else { return };
+            match message {
+                ParentMessage::Disconnected => parent.is_disconnected = true,
+                ParentMessage::NameReply(reply) => {
+                    if let Some((client, _)) = parent.waiting.pop_front() {
+                        self.answer_name(client, reply);
+                    }
+                }
+            }
+        }
+        if has_ended {
+            self.parent_ended();
+        }
+    }
+
+    /// The parent has ended: so does this job, unless it is disconnected. Then it has names of its own.
+    fn parent_ended(&mut self) {
+        let Some(parent) = self.parent.take() else { return };
+        for (client, request) in parent.waiting {
+            self.serve_name(client, request);
+        }
+        if !parent.is_disconnected {
+            let actions = self.job.parent_gone(Instant::now());
+            self.perform(actions);
+        }
+    }
+
+    pub(super) fn tell_parent(&mut self, message: ChildMessage) {
+        if let Some(parent) = &mut self.parent {
+            parent.link.tell_parent(message);
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! Jobs that ranks of this one have spawned, each with a mpirun of its own, a child of this process.
+//!
+//! ```text
+//!   Starting --started--> Running --exit--> Ended       a failure from Running ends this job, unless
+//!       \-------------------exit------------^          the job was disconnected before
+//! ```
+//!
+//! A job that could not be started is a failed call of the ranks that wanted it, and no failure of this
+//! job.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use platform::bootstrap::{
+    ChildMessage, PARENT_LINK, PARENT_PORT, ParentKind, ParentMessage, SpawnCall, SpawnLink,
+    SpawnProgress, SpawnReply, SpawnState, SpawnWords,
+};
+use platform::sys::poll::PollSet;
+use platform::sys::process::{self, ChildProgram, Exit};
+use platform::sys::signals;
+use platform::sys::socket::SocketStream;
+
+use super::Head;
+use super::environment::without_private;
+use super::parent::NameClient;
+use crate::agent::environment::{EnvironmentVariable, set};
+use crate::control::AgentCommand;
+
+/// The time from SIGTERM for the mpirun of a job to SIGKILL: it needs its own grace.
+const GRACE: Duration = Duration::from_millis(1500);
+
+/// A spawned job.
+struct SubordinateJob {
+    /// The process of its mpirun.
+    pid: u32,
+    link: SpawnLink,
+    progress: SpawnProgress,
+    exit: Option<Exit>,
+    is_disconnected: bool,
+}
+
+/// The spawned jobs, by number.
+#[derive(Default)]
+pub(super) struct Subordinates {
+    jobs: Vec<SubordinateJob>,
+    /// The time at which they were terminated.
+    terminated: Option<Instant>,
+}
+
+impl Subordinates {
+    /// Whether a job has not ended.
+    pub(super) fn are_running(&self) -> bool {
+        self.running().next().is_some()
+    }
+
+    /// Adds descriptors to poll; `token` makes the caller's tokens of the numbers of jobs.
+    pub(super) fn interests<'a, Token: Copy>(
+        &'a self, set: &mut PollSet<'a, Token>, token: impl Fn(u32) -> Token,
+    ) {
+        let open = (0..).zip(&self.jobs).filter(|(_, job)| !job.link.has_ended());
+        for (number, job) in open {
+            set.add_read(job.link.as_fd(), token(number));
+            if job.link.has_unsent() {
+                set.add_write(job.link.as_fd(), token(number));
+            }
+        }
+    }
+
+    /// Sends `signal` to all jobs.
+    pub(super) fn signal(&self, signal: i32) {
+        self.running().for_each(|job| process::signal_process(job.pid, signal));
+    }
+
+    /// Ends all jobs.
+    pub(super) fn terminate(&mut self, now: Instant) {
+        self.terminated.get_or_insert(now);
+        self.signal(signals::TERM);
+        self.signal(signals::CONT);
+    }
+
+    /// Kills the jobs that have not ended in time.
+    pub(super) fn kill(&mut self, now: Instant) {
+        match self.terminated {
+            Some(at) if now >= at + GRACE => self.signal(signals::KILL),
+            Some(_) => {}
+            None => self.terminate(now),
+        }
+    }
+
+    fn running(&self) -> impl Iterator<Item = &SubordinateJob> {
+        self.jobs.iter().filter(|job| job.exit.is_none())
+    }
+
+    fn state(&self, number: u32) -> Option<SpawnState> {
+        let job = self.jobs.get(number as usize)?;
+        Some(match job.exit {
+            None => job.progress.running(),
+            Some(exit) => job.progress.ended(Some(exit.code())),
+        })
+    }
+
+    fn disconnect(&mut self, number: u32) -> Option<()> {
+        let job = self.jobs.get_mut(number as usize)?;
+        job.is_disconnected = true;
+        job.link.tell_child(ParentMessage::Disconnected);
+        Some(())
+    }
+}
+
+impl Head<'_> {
+    /// Carries out a call of `rank` of `host`, which waits for the answer.
+    pub(super) fn spawn_called(&mut self, host: u32, rank: u32, call: SpawnCall) {
+        let unknown = |number| SpawnReply::Refused(format!("there is no spawned job {number}"));
+        let reply = match call {
+            SpawnCall::Start(_) if !self.job.is_running() => {
+                SpawnReply::Refused("the job is ending".to_owned())
+            }
+            SpawnCall::Start(words) => match self.start_job(rank, &words) {
+                Ok(number) => SpawnReply::Started(number),
+                Err(error) => {
+                    SpawnReply::Refused(format!("cannot start mpirun for new processes: {error}"))
+                }
+            },
+            SpawnCall::State { number } => {
+                self.subordinates.state(number).map_or_else(|| unknown(number), SpawnReply::State)
+            }
+            SpawnCall::Disconnected { number } => match self.subordinates.disconnect(number) {
+                Some(()) => SpawnReply::Disconnected,
+                None => unknown(number),
+            },
+        };
+        let reply = reply.into_bytes();
+        self.command_host(host, &AgentCommand::Answer { rank, reply });
+    }
+
+    /// Starts the mpirun of a job that `rank` spawns; the number of the job.
+    fn start_job(&mut self, rank: u32, spawn: &SpawnWords) -> io::Result<u32> {
+        let options = self.shares.plan.spawning.words(spawn.names_hosts).cloned();
+        let arguments: Vec<_> = options.chain(spawn.words.iter().map(OsString::from)).collect();
+        let (own, theirs) = SocketStream::pair()?;
+        let [output, errors] = super::terminals()?;
+        let input: OwnedFd = theirs.as_fd().try_clone_to_owned()?;
+        let pid = process::spawn(ChildProgram {
+            name: env::current_exe()?.as_os_str(),
+            arguments: &arguments,
+            environment: &self.environment_of_job(rank, spawn),
+            directory: None,
+            streams: [input, output, errors],
+            inherited: &[],
+            file_limit: Some(self.shares.file_limit),
+            processors: None,
+        })?;
+        // It gets no signal for the processes of this job.
+        self.agent.spare(pid);
+        self.subordinates.jobs.push(SubordinateJob {
+            pid,
+            link: SpawnLink::new(own),
+            progress: SpawnProgress::default(),
+            exit: None,
+            is_disconnected: false,
+        });
+        Ok(self.subordinates.jobs.len() as u32 - 1)
+    }
+
+    /// The environment of a job that `rank` spawns: that of this mpirun, which needs it on its way to other
+    /// hosts, with what the program of `rank` has.
+    fn environment_of_job(&self, rank: u32, spawn: &SpawnWords) -> Vec<EnvironmentVariable> {
+        let mut all = without_private(env::vars_os());
+        let app = self.shares.plan.app_of_rank()[rank as usize];
+        let of_program = self.shares.environments[app as usize].iter().cloned();
+        for (name, value) in of_program {
+            set(&mut all, &name, value);
+        }
+        set(&mut all, OsStr::new(PARENT_PORT), spawn.parent_port.clone().into());
+        set(&mut all, OsStr::new(PARENT_LINK), ParentKind::Launcher.as_str().into());
+        all
+    }
+
+    /// Serves the connection of the spawned job `number`.
+    pub(super) fn subordinate_ready(&mut self, number: u32) {
+        let Some(job) = self.subordinates.jobs.get_mut(number as usize) else { return };
+        job.link.send_rest();
+        for message in job.link.from_child() {
+            self.subordinate_told(number, message);
+        }
+    }
+
+    fn subordinate_told(&mut self, number: u32, message: ChildMessage) {
+        match message {
+            ChildMessage::Name(request) => self.name_requested(NameClient::Job(number), request),
+            message => self.subordinates.jobs[number as usize].progress.note(message),
+        }
+    }
+
+    /// Sends the reply to the oldest request about a name of the spawned job `number`.
+    pub(super) fn answer_subordinate(&mut self, number: u32, reply: Vec<u8>) {
+        if let Some(job) = self.subordinates.jobs.get_mut(number as usize) {
+            job.link.tell_child(ParentMessage::NameReply(reply));
+        }
+    }
+
+    /// A child of this process has ended, perhaps the mpirun of a spawned job.
+    pub(super) fn subordinate_ended(&mut self, pid: u32, exit: Exit) {
+        let is_of = |job: &SubordinateJob| job.pid == pid && job.exit.is_none();
+        let Some(number) = self.subordinates.jobs.iter().position(is_of) else { return };
+        // What it has told before its end has arrived now.
+        self.subordinate_ready(number as u32);
+        let job = &mut self.subordinates.jobs[number];
+        job.exit = Some(exit);
+        if exit.code() != 0 && job.progress.has_started() && !job.is_disconnected {
+            let actions = self.job.spawned_failed(number as u32, pid, exit, Instant::now());
+            self.perform(actions);
+        }
+    }
+}
