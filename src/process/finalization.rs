@@ -102,6 +102,7 @@ impl Process {
             other => other,
         };
         let ProcessState::Dormant(dormant) = &mut *state else { return Ok(()) };
+        let disconnected = dormant.disconnect_children(true);
         let wakeups = dormant.cancel_waits();
         dormant.mpi.engine.withdraw_receives();
         dormant.mpi.engine.leave();
@@ -109,7 +110,7 @@ impl Process {
         state.set_overlapping(true);
         drop(state);
         wakeups.notify_all();
-        left
+        disconnected.and(left)
     }
 }
 

@@ -24,6 +24,7 @@ use super::devices::{Devices, Listening};
 use super::info_env;
 use super::settings::explain::Decisions;
 use super::settings::{Config, DeviceKind, ProgressMode, log};
+use super::spawning::OwnNames;
 use super::waiting::CallWaiters;
 use super::waiting::wait_policy::{SpinHistory, WaitPolicy};
 use super::waiting::wait_state::WaitState;
@@ -75,7 +76,8 @@ impl Process {
             running.mpi.objects.infos.environment = info_env::of_rank(size, &running.memory_kinds);
             self.stage.store(WorldStage::Running as u8, Ordering::Release);
             Ok(())
-        })
+        })?;
+        self.connect_with_parents()
     }
 
     /// Opens a session with a level of thread support, and the kinds of memory if the application
@@ -332,6 +334,9 @@ fn build(
         progress_mode,
         progress_thread: None,
         wait_state: WaitState::Away,
+        children: Vec::new(),
+        parent: None,
+        names: OwnNames::new(),
     }
 }
 

@@ -18,7 +18,7 @@
 //! | `waiting` | what a call does until it completes: poll, yield, park, sleep |
 //! | `progress_thread` | moves messages while the application computes |
 //! | `settings` | `SUIRO_*`, the log, explanations of decisions |
-//! | `other_jobs` | ports, connections with other jobs |
+//! | `other_jobs`, `spawning` | connections with other jobs; processes that this one has started |
 //! | `global_memory` | accesses to global memory that wait |
 //! | `devices` | the devices in use, as one device |
 //! | `hardware`, `info_env` | facts about the host and this process |
@@ -42,6 +42,7 @@ mod lock;
 pub(crate) mod other_jobs;
 mod progress_thread;
 pub mod settings;
+mod spawning;
 mod waiting;
 mod world;
 
@@ -49,6 +50,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU8};
 use std::sync::{Arc, OnceLock};
 
 use crate::global_memory::front::GlobalFront;
+use crate::mpi::handle::Handle;
 use crate::mpi::objects::Objects;
 use crate::mpi::partitioned::table::PartitionedTable;
 use platform::base::{ErrorClass, MpiError, Result};
@@ -62,6 +64,7 @@ pub(crate) use hardware::{host_name, locality_id};
 use lock::{Guard, ProcessLock};
 use progress_thread::{CallCounters, ProgressThread};
 use settings::{Config, ProgressMode};
+use spawning::{ChildJob, OwnNames};
 use waiting::CallWaiters;
 use waiting::wait_policy::{SpinHistory, WaitPolicy};
 use waiting::wait_state::WaitState;
@@ -127,6 +130,12 @@ struct RunningMpi {
     /// `None` while no progress thread runs.
     progress_thread: Option<ProgressThread>,
     wait_state: WaitState,
+    /// Jobs that this process has started, while they are connected.
+    children: Vec<ChildJob>,
+    /// The intercommunicator with the processes that have started this one.
+    parent: Option<Handle>,
+    /// Published names, without a launcher.
+    names: OwnNames,
 }
 
 impl Process {

@@ -25,7 +25,7 @@ pub(crate) enum Meeting {
 }
 
 /// How often a condition outside of MPI is looked at during a connection.
-const LOOK_INTERVAL: Duration = Duration::from_millis(20);
+pub(super) const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
 impl Process {
     /// Opens a port.

@@ -1,4 +1,4 @@
-//! Connections between jobs (MPI 5.0 §11.9): ports, accept and connect, join.
+//! Connections between jobs (MPI 5.0 §11.9): ports and their names, accept and connect, join.
 
 #![allow(unsafe_code)]
 
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::abi::arguments::pointer::out;
 use crate::abi::arguments::text::{copy_text, store_text};
-use crate::abi::constants::MPI_MAX_PORT_NAME;
+use crate::abi::constants::{MPI_MAX_INFO_VAL, MPI_MAX_PORT_NAME};
 use crate::abi::entry_point::{PROCESS, finish, number, unlocked};
 use crate::abi::handles::{MPI_COMM_NULL, MPI_INFO_NULL, handle};
 use crate::abi::types::*;
@@ -68,6 +68,59 @@ pub unsafe extern "C" fn PMPI_Comm_join(fd: c_int, intercomm: *mut MPI_Comm) -> 
         intercomm.put(made.map_or(MPI_COMM_NULL, |made| handle(made as c_int)));
         Ok(())
     })
+}
+
+/// Publishes a port under a name.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Publish_name(
+    service_name: *const c_char, info: MPI_Info, port_name: *const c_char,
+) -> c_int {
+    unlocked("MPI_Publish_name", || {
+        let _no_hints = info;
+        // SAFETY: the caller gives strings.
+        let port = unsafe { copy_text((port_name, "port_name"), MPI_MAX_PORT_NAME)? };
+        // SAFETY: as above.
+        PROCESS.publish(&unsafe { service_at(service_name)? }, &port)
+    })
+}
+
+/// The port that is published under a name.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Lookup_name(
+    service_name: *const c_char, info: MPI_Info, port_name: *mut c_char,
+) -> c_int {
+    unlocked("MPI_Lookup_name", || {
+        let _no_hints = info;
+        // SAFETY: the caller gives an array of `MPI_MAX_PORT_NAME` characters.
+        let port_name = unsafe { out(port_name, "port_name")? };
+        // SAFETY: the caller gives a string.
+        let port = PROCESS.lookup(&unsafe { service_at(service_name)? })?;
+        // SAFETY: as above.
+        unsafe { store_text(&port, port_name.as_ptr(), MPI_MAX_PORT_NAME) };
+        Ok(())
+    })
+}
+
+/// Removes a published name.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Unpublish_name(
+    service_name: *const c_char, info: MPI_Info, port_name: *const c_char,
+) -> c_int {
+    unlocked("MPI_Unpublish_name", || {
+        let _not_needed = (info, port_name);
+        // SAFETY: the caller gives a string.
+        PROCESS.unpublish(&unsafe { service_at(service_name)? })
+    })
+}
+
+/// # Errors
+/// `Arg` for a null pointer.
+///
+/// # Safety
+/// `service_name` is null or a string.
+unsafe fn service_at(service_name: *const c_char) -> Result<String> {
+    // SAFETY: the caller's promise.
+    unsafe { copy_text((service_name, "service_name"), MPI_MAX_INFO_VAL) }
 }
 
 /// Accepts or connects. The port and the info are significant at the root only.

@@ -75,6 +75,8 @@ pub(crate) struct JobMeeting {
     end: Option<RootEnd>,
     /// The error of this root.
     failure: Option<Box<MpiError>>,
+    /// The number of processes that the other job has, or was to have: of the root, then of all.
+    pub(crate) announced: u32,
     stage: MeetingStage,
 }
 
@@ -217,7 +219,8 @@ impl<D: Device> Mpi<D> {
         let gather = Rooted { block: ProcessRecord::BYTES, root, in_place: false };
         let run = self.launch_on(comm, Collective::Gather(gather), buffers)?;
         self.comms.meetings += 1;
-        Ok(JobMeeting { comm, group, root, end, failure, stage: MeetingStage::Gather(run) })
+        let stage = MeetingStage::Gather(run);
+        Ok(JobMeeting { comm, group, root, end, failure, announced: 0, stage })
     }
 
     /// # Errors
@@ -297,6 +300,19 @@ impl<D: Device> Mpi<D> {
         }
     }
 
+    /// The root gives up to wait for the other job.
+    ///
+    /// # Errors
+    /// `Comm` if the communicator has been freed.
+    pub(crate) fn refuse_meeting(
+        &mut self, meeting: &mut JobMeeting, error: Box<MpiError>,
+    ) -> Result {
+        if matches!(meeting.stage, MeetingStage::Roots(_)) {
+            meeting.stage = self.fail_meeting(meeting, error)?;
+        }
+        Ok(())
+    }
+
     /// The records of the own group have arrived at the root, or have left.
     fn gathered(&mut self, meeting: &mut JobMeeting, end: &RunEnd) -> Result<MeetingStage> {
         if self.comms.get(meeting.comm)?.rank != meeting.root {
@@ -332,7 +348,8 @@ impl<D: Device> Mpi<D> {
     /// The root tells its group of its error.
     fn share_failure(&mut self, meeting: &mut JobMeeting) -> Result<MeetingStage> {
         let code = meeting.failure.as_ref().map_or(ErrorClass::Intern as i32, |it| it.code.0);
-        let outcome = Outcome { code, size: 0, context: Context::NONE, key: [0; 16] };
+        let outcome =
+            Outcome { code, size: meeting.announced, context: Context::NONE, key: [0; 16] };
         self.bcast(meeting, outcome.emit()).map(MeetingStage::Outcome)
     }
 }
@@ -549,8 +566,9 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// That of the root.
-    fn decided(&mut self, meeting: &JobMeeting, end: &RunEnd) -> Result<MeetingStage> {
+    fn decided(&mut self, meeting: &mut JobMeeting, end: &RunEnd) -> Result<MeetingStage> {
         let outcome = Outcome::parse(&bytes_of(&end.buffers[0])).ok_or_else(no_root)?;
+        meeting.announced = outcome.size;
         if outcome.code != 0 {
             let why = format!(
                 "rank {} of the communicator, the root, could not connect; its error has the cause",

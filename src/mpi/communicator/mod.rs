@@ -444,6 +444,12 @@ impl Comms {
         self.job_links.iter().find(|(linked, _)| *linked == context).map(|(_, peer)| *peer)
     }
 
+    /// The job of the first remote process of an intercommunicator.
+    pub(crate) fn remote_job(&self, comm: Handle) -> Option<JobId> {
+        let first = self.get(comm).ok()?.remote.as_ref()?.peers().next()?;
+        self.processes.identity(first).map(|identity| identity.job)
+    }
+
     /// All communicators.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Comm> {
         self.table.iter().map(|(_, comm)| comm)

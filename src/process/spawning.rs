@@ -1,0 +1,243 @@
+//! Processes that this one has started (MPI 5.0 §11.8).
+//!
+//! ```text
+//!   root: port ──> launcher starts the job ──> children: MPI_Init connects to the port
+//!     │                    └── ends before ──> the error of all parents
+//!     └── accepts ──────────────────────────> an intercommunicator; the port is closed
+//! ```
+//!
+//! The launcher is the mpirun of the own job, if it is that of this library; otherwise this process
+//! starts an mpirun itself. A failure of the children is one of the parents, too, until they disconnect.
+
+use std::cell::RefCell;
+use std::time::Instant;
+
+use super::other_jobs::{LOOK_INTERVAL, Meeting};
+use super::{Process, RunningMpi, running_mpi};
+use crate::mpi::communicator::COMM_WORLD;
+use crate::mpi::communicator::connect::JobMeeting;
+use crate::mpi::handle::Handle;
+use crate::mpi::processes::JobId;
+use platform::base::{ErrorClass, MpiError, Result};
+use platform::bootstrap::Environment;
+use platform::bootstrap::{SpawnCommand, SpawnRequest, SpawnState, Spawned, start_detached};
+
+/// The name of the communicator of [`Process::parent`].
+const PARENT_NAME: &str = "MPI_COMM_PARENT";
+
+/// A job that this process has started.
+pub(super) struct ChildJob {
+    started: StartedJob,
+    /// Its identity, once it is connected.
+    job: Option<JobId>,
+}
+
+enum StartedJob {
+    /// By the launcher, with this number there.
+    ByLauncher(u32),
+    /// By this process.
+    Detached(Spawned),
+}
+
+impl Process {
+    /// Starts programs as one job, and connects with it; `commands` are asked at the root only. `count`
+    /// becomes the number of started processes, or that of those that could not be started.
+    ///
+    /// # Errors
+    /// `Spawn` if they do not start or do not initialize MPI; as [`Process::meet`].
+    pub(crate) fn spawn(
+        &self, function: &str, comm: Handle, root: i32,
+        commands: impl FnOnce() -> Result<Vec<SpawnCommand>>, count: &mut u32,
+    ) -> Result<Handle> {
+        let mut child = None;
+        let mut port = None;
+        let asked = || {
+            let commands = commands()?;
+            *count = commands.iter().map(|command| command.processes).sum();
+            let name = self.open_port()?;
+            port = Some(name.clone());
+            child = Some(self.start_job(commands, &name)?);
+            Ok(Meeting::Accept(name))
+        };
+        // The lock is free while the launcher is asked.
+        let is_root = self.visit_running(|mpi| Ok(mpi.comms.get(comm)?.rank as i32 == root))?;
+        let asked = if is_root { asked() } else { Err(ErrorClass::Intern.error("not the root")) };
+        let made = self.start_meeting(comm, root, || asked).and_then(|mut meeting| {
+            meeting.announced = *count;
+            let meeting = RefCell::new(meeting);
+            let made = self.await_children(function, &meeting, child.as_mut());
+            *count = meeting.borrow().announced;
+            made
+        });
+        if let Some(port) = port {
+            // Children that connect later than an error are refused.
+            drop(self.close_port(&port));
+        }
+        if let (Ok(made), Some(mut child)) = (&made, child) {
+            let mut state = self.state.lock();
+            let running = running_mpi(&mut state)?;
+            child.job = running.mpi.comms.remote_job(*made);
+            running.children.push(child);
+        }
+        made
+    }
+
+    fn await_children(
+        &self, function: &str, meeting: &RefCell<JobMeeting>, mut child: Option<&mut ChildJob>,
+    ) -> Result<Handle> {
+        loop {
+            let slice = child.is_some().then(|| Instant::now() + LOOK_INTERVAL);
+            if let Some(made) = self.advance_meeting(function, meeting, slice, false)? {
+                return Ok(made);
+            }
+            let Some(started) = child.as_mut() else { continue };
+            if let SpawnState::Ended { why, .. } = self.state_of(started)? {
+                child = None;
+                let error = ErrorClass::Spawn.error(why);
+                self.visit_running(|mpi| mpi.refuse_meeting(&mut meeting.borrow_mut(), error))?;
+            }
+        }
+    }
+
+    fn start_job(&self, commands: Vec<SpawnCommand>, parent_port: &str) -> Result<ChildJob> {
+        let request = SpawnRequest { commands, parent_port: parent_port.to_owned() };
+        let mut state = self.state.lock();
+        let launcher = running_mpi(&mut state)?.launcher.as_mut();
+        let started = match launcher.filter(|it| it.attributes().is_own_launcher) {
+            Some(launcher) => StartedJob::ByLauncher(launcher.spawn(&request)?),
+            None => StartedJob::Detached(start_detached(&request)?),
+        };
+        Ok(ChildJob { started, job: None })
+    }
+
+    fn state_of(&self, child: &mut ChildJob) -> Result<SpawnState> {
+        match &mut child.started {
+            StartedJob::Detached(spawned) => Ok(spawned.state()),
+            StartedJob::ByLauncher(number) => {
+                let mut state = self.state.lock();
+                let launcher = running_mpi(&mut state)?.launcher.as_mut();
+                let launcher = launcher.ok_or_else(|| {
+                    ErrorClass::Intern.error("a job without a launcher has asked one")
+                })?;
+                launcher.spawn_state(*number)
+            }
+        }
+    }
+
+    /// Forgets processes of other jobs after a disconnect; a failure of theirs is none of this job then.
+    ///
+    /// # Errors
+    /// `Other` without the launcher.
+    pub(crate) fn forget_other_jobs(&self) -> Result {
+        let mut state = self.state.lock();
+        let running = running_mpi(&mut state)?;
+        running.mpi.forget_unused(true);
+        running.disconnect_children(false)
+    }
+
+    /// Connects with the processes that have started this one, if any have.
+    ///
+    /// # Errors
+    /// As [`Process::meet`].
+    pub(super) fn connect_with_parents(&self) -> Result {
+        let Some(port) = Environment::read().parent_port else { return Ok(()) };
+        let made = self.meet("MPI_Init", COMM_WORLD, 0, || Ok(Meeting::Connect(port)), None)?;
+        let mut state = self.state.lock();
+        let running = running_mpi(&mut state)?;
+        running.mpi.comms.get_mut(made)?.name = PARENT_NAME.into();
+        running.parent = Some(made);
+        Ok(())
+    }
+
+    /// The intercommunicator with the processes that have started this one, while it exists.
+    ///
+    /// # Errors
+    /// `Other` unless MPI runs.
+    pub(crate) fn parent(&self) -> Result<Option<Handle>> {
+        let mut state = self.state.lock();
+        let running = running_mpi(&mut state)?;
+        Ok(running.parent.filter(|parent| running.mpi.comms.get(*parent).is_ok()))
+    }
+}
+
+impl RunningMpi {
+    /// The launcher learns of disconnected children; `all`: of all.
+    ///
+    /// # Errors
+    /// `Other` without the launcher.
+    pub(super) fn disconnect_children(&mut self, all: bool) -> Result {
+        let processes = &self.mpi.comms.processes;
+        let gone = |child: &mut ChildJob| {
+            let mut connected = processes.appended().filter_map(|peer| processes.identity(peer));
+            all || !connected.any(|identity| Some(identity.job) == child.job)
+        };
+        let children: Vec<_> = self.children.extract_if(.., gone).collect();
+        for child in children {
+            match (child.started, &mut self.launcher) {
+                (StartedJob::Detached(mut spawned), _) => spawned.disconnected(),
+                (StartedJob::ByLauncher(number), Some(launcher)) => {
+                    launcher.spawn_disconnected(number)?;
+                }
+                (StartedJob::ByLauncher(_), None) => (),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Published names of a process without a launcher.
+pub(super) type OwnNames = std::collections::BTreeMap<String, String>;
+
+impl Process {
+    /// Publishes a port under a name.
+    ///
+    /// # Errors
+    /// `Service` if the name is taken or the launcher refuses it.
+    pub(crate) fn publish(&self, service: &str, port: &str) -> Result {
+        let mut state = self.state.lock();
+        let running = running_mpi(&mut state)?;
+        match &mut running.launcher {
+            Some(launcher) => launcher.publish(service, port),
+            None => {
+                running.names.insert(service.to_owned(), port.to_owned());
+                Ok(())
+            }
+        }
+    }
+
+    /// The port that is published under a name.
+    ///
+    /// # Errors
+    /// `Name` if there is none.
+    pub(crate) fn lookup(&self, service: &str) -> Result<String> {
+        let mut state = self.state.lock();
+        let running = running_mpi(&mut state)?;
+        let found = match &mut running.launcher {
+            Some(launcher) => launcher.lookup(service)?,
+            None => running.names.get(service).cloned(),
+        };
+        found.ok_or_else(|| not_published(ErrorClass::Name, service))
+    }
+
+    /// Removes a published name.
+    ///
+    /// # Errors
+    /// `Service` if there is none.
+    pub(crate) fn unpublish(&self, service: &str) -> Result {
+        let mut state = self.state.lock();
+        let running = running_mpi(&mut state)?;
+        let existed = match &mut running.launcher {
+            Some(launcher) => launcher.unpublish(service)?,
+            None => running.names.remove(service).is_some(),
+        };
+        existed.then_some(()).ok_or_else(|| not_published(ErrorClass::Service, service))
+    }
+}
+
+#[cold]
+fn not_published(class: ErrorClass, service: &str) -> Box<MpiError> {
+    class.error(format!(
+        "no port is published under the name {service:?}: expected MPI_Publish_name by a process of this \
+         job, or of one that has started it"
+    ))
+}
