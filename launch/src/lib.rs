@@ -5,6 +5,7 @@
 //!     └─ mpirun (job loop)             head: input, output, decisions; agent: PMI server, reaping
 //!          ├─ rank 0 ── its children   one process group per rank
 //!          ├─ rank 1 ...
+//!          ├─ mpirun (supervisor), for each job that ranks spawn (MPI_Comm_spawn)
 //!          └─ ssh HOST, or another starter, for each other host
 //!               └─ mpirun --agent (supervisor)     on that host
 //!                    └─ mpirun --agent             agent: PMI server, pipes, reaping

@@ -58,6 +58,7 @@ fn rank() {
         "exchange" => exchange(&mut client),
         "job" => describe(&environment, &mut client),
         "late" => client.barrier().unwrap(),
+        "names" => spawn::names(&mut client),
         "publish" => spawn::publish(&mut client),
         "lookup" => spawn::lookup(&environment, &mut client),
         role if role.starts_with("spawn") => spawn::spawn(&mut client),

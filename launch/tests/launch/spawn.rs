@@ -1,6 +1,6 @@
 //! Jobs that ranks start: output, exit codes, ends, and published names.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 use std::{env, fs, process, thread};
@@ -10,9 +10,10 @@ use platform::bootstrap::{
 };
 
 use super::harness::{
-    Outcome, Running, built, folder, marked, mpirun, parent, signal_process, start, until,
+    Outcome, Running, built, folder, marked, mpirun, parent, quoted, signal_process, start, until,
 };
 use super::role::{ROLE, own_words, words};
+use super::starters::script;
 
 /// The shell script that the role `spawn` starts, its number of processes, and what the role does then.
 const SCRIPT: &str = "SUIRO_TEST_SCRIPT";
@@ -76,6 +77,27 @@ pub fn detached() -> ! {
         _ => thread::sleep(Duration::from_secs(600)),
     }
     process::exit(0);
+}
+
+/// Rank 0 publishes names of any characters, the last rank finds them.
+pub fn names(client: &mut Client) {
+    let names = ["a", "name of two\nlines", "é\\ % port=x;"];
+    let (rank, last) = (client.attributes().rank, client.attributes().size - 1);
+    for name in names.iter().filter(|_| rank == 0) {
+        client.publish(name, &format!("port of {name}")).unwrap();
+    }
+    client.barrier().unwrap();
+    for name in names.iter().filter(|_| rank == last) {
+        assert_eq!(client.lookup(name).unwrap(), Some(format!("port of {name}")));
+        println!("found {name:?}");
+    }
+    client.barrier().unwrap();
+    // Hydra lets only the publisher remove a name.
+    for name in names.iter().filter(|_| rank == 0) {
+        assert!(client.unpublish(name).unwrap() && !client.unpublish(name).unwrap());
+        assert_eq!(client.lookup(name).unwrap(), None);
+    }
+    client.barrier().unwrap();
 }
 
 /// Publishes a name, starts a job in the role `lookup`, and waits for the name that it publishes.
@@ -225,15 +247,31 @@ fn children_end_with_the_first_mpirun() {
     }
 }
 
+/// Options for two hosts, which are this machine, and a search path for the command that starts the agents.
+fn two_hosts(folder: &Path) -> (Vec<String>, String) {
+    script(folder, "LOCAL", "echo >>STARTED\nshift\nexec sh -c \"$*\"\n");
+    let words = ["-host", "localhost:1,198.51.100.1:1", "-launcher-exec", "LOCAL"];
+    let path = format!("{}:{}", folder.display(), env::var("PATH").unwrap());
+    (words.map(str::to_owned).into(), path)
+}
+
 #[test]
-fn children_end_with_all_processes_of_the_first_mpirun() {
-    let running = sleeping();
-    let job_loop = running.job_loop();
-    // Neither process can do anything for the children.
-    running.signal("STOP");
-    signal_process(job_loop, "KILL");
-    running.signal("KILL");
-    assert_eq!(running.wait().code, None);
+fn children_end_on_all_hosts_with_all_processes_of_the_first_mpirun() {
+    let (hosts, path) = two_hosts(&folder("launch-spawn-end"));
+    for options in [Vec::new(), hosts] {
+        let mut command = mpirun(&[options, words("2", "spawn")].concat());
+        command.env("PATH", &path).env(SCRIPT, "echo ready; exec sleep 100");
+        command.env(COUNT, "2").env(THEN, "wait");
+        let running = start(command);
+        running.until_output(|text| (text.matches("ready").count() == 2).then_some(()));
+        let job_loop = running.job_loop();
+        // Neither process can do anything for the children.
+        running.signal("STOP");
+        signal_process(job_loop, "KILL");
+        running.signal("KILL");
+        let (took, outcome) = running.wait_from(Instant::now());
+        assert!(outcome.code.is_none() && took < Duration::from_secs(20), "{took:?}");
+    }
 }
 
 #[test]
@@ -255,14 +293,20 @@ fn children_end_after_a_failure_and_at_the_time_limit() {
 }
 
 #[test]
+fn names_of_any_characters_are_found_by_other_ranks() {
+    let outcome = start(mpirun(&words("3", "names"))).wait();
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    assert_eq!(outcome.text().matches("found \"").count(), 3, "{}", outcome.text());
+}
+
+#[test]
 fn names_are_shared_by_a_job_and_its_children() {
-    for host in [&[][..], &["-host", "localhost:1,198.51.100.1:1", "-launcher-exec", "LOCAL"]] {
-        let folder = folder("launch-spawn-names");
-        super::starters::script(&folder, "LOCAL", "echo >>STARTED\nshift\nexec sh -c \"$*\"\n");
-        let is_remote = !host.is_empty();
-        let host: Vec<_> = host.iter().map(|word| (*word).to_owned()).collect();
-        let mut command = mpirun(&[host, words("2", "publish")].concat());
-        command.env("PATH", format!("{}:{}", folder.display(), env::var("PATH").unwrap()));
+    let folder = folder("launch-spawn-names");
+    let (hosts, path) = two_hosts(&folder);
+    for options in [Vec::new(), hosts] {
+        let is_remote = !options.is_empty();
+        let mut command = mpirun(&[options, words("2", "publish")].concat());
+        command.env("PATH", &path);
         let outcome = start(command).wait();
         assert_eq!(outcome.code, Some(0), "{}\n{}", outcome.text(), outcome.stderr);
         let count = |line: &str| outcome.text().matches(line).count();
@@ -272,6 +316,17 @@ fn names_are_shared_by_a_job_and_its_children() {
         let agents = fs::read_to_string(folder.join("started")).unwrap_or_default();
         assert_eq!(agents.lines().count(), if is_remote { 2 } else { 0 });
     }
+}
+
+#[test]
+fn children_have_children_and_all_of_them_the_same_names() {
+    let own: Vec<_> = own_words().iter().map(|word| quoted(word)).collect();
+    let script = format!("{ROLE}=publish exec {}", own.join(" "));
+    let outcome = spawned(&script, "nothing");
+    assert_eq!(outcome.code, Some(0), "{}\n{}", outcome.text(), outcome.stderr);
+    let count = |line: &str| outcome.text().matches(line).count();
+    let counts = (count(&format!("child found {PORT}")), count("parent found port 2"));
+    assert_eq!(counts, (2, 1), "{}", outcome.text());
 }
 
 #[test]

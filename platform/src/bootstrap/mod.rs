@@ -7,8 +7,9 @@
 //!        └──> JobView { rank, size, local ranks, hosts, descriptors }
 //! ```
 //!
-//! The wires and the server do no I/O: bytes in, replies and events out. Only the client and
-//! [`Environment::read`] make system calls. This layer has no communicators and no devices.
+//! The wires and the server do no I/O: bytes in, replies and events out. Only the client, connections of
+//! spawned jobs ([`SpawnLink`], [`Spawned`]) and [`Environment::read`] make system calls. This layer has
+//! no communicators and no devices.
 //!
 //! Source: the PMI-1 protocol as spoken by MPICH's Hydra and by Slurm (`src/pmi/maint/pmi-1.2.txt`
 //! in MPICH).

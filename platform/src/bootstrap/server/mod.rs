@@ -317,7 +317,8 @@ impl Server {
                 return;
             }
             PmiRequest::Spawn => {
-                let why = "this launcher cannot start more processes (MPI_Comm_spawn)";
+                let why =
+                    "this launcher starts more processes (MPI_Comm_spawn) only for its own library";
                 events.extend(self.refusal(rank, why));
                 failure("spawn_result", why)
             }

@@ -36,10 +36,7 @@ pub(super) fn of_request(request: &SpawnRequest, here: Option<&Path>) -> Result<
     }
     // Children read no input. More of them than slots are usual.
     let mut words: Vec<_> = ["--stdin", "none", "--oversubscribe"].map(str::to_owned).into();
-    let places = |command: &SpawnCommand| {
-        command.info.iter().any(|(key, _)| ["--map-by", "--bind-to"].contains(&option_of(key)))
-    };
-    if !request.commands.iter().any(places) {
+    if !request.commands.iter().flat_map(|command| &command.info).any(names_binding) {
         // By default they would be bound to processors where the parents are bound.
         words.extend(["--bind-to", "none"].map(str::to_owned));
     }
@@ -58,6 +55,16 @@ pub(super) fn of_request(request: &SpawnRequest, here: Option<&Path>) -> Result<
 /// Whether the info object of `command` names hosts.
 pub(super) fn names_hosts(command: &SpawnCommand) -> bool {
     command.info.iter().any(|(key, _)| ["--host", "--hostfile"].contains(&option_of(key)))
+}
+
+/// Whether this entry of an info object requests a binding.
+fn names_binding((key, value): &(String, String)) -> bool {
+    let value = value.to_ascii_lowercase();
+    match option_of(key) {
+        "--bind-to" => true,
+        "--map-by" => ["pe=", "pe-list", "rankfile"].iter().any(|word| value.contains(word)),
+        _ => false,
+    }
 }
 
 /// The option of an info key whose value is an option's; empty if it has none.
@@ -182,7 +189,8 @@ mod tests {
             ("add_host", "h", "--host|h|-wdir"),
             ("hostfile", "f", "--hostfile|/here/f|-wdir"),
             ("add-hostfile", "/f", "--hostfile|/f|-wdir"),
-            ("map_by", "node", "--oversubscribe|--map-by|node|-wdir"),
+            ("map_by", "node", "--oversubscribe|--bind-to|none|--map-by|node|-wdir"),
+            ("map-by", "core:PE=2", "--oversubscribe|--map-by|core:PE=2|-wdir"),
             ("bind_to", "core", "--oversubscribe|--bind-to|core|-wdir"),
             ("env", "A=1\nB=2;C=x y", "-x|A=1|-x|B=2|-x|C=x y|-wdir"),
             ("soft", "1:6:2", "-n|5|a"),
