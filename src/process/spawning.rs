@@ -13,7 +13,7 @@ use std::cell::RefCell;
 use std::time::Instant;
 
 use super::other_jobs::{LOOK_INTERVAL, Meeting};
-use super::{Process, RunningMpi, running_mpi};
+use super::{Process, ProcessState, RunningMpi, running_mpi};
 use crate::mpi::communicator::COMM_WORLD;
 use crate::mpi::communicator::connect::JobMeeting;
 use crate::mpi::handle::Handle;
@@ -140,7 +140,13 @@ impl Process {
     /// # Errors
     /// As [`Process::meet`].
     pub(super) fn connect_with_parents(&self) -> Result {
-        let Some(port) = Environment::read().parent_port else { return Ok(()) };
+        // A program that a rank has started by itself inherits the variable without a launcher.
+        let has_launcher = match &mut *self.state.lock() {
+            ProcessState::Running(running) => running.launcher.is_some(),
+            _ => false,
+        };
+        let port = Environment::read().parent_port.filter(|_| has_launcher);
+        let Some(port) = port else { return Ok(()) };
         let made = self.meet("MPI_Init", COMM_WORLD, 0, || Ok(Meeting::Connect(port)), None)?;
         let mut state = self.state.lock();
         let running = running_mpi(&mut state)?;

@@ -1,0 +1,106 @@
+//! Every program of `c-tests/jobs`, compiled by this `mpicc` and run by this `mpirun` and alone: jobs that
+//! start each other, and jobs that meet.
+
+// Other tests use more of it.
+#[allow(dead_code)]
+mod programs;
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use programs::{Form, harness, is_long, root, run_in};
+
+const SHM: &[(&str, &str)] = &[("SUIRO_DEVICE", "shm")];
+const TCP: &[(&str, &str)] = &[("SUIRO_DEVICE", "tcp")];
+
+fn program(name: &str) -> PathBuf {
+    let source = root().join("c-tests/jobs").join(name).with_extension("c");
+    let flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-O2", "-g", "-pthread"];
+    harness::compile_by("mpicc", &source, &flags)
+}
+
+fn form(ranks: u32, progress: &'static str) -> Form {
+    Form { ranks, copy: "auto", progress }
+}
+
+fn ways() -> Vec<(&'static [(&'static str, &'static str)], Form)> {
+    if is_long() {
+        let progress = ["windows", "thread", "delegate"].into_iter();
+        let forms = progress.flat_map(|how| (1..=8).map(move |ranks| form(ranks, how)));
+        return forms.flat_map(|form| [(SHM, form), (TCP, form)]).collect();
+    }
+    vec![(SHM, form(1, "windows")), (SHM, form(3, "thread")), (TCP, form(2, "windows"))]
+}
+
+fn is_good(outcome: &harness::Outcome) -> bool {
+    outcome.code == Some(0) && outcome.text().ends_with("errors = 0\n")
+}
+
+fn check(name: &str) {
+    let program = program(name);
+    for (environment, form) in ways() {
+        let outcome = run_in(environment, &program, &[], form);
+        let said = (outcome.code, outcome.text(), &outcome.stderr);
+        assert!(is_good(&outcome), "{name}, {environment:?}, {form:?}: {said:?}");
+    }
+}
+
+#[test]
+fn jobs_spawn() {
+    check("jobs_spawn");
+}
+
+#[test]
+fn jobs_ports() {
+    check("jobs_ports");
+}
+
+/// A process without a launcher starts one for its children.
+#[test]
+fn a_process_without_a_launcher() {
+    for name in ["jobs_spawn", "jobs_ports"] {
+        let mut command = harness::marked(program(name).to_str().unwrap());
+        command.env("CHECK_STRICT", "1");
+        let outcome = harness::start(command).wait();
+        assert!(is_good(&outcome), "{name}: {:?} {}", outcome.text(), outcome.stderr);
+    }
+}
+
+/// How one of two jobs is started: by mpirun with so many ranks, or alone.
+fn job(program: &str, ranks: Option<u32>, words: &[&str]) -> Command {
+    match ranks {
+        None => {
+            let mut alone = harness::marked(program);
+            alone.args(words);
+            alone
+        }
+        Some(ranks) => {
+            let ranks = ranks.to_string();
+            harness::mpirun(&[&["-n", &ranks, program], words].concat())
+        }
+    }
+}
+
+#[test]
+fn jobs_meet() {
+    let program = program("jobs_meet");
+    let folder = harness::folder("jobs_meet");
+    let ways = [
+        (Some(3), SHM, Some(2), SHM),
+        (None, SHM, None, SHM),
+        (Some(1), TCP, Some(4), TCP),
+        (None, SHM, Some(3), TCP),
+    ];
+    for (number, (accepting, its, connecting, other)) in ways.into_iter().enumerate() {
+        let file = folder.join(format!("port{number}"));
+        let start = |ranks, environment: &[(&str, &str)], role| {
+            let mut job = job(program.to_str().unwrap(), ranks, &[role, file.to_str().unwrap()]);
+            job.env("CHECK_STRICT", "1").envs(environment.iter().copied());
+            harness::start(job)
+        };
+        let jobs = [start(accepting, its, "accept"), start(connecting, other, "connect")];
+        for outcome in jobs.map(harness::Running::wait) {
+            assert!(is_good(&outcome), "{number}: {:?} {}", outcome.text(), outcome.stderr);
+        }
+    }
+}
