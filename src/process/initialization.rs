@@ -40,7 +40,7 @@ use crate::mpi::info::Info;
 use crate::mpi::memory_kinds;
 use crate::mpi::processes::JobId;
 use crate::mpi::{Presence, WorldAttributes};
-use platform::base::{ErrorClass, Result};
+use platform::base::{ErrorClass, Result, settings};
 use platform::bootstrap::{Client, HostFile, JobView, RequiredRanks};
 use platform::diagnosis::wait_monitor::{MonitorSettings, WaitMonitor};
 use platform::sys::cma;
@@ -304,8 +304,10 @@ fn build(
     });
     let mut mpi = ProcessMpi::without_world(devices, rank, size, first_objects(), attributes);
     mpi.comms.set_job(Some(credentials.job), credentials.random);
-    mpi.presence =
-        Presence { host: job.hosts.name_of(rank).to_owned(), settings: hash_of(&config.agreed) };
+    mpi.presence = Presence {
+        host: job.hosts.name_of(rank).to_owned(),
+        settings: hash_of(&settings::agreed_across_jobs(&config.agreed)),
+    };
     if !job.hosts.is_one() {
         mpi.comms.set_nodes(job.hosts.numbers());
     }

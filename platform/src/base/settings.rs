@@ -330,6 +330,15 @@ pub fn agreed(lookup: impl Fn(&str) -> Option<String>) -> String {
     text
 }
 
+/// The lines of [`agreed`] that must be equal in jobs that connect, too: those of collective operations
+/// and of checks, but none of devices.
+pub fn agreed_across_jobs(agreed: &str) -> String {
+    let is_across = |line: &&str| {
+        ["SUIRO_COLL_", "SUIRO_REDUCE=", "SUIRO_CHECK="].iter().any(|start| line.starts_with(start))
+    };
+    agreed.lines().filter(is_across).flat_map(|line| [line, "\n"]).collect()
+}
+
 /// The first setting in which two texts of [`agreed`] differ, with both values.
 pub fn difference<'a>(ours: &'a str, theirs: &'a str) -> Option<(&'a str, &'a str, &'a str)> {
     let value_in = |text: &'a str, name: &str| {
@@ -375,6 +384,12 @@ mod tests {
             _ => None,
         };
         assert_eq!(agreed(lookup), "SUIRO_COLL_BCAST=chain\n");
+    }
+
+    #[test]
+    fn jobs_may_have_different_devices() {
+        let text = "SUIRO_COLL_BCAST=chain\nSUIRO_DEVICE=tcp\nSUIRO_TCP_TIMEOUT=5s\n";
+        assert_eq!(agreed_across_jobs(text), "SUIRO_COLL_BCAST=chain\n");
     }
 
     #[test]
