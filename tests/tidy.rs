@@ -41,6 +41,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "engine",
             "global_memory",
             "device::Device",
+            "device::reach",
             "device::rma",
             "shared_memory",
             "diagnosis",

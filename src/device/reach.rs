@@ -31,6 +31,21 @@ pub struct ConnectionKey {
     pub secret: [u8; 32],
 }
 
+/// Bytes of a key that is sealed for another process: how, and the key.
+pub const SEALED_BYTES: usize = 1 + 80;
+
+/// What both ends know when one sends a new key to the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SealedFor {
+    /// The rank of the own job: its secret. If the ranks of a job have agreed on none, they share memory,
+    /// which no other process reads.
+    Rank,
+    /// A process of another job: the key of connections with it.
+    Peer(Peer),
+    /// The process that has connected to the port with this key, or the one that has opened it.
+    Port([u8; 16]),
+}
+
 /// Where a process of another job is reached.
 #[derive(Clone, Copy, Debug)]
 pub struct ForeignAddress<'a> {
@@ -58,14 +73,15 @@ pub trait Reach {
     /// Lets this process and those that know `key` connect, while a process with this key has a number.
     fn add_key(&mut self, key: &ConnectionKey);
 
-    /// The secret of a key of this process.
-    fn key_secret(&self, id: [u8; 16]) -> Option<[u8; 32]>;
+    /// Whether this process has this key.
+    fn knows_key(&self, key: &ConnectionKey) -> bool;
 
-    /// The secret of the own job, if its processes have agreed on one.
-    fn job_secret(&self) -> Option<[u8; 32]>;
+    /// Encrypts the secret of `key`, for one process.
+    fn seal_key(&self, key: &ConnectionKey, to: SealedFor) -> [u8; SEALED_BYTES];
 
-    /// The secret of connections with a process of another job.
-    fn peer_secret(&self, peer: Peer) -> Option<[u8; 32]>;
+    /// The secret in what [`Reach::seal_key`] has made at the other process; `None` if it was changed, or is
+    /// for another process.
+    fn open_key(&self, sealed: &[u8; SEALED_BYTES], from: SealedFor) -> Option<[u8; 32]>;
 
     /// A process without a number that has connected with this key, and waits to be
     /// [admitted](Reach::admit). Each is given once.

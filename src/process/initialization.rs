@@ -24,7 +24,7 @@ use super::devices::{Devices, Listening};
 use super::info_env;
 use super::settings::explain::Decisions;
 use super::settings::{Config, DeviceKind, ProgressMode, log};
-use super::spawning::OwnNames;
+use super::spawning::PublishedNames;
 use super::waiting::CallWaiters;
 use super::waiting::wait_policy::{SpinHistory, WaitPolicy};
 use super::waiting::wait_state::WaitState;
@@ -338,7 +338,7 @@ fn build(
         wait_state: WaitState::Away,
         children: Vec::new(),
         parent: None,
-        names: OwnNames::new(),
+        names: PublishedNames::new(),
     }
 }
 

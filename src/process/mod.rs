@@ -42,7 +42,7 @@ mod lock;
 pub(crate) mod other_jobs;
 mod progress_thread;
 pub mod settings;
-mod spawning;
+pub(crate) mod spawning;
 mod waiting;
 mod world;
 
@@ -64,7 +64,7 @@ pub(crate) use hardware::{host_name, locality_id};
 use lock::{Guard, ProcessLock};
 use progress_thread::{CallCounters, ProgressThread};
 use settings::{Config, ProgressMode};
-use spawning::{ChildJob, OwnNames};
+use spawning::{ChildJob, PublishedNames};
 use waiting::CallWaiters;
 use waiting::wait_policy::{SpinHistory, WaitPolicy};
 use waiting::wait_state::WaitState;
@@ -135,7 +135,7 @@ struct RunningMpi {
     /// The intercommunicator with the processes that have started this one.
     parent: Option<Handle>,
     /// Published names, without a launcher.
-    names: OwnNames,
+    names: PublishedNames,
 }
 
 impl Process {

@@ -20,7 +20,8 @@ use crate::mpi::handle::Handle;
 use crate::mpi::processes::JobId;
 use platform::base::{ErrorClass, MpiError, Result};
 use platform::bootstrap::Environment;
-use platform::bootstrap::{SpawnCommand, SpawnRequest, SpawnState, Spawned, start_detached};
+pub(crate) use platform::bootstrap::SpawnCommand;
+use platform::bootstrap::{SpawnRequest, SpawnState, Spawned, start_detached};
 
 /// The name of the communicator of [`Process::parent`].
 const PARENT_NAME: &str = "MPI_COMM_PARENT";
@@ -192,7 +193,7 @@ impl RunningMpi {
 }
 
 /// Published names of a process without a launcher.
-pub(super) type OwnNames = std::collections::BTreeMap<String, String>;
+pub(super) type PublishedNames = std::collections::BTreeMap<String, String>;
 
 impl Process {
     /// Publishes a port under a name.

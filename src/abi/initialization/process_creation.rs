@@ -11,8 +11,8 @@ use crate::abi::constants::MPI_SUCCESS;
 use crate::abi::entry_point::{PROCESS, finish, number, unlocked};
 use crate::abi::handles::{MPI_COMM_NULL, MPI_INFO_NULL, handle};
 use crate::abi::types::*;
+use crate::process::spawning::SpawnCommand;
 use platform::base::{ErrorClass, Result};
-use platform::bootstrap::SpawnCommand;
 
 /// Waits for pending communication and frees the communicator.
 #[unsafe(no_mangle)]

@@ -14,12 +14,18 @@ use super::card::{Hello, KeyId, KnownPeer, TcpCard};
 use super::greeting::Greeting;
 use super::link::LinkState;
 use crate::device::PacketSink;
-use crate::device::reach::{ConnectionKey, ForeignAddress, ForeignProcess, Reach};
+use crate::device::reach::{
+    ConnectionKey, ForeignAddress, ForeignProcess, Reach, SEALED_BYTES, SealedFor,
+};
 use platform::base::{ErrorClass, Peer, Result};
-use platform::network::{SharedSecret, address_choice};
+use platform::network::{SharedSecret, address_choice, key_wrap};
 
 /// Parked connections at most: further ones are closed, and their processes try again.
 const PARKED_MAX: usize = 1024;
+
+/// The first byte of a sealed key that is encrypted.
+const WRAPPED: u8 = 1;
+const _: () = assert!(SEALED_BYTES == 1 + key_wrap::WRAPPED_BYTES);
 
 /// The state of the device for other jobs.
 #[derive(Default)]
@@ -89,6 +95,15 @@ impl Tcp {
         self.foreign.has_new_key || !self.foreign.admitted.is_empty()
     }
 
+    /// The secret that both ends know; `None` in a job without one.
+    fn secret_with(&self, other: SealedFor) -> Option<&SharedSecret> {
+        match other {
+            SealedFor::Rank => self.keys.get(self.job).filter(|_| self.foreign.shares_secret),
+            SealedFor::Peer(peer) => self.keys.get(self.cards.get(peer as usize)?.as_ref()?.key),
+            SealedFor::Port(key) => self.keys.get(key),
+        }
+    }
+
     fn store(&mut self, peer: Peer, known: KnownPeer) {
         let len = self.cards.len().max(peer as usize + 1);
         self.cards.resize_with(len, || None);
@@ -119,18 +134,31 @@ impl Reach for Tcp {
         self.foreign.has_new_key = true;
     }
 
-    fn key_secret(&self, id: KeyId) -> Option<[u8; 32]> {
-        self.keys.get(id).map(|secret| secret.0)
+    fn knows_key(&self, key: &ConnectionKey) -> bool {
+        self.keys.get(key.id).is_some_and(|secret| secret.0 == key.secret)
     }
 
-    fn job_secret(&self) -> Option<[u8; 32]> {
-        let secret = self.keys.get(self.job).map(|secret| secret.0);
-        secret.filter(|_| self.foreign.shares_secret)
+    fn seal_key(&self, key: &ConnectionKey, to: SealedFor) -> [u8; SEALED_BYTES] {
+        let mut sealed = [0; SEALED_BYTES];
+        match self.secret_with(to) {
+            Some(outer) => {
+                sealed[0] = WRAPPED;
+                sealed[1..].copy_from_slice(&key_wrap::wrap(outer, &SharedSecret(key.secret)));
+            }
+            None => sealed[1..=key.secret.len()].copy_from_slice(&key.secret),
+        }
+        sealed
     }
 
-    fn peer_secret(&self, peer: Peer) -> Option<[u8; 32]> {
-        let known = self.cards.get(peer as usize)?.as_ref()?;
-        self.key_secret(known.key)
+    fn open_key(&self, sealed: &[u8; SEALED_BYTES], from: SealedFor) -> Option<[u8; 32]> {
+        let (how, rest) = sealed.split_first()?;
+        match (self.secret_with(from), *how == WRAPPED) {
+            (Some(outer), true) => {
+                key_wrap::unwrap(outer, rest.first_chunk()?).map(|secret| secret.0)
+            }
+            (None, false) => rest.first_chunk().copied(),
+            (Some(_), false) | (None, true) => None,
+        }
     }
 
     fn take_caller(&mut self, key: KeyId) -> Option<ForeignProcess> {

@@ -15,14 +15,16 @@
 //! ```
 //!
 //! The *key* is drawn by the root that accepts, for connections between these two groups; it crosses
-//! wrapped in a secret that its receiver has: that of the port, of the job, or of another group. The root
+//! sealed with a secret that its receiver has: that of the port, of the job, or of another group. The root
 //! that connects chooses the context of the new communicator, in which the roots already talk. An error
 //! of a root reaches its group with the outcome; the other root finds it out by itself.
 
 use std::sync::Arc;
 
 use crate::device::Device;
-use crate::device::reach::{ConnectionKey, ForeignAddress, ForeignProcess, Reach};
+use crate::device::reach::{
+    ConnectionKey, ForeignAddress, ForeignProcess, Reach, SEALED_BYTES, SealedFor,
+};
 use crate::engine::Engine;
 use crate::engine::memory::Memory;
 use crate::engine::point_to_point::matching::MatchPattern;
@@ -37,20 +39,15 @@ use crate::mpi::processes::{JobId, ProcessIdentity};
 use crate::offload::{Buffer, ScheduleBuilder, StepAction, Wait};
 use platform::base::{ErrorClass, ErrorCode, MpiError, Peer, Result};
 use platform::diagnosis::wait_report::WaitReport;
-use platform::network::SharedSecret;
-use platform::network::key_wrap::{self, WRAPPED_BYTES};
 
 /// Bytes of the first message: an identity and a context.
 const CALL_BYTES: usize = ProcessIdentity::BYTES + 8;
 
-/// Bytes of [`Head`].
-const HEAD_BYTES: usize = 4 + 8 + 16 + WRAPPED_BYTES;
+/// Bytes of [`GroupHead`].
+const HEAD_BYTES: usize = 4 + 8 + 16 + SEALED_BYTES;
 
-/// Bytes of [`Outcome`].
+/// Bytes of [`MeetingResult`].
 const OUTCOME_BYTES: usize = 4 + 4 + 8 + 16;
-
-/// Bytes of the key on its way to a member: whether it is wrapped, and the key.
-const KEY_BYTES: usize = 1 + WRAPPED_BYTES;
 
 /// What the root passes to [`Mpi::start_meeting`].
 pub(crate) enum MeetingRole {
@@ -88,9 +85,9 @@ enum MeetingStage {
     /// The root tells the group the result.
     Outcome(RunId),
     /// The root tells the records of the other group.
-    Records(RunId, Outcome),
+    Records(RunId, MeetingResult),
     /// The root distributes the key.
-    Keys(RunId, Outcome, Vec<ProcessRecord>),
+    Keys(RunId, MeetingResult, Vec<ProcessRecord>),
     /// After an error.
     Over,
 }
@@ -115,7 +112,7 @@ enum RootStage {
     /// The heads are on their way.
     Heads(RunId, JobLink),
     /// The records are on their way.
-    Records(RunId, JobLink, Head),
+    Records(RunId, JobLink, GroupHead),
 }
 
 /// The way between the roots.
@@ -128,19 +125,19 @@ struct JobLink {
 
 /// What each root tells the other one of its group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Head {
+struct GroupHead {
     size: u32,
     /// A hash of the settings on which both must agree.
     settings: u64,
     /// The name of the new key.
     key: [u8; 16],
-    /// The new key, wrapped in that of the port.
-    wrapped: [u8; WRAPPED_BYTES],
+    /// The new key, sealed with that of the port.
+    sealed: [u8; SEALED_BYTES],
 }
 
 /// What a root tells its group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Outcome {
+struct MeetingResult {
     /// The code of an error, or 0.
     code: i32,
     /// The size of the other group.
@@ -180,8 +177,8 @@ impl<D: Device> Mpi<D> {
     fn own_port(&mut self, name: &str) -> Result<PortName> {
         let port = PortName::parse(name)?;
         let me = self.comms.processes.identity_or_local(self.engine.me());
-        let secret = reach(&mut self.engine)?.key_secret(port.key.id);
-        if port.process != me || secret != Some(port.key.secret) {
+        let is_known = reach(&mut self.engine)?.knows_key(&port.key);
+        if port.process != me || !is_known {
             let why = "the port is not open at this process: expected a name from MPI_Open_port that \
                        MPI_Close_port has not had";
             return Err(ErrorClass::Port.error(why));
@@ -349,7 +346,7 @@ impl<D: Device> Mpi<D> {
     fn share_failure(&mut self, meeting: &mut JobMeeting) -> Result<MeetingStage> {
         let code = meeting.failure.as_ref().map_or(ErrorClass::Intern as i32, |it| it.code.0);
         let outcome =
-            Outcome { code, size: meeting.announced, context: Context::NONE, key: [0; 16] };
+            MeetingResult { code, size: meeting.announced, context: Context::NONE, key: [0; 16] };
         self.bcast(meeting, outcome.emit()).map(MeetingStage::Outcome)
     }
 }
@@ -380,22 +377,22 @@ impl<D: Device> Mpi<D> {
         let call = self.exchange_with(&to, 0, Some(call), None);
         // It is not waited for: the answer follows it.
         self.engine.release_run(call);
-        Ok(self.exchange_heads(meeting, link))
+        self.exchange_heads(meeting, link)
     }
 
-    fn exchange_heads(&mut self, meeting: &JobMeeting, link: JobLink) -> RootStage {
-        let key = meeting.end.as_ref().and_then(|root| Some((&root.port, root.key.as_ref()?)));
-        let (key, wrapped) = match key {
-            None => ([0; 16], [0; WRAPPED_BYTES]),
+    fn exchange_heads(&mut self, meeting: &JobMeeting, link: JobLink) -> Result<RootStage> {
+        let key =
+            meeting.end.as_ref().and_then(|root| Some((root.port.key.id, root.key.as_ref()?)));
+        let (key, sealed) = match key {
+            None => ([0; 16], [0; SEALED_BYTES]),
             Some((port, key)) => {
-                let [outer, inner] = [port.key.secret, key.secret].map(SharedSecret);
-                (key.id, key_wrap::wrap(&outer, &inner))
+                (key.id, reach(&mut self.engine)?.seal_key(key, SealedFor::Port(port)))
             }
         };
         let (size, settings) = (meeting.group.size(), self.presence.settings);
-        let head = Head { size, settings, key, wrapped };
+        let head = GroupHead { size, settings, key, sealed };
         let run = self.exchange_with(&link, 1, Some(head.emit()), Some(HEAD_BYTES));
-        RootStage::Heads(run, link)
+        Ok(RootStage::Heads(run, link))
     }
 
     fn between_roots(
@@ -489,7 +486,7 @@ impl<D: Device> Mpi<D> {
         })?;
         let link = JobLink { peer, context, connects: false };
         self.comms.job_links.push((context, peer));
-        Ok(self.exchange_heads(meeting, link))
+        self.exchange_heads(meeting, link)
     }
 
     /// # Errors
@@ -497,7 +494,7 @@ impl<D: Device> Mpi<D> {
     fn heads_met(
         &mut self, meeting: &mut JobMeeting, link: JobLink, end: &RunEnd,
     ) -> Result<RootStage> {
-        let head = Head::parse(&bytes_of(&end.buffers[1])).ok_or_else(no_root)?;
+        let head = GroupHead::parse(&bytes_of(&end.buffers[1])).ok_or_else(no_root)?;
         let Some(root) = meeting.end.as_mut() else { return Err(no_root()) };
         if head.settings != self.presence.settings {
             let why = "the other job has other settings of collective operations or checks (SUIRO_COLL_*, \
@@ -505,12 +502,12 @@ impl<D: Device> Mpi<D> {
             return Err(ErrorClass::Port.error(why));
         }
         if root.key.is_none() {
-            let outer = SharedSecret(root.port.key.secret);
-            let secret = key_wrap::unwrap(&outer, &head.wrapped);
+            let port = SealedFor::Port(root.port.key.id);
+            let secret = reach(&mut self.engine)?.open_key(&head.sealed, port);
             let secret = secret.ok_or_else(|| {
                 ErrorClass::Port.error("the other job has sent a key that does not open")
             })?;
-            root.key = Some(ConnectionKey { id: head.key, secret: secret.0 });
+            root.key = Some(ConnectionKey { id: head.key, secret });
         }
         let own = root.own.clone();
         let other = head.size as usize * ProcessRecord::BYTES;
@@ -520,12 +517,12 @@ impl<D: Device> Mpi<D> {
 
     /// The root has all that its group needs.
     fn records_met(
-        &mut self, meeting: &mut JobMeeting, link: &JobLink, head: Head, end: &RunEnd,
+        &mut self, meeting: &mut JobMeeting, link: &JobLink, head: GroupHead, end: &RunEnd,
     ) -> Result<MeetingStage> {
         let Some(root) = meeting.end.as_mut() else { return Err(no_root()) };
         root.other = bytes_of(&end.buffers[1]);
         let key = root.key.as_ref().map_or([0; 16], |key| key.id);
-        let outcome = Outcome { code: 0, size: head.size, context: link.context, key };
+        let outcome = MeetingResult { code: 0, size: head.size, context: link.context, key };
         self.comms.job_links.retain(|(context, _)| *context != link.context);
         self.bcast(meeting, outcome.emit()).map(MeetingStage::Outcome)
     }
@@ -567,7 +564,7 @@ impl<D: Device> Mpi<D> {
     /// # Errors
     /// That of the root.
     fn decided(&mut self, meeting: &mut JobMeeting, end: &RunEnd) -> Result<MeetingStage> {
-        let outcome = Outcome::parse(&bytes_of(&end.buffers[0])).ok_or_else(no_root)?;
+        let outcome = MeetingResult::parse(&bytes_of(&end.buffers[0])).ok_or_else(no_root)?;
         meeting.announced = outcome.size;
         if outcome.code != 0 {
             let why = format!(
@@ -585,7 +582,7 @@ impl<D: Device> Mpi<D> {
     }
 
     fn distribute_key(
-        &mut self, meeting: &JobMeeting, outcome: Outcome, end: &RunEnd,
+        &mut self, meeting: &JobMeeting, outcome: MeetingResult, end: &RunEnd,
     ) -> Result<MeetingStage> {
         let bytes = bytes_of(&end.buffers[0]);
         let (records, _) = bytes.as_chunks();
@@ -593,42 +590,28 @@ impl<D: Device> Mpi<D> {
         let mut all = Vec::new();
         if let Some(RootEnd { key: Some(key), .. }) = &meeting.end {
             for peer in meeting.group.peers() {
-                all.extend(self.key_for(peer, key)?);
+                let to = self.sealed_for(peer);
+                all.extend(reach(&mut self.engine)?.seal_key(key, to));
             }
         }
-        let scatter = Rooted { block: KEY_BYTES, root: meeting.root, in_place: false };
-        let buffers = vec![Memory::owned(all), Memory::owned([0; KEY_BYTES])];
+        let scatter = Rooted { block: SEALED_BYTES, root: meeting.root, in_place: false };
+        let buffers = vec![Memory::owned(all), Memory::owned([0; SEALED_BYTES])];
         let run = self.launch_on(meeting.comm, Collective::Scatter(scatter), buffers)?;
         Ok(MeetingStage::Keys(run, outcome, records))
     }
 
-    /// The key for a member of the own group. In a job without a secret all ranks share memory, which no
-    /// other process reads.
-    fn key_for(&mut self, peer: Peer, key: &ConnectionKey) -> Result<[u8; KEY_BYTES]> {
-        let mut bytes = [0; KEY_BYTES];
-        match self.secret_with(peer)? {
-            Some(outer) => {
-                bytes[0] = 1;
-                let wrapped = key_wrap::wrap(&SharedSecret(outer), &SharedSecret(key.secret));
-                bytes[1..].copy_from_slice(&wrapped);
-            }
-            None => bytes[1..33].copy_from_slice(&key.secret),
+    /// What a member of the own group and this process both know.
+    fn sealed_for(&self, peer: Peer) -> SealedFor {
+        match self.comms.processes.is_appended(peer) {
+            true => SealedFor::Peer(peer),
+            false => SealedFor::Rank,
         }
-        Ok(bytes)
-    }
-
-    /// The secret of connections between this process and a member of its group.
-    fn secret_with(&mut self, peer: Peer) -> Result<Option<[u8; 32]>> {
-        let reach = reach(&mut self.engine)?;
-        Ok(match self.comms.processes.is_appended(peer) {
-            true => reach.peer_secret(peer),
-            false => reach.job_secret(),
-        })
     }
 
     /// Every process of the other group gets a number, and the communicator exists.
     fn admit_all(
-        &mut self, meeting: &JobMeeting, outcome: Outcome, records: &[ProcessRecord], end: &RunEnd,
+        &mut self, meeting: &JobMeeting, outcome: MeetingResult, records: &[ProcessRecord],
+        end: &RunEnd,
     ) -> Result<Handle> {
         let key = self.received_key(meeting, outcome.key, &bytes_of(&end.buffers[1]))?;
         reach(&mut self.engine)?.add_key(&key);
@@ -660,18 +643,12 @@ impl<D: Device> Mpi<D> {
     fn received_key(
         &mut self, meeting: &JobMeeting, id: [u8; 16], bytes: &[u8],
     ) -> Result<ConnectionKey> {
-        let damaged = || ErrorClass::Intern.error("the key of the other job does not open");
-        let bytes: &[u8; KEY_BYTES] = bytes.try_into().map_err(|_| damaged())?;
-        let (is_wrapped, rest) = (bytes[0] != 0, &bytes[1..]);
-        if !is_wrapped {
-            let secret = rest.first_chunk().copied().ok_or_else(damaged)?;
-            return Ok(ConnectionKey { id, secret });
-        }
-        let root = meeting.group.peer(meeting.root);
-        let outer = self.secret_with(root)?.map(SharedSecret).ok_or_else(damaged)?;
-        let wrapped = rest.try_into().map_err(|_| damaged())?;
-        let secret = key_wrap::unwrap(&outer, wrapped).ok_or_else(damaged)?;
-        Ok(ConnectionKey { id, secret: secret.0 })
+        let root = self.sealed_for(meeting.group.peer(meeting.root));
+        let reach = reach(&mut self.engine)?;
+        let secret = bytes.try_into().ok().and_then(|sealed| reach.open_key(sealed, root));
+        let secret = secret
+            .ok_or_else(|| ErrorClass::Intern.error("the key of the other job does not open"))?;
+        Ok(ConnectionKey { id, secret })
     }
 
     /// Report on the call `function`, which waits for another job.
@@ -692,26 +669,26 @@ enum Advance {
     Made(Handle),
 }
 
-impl Head {
+impl GroupHead {
     fn emit(&self) -> Vec<u8> {
         let (size, settings) = (self.size.to_le_bytes(), self.settings.to_le_bytes());
-        [&size[..], &settings, &self.key, &self.wrapped].concat()
+        [&size[..], &settings, &self.key, &self.sealed].concat()
     }
 
     fn parse(bytes: &[u8]) -> Option<Self> {
         let (size, rest) = bytes.split_first_chunk()?;
         let (settings, rest) = rest.split_first_chunk()?;
-        let (key, wrapped) = rest.split_first_chunk()?;
+        let (key, sealed) = rest.split_first_chunk()?;
         Some(Self {
             size: u32::from_le_bytes(*size),
             settings: u64::from_le_bytes(*settings),
             key: *key,
-            wrapped: wrapped.try_into().ok()?,
+            sealed: sealed.try_into().ok()?,
         })
     }
 }
 
-impl Outcome {
+impl MeetingResult {
     fn emit(&self) -> Vec<u8> {
         let (code, size) = (self.code.to_le_bytes(), self.size.to_le_bytes());
         [&code[..], &size, &self.context.bits().to_le_bytes(), &self.key].concat()
@@ -766,13 +743,14 @@ mod tests {
 
     #[test]
     fn heads_and_outcomes_read_back() {
-        let head = Head { size: 7, settings: u64::MAX / 3, key: [4; 16], wrapped: [9; 80] };
+        let head =
+            GroupHead { size: 7, settings: u64::MAX / 3, key: [4; 16], sealed: [9; SEALED_BYTES] };
         assert_eq!(head.emit().len(), HEAD_BYTES);
-        assert_eq!(Head::parse(&head.emit()), Some(head));
+        assert_eq!(GroupHead::parse(&head.emit()), Some(head));
         let context = Context::new(3, 99);
-        let outcome = Outcome { code: -1, size: 1 << 20, context, key: [1; 16] };
+        let outcome = MeetingResult { code: -1, size: 1 << 20, context, key: [1; 16] };
         assert_eq!(outcome.emit().len(), OUTCOME_BYTES);
-        assert_eq!(Outcome::parse(&outcome.emit()), Some(outcome));
-        assert_eq!((Head::parse(&[0; 20]), Outcome::parse(&[0; 20])), (None, None));
+        assert_eq!(MeetingResult::parse(&outcome.emit()), Some(outcome));
+        assert_eq!((GroupHead::parse(&[0; 20]), MeetingResult::parse(&[0; 20])), (None, None));
     }
 }
