@@ -70,8 +70,12 @@ pub trait Reach {
     /// Forgets the key of a port: no connection begins with it any more, open ones stay.
     fn close_port(&mut self, id: [u8; 16]);
 
-    /// Lets this process and those that know `key` connect, while a process with this key has a number.
+    /// Lets this process and those that know `key` connect, until [`Reach::drop_unused_key`] finds no
+    /// process with this key that has a number.
     fn add_key(&mut self, key: &ConnectionKey);
+
+    /// Forgets a key that is no port's and that no process with a number has.
+    fn drop_unused_key(&mut self, id: [u8; 16]);
 
     /// Whether this process has this key.
     fn knows_key(&self, key: &ConnectionKey) -> bool;

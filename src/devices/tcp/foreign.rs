@@ -81,14 +81,6 @@ impl Tcp {
         }
     }
 
-    /// Forgets a key that is no port's and that no process needs.
-    fn drop_unused_key(&mut self, key: KeyId) {
-        let mut known = self.cards.iter().flatten();
-        if !self.foreign.ports.contains(&key) && !known.any(|known| known.key == key) {
-            self.keys.remove(key);
-        }
-    }
-
     /// Whether [`Tcp::open_admitted`] has work.
     #[inline]
     pub(super) fn has_admitted(&self) -> bool {
@@ -132,6 +124,13 @@ impl Reach for Tcp {
     fn add_key(&mut self, key: &ConnectionKey) {
         self.keys.insert(key.id, SharedSecret(key.secret));
         self.foreign.has_new_key = true;
+    }
+
+    fn drop_unused_key(&mut self, key: KeyId) {
+        let mut known = self.cards.iter().flatten();
+        if !self.foreign.ports.contains(&key) && !known.any(|known| known.key == key) {
+            self.keys.remove(key);
+        }
     }
 
     fn knows_key(&self, key: &ConnectionKey) -> bool {

@@ -249,15 +249,24 @@ impl<D: Device> Mpi<D> {
                     return Ok(None);
                 }
                 Ok(Advance::Made(comm)) => {
-                    self.comms.meetings -= 1;
+                    self.end_meeting(meeting);
                     return Ok(Some(comm));
                 }
                 Err(error) => {
-                    self.comms.meetings -= 1;
+                    self.end_meeting(meeting);
                     self.forget_unused(false);
                     return Err(meeting.failure.take().unwrap_or(error));
                 }
             }
+        }
+    }
+
+    /// Forgets the keys that nothing needs any longer.
+    fn end_meeting(&mut self, meeting: &JobMeeting) {
+        self.comms.meetings -= 1;
+        if let (Some(root), Some(reach)) = (&meeting.end, self.engine.reach()) {
+            reach.drop_unused_key(root.port.key.id);
+            root.key.iter().for_each(|key| reach.drop_unused_key(key.id));
         }
     }
 
@@ -363,8 +372,8 @@ impl<D: Device> Mpi<D> {
         }
         let peer = self.comms.processes.admit_unless_known(process);
         let reach = reach(&mut self.engine)?;
+        reach.add_key(&key);
         if self.comms.processes.is_appended(peer) {
-            reach.add_key(&key);
             let process = foreign(process);
             let (card, host) = (&*card, &*host);
             reach.admit(peer, ForeignAddress { process, card, host, key: key.id })?;
@@ -632,6 +641,7 @@ impl<D: Device> Mpi<D> {
                 reach(&mut self.engine)?.admit(peer, address)?;
             }
         }
+        reach(&mut self.engine)?.drop_unused_key(key.id);
         let comm = self.comms.get(meeting.comm)?;
         let (handler, session) = (comm.handler.clone(), comm.group.session());
         let remote = Group::new(&peers, self.engine.me()).in_session(session);
