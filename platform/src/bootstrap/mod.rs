@@ -32,7 +32,7 @@ pub mod wire;
 
 pub use client::{Client, JobAttributes, KvsLimits, RequiredRanks};
 pub use environment::{
-    BOUND, CpuBinding, Environment, INTERFACE_FD, JOB_FD, PRIVATE_VARIABLES, SEGMENT_FD,
+    BOUND, CpuBinding, ENDED_FD, Environment, INTERFACE_FD, JOB_FD, PRIVATE_VARIABLES, SEGMENT_FD,
     STATUS_ENTRY, STATUS_FD,
 };
 pub use exchange::PeerOffer;
