@@ -196,7 +196,7 @@ impl<D: Device> Mpi<D> {
             Activity::Message(operation) => {
                 let Some(end) = self.engine.take_completion(*operation) else {
                     if self.engine.is_disturbed() {
-                        self.end_in_doubt(activity);
+                        self.end_in_doubt(*operation);
                     }
                     return None;
                 };

@@ -18,7 +18,6 @@ use crate::mpi::collective::shared::polling::CollectiveOwner;
 use crate::mpi::communicator::{Comm, Traffic};
 use crate::mpi::group::Group;
 use crate::mpi::handle::Handle;
-use crate::mpi::request::Activity;
 use platform::base::{ErrorClass, MpiError, Result};
 
 impl<D: Device> Mpi<D> {
@@ -134,11 +133,9 @@ impl<D: Device> Mpi<D> {
 
     /// Ends a blocking receive from any source that is in doubt.
     #[cold]
-    pub(crate) fn end_in_doubt(&mut self, activity: &Activity) {
-        if let Activity::Message(operation) = activity
-            && self.is_receive_in_doubt(*operation)
-        {
-            self.engine.fail_receive(*operation, doubtful_source());
+    pub(crate) fn end_in_doubt(&mut self, operation: OperationId) {
+        if self.is_receive_in_doubt(operation) {
+            self.engine.fail_receive(operation, doubtful_source());
         }
     }
 
