@@ -132,7 +132,7 @@ fn the_example_loses_ranks_and_ends_with_the_right_result() {
 fn every_program_is_run() {
     let files = std::fs::read_dir(root().join("c-tests/failures")).unwrap();
     let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
-    let mut names: Vec<_> =
+    let mut names: Vec<String> =
         names.filter_map(|name| Some(name.strip_suffix(".c")?.into())).collect();
     names.sort();
     let run = [

@@ -27,12 +27,12 @@
 //! **Termination.** A coordinator waits only for processes that live, or is told of their failure. Each
 //! failure of a coordinator makes the next one start; there are fewer than there are processes.
 //!
-//! This is a value without input and output: messages go in, [`Agreement::take_outgoing`] returns those
+//! This is a value without input and output: messages go in, [`AgreementState::take_outgoing`] returns those
 //! to send. A process keeps it after its decision, to answer those that have not decided.
 
 use std::collections::BTreeMap;
 
-use crate::mpi::resilience::rank_set::RankSet;
+use crate::mpi::resilience::rank_bits::RankBits;
 
 /// What the processes agree on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,9 +40,9 @@ pub(crate) struct Value {
     /// The bitwise and of all flags.
     pub(crate) flag: u32,
     /// The failed processes: all that any process knew of.
-    pub(crate) failed: RankSet,
+    pub(crate) failed: RankBits,
     /// The failed processes that every process has acknowledged.
-    pub(crate) acknowledged: RankSet,
+    pub(crate) acknowledged: RankBits,
     /// The context of a new communicator, chosen by the coordinator.
     pub(crate) context: u64,
 }
@@ -58,14 +58,14 @@ impl Value {
 
 /// The proposal of a coordinator.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Lock {
+pub(crate) struct LockedValue {
     pub(crate) coordinator: u32,
     pub(crate) value: Value,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Message {
-    Vote { lock: Option<Lock>, value: Value },
+pub(crate) enum AgreementMessage {
+    Vote { lock: Option<LockedValue>, value: Value },
     Propose(Value),
     Ack,
     Decide(Value),
@@ -73,26 +73,26 @@ pub(crate) enum Message {
 
 /// One agreement at one process.
 #[derive(Clone, Debug)]
-pub(crate) struct Agreement {
+pub(crate) struct AgreementState {
     me: u32,
     size: u32,
-    failed: RankSet,
+    failed: RankBits,
     /// The vote of this process, from its start on.
     own: Option<Value>,
-    lock: Option<Lock>,
+    lock: Option<LockedValue>,
     /// The coordinator that has this process's vote.
     voted_to: Option<u32>,
     /// What other processes have sent to this process as their coordinator.
-    votes: BTreeMap<u32, (Option<Lock>, Value)>,
+    votes: BTreeMap<u32, (Option<LockedValue>, Value)>,
     /// Those that have locked the proposal of this process, once it has made one.
-    acks: Option<RankSet>,
+    acks: Option<RankBits>,
     decision: Option<Value>,
-    outgoing: Vec<(u32, Message)>,
+    outgoing: Vec<(u32, AgreementMessage)>,
 }
 
-impl Agreement {
+impl AgreementState {
     /// An agreement of `size` processes that has not started here, at rank `me`.
-    pub(crate) fn new(me: u32, size: u32, failed: RankSet) -> Self {
+    pub(crate) fn new(me: u32, size: u32, failed: RankBits) -> Self {
         Self {
             me,
             size,
@@ -126,7 +126,7 @@ impl Agreement {
     }
 
     /// The messages to send, each with its receiver.
-    pub(crate) fn take_outgoing(&mut self) -> Vec<(u32, Message)> {
+    pub(crate) fn take_outgoing(&mut self) -> Vec<(u32, AgreementMessage)> {
         std::mem::take(&mut self.outgoing)
     }
 
@@ -138,25 +138,27 @@ impl Agreement {
     }
 
     /// A message of `from` has arrived.
-    pub(crate) fn arrived(&mut self, from: u32, message: Message) {
+    pub(crate) fn arrived(&mut self, from: u32, message: AgreementMessage) {
         match message {
-            Message::Decide(value) => self.decide(value),
-            Message::Vote { .. } | Message::Propose(_) if self.decision.is_some() => {
+            AgreementMessage::Decide(value) => self.decide(value),
+            AgreementMessage::Vote { .. } | AgreementMessage::Propose(_)
+                if self.decision.is_some() =>
+            {
                 self.tell_decision(from);
             }
-            Message::Vote { lock, value } => {
+            AgreementMessage::Vote { lock, value } => {
                 self.votes.insert(from, (lock, value));
             }
             // A proposal of a coordinator that has failed, for this process, comes too late: its
             // successor may have this process's vote without it.
-            Message::Propose(value)
+            AgreementMessage::Propose(value)
                 if self.voted_to == Some(from) && !self.failed.contains(from) =>
             {
-                self.lock = Some(Lock { coordinator: from, value });
-                self.outgoing.push((from, Message::Ack));
+                self.lock = Some(LockedValue { coordinator: from, value });
+                self.outgoing.push((from, AgreementMessage::Ack));
             }
-            Message::Propose(_) => {}
-            Message::Ack => {
+            AgreementMessage::Propose(_) => {}
+            AgreementMessage::Ack => {
                 if let Some(acks) = &mut self.acks {
                     acks.insert(from);
                 }
@@ -183,7 +185,7 @@ impl Agreement {
         }
         if self.voted_to != Some(coordinator) {
             self.voted_to = Some(coordinator);
-            let vote = Message::Vote { lock: self.lock.clone(), value: own.clone() };
+            let vote = AgreementMessage::Vote { lock: self.lock.clone(), value: own.clone() };
             self.outgoing.push((coordinator, vote));
         }
     }
@@ -195,16 +197,16 @@ impl Agreement {
                 return;
             }
             let value = self.proposal();
-            self.lock = Some(Lock { coordinator: self.me, value: value.clone() });
-            self.acks = Some(RankSet::default());
-            self.send_to_others(&Message::Propose(value));
+            self.lock = Some(LockedValue { coordinator: self.me, value: value.clone() });
+            self.acks = Some(RankBits::default());
+            self.send_to_others(&AgreementMessage::Propose(value));
         }
         let is_locked = |rank| self.acks.as_ref().is_some_and(|acks| acks.contains(rank));
         if self.others().all(is_locked)
-            && let Some(Lock { value, .. }) = &self.lock
+            && let Some(LockedValue { value, .. }) = &self.lock
         {
             let value = value.clone();
-            self.send_to_others(&Message::Decide(value.clone()));
+            self.send_to_others(&AgreementMessage::Decide(value.clone()));
             self.decision = Some(value);
             self.voted_to = Some(self.me);
         }
@@ -234,7 +236,7 @@ impl Agreement {
 
     fn tell_decision(&mut self, to: u32) {
         if let Some(value) = self.decision.clone().filter(|_| !self.failed.contains(to)) {
-            self.outgoing.push((to, Message::Decide(value)));
+            self.outgoing.push((to, AgreementMessage::Decide(value)));
         }
     }
 
@@ -248,14 +250,14 @@ impl Agreement {
         match coordinator == self.me {
             true => {
                 if let Some(value) = self.decision.clone() {
-                    self.send_to_others(&Message::Decide(value));
+                    self.send_to_others(&AgreementMessage::Decide(value));
                 }
             }
             false => self.tell_decision(coordinator),
         }
     }
 
-    fn send_to_others(&mut self, message: &Message) {
+    fn send_to_others(&mut self, message: &AgreementMessage) {
         let others: Vec<_> = self.others().collect();
         self.outgoing.extend(others.into_iter().map(|rank| (rank, message.clone())));
     }
@@ -269,12 +271,12 @@ mod tests {
 
     /// Processes, the messages between them, and the failures that they do not know yet.
     struct System {
-        all: Vec<Agreement>,
+        all: Vec<AgreementState>,
         /// By receiver and sender.
-        channels: Vec<Vec<VecDeque<Message>>>,
+        channels: Vec<Vec<VecDeque<AgreementMessage>>>,
         unknown: Vec<Vec<u32>>,
         inputs: Vec<Value>,
-        dead: RankSet,
+        dead: RankBits,
         random: Random,
     }
 
@@ -284,19 +286,19 @@ mod tests {
             let size = 1 + random.below(8) as u32;
             let input = |rank: u32| Value {
                 flag: random.below(1 << 16) as u32 | 1 << 20,
-                acknowledged: RankSet::all(size),
+                acknowledged: RankBits::all(size),
                 context: u64::from(rank) + 100,
                 ..Value::default()
             };
             let inputs = (0..size).map(input).collect();
-            let agreement = |rank| Agreement::new(rank, size, RankSet::default());
+            let agreement = |rank| AgreementState::new(rank, size, RankBits::default());
             let row = || (0..size).map(|_| VecDeque::new()).collect();
             Self {
                 all: (0..size).map(agreement).collect(),
                 channels: (0..size).map(|_| row()).collect(),
                 unknown: vec![Vec::new(); size as usize],
                 inputs,
-                dead: RankSet::default(),
+                dead: RankBits::default(),
                 random,
             }
         }
@@ -400,7 +402,7 @@ mod tests {
 
     #[test]
     fn one_process_decides_alone() {
-        let mut alone = Agreement::new(0, 1, RankSet::default());
+        let mut alone = AgreementState::new(0, 1, RankBits::default());
         alone.start(Value { flag: 5, ..Value::default() });
         assert_eq!(alone.decision().map(|value| value.flag), Some(5));
         assert!(alone.take_outgoing().is_empty());

@@ -17,9 +17,9 @@ use crate::mpi::errhandler::Handler;
 use crate::mpi::group::Group;
 use crate::mpi::handle::Handle;
 use crate::mpi::request::Activity;
-use crate::mpi::resilience::agreement::{Agreement, Message, Value};
+use crate::mpi::resilience::agreement::{AgreementMessage, AgreementState, Value};
 use crate::mpi::resilience::notice::Notice;
-use crate::mpi::resilience::rank_set::RankSet;
+use crate::mpi::resilience::rank_bits::RankBits;
 use platform::base::{ErrorClass, MpiError, Peer, Result};
 
 /// The context and the number of an agreement.
@@ -27,7 +27,7 @@ pub(super) type AgreementKey = (u64, u32);
 
 /// An agreement with its processes.
 pub(super) struct RunningAgreement {
-    agreement: Agreement,
+    agreement: AgreementState,
     members: Arc<dyn Members>,
     size: u32,
 }
@@ -58,7 +58,7 @@ struct OldComm {
 }
 
 impl OldComm {
-    fn survivors(&self, failed: &RankSet, me: Peer) -> Group {
+    fn survivors(&self, failed: &RankBits, me: Peer) -> Group {
         let lives = |(rank, _): &(u32, Peer)| !failed.contains(*rank);
         let peers = (0..).zip(self.group.peers()).filter(lives).map(|(_, peer)| peer);
         Group::collect(peers, me).in_session(self.group.session())
@@ -144,15 +144,20 @@ impl<D: Device> Mpi<D> {
             if key.1 < comm.resilience.agreements {
                 return None;
             }
-            let running =
-                RunningAgreement { agreement: Agreement::new(me, size, failed), members, size };
+            let running = RunningAgreement {
+                agreement: AgreementState::new(me, size, failed),
+                members,
+                size,
+            };
             self.resilience.agreements.insert(key, running);
         }
         self.resilience.agreements.get_mut(&key)
     }
 
     /// A message of an agreement has arrived from the process `from`.
-    pub(super) fn agreement_message(&mut self, key: AgreementKey, from: Peer, message: Message) {
+    pub(super) fn agreement_message(
+        &mut self, key: AgreementKey, from: Peer, message: AgreementMessage,
+    ) {
         let Some(running) = self.agreement_at(key) else { return };
         let rank = (0..running.size).find(|rank| running.members.peer(*rank) == from);
         if let Some(rank) = rank {

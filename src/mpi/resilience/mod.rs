@@ -23,7 +23,7 @@ pub(crate) mod agreement;
 pub(crate) mod consent;
 mod failures;
 mod notice;
-pub(crate) mod rank_set;
+pub(crate) mod rank_bits;
 mod revocation;
 
 use std::collections::BTreeMap;

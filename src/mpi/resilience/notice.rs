@@ -6,8 +6,8 @@
 //! value       flag | context | count, words of failed | count, words of acknowledged
 //! ```
 
-use crate::mpi::resilience::agreement::{Lock, Message, Value};
-use crate::mpi::resilience::rank_set::RankSet;
+use crate::mpi::resilience::agreement::{AgreementMessage, LockedValue, Value};
+use crate::mpi::resilience::rank_bits::RankBits;
 
 /// A message about failures.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub(super) enum Notice {
     /// The communicator with this context was revoked.
     Revoke { context: u64 },
     /// A message of the agreement number `instance` on the communicator with this context.
-    Agreement { context: u64, instance: u32, message: Message },
+    Agreement { context: u64, instance: u32, message: AgreementMessage },
 }
 
 impl Notice {
@@ -47,22 +47,22 @@ impl Notice {
     }
 }
 
-fn put_message(words: &mut Vec<u64>, message: &Message) {
+fn put_message(words: &mut Vec<u64>, message: &AgreementMessage) {
     match message {
-        Message::Vote { lock, value } => {
+        AgreementMessage::Vote { lock, value } => {
             words.extend([0, u64::from(lock.is_some())]);
-            if let Some(Lock { coordinator, value }) = lock {
+            if let Some(LockedValue { coordinator, value }) = lock {
                 words.push(u64::from(*coordinator));
                 put_value(words, value);
             }
             put_value(words, value);
         }
-        Message::Propose(value) => {
+        AgreementMessage::Propose(value) => {
             words.push(1);
             put_value(words, value);
         }
-        Message::Ack => words.push(2),
-        Message::Decide(value) => {
+        AgreementMessage::Ack => words.push(2),
+        AgreementMessage::Decide(value) => {
             words.push(3);
             put_value(words, value);
         }
@@ -85,19 +85,21 @@ impl Words {
         self.0.next()
     }
 
-    fn message(&mut self) -> Option<Message> {
+    fn message(&mut self) -> Option<AgreementMessage> {
         Some(match self.next()? {
             0 => {
                 let has_lock = self.next()? != 0;
                 let lock = match has_lock {
-                    true => Some(Lock { coordinator: self.next()? as u32, value: self.value()? }),
+                    true => {
+                        Some(LockedValue { coordinator: self.next()? as u32, value: self.value()? })
+                    }
                     false => None,
                 };
-                Message::Vote { lock, value: self.value()? }
+                AgreementMessage::Vote { lock, value: self.value()? }
             }
-            1 => Message::Propose(self.value()?),
-            2 => Message::Ack,
-            3 => Message::Decide(self.value()?),
+            1 => AgreementMessage::Propose(self.value()?),
+            2 => AgreementMessage::Ack,
+            3 => AgreementMessage::Decide(self.value()?),
             _ => return None,
         })
     }
@@ -108,9 +110,9 @@ impl Words {
         Some(Value { flag, failed, acknowledged, context })
     }
 
-    fn set(&mut self) -> Option<RankSet> {
+    fn set(&mut self) -> Option<RankBits> {
         let count = usize::try_from(self.next()?).ok().filter(|count| *count <= self.0.len())?;
-        Some(RankSet::from_words(self.0.by_ref().take(count).collect()))
+        Some(RankBits::from_words(self.0.by_ref().take(count).collect()))
     }
 }
 
@@ -123,16 +125,16 @@ mod tests {
         let value = |flag| Value {
             flag,
             failed: [3, 70].into_iter().collect(),
-            acknowledged: RankSet::default(),
+            acknowledged: RankBits::default(),
             context: 1 << 40,
         };
-        let lock = Some(Lock { coordinator: 2, value: value(6) });
+        let lock = Some(LockedValue { coordinator: 2, value: value(6) });
         for message in [
-            Message::Vote { lock: None, value: value(7) },
-            Message::Vote { lock, value: value(7) },
-            Message::Propose(value(1)),
-            Message::Ack,
-            Message::Decide(value(u32::MAX)),
+            AgreementMessage::Vote { lock: None, value: value(7) },
+            AgreementMessage::Vote { lock, value: value(7) },
+            AgreementMessage::Propose(value(1)),
+            AgreementMessage::Ack,
+            AgreementMessage::Decide(value(u32::MAX)),
         ] {
             let notice = Notice::Agreement { context: 8, instance: 9, message };
             let bytes = notice.emit();

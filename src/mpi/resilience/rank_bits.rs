@@ -2,9 +2,9 @@
 
 /// Ranks below a number that its users know.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct RankSet(Vec<u64>);
+pub(crate) struct RankBits(Vec<u64>);
 
-impl RankSet {
+impl RankBits {
     /// All ranks below `size`.
     #[cfg(test)]
     pub(crate) fn all(size: u32) -> Self {
@@ -72,7 +72,7 @@ impl RankSet {
     }
 }
 
-impl FromIterator<u32> for RankSet {
+impl FromIterator<u32> for RankBits {
     fn from_iter<T: IntoIterator<Item = u32>>(ranks: T) -> Self {
         let mut set = Self::default();
         for rank in ranks {
@@ -88,15 +88,15 @@ mod tests {
 
     #[test]
     fn a_set_is_a_set_of_ranks() {
-        let set: RankSet = [3, 64, 130, 3].into_iter().collect();
+        let set: RankBits = [3, 64, 130, 3].into_iter().collect();
         assert_eq!(set.iter().collect::<Vec<_>>(), [3, 64, 130]);
         assert_eq!((set.len(), set.contains(64), set.contains(999)), (3, true, false));
-        let mut other = RankSet::all(70);
+        let mut other = RankBits::all(70);
         assert!(!set.is_subset(&other) && other.contains(69) && !other.contains(70));
         other.intersect(&set);
         assert_eq!(other.iter().collect::<Vec<_>>(), [3, 64]);
-        assert!(other.is_subset(&set) && RankSet::default().is_empty());
+        assert!(other.is_subset(&set) && RankBits::default().is_empty());
         other.unite(&set);
-        assert_eq!(RankSet::from_words(other.words().to_vec()).words(), set.words());
+        assert_eq!(RankBits::from_words(other.words().to_vec()).words(), set.words());
     }
 }
