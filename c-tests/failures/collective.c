@@ -35,7 +35,7 @@ int main(int argc, char **argv)
         for (int round = 0; round < 20; round++)
             EXPECT_IS(call(which, comm), MPI_SUCCESS);
         if (me == (failure == 1 ? 0 : members - 1))
-            die();
+            die_by(which);
         do
             code = call(which, comm);
         while (code == MPI_SUCCESS);

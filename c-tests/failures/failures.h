@@ -41,10 +41,19 @@ static inline void begin(int *argc, char ***argv)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 }
 
-/* Ends this process as a crash does. */
+/* Ends this process without MPI_Finalize, in one of three ways. */
+static inline void die_by(int way)
+{
+    if (way % 3 == 1)
+        exit(0);
+    if (way % 3 == 2)
+        _exit(3);
+    raise(SIGKILL);
+}
+
 static inline void die(void)
 {
-    raise(SIGKILL);
+    die_by(0);
 }
 
 static inline int class_of(int code)

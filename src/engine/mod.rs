@@ -364,6 +364,11 @@ impl<D: Device> Engine<D> {
         self.messages.fail_receive(id, error);
     }
 
+    /// [`PointToPoint::receives_and_closings`].
+    pub(crate) fn receives_and_closings(&self) -> (u64, usize) {
+        self.messages.receives_and_closings()
+    }
+
     /// [`PointToPoint::failures`].
     pub(crate) fn failures(&self) -> u32 {
         self.messages.failures()

@@ -250,6 +250,11 @@ impl<D: Device> PointToPoint<D> {
         self.protocol.failures
     }
 
+    /// The numbers of receives that were posted and of closed contexts so far.
+    pub(crate) fn receives_and_closings(&self) -> (u64, usize) {
+        (self.protocol.matching.posted(), self.protocol.closed.len())
+    }
+
     /// Makes the failure of a peer an event that the application survives.
     pub(crate) fn survive_failures(&mut self) {
         self.protocol.survives_failures = true;

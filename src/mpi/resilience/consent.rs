@@ -2,8 +2,8 @@
 //! communicator of `MPIX_Comm_shrink`.
 //!
 //! The agreements of a communicator have numbers, in the order of the calls, which is the same at all
-//! members. A process is one call ahead of another at most, so it keeps the last two, with which it
-//! answers members that have not decided.
+//! members. A process keeps those that it has decided, to answer members that have not; it drops old ones
+//! ([`KEPT_DECISIONS`]).
 
 use std::sync::Arc;
 
@@ -21,6 +21,10 @@ use crate::mpi::resilience::agreement::{AgreementMessage, AgreementState, Value}
 use crate::mpi::resilience::notice::Notice;
 use crate::mpi::resilience::rank_bits::RankBits;
 use platform::base::{ErrorClass, MpiError, Peer, Result};
+
+/// The number of decided agreements of a communicator that a process keeps. By blocking calls, a process
+/// is one agreement ahead of another at most; by nonblocking ones, as many as are in progress.
+const KEPT_DECISIONS: u32 = 64;
 
 /// The context and the number of an agreement.
 pub(super) type AgreementKey = (u64, u32);
@@ -123,8 +127,7 @@ impl<D: Device> Mpi<D> {
             acknowledged: known.failed[..known.acknowledged].iter().copied().collect(),
             context,
         };
-        let kept = key.1.saturating_sub(1);
-        self.resilience.agreements.retain(|(of, instance), _| *of != key.0 || *instance >= kept);
+        self.drop_decisions(key);
         if let Some(running) = self.agreement_at(key) {
             running.agreement.start(value);
         }
@@ -132,6 +135,16 @@ impl<D: Device> Mpi<D> {
         // A member may have sent its vote long ago.
         self.engine.note_long_start();
         Ok(key)
+    }
+
+    /// Drops the decided agreements of a communicator that are long before `key`.
+    fn drop_decisions(&mut self, (context, instance): AgreementKey) {
+        let old = (context, 0)..(context, instance.saturating_sub(KEPT_DECISIONS));
+        let all = &mut self.resilience.agreements;
+        let is_decided = |running: &RunningAgreement| running.agreement.decision().is_some();
+        let decided = all.range(old).filter(|(_, running)| is_decided(running));
+        let decided: Vec<_> = decided.map(|(key, _)| *key).collect();
+        decided.into_iter().for_each(|key| drop(all.remove(&key)));
     }
 
     /// The agreement with this key, made now if it is new; `None` without such a communicator.

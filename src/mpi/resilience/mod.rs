@@ -56,6 +56,8 @@ pub(crate) struct Resilience {
     arriving: Option<ArrivingMessage>,
     /// The numbers of failures and of new communicators that have been looked after.
     seen: (u32, u64),
+    /// What could change which receives end, when they were last looked after.
+    receives_seen: (u64, usize, u32, u64),
 }
 
 /// What a communicator knows of failures.
@@ -95,7 +97,11 @@ impl<D: Device> Mpi<D> {
             let early = std::mem::take(&mut self.resilience.early);
             early.into_iter().for_each(|(from, notice)| self.handle_notice(from, notice));
         }
-        self.end_lost_receives();
+        let (posted, closed) = self.engine.receives_and_closings();
+        let seen = (posted, closed, now.0, now.1);
+        if std::mem::replace(&mut self.resilience.receives_seen, seen) != seen {
+            self.end_lost_receives();
+        }
     }
 
     fn notice_channel(&self) -> MessageChannel {
