@@ -18,6 +18,27 @@ use toolchain::{compiler, root, run, scratch};
 
 /// Exported symbols that are not functions of the standard ABI.
 const EXTRAS: &[&str] = &[
+    // The functions of mpi-ext.h.
+    "MPIX_Comm_ack_failed",
+    "PMPIX_Comm_ack_failed",
+    "MPIX_Comm_agree",
+    "PMPIX_Comm_agree",
+    "MPIX_Comm_failure_ack",
+    "PMPIX_Comm_failure_ack",
+    "MPIX_Comm_failure_get_acked",
+    "PMPIX_Comm_failure_get_acked",
+    "MPIX_Comm_get_failed",
+    "PMPIX_Comm_get_failed",
+    "MPIX_Comm_iagree",
+    "PMPIX_Comm_iagree",
+    "MPIX_Comm_is_revoked",
+    "PMPIX_Comm_is_revoked",
+    "MPIX_Comm_ishrink",
+    "PMPIX_Comm_ishrink",
+    "MPIX_Comm_revoke",
+    "PMPIX_Comm_revoke",
+    "MPIX_Comm_shrink",
+    "PMPIX_Comm_shrink",
     // What libacp is built on.
     "suiro_acp_abort",
     "suiro_acp_address",

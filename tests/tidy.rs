@@ -122,6 +122,7 @@ const UNSAFE: &[&str] = &[
     // The polling thread completes calls of waiting threads.
     "src/process/waiting/mod.rs",
     "platform/src/sys/",
+    "platform/src/diagnosis/ended_ranks.rs",
     "platform/src/diagnosis/status_table.rs",
     "tests/datatypes.rs",
     // The memory of programs.

@@ -11,6 +11,7 @@
 //! | `types`, `handles`, `constants` | types and values of the ABI: `include/mpi.h` in Rust |
 //! | `entry_point`, `arguments` | lock, wait, error handler; pointers, strings, buffers, counts of two widths |
 //! | `generated` | bodies and jumps that `build.rs` generates |
+//! | `resilience` | the functions of `mpi-ext.h`; not in the standard |
 //! | `global_memory` | what `libacp` calls; not in the standard |
 //! | all others | bodies by hand, by chapter of the standard |
 //!
@@ -58,6 +59,7 @@ pub(crate) mod partitioned;
 pub(crate) mod point_to_point;
 pub(crate) mod reduction;
 pub(crate) mod request;
+pub(crate) mod resilience;
 pub(crate) mod tool;
 pub mod types;
 pub(crate) mod window;

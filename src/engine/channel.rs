@@ -96,8 +96,12 @@ impl MessageChannel {
             let receive = engine.receive_matched(message, Memory::Span(bytes.span()));
             *arriving = Some(ArrivingMessage { source, receive, bytes });
         }
-        engine.take_completion(arriving.as_ref()?.receive)?;
+        let end = engine.take_completion(arriving.as_ref()?.receive)?;
         let ArrivingMessage { source, bytes, .. } = arriving.take()?;
+        if end.error.is_some() {
+            // Its sender has failed before all bytes were here.
+            return self.next_message(engine, tag, arriving);
+        }
         let mut message = vec![0; bytes.len()];
         bytes.span().read(0, &mut message);
         Some((source, message))

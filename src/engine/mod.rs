@@ -347,10 +347,10 @@ impl<D: Device> Engine<D> {
         self.messages.device.send_datagram(peer, data);
     }
 
-    /// [`PointToPoint::has_failed_peers`].
+    /// [`PointToPoint::is_disturbed`].
     #[inline]
-    pub(crate) fn has_failed_peers(&self) -> bool {
-        self.messages.has_failed_peers()
+    pub(crate) fn is_disturbed(&self) -> bool {
+        self.messages.is_disturbed()
     }
 
     /// [`PointToPoint::failure`].
@@ -363,6 +363,41 @@ impl<D: Device> Engine<D> {
         &mut self, culprit: impl FnMut(MatchPattern, &dyn Fn(Peer) -> bool) -> Option<Peer>,
     ) {
         self.messages.end_posted_receives(culprit);
+    }
+
+    /// [`PointToPoint::close_context`].
+    pub(crate) fn close_context(&mut self, context: u64, error: &MpiError) {
+        self.messages.close_context(context, error);
+    }
+
+    /// [`PointToPoint::peer_failed`].
+    pub(crate) fn peer_failed(&mut self, peer: Peer, why: &str) {
+        self.messages.peer_failed(peer, why);
+    }
+
+    /// [`PointToPoint::fail_receive`].
+    pub(crate) fn fail_receive(&mut self, id: OperationId, error: Box<MpiError>) {
+        self.messages.fail_receive(id, error);
+    }
+
+    /// [`PointToPoint::receives_and_closings`].
+    pub(crate) fn receives_and_closings(&self) -> (u64, usize) {
+        self.messages.receives_and_closings()
+    }
+
+    /// [`PointToPoint::failures`].
+    pub(crate) fn failures(&self) -> u32 {
+        self.messages.failures()
+    }
+
+    /// [`PointToPoint::survive_failures`].
+    pub(crate) fn survive_failures(&mut self) {
+        self.messages.survive_failures();
+    }
+
+    /// [`PointToPoint::survives_failures`].
+    pub(crate) fn survives_failures(&self) -> bool {
+        self.messages.survives_failures()
     }
 
     /// [`PointToPoint::has_fault`].

@@ -135,6 +135,12 @@ impl<D: Device> Mpi<D> {
                     unmatched: None,
                 }));
             }
+            Activity::Consent(_) => parts.push(PendingActivity {
+                verb: "agreement",
+                arguments: "of all processes of the communicator that have not failed".to_owned(),
+                need: WaitCondition::default(),
+                unmatched: None,
+            }),
             Activity::Generalized(..) => parts.push(PendingActivity {
                 verb: "generalized request",
                 arguments: "which the application completes".to_owned(),

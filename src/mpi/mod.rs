@@ -26,6 +26,7 @@ pub mod point_to_point;
 pub mod processes;
 mod progress;
 pub mod request;
+pub(crate) mod resilience;
 pub(crate) mod session;
 pub(crate) mod tool;
 pub mod topology;
@@ -52,6 +53,7 @@ use crate::mpi::point_to_point::buffer::BsendBuffer;
 use checked_mode::CheckedMode;
 use objects::Objects;
 use request::Request;
+use resilience::Resilience;
 use session::Sessions;
 use window::Windows;
 
@@ -79,6 +81,7 @@ pub struct Mpi<D> {
     pub(crate) sessions: Sessions,
     pub(crate) world_attributes: WorldAttributes,
     shared_collectives: SharedCollectives,
+    resilience: Resilience,
     pub(crate) checked_mode: CheckedMode,
     requests: HandleTable<Request>,
     messages: HandleTable<MatchedMessage>,
@@ -122,6 +125,7 @@ impl<D: Device> Mpi<D> {
             sessions: Sessions::default(),
             world_attributes,
             shared_collectives: SharedCollectives::default(),
+            resilience: Resilience::default(),
             checked_mode: CheckedMode::default(),
             requests: HandleTable::new(HandleKind::Request),
             messages: HandleTable::new(HandleKind::Message),

@@ -14,7 +14,7 @@ impl<D: Device> Mpi<D> {
     pub fn poll(&mut self) -> usize {
         let arrived = self.engine.poll();
         // One branch for all that most programs do not have.
-        let has_more = self.engine.has_failed_peers()
+        let has_more = self.engine.is_disturbed()
             | self.engine.has_completed_parts()
             | self.partitioned.is_any_by_put()
             | !self.windows.is_empty()
@@ -26,8 +26,8 @@ impl<D: Device> Mpi<D> {
     /// The part of a poll that is not the engine's.
     #[inline(never)]
     fn poll_rest(&mut self) -> usize {
-        if self.engine.has_failed_peers() {
-            self.end_lost_receives();
+        if self.engine.is_disturbed() {
+            self.look_after_failures();
         }
         let parts = self.engine.has_completed_parts();
         let parts = if parts { self.advance_partitioned() } else { 0 };
@@ -63,26 +63,6 @@ impl<D: Device> Mpi<D> {
     pub(crate) fn end_operations_with(&mut self, ended: Peer) {
         self.engine.end_receives_from(ended);
         self.end_puts_with(ended);
-    }
-
-    /// Ends the receives that only processes that have failed could satisfy.
-    #[cold]
-    fn end_lost_receives(&mut self) {
-        let (comms, me) = (&self.comms, self.engine.me());
-        self.engine.end_posted_receives(|pattern, has_failed| {
-            let Some(comm) = comms.of_context(pattern.context) else {
-                return comms.linked_peer(pattern.context).filter(|peer| has_failed(*peer));
-            };
-            let mut senders = comm.targets().peers();
-            match pattern.source {
-                Some(source) => senders.nth(source as usize).filter(|peer| has_failed(*peer)),
-                None => {
-                    let mut others = senders.filter(|peer| *peer != me);
-                    let first = others.next()?;
-                    (has_failed(first) && others.all(has_failed)).then_some(first)
-                }
-            }
-        });
     }
 
     /// A number that changes with every event on which an operation in progress depends, except the

@@ -13,6 +13,7 @@ use super::settings::{Config, DeviceKind};
 use crate::devices::tcp::{JobKey, Tcp};
 use platform::base::{ErrorClass, MpiError, Peer, Result, settings};
 use platform::bootstrap::{Client, Environment, JobView, PeerOffer, PeerRecord, RequiredRanks};
+use platform::diagnosis::ended_ranks::EndedRanks;
 use platform::diagnosis::rank_status::RankStatus;
 use platform::diagnosis::status_table::StatusTable;
 use platform::diagnosis::wait_report::WaitReport;
@@ -27,6 +28,8 @@ pub(super) struct Connection {
     /// The status table that the launcher reads.
     /// The status table that the launcher reads, and the number of the entry of this rank.
     pub(super) status_table: Option<(StatusTable, u32)>,
+    /// The ranks that have ended, if this job survives failures.
+    pub(super) ended_ranks: Option<EndedRanks>,
     /// Threads that the launcher's library has started. They never call MPI.
     pub(super) helper_threads: Vec<u32>,
 }
@@ -56,9 +59,12 @@ impl Connection {
             .retain(|thread| !threads_before.iter().flatten().any(|before| before == thread));
         launcher.iter().for_each(launcher_watch::start);
         let status_table = launcher_table(&environment, launcher.as_ref());
+        let own = launcher.as_ref().filter(|launcher| launcher.attributes().is_own_launcher);
+        let ended_ranks = own.and(environment.ended_fd).map(EndedRanks::inherit);
+        let ended_ranks = ended_ranks.and_then(std::io::Result::ok);
         let job = JobView::assemble(&environment, launcher.as_mut())?;
         let processors = processors(&environment);
-        Ok(Self { launcher, job, processors, status_table, helper_threads })
+        Ok(Self { launcher, job, processors, status_table, ended_ranks, helper_threads })
     }
 
     /// Whether ranks compare their settings in the memory that they share before they wait for each

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   finalize  drain: every send has left ─> barrier of all ranks ─> end the world model ─┐
+//!             (if the job survives failures: an agreement of the ranks that live)        │
 //!   close_session   buffered messages of the session have left ─> end the session ───────┴─> leave
 //! ```
 //!
@@ -9,6 +10,7 @@
 //! exit.
 
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use super::world::{WorldModel, WorldStage, no_world};
 use super::{Process, ProcessMpi, ProcessState, running_mpi};
@@ -19,6 +21,9 @@ use platform::base::Result;
 use platform::bootstrap::Client;
 use platform::diagnosis::wait_report::WaitReport;
 
+/// How long a rank that has lost others tries to send its last messages.
+const LAST_MESSAGES_TIMEOUT: Duration = Duration::from_millis(200);
+
 impl Process {
     /// Ends the world model: waits until every send has left, buffered and freed sends included,
     /// and until all ranks have called this; then leaves. The attributes of `MPI_COMM_SELF` were
@@ -27,8 +32,13 @@ impl Process {
     /// # Errors
     /// `Other` outside the world model, or if the launcher has gone.
     pub(crate) fn finalize(&self) -> Result {
-        self.drain()?;
-        self.wait_for_all_ranks()?;
+        if self.visit_running(|mpi| Ok(mpi.comms.has_world() && mpi.engine.survives_failures()))? {
+            self.drain_or_lose()?;
+            self.wait_for_survivors()?;
+        } else {
+            self.drain()?;
+            self.wait_for_all_ranks()?;
+        }
         self.end_world()?;
         self.leave()
     }
@@ -48,6 +58,33 @@ impl Process {
         self.until(
             |mpi| mpi.start_barrier(COMM_WORLD),
             |mpi, activity| Ok((mpi.is_complete(activity) && is_drained(mpi)).then_some(())),
+            |mpi, activity| mpi.blocked("MPI_Finalize", [activity]),
+        )
+    }
+
+    /// Waits until every send has left, unless ranks have failed: survivors may have given up receiving.
+    fn drain_or_lose(&self) -> Result {
+        self.until(
+            |_| Ok(()),
+            |mpi, ()| Ok((mpi.engine.failures() > 0 || is_drained(mpi)).then_some(())),
+            |_, ()| WaitReport::new("MPI_Finalize"),
+        )
+    }
+
+    /// The same in a job that survives failures: an agreement in place of the barrier. Messages that no
+    /// survivor receives any more must not keep this rank.
+    fn wait_for_survivors(&self) -> Result {
+        let mut leaves_at = None;
+        self.until(
+            |mpi| mpi.start_rendezvous(COMM_WORLD),
+            |mpi, activity| {
+                if !mpi.is_complete(activity) {
+                    return Ok(None);
+                }
+                let at = *leaves_at.get_or_insert_with(|| Instant::now() + LAST_MESSAGES_TIMEOUT);
+                let gives_up = mpi.engine.failures() > 0 && Instant::now() >= at;
+                Ok((gives_up || is_drained(mpi)).then_some(()))
+            },
             |mpi, activity| mpi.blocked("MPI_Finalize", [activity]),
         )
     }

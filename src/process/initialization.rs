@@ -21,6 +21,7 @@ use std::sync::atomic::Ordering;
 use super::connection::{Connection, ReachedPeers, settings_mismatch};
 use super::contention::Contention;
 use super::devices::{Devices, Listening};
+use super::failure_watch;
 use super::info_env;
 use super::settings::explain::Decisions;
 use super::settings::{Config, DeviceKind, ProgressMode, log};
@@ -120,9 +121,13 @@ impl Process {
         let needs_thread =
             matches!(running.progress_mode, ProgressMode::Thread | ProgressMode::Delegate);
         running.may_overlap = !is_first && running.may_overlap || level == ThreadLevel::Multiple;
-        let may_overlap = running.may_overlap;
+        let (may_overlap, me) = (running.may_overlap, running.mpi.engine.me());
+        let ended_ranks = running.ended_ranks.take();
         state.set_overlapping(may_overlap);
         drop(state);
+        if let Some(table) = ended_ranks {
+            failure_watch::start(self, table, me);
+        }
         if entered.is_err() {
             self.leave()?;
         } else if needs_thread {
@@ -275,7 +280,8 @@ fn agree(
 fn build(
     config: &Config, connection: Connection, devices: Devices, agreement: Agreement,
 ) -> RunningMpi {
-    let Connection { launcher, job, processors, status_table, helper_threads } = connection;
+    let Connection { launcher, job, processors, status_table, ended_ranks, helper_threads } =
+        connection;
     let Agreement { wait_policy, progress_mode, machine } = agreement;
     let JobView { rank, size, .. } = job;
     tracing::info!(rank, size, processors, "initialized");
@@ -308,6 +314,9 @@ fn build(
         host: job.hosts.name_of(rank).to_owned(),
         settings: hash_of(&settings::agreed_across_jobs(&config.agreed)),
     };
+    if ended_ranks.is_some() {
+        mpi.engine.survive_failures();
+    }
     if !job.hosts.is_one() {
         mpi.comms.set_nodes(job.hosts.numbers());
     }
@@ -321,6 +330,7 @@ fn build(
         mpi,
         world: WorldModel::Before,
         launcher,
+        ended_ranks,
         hosts: job.hosts,
         wait_monitor,
         sender_end_ns: None,

@@ -13,6 +13,7 @@
 //! |---|---|
 //! | `initialization`, `connection` | `MPI_Init`: connect, reach, attach, agree, build |
 //! | `finalization`, `abort` | `MPI_Finalize`; the end of a job by an error |
+//! | `failure_watch`, `launcher_watch` | threads that sleep until another rank or the launcher ends |
 //! | `world` | stage and thread level of the world model |
 //! | `lock` | one thread at a time in MPI |
 //! | `waiting` | what a call does until it completes: poll, yield, park, sleep |
@@ -32,6 +33,7 @@ mod abort;
 mod connection;
 pub(crate) mod contention;
 mod devices;
+mod failure_watch;
 mod finalization;
 mod global_memory;
 pub(crate) mod hardware;
@@ -55,6 +57,7 @@ use crate::mpi::objects::Objects;
 use crate::mpi::partitioned::table::PartitionedTable;
 use platform::base::{ErrorClass, MpiError, Result};
 use platform::bootstrap::{Client, JobHosts};
+use platform::diagnosis::ended_ranks::EndedRanks;
 use platform::diagnosis::wait_monitor::WaitMonitor;
 use platform::diagnosis::wait_report::WaitReport;
 
@@ -103,6 +106,8 @@ struct RunningMpi {
     mpi: ProcessMpi,
     world: WorldModel,
     launcher: Option<Client>,
+    /// The ranks that have ended, until the watch starts, if the job survives failures.
+    ended_ranks: Option<EndedRanks>,
     /// The hosts of all ranks.
     hosts: JobHosts,
     /// Publishes and reports calls that wait for long.

@@ -138,7 +138,7 @@ fn a_flood_waits_for_room() {
 fn expect_failure(engine: &mut Engine<Loopback>, id: OperationId) {
     let end = engine.take_completion(id).expect("it has ended");
     let error = end.error.expect("an error");
-    assert_eq!(error.code.0, ErrorClass::Other as i32);
+    assert_eq!(error.code.0, ErrorClass::ProcFailed as i32);
     assert!(error.why.starts_with("rank 1 of the world has failed: the process"), "{}", error.why);
 }
 

@@ -36,6 +36,7 @@ impl Agent {
             AgentCommand::Dump => self.dump(),
             AgentCommand::FenceDone(fence) => self.fence_done(fence),
             AgentCommand::Answer { rank, reply } => self.reply(*rank, reply),
+            AgentCommand::RecordEnd { rank, has_failed } => self.record_end(*rank, *has_failed),
             AgentCommand::RemoteEnded { rank, programs } => {
                 let events = self.server.remote_ended(*rank, *programs);
                 self.handle_events(events);

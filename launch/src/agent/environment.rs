@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 
 use crate::control::ShareApp;
 use platform::bootstrap::{
-    BOUND, CpuBinding, INTERFACE_FD, JOB_FD, SEGMENT_FD, STATUS_ENTRY, STATUS_FD,
+    BOUND, CpuBinding, ENDED_FD, INTERFACE_FD, JOB_FD, SEGMENT_FD, STATUS_ENTRY, STATUS_FD,
 };
 
 pub(crate) type EnvironmentVariable = (OsString, OsString);
@@ -28,6 +28,8 @@ pub(super) struct RankEnvironment {
     pub job_fd: i32,
     /// Status table, if there is one.
     pub status_fd: Option<i32>,
+    /// Table of ended ranks, if the job survives failures.
+    pub ended_fd: Option<i32>,
     /// Processors of the rank, if all ranks are bound.
     pub bound: Option<CpuBinding>,
 }
@@ -70,6 +72,9 @@ pub(super) fn of_rank(
     if let Some(number) = values.status_fd {
         set(&mut all, OsStr::new(STATUS_FD), number.to_string().into());
         set(&mut all, OsStr::new(STATUS_ENTRY), local_rank.to_string().into());
+    }
+    if let Some(number) = values.ended_fd {
+        set(&mut all, OsStr::new(ENDED_FD), number.to_string().into());
     }
     if let Some(bound) = values.bound {
         set(&mut all, OsStr::new(BOUND), bound.to_string().into());
@@ -119,6 +124,7 @@ mod tests {
             interface_fd,
             job_fd,
             status_fd,
+            ended_fd: Some(12),
             bound,
         };
         let all = of_rank(vec![variable("A", "3"), variable("PMI_RANK", "9")], values);
@@ -130,6 +136,7 @@ mod tests {
         };
         assert_eq!((value("A"), value("PMI_RANK"), value("PMI_FD")), ("3", "1", "7"));
         assert_eq!((value("OMPI_COMM_WORLD_SIZE"), value(SEGMENT_FD)), ("3", "8"));
+        assert_eq!(value(ENDED_FD), "12");
         assert_eq!((value(STATUS_FD), value(STATUS_ENTRY)), ("10", "0"));
         assert_eq!((value("MPI_LOCALRANKID"), value("OMPI_COMM_WORLD_LOCAL_SIZE")), ("0", "2"));
     }

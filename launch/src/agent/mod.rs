@@ -31,6 +31,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::Instant;
 
 use platform::bootstrap::Server;
+use platform::diagnosis::ended_ranks::EndedRanks;
 use platform::diagnosis::status_table::StatusTable;
 use platform::sys::control_group;
 use platform::sys::poll::PollSet;
@@ -66,6 +67,8 @@ pub(crate) struct Agent {
     files: HashMap<u32, [OwnedFd; 2]>,
     /// The call that each rank waits in. A job also runs without the table.
     status_table: Option<StatusTable>,
+    /// The ranks of the job that have ended, if the others survive that.
+    ended_ranks: Option<EndedRanks>,
     /// The started ranks, in the order of the share.
     ranks: Vec<RunningRank>,
     /// The connections of the ranks.
@@ -123,6 +126,7 @@ impl Agent {
             ),
             files: HashMap::new(),
             status_table: None,
+            ended_ranks: None,
             ranks: Vec::with_capacity(share.ranks.len()),
             ready: ReadySet::default(),
             timed: BTreeSet::new(),
@@ -147,7 +151,13 @@ impl Agent {
         let table = StatusTable::create(self.share.ranks.len());
         let (table, status) = table.ok().unzip();
         self.status_table = table;
-        let context = LaunchContext::new(&self.share, status, file_limit)?;
+        let ended = match self.share.survives {
+            true => Some(EndedRanks::create(self.share.size as usize)?),
+            false => None,
+        };
+        let (table, ended) = ended.unzip();
+        self.ended_ranks = table;
+        let context = LaunchContext::new(&self.share, [status, ended], file_limit)?;
         for (number, share) in self.share.ranks.iter().enumerate() {
             let rank = share.rank;
             match context.start(number, streams.input_of(rank)) {

@@ -6,6 +6,7 @@
 use std::time::Instant;
 
 use platform::bootstrap::JoinState;
+use platform::diagnosis::ended_ranks::RankEnd;
 use platform::diagnosis::rank_status::RankActivity;
 use platform::sys::control_group;
 use platform::sys::process;
@@ -55,6 +56,7 @@ impl Agent {
         let join_state = self.server.join_state(rank);
         let inner = self.ranks[number].inner_exit();
         self.ranks[number].exit = Some(exit);
+        self.record_end(rank, join_state == JoinState::Joined);
         self.wait_for_rank(number);
         let circumstances = match exit != Exit::Code(0) || inner.is_some() {
             true => self.circumstances(rank),
@@ -67,6 +69,13 @@ impl Agent {
         }
         let events = self.server.rank_ended(rank);
         self.handle_events(events);
+    }
+
+    /// Tells the ranks of this host that `rank` has ended, if they survive that.
+    pub(super) fn record_end(&self, rank: u32, has_failed: bool) {
+        if let Some(table) = &self.ended_ranks {
+            table.record(rank, if has_failed { RankEnd::Failed } else { RankEnd::Finished });
+        }
     }
 
     /// The call that `rank` waited in, and whether memory was scarce.
@@ -101,6 +110,7 @@ impl Agent {
             if self.server.join_state(rank) != JoinState::Joined {
                 continue;
             }
+            self.record_end(rank, true);
             self.events.push(match mpi {
                 MpiProcess::Gone { watch, .. } => {
                     AgentEvent::ProcessGone { rank, pid: watch.pid(), exit, circumstances }

@@ -27,6 +27,7 @@ pub(super) struct LaunchContext<'a> {
     interface: OwnedFd,
     secret: OwnedFd,
     status: Option<OwnedFd>,
+    ended: Option<OwnedFd>,
     file_limit: Option<u64>,
 }
 
@@ -41,9 +42,9 @@ pub(super) struct StartedRank {
 }
 
 impl<'a> LaunchContext<'a> {
-    /// Makes the shared files of the host; `status` is the status table.
+    /// Makes the shared files of the host; `status` is the status table, `ended` that of ended ranks.
     pub(super) fn new(
-        share: &'a HostShare, status: Option<OwnedFd>, file_limit: Option<u64>,
+        share: &'a HostShare, [status, ended]: [Option<OwnedFd>; 2], file_limit: Option<u64>,
     ) -> io::Result<Self> {
         let ShareSecret { id, key } = share.secret;
         Ok(Self {
@@ -53,6 +54,7 @@ impl<'a> LaunchContext<'a> {
             interface: descriptor::memory_file("suiro-interface")?,
             secret: JobCredentials { id, key }.in_file()?,
             status,
+            ended,
             file_limit,
         })
     }
@@ -97,12 +99,13 @@ impl<'a> LaunchContext<'a> {
             interface_fd: self.interface.as_raw_fd(),
             job_fd: self.secret.as_raw_fd(),
             status_fd: self.status.as_ref().map(AsRawFd::as_raw_fd),
+            ended_fd: self.ended.as_ref().map(AsRawFd::as_raw_fd),
             bound: self.bound(own),
         };
         let shared = [&self.segment, &self.interface, &self.secret].map(AsFd::as_fd);
         let mut inherited = vec![theirs.as_fd()];
         inherited.extend(shared);
-        inherited.extend(self.status.as_ref().map(AsFd::as_fd));
+        inherited.extend([&self.status, &self.ended].into_iter().flatten().map(AsFd::as_fd));
         let directory = app.directory.as_deref().map(Path::new);
         let words = command_line(app, own.rank);
         let pid = process::spawn(ChildProgram {

@@ -131,6 +131,18 @@ struct PlanBuilder {
     without_effect: Vec<String>,
 }
 
+/// Whether the job survives failures, by the value of `--with-ft`.
+fn survives(model: &OsStr) -> Result<bool, LaunchError> {
+    match model.to_string_lossy().as_ref() {
+        "ulfm" | "mpi" | "1" | "true" | "yes" => Ok(true),
+        "no" | "none" | "0" | "false" => Ok(false),
+        other => {
+            let why = format!("--with-ft {other}: expected ulfm, mpi or no");
+            Err(LaunchError::new(USAGE, why))
+        }
+    }
+}
+
 impl PlanBuilder {
     /// Adds the arguments between two `:`.
     fn section(&mut self, command: &mut Command, matches: &ArgMatches) -> Result<(), LaunchError> {
@@ -165,6 +177,10 @@ impl PlanBuilder {
         plan.spawning.take(matches);
         if let Some(seconds) = last(matches, "timeout") {
             plan.timeout = Some(duration("--timeout", &seconds)?);
+        }
+        plan.survives |= matches.get_flag("enable-recovery");
+        if let Some(model) = last(matches, "with-ft") {
+            plan.survives = survives(&model)?;
         }
         for list in occurrences(matches, "forward-signals").concat() {
             plan.forwarded.extend(signal_list(&list)?);
@@ -652,9 +668,12 @@ mod tests {
 
     #[test]
     fn options_that_tune_other_libraries_are_noted_once() {
-        let line = "--mca btl self,sm -genv I_MPI_FABRICS shm -iface lo -disable-auto-cleanup a";
+        let line =
+            "--mca btl self,sm -genv I_MPI_FABRICS shm -iface lo -disable-hostname-propagation a";
         let [note] = &plan(line).notes[..] else { panic!("one note") };
-        for part in ["--mca btl self,sm", "I_MPI_FABRICS", "--iface lo", "--disable-auto-cleanup"] {
+        for part in
+            ["--mca btl self,sm", "I_MPI_FABRICS", "--iface lo", "--disable-hostname-propagation"]
+        {
             assert!(note.contains(part), "{part}: {note}");
         }
         assert!(plan(&format!("-q {line}")).notes.is_empty());

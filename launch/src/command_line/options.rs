@@ -24,7 +24,8 @@ Options have one dash or two, and their value in the next argument or after '='.
 MPI, MPICH and Intel MPI that only tune these libraries are accepted without effect, with one note.
 
 The exit code is that of the first process that failed: its own code, 128 plus the number of the
-signal that killed it, or the code of MPI_Abort.
+signal that killed it, or the code of MPI_Abort. With --with-ft, ranks that failed do not count unless
+all did.
 124: time limit; 127: program not found; 126: program could not be started; 2: wrong arguments.";
 
 /// An option without a value: its name, its aliases, its help.
@@ -264,6 +265,12 @@ const SECTIONS: &[OptionSection] = &[
         flags: &[
             ("get-stack-traces", &[], "accepted; --timeout always prints them"),
             ("report-state-on-timeout", &[], "accepted; --timeout always prints it"),
+            (
+                "enable-recovery",
+                &["disable-auto-cleanup"],
+                "the job goes on when a rank fails between MPI_Init and MPI_Finalize: others get \
+                MPIX_ERR_PROC_FAILED (mpi-ext.h); exit code 0 if all ranks that are left end with 0",
+            ),
         ],
         valued: &[
             (
@@ -272,6 +279,12 @@ const SECTIONS: &[OptionSection] = &[
                 &["SECONDS"],
                 "end the job after SECONDS with code 124, and print the state of each rank (also \
                 MPIEXEC_TIMEOUT)",
+            ),
+            (
+                "with-ft",
+                &[],
+                &["MODEL"],
+                "ulfm or mpi: same as --enable-recovery; no: a failure ends the job (default)",
             ),
             (
                 "forward-signals",
@@ -304,8 +317,8 @@ const IGNORED: &[(usize, &str)] = &[
     (
         0,
         "aps check_mpi continuous daemonize debug-daemons debug-daemons-file debug-devel \
-         disable-auto-cleanup disable-hostname-propagation disable-recovery disable-x \
-         display-comm display-comm-finalize enable-recovery enable-x \
+         disable-hostname-propagation disable-recovery disable-x \
+         display-comm display-comm-finalize enable-x \
          hybrid-hosts index-argv-by-rank keep-fqdn-hostnames leave-session-attached mps \
          no-app-prefix no-ready-msg noconf noprefix novm ordered-output pmi-port preload-binary \
          print-all-exitcodes profile prot report-child-jobs-separately \
@@ -318,7 +331,7 @@ const IGNORED: &[(usize, &str)] = &[
          localhost max-restarts \
          max-vm-size membind nameserver ompi-server order-nodes personality \
          pmix-prefix preload-files pset rankmap report-pid report-uri runtime-options \
-         spawn-timeout stream-buffering tmpdir topolib tune usize with-ft",
+         spawn-timeout stream-buffering tmpdir topolib tune usize",
     ),
     (2, "gmca gomca gpmixmca gprtemca mca omca pmixmca prtemca"),
 ];

@@ -48,6 +48,8 @@ pub(crate) struct LaunchPlan {
     pub quiet: bool,
     /// The job is ended after this time.
     pub timeout: Option<Duration>,
+    /// The job survives the failure of ranks.
+    pub survives: bool,
     /// Signals that are forwarded to the ranks and do not end the job.
     pub forwarded: Vec<i32>,
     /// Print what was decided, and why.

@@ -36,6 +36,8 @@ pub(crate) enum AgentCommand {
     },
     /// A rank of another host ended, after it had joined by this number of programs.
     RemoteEnded { rank: u32, programs: u32 },
+    /// A rank of another host ended; the ranks of this host survive that.
+    RecordEnd { rank: u32, has_failed: bool },
     /// More bytes of this stream of a rank may be sent.
     Grant { rank: u32, stream: OutputStream, bytes: u32 },
     /// Send this signal to the process group of every rank.
@@ -82,6 +84,8 @@ pub(crate) struct HostShare {
     pub output: Option<(OutputOptions, String)>,
     /// Standard output and error of a rank are one pipe.
     pub shares_pipe: bool,
+    /// The ranks survive the failure of others.
+    pub survives: bool,
     /// Ranks may not join before [`AgentCommand::Release`].
     pub holds: bool,
     /// The limits of the launcher, for the ranks of another host.

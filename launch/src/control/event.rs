@@ -238,6 +238,7 @@ mod tests {
                 host_of_rank: Vec::new(),
                 ranks: ranks.into_iter().map(share).collect(),
                 shares_pipe: true,
+                survives: true,
                 holds: false,
                 limits: vec![8 << 20, u64::MAX],
                 file_limit: 1024,

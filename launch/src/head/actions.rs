@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use platform::bootstrap::{ChildMessage, Fence, FenceEvent};
+use platform::bootstrap::{ChildMessage, Fence, FenceEvent, JoinState};
 use platform::sys::host;
 
 use super::Head;
@@ -121,10 +121,12 @@ impl Head<'_> {
             AgentEvent::Exited { rank, exit, inner, join_state, circumstances } => {
                 self.record(rank, circumstances);
                 let inner = inner.map(|inner| (inner.pid, inner.exit));
+                self.record_end(rank, join_state == JoinState::Joined);
                 self.job.exited(rank, exit, inner, join_state, now)
             }
             AgentEvent::ProcessGone { rank, pid, exit, circumstances } => {
                 self.record(rank, circumstances);
+                self.record_end(rank, true);
                 self.job.process_gone(rank, pid, exit, now)
             }
             AgentEvent::Disconnected { rank, pid } => self.job.disconnected(rank, pid, now),
@@ -209,6 +211,19 @@ impl Head<'_> {
             _ => "; SUIRO_START_FAN_OUT=off starts all agents from here",
         };
         self.job.agent_lost(lost, has_started, &format!("{why}{hint}"), now)
+    }
+
+    /// Tells the agents of the other hosts that `rank` has ended, if ranks survive that.
+    fn record_end(&mut self, rank: u32, has_failed: bool) {
+        if !self.shares.plan.survives || self.links.is_empty() {
+            return;
+        }
+        let own = self.shares.layout.host_of(rank);
+        let command = AgentCommand::RecordEnd { rank, has_failed };
+        if own != 0 {
+            self.agent.perform(&command);
+        }
+        self.links.send_all(Recipients::AllBut(own), &command);
     }
 
     /// All ranks of `host` have reached `fence`.

@@ -126,7 +126,8 @@ pub(crate) fn run(
         holds,
         file_limit: own_file_limit,
     };
-    let job = JobState::new(hosts.clone(), size).forwarding(&plan.forwarded);
+    let job =
+        JobState::new(hosts.clone(), size).forwarding(&plan.forwarded).surviving(plan.survives);
     let mut head = Head {
         job: job.limited(plan.timeout, now),
         agent: Agent::new(shares.of_host(0)),

@@ -67,6 +67,7 @@ impl ShareMaker<'_> {
             ranks: self.layout.ranks_on(host, plan.size()).iter().map(rank).collect(),
             output: self.output_on(host),
             shares_pipe: plan.output.shares_pipe(),
+            survives: plan.survives,
             holds: self.holds,
             limits: if host == 0 { Vec::new() } else { limits::own() },
             file_limit: self.file_limit,

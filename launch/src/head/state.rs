@@ -103,6 +103,10 @@ pub(super) struct JobState {
     waiting: Option<(u32, String)>,
     /// Number of processes that the kernel ended for lack of memory.
     memory_kills: u64,
+    /// Whether ranks survive the failure of others.
+    survives: bool,
+    /// The ranks that have failed while others survive that, each with its code.
+    lost: Vec<(u32, i32)>,
 }
 
 impl JobState {
@@ -118,7 +122,14 @@ impl JobState {
             limit: None,
             waiting: None,
             memory_kills: 0,
+            survives: false,
+            lost: Vec::new(),
         }
+    }
+
+    /// Makes the failure of a rank an event that the others survive.
+    pub(super) fn surviving(self, survives: bool) -> Self {
+        Self { survives, ..self }
     }
 
     /// The ranks, of which none has started, are on `hosts`.
@@ -151,6 +162,8 @@ impl JobState {
     /// The exit code.
     pub(super) fn code(&self) -> i32 {
         match self.phase {
+            // None has survived.
+            JobPhase::Running if self.lost.len() == self.running.len() => self.lost[0].1,
             JobPhase::Running => self.first_code,
             JobPhase::Ending { code, .. } => code,
         }
@@ -207,7 +220,7 @@ impl JobState {
             return Vec::new();
         }
         let is_first = self.first_code == 0;
-        if is_first {
+        if is_first && !(self.survives && join_state == JoinState::Joined) {
             self.first_code = exit.code();
         }
         match (join_state, exit) {
@@ -462,8 +475,24 @@ impl JobState {
             Some(Exit::Code(code)) => format!("exited with code {code} without MPI_Finalize"),
             None => "ended without MPI_Finalize".to_owned(),
         };
+        if self.survives && self.is_running() {
+            return self.survive(rank, code, &format!("{name} {what}"));
+        }
         let rest = self.other_ranks_text(rank);
         self.end(code, Some(format!("{name} {what}; {rest}")), now)
+    }
+
+    /// The job goes on without `rank`, whose end `what` describes.
+    fn survive(&mut self, rank: u32, code: i32, what: &str) -> Vec<JobAction> {
+        if self.lost.iter().any(|(lost, _)| *lost == rank) {
+            return Vec::new();
+        }
+        self.lost.push((rank, code));
+        let rest = match self.running.len() - self.lost.len() {
+            0 => "no rank is left",
+            _ => "the job goes on without it (--with-ft)",
+        };
+        vec![JobAction::Print(format!("{what}; {rest}"))]
     }
 
     /// What the launcher does with the other ranks.
@@ -772,6 +801,19 @@ mod tests {
         let mut job = self::job();
         assert_eq!((job.parent_gone(now), job.code()), (vec![JobAction::Terminate], 143));
         assert_eq!(job.output_timeout(), Some(ENDED_OUTPUT_TIMEOUT));
+    }
+
+    #[test]
+    fn a_job_that_survives_fails_only_without_ranks() {
+        let (mut job, now) = (job().surviving(true), Instant::now());
+        let actions = job.exited(1, Exit::Signal(9), None, JoinState::Joined, now);
+        assert!(
+            matches!(&actions[..], [JobAction::Print(line)] if line.contains("goes on without"))
+        );
+        job.exited(0, Exit::Code(0), None, JoinState::Left, now);
+        assert_eq!((job.is_running(), job.code()), (true, 0));
+        job.exited(2, Exit::Code(3), None, JoinState::Left, now);
+        assert_eq!(job.code(), 3);
     }
 
     #[test]

@@ -40,7 +40,8 @@ impl std::error::Error for MpiError {}
 
 macro_rules! classes {
     ($($name:ident = $value:literal, $c:literal, $text:literal;)*) => {
-        /// The error classes of the standard with their values in the standard ABI (§20).
+        /// The error classes of the standard with their values in the standard ABI (§20), and those
+        /// of failures that a job survives (ULFM) with their values in Open MPI.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(i32)]
         pub enum ErrorClass {
@@ -128,12 +129,24 @@ classes! {
     Session = 60, "MPI_ERR_SESSION", "invalid session";
     Errhandler = 61, "MPI_ERR_ERRHANDLER", "invalid error handler";
     Abi = 62, "MPI_ERR_ABI", "invalid use of the application binary interface";
+    ProcFailed = 75, "MPIX_ERR_PROC_FAILED", "a process that takes part has failed";
+    ProcFailedPending = 76, "MPIX_ERR_PROC_FAILED_PENDING",
+        "a process that may send the message has failed";
+    Revoked = 77, "MPIX_ERR_REVOKED", "the communicator has been revoked";
 }
 
 impl ErrorClass {
     /// The class with this value, if the standard has one.
     pub fn from_value(value: i32) -> Option<Self> {
         Self::ALL.iter().copied().find(|class| *class as i32 == value)
+    }
+
+    /// Whether an operation got this error because a process has failed or a communicator was
+    /// revoked, and not by itself.
+    pub fn is_of_failure(code: ErrorCode) -> bool {
+        [Self::ProcFailed, Self::ProcFailedPending, Self::Revoked]
+            .iter()
+            .any(|class| *class as i32 == code.0)
     }
 
     /// An error of this class with its sentence.
@@ -147,13 +160,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_dense_and_find_their_class() {
+    fn values_find_their_class_and_those_of_the_standard_are_dense() {
         for (index, class) in ErrorClass::ALL.iter().enumerate() {
-            assert_eq!(*class as usize, index);
-            assert_eq!(ErrorClass::from_value(index as i32), Some(*class));
+            let value = *class as i32;
+            assert!(value == index as i32 || value >= ErrorClass::ProcFailed as i32);
+            assert_eq!(ErrorClass::from_value(value), Some(*class));
         }
-        assert_eq!(ErrorClass::from_value(-1), None);
-        assert_eq!(ErrorClass::from_value(63), None);
+        for none in [-1, 63, 74, 78] {
+            assert_eq!(ErrorClass::from_value(none), None);
+        }
     }
 
     #[test]

@@ -25,6 +25,10 @@ pub const STATUS_FD: &str = "SUIRO_STATUS_FD";
 /// The number of the rank's entry in that table, which has one for each rank of the host.
 pub const STATUS_ENTRY: &str = "SUIRO_STATUS_ENTRY";
 
+/// Names the inherited descriptor of the table of ended ranks (see
+/// [`EndedRanks`](crate::diagnosis::ended_ranks::EndedRanks)) of a job that survives failures.
+pub const ENDED_FD: &str = "SUIRO_ENDED_FD";
+
 /// The binding that the launcher gave a rank, as `COUNT:LIST`: `LIST` names the rank's processors,
 /// `COUNT` is the number of processors of all ranks of the host.
 pub const BOUND: &str = "SUIRO_BOUND";
@@ -56,6 +60,7 @@ const PRIVATE_VARIABLES: &[&str] = &[
     JOB_FD,
     STATUS_FD,
     STATUS_ENTRY,
+    ENDED_FD,
     BOUND,
     PARENT_PORT,
     PARENT_LINK,
@@ -120,6 +125,8 @@ pub struct Environment {
     pub status_fd: Option<i32>,
     /// `SUIRO_STATUS_ENTRY`.
     pub status_entry: Option<u32>,
+    /// `SUIRO_ENDED_FD`.
+    pub ended_fd: Option<i32>,
     /// `SUIRO_BOUND`.
     pub bound: Option<CpuBinding>,
     /// `SUIRO_PARENT_PORT`: where the parents accept this process, which they have spawned.
@@ -180,6 +187,7 @@ impl Environment {
             job_fd: descriptor(JOB_FD),
             status_fd: descriptor(STATUS_FD),
             status_entry: number(STATUS_ENTRY),
+            ended_fd: descriptor(ENDED_FD),
             bound: text(BOUND).and_then(|text| CpuBinding::parse(&text)),
             parent_port: text(PARENT_PORT),
             singleton: lookup(SINGLETON).is_some_and(|value| value == "1"),

@@ -34,8 +34,8 @@ pub mod wire;
 
 pub use client::{Client, JobAttributes, KvsLimits, RequiredRanks};
 pub use environment::{
-    BOUND, CpuBinding, Environment, INTERFACE_FD, JOB_FD, SEGMENT_FD, STATUS_ENTRY, STATUS_FD,
-    is_private_variable,
+    BOUND, CpuBinding, ENDED_FD, Environment, INTERFACE_FD, JOB_FD, SEGMENT_FD, STATUS_ENTRY,
+    STATUS_FD, is_private_variable,
 };
 pub use exchange::PeerOffer;
 pub use host_file::HostFile;

@@ -8,12 +8,14 @@
 //!       └─ deadlock      decides; its text           ▼        │
 //!                └─ job_status ───────── status_table (rank_status): one record per rank of a host
 //!                       └── status_exchange: what other hosts answer
+//!     ended_ranks    which ranks have ended, for ranks that survive failures
 //!     wait_graph     which ranks wait for which, in sentences, for both texts
 //! ```
 //!
 //! Nothing here prints, knows a communicator, or reads a clock.
 
 pub mod deadlock;
+pub mod ended_ranks;
 pub mod hang_report;
 pub mod job_report;
 pub mod job_status;

@@ -130,7 +130,11 @@ unsafe fn message(
                 unsafe { put_status(status, &none) };
                 return Ok(Some(None));
             };
-            Ok(mpi.engine.take_completion(operation).map(|end| {
+            let end = mpi.engine.take_completion(operation);
+            if end.is_none() && mpi.engine.is_disturbed() {
+                mpi.end_in_doubt(operation);
+            }
+            Ok(end.map(|end| {
                 // SAFETY: the caller's promise.
                 unsafe { put_status(status, &Status::from(&end)) };
                 end.error
@@ -196,6 +200,12 @@ unsafe fn exchanging(
     let result = PROCESS.until(
         |mpi| Ok(Some(body(mpi)?)),
         |mpi, halves| {
+            let in_doubt = if mpi.engine.is_disturbed() { halves.as_ref() } else { None };
+            for half in in_doubt.into_iter().flatten() {
+                if let Activity::Message(operation) = half {
+                    mpi.end_in_doubt(*operation);
+                }
+            }
             let over = halves.take_if(|halves| halves.iter().all(|half| mpi.is_complete(half)));
             Ok(over.map(|halves| halves.map(|half| mpi.end(half))))
         },

@@ -130,7 +130,11 @@ impl MessageProtocol {
         let done = rendezvous.is_done();
         self.rts_answered(from);
         if done {
-            return self.complete(sender, Completion::default());
+            let end = match self.is_disturbed {
+                true => self.end_of_empty_send(sender),
+                false => Completion::default(),
+            };
+            return self.complete(sender, end);
         }
         self.peers.at(from).streams.push_back(sender);
         self.queue_peer(from);

@@ -9,6 +9,11 @@
 //! A posted receive names its source by a rank in a communicator. The caller, which can translate it
 //! into a peer, ends such receives ([`MessageProtocol::end_posted_receives`]).
 //!
+//! A context may be *closed*: its communicator was revoked, or has lost a member that its collectives need.
+//! Then its posted receives end with an error, and messages of it are dropped when they arrive. An RTS
+//! gets a CTS for nothing, which ends the send; so nothing is sent from memory that the application has
+//! back, and each message that has matched arrives.
+//!
 //! Until the error of an operation has told the application of the failure, a waiting call hears of it
 //! as of a violation of the protocol.
 
@@ -16,14 +21,17 @@ use crate::engine::point_to_point::matching::{MatchPattern, PostedId};
 use crate::engine::point_to_point::operation::{
     Completion, Operation, OperationState, ReceivePhase,
 };
-use crate::engine::point_to_point::peers::{OutboxState, PeerQueues};
-use crate::engine::point_to_point::protocol::MessageProtocol;
-use crate::engine::point_to_point::wire::Envelope;
+use crate::engine::point_to_point::peers::OutboxState;
+use crate::engine::point_to_point::protocol::{MessageBody, MessageProtocol, UnexpectedMessage};
+use crate::engine::point_to_point::wire::{Control, Envelope};
 use platform::base::{ErrorClass, MpiError, Peer};
 
 impl MessageProtocol {
     /// The device reaches `peer` no longer. Lent memory has been given back.
     pub(crate) fn peer_failed(&mut self, peer: Peer, why: &str) {
+        if self.peers.failure(peer).is_some() {
+            return;
+        }
         let is_of_job = peer < self.job_size;
         let why = match is_of_job {
             true => format!("rank {peer} of the world has failed: {why}"),
@@ -40,14 +48,15 @@ impl MessageProtocol {
             .collect();
         for id in lost {
             let (source, tag) = self.matched_envelope(id);
-            let error = Some(ErrorClass::Other.error(why.clone()));
+            let error = Some(ErrorClass::ProcFailed.error(why.clone()));
             self.complete(id, Completion { source, tag, bytes: 0, cancelled: false, error });
         }
         self.events += 1;
-        self.has_failed_peers = true;
+        self.is_disturbed = true;
+        self.failures += 1;
         // Jobs that are connected go on without each other.
-        if is_of_job {
-            self.faults.push(ErrorClass::Other.error(why));
+        if is_of_job && !self.survives_failures {
+            self.faults.push(ErrorClass::ProcFailed.error(why));
         }
     }
 
@@ -63,11 +72,11 @@ impl MessageProtocol {
     pub(crate) fn renew_peer(&mut self, peer: Peer) {
         let waited = self.peers.renew(peer);
         self.leave_outbox(peer, waited);
-        self.has_failed_peers &= self.peers.states().any(PeerQueues::has_failed);
     }
 
-    /// Completes, with an error, each posted receive for which `culprit` names a failed peer. It is given
-    /// the messages that the receive accepts, and whether a peer has failed.
+    /// Completes, with an error, the posted receives of closed contexts, and those for which `culprit`
+    /// names a failed peer. It is given the messages that the receive accepts, and whether a peer has
+    /// failed.
     pub(crate) fn end_posted_receives(
         &mut self, mut culprit: impl FnMut(MatchPattern, &dyn Fn(Peer) -> bool) -> Option<Peer>,
     ) {
@@ -76,12 +85,64 @@ impl MessageProtocol {
         for (id, posted) in all {
             let pattern = self.matching.pattern(posted);
             let has_failed = |peer| self.peers.failure(peer).is_some();
-            let culprit = culprit(pattern, &has_failed);
-            let Some(error) = culprit.and_then(|peer| self.failure(peer)) else { continue };
+            let closed = self.closed.get(&pattern.context).cloned();
+            let failure = || culprit(pattern, &has_failed).and_then(|peer| self.failure(peer));
+            let Some(error) = closed.or_else(failure) else { continue };
             self.matching.unpost(posted);
             let (source, tag) = (pattern.source.unwrap_or(0), pattern.tag.unwrap_or(0));
             let error = Some(error);
             self.complete(id, Completion { source, tag, bytes: 0, cancelled: false, error });
+        }
+    }
+
+    /// Ends communication in `context`: operations get `error`, messages are dropped.
+    pub(crate) fn close_context(&mut self, context: u64, error: &MpiError) {
+        self.closed.insert(context, Box::new(error.clone()));
+        (self.is_disturbed, self.events) = (true, self.events + 1);
+        let all = MatchPattern { context, source: None, tag: None };
+        while let Some((_, message)) = self.take_message(all) {
+            self.drop_message(&message);
+        }
+    }
+
+    /// Whether a message that no receive has matched is dropped; notes the arrival of one about failures.
+    #[cold]
+    pub(crate) fn refuses(&mut self, envelope: Envelope, message: &UnexpectedMessage) -> bool {
+        self.is_disturbed = true;
+        let is_refused = self.closed.contains_key(&envelope.context);
+        if is_refused {
+            self.drop_message(message);
+        }
+        is_refused
+    }
+
+    fn drop_message(&mut self, message: &UnexpectedMessage) {
+        match &message.body {
+            MessageBody::Whole(data) => self.consumed(message.from, data.len()),
+            MessageBody::Rts(rts) => {
+                let nothing = Control::Cts { sender: rts.sender, receiver: 0, limit: 0 };
+                self.queue_reply(message.from, nothing);
+            }
+        }
+    }
+
+    /// The completion of a send of which the receiver has requested nothing.
+    pub(crate) fn end_of_empty_send(&self, id: u32) -> Completion {
+        let error = match &self.operations[id].state {
+            OperationState::Send(send) if send.message.len > 0 => {
+                self.closed.get(&send.envelope.context).cloned()
+            }
+            _ => None,
+        };
+        Completion { error, ..Completion::default() }
+    }
+
+    /// Completes a receive that no message has matched with `error`.
+    pub(crate) fn fail_receive(&mut self, id: u32, error: Box<MpiError>) {
+        if let Some(posted) = posted(&self.operations[id]) {
+            self.matching.unpost(posted);
+            let error = Some(error);
+            self.complete(id, Completion { error, ..Completion::default() });
         }
     }
 
@@ -93,7 +154,7 @@ impl MessageProtocol {
 
     /// The error of operations with a peer that has failed.
     pub(crate) fn failure(&self, peer: Peer) -> Option<Box<MpiError>> {
-        Some(ErrorClass::Other.error(self.peers.failure(peer)?))
+        Some(ErrorClass::ProcFailed.error(self.peers.failure(peer)?))
     }
 
     /// The peers whose messages are on their way: matched, but not complete.
@@ -113,7 +174,7 @@ impl MessageProtocol {
         self.matched_rts.retain(|matched| matched.from != ended);
         for id in lost {
             let (source, tag) = self.matched_envelope(id);
-            let error = Some(ErrorClass::Other.error(format!(
+            let error = Some(ErrorClass::ProcFailed.error(format!(
                 "the process of rank {ended} of the world ended before its message with tag {tag} \
                  had arrived"
             )));

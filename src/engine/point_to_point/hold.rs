@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 use crate::engine::point_to_point::matching::MatchPattern;
 use crate::engine::point_to_point::peers::QueuedEnvelope;
 use crate::engine::point_to_point::protocol::{MessageBody, MessageProtocol, UnexpectedMessage};
-use crate::engine::point_to_point::wire::{Control, Envelope};
+use crate::engine::point_to_point::wire::{Control, Envelope, NOTICE_CONTEXT};
 use platform::base::Peer;
 
 /// The memory of an unexpected message besides its payload, in bytes: entries of the queue and of a
@@ -44,6 +44,10 @@ impl MessageProtocol {
     #[inline]
     pub(crate) fn keep(&mut self, envelope: Envelope, message: UnexpectedMessage) {
         self.events += 1;
+        let needs_care = self.is_disturbed | (envelope.context == NOTICE_CONTEXT);
+        if needs_care && self.refuses(envelope, &message) {
+            return;
+        }
         let (from, memory) = (message.from, message.memory());
         self.peers.at(from).kept += memory;
         if self.unexpected.add(memory) {

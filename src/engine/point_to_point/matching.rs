@@ -165,6 +165,11 @@ impl<R: Copy, M> Matching<R, M> {
         receive
     }
 
+    /// The number of receives that were posted so far.
+    pub(crate) fn posted(&self) -> u64 {
+        self.posted
+    }
+
     /// The pattern of a posted receive.
     ///
     /// # Panics

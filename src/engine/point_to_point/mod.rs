@@ -212,10 +212,10 @@ impl<D: Device> PointToPoint<D> {
         std::mem::take(&mut self.protocol.datagrams)
     }
 
-    /// Whether any peer has failed.
+    /// Whether any peer has failed, a message about failures has arrived, or a context was closed.
     #[inline]
-    pub(crate) fn has_failed_peers(&self) -> bool {
-        self.protocol.has_failed_peers
+    pub(crate) fn is_disturbed(&self) -> bool {
+        self.protocol.is_disturbed
     }
 
     /// [`MessageProtocol::renew_peer`].
@@ -238,6 +238,41 @@ impl<D: Device> PointToPoint<D> {
         &mut self, culprit: impl FnMut(MatchPattern, &dyn Fn(Peer) -> bool) -> Option<Peer>,
     ) {
         self.protocol.end_posted_receives(culprit);
+    }
+
+    /// [`MessageProtocol::close_context`].
+    pub(crate) fn close_context(&mut self, context: u64, error: &MpiError) {
+        self.protocol.close_context(context, error);
+    }
+
+    /// The device reaches a peer no longer, whatever it knows itself.
+    pub(crate) fn peer_failed(&mut self, peer: Peer, why: &str) {
+        self.protocol.peer_failed(peer, why);
+    }
+
+    /// [`MessageProtocol::fail_receive`].
+    pub(crate) fn fail_receive(&mut self, id: operation::OperationId, error: Box<MpiError>) {
+        self.protocol.fail_receive(id, error);
+    }
+
+    /// The number of peers that have failed.
+    pub(crate) fn failures(&self) -> u32 {
+        self.protocol.failures
+    }
+
+    /// The numbers of receives that were posted and of closed contexts so far.
+    pub(crate) fn receives_and_closings(&self) -> (u64, usize) {
+        (self.protocol.matching.posted(), self.protocol.closed.len())
+    }
+
+    /// Makes the failure of a peer an event that the application survives.
+    pub(crate) fn survive_failures(&mut self) {
+        self.protocol.survives_failures = true;
+    }
+
+    /// [`PointToPoint::survive_failures`].
+    pub(crate) fn survives_failures(&self) -> bool {
+        self.protocol.survives_failures
     }
 
     /// [`MessageProtocol::told`].

@@ -158,11 +158,6 @@ impl PeerTable {
 }
 
 impl PeerQueues {
-    /// Whether no packet reaches the peer any more.
-    pub(crate) fn has_failed(&self) -> bool {
-        self.failure.is_some()
-    }
-
     /// Whether first packets wait.
     #[inline]
     pub(crate) fn has_envelopes(&self) -> bool {

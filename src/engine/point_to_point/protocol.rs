@@ -4,7 +4,7 @@
 //! can be copied directly are queued for `direct_copy`. `arrival` has the transitions that arriving
 //! packets cause.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 use crate::engine::point_to_point::credit::UnexpectedMemory;
@@ -44,8 +44,15 @@ pub(crate) struct MessageProtocol {
     /// Violations of the protocol by peers, and peers that have failed.
     #[expect(clippy::vec_box, reason = "an error travels in its box")]
     pub(crate) faults: Vec<Box<MpiError>>,
-    /// Whether any peer has failed.
-    pub(crate) has_failed_peers: bool,
+    /// Whether any peer has failed, a message about failures has arrived, or a context was closed.
+    pub(crate) is_disturbed: bool,
+    /// The number of peers that have failed.
+    pub(crate) failures: u32,
+    /// Whether the application survives the failure of peers: a failure that no operation has told is
+    /// no fault.
+    pub(crate) survives_failures: bool,
+    /// Contexts without communication, each with the error of its operations.
+    pub(crate) closed: BTreeMap<u64, Box<MpiError>>,
     /// Events that a call may wait for, so far.
     pub(crate) events: u64,
     pub(crate) unexpected: UnexpectedMemory,
@@ -128,7 +135,10 @@ impl MessageProtocol {
             parts: VecDeque::new(),
             datagrams: Vec::new(),
             faults: Vec::new(),
-            has_failed_peers: false,
+            is_disturbed: false,
+            failures: 0,
+            survives_failures: false,
+            closed: BTreeMap::new(),
             events: 0,
             unexpected: UnexpectedMemory::new(size),
             watched: WatchedContexts::default(),

@@ -23,6 +23,9 @@ use crate::device::{Header, MemoryDescriptor};
 /// A message that cannot be read, in an [`Rts`].
 const NO_DESCRIPTOR: [u8; MemoryDescriptor::LEN] = [0; MemoryDescriptor::LEN];
 
+/// The context of messages of the library about failures, which any process may send to any other.
+pub(crate) const NOTICE_CONTEXT: u64 = ((1 << 29) - 1) << 35 | 7;
+
 /// The kinds of packet, as in [`Header::kind`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]

@@ -86,7 +86,9 @@ impl ScheduleRun {
     /// that the ranks passed different amounts of data (MPI 5.0 §6.1).
     fn step_error(&self, completed: &CompletedStep) -> Option<Box<MpiError>> {
         let step = &self.progress.schedule().steps()[completed.step as usize];
-        let StepAction::Receive { peer, region, .. } = step.action else { return None };
+        let StepAction::Receive { peer, region, .. } = step.action else {
+            return completed.error.clone();
+        };
         match &completed.error {
             None if completed.bytes == region.len => None,
             None => Some(length_mismatch(ErrorClass::Count, peer, region.len, "fewer")),
@@ -256,6 +258,9 @@ impl Runs {
             let run = &mut self.runs[completed.run];
             if run.error.is_none() {
                 run.error = run.step_error(&completed);
+            }
+            if completed.error.is_some_and(|error| ErrorClass::is_of_failure(error.code)) {
+                run.progress.stop();
             }
             run.complete_step(completed.step);
             self.start_ready(completed.run, messages);

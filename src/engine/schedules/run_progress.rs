@@ -28,6 +28,8 @@ pub(crate) struct RunProgress {
     all: usize,
     /// Steps that have not started.
     unstarted: usize,
+    /// No further step starts ([`RunProgress::stop`]).
+    is_stopped: bool,
 }
 
 impl RunProgress {
@@ -40,6 +42,7 @@ impl RunProgress {
             attached: 0,
             all: 0,
             unstarted: 0,
+            is_stopped: false,
             schedule,
         }
     }
@@ -59,6 +62,18 @@ impl RunProgress {
         self.attached = self.schedule.attached();
         self.all = self.schedule.steps().len();
         self.unstarted = self.all;
+        self.is_stopped = false;
+    }
+
+    /// Ends the run when the steps that have started have completed: the others never start.
+    #[cold]
+    pub(crate) fn stop(&mut self) {
+        if !self.is_stopped {
+            self.is_stopped = true;
+            self.ready.clear();
+            self.all -= self.unstarted;
+            (self.unstarted, self.attached) = (0, self.all);
+        }
     }
 
     /// The next step that may start, and the step whose completion made it ready.
@@ -72,6 +87,10 @@ impl RunProgress {
     /// Notes a completed step: its successors may become ready. True if it was the last attached one.
     pub(crate) fn complete_step(&mut self, step: StepId) -> bool {
         self.all -= 1;
+        if self.is_stopped {
+            self.attached = self.all;
+            return false;
+        }
         let attached = !self.schedule.steps()[step as usize].detached;
         self.attached -= usize::from(attached);
         for &then in self.schedule.successors(step) {

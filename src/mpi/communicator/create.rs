@@ -150,6 +150,7 @@ impl<D: Device> Mpi<D> {
         let made = self.comms.get_mut(comm)?;
         made.context = grant.context;
         let group = Arc::clone(&made.group);
+        self.comms.note_context();
         self.attach_segment(Ok(comm), grant.segment, &group).map(drop)
     }
 

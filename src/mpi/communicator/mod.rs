@@ -44,6 +44,7 @@ use crate::mpi::communicator::intercomm::IntercommView;
 use crate::mpi::handle::{Handle, HandleKind, HandleTable};
 use crate::mpi::point_to_point::buffer::BsendBuffer;
 use crate::mpi::processes::{JobId, Processes};
+use crate::mpi::resilience::CommResilience;
 use platform::base::{ErrorClass, MpiError, Peer, Result};
 
 /// `MPI_COMM_NULL` of the standard ABI.
@@ -78,6 +79,7 @@ pub(crate) enum Traffic {
     PartitionedSetup = 5,
     /// The data of partitioned operations.
     Partitioned = 6,
+    // 7: messages about failures, without a communicator (`NOTICE_CONTEXT` of the engine).
 }
 
 /// A context: [`Traffic`] takes the lowest bits.
@@ -146,6 +148,8 @@ pub struct Comm {
     /// The shared segment of its blocking collective calls; all of its processes have one, or none
     /// (`segment`).
     pub(crate) shared_collective: Option<SharedCollectiveId>,
+    /// What it knows of failures.
+    pub(crate) resilience: CommResilience,
     /// The nodes of its ranks, if there are several; `None` for an intercommunicator.
     pub(crate) nodes: Option<Arc<Nodes>>,
     /// Whether some of its processes belong to other jobs.
@@ -181,6 +185,7 @@ impl Comm {
             neighborhood_cache: None,
             hints: CommHints::default(),
             shared_collective: None,
+            resilience: CommResilience::default(),
             nodes: None,
             spans_jobs: false,
         }
@@ -267,6 +272,8 @@ pub struct Comms {
     /// Handle of `MPI_COMM_WORLD` in the table; 0 outside of the world model.
     world: Handle,
     self_comm: Handle,
+    /// Number of communicators inserted or changed so far.
+    inserted: u64,
     /// Number of contexts chosen by this process.
     contexts_chosen: u32,
     /// Random bits of the contexts that this process chooses.
@@ -301,10 +308,12 @@ impl Comms {
         let (contexts_chosen, context_salt) = (2, 0);
         let processes = Processes::of_job(None, size);
         let (world, self_comm) = (0, 0);
+        let inserted = 0;
         Self {
             table,
             world,
             self_comm,
+            inserted,
             contexts_chosen,
             context_salt,
             me,
@@ -419,6 +428,23 @@ impl Comms {
     /// # Errors
     /// `NoMem` without a free handle.
     pub(crate) fn insert(&mut self, mut comm: Comm) -> Result<Handle> {
+        self.place(&mut comm);
+        self.inserted += 1;
+        self.table.insert(comm)
+    }
+
+    /// Replaces the communicator of a handle.
+    ///
+    /// # Errors
+    /// As [`Comms::get`].
+    pub(crate) fn replace(&mut self, handle: Handle, mut comm: Comm) -> Result {
+        self.place(&mut comm);
+        self.inserted += 1;
+        *self.get_mut(handle)? = comm;
+        Ok(())
+    }
+
+    fn place(&self, comm: &mut Comm) {
         let remote = comm.remote.as_ref();
         comm.spans_jobs = self.processes.has_appended()
             && (self.spans_jobs(&comm.group) || remote.is_some_and(|group| self.spans_jobs(group)));
@@ -426,7 +452,26 @@ impl Comms {
             let places = comm.group.peers().map(|peer| self.node_of(peer));
             comm.nodes = Nodes::new(places).map(Arc::new);
         }
-        self.table.insert(comm)
+    }
+
+    /// A number that changes with every new communicator.
+    pub(crate) fn inserted(&self) -> u64 {
+        self.inserted
+    }
+
+    /// A communicator has got its context, by which messages may have arrived before.
+    pub(crate) fn note_context(&mut self) {
+        self.inserted += 1;
+    }
+
+    pub(crate) fn handles(&self) -> Vec<Handle> {
+        self.table.iter().map(|(handle, _)| handle).collect()
+    }
+
+    pub(crate) fn handle_of_context(&self, context: u64) -> Option<Handle> {
+        let context = Context::from_bits(context);
+        let found = self.table.iter().find(|(_, comm)| comm.context == context);
+        found.map(|(handle, _)| handle)
     }
 
     /// The communicator of a handle.

@@ -160,7 +160,7 @@ impl<D: Device> Mpi<D> {
         let (mut events, mut index) = (0, 0);
         while let Some(&id) = self.partitioned.by_put.get(index) {
             let peer = self.partitioned.all[id].peer.map(|peer| peer.peer);
-            let failed = self.engine.has_failed_peers();
+            let failed = self.engine.is_disturbed();
             match peer.filter(|_| failed).and_then(|peer| self.engine.failure(peer)) {
                 Some(error) => self.fail_put_operation(id, error),
                 None => events += self.advance_put_operation(id),

@@ -181,6 +181,7 @@ impl<D: Device> Mpi<D> {
     #[inline(always)]
     fn destination(&self, dest: i32, tag: i32, comm: Handle) -> Result<(Peer, Envelope)> {
         let comm = self.comms.get(comm)?;
+        comm.check_usable()?;
         check_tag(tag)?;
         let to = comm.targets().peer(comm.check_rank(dest)?);
         let context = comm.context.for_traffic(Traffic::PointToPoint);
@@ -193,6 +194,9 @@ impl<D: Device> Mpi<D> {
     /// `Buffer` for a buffered send without space in the buffer.
     #[inline]
     pub fn start_operation(&mut self, recipe: StartArguments, comm: Handle) -> Result<Activity> {
+        if self.engine.is_disturbed() {
+            self.check_start(&recipe, comm)?;
+        }
         Ok(match recipe {
             StartArguments::ProcNull(status) => Activity::Complete(status),
             StartArguments::Collective(run) => Activity::Run(self.engine.start(run)),
@@ -223,6 +227,23 @@ impl<D: Device> Mpi<D> {
                 }
             }
         })
+    }
+
+    /// # Errors
+    /// `Revoked` if the communicator was revoked, `ProcFailed` for a collective with a failed process.
+    #[cold]
+    fn check_start(&self, recipe: &StartArguments, comm: Handle) -> Result {
+        // The communicator of a persistent request may have been freed.
+        let Ok(comm) = self.comms.get(comm) else { return Ok(()) };
+        match recipe {
+            StartArguments::ProcNull(_) => Ok(()),
+            StartArguments::Collective(_)
+            | StartArguments::Shared(_)
+            | StartArguments::Program(_) => comm.check_collective(),
+            StartArguments::Send { .. }
+            | StartArguments::Receive { .. }
+            | StartArguments::Partitioned(_) => comm.check_usable(),
+        }
     }
 
     /// Starts a buffered send, with the buffer of the communicator, else of its session or of the
@@ -308,7 +329,11 @@ impl<D: Device> Mpi<D> {
         let Some(pattern) = self.pattern(source, tag, comm)? else {
             return Ok(Some(Status::PROC_NULL));
         };
-        Ok(self.engine.probe(pattern).map(|(envelope, bytes)| arrived(envelope, bytes)))
+        let found = self.engine.probe(pattern);
+        if found.is_none() && self.engine.is_disturbed() {
+            self.check_probe(pattern.source, comm)?;
+        }
+        Ok(found.map(|(envelope, bytes)| arrived(envelope, bytes)))
     }
 
     /// Takes the oldest unexpected message that matches (§3.8.2).
@@ -322,7 +347,12 @@ impl<D: Device> Mpi<D> {
             return Ok(Some((MESSAGE_NO_PROC, Status::PROC_NULL)));
         };
         self.messages.check_space()?;
-        let Some(matched) = self.engine.probe_matched(pattern) else { return Ok(None) };
+        let Some(matched) = self.engine.probe_matched(pattern) else {
+            if self.engine.is_disturbed() {
+                self.check_probe(pattern.source, comm)?;
+            }
+            return Ok(None);
+        };
         let status = arrived(matched.envelope, matched.len());
         Ok(Some((self.messages.insert(MatchedMessage { matched, comm })?, status)))
     }
@@ -359,6 +389,7 @@ impl<D: Device> Mpi<D> {
         &self, source: i32, tag: i32, comm: Handle,
     ) -> Result<Option<MatchPattern>> {
         let comm: &Comm = self.comms.get(comm)?;
+        comm.check_usable()?;
         if tag != ANY_TAG {
             check_tag(tag)?;
         }

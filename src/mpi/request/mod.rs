@@ -25,6 +25,7 @@ use crate::mpi::point_to_point::StartArguments;
 use crate::mpi::point_to_point::buffer::BufferOwner;
 use crate::mpi::request::generalized::{GeneralizedRequest, GrequestFunctions, GrequestState};
 use crate::mpi::request::status::Status;
+use crate::mpi::resilience::consent::Consent;
 use crate::mpi::window::OperationNumber;
 use platform::base::{ErrorClass, MpiError, Result};
 
@@ -64,6 +65,8 @@ pub enum Activity {
         /// Its number there.
         operation: OperationNumber,
     },
+    /// An agreement of processes that may fail.
+    Consent(Box<Consent>),
     /// An operation of the application.
     Generalized(Box<GeneralizedRequest>),
 }
@@ -159,6 +162,7 @@ impl<D: Device> Mpi<D> {
             Activity::Partitioned(partitioned) => self.partitioned.is_complete(*partitioned),
             Activity::Flush(place) => self.has_flushed(*place),
             Activity::Access { window, operation } => self.is_access_complete(*window, *operation),
+            Activity::Consent(consent) => self.has_consent(consent),
             Activity::Both(halves) => halves.iter().all(|half| self.is_complete(half)),
             Activity::Generalized(general) => general.state == GrequestState::Complete,
         }
@@ -178,6 +182,7 @@ impl<D: Device> Mpi<D> {
             | Activity::Creation { .. }
             | Activity::Flush(_)
             | Activity::Access { .. }
+            | Activity::Consent(_)
             | Activity::Generalized(..) => Status::EMPTY,
             Activity::Both(halves) => self.status(&halves[0]),
         }
@@ -189,7 +194,12 @@ impl<D: Device> Mpi<D> {
         match activity {
             Activity::Complete(status) => Some((*status).into()),
             Activity::Message(operation) => {
-                let end = self.engine.take_completion(*operation)?;
+                let Some(end) = self.engine.take_completion(*operation) else {
+                    if self.engine.is_disturbed() {
+                        self.end_in_doubt(*operation);
+                    }
+                    return None;
+                };
                 Some(Outcome { status: Status::from(&end), error: end.error })
             }
             Activity::Run(_)
@@ -199,6 +209,7 @@ impl<D: Device> Mpi<D> {
             | Activity::Creation { .. }
             | Activity::Flush(_)
             | Activity::Access { .. }
+            | Activity::Consent(_)
             | Activity::Both(_)
             | Activity::Generalized(..) => self.end_others_if_complete(activity),
         }
@@ -237,6 +248,9 @@ impl<D: Device> Mpi<D> {
             Activity::Creation { run, comm } => {
                 Outcome { status: Status::EMPTY, error: self.end_creation(run, comm).err() }
             }
+            Activity::Consent(consent) => {
+                Outcome { status: Status::EMPTY, error: self.end_consent(*consent) }
+            }
             Activity::Both(halves) => {
                 let [receive, send] = halves.map(|half| self.end(half));
                 Outcome { error: receive.error.or(send.error), ..receive }
@@ -253,6 +267,7 @@ impl<D: Device> Mpi<D> {
             | Activity::Partitioned(_)
             | Activity::Flush(_)
             | Activity::Access { .. }
+            | Activity::Consent(_)
             | Activity::Generalized(..) => {}
             Activity::Message(operation) => self.engine.release(operation),
             Activity::Run(run) | Activity::Creation { run, .. } => {
@@ -399,6 +414,11 @@ impl<D: Device> Mpi<D> {
         Ok(match &request.activity {
             None => Readiness::Inactive,
             Some(activity) if self.is_complete(activity) => Readiness::Ready,
+            Some(Activity::Message(operation))
+                if self.engine.is_disturbed() && self.is_receive_in_doubt(*operation) =>
+            {
+                Readiness::Ready
+            }
             Some(_) => Readiness::Pending,
         })
     }
@@ -440,7 +460,10 @@ impl<D: Device> Mpi<D> {
             Some(Activity::Complete(status)) => (*status).into(),
             Some(Activity::Message(operation)) => match self.engine.take_completion(*operation) {
                 Some(end) => Outcome { status: Status::from(&end), error: end.error },
-                None => return Ok(None),
+                None => {
+                    let operation = *operation;
+                    return Ok(self.is_in_doubt(handle, operation));
+                }
             },
             Some(_) => return self.complete_other(handle),
         };
@@ -451,6 +474,19 @@ impl<D: Device> Mpi<D> {
             request.activity = None;
         }
         Ok(Some(Completed { outcome, comm, handle_freed: gone, functions: None, inactive: false }))
+    }
+
+    /// The end of a call on a request whose receive may wait for a failed process: the request stays
+    /// active. `None` for others.
+    #[inline]
+    fn is_in_doubt(&self, handle: Handle, operation: OperationId) -> Option<Completed> {
+        if !self.engine.is_disturbed() {
+            return None;
+        }
+        let error = Some(self.doubt(operation)?);
+        let comm = self.requests.get(handle)?.comm;
+        let outcome = Outcome { status: Status::EMPTY, error };
+        Some(Completed { outcome, comm, handle_freed: false, functions: None, inactive: false })
     }
 
     /// [`Mpi::complete`] for all activities except messages.
@@ -533,6 +569,7 @@ impl<D: Device> Mpi<D> {
                 | Activity::Creation { .. }
                 | Activity::Flush(_)
                 | Activity::Access { .. }
+                | Activity::Consent(_)
                 | Activity::Both(_),
             ) => {
                 let why = format!(

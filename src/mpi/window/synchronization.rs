@@ -404,7 +404,9 @@ impl<D: Device> Mpi<D> {
     fn start_window_barrier(&mut self, window: Handle) -> Result<Activity> {
         let Window { comm, barriers, .. } = *self.windows.get_mut(window)?;
         if let Some(id) = barriers {
-            let sequence = self.comms.get_mut(comm)?.next_call();
+            let comm = self.comms.get_mut(comm)?;
+            comm.check_collective()?;
+            let sequence = comm.next_call();
             return Ok(self.repeat_shared(id, sequence));
         }
         let call = Call::barrier(comm);

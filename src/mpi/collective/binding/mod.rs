@@ -92,6 +92,7 @@ impl<D: Device> Mpi<D> {
             return self.launch_unnamed(comm, plan);
         }
         let comm = self.comms.get_mut(comm)?;
+        comm.check_collective()?;
         Ok(self.engine.launch(Launch {
             plan,
             members: comm.members(),

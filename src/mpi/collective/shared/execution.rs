@@ -144,6 +144,13 @@ impl SharedCollective {
         self.running.completed
     }
 
+    /// Ends the running call with `error`: a rank that it waits for has failed.
+    pub(super) fn end_with(&mut self, error: &MpiError) {
+        self.running.error = Some(Box::new(error.clone()));
+        self.running.long = LongBlocks::default();
+        self.running.completed = true;
+    }
+
     /// The error of the last call, once.
     #[inline]
     pub fn take_error(&mut self) -> Option<Box<MpiError>> {

@@ -79,6 +79,22 @@ impl SharedCollectives {
         self.all[id].collective.prepare(call);
     }
 
+    /// Ends the running calls of those that `is_lost` names with `error`. Their segments are not used
+    /// any more.
+    #[cold]
+    pub(in crate::mpi) fn fail(
+        &mut self, is_lost: impl Fn(SharedCollectiveId, CollectiveOwner) -> bool, error: &MpiError,
+    ) {
+        let Self { all, running } = self;
+        running.retain(|id| {
+            let lost = is_lost(*id, all[*id].owner);
+            if lost {
+                all[*id].collective.end_with(error);
+            }
+            !lost
+        });
+    }
+
     /// Removes a shared collective; its segment.
     pub(in crate::mpi) fn close(&mut self, id: SharedCollectiveId) -> Option<SharedSegment> {
         self.running.retain(|other| *other != id);
@@ -198,6 +214,7 @@ impl<D: Device> Mpi<D> {
         &self, call: &Call, form: CallForm,
     ) -> Result<Option<SharedCollectiveId>> {
         let comm = self.comms.get(call.comm)?;
+        comm.check_collective()?;
         let has_shared_form = match form {
             // Long blocks of several ranks would overwrite each other in place.
             CallForm::Blocking => {

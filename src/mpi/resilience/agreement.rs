@@ -1,0 +1,410 @@
+//! Agreement: all processes of a communicator that survive decide the same value, although processes fail
+//! meanwhile.
+//!
+//! ```text
+//!              members                     coordinator: the lowest rank that has not failed
+//!   start ──── Vote { lock, value } ──────►   votes of all that live: combined, or the value
+//!                                             of the latest lock
+//!   locked ◄── Propose { value } ──────────
+//!        ───── Ack ───────────────────────►   acks of all that live
+//!   decided ◄─ Decide { value } ─────────── decided
+//!
+//!   the coordinator fails: each member votes again, with its lock, to the next coordinator;
+//!   a member that has decided sends it the decision instead
+//! ```
+//!
+//! This is consensus by two phases with succession of coordinators, as in Chandra and Toueg, "Unreliable
+//! Failure Detectors for Reliable Distributed Systems", JACM 1996, and the agreement of the run-through
+//! stabilization proposal, Hursey et al., "A Log-Scaling Fault Tolerant Agreement Algorithm for a Fault
+//! Tolerant MPI", EuroMPI 2011 (two phases as well, along a tree). It relies on two facts: a process that
+//! is reported as failed has failed, and every failure is reported to all processes that live.
+//!
+//! **Agreement.** A coordinator decides when all processes that live have locked its value. A later
+//! coordinator has the votes, and with them the locks, of all that live then, of which each was given after
+//! its sender had ignored the last proposal of the earlier one; so it finds the value. That holds for
+//! processes that fail after their decision, too (uniform agreement).
+//!
+//! **Termination.** A coordinator waits only for processes that live, or is told of their failure. Each
+//! failure of a coordinator makes the next one start; there are fewer than there are processes.
+//!
+//! This is a value without input and output: messages go in, [`AgreementState::take_outgoing`] returns those
+//! to send. A process keeps it after its decision, to answer those that have not decided.
+
+use std::collections::BTreeMap;
+
+use crate::mpi::resilience::rank_bits::RankBits;
+
+/// What the processes agree on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Value {
+    /// The bitwise and of all flags.
+    pub(crate) flag: u32,
+    /// The failed processes: all that any process knew of.
+    pub(crate) failed: RankBits,
+    /// The failed processes that every process has acknowledged.
+    pub(crate) acknowledged: RankBits,
+    /// The context of a new communicator, chosen by the coordinator.
+    pub(crate) context: u64,
+}
+
+impl Value {
+    /// Combines the vote of another process.
+    fn combine(&mut self, other: &Self) {
+        self.flag &= other.flag;
+        self.failed.unite(&other.failed);
+        self.acknowledged.intersect(&other.acknowledged);
+    }
+}
+
+/// The proposal of a coordinator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LockedValue {
+    pub(crate) coordinator: u32,
+    pub(crate) value: Value,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum AgreementMessage {
+    Vote { lock: Option<LockedValue>, value: Value },
+    Propose(Value),
+    Ack,
+    Decide(Value),
+}
+
+/// One agreement at one process.
+#[derive(Clone, Debug)]
+pub(crate) struct AgreementState {
+    me: u32,
+    size: u32,
+    failed: RankBits,
+    /// The vote of this process, from its start on.
+    own: Option<Value>,
+    lock: Option<LockedValue>,
+    /// The coordinator that has this process's vote.
+    voted_to: Option<u32>,
+    /// What other processes have sent to this process as their coordinator.
+    votes: BTreeMap<u32, (Option<LockedValue>, Value)>,
+    /// Those that have locked the proposal of this process, once it has made one.
+    acks: Option<RankBits>,
+    decision: Option<Value>,
+    outgoing: Vec<(u32, AgreementMessage)>,
+}
+
+impl AgreementState {
+    /// An agreement of `size` processes that has not started here, at rank `me`.
+    pub(crate) fn new(me: u32, size: u32, failed: RankBits) -> Self {
+        Self {
+            me,
+            size,
+            failed,
+            own: None,
+            lock: None,
+            voted_to: None,
+            votes: BTreeMap::new(),
+            acks: None,
+            decision: None,
+            outgoing: Vec::new(),
+        }
+    }
+
+    /// This process takes part.
+    pub(crate) fn start(&mut self, value: Value) {
+        debug_assert!(self.own.is_none());
+        self.own = Some(value);
+        self.advance();
+    }
+
+    /// Whether this process takes part.
+    #[cfg(test)]
+    pub(crate) fn has_started(&self) -> bool {
+        self.own.is_some()
+    }
+
+    /// The decision, from the moment on at which this process knows it.
+    pub(crate) fn decision(&self) -> Option<&Value> {
+        self.decision.as_ref()
+    }
+
+    /// The messages to send, each with its receiver.
+    pub(crate) fn take_outgoing(&mut self) -> Vec<(u32, AgreementMessage)> {
+        std::mem::take(&mut self.outgoing)
+    }
+
+    /// The process `rank` has failed.
+    pub(crate) fn failed(&mut self, rank: u32) {
+        if self.failed.insert(rank) {
+            self.advance();
+        }
+    }
+
+    /// A message of `from` has arrived.
+    pub(crate) fn arrived(&mut self, from: u32, message: AgreementMessage) {
+        match message {
+            AgreementMessage::Decide(value) => self.decide(value),
+            AgreementMessage::Vote { .. } | AgreementMessage::Propose(_)
+                if self.decision.is_some() =>
+            {
+                self.tell_decision(from);
+            }
+            AgreementMessage::Vote { lock, value } => {
+                self.votes.insert(from, (lock, value));
+            }
+            // A proposal of a coordinator that has failed, for this process, comes too late: its
+            // successor may have this process's vote without it.
+            AgreementMessage::Propose(value)
+                if self.voted_to == Some(from) && !self.failed.contains(from) =>
+            {
+                self.lock = Some(LockedValue { coordinator: from, value });
+                self.outgoing.push((from, AgreementMessage::Ack));
+            }
+            AgreementMessage::Propose(_) => {}
+            AgreementMessage::Ack => {
+                if let Some(acks) = &mut self.acks {
+                    acks.insert(from);
+                }
+            }
+        }
+        self.advance();
+    }
+
+    /// Those that live, except this process.
+    fn others(&self) -> impl Iterator<Item = u32> {
+        (0..self.size).filter(|rank| *rank != self.me && !self.failed.contains(*rank))
+    }
+
+    /// Sends what is due.
+    fn advance(&mut self) {
+        let first = self.others().next().unwrap_or(self.me);
+        let coordinator = first.min(self.me);
+        if self.decision.is_some() {
+            return self.pass_on(coordinator);
+        }
+        let Some(own) = &self.own else { return };
+        if coordinator == self.me {
+            return self.coordinate();
+        }
+        if self.voted_to != Some(coordinator) {
+            self.voted_to = Some(coordinator);
+            let vote = AgreementMessage::Vote { lock: self.lock.clone(), value: own.clone() };
+            self.outgoing.push((coordinator, vote));
+        }
+    }
+
+    /// Proposes once all have voted, and decides once all have locked the proposal.
+    fn coordinate(&mut self) {
+        if self.acks.is_none() {
+            if !self.others().all(|rank| self.votes.contains_key(&rank)) {
+                return;
+            }
+            let value = self.proposal();
+            self.lock = Some(LockedValue { coordinator: self.me, value: value.clone() });
+            self.acks = Some(RankBits::default());
+            self.send_to_others(&AgreementMessage::Propose(value));
+        }
+        let is_locked = |rank| self.acks.as_ref().is_some_and(|acks| acks.contains(rank));
+        if self.others().all(is_locked)
+            && let Some(LockedValue { value, .. }) = &self.lock
+        {
+            let value = value.clone();
+            self.send_to_others(&AgreementMessage::Decide(value.clone()));
+            self.decision = Some(value);
+            self.voted_to = Some(self.me);
+        }
+    }
+
+    /// The value of the latest lock, which may have been decided, or what all votes make.
+    fn proposal(&self) -> Value {
+        let locks = self.votes.values().filter_map(|(lock, _)| lock.as_ref()).chain(&self.lock);
+        if let Some(latest) = locks.max_by_key(|lock| lock.coordinator) {
+            return latest.value.clone();
+        }
+        let mut value = self.own.clone().unwrap_or_default();
+        self.votes.values().for_each(|(_, vote)| value.combine(vote));
+        value.failed.unite(&self.failed);
+        value
+    }
+
+    fn decide(&mut self, value: Value) {
+        if self.decision.is_some() {
+            return;
+        }
+        self.decision = Some(value);
+        // Those that voted to this process before it knew.
+        let waiting: Vec<_> = self.votes.keys().copied().collect();
+        waiting.into_iter().for_each(|rank| self.tell_decision(rank));
+    }
+
+    fn tell_decision(&mut self, to: u32) {
+        if let Some(value) = self.decision.clone().filter(|_| !self.failed.contains(to)) {
+            self.outgoing.push((to, AgreementMessage::Decide(value)));
+        }
+    }
+
+    /// After the decision: the next coordinator must learn it, as it cannot have all votes.
+    fn pass_on(&mut self, coordinator: u32) {
+        if self.voted_to == Some(coordinator) || self.voted_to.is_none() {
+            self.voted_to = Some(coordinator);
+            return;
+        }
+        self.voted_to = Some(coordinator);
+        match coordinator == self.me {
+            true => {
+                if let Some(value) = self.decision.clone() {
+                    self.send_to_others(&AgreementMessage::Decide(value));
+                }
+            }
+            false => self.tell_decision(coordinator),
+        }
+    }
+
+    fn send_to_others(&mut self, message: &AgreementMessage) {
+        let others: Vec<_> = self.others().collect();
+        self.outgoing.extend(others.into_iter().map(|rank| (rank, message.clone())));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use platform::base::Random;
+    use std::collections::VecDeque;
+
+    /// Processes, the messages between them, and the failures that they do not know yet.
+    struct System {
+        all: Vec<AgreementState>,
+        /// By receiver and sender.
+        channels: Vec<Vec<VecDeque<AgreementMessage>>>,
+        unknown: Vec<Vec<u32>>,
+        inputs: Vec<Value>,
+        dead: RankBits,
+        random: Random,
+    }
+
+    impl System {
+        fn new(seed: u64) -> Self {
+            let mut random = Random::new(seed);
+            let size = 1 + random.below(8) as u32;
+            let input = |rank: u32| Value {
+                flag: random.below(1 << 16) as u32 | 1 << 20,
+                acknowledged: RankBits::all(size),
+                context: u64::from(rank) + 100,
+                ..Value::default()
+            };
+            let inputs = (0..size).map(input).collect();
+            let agreement = |rank| AgreementState::new(rank, size, RankBits::default());
+            let row = || (0..size).map(|_| VecDeque::new()).collect();
+            Self {
+                all: (0..size).map(agreement).collect(),
+                channels: (0..size).map(|_| row()).collect(),
+                unknown: vec![Vec::new(); size as usize],
+                inputs,
+                dead: RankBits::default(),
+                random,
+            }
+        }
+
+        fn below(&mut self, count: usize) -> usize {
+            self.random.below(count as u64) as usize
+        }
+
+        /// Sends what `rank` has to send; the last part is lost if it fails now.
+        fn flush(&mut self, rank: usize, lost: usize) {
+            let mut outgoing = self.all[rank].take_outgoing();
+            outgoing.truncate(outgoing.len().saturating_sub(lost));
+            for (to, message) in outgoing {
+                self.channels[to as usize][rank].push_back(message);
+            }
+        }
+
+        fn fail(&mut self, rank: usize) {
+            let lost = self.below(4);
+            self.flush(rank, lost);
+            self.dead.insert(rank as u32);
+            for survivor in 0..self.all.len() {
+                self.unknown[survivor].push(rank as u32);
+                // Messages of a process that fails may not have left it.
+                let kept = self.random.below(4) as usize;
+                self.channels[survivor][rank].truncate(kept);
+            }
+        }
+
+        fn step(&mut self, rank: usize) {
+            match self.below(4) {
+                0 if !self.all[rank].has_started() => {
+                    let input = self.inputs[rank].clone();
+                    self.all[rank].start(input);
+                }
+                1 if !self.unknown[rank].is_empty() => {
+                    let failed = self.unknown[rank].remove(0);
+                    self.all[rank].failed(failed);
+                }
+                _ => {
+                    let from = self.below(self.all.len());
+                    if let Some(message) = self.channels[rank][from].pop_front() {
+                        self.all[rank].arrived(from as u32, message);
+                    }
+                }
+            }
+        }
+
+        /// Whether all that live have decided, and what was decided, by the dead too.
+        fn decisions(&self) -> (bool, Vec<Value>) {
+            let lives = |rank: &usize| !self.dead.contains(*rank as u32);
+            let have =
+                (0..self.all.len()).filter(lives).all(|rank| self.all[rank].decision.is_some());
+            (have, self.all.iter().filter_map(|one| one.decision.clone()).collect())
+        }
+
+        fn run(&mut self, seed: u64) {
+            let size = self.all.len();
+            let crashes = self.below(size);
+            let mut left = crashes;
+            for _ in 0..100_000 {
+                let rank = self.below(size);
+                if self.dead.contains(rank as u32) {
+                    continue;
+                }
+                if left > 0 && self.below(40) == 0 {
+                    left -= 1;
+                    self.fail(rank);
+                    continue;
+                }
+                self.step(rank);
+                self.flush(rank, 0);
+                if left == 0 && self.decisions().0 {
+                    break;
+                }
+            }
+            let (all_decided, decisions) = self.decisions();
+            assert!(all_decided, "seed {seed}: no decision");
+            assert!(decisions.iter().all(|one| *one == decisions[0]), "seed {seed}: {decisions:?}");
+            self.check_value(&decisions[0], seed);
+        }
+
+        fn check_value(&self, value: &Value, seed: u64) {
+            for (rank, input) in self.inputs.iter().enumerate() {
+                if !self.dead.contains(rank as u32) {
+                    assert_eq!(value.flag & !input.flag, 0, "seed {seed}: without rank {rank}");
+                }
+            }
+            let all = self.inputs.iter().fold(u32::MAX, |flag, input| flag & input.flag);
+            assert_eq!(value.flag & all, all, "seed {seed}");
+            assert!(value.failed.is_subset(&self.dead), "seed {seed}");
+            assert!(value.context >= 100, "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn survivors_agree_whatever_fails_and_when() {
+        let seeds = std::env::var("SUIRO_AGREEMENT_SEEDS").ok().and_then(|text| text.parse().ok());
+        (0..seeds.unwrap_or(1000)).for_each(|seed| System::new(seed).run(seed));
+    }
+
+    #[test]
+    fn one_process_decides_alone() {
+        let mut alone = AgreementState::new(0, 1, RankBits::default());
+        alone.start(Value { flag: 5, ..Value::default() });
+        assert_eq!(alone.decision().map(|value| value.flag), Some(5));
+        assert!(alone.take_outgoing().is_empty());
+    }
+}

@@ -1,0 +1,248 @@
+//! Agreements on communicators, and what is made of their values: the flag of `MPIX_Comm_agree`, the
+//! communicator of `MPIX_Comm_shrink`.
+//!
+//! The agreements of a communicator have numbers, in the order of the calls, which is the same at all
+//! members. A process keeps those that it has decided, to answer members that have not; it drops old ones
+//! ([`KEPT_DECISIONS`]).
+
+use std::sync::Arc;
+
+use crate::device::Device;
+use crate::engine::memory::Memory;
+use crate::engine::schedules::plan::Members;
+use crate::mpi::Mpi;
+use crate::mpi::attribute::Attributes;
+use crate::mpi::communicator::{Comm, Context};
+use crate::mpi::errhandler::Handler;
+use crate::mpi::group::Group;
+use crate::mpi::handle::Handle;
+use crate::mpi::request::Activity;
+use crate::mpi::resilience::agreement::{AgreementMessage, AgreementState, Value};
+use crate::mpi::resilience::notice::Notice;
+use crate::mpi::resilience::rank_bits::RankBits;
+use platform::base::{ErrorClass, MpiError, Peer, Result};
+
+/// The number of decided agreements of a communicator that a process keeps. By blocking calls, a process
+/// is one agreement ahead of another at most; by nonblocking ones, as many as are in progress.
+const KEPT_DECISIONS: u32 = 64;
+
+/// The context and the number of an agreement.
+pub(super) type AgreementKey = (u64, u32);
+
+/// An agreement with its processes.
+pub(super) struct RunningAgreement {
+    agreement: AgreementState,
+    members: Arc<dyn Members>,
+    size: u32,
+}
+
+/// An agreement that a request or a call waits for.
+#[derive(Debug)]
+pub struct Consent {
+    key: AgreementKey,
+    use_of: ConsentUse,
+}
+
+/// What happens with the value.
+#[derive(Debug)]
+enum ConsentUse {
+    /// The flag goes to this memory.
+    Flag(Memory),
+    /// The survivors get this communicator, which had the processes of the old one until then.
+    Shrink { comm: Handle, old: OldComm },
+    /// Nothing.
+    Nothing,
+}
+
+/// What the communicator of the survivors takes from the old one, which may be freed meanwhile.
+#[derive(Debug)]
+struct OldComm {
+    group: Arc<Group>,
+    handler: Handler,
+}
+
+impl OldComm {
+    fn survivors(&self, failed: &RankBits, me: Peer) -> Group {
+        let lives = |(rank, _): &(u32, Peer)| !failed.contains(*rank);
+        let peers = (0..).zip(self.group.peers()).filter(lives).map(|(_, peer)| peer);
+        Group::collect(peers, me).in_session(self.group.session())
+    }
+}
+
+impl std::fmt::Debug for RunningAgreement {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RunningAgreement")
+            .field("agreement", &self.agreement)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<D: Device> Mpi<D> {
+    /// Starts an agreement on the bitwise and of the flags, which `flag` has and gets.
+    ///
+    /// # Errors
+    /// `Comm` if there is no such communicator.
+    pub(crate) fn start_agree(&mut self, comm: Handle, flag: Memory) -> Result<Activity> {
+        let mut bytes = [0; 4];
+        flag.pack(0, &mut bytes);
+        let key = self.start_consent(comm, u32::from_ne_bytes(bytes))?;
+        Ok(Activity::Consent(Box::new(Consent { key, use_of: ConsentUse::Flag(flag) })))
+    }
+
+    /// Starts an agreement whose value does not matter: all members that live have called this.
+    ///
+    /// # Errors
+    /// `Comm` if there is no such communicator.
+    pub(crate) fn start_rendezvous(&mut self, comm: Handle) -> Result<Activity> {
+        let key = self.start_consent(comm, 0)?;
+        Ok(Activity::Consent(Box::new(Consent { key, use_of: ConsentUse::Nothing })))
+    }
+
+    /// Starts to create a communicator of the members that survive. Its handle is valid once the activity
+    /// has completed without an error; an error frees it.
+    ///
+    /// # Errors
+    /// `Comm` if there is no such intracommunicator, `NoMem` without a free handle.
+    pub(crate) fn shrink(&mut self, comm: Handle) -> Result<(Handle, Activity)> {
+        let old = self.comms.get(comm)?;
+        old.check_intra("MPIX_Comm_shrink")?;
+        let old = OldComm { group: Arc::clone(&old.group), handler: old.handler.clone() };
+        let new = self.comm_like(comm, Attributes::default())?;
+        self.comms.get_mut(new)?.topology = None;
+        let key = self.start_consent(comm, 0)?;
+        let use_of = ConsentUse::Shrink { comm: new, old };
+        Ok((new, Activity::Consent(Box::new(Consent { key, use_of }))))
+    }
+
+    fn start_consent(&mut self, comm: Handle, flag: u32) -> Result<AgreementKey> {
+        self.find_failed_members();
+        let context = self.comms.choose_context().bits();
+        let found = self.comms.get_mut(comm)?;
+        found.resilience.agreements = found.resilience.agreements.wrapping_add(1);
+        let key = (found.context.bits(), found.resilience.agreements);
+        let known = &found.resilience;
+        let value = Value {
+            flag,
+            failed: known.failed.iter().copied().collect(),
+            acknowledged: known.failed[..known.acknowledged].iter().copied().collect(),
+            context,
+        };
+        self.drop_decisions(key);
+        if let Some(running) = self.agreement_at(key) {
+            running.agreement.start(value);
+        }
+        self.send_agreement(key);
+        // A member may have sent its vote long ago.
+        self.engine.note_long_start();
+        Ok(key)
+    }
+
+    /// Drops the decided agreements of a communicator that are long before `key`.
+    fn drop_decisions(&mut self, (context, instance): AgreementKey) {
+        let old = (context, 0)..(context, instance.saturating_sub(KEPT_DECISIONS));
+        let all = &mut self.resilience.agreements;
+        let is_decided = |running: &RunningAgreement| running.agreement.decision().is_some();
+        let decided = all.range(old).filter(|(_, running)| is_decided(running));
+        let decided: Vec<_> = decided.map(|(key, _)| *key).collect();
+        decided.into_iter().for_each(|key| drop(all.remove(&key)));
+    }
+
+    /// The agreement with this key, made now if it is new; `None` without such a communicator.
+    pub(super) fn agreement_at(&mut self, key: AgreementKey) -> Option<&mut RunningAgreement> {
+        if !self.resilience.agreements.contains_key(&key) {
+            let comm = self.comms.of_context(key.0)?;
+            let (me, size, members) = (comm.member(), comm.members_shape().ranks, comm.members());
+            let failed = comm.resilience.failed.iter().copied().collect();
+            // A late word about an agreement that all members have decided.
+            if key.1 < comm.resilience.agreements {
+                return None;
+            }
+            let running = RunningAgreement {
+                agreement: AgreementState::new(me, size, failed),
+                members,
+                size,
+            };
+            self.resilience.agreements.insert(key, running);
+        }
+        self.resilience.agreements.get_mut(&key)
+    }
+
+    /// A message of an agreement has arrived from the process `from`.
+    pub(super) fn agreement_message(
+        &mut self, key: AgreementKey, from: Peer, message: AgreementMessage,
+    ) {
+        let Some(running) = self.agreement_at(key) else { return };
+        let rank = (0..running.size).find(|rank| running.members.peer(*rank) == from);
+        if let Some(rank) = rank {
+            running.agreement.arrived(rank, message);
+        }
+        self.send_agreement(key);
+    }
+
+    /// Members of the communicator with this context have failed.
+    pub(super) fn agreement_members_failed(&mut self, context: u64, failed: &[u32]) {
+        let range = (context, 0)..=(context, u32::MAX);
+        let keys: Vec<_> = self.resilience.agreements.range(range).map(|(key, _)| *key).collect();
+        for key in keys {
+            if let Some(running) = self.resilience.agreements.get_mut(&key) {
+                failed.iter().for_each(|rank| running.agreement.failed(*rank));
+            }
+            self.send_agreement(key);
+        }
+    }
+
+    /// Sends what an agreement has to send.
+    fn send_agreement(&mut self, key: AgreementKey) {
+        let Some(running) = self.resilience.agreements.get_mut(&key) else { return };
+        let members = Arc::clone(&running.members);
+        let outgoing = running.agreement.take_outgoing();
+        for (to, message) in outgoing {
+            let notice = Notice::Agreement { context: key.0, instance: key.1, message };
+            self.send_notice(members.peer(to), &notice);
+        }
+        self.engine.note_event();
+    }
+
+    fn decision(&self, key: AgreementKey) -> Option<&Value> {
+        self.resilience.agreements.get(&key)?.agreement.decision()
+    }
+
+    pub(in crate::mpi) fn has_consent(&self, consent: &Consent) -> bool {
+        self.decision(consent.key).is_some()
+    }
+
+    /// Uses the value of an agreement; the error of the operation.
+    pub(in crate::mpi) fn end_consent(&mut self, consent: Consent) -> Option<Box<MpiError>> {
+        let value = self.decision(consent.key)?.clone();
+        match consent.use_of {
+            ConsentUse::Nothing => None,
+            ConsentUse::Flag(mut memory) => {
+                memory.unpack(0, &value.flag.to_ne_bytes());
+                let is_news = !value.failed.is_subset(&value.acknowledged);
+                is_news.then(|| unacknowledged(&value))
+            }
+            ConsentUse::Shrink { comm, old } => self.end_shrink(comm, old, &value).err(),
+        }
+    }
+
+    fn end_shrink(&mut self, comm: Handle, old: OldComm, value: &Value) -> Result {
+        let survivors = old.survivors(&value.failed, self.engine.me());
+        let context = Context::from_bits(value.context);
+        match Comm::new(context, Arc::new(survivors), old.handler) {
+            Ok(made) => self.comms.replace(comm, made),
+            Err(error) => {
+                self.comms.remove(comm)?;
+                Err(error)
+            }
+        }
+    }
+}
+
+fn unacknowledged(value: &Value) -> Box<MpiError> {
+    let new: Vec<_> =
+        value.failed.iter().filter(|rank| !value.acknowledged.contains(*rank)).collect();
+    ErrorClass::ProcFailed.error(format!(
+        "ranks {new:?} of the communicator have failed, which not all members have acknowledged; the \
+         flag is agreed"
+    ))
+}

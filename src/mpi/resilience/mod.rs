@@ -1,0 +1,149 @@
+//! Failures that a job survives: User-Level Failure Mitigation, with the functions of `mpi-ext.h`.
+//!
+//! Source: Bland, Bouteiller, Herault, Bosilca and Dongarra, "Post-failure recovery of MPI communication
+//! capability: Design and rationale", IJHPCA 2013, and the proposals to the MPI Forum (mpi-issues 581 to
+//! 583).
+//!
+//! ```text
+//!   the launcher or a device            a process that revokes          a process that agrees or shrinks
+//!     │ a peer has failed                 │ Revoke                        │ Vote, Propose, Ack, Decide
+//!     ▼                                   ▼                               ▼
+//!   failures: members of            revocation: contexts            agreement: one value for
+//!   communicators, operations       are closed, the word            all that survive
+//!   that end                        is passed on
+//! ```
+//!
+//! What a process knows of failures is local. Three operations are not: *revoke* reaches all members that
+//! live, *agree* and *shrink* decide the same value at all of them. Their messages ([`notice`]) are handled
+//! in polls, so they need no call of the application at the receiver.
+//!
+//! Every poll looks here once a peer has failed or a notice has arrived, and never before.
+
+pub(crate) mod agreement;
+pub(crate) mod consent;
+mod failures;
+mod notice;
+pub(crate) mod rank_bits;
+mod revocation;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::device::Device;
+use crate::engine::channel::{ArrivingMessage, MessageChannel};
+use crate::engine::memory::Memory;
+use crate::engine::point_to_point::wire::NOTICE_CONTEXT;
+use crate::engine::schedules::plan::Members;
+use crate::mpi::Mpi;
+use crate::mpi::resilience::consent::RunningAgreement;
+use crate::mpi::resilience::notice::Notice;
+use platform::base::Peer;
+
+/// Notices about communicators that do not exist here yet, at most. Those of communicators that were
+/// freed stay among them until newer ones replace them.
+const EARLY_MAX: usize = 4096;
+
+/// The tag of all notices.
+const NOTICE_TAG: i32 = 0;
+
+/// What a process knows of failures and agreements.
+#[derive(Debug, Default)]
+pub(crate) struct Resilience {
+    /// By context and instance.
+    agreements: BTreeMap<(u64, u32), RunningAgreement>,
+    /// Notices about communicators that do not exist here, with their senders.
+    early: Vec<(Peer, Notice)>,
+    arriving: Option<ArrivingMessage>,
+    /// The numbers of failures and of new communicators that have been looked after.
+    seen: (u32, u64),
+    /// What could change which receives end, when they were last looked after.
+    receives_seen: (u64, usize, u32, u64),
+}
+
+/// What a communicator knows of failures.
+#[derive(Debug, Default)]
+pub(crate) struct CommResilience {
+    pub(crate) is_revoked: bool,
+    /// Whether a collective cannot complete: the communicator was revoked or a member has failed.
+    pub(crate) is_impaired: bool,
+    /// The members that have failed, in the order in which this process has learned of it.
+    pub(crate) failed: Vec<u32>,
+    /// How many of them this process has acknowledged.
+    pub(crate) acknowledged: usize,
+    /// The number of agreements until now.
+    agreements: u32,
+}
+
+/// All processes by their peer numbers.
+struct AllPeers;
+
+impl Members for AllPeers {
+    fn peer(&self, rank: u32) -> Peer {
+        rank
+    }
+}
+
+impl<D: Device> Mpi<D> {
+    /// Handles notices and failures; called by each poll once there was any.
+    #[cold]
+    pub(in crate::mpi) fn look_after_failures(&mut self) {
+        while let Some((from, notice)) = self.next_notice() {
+            self.handle_notice(from, notice);
+        }
+        let now = (self.engine.failures(), self.comms.inserted());
+        if self.resilience.seen != now {
+            self.resilience.seen = now;
+            self.find_failed_members();
+            let early = std::mem::take(&mut self.resilience.early);
+            early.into_iter().for_each(|(from, notice)| self.handle_notice(from, notice));
+        }
+        let (posted, closed) = self.engine.receives_and_closings();
+        let seen = (posted, closed, now.0, now.1);
+        if std::mem::replace(&mut self.resilience.receives_seen, seen) != seen {
+            self.end_lost_receives();
+        }
+    }
+
+    fn notice_channel(&self) -> MessageChannel {
+        MessageChannel::new(NOTICE_CONTEXT, Arc::new(AllPeers), self.engine.me())
+    }
+
+    fn next_notice(&mut self) -> Option<(Peer, Notice)> {
+        let channel = self.notice_channel();
+        loop {
+            let arriving = &mut self.resilience.arriving;
+            let (from, bytes) = channel.next_message(&mut self.engine, NOTICE_TAG, arriving)?;
+            if let Some(notice) = Notice::parse(&bytes) {
+                return Some((from, notice));
+            }
+        }
+    }
+
+    fn send_notice(&mut self, to: Peer, notice: &Notice) {
+        if self.engine.failure(to).is_none() {
+            let memory = Memory::owned(notice.emit());
+            self.notice_channel().send_detached(&mut self.engine, to, NOTICE_TAG, memory);
+        }
+    }
+
+    fn handle_notice(&mut self, from: Peer, notice: Notice) {
+        match &notice {
+            Notice::Revoke { context } => {
+                if let Some(comm) = self.comms.handle_of_context(*context) {
+                    return self.mark_revoked(comm);
+                }
+            }
+            Notice::Agreement { context, instance, message } => {
+                let key = (*context, *instance);
+                let has = self.resilience.agreements.contains_key(&key);
+                if has || self.comms.handle_of_context(*context).is_some() {
+                    return self.agreement_message(key, from, message.clone());
+                }
+            }
+        }
+        if self.resilience.early.len() == EARLY_MAX {
+            self.resilience.early.remove(0);
+        }
+        self.resilience.early.push((from, notice));
+    }
+}

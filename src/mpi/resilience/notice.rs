@@ -1,0 +1,149 @@
+//! Messages about failures between processes, as words of 64 bits, least significant byte first.
+//!
+//! ```text
+//! Revoke      0 | context
+//! Agreement   1 | context | instance | kind | [lock: coordinator, value] | [value]
+//! value       flag | context | count, words of failed | count, words of acknowledged
+//! ```
+
+use crate::mpi::resilience::agreement::{AgreementMessage, LockedValue, Value};
+use crate::mpi::resilience::rank_bits::RankBits;
+
+/// A message about failures.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Notice {
+    /// The communicator with this context was revoked.
+    Revoke { context: u64 },
+    /// A message of the agreement number `instance` on the communicator with this context.
+    Agreement { context: u64, instance: u32, message: AgreementMessage },
+}
+
+impl Notice {
+    pub(super) fn emit(&self) -> Vec<u8> {
+        let words = match self {
+            Self::Revoke { context } => vec![0, *context],
+            Self::Agreement { context, instance, message } => {
+                let mut words = vec![1, *context, u64::from(*instance)];
+                put_message(&mut words, message);
+                words
+            }
+        };
+        words.into_iter().flat_map(u64::to_le_bytes).collect()
+    }
+
+    /// `None` for bytes that are no notice.
+    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
+        let (words, []) = bytes.as_chunks() else { return None };
+        let words: Vec<_> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
+        let mut words = Words(words.into_iter());
+        match words.next()? {
+            0 => Some(Self::Revoke { context: words.next()? }),
+            1 => {
+                let (context, instance) = (words.next()?, words.next()? as u32);
+                Some(Self::Agreement { context, instance, message: words.message()? })
+            }
+            _ => None,
+        }
+    }
+}
+
+fn put_message(words: &mut Vec<u64>, message: &AgreementMessage) {
+    match message {
+        AgreementMessage::Vote { lock, value } => {
+            words.extend([0, u64::from(lock.is_some())]);
+            if let Some(LockedValue { coordinator, value }) = lock {
+                words.push(u64::from(*coordinator));
+                put_value(words, value);
+            }
+            put_value(words, value);
+        }
+        AgreementMessage::Propose(value) => {
+            words.push(1);
+            put_value(words, value);
+        }
+        AgreementMessage::Ack => words.push(2),
+        AgreementMessage::Decide(value) => {
+            words.push(3);
+            put_value(words, value);
+        }
+    }
+}
+
+fn put_value(words: &mut Vec<u64>, value: &Value) {
+    words.extend([u64::from(value.flag), value.context]);
+    for set in [&value.failed, &value.acknowledged] {
+        words.push(set.words().len() as u64);
+        words.extend(set.words());
+    }
+}
+
+/// The words that have not been parsed.
+struct Words(std::vec::IntoIter<u64>);
+
+impl Words {
+    fn next(&mut self) -> Option<u64> {
+        self.0.next()
+    }
+
+    fn message(&mut self) -> Option<AgreementMessage> {
+        Some(match self.next()? {
+            0 => {
+                let has_lock = self.next()? != 0;
+                let lock = match has_lock {
+                    true => {
+                        Some(LockedValue { coordinator: self.next()? as u32, value: self.value()? })
+                    }
+                    false => None,
+                };
+                AgreementMessage::Vote { lock, value: self.value()? }
+            }
+            1 => AgreementMessage::Propose(self.value()?),
+            2 => AgreementMessage::Ack,
+            3 => AgreementMessage::Decide(self.value()?),
+            _ => return None,
+        })
+    }
+
+    fn value(&mut self) -> Option<Value> {
+        let (flag, context) = (self.next()? as u32, self.next()?);
+        let (failed, acknowledged) = (self.set()?, self.set()?);
+        Some(Value { flag, failed, acknowledged, context })
+    }
+
+    fn set(&mut self) -> Option<RankBits> {
+        let count = usize::try_from(self.next()?).ok().filter(|count| *count <= self.0.len())?;
+        Some(RankBits::from_words(self.0.by_ref().take(count).collect()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notices_cross_the_wire_and_other_bytes_are_none() {
+        let value = |flag| Value {
+            flag,
+            failed: [3, 70].into_iter().collect(),
+            acknowledged: RankBits::default(),
+            context: 1 << 40,
+        };
+        let lock = Some(LockedValue { coordinator: 2, value: value(6) });
+        for message in [
+            AgreementMessage::Vote { lock: None, value: value(7) },
+            AgreementMessage::Vote { lock, value: value(7) },
+            AgreementMessage::Propose(value(1)),
+            AgreementMessage::Ack,
+            AgreementMessage::Decide(value(u32::MAX)),
+        ] {
+            let notice = Notice::Agreement { context: 8, instance: 9, message };
+            let bytes = notice.emit();
+            assert_eq!(Notice::parse(&bytes), Some(notice));
+            for len in [0, 8, bytes.len() - 8, bytes.len() - 1] {
+                assert_eq!(Notice::parse(&bytes[..len]), None);
+            }
+        }
+        let revoke = Notice::Revoke { context: 16 };
+        assert_eq!(Notice::parse(&revoke.emit()), Some(revoke));
+    }
+}
