@@ -26,15 +26,15 @@ from expected import Expected
 
 FOLDERS = [
     "attr", "basic", "coll", "comm", "datatype", "errhan", "group", "info", "init", "mpi_t", "part", "pt2pt",
-    "rma", "session", "topo", "errors/attr", "errors/coll", "errors/comm", "errors/datatype", "errors/group",
-    "errors/pt2pt", "errors/rma", "errors/session", "errors/topo", "threads/coll", "threads/comm", "threads/init",
-    "threads/part", "threads/pt2pt", "threads/rma",
+    "rma", "session", "spawn", "topo", "errors/attr", "errors/coll", "errors/comm", "errors/datatype", "errors/group",
+    "errors/pt2pt", "errors/rma", "errors/session", "errors/spawn", "errors/topo", "threads/coll", "threads/comm",
+    "threads/init", "threads/part", "threads/pt2pt", "threads/rma", "threads/spawn",
 ]
 FORTRAN_PARTS = {
-    "f77": ["attr", "coll", "comm", "datatype", "ext", "info", "init", "profile", "pt2pt", "rma", "topo"],
+    "f77": ["attr", "coll", "comm", "datatype", "ext", "info", "init", "profile", "pt2pt", "rma", "spawn", "topo"],
     "f90": ["attr", "coll", "comm", "datatype", "ext", "f90types", "info", "init", "misc", "profile", "pt2pt",
-            "rma", "timer", "topo"],
-    "f08": ["attr", "coll", "comm", "datatype", "ext", "info", "init", "misc", "profile", "pt2pt", "rma", "subarray",
+            "rma", "spawn", "timer", "topo"],
+    "f08": ["attr", "coll", "comm", "datatype", "ext", "info", "init", "misc", "profile", "pt2pt", "rma", "spawn", "subarray",
             "timer", "topo"],
 }
 FORTRAN_FOLDERS = [f"{binding}/{part}" for binding, parts in FORTRAN_PARTS.items() for part in parts]
@@ -103,7 +103,7 @@ def prepare(source, build, mpicc, mpifort):
         fortran = ["--enable-fortran=all", f"MPIF77={mpifort}", f"MPIFC={mpifort}", "FFLAGS=-O0 -w",
                    "FCFLAGS=-O0 -w"]
     if not (build / "Makefile").exists():
-        words = [source.resolve() / "configure", "--disable-cxx", *fortran, "--disable-spawn",
+        words = [source.resolve() / "configure", "--disable-cxx", *fortran,
                  "--disable-romio", "--enable-strictmpi", "--enable-large-tests", f"MPICC={mpicc}", "CC=gcc",
                  "CFLAGS=-O0 -w"]
         with open(build / "configure.log", "w") as log:
