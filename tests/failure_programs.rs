@@ -5,7 +5,7 @@
 #[allow(dead_code)]
 mod programs;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use programs::{harness, is_long, root};
 
@@ -19,7 +19,7 @@ fn program(source: &str) -> PathBuf {
     harness::compile(&root().join(source).with_extension("c"), &flags)
 }
 
-fn run(program: &PathBuf, ranks: u32, device: &str, more: &[&str]) -> harness::Outcome {
+fn run(program: &Path, ranks: u32, device: &str, more: &[&str]) -> harness::Outcome {
     let ranks = ranks.to_string();
     let mut words = vec!["--with-ft", "ulfm", "--timeout", LIMIT_SECONDS, "-n", &ranks];
     words.extend(["--device", device, program.to_str().unwrap()]);

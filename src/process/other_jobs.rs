@@ -46,14 +46,20 @@ impl Process {
     }
 
     /// Accepts or connects with the processes of `comm` for the call `function`; `asked` is what the root
-    /// asks for, `time` the longest wait for the other job, if there is one.
+    /// asks for, and the longest wait for the other job, if there is one.
     ///
     /// # Errors
     /// `Port` if the other job cannot be reached in time; `Comm`, `Root`; the errors of messages.
     pub(crate) fn meet(
-        &self, function: &str, comm: Handle, root: i32, asked: impl FnOnce() -> Result<Meeting>,
-        time: Option<Duration>,
+        &self, function: &str, comm: Handle, root: i32,
+        asked: impl FnOnce() -> Result<(Meeting, Option<Duration>)>,
     ) -> Result<Handle> {
+        let mut time = None;
+        let asked = || {
+            let (meeting, longest) = asked()?;
+            time = longest;
+            Ok(meeting)
+        };
         let meeting = RefCell::new(self.start_meeting(comm, root, asked)?);
         let deadline = time.map(|time| Instant::now() + time);
         loop {
@@ -67,13 +73,19 @@ impl Process {
         }
     }
 
+    /// Whether this process has this rank.
+    pub(super) fn is_rank(&self, comm: Handle, rank: i32) -> Result<bool> {
+        self.visit_running(|mpi| Ok(mpi.comms.get(comm)?.rank as i32 == rank))
+    }
+
     pub(super) fn start_meeting(
         &self, comm: Handle, root: i32, asked: impl FnOnce() -> Result<Meeting>,
     ) -> Result<JobMeeting> {
+        let is_root = self.is_rank(comm, root)?;
+        // The lock is free while the arguments of the application are read.
+        let role = if is_root { role(asked()) } else { MeetingRole::Member(None) };
         let mut state = self.state.lock();
         let running = running_mpi(&mut state)?;
-        let is_root = running.mpi.comms.get(comm)?.rank as i32 == root;
-        let role = if is_root { role(asked()) } else { MeetingRole::Member(None) };
         let meeting = running.mpi.start_meeting(comm, root, role);
         running.note_sockets();
         meeting
@@ -110,7 +122,7 @@ impl Process {
             true => Meeting::Accept(own.to_owned()),
             false => Meeting::Connect(other),
         };
-        let met = self.meet("MPI_Comm_join", COMM_SELF, 0, || Ok(asked), None);
+        let met = self.meet("MPI_Comm_join", COMM_SELF, 0, || Ok((asked, None)));
         match met {
             Ok(made) => Ok(Some(made)),
             Err(error) if error.code.0 == ErrorClass::Port as i32 => Ok(None),

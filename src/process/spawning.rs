@@ -60,10 +60,7 @@ impl Process {
             child = Some(self.start_job(commands, &name)?);
             Ok(Meeting::Accept(name))
         };
-        // The lock is free while the launcher is asked.
-        let is_root = self.visit_running(|mpi| Ok(mpi.comms.get(comm)?.rank as i32 == root))?;
-        let asked = if is_root { asked() } else { Err(ErrorClass::Intern.error("not the root")) };
-        let made = self.start_meeting(comm, root, || asked).and_then(|mut meeting| {
+        let made = self.start_meeting(comm, root, asked).and_then(|mut meeting| {
             meeting.announced = *count;
             let meeting = RefCell::new(meeting);
             let made = self.await_children(function, &meeting, child.as_mut());
@@ -148,7 +145,8 @@ impl Process {
         };
         let port = Environment::read().parent_port.filter(|_| has_launcher);
         let Some(port) = port else { return Ok(()) };
-        let made = self.meet("MPI_Init", COMM_WORLD, 0, || Ok(Meeting::Connect(port)), None)?;
+        let asked = || Ok((Meeting::Connect(port), None));
+        let made = self.meet("MPI_Init", COMM_WORLD, 0, asked)?;
         let mut state = self.state.lock();
         let running = running_mpi(&mut state)?;
         running.mpi.comms.get_mut(made)?.name = PARENT_NAME.into();

@@ -1,6 +1,7 @@
 /* Rank 1 of two dies without a word. Each call of rank 0 that needs it returns an error, of which rank 0
  * prints a line. */
 #include <mpi.h>
+#include <mpi-ext.h>
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -13,7 +14,7 @@ static void say(const char *call, int code)
         MPI_Error_class(code, &class);
         MPI_Error_string(code, text, &length);
     }
-    printf("%s: %s\n", call, class == MPI_ERR_OTHER || class == MPI_ERR_IN_STATUS ? text : "wrong class");
+    printf("%s: %s\n", call, class == MPIX_ERR_PROC_FAILED || class == MPI_ERR_IN_STATUS ? text : "wrong class");
     fflush(stdout);
 }
 

@@ -61,7 +61,8 @@ fn errors_return_from_calls_that_need_a_dead_rank() {
         "partitioned send",
         "barrier",
     ];
-    let said = calls.map(|call| format!("{call}: MPI_ERR_OTHER: other error\n")).concat();
+    let why = "MPIX_ERR_PROC_FAILED: a process that takes part has failed";
+    let said = calls.map(|call| format!("{call}: {why}\n")).concat();
     // The launcher says more.
     assert!(outcome.text().starts_with(&said), "{}{}", outcome.text(), outcome.stderr);
 }

@@ -76,7 +76,7 @@ pub unsafe extern "C" fn PMPI_Publish_name(
     service_name: *const c_char, info: MPI_Info, port_name: *const c_char,
 ) -> c_int {
     unlocked("MPI_Publish_name", || {
-        let _no_hints = info;
+        check_info(info)?;
         // SAFETY: the caller gives strings.
         let port = unsafe { copy_text((port_name, "port_name"), MPI_MAX_PORT_NAME)? };
         // SAFETY: as above.
@@ -90,7 +90,7 @@ pub unsafe extern "C" fn PMPI_Lookup_name(
     service_name: *const c_char, info: MPI_Info, port_name: *mut c_char,
 ) -> c_int {
     unlocked("MPI_Lookup_name", || {
-        let _no_hints = info;
+        check_info(info)?;
         // SAFETY: the caller gives an array of `MPI_MAX_PORT_NAME` characters.
         let port_name = unsafe { out(port_name, "port_name")? };
         // SAFETY: the caller gives a string.
@@ -107,7 +107,9 @@ pub unsafe extern "C" fn PMPI_Unpublish_name(
     service_name: *const c_char, info: MPI_Info, port_name: *const c_char,
 ) -> c_int {
     unlocked("MPI_Unpublish_name", || {
-        let _not_needed = (info, port_name);
+        check_info(info)?;
+        // SAFETY: the caller gives strings. The name alone says what is published.
+        unsafe { port_at(port_name)? };
         // SAFETY: the caller gives a string.
         PROCESS.unpublish(&unsafe { service_at(service_name)? })
     })
@@ -134,11 +136,12 @@ unsafe fn meet(
 ) -> c_int {
     // SAFETY: the caller's promise.
     let result = unsafe { out(newcomm, "newcomm") }.and_then(|newcomm| {
-        // SAFETY: the caller's promise; this runs at the root only.
-        let port = || unsafe { port_at(port_name) }.map(asked);
-        // The root tells the others of an end by time.
-        let time = time_of(info).unwrap_or(None);
-        let made = PROCESS.meet(name, number(comm), root, port, time)?;
+        let port = || {
+            let time = time_of(info)?;
+            // SAFETY: the caller's promise; this runs at the root only.
+            Ok((asked(unsafe { port_at(port_name)? }), time))
+        };
+        let made = PROCESS.meet(name, number(comm), root, port)?;
         newcomm.put(handle(made as c_int));
         Ok(())
     });

@@ -54,7 +54,7 @@ pub unsafe extern "C" fn PMPI_Comm_spawn(
     let commands = || {
         // SAFETY: the caller gives a string and an array of strings with a final null at the root, where
         // this runs.
-        let command = unsafe { command_of(command, argv, maxprocs, info)? };
+        let command = unsafe { command_of(command, argv, maxprocs, hints_of(info)?)? };
         Ok(vec![command])
     };
     let results = (intercomm, array_of_errcodes);
@@ -78,13 +78,13 @@ pub unsafe extern "C" fn PMPI_Comm_spawn_multiple(
             // SAFETY: the caller gives arrays of `count` elements at the root, where this runs; the one of
             // arguments may be null.
             unsafe {
+                let info = hints_of(*input(array_of_info.add(index), "array_of_info")?)?;
                 let argv = match array_of_argv.is_null() {
                     true => std::ptr::null_mut(),
                     false => *array_of_argv.add(index),
                 };
                 let command = *input(array_of_commands.add(index), "array_of_commands")?;
                 let maxprocs = *input(array_of_maxprocs.add(index), "array_of_maxprocs")?;
-                let info = *input(array_of_info.add(index), "array_of_info")?;
                 command_of(command, argv, maxprocs, info)
             }
         };
@@ -119,12 +119,12 @@ unsafe fn spawn(
 }
 
 /// # Errors
-/// `Arg` for a null pointer or a number of processes below 1; `Info`.
+/// `Arg` for a null pointer or a number of processes below 1.
 ///
 /// # Safety
 /// `command` is null or a string; `argv` is null or an array of strings with a final null.
 unsafe fn command_of(
-    command: *const c_char, argv: *mut *mut c_char, maxprocs: c_int, info: MPI_Info,
+    command: *const c_char, argv: *mut *mut c_char, maxprocs: c_int, info: Vec<(String, String)>,
 ) -> Result<SpawnCommand> {
     // SAFETY: the caller's promise.
     let program = unsafe { copy_text((command, "command"), ARGUMENT_MAX)? };
@@ -139,11 +139,15 @@ unsafe fn command_of(
         let why = format!("maxprocs is {maxprocs}: expected a number of processes from 1 on");
         return Err(ErrorClass::Arg.error(why));
     }
-    let info = if info == MPI_INFO_NULL { Vec::new() } else { hints_of(info)? };
     Ok(SpawnCommand { program, arguments, processes: maxprocs as u32, info })
 }
 
+/// # Errors
+/// `Info` for what is neither an info object nor `MPI_INFO_NULL`.
 fn hints_of(info: MPI_Info) -> Result<Vec<(String, String)>> {
+    if info == MPI_INFO_NULL {
+        return Ok(Vec::new());
+    }
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     PROCESS.visit(|objects| {
         let info = objects.infos.get(number(info))?;

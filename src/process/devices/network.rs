@@ -14,6 +14,7 @@ use platform::sys::doorbell::Doorbell;
 use super::socket_interval::SocketInterval;
 
 /// A device beside that of the host.
+#[expect(clippy::large_enum_variant, reason = "there is one value of it, in a box")]
 pub(super) enum Network {
     /// Carries all messages.
     Tofu(Tofu),
