@@ -36,7 +36,8 @@ const GRACE: Duration = Duration::from_millis(1500);
 struct SubordinateJob {
     /// The process of its mpirun.
     pid: u32,
-    link: SpawnLink,
+    /// `None` after its end.
+    link: Option<SpawnLink>,
     progress: SpawnProgress,
     exit: Option<Exit>,
     is_disconnected: bool,
@@ -60,11 +61,11 @@ impl Subordinates {
     pub(super) fn interests<'a, Token: Copy>(
         &'a self, set: &mut PollSet<'a, Token>, token: impl Fn(u32) -> Token,
     ) {
-        let open = (0..).zip(&self.jobs).filter(|(_, job)| !job.link.has_ended());
-        for (number, job) in open {
-            set.add_read(job.link.as_fd(), token(number));
-            if job.link.has_unsent() {
-                set.add_write(job.link.as_fd(), token(number));
+        for (number, job) in (0..).zip(&self.jobs) {
+            let Some(link) = job.link.as_ref().filter(|link| !link.has_ended()) else { continue };
+            set.add_read(link.as_fd(), token(number));
+            if link.has_unsent() {
+                set.add_write(link.as_fd(), token(number));
             }
         }
     }
@@ -102,10 +103,17 @@ impl Subordinates {
         })
     }
 
+    /// The connection to a job that has not ended.
+    fn link(&mut self, number: u32) -> Option<&mut SpawnLink> {
+        self.jobs.get_mut(number as usize)?.link.as_mut()
+    }
+
     fn disconnect(&mut self, number: u32) -> Option<()> {
         let job = self.jobs.get_mut(number as usize)?;
         job.is_disconnected = true;
-        job.link.tell_child(ParentMessage::Disconnected);
+        if let Some(link) = &mut job.link {
+            link.tell_child(ParentMessage::Disconnected);
+        }
         Some(())
     }
 }
@@ -157,7 +165,7 @@ impl Head<'_> {
         self.agent.spare(pid);
         self.subordinates.jobs.push(SubordinateJob {
             pid,
-            link: SpawnLink::new(own),
+            link: Some(SpawnLink::new(own)),
             progress: SpawnProgress::default(),
             exit: None,
             is_disconnected: false,
@@ -181,9 +189,9 @@ impl Head<'_> {
 
     /// Serves the connection of the spawned job `number`.
     pub(super) fn subordinate_ready(&mut self, number: u32) {
-        let Some(job) = self.subordinates.jobs.get_mut(number as usize) else { return };
-        job.link.send_rest();
-        for message in job.link.from_child() {
+        let Some(link) = self.subordinates.link(number) else { return };
+        link.send_rest();
+        for message in link.from_child() {
             self.subordinate_told(number, message);
         }
     }
@@ -197,8 +205,8 @@ impl Head<'_> {
 
     /// Sends the reply to the oldest request about a name of the spawned job `number`.
     pub(super) fn answer_subordinate(&mut self, number: u32, reply: Vec<u8>) {
-        if let Some(job) = self.subordinates.jobs.get_mut(number as usize) {
-            job.link.tell_child(ParentMessage::NameReply(reply));
+        if let Some(link) = self.subordinates.link(number) {
+            link.tell_child(ParentMessage::NameReply(reply));
         }
     }
 
@@ -209,7 +217,7 @@ impl Head<'_> {
         // What it has told before its end has arrived now.
         self.subordinate_ready(number as u32);
         let job = &mut self.subordinates.jobs[number];
-        job.exit = Some(exit);
+        (job.exit, job.link) = (Some(exit), None);
         if exit.code() != 0 && job.progress.has_started() && !job.is_disconnected {
             let actions = self.job.spawned_failed(number as u32, pid, exit, Instant::now());
             self.perform(actions);
