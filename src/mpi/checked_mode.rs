@@ -342,8 +342,7 @@ impl<D: Device> Mpi<D> {
         let exchange = RunPlan::moving(allgather::bruck::schedule(shape, rank, args), buffers);
         let (title, member) = (comm.title().into_owned(), member_names(comm));
         let check = move |buffers: &[Memory]| {
-            let mut bytes = vec![0; buffers[1].len()];
-            buffers[1].pack(0, &mut bytes);
+            let bytes = buffers[1].packed();
             let (records, _) = bytes.as_chunks();
             let all: Vec<CallRecord> = records.iter().map(CallRecord::parse).collect();
             own.map_or(Ok(()), Err).and_then(|()| compare_records(&all, &title, member))

@@ -165,9 +165,7 @@ unsafe fn send(
 
 /// Packed copy of a buffer that will be overwritten.
 pub(crate) fn copy_of(memory: &Memory) -> Memory {
-    let mut copy = vec![0; memory.len()];
-    memory.pack(0, &mut copy);
-    Memory::owned(copy)
+    Memory::owned(memory.packed())
 }
 
 /// Starts the receive and the send of an exchange; each place is a rank and a tag.

@@ -160,6 +160,13 @@ impl Memory {
         }
     }
 
+    /// A copy of all packed bytes.
+    pub fn packed(&self) -> Vec<u8> {
+        let mut bytes = vec![0; self.len()];
+        self.pack(0, &mut bytes);
+        bytes
+    }
+
     /// Fills `out` with the packed bytes from `from` on.
     ///
     /// # Panics

@@ -407,8 +407,7 @@ fn encode<T, const N: usize>(
 }
 
 fn decode<T, const N: usize>(memory: &Memory, from: impl Fn([u8; N]) -> T) -> Vec<T> {
-    let mut bytes = vec![0; memory.len()];
-    memory.pack(0, &mut bytes);
+    let bytes = memory.packed();
     let (numbers, _) = bytes.as_chunks::<N>();
     numbers.iter().copied().map(from).collect()
 }

@@ -30,8 +30,7 @@ impl<D: Device> Mpi<D> {
 /// The records of all ranks, by rank, from the buffers of an exchange that has completed.
 pub(crate) fn exchanged<const WORDS: usize>(buffers: &[Memory]) -> Vec<[u64; WORDS]> {
     let Some(memory) = buffers.last() else { return Vec::new() };
-    let mut bytes = vec![0; memory.len()];
-    memory.pack(0, &mut bytes);
+    let bytes = memory.packed();
     let (words, _) = bytes.as_chunks();
     let (records, _) = words.as_chunks();
     records.iter().map(|record: &[[u8; 8]; WORDS]| record.map(u64::from_le_bytes)).collect()

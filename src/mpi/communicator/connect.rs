@@ -325,7 +325,7 @@ impl<D: Device> Mpi<D> {
             return self.await_outcome(meeting);
         }
         let Some(root) = meeting.end.as_mut() else { return self.share_failure(meeting) };
-        root.own = bytes_of(&end.buffers[1]);
+        root.own = end.buffers[1].packed();
         if root.key.is_some() {
             return Ok(MeetingStage::Roots(RootStage::Listening));
         }
@@ -484,7 +484,7 @@ impl<D: Device> Mpi<D> {
 
     /// A process has called.
     fn called(&mut self, meeting: &JobMeeting, end: &RunEnd) -> Result<RootStage> {
-        let call = bytes_of(&end.buffers[1]);
+        let call = end.buffers[1].packed();
         let parts = call.split_first_chunk::<{ ProcessIdentity::BYTES }>();
         let (identity, context) = parts.expect("a call has an identity");
         let identity = ProcessIdentity::parse(identity);
@@ -503,7 +503,7 @@ impl<D: Device> Mpi<D> {
     fn heads_met(
         &mut self, meeting: &mut JobMeeting, link: JobLink, end: &RunEnd,
     ) -> Result<RootStage> {
-        let head = GroupHead::parse(&bytes_of(&end.buffers[1])).ok_or_else(no_root)?;
+        let head = GroupHead::parse(&end.buffers[1].packed()).ok_or_else(no_root)?;
         let Some(root) = meeting.end.as_mut() else { return Err(no_root()) };
         if head.settings != self.presence.settings {
             let why = "the other job has other settings of collective operations or checks (SUIRO_COLL_*, \
@@ -529,7 +529,7 @@ impl<D: Device> Mpi<D> {
         &mut self, meeting: &mut JobMeeting, link: &JobLink, head: GroupHead, end: &RunEnd,
     ) -> Result<MeetingStage> {
         let Some(root) = meeting.end.as_mut() else { return Err(no_root()) };
-        root.other = bytes_of(&end.buffers[1]);
+        root.other = end.buffers[1].packed();
         let key = root.key.as_ref().map_or([0; 16], |key| key.id);
         let outcome = MeetingResult { code: 0, size: head.size, context: link.context, key };
         self.comms.job_links.retain(|(context, _)| *context != link.context);
@@ -573,7 +573,7 @@ impl<D: Device> Mpi<D> {
     /// # Errors
     /// That of the root.
     fn decided(&mut self, meeting: &mut JobMeeting, end: &RunEnd) -> Result<MeetingStage> {
-        let outcome = MeetingResult::parse(&bytes_of(&end.buffers[0])).ok_or_else(no_root)?;
+        let outcome = MeetingResult::parse(&end.buffers[0].packed()).ok_or_else(no_root)?;
         meeting.announced = outcome.size;
         if outcome.code != 0 {
             let why = format!(
@@ -593,7 +593,7 @@ impl<D: Device> Mpi<D> {
     fn distribute_key(
         &mut self, meeting: &JobMeeting, outcome: MeetingResult, end: &RunEnd,
     ) -> Result<MeetingStage> {
-        let bytes = bytes_of(&end.buffers[0]);
+        let bytes = end.buffers[0].packed();
         let (records, _) = bytes.as_chunks();
         let records = records.iter().map(ProcessRecord::parse).collect();
         let mut all = Vec::new();
@@ -622,7 +622,7 @@ impl<D: Device> Mpi<D> {
         &mut self, meeting: &JobMeeting, outcome: MeetingResult, records: &[ProcessRecord],
         end: &RunEnd,
     ) -> Result<Handle> {
-        let key = self.received_key(meeting, outcome.key, &bytes_of(&end.buffers[1]))?;
+        let key = self.received_key(meeting, outcome.key, &end.buffers[1].packed())?;
         reach(&mut self.engine)?.add_key(&key);
         let mut peers = Vec::with_capacity(records.len());
         for ProcessRecord { identity, node, card, host } in records {
@@ -728,12 +728,6 @@ pub(super) fn reach<D: Device>(engine: &mut Engine<D>) -> Result<&mut dyn Reach>
 
 fn foreign(identity: ProcessIdentity) -> ForeignProcess {
     ForeignProcess { job: identity.job.0.to_le_bytes(), rank: identity.rank }
-}
-
-fn bytes_of(memory: &Memory) -> Vec<u8> {
-    let mut bytes = vec![0; memory.len()];
-    memory.pack(0, &mut bytes);
-    bytes
 }
 
 #[cold]

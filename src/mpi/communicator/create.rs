@@ -245,8 +245,7 @@ impl<D: Device> Mpi<D> {
             // The segment stays claimed: ranks that did not fail may use it.
             return Err(error);
         }
-        let mut bytes = vec![0; end.buffers[1].len()];
-        end.buffers[1].pack(0, &mut bytes);
+        let bytes = end.buffers[1].packed();
         let (records, _) = bytes.as_chunks();
         let records: Vec<SplitRecord> = records.iter().map(SplitRecord::parse).collect();
         let made = self.new_comm(split, &records);

@@ -439,8 +439,7 @@ fn empty_peer_list(size: u32) -> Memory {
 /// # Errors
 /// `Group` for a process that this one cannot reach.
 fn parse_peers(message: &Memory, processes: &Processes) -> Result<Vec<Peer>> {
-    let mut bytes = vec![0; message.len()];
-    message.pack(0, &mut bytes);
+    let bytes = message.packed();
     let (identities, _) = bytes.as_chunks();
     let peer = |bytes| {
         let ProcessIdentity { job, rank, epoch } = ProcessIdentity::parse(bytes);

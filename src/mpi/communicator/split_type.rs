@@ -164,8 +164,7 @@ impl<D: Device> Mpi<D> {
         if let Some(error) = end.error {
             return Err(error);
         }
-        let mut bytes = vec![0; end.buffers[1].len()];
-        end.buffers[1].pack(0, &mut bytes);
+        let bytes = end.buffers[1].packed();
         let (records, _) = bytes.as_chunks();
         let records: Vec<CriterionRecord> = records.iter().map(CriterionRecord::parse).collect();
         check_agreed(&records)?;

@@ -453,8 +453,7 @@ fn edges_in(buffers: &[Memory]) -> Vec<GraphEdge> {
 
 /// The records of `N` bytes in a buffer.
 fn parse_records<const N: usize, T>(buffer: &Memory, parse: impl Fn(&[u8; N]) -> T) -> Vec<T> {
-    let mut bytes = vec![0; buffer.len()];
-    buffer.pack(0, &mut bytes);
+    let bytes = buffer.packed();
     let (records, _) = bytes.as_chunks();
     records.iter().map(parse).collect()
 }

@@ -81,9 +81,7 @@ pub(super) fn check_swapped(unit: &Predefined) -> Result {
 
 /// A copy of the packed bytes.
 pub(super) fn packed(memory: &Memory) -> OwnedBytes {
-    let mut bytes = vec![0; memory.len()];
-    memory.pack(0, &mut bytes);
-    OwnedBytes::from(bytes.into_boxed_slice())
+    OwnedBytes::from(memory.packed().into_boxed_slice())
 }
 
 impl UnitHandles {
