@@ -1,6 +1,7 @@
 //! Types for every layer: errors, peers, spans of memory, slabs, settings. Knows no MPI and no Linux.
 
 mod error;
+pub mod hex;
 mod memory;
 mod random;
 pub mod settings;

@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code)]
 
-use std::fmt::{self, Write};
+use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -11,6 +11,7 @@ use std::os::unix::fs::FileExt;
 use nix::fcntl::{FcntlArg, SealFlag, fcntl};
 
 use super::descriptor::{check_file_size, memory_file};
+use crate::base::hex;
 
 /// Bytes of the identity of a job, which need not be secret.
 const ID_BYTES: usize = 16;
@@ -67,25 +68,15 @@ impl JobCredentials {
 
     /// The secret as text, for the key-value space of a launcher.
     pub fn to_text(&self) -> String {
-        self.id.iter().chain(&self.key).fold(String::new(), |mut text, byte| {
-            // Writing to a string never fails.
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
+        let mut text = String::new();
+        hex::push(&mut text, &self.id);
+        hex::push(&mut text, &self.key);
+        text
     }
 
     /// Reads the text of [`JobCredentials::to_text`].
     pub fn from_text(text: &str) -> Option<Self> {
-        let mut bytes = [0; BYTES];
-        let (digits, rest) = text.as_bytes().as_chunks::<2>();
-        if digits.len() != BYTES || !rest.is_empty() {
-            return None;
-        }
-        for (byte, digits) in bytes.iter_mut().zip(digits) {
-            let value = |digit: u8| char::from(digit).to_digit(16);
-            *byte = (value(digits[0])? << 4 | value(digits[1])?) as u8;
-        }
-        Some(Self::of_bytes(&bytes))
+        hex::parse(text).map(|bytes| Self::of_bytes(&bytes))
     }
 
     fn of_bytes(bytes: &[u8; BYTES]) -> Self {

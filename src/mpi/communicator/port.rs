@@ -12,7 +12,7 @@ use std::fmt::Write;
 use crate::device::reach::ConnectionKey;
 use crate::mpi::communicator::Context;
 use crate::mpi::processes::{JobId, ProcessIdentity};
-use platform::base::{ErrorClass, Result};
+use platform::base::{ErrorClass, Result, hex};
 
 /// The beginning of the name of a port; the number changes with the protocol.
 const PROTOCOL: &str = "suiro1";
@@ -33,9 +33,9 @@ impl PortName {
     pub(crate) fn emit(&self) -> String {
         let Self { process, key, host, card } = self;
         let mut text = format!("{PROTOCOL}/{:x}/{:x}/", process.job.0, process.rank);
-        push_hex(&mut text, &key.id);
+        hex::push(&mut text, &key.id);
         text.push('/');
-        push_hex(&mut text, &key.secret);
+        hex::push(&mut text, &key.secret);
         // Writing to a string never fails.
         let _ = write!(text, "/{host}/{card}");
         text
@@ -60,7 +60,7 @@ impl PortName {
         }
         let job = JobId(u128::from_str_radix(part()?, 16).ok()?);
         let rank = u32::from_str_radix(part()?, 16).ok()?;
-        let key = ConnectionKey { id: from_hex(part()?)?, secret: from_hex(part()?)? };
+        let key = ConnectionKey { id: hex::parse(part()?)?, secret: hex::parse(part()?)? };
         let (host, card) = (part()?.to_owned(), part()?.to_owned());
         Some(Self { process: ProcessIdentity { job, rank, epoch: 0 }, key, host, card })
     }
@@ -75,26 +75,6 @@ impl PortName {
 pub(crate) fn port_context(key: [u8; 16]) -> Context {
     let bits = key.first_chunk().expect("16 bytes begin with 4");
     Context::without_leader(u32::from_le_bytes(*bits))
-}
-
-fn push_hex(text: &mut String, bytes: &[u8]) {
-    for byte in bytes {
-        // Writing to a string never fails.
-        let _ = write!(text, "{byte:02x}");
-    }
-}
-
-fn from_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
-    let (digits, rest) = text.as_bytes().as_chunks::<2>();
-    if digits.len() != N || !rest.is_empty() {
-        return None;
-    }
-    let value = |digit: u8| char::from(digit).to_digit(16);
-    let mut bytes = [0; N];
-    for (byte, [high, low]) in bytes.iter_mut().zip(digits) {
-        *byte = (value(*high)? << 4 | value(*low)?) as u8;
-    }
-    Some(bytes)
 }
 
 /// Bytes of a card and of the name of a host in a record; longer names are cut.
