@@ -98,7 +98,7 @@ pub trait Reach {
     /// `Other` for a card that is none.
     fn admit(&mut self, peer: Peer, address: ForeignAddress<'_>) -> Result;
 
-    /// Ends the connection to `peer`, to whom nothing is in transit; its number is free. An orderly end
+    /// Ends the connection to `peer`, when nothing is in transit there; its number is free. An orderly end
     /// is no failure to the other end.
     fn forget(&mut self, peer: Peer, is_orderly: bool);
 

@@ -352,7 +352,7 @@ fn build(
     }
 }
 
-/// What tells this job from others, and who belongs to it.
+/// The identity of this job, and the proof that a process belongs to it.
 struct OwnCredentials {
     job: JobId,
     /// Random bits, equal on all processes if they have agreed on any.

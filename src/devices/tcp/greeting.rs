@@ -187,8 +187,8 @@ impl Greeting {
         Ok(step)
     }
 
-    /// Takes the name of the key, with the first bytes of the end that connects. One that is not known
-    /// waits until it is, or until the time is over.
+    /// Takes the name of the key, with the first bytes of the end that connects. The connection
+    /// waits for a key that is not known, until its deadline.
     fn choose_key(&mut self, keys: &Keyring) -> Result<(), GreetingError> {
         let Stage::AwaitingKey { hello } = &self.stage else { return Ok(()) };
         let begun = self.input.len().min(MAGIC.len());

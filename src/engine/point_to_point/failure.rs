@@ -68,7 +68,7 @@ impl MessageProtocol {
         }
     }
 
-    /// The number of a peer, to whom nothing is in transit, means another process from now on.
+    /// Frees the number of a peer for another process, when nothing is in transit there.
     pub(crate) fn renew_peer(&mut self, peer: Peer) {
         let waited = self.peers.renew(peer);
         self.leave_outbox(peer, waited);
@@ -126,7 +126,7 @@ impl MessageProtocol {
         }
     }
 
-    /// The completion of a send of which the receiver has requested nothing.
+    /// The completion of a send whose receiver has granted 0 bytes.
     pub(crate) fn end_of_empty_send(&self, id: u32) -> Completion {
         let error = match &self.operations[id].state {
             OperationState::Send(send) if send.message.len > 0 => {

@@ -31,12 +31,12 @@ use crate::engine::point_to_point::matching::MatchPattern;
 use crate::engine::schedules::plan::{Launch, Members, RunEnd, RunId, RunPlan};
 use crate::mpi::Mpi;
 use crate::mpi::collective::algorithms::{Bcast, Collective, Rooted};
+use crate::mpi::communicator::create::pairwise_exchange;
 use crate::mpi::communicator::port::{PortName, ProcessRecord, port_context};
 use crate::mpi::communicator::{Comm, Context, Traffic};
 use crate::mpi::group::Group;
 use crate::mpi::handle::Handle;
 use crate::mpi::processes::{JobId, ProcessIdentity};
-use crate::offload::{Buffer, ScheduleBuilder, StepAction, Wait};
 use platform::base::{ErrorClass, ErrorCode, MpiError, Peer, Result};
 use platform::diagnosis::wait_report::WaitReport;
 
@@ -160,7 +160,7 @@ impl<D: Device> Mpi<D> {
         Ok(PortName { process, key, host, card }.emit())
     }
 
-    /// Closes a port: who connects later is refused, and who waits there, too.
+    /// Closes a port: processes that connect later or wait there are refused.
     ///
     /// # Errors
     /// `Port` if it is no open port of this process.
@@ -261,9 +261,12 @@ impl<D: Device> Mpi<D> {
         }
     }
 
-    /// Forgets the keys that nothing needs any longer.
+    /// Forgets what only connections that begin need.
     fn end_meeting(&mut self, meeting: &JobMeeting) {
         self.comms.meetings -= 1;
+        if self.comms.meetings == 0 {
+            self.comms.job_links.clear();
+        }
         if let (Some(root), Some(reach)) = (&meeting.end, self.engine.reach()) {
             reach.drop_unused_key(root.port.key.id);
             root.key.iter().for_each(|key| reach.drop_unused_key(key.id));
@@ -443,7 +446,7 @@ impl<D: Device> Mpi<D> {
         }
     }
 
-    /// The time of the application is over: who was to answer counts as failed.
+    /// The time of the application is over: the process that was to answer counts as failed.
     fn late(&mut self, stage: &RootStage) -> Box<MpiError> {
         let why = match stage {
             RootStage::Listening => "no process has connected to the port in the time of `timeout`",
@@ -532,7 +535,6 @@ impl<D: Device> Mpi<D> {
         root.other = end.buffers[1].packed();
         let key = root.key.as_ref().map_or([0; 16], |key| key.id);
         let outcome = MeetingResult { code: 0, size: head.size, context: link.context, key };
-        self.comms.job_links.retain(|(context, _)| *context != link.context);
         self.bcast(meeting, outcome.emit()).map(MeetingStage::Outcome)
     }
 
@@ -540,16 +542,8 @@ impl<D: Device> Mpi<D> {
     fn exchange_with(
         &mut self, link: &JobLink, label: u16, send: Option<Vec<u8>>, receive: Option<usize>,
     ) -> RunId {
-        let mut plan = ScheduleBuilder::new();
         let (rank, peer) = if link.connects { (0, 1) } else { (1, 0) };
-        if let Some(len) = receive {
-            let region = Buffer::User(1).region(0, len);
-            plan.push(StepAction::Receive { peer, region, label }, 1, Wait::All, &[]);
-        }
-        if let Some(bytes) = &send {
-            let region = Buffer::User(0).region(0, bytes.len());
-            plan.push(StepAction::Send { peer, region, label }, 1, Wait::All, &[]);
-        }
+        let schedule = pairwise_exchange(peer, label, send.as_ref().map(Vec::len), receive);
         let buffers = vec![
             Memory::owned(send.unwrap_or_default()),
             Memory::owned(vec![0; receive.unwrap_or_default()]),
@@ -557,7 +551,7 @@ impl<D: Device> Mpi<D> {
         let me = self.engine.me();
         let peers = if link.connects { [me, link.peer] } else { [link.peer, me] };
         self.engine.launch(Launch {
-            plan: RunPlan::moving(plan.finish(), buffers),
+            plan: RunPlan::moving(schedule, buffers),
             members: Arc::new(Group::new(&peers, me)) as Arc<dyn Members>,
             rank,
             context: link.context.for_traffic(Traffic::Leaders),
@@ -626,16 +620,9 @@ impl<D: Device> Mpi<D> {
         reach(&mut self.engine)?.add_key(&key);
         let mut peers = Vec::with_capacity(records.len());
         for ProcessRecord { identity, node, card, host } in records {
-            let is_known = self.comms.processes.peer_or_local(*identity).is_some();
-            let peer = match self.comms.processes.peer_or_local(*identity) {
-                Some(own) if !self.comms.processes.is_appended(own) => own,
-                _ => self.comms.processes.admit(*identity, *node),
-            };
+            let peer = self.comms.processes.admit(*identity, *node);
             peers.push(peer);
             if self.comms.processes.is_appended(peer) {
-                if !is_known {
-                    self.engine.renew_peer(peer);
-                }
                 let address =
                     ForeignAddress { process: foreign(*identity), card, host, key: key.id };
                 reach(&mut self.engine)?.admit(peer, address)?;

@@ -394,6 +394,23 @@ impl<D: Device> Mpi<D> {
     }
 }
 
+/// The schedule of a rank that receives user buffer 1 from `peer` and sends user buffer 0 there, each if it
+/// has a length; both messages have this label.
+pub(crate) fn pairwise_exchange(
+    peer: u32, label: u16, send: Option<usize>, receive: Option<usize>,
+) -> Schedule {
+    let mut plan = ScheduleBuilder::new();
+    if let Some(len) = receive {
+        let region = Buffer::User(1).region(0, len);
+        plan.push(StepAction::Receive { peer, region, label }, 1, Wait::All, &[]);
+    }
+    if let Some(len) = send {
+        let region = Buffer::User(0).region(0, len);
+        plan.push(StepAction::Send { peer, region, label }, 1, Wait::All, &[]);
+    }
+    plan.finish()
+}
+
 /// The schedule of the rank `ranks[own]` in a binomial-tree broadcast of user buffer 0, of `len`
 /// bytes, from the first rank; all messages have this label. The parent of an index is the index
 /// without its highest bit, so the depth is the number of bits.

@@ -82,7 +82,6 @@ impl<D: Device> Mpi<D> {
             reach.forget(peer, is_orderly);
             self.engine.renew_peer(peer);
             self.comms.processes.forget(peer);
-            self.comms.job_links.retain(|(_, linked)| *linked != peer);
         }
     }
 }

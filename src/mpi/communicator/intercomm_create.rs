@@ -23,7 +23,7 @@ use crate::device::Device;
 use crate::engine::memory::Memory;
 use crate::engine::schedules::plan::{Launch, Members, RunId, RunPlan};
 use crate::mpi::Mpi;
-use crate::mpi::communicator::create::binomial_bcast;
+use crate::mpi::communicator::create::{binomial_bcast, pairwise_exchange};
 use crate::mpi::communicator::from_group::CreationKey;
 use crate::mpi::communicator::{Comm, Context, Traffic};
 use crate::mpi::errhandler::Handler;
@@ -31,7 +31,7 @@ use crate::mpi::group::Group;
 use crate::mpi::handle::Handle;
 use crate::mpi::point_to_point::check_tag;
 use crate::mpi::processes::{ProcessIdentity, Processes};
-use crate::offload::{Buffer, Schedule, ScheduleBuilder, StepAction, Wait};
+use crate::offload::Schedule;
 use platform::base::{ErrorClass, ErrorCode, MpiError, Peer, Result};
 use platform::diagnosis::wait_report::{WaitCondition, WaitReport};
 
@@ -375,13 +375,8 @@ impl<D: Device> Mpi<D> {
 
     fn exchange_with_leader(&mut self, link: &LeaderLink, send: Memory, receive: Memory) -> RunId {
         let (peer, label) = (link.other, link.channel.label);
-        let [send_len, receive_len] = [&send, &receive].map(Memory::len);
-        let mut plan = ScheduleBuilder::new();
-        let region = Buffer::User(1).region(0, receive_len);
-        plan.push(StepAction::Receive { peer, region, label }, 1, Wait::All, &[]);
-        let region = Buffer::User(0).region(0, send_len);
-        plan.push(StepAction::Send { peer, region, label }, 1, Wait::All, &[]);
-        self.launch_on_channel(&link.channel, plan.finish(), vec![send, receive])
+        let schedule = pairwise_exchange(peer, label, Some(send.len()), Some(receive.len()));
+        self.launch_on_channel(&link.channel, schedule, vec![send, receive])
     }
 
     fn bcast_from_leader(&mut self, creation: &IntercommCreation, message: Memory) -> RunId {

@@ -282,8 +282,8 @@ pub struct Comms {
     pub(crate) processes: Processes,
     /// The node of each process, if there are several nodes.
     nodes: Option<Box<[u32]>>,
-    /// Contexts of messages with a process of another job, without a communicator, while some are
-    /// awaited.
+    /// Contexts of messages with a process of another job, without a communicator, while connections
+    /// begin.
     pub(crate) job_links: Vec<(Context, Peer)>,
     /// The number of connections between jobs that begin.
     pub(crate) meetings: u32,

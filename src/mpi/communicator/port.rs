@@ -4,8 +4,8 @@
 //!   suiro1 / job / rank / key / secret / host / card        hexadecimal numbers, text without a slash
 //! ```
 //!
-//! The name of a port is all that another job needs to connect, so who knows it may do so: the secret is
-//! drawn for this port, and is worthless once the port is closed.
+//! The name of a port is all that another job needs to connect, so every process with the name may do so.
+//! The secret is drawn for this port, and is worthless once the port is closed.
 
 use std::fmt::Write;
 
