@@ -30,6 +30,8 @@ pub(super) struct Connection {
     pub(super) status_table: Option<(StatusTable, u32)>,
     /// The ranks that have ended, if this job survives failures.
     pub(super) ended_ranks: Option<EndedRanks>,
+    /// Where the processes that have started this one accept it, if it was spawned.
+    pub(super) parent_port: Option<String>,
     /// Threads that the launcher's library has started. They never call MPI.
     pub(super) helper_threads: Vec<u32>,
 }
@@ -64,7 +66,17 @@ impl Connection {
         let ended_ranks = ended_ranks.and_then(std::io::Result::ok);
         let job = JobView::assemble(&environment, launcher.as_mut())?;
         let processors = processors(&environment);
-        Ok(Self { launcher, job, processors, status_table, ended_ranks, helper_threads })
+        // A program that a rank has started by itself inherits the variable without a launcher.
+        let parent_port = environment.parent_port.filter(|_| launcher.is_some());
+        Ok(Self {
+            launcher,
+            job,
+            processors,
+            status_table,
+            ended_ranks,
+            helper_threads,
+            parent_port,
+        })
     }
 
     /// Whether ranks compare their settings in the memory that they share before they wait for each

@@ -23,9 +23,9 @@ use super::contention::Contention;
 use super::devices::{Devices, Listening};
 use super::failure_watch;
 use super::info_env;
+use super::other_jobs::PublishedNames;
 use super::settings::explain::Decisions;
 use super::settings::{Config, DeviceKind, ProgressMode, log};
-use super::spawning::PublishedNames;
 use super::waiting::CallWaiters;
 use super::waiting::wait_policy::{SpinHistory, WaitPolicy};
 use super::waiting::wait_state::WaitState;
@@ -280,8 +280,15 @@ fn agree(
 fn build(
     config: &Config, connection: Connection, devices: Devices, agreement: Agreement,
 ) -> RunningMpi {
-    let Connection { launcher, job, processors, status_table, ended_ranks, helper_threads } =
-        connection;
+    let Connection {
+        launcher,
+        job,
+        processors,
+        status_table,
+        ended_ranks,
+        helper_threads,
+        parent_port,
+    } = connection;
     let Agreement { wait_policy, progress_mode, machine } = agreement;
     let JobView { rank, size, .. } = job;
     tracing::info!(rank, size, processors, "initialized");
@@ -347,6 +354,7 @@ fn build(
         progress_thread: None,
         wait_state: WaitState::Away,
         children: Vec::new(),
+        parent_port,
         parent: None,
         names: PublishedNames::new(),
     }

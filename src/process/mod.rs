@@ -65,9 +65,10 @@ use contention::Contention;
 pub(crate) use devices::Devices;
 pub(crate) use hardware::{host_name, locality_id};
 use lock::{Guard, ProcessLock};
+use other_jobs::PublishedNames;
 use progress_thread::{CallCounters, ProgressThread};
 use settings::{Config, ProgressMode};
-use spawning::{ChildJob, PublishedNames};
+use spawning::ChildJob;
 use waiting::CallWaiters;
 use waiting::wait_policy::{SpinHistory, WaitPolicy};
 use waiting::wait_state::WaitState;
@@ -137,6 +138,8 @@ struct RunningMpi {
     wait_state: WaitState,
     /// Jobs that this process has started, while they are connected.
     children: Vec<ChildJob>,
+    /// Where the processes that have started this one accept it, until it has connected.
+    parent_port: Option<String>,
     /// The intercommunicator with the processes that have started this one.
     parent: Option<Handle>,
     /// Published names, without a launcher.

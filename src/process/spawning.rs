@@ -13,13 +13,12 @@ use std::cell::RefCell;
 use std::time::Instant;
 
 use super::other_jobs::{LOOK_INTERVAL, Meeting};
-use super::{Process, ProcessState, RunningMpi, running_mpi};
+use super::{Process, RunningMpi, running_mpi};
 use crate::mpi::communicator::COMM_WORLD;
 use crate::mpi::communicator::connect::JobMeeting;
 use crate::mpi::handle::Handle;
 use crate::mpi::processes::JobId;
-use platform::base::{ErrorClass, MpiError, Result};
-use platform::bootstrap::Environment;
+use platform::base::{ErrorClass, Result};
 pub(crate) use platform::bootstrap::SpawnCommand;
 use platform::bootstrap::{SpawnRequest, SpawnState, Spawned, start_detached};
 
@@ -138,12 +137,7 @@ impl Process {
     /// # Errors
     /// As [`Process::meet`].
     pub(super) fn connect_with_parents(&self) -> Result {
-        // A program that a rank has started by itself inherits the variable without a launcher.
-        let has_launcher = match &mut *self.state.lock() {
-            ProcessState::Running(running) => running.launcher.is_some(),
-            _ => false,
-        };
-        let port = Environment::read().parent_port.filter(|_| has_launcher);
+        let port = running_mpi(&mut self.state.lock())?.parent_port.take();
         let Some(port) = port else { return Ok(()) };
         let asked = || Ok((Meeting::Connect(port), None));
         let made = self.meet("MPI_Init", COMM_WORLD, 0, asked)?;
@@ -188,61 +182,4 @@ impl RunningMpi {
         }
         Ok(())
     }
-}
-
-/// Published names of a process without a launcher.
-pub(super) type PublishedNames = std::collections::BTreeMap<String, String>;
-
-impl Process {
-    /// Publishes a port under a name.
-    ///
-    /// # Errors
-    /// `Service` if the name is taken or the launcher refuses it.
-    pub(crate) fn publish(&self, service: &str, port: &str) -> Result {
-        let mut state = self.state.lock();
-        let running = running_mpi(&mut state)?;
-        match &mut running.launcher {
-            Some(launcher) => launcher.publish(service, port),
-            None => {
-                running.names.insert(service.to_owned(), port.to_owned());
-                Ok(())
-            }
-        }
-    }
-
-    /// The port that is published under a name.
-    ///
-    /// # Errors
-    /// `Name` if there is none.
-    pub(crate) fn lookup(&self, service: &str) -> Result<String> {
-        let mut state = self.state.lock();
-        let running = running_mpi(&mut state)?;
-        let found = match &mut running.launcher {
-            Some(launcher) => launcher.lookup(service)?,
-            None => running.names.get(service).cloned(),
-        };
-        found.ok_or_else(|| not_published(ErrorClass::Name, service))
-    }
-
-    /// Removes a published name.
-    ///
-    /// # Errors
-    /// `Service` if there is none.
-    pub(crate) fn unpublish(&self, service: &str) -> Result {
-        let mut state = self.state.lock();
-        let running = running_mpi(&mut state)?;
-        let existed = match &mut running.launcher {
-            Some(launcher) => launcher.unpublish(service)?,
-            None => running.names.remove(service).is_some(),
-        };
-        existed.then_some(()).ok_or_else(|| not_published(ErrorClass::Service, service))
-    }
-}
-
-#[cold]
-fn not_published(class: ErrorClass, service: &str) -> Box<MpiError> {
-    class.error(format!(
-        "no port is published under the name {service:?}: expected MPI_Publish_name by a process of this \
-         job, or of one that has started it"
-    ))
 }
