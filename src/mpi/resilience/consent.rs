@@ -214,6 +214,7 @@ impl<D: Device> Mpi<D> {
     /// Uses the value of an agreement; the error of the operation.
     pub(in crate::mpi) fn end_consent(&mut self, consent: Consent) -> Option<Box<MpiError>> {
         let value = self.decision(consent.key)?.clone();
+        self.learn_failures(consent.key.0, &value.failed);
         match consent.use_of {
             ConsentUse::Nothing => None,
             ConsentUse::Flag(mut memory) => {
@@ -222,6 +223,18 @@ impl<D: Device> Mpi<D> {
                 is_news.then(|| unacknowledged(&value))
             }
             ConsentUse::Shrink { comm, old } => self.end_shrink(comm, old, &value).err(),
+        }
+    }
+
+    /// Failures that others knew of count here from the decision on, so that an acknowledgement that
+    /// follows covers them.
+    fn learn_failures(&mut self, context: u64, failed: &RankBits) {
+        let Some(comm) = self.comms.handle_of_context(context) else { return };
+        let Ok(found) = self.comms.get(comm) else { return };
+        let new = failed.iter().filter(|rank| !found.resilience.failed.contains(rank));
+        let new: Vec<_> = new.collect();
+        if !new.is_empty() {
+            self.members_failed(comm, &new);
         }
     }
 
