@@ -96,6 +96,11 @@ impl<D: Device> Engine<D> {
         &self.messages.device
     }
 
+    /// The device, for what is not part of the contract.
+    pub(crate) fn device_mut(&mut self) -> &mut D {
+        &mut self.messages.device
+    }
+
     /// Whether nothing can happen here until a packet arrives or the application acts.
     pub fn is_quiescent(&self) -> bool {
         !self.needs_poll()

@@ -9,6 +9,8 @@
 //! rank that computes, spins or sleeps. A rank that has finalized counts as failed as well: it sends
 //! nothing any more, and an agreement must not wait for it.
 
+use std::time::{Duration, Instant};
+
 use super::{Process, ProcessState};
 use platform::diagnosis::ended_ranks::{EndedRanks, RankEnd};
 use platform::sys::process::THREAD_NAME;
@@ -16,6 +18,9 @@ use platform::sys::signals;
 
 /// Polls for what a process has sent before its end, at most.
 const LAST_POLLS_MAX: u32 = 10_000;
+
+/// How long messages of a rank that has finalized may be on their way from another host.
+const LAST_MESSAGES_TIME: Duration = Duration::from_millis(100);
 
 /// Starts the watch for the process of rank `me`. Without a thread for it, only devices report failures.
 pub(super) fn start(process: &'static Process, table: EndedRanks, me: u32) {
@@ -28,20 +33,26 @@ pub(super) fn start(process: &'static Process, table: EndedRanks, me: u32) {
 
 fn watch(process: &Process, table: &EndedRanks, me: u32) {
     let mut running: Vec<u32> = (0..table.ranks()).filter(|rank| *rank != me).collect();
+    // Ranks that have finalized, until their last messages are here.
+    let mut finished: Vec<(u32, Instant)> = Vec::new();
     loop {
-        let changes = table.changes();
+        let (changes, now) = (table.changes(), Instant::now());
         let mut ended = Vec::new();
-        running.retain(|rank| match table.end_of(*rank) {
-            Some(end) => {
-                ended.push((*rank, end));
-                false
+        running.retain(|rank| {
+            match table.end_of(*rank) {
+                None => return true,
+                Some(RankEnd::Failed) => ended.push((*rank, RankEnd::Failed)),
+                Some(RankEnd::Finished) => finished.push((*rank, now + LAST_MESSAGES_TIME)),
             }
-            None => true,
+            false
         });
+        let is_due = |(_, due): &mut (u32, Instant)| *due <= now;
+        ended.extend(finished.extract_if(.., is_due).map(|(rank, _)| (rank, RankEnd::Finished)));
         if !ended.is_empty() {
             process.peers_ended(&ended);
         }
-        table.wait(changes);
+        let next = finished.iter().map(|(_, due)| due.saturating_duration_since(now)).min();
+        table.wait(changes, next);
     }
 }
 
@@ -57,13 +68,14 @@ impl Process {
             }
         }
         for (rank, end) in ended {
-            running.mpi.engine.peer_failed(
-                *rank,
-                match end {
-                    RankEnd::Failed => "its process has ended",
-                    RankEnd::Finished => "it has called MPI_Finalize and ended",
-                },
-            );
+            let why = match end {
+                RankEnd::Failed => "has ended",
+                RankEnd::Finished => "has called MPI_Finalize and ended",
+            };
+            running.mpi.engine.device_mut().peer_ended(*rank, why);
+            // A peer to which there is no connection.
+            running.mpi.poll();
+            running.mpi.engine.peer_failed(*rank, &format!("its process {why}"));
         }
         running.mpi.poll();
         let wakeups = running.serve_waiters();

@@ -13,6 +13,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use memmap2::MmapRaw;
 
@@ -104,9 +105,9 @@ impl EndedRanks {
         self.word(0).load(Ordering::Acquire)
     }
 
-    /// Sleeps until the number of ends is another one than `known`; may return early.
-    pub fn wait(&self, known: u32) {
-        futex::wait(self.word(0), known, None);
+    /// Sleeps until the number of ends is another one than `known`, for `longest` at most; may return early.
+    pub fn wait(&self, known: u32, longest: Option<Duration>) {
+        futex::wait(self.word(0), known, longest);
     }
 
     fn word(&self, index: usize) -> &AtomicU32 {
@@ -131,7 +132,7 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 while other.changes() == 0 {
-                    other.wait(0);
+                    other.wait(0, None);
                 }
             });
             table.record(2, RankEnd::Failed);

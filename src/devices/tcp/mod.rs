@@ -370,6 +370,15 @@ impl Tcp {
         self.links[peer as usize].as_ref().is_some_and(|link| link.has_ended)
     }
 
+    /// The process of `peer` has ended, as others have learned: what has not arrived of it is dropped, and
+    /// the next poll reports the failure.
+    pub(crate) fn peer_ended(&mut self, peer: Peer, why: &str) {
+        if let Some(link) = self.links[peer as usize].as_mut().filter(|link| !link.has_failed()) {
+            let why = link.fail(why);
+            self.failures.push((peer, why));
+        }
+    }
+
     /// Handles lost connections and reports failed peers.
     #[cold]
     fn settle(&mut self, sink: &mut impl PacketSink) {

@@ -160,6 +160,14 @@ impl Devices {
         self.node.status_table()
     }
 
+    /// The process of `peer` has ended: sockets to it are closed, and memory that they have borrowed is
+    /// given back.
+    pub(crate) fn peer_ended(&mut self, peer: Peer, why: &str) {
+        if let Some(network) = self.network.as_deref_mut() {
+            network.peer_ended(&self.node, peer, why);
+        }
+    }
+
     /// As [`Shm::has_ended`]. The end of a rank on another host is known if a datagram could not be sent to
     /// it; else it [fails](PacketSink::failed).
     pub(crate) fn has_ended(&self, rank: Peer) -> bool {

@@ -77,6 +77,15 @@ impl Network {
         matches!(self, Self::Tcp(sockets) if sockets.tcp.has_ended(peer))
     }
 
+    /// As [`Tcp::peer_ended`], for peers that sockets reach.
+    pub(super) fn peer_ended(&mut self, node: &Shm, peer: Peer, why: &str) {
+        if let Self::Tcp(sockets) = self
+            && sockets.carries(node, peer)
+        {
+            sockets.tcp.peer_ended(peer, why);
+        }
+    }
+
     pub(super) fn peer_caps(&self, node: &Shm, peer: Peer) -> PeerCaps {
         match self {
             Self::Tofu(interface) => interface.peer_caps(peer),
