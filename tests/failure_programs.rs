@@ -96,6 +96,28 @@ fn quick() {
     check("quick", [2, 5].into_iter(), &[&[]]);
 }
 
+/// The agent of another host ends, or is silent.
+#[test]
+fn a_host_is_lost() {
+    let program = program("c-tests/failures/host");
+    let hosts = ["-launcher-exec", harness::HERE, "-host", "localhost:3,198.51.100.1:2"];
+    for (signal, why) in [("KILL", "ended"), ("STOP", "silent for 1 s")] {
+        let words = ["--with-ft", "ulfm", "--timeout", LIMIT_SECONDS, program.to_str().unwrap()];
+        let mut command = harness::mpirun(&[&hosts[..], &words].concat());
+        command.env("SUIRO_HOST_TIMEOUT", "1s");
+        let job = harness::start(command);
+        harness::until(|| (harness::ranks(&job).len() == 5).then_some(()));
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        harness::agents(&job).into_iter().for_each(|pid| harness::signal_process(pid, signal));
+        let outcome = job.wait();
+        let good = outcome.code == Some(0) && outcome.text().contains("errors = 0\n");
+        assert!(good, "{signal}: {:?} {} {}", outcome.code, outcome.text(), outcome.stderr);
+        let lost = outcome.stderr.lines().find(|line| line.contains("lost host 198.51.100.1"));
+        let said = lost.is_some_and(|line| line.contains(why) && line.ends_with("(--with-ft)"));
+        assert!(said, "{signal}: {}", outcome.stderr);
+    }
+}
+
 #[test]
 fn a_fatal_error_handler_ends_the_job() {
     let program = program("c-tests/failures/fatal");
@@ -141,6 +163,7 @@ fn every_program_is_run() {
         "collective",
         "fatal",
         "finalize",
+        "host",
         "quick",
         "random",
         "receive",

@@ -373,6 +373,18 @@ fn digest_of_inputs(source: &Path, wrapper: &Path) -> String {
     format!("{:016x}\n", hasher.finish())
 }
 
+/// Runs the command line of an agent here, whatever the host is.
+pub const HERE: &str = r#"sh -c 'eval "$1"'"#;
+
+/// The processes of the agents of other hosts.
+pub fn agents(running: &Running) -> Vec<u32> {
+    let is_agent = |pid: &u32| {
+        let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        words.ends_with(b"mpirun\0--agent\0")
+    };
+    running.processes().into_iter().filter(is_agent).collect()
+}
+
 /// The processes of the running ranks.
 pub fn ranks(running: &Running) -> BTreeMap<u32, u32> {
     let rank = |pid: u32| {

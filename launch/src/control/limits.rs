@@ -69,7 +69,7 @@ mod tests {
             HostLimits::from_lookup(|name| (name == SILENCE).then(|| value.to_owned()))
         };
         let seconds = |count| Some(Duration::from_secs(count));
-        let default = HostLimits { silence: seconds(4), start: seconds(120) };
+        let default = HostLimits { silence: seconds(3), start: seconds(120) };
         assert_eq!((limits(""), HostLimits::default()), (Ok(default), default));
         assert_eq!(limits("30s").unwrap().silence_of_head(), seconds(60));
         assert_eq!(limits("off").unwrap().silence_of_head(), None);

@@ -147,7 +147,7 @@ impl Head<'_> {
             }
             AgentEvent::Ending(why) => {
                 let below = self.links.busy_below(host);
-                self.agent_lost(host, true, &why, &below, now)
+                return self.agent_lost(host, true, &why, &below, now);
             }
             // Noted by the link.
             AgentEvent::Inputless | AgentEvent::Childless | AgentEvent::Beat => return,
@@ -196,7 +196,7 @@ impl Head<'_> {
     /// The agent of `host` is lost, and with it those of the hosts `below`.
     pub(super) fn agent_lost(
         &mut self, host: u32, has_started: bool, why: &str, below: &[u32], now: Instant,
-    ) -> Vec<JobAction> {
+    ) {
         let (layout, size) = (&self.shares.layout, self.shares.plan.size());
         let ranks_of = |host: &u32| layout.ranks_on(*host, size);
         let lost = LostHost {
@@ -210,7 +210,19 @@ impl Head<'_> {
             _ if has_started => "",
             _ => "; SUIRO_START_FAN_OUT=off starts all agents from here",
         };
-        self.job.agent_lost(lost, has_started, &format!("{why}{hint}"), now)
+        let actions = self.job.agent_lost(lost, has_started, &format!("{why}{hint}"), now);
+        self.perform(actions);
+        if self.job.is_running() {
+            [&[host], below].concat().into_iter().for_each(|host| self.ranks_lost(host));
+        }
+    }
+
+    /// The ranks of `host` are lost, and the others survive that.
+    fn ranks_lost(&mut self, host: u32) {
+        let ranks = self.shares.layout.ranks_on(host, self.shares.plan.size());
+        ranks.into_iter().for_each(|rank| self.record_end(rank, true));
+        let events = self.fences.child_lost(host as usize);
+        events.into_iter().for_each(|event| self.fence_event(event));
     }
 
     /// Tells the agents of the other hosts that `rank` has ended, if ranks survive that.

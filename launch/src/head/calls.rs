@@ -160,8 +160,7 @@ impl Head<'_> {
                 self.links.replace(link);
             }
             Err(why) => {
-                let actions = self.agent_lost(host, false, &why, &[], Instant::now());
-                self.perform(actions);
+                self.agent_lost(host, false, &why, &[], Instant::now());
             }
         }
     }

@@ -92,7 +92,8 @@ impl Head<'_> {
         let plan = self.shares.plan;
         let starter = plan.starter.as_ref();
         let passes_input = starter.is_some_and(Starter::passes_input);
-        let fan_out = starter.and_then(|starter| starter.fan_out);
+        // A host that is lost takes those behind it along, which a job that survives cannot afford.
+        let fan_out = starter.and_then(|starter| starter.fan_out).filter(|_| !plan.survives);
         self.links = HostLinks::new(plan.layout.remote.len(), fan_out);
         for host in 1..=plan.layout.remote.len() as u32 {
             let now = Instant::now();
@@ -104,8 +105,7 @@ impl Head<'_> {
                 false => self.calling_link(host).map(|link| self.started(link)),
             };
             if let Err(why) = started {
-                let actions = self.agent_lost(host, false, &why, &[], now);
-                return self.perform(actions);
+                return self.agent_lost(host, false, &why, &[], now);
             }
         }
     }
@@ -249,8 +249,7 @@ impl Head<'_> {
             let below = self.links.lose_below(host);
             // What ends after the processes of the job is no failure of it.
             if state != AgentLinkState::Childless || !below.is_empty() {
-                let actions = self.agent_lost(host, reported, &why, &below, now);
-                self.perform(actions);
+                self.agent_lost(host, reported, &why, &below, now);
             }
         }
     }

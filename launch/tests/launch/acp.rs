@@ -5,8 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use super::harness::{Outcome, compiled, folder, mpirun, root, run, start};
-use super::several_hosts::HERE;
+use super::harness::{HERE, Outcome, compiled, folder, mpirun, root, run, start};
 
 /// Runs `launcher words` until it exits: `mpirun`, called by this name.
 fn run_as(launcher: &str, words: &[&str]) -> Outcome {

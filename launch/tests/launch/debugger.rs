@@ -4,9 +4,8 @@ use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::process::Command;
 
-use super::harness::{mpirun, start, until};
+use super::harness::{HERE, mpirun, start, until};
 use super::role::words;
-use super::several_hosts::HERE;
 
 /// The memory of a process, and the load address of its program.
 struct Memory {

@@ -5,12 +5,9 @@
 use std::fs;
 
 use super::harness::{
-    Outcome, Running, built, compiled, feed, folder, marked, mpirun, ranks, run, signal_process,
-    start, until,
+    HERE, Outcome, Running, agents, built, compiled, feed, folder, marked, mpirun, ranks, run,
+    signal_process, start, until,
 };
-
-/// Runs the command line of an agent here, whatever the host is.
-pub const HERE: &str = r#"sh -c 'eval "$1"'"#;
 
 /// `mpirun words`, with agents for other hosts.
 fn words<'a>(words: &[&'a str]) -> Vec<&'a str> {
@@ -32,15 +29,6 @@ fn waiting(script: &str) -> Running {
         start(mpirun(&words(&["-host", "198.51.100.1:2,198.51.100.2:2", "sh", "-c", script])));
     running.until_output(|text| (text.matches("here").count() == 4).then_some(()));
     running
-}
-
-/// The processes of agents.
-fn agents(running: &Running) -> Vec<u32> {
-    let is_agent = |pid: &u32| {
-        let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        words.ends_with(b"mpirun\0--agent\0")
-    };
-    running.processes().into_iter().filter(is_agent).collect()
 }
 
 #[test]

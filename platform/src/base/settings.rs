@@ -80,7 +80,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "SUIRO_HOST_TIMEOUT",
         values: "off|a duration like 500ms, 30s or 2m",
-        default: "4s",
+        default: "3s",
         meaning: "the time of silence after which a host is lost to mpirun, and the job ends; mpirun \
                   is lost to another host after twice that time",
     },

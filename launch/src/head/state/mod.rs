@@ -334,8 +334,11 @@ impl JobState {
     pub(super) fn agent_lost(
         &mut self, lost: LostHost<'_>, has_started: bool, why: &str, now: Instant,
     ) -> Vec<JobAction> {
+        let have_started = self.ended + self.running.iter().flatten().count() == self.running.len();
+        let mut ended = Vec::new();
         for rank in lost.ranks.iter().chain(lost.ranks_below) {
-            self.running[*rank as usize] = None;
+            let running = self.running[*rank as usize].take();
+            ended.extend(running.map(|_| *rank));
         }
         let LostHost { name: host, ranks, hosts_below, ranks_below } = lost;
         let below = match (hosts_below, ranks_below.len()) {
@@ -348,6 +351,10 @@ impl JobState {
             true => (137, format!("lost host {host} with {}{below}: {why}", ranks_text(ranks))),
             false => (1, format!("cannot start mpirun's agent on host {host}: {why}")),
         };
+        if self.survives && self.is_running() && have_started {
+            self.ended += ended.len();
+            return self.survive(&ended, code, &line);
+        }
         self.end(code, Some(format!("{line}; ending the job")), now)
     }
 
@@ -476,21 +483,23 @@ impl JobState {
             None => "ended without MPI_Finalize".to_owned(),
         };
         if self.survives && self.is_running() {
-            return self.survive(rank, code, &format!("{name} {what}"));
+            return self.survive(&[rank], code, &format!("{name} {what}"));
         }
         let rest = self.other_ranks_text(rank);
         self.end(code, Some(format!("{name} {what}; {rest}")), now)
     }
 
-    /// The job goes on without `rank`, whose end `what` describes.
-    fn survive(&mut self, rank: u32, code: i32, what: &str) -> Vec<JobAction> {
-        if self.lost.iter().any(|(lost, _)| *lost == rank) {
-            return Vec::new();
-        }
-        self.lost.push((rank, code));
-        let rest = match self.running.len() - self.lost.len() {
-            0 => "no rank is left",
-            _ => "the job goes on without it (--with-ft)",
+    /// The job goes on without `ranks`, whose end `what` describes.
+    fn survive(&mut self, ranks: &[u32], code: i32, what: &str) -> Vec<JobAction> {
+        let before = self.lost.len();
+        let is_known = |rank: &u32| self.lost.iter().any(|(lost, _)| lost == rank);
+        let new: Vec<_> = ranks.iter().copied().filter(|rank| !is_known(rank)).collect();
+        self.lost.extend(new.into_iter().map(|rank| (rank, code)));
+        let rest = match (self.lost.len() - before, self.running.len() - self.lost.len()) {
+            (0, _) => return Vec::new(),
+            (_, 0) => "no rank is left",
+            (1, _) => "the job goes on without it (--with-ft)",
+            (_, _) => "the job goes on without them (--with-ft)",
         };
         vec![JobAction::Print(format!("{what}; {rest}"))]
     }

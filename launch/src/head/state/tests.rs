@@ -250,6 +250,21 @@ fn a_job_that_survives_fails_only_without_ranks() {
 }
 
 #[test]
+fn a_job_survives_a_lost_host_once_all_ranks_have_started() {
+    let (mut job, now) = (job().surviving(true), Instant::now());
+    job.exited(1, KILLED, None, JoinState::Joined, now);
+    let actions = job.agent_lost(lost(&[1, 2]), true, "it is silent", now);
+    let line = "lost host there with ranks 1-2: it is silent; the job goes on without it (--with-ft)";
+    assert_eq!(actions, [JobAction::Print(line.to_owned())]);
+    job.exited(0, Exit::Code(0), None, JoinState::Left, now);
+    assert_eq!((job.is_running(), job.have_ranks_ended(), job.code()), (true, true, 0));
+    let mut job = JobState::new(JobHosts::one("here".to_owned()), 2).surviving(true);
+    job.started(0, 100);
+    let actions = job.agent_lost(lost(&[1]), true, "it is silent", now);
+    assert!(message(&actions).ends_with("ending the job"));
+}
+
+#[test]
 fn a_rank_that_ended_before_mpi_init_ends_the_job() {
     let (mut job, now) = (job(), Instant::now());
     job.exited(0, Exit::Code(0), None, JoinState::NotJoined, now);

@@ -91,13 +91,16 @@ pub struct FenceMerger {
     ended: BTreeSet<u32>,
     /// The numbers of programs of the ranks that others know to have ended.
     told: BTreeSet<u32>,
+    /// The latest program by which ranks of each child have reached a fence.
+    programs: Vec<u32>,
 }
 
 impl FenceMerger {
     /// For children with these ranks, of a job of `size` ranks.
     pub fn new(size: u32, children: Vec<BTreeSet<u32>>) -> Self {
         let (open, ended, told) = (HashMap::new(), BTreeSet::new(), BTreeSet::new());
-        Self { size, children, open, ended, told }
+        let programs = vec![0; children.len()];
+        Self { size, children, open, ended, told, programs }
     }
 
     /// The children with members of `group`, by their numbers.
@@ -122,6 +125,7 @@ impl FenceMerger {
             return Err(format!("its ranks are in a barrier of {:?} already", key.1));
         }
         parts.insert(child, pairs);
+        self.programs[child] = self.programs[child].max(program);
         if parts.len() < children.len() {
             return Ok(self.stuck(&key, &members, None).into_iter().collect());
         }
@@ -144,6 +148,13 @@ impl FenceMerger {
             }
         }
         events
+    }
+
+    /// All ranks of `child` have ended, of which no more is known than the fences that they have reached.
+    pub fn child_lost(&mut self, child: usize) -> Vec<FenceEvent> {
+        let programs = self.programs[child];
+        let ranks: Vec<_> = self.children[child].iter().copied().collect();
+        ranks.into_iter().flat_map(|rank| self.rank_ended(rank, programs)).collect()
     }
 
     /// A member of an open fence that has ended before its child reached the fence: `rank`, or any.

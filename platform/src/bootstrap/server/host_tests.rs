@@ -371,6 +371,20 @@ fn the_first_end_of_each_number_of_programs_is_told() {
     assert_eq!(fences.reached(1, list), Ok(vec![FenceEvent::Stuck { ended: 1, waiting: 3 }]));
 }
 
+#[test]
+fn the_ranks_of_a_lost_host_have_joined_as_far_as_their_fences_tell() {
+    let fence = || Fence { program: 1, group: "WORLD:1".to_owned(), ..Fence::default() };
+    let mut fences = FenceMerger::new(3, vec![[0].into(), [1, 2].into()]);
+    assert_eq!(fences.reached(0, fence()), Ok(vec![]));
+    let ended = FenceEvent::Ended { rank: 1, programs: 0 };
+    let stuck = |ended| FenceEvent::Stuck { ended, waiting: 0 };
+    assert_eq!(fences.child_lost(1), [ended, stuck(1), stuck(2)]);
+    let mut fences = FenceMerger::new(3, vec![[0].into(), [1, 2].into()]);
+    fences.reached(0, fence()).unwrap();
+    fences.reached(1, fence()).unwrap();
+    assert_eq!(fences.child_lost(1), [FenceEvent::Ended { rank: 1, programs: 1 }]);
+}
+
 /// Each record crosses each connection once in each direction. Prints what a fence costs; 4,096 ranks
 /// with `SUIRO_TEST_LONG=1`.
 #[test]
