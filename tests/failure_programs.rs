@@ -70,6 +70,11 @@ fn agree() {
 }
 
 #[test]
+fn spawned() {
+    check("spawned", [2, 3].into_iter(), &[&["child"], &["parent"]]);
+}
+
+#[test]
 fn finalize() {
     let seeds = if is_long() { 200 } else { 5 };
     let seeds: Vec<_> = (0..seeds).map(|seed| seed.to_string()).collect();
@@ -168,6 +173,7 @@ fn every_program_is_run() {
         "random",
         "receive",
         "revoke",
+        "spawned",
     ];
     assert_eq!(names, run.map(String::from));
 }

@@ -98,6 +98,10 @@ pub trait Reach {
     /// `Other` for a card that is none.
     fn admit(&mut self, peer: Peer, address: ForeignAddress<'_>) -> Result;
 
+    /// Connects to `peer` now, if no connection to it is open: if its process has ended, it
+    /// [fails](crate::device::PacketSink::failed), also where nothing is sent to it.
+    fn connect(&mut self, peer: Peer);
+
     /// Ends the connection to `peer`, when nothing is in transit there; its number is free. An orderly end
     /// is no failure to the other end.
     fn forget(&mut self, peer: Peer, is_orderly: bool);

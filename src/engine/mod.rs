@@ -370,6 +370,11 @@ impl<D: Device> Engine<D> {
         self.messages.end_posted_receives(culprit);
     }
 
+    /// [`PointToPoint::awaited`].
+    pub(crate) fn awaited(&self) -> impl Iterator<Item = MatchPattern> {
+        self.messages.awaited()
+    }
+
     /// [`PointToPoint::close_context`].
     pub(crate) fn close_context(&mut self, context: u64, error: &MpiError) {
         self.messages.close_context(context, error);

@@ -1,5 +1,5 @@
-//! The options of a job that jobs which its ranks spawn get, too: how lines are marked, what starts agents
-//! on other hosts, and the hosts if the spawn names none.
+//! The options of a job that jobs which its ranks spawn get, too: how lines are marked, whether failures
+//! are survived, what starts agents on other hosts, and the hosts if the spawn names none.
 //!
 //! Files of output are not among them: the ranks of both jobs have the same numbers. Neither are limits,
 //! and options for placement: the spawn has its own.
@@ -18,10 +18,11 @@ const FLAGS: &[&str] = &[
     "prepend-timestamp",
     "merge-stderr-to-stdout",
     "quiet",
+    "enable-recovery",
 ];
 
 const VALUED: &[&str] =
-    &["prepend-pattern", "launcher", "launcher-exec", "launcher-args", "prefix", "rmk"];
+    &["prepend-pattern", "launcher", "launcher-exec", "launcher-args", "prefix", "rmk", "with-ft"];
 
 const HOSTS: &[&str] = &["host", "hostfile"];
 
@@ -92,6 +93,7 @@ mod tests {
     #[test]
     fn marks_and_starters_are_passed_on_and_hosts_unless_the_spawn_names_some() {
         let line = "-n 2 -l -host a,b:2 -hostfile f -launcher rsh --map-by core a.out -x";
+        assert_eq!(taken("--with-ft ulfm a.out", true), "--with-ft ulfm");
         assert_eq!(taken(line, true), "--l --launcher rsh");
         assert_eq!(taken(line, false), "--l --launcher rsh --host a,b:2 --hostfile f");
     }

@@ -199,6 +199,13 @@ impl Reach for Tcp {
         Ok(())
     }
 
+    fn connect(&mut self, peer: Peer) {
+        let known = self.cards.get(peer as usize).and_then(Option::as_ref);
+        if known.is_some_and(|known| !known.card.addresses.is_empty()) {
+            self.linked(peer);
+        }
+    }
+
     fn forget(&mut self, peer: Peer, is_orderly: bool) {
         let Some(Some(known)) = self.cards.get(peer as usize) else { return };
         let key = known.key;

@@ -272,12 +272,24 @@ impl Tcp {
     /// [`Busy`] without room, and before the first connection is open.
     #[inline]
     fn roomy_link(&mut self, peer: Peer) -> Result<Option<&mut Link>, Busy> {
+        let Some(link) = self.linked(peer) else { return Ok(None) };
+        if !(link.has_been_open() && link.queue.has_room()) {
+            link.owes_room = true;
+            return Err(Busy);
+        }
+        link.said_leaving = false;
+        Ok(Some(link))
+    }
+
+    /// The link to a peer, whose connection is open or begins now; `None` if the peer has failed.
+    #[inline]
+    fn linked(&mut self, peer: Peer) -> Option<&mut Link> {
         if self.links[peer as usize].is_none() {
             self.open_link(peer);
         }
-        let Some(link) = &mut self.links[peer as usize] else { return Ok(None) };
+        let link = self.links[peer as usize].as_mut()?;
         if link.has_failed() {
-            return Ok(None);
+            return None;
         }
         if matches!(link.state, LinkState::Idle) {
             self.opening.push(peer);
@@ -285,12 +297,7 @@ impl Tcp {
             // The next poll connects.
             self.due_ns = 0;
         }
-        if !(link.has_been_open() && link.queue.has_room()) {
-            link.owes_room = true;
-            return Err(Busy);
-        }
-        link.said_leaving = false;
-        Ok(Some(link))
+        Some(link)
     }
 
     /// Writes to an open connection what the socket takes.

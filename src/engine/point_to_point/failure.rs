@@ -95,6 +95,12 @@ impl MessageProtocol {
         }
     }
 
+    /// The messages that posted receives accept.
+    pub(crate) fn awaited(&self) -> impl Iterator<Item = MatchPattern> {
+        let posted = self.operations.iter().filter_map(|(_, at)| posted(at));
+        posted.map(|posted| self.matching.pattern(posted))
+    }
+
     /// Ends communication in `context`: operations get `error`, messages are dropped.
     pub(crate) fn close_context(&mut self, context: u64, error: &MpiError) {
         self.closed.insert(context, Box::new(error.clone()));

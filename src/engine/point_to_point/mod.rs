@@ -265,6 +265,11 @@ impl<D: Device> PointToPoint<D> {
         (self.protocol.matching.posted(), self.protocol.closed.len())
     }
 
+    /// [`MessageProtocol::awaited`].
+    pub(crate) fn awaited(&self) -> impl Iterator<Item = MatchPattern> {
+        self.protocol.awaited()
+    }
+
     /// Makes the failure of a peer an event that the application survives.
     pub(crate) fn survive_failures(&mut self) {
         self.protocol.survives_failures = true;

@@ -33,6 +33,8 @@ pub(super) type AgreementKey = (u64, u32);
 pub(super) struct RunningAgreement {
     agreement: AgreementState,
     members: Arc<dyn Members>,
+    /// This process.
+    me: u32,
     size: u32,
 }
 
@@ -132,6 +134,10 @@ impl<D: Device> Mpi<D> {
             running.agreement.start(value);
         }
         self.send_agreement(key);
+        if self.comms.processes.has_appended() {
+            let members = self.comms.get(comm)?.group.clone();
+            self.connect_to_other_jobs(members.peers());
+        }
         // A member may have sent its vote long ago.
         self.engine.note_long_start();
         Ok(key)
@@ -160,6 +166,7 @@ impl<D: Device> Mpi<D> {
             let running = RunningAgreement {
                 agreement: AgreementState::new(me, size, failed),
                 members,
+                me,
                 size,
             };
             self.resilience.agreements.insert(key, running);
@@ -167,14 +174,13 @@ impl<D: Device> Mpi<D> {
         self.resilience.agreements.get_mut(&key)
     }
 
-    /// A message of an agreement has arrived from the process `from`.
+    /// A message of an agreement has arrived from the member `from`.
     pub(super) fn agreement_message(
-        &mut self, key: AgreementKey, from: Peer, message: AgreementMessage,
+        &mut self, key: AgreementKey, from: u32, message: AgreementMessage,
     ) {
         let Some(running) = self.agreement_at(key) else { return };
-        let rank = (0..running.size).find(|rank| running.members.peer(*rank) == from);
-        if let Some(rank) = rank {
-            running.agreement.arrived(rank, message);
+        if from < running.size {
+            running.agreement.arrived(from, message);
         }
         self.send_agreement(key);
     }
@@ -194,11 +200,11 @@ impl<D: Device> Mpi<D> {
     /// Sends what an agreement has to send.
     fn send_agreement(&mut self, key: AgreementKey) {
         let Some(running) = self.resilience.agreements.get_mut(&key) else { return };
-        let members = Arc::clone(&running.members);
+        let (me, members) = (running.me, Arc::clone(&running.members));
         let outgoing = running.agreement.take_outgoing();
         for (to, message) in outgoing {
             let notice = Notice::Agreement { context: key.0, instance: key.1, message };
-            self.send_notice(members.peer(to), &notice);
+            self.send_notice(me, members.peer(to), &notice);
         }
         self.engine.note_event();
     }

@@ -23,6 +23,7 @@ pub(crate) mod agreement;
 pub(crate) mod consent;
 mod failures;
 mod notice;
+mod other_jobs;
 pub(crate) mod rank_bits;
 mod revocation;
 
@@ -35,6 +36,7 @@ use crate::engine::memory::Memory;
 use crate::engine::point_to_point::wire::NOTICE_CONTEXT;
 use crate::engine::schedules::plan::Members;
 use crate::mpi::Mpi;
+use crate::mpi::handle::Handle;
 use crate::mpi::resilience::consent::RunningAgreement;
 use crate::mpi::resilience::notice::Notice;
 use platform::base::Peer;
@@ -51,13 +53,17 @@ const NOTICE_TAG: i32 = 0;
 pub(crate) struct Resilience {
     /// By context and instance.
     agreements: BTreeMap<(u64, u32), RunningAgreement>,
-    /// Notices about communicators that do not exist here, with their senders.
-    early: Vec<(Peer, Notice)>,
+    /// Notices about communicators that do not exist here, with the ranks of their senders there.
+    early: Vec<(u32, Notice)>,
     arriving: Option<ArrivingMessage>,
     /// The numbers of failures and of new communicators that have been looked after.
     seen: (u32, u64),
     /// What could change which receives end, when they were last looked after.
     receives_seen: (u64, usize, u32, u64),
+    /// The number of posted receives when processes of other jobs were last connected to.
+    connected_for: u64,
+    /// What was probed then.
+    probed: Option<(Handle, Option<u32>)>,
 }
 
 /// What a communicator knows of failures.
@@ -104,12 +110,15 @@ impl<D: Device> Mpi<D> {
         }
     }
 
-    fn notice_channel(&self) -> MessageChannel {
-        MessageChannel::new(NOTICE_CONTEXT, Arc::new(AllPeers), self.engine.me())
+    /// The source of a notice is the rank `me` of this process among the members of the communicator: its
+    /// number is not the same at all processes.
+    fn notice_channel(me: u32) -> MessageChannel {
+        MessageChannel::new(NOTICE_CONTEXT, Arc::new(AllPeers), me)
     }
 
-    fn next_notice(&mut self) -> Option<(Peer, Notice)> {
-        let channel = self.notice_channel();
+    /// The next notice, with the rank of its sender.
+    fn next_notice(&mut self) -> Option<(u32, Notice)> {
+        let channel = Self::notice_channel(0);
         loop {
             let arriving = &mut self.resilience.arriving;
             let (from, bytes) = channel.next_message(&mut self.engine, NOTICE_TAG, arriving)?;
@@ -119,14 +128,14 @@ impl<D: Device> Mpi<D> {
         }
     }
 
-    fn send_notice(&mut self, to: Peer, notice: &Notice) {
+    fn send_notice(&mut self, me: u32, to: Peer, notice: &Notice) {
         if self.engine.failure(to).is_none() {
             let memory = Memory::owned(notice.emit());
-            self.notice_channel().send_detached(&mut self.engine, to, NOTICE_TAG, memory);
+            Self::notice_channel(me).send_detached(&mut self.engine, to, NOTICE_TAG, memory);
         }
     }
 
-    fn handle_notice(&mut self, from: Peer, notice: Notice) {
+    fn handle_notice(&mut self, from: u32, notice: Notice) {
         match &notice {
             Notice::Revoke { context } => {
                 if let Some(comm) = self.comms.handle_of_context(*context) {

@@ -99,7 +99,7 @@ impl<D: Device> Mpi<D> {
             true => neighbors(me, size),
             false => (0..size).filter(|rank| *rank != me).collect(),
         };
-        ranks.into_iter().for_each(|rank| self.send_notice(members.peer(rank), &notice));
+        ranks.into_iter().for_each(|rank| self.send_notice(me, members.peer(rank), &notice));
     }
 }
 

@@ -368,8 +368,13 @@ impl JobState {
             }
             Exit::Code(code) => format!("ended with code {code}"),
         };
-        let line = format!("the spawned job {number} (mpirun process {pid}) {how}; ending the job");
-        self.end(exit.code().max(1), Some(line), now)
+        let line = format!("the spawned job {number} (mpirun process {pid}) {how}");
+        match self.survives && self.is_running() {
+            true => {
+                vec![JobAction::Print(format!("{line}; the job goes on without it (--with-ft)"))]
+            }
+            false => self.end(exit.code().max(1), Some(format!("{line}; ending the job")), now),
+        }
     }
 
     /// The job that has spawned this one has ended.

@@ -254,7 +254,8 @@ fn a_job_survives_a_lost_host_once_all_ranks_have_started() {
     let (mut job, now) = (job().surviving(true), Instant::now());
     job.exited(1, KILLED, None, JoinState::Joined, now);
     let actions = job.agent_lost(lost(&[1, 2]), true, "it is silent", now);
-    let line = "lost host there with ranks 1-2: it is silent; the job goes on without it (--with-ft)";
+    let line =
+        "lost host there with ranks 1-2: it is silent; the job goes on without it (--with-ft)";
     assert_eq!(actions, [JobAction::Print(line.to_owned())]);
     job.exited(0, Exit::Code(0), None, JoinState::Left, now);
     assert_eq!((job.is_running(), job.have_ranks_ended(), job.code()), (true, true, 0));

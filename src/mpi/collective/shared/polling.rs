@@ -182,6 +182,9 @@ impl<D: Device> Mpi<D> {
     /// Declares which entries the running calls wait for: other publishers need not wake this rank. The
     /// caller then arms the device, and polls.
     pub(crate) fn declare_awaited(&mut self) {
+        if self.comms.processes.has_appended() {
+            self.connect_to_awaited();
+        }
         let all = self.shared_collectives.all.values_mut();
         all.for_each(|owned| owned.collective.declare_awaited());
     }
