@@ -3,7 +3,8 @@
  *
  * A table of cells is distributed over the ranks. Each step changes every cell, and every rank keeps a copy of
  * the table of its right neighbor as of the last checkpoint. When a rank fails, the others shrink the
- * communicator, go back to the last checkpoint, distribute all cells anew, and go on.
+ * communicator, spawn another process in its place, go back to the last checkpoint, distribute all cells
+ * anew, and go on.
  *
  *   mpicc examples/resilient.c -o resilient
  *   mpirun --with-ft ulfm -n 5 ./resilient [SEED]
@@ -40,6 +41,9 @@ struct state {
 
 static struct state now;
 static struct checkpoint saved;
+
+/* The processes at the start, and how often one may have failed. */
+static int wanted, attempt;
 
 /* What every cell has after a number of steps. */
 static uint64_t expected(int cell, int steps)
@@ -127,13 +131,60 @@ static int restore(void)
             MPI_Abort(now.comm, 3);
         }
     }
+    /* What a process that was spawned does not know. */
+    int here[3] = {saved.step, wanted, attempt}, known[3];
+    if (!all_succeeded(MPI_Allreduce(here, known, 3, MPI_INT, MPI_MAX, now.comm)))
+        return 0;
+    now.step = known[0], wanted = known[1], attempt = known[2];
     memcpy(now.cells, all + now.first, now.count * sizeof *all);
-    now.step = saved.step;
     return save();
 }
 
+/* Merges survivors, or spawned processes, which are those of `own`, with the others. 0 if a process has
+ * failed meanwhile; all know that. */
+static int merge(MPI_Comm between, MPI_Comm own, int high)
+{
+    MPI_Comm all;
+    MPI_Comm_set_errhandler(between, MPI_ERRORS_RETURN);
+    int code = MPI_Intercomm_merge(between, high, &all);
+    int here = code == MPI_SUCCESS, there = here;
+    MPIX_Comm_agree(own, &here);
+    MPIX_Comm_agree(between, &there);
+    MPI_Comm_free(&between);
+    if (here && there)
+        join(all);
+    else if (code == MPI_SUCCESS)
+        MPI_Comm_free(&all);
+    return here && there;
+}
+
+/* Spawns processes in the places of those that have failed. 0 if another one has failed meanwhile. */
+static int replace(char **argv)
+{
+    MPI_Comm between, survivors = now.comm;
+    int missing = wanted - now.size;
+    if (missing == 0)
+        return 1;
+    int code = MPI_Comm_spawn(argv[0], argv + 1, missing, MPI_INFO_NULL, 0, survivors, &between,
+                              MPI_ERRCODES_IGNORE);
+    int good = code == MPI_SUCCESS;
+    MPIX_Comm_agree(survivors, &good);
+    if (!good) {
+        if (code == MPI_SUCCESS) {
+            MPIX_Comm_revoke(between);
+            MPI_Comm_free(&between);
+        }
+        return 0;
+    }
+    if (!merge(between, survivors, 0))
+        return 0;
+    if (survivors != MPI_COMM_WORLD)
+        MPI_Comm_free(&survivors);
+    return 1;
+}
+
 /* Replaces the communicator by one without failed ranks. */
-static void repair(void)
+static void shrink(void)
 {
     MPI_Comm survivors;
     MPIX_Comm_revoke(now.comm);
@@ -164,16 +215,28 @@ static void maybe_die(int seed, int attempt)
 
 int main(int argc, char **argv)
 {
+    MPI_Comm parents;
     MPI_Init(&argc, &argv);
+    MPI_Comm_get_parent(&parents);
+    int seed = argc > 1 ? atoi(argv[1]) : 1, good;
     join(MPI_COMM_WORLD);
-    int seed = argc > 1 ? atoi(argv[1]) : 1, attempt = 0;
-    for (int cell = 0; cell < now.count; cell++)
-        now.cells[cell] = now.first + cell;
-    int good = save();
+    if (parents == MPI_COMM_NULL) {
+        wanted = now.size;
+        for (int cell = 0; cell < now.count; cell++)
+            now.cells[cell] = now.first + cell;
+        good = save();
+    } else {
+        if (!merge(parents, MPI_COMM_WORLD, 1)) {
+            /* The survivors spawn others. */
+            MPI_Finalize();
+            return 0;
+        }
+        good = restore();
+    }
     while (!good || now.step < STEPS) {
         if (!good) {
-            repair();
-            good = restore();
+            shrink();
+            good = replace(argv) && restore();
             continue;
         }
         maybe_die(seed, attempt++);
@@ -181,14 +244,14 @@ int main(int argc, char **argv)
         if (good && ++now.step % CHECKPOINT_STEPS == 0)
             good = save();
     }
-    int wrong = 0, all_wrong = 0, world;
+    int wrong = 0, all_wrong = 0, spawned = parents != MPI_COMM_NULL, all_spawned = 0;
     for (int cell = 0; cell < now.count; cell++)
         wrong += now.cells[cell] != expected(now.first + cell, STEPS);
-    MPI_Comm_size(MPI_COMM_WORLD, &world);
+    MPI_Allreduce(&spawned, &all_spawned, 1, MPI_INT, MPI_SUM, now.comm);
     int code = MPI_Allreduce(&wrong, &all_wrong, 1, MPI_INT, MPI_SUM, now.comm);
     if (now.rank == 0)
-        printf("%d steps on %d of %d ranks: the result is %s\n", now.step, now.size, world,
-               code == MPI_SUCCESS && all_wrong == 0 ? "right" : "WRONG");
+        printf("%d steps on %d ranks, of which %d were spawned: the result is %s\n", now.step, now.size,
+               all_spawned, code == MPI_SUCCESS && all_wrong == 0 ? "right" : "WRONG");
     MPI_Finalize();
     return wrong != 0;
 }
