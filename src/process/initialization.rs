@@ -32,6 +32,7 @@ use super::waiting::wait_state::WaitState;
 use super::world::{ThreadLevel, WorldModel, WorldStage};
 use super::{Process, ProcessMpi, ProcessState, RunningMpi, first_objects, running_mpi};
 use crate::devices::tcp::JobKey;
+use crate::devices::tcp::LossPace;
 use crate::mpi::collective::selection::machine_model;
 use crate::mpi::collective::selection::machine_model::MachineModel;
 use crate::mpi::communicator::hints::MEMORY_KINDS;
@@ -165,7 +166,7 @@ fn ensure_running(
     } else {
         let config = Config::read()?;
         log::start(&config)?;
-        let mut dormant = Box::new(start(&config, required, level)?);
+        let mut dormant = Box::new(start(config, required, level)?);
         if let ProcessState::Early(objects) = state {
             dormant.mpi.objects = std::mem::take(&mut **objects);
         }
@@ -182,8 +183,12 @@ fn ensure_running(
 ///
 /// # Errors
 /// `Other` for a launcher or ranks that cannot be reached; `NoMem` without shared memory.
-fn start(config: &Config, required: RequiredRanks, level: ThreadLevel) -> Result<RunningMpi> {
+fn start(mut config: Config, required: RequiredRanks, level: ThreadLevel) -> Result<RunningMpi> {
     let mut connection = Connection::open(required)?;
+    if connection.ended_ranks.is_some() {
+        config.tcp.pace = LossPace::PROMPT;
+    }
+    let config = &config;
     let inherits_memory = connection.inherits_memory();
     let mut reached = if inherits_memory { None } else { connection.reach(config)? };
     let mut devices = attach(config, &mut connection)?;

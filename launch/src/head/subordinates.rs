@@ -218,7 +218,9 @@ impl Head<'_> {
         self.subordinate_ready(number as u32);
         let job = &mut self.subordinates.jobs[number];
         (job.exit, job.link) = (Some(exit), None);
-        if exit.code() != 0 && job.progress.has_started() && !job.is_disconnected {
+        if exit.code() == 0 {
+            self.job.spawned_succeeded();
+        } else if job.progress.has_started() && !job.is_disconnected {
             let actions = self.job.spawned_failed(number as u32, pid, exit, Instant::now());
             self.perform(actions);
         }

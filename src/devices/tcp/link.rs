@@ -27,8 +27,7 @@ use platform::base::Peer;
 /// The longest time for one address, in nanoseconds.
 const ATTEMPT_NS: u64 = 5_000_000_000;
 
-/// Time before all addresses are tried again, at first and at most.
-const PAUSE_MIN_NS: u64 = 50_000_000;
+/// The longest time before all addresses are tried again.
 const PAUSE_MAX_NS: u64 = 1_000_000_000;
 
 pub(crate) struct Link {
@@ -148,14 +147,17 @@ impl Link {
         is_opening && self.has_been_open() && self.first_datagram.is_none()
     }
 
-    /// Begins to connect: the first attempt at `retry_ns`, the last within `patience_ns`.
-    pub(crate) fn begin(&mut self, now_ns: u64, retry_ns: u64, patience_ns: u64, why: String) {
+    /// Begins to connect: the first attempt at `retry_ns`, the last within `patience_ns`; `pause_ns` before
+    /// all addresses are tried for the second time.
+    pub(crate) fn begin(
+        &mut self, [now_ns, retry_ns, patience_ns, pause_ns]: [u64; 4], why: String,
+    ) {
         self.state = LinkState::Opening(Box::new(Opening {
             greeting: None,
             endpoints: self.card.endpoints().collect(),
             key: self.key,
             next: 0,
-            pause_ns: PAUSE_MIN_NS,
+            pause_ns,
             retry_ns,
             since_ns: now_ns,
             deadline_ns: now_ns + patience_ns,

@@ -57,7 +57,7 @@ use platform::network::{AddressDecision, SharedSecret, address_choice};
 use platform::sys::network_interfaces;
 use platform::sys::ready_set::Ready;
 use platform::sys::tcp::{TcpAcceptor, Watched};
-pub(crate) use settings::{CryptMode, TcpSettings};
+pub(crate) use settings::{CryptMode, LossPace, TcpSettings};
 
 /// In bytes: at least those of the device `shm`.
 const SHORT_MAX: usize = 64;
@@ -133,6 +133,8 @@ pub(crate) struct Tcp {
     polls: u32,
     idle_polls: u32,
     is_armed: bool,
+    /// The time for which the timer was set last.
+    ordered_ns: u64,
     wakes: Arc<WakeCount>,
 }
 
@@ -219,6 +221,7 @@ impl Tcp {
             polls: 0,
             idle_polls: 0,
             is_armed: false,
+            ordered_ns: u64::MAX,
             wakes: Arc::new(WakeCount(AtomicU32::new(0))),
         })
     }
@@ -293,7 +296,7 @@ impl Tcp {
         }
         if matches!(link.state, LinkState::Idle) {
             self.opening.push(peer);
-            opening::begin(link, self.settings.timeout);
+            opening::begin(link, self.settings.timeout, self.settings.pace);
             // The next poll connects.
             self.due_ns = 0;
         }
@@ -475,7 +478,7 @@ impl Device for Tcp {
         let Some(link) = &mut self.links[peer as usize] else { return };
         if matches!(link.state, LinkState::Idle) {
             self.opening.push(peer);
-            opening::begin(link, DATAGRAM_TIMEOUT);
+            opening::begin(link, DATAGRAM_TIMEOUT, self.settings.pace);
             link.first_datagram = Some(data.into());
             self.due_ns = 0;
             return;
@@ -539,6 +542,9 @@ impl Device for Tcp {
         }
         if !(self.lost.is_empty() && self.failures.is_empty()) {
             self.settle(sink);
+        }
+        if self.is_armed {
+            self.order_timer();
         }
         if packets > 0 {
             self.idle_polls = 0;

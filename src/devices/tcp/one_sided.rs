@@ -221,7 +221,7 @@ impl Tcp {
             && matches!(link.state, LinkState::Idle)
         {
             self.opening.push(peer);
-            opening::begin(link, self.settings.timeout);
+            opening::begin(link, self.settings.timeout, self.settings.pace);
             // The next poll connects.
             self.due_ns = 0;
         }

@@ -11,7 +11,7 @@ use super::card::{Hello, Verdict};
 use super::connection::OpenConnection;
 use super::greeting::{Greeting, GreetingError, GreetingStep};
 use super::link::{Attempt, Link, LinkState};
-use super::{CryptMode, Tcp};
+use super::{CryptMode, LossPace, Tcp};
 use crate::device::PacketSink;
 use platform::base::Peer;
 use platform::sys::clock::monotonic_ns;
@@ -31,17 +31,15 @@ const PROOF_NS: u64 = 2_000_000_000;
 /// How long a connection that crosses a better one is refused for its sake.
 const CROSSING_NS: u64 = 1_000_000_000;
 
-/// How long the end with the higher rank waits for the other one after a loss.
-const COURTESY_NS: u64 = 200_000_000;
-
 /// The longest time in which a lost connection must come again; the kernel has waited before.
 const REOPENING_MAX: Duration = Duration::from_secs(10);
 
 /// Begins to connect to the peer of a link.
 #[cold]
-pub(crate) fn begin(link: &mut Link, timeout: Duration) {
+pub(crate) fn begin(link: &mut Link, timeout: Duration, pace: LossPace) {
     let now_ns = monotonic_ns();
-    link.begin(now_ns, now_ns, timeout.as_nanos() as u64, "no connection was tried".to_owned());
+    let times = [now_ns, now_ns, timeout.as_nanos() as u64, pace.pause_ns];
+    link.begin(times, "no connection was tried".to_owned());
 }
 
 impl Tcp {
@@ -98,6 +96,9 @@ impl Tcp {
 
     /// Makes the descriptor readable when something is due.
     pub(crate) fn order_timer(&mut self) {
+        if std::mem::replace(&mut self.ordered_ns, self.due_ns) == self.due_ns {
+            return;
+        }
         self.watched.set_timer((self.due_ns != u64::MAX).then_some(self.due_ns));
     }
 
@@ -291,10 +292,11 @@ impl Tcp {
         let now_ns = monotonic_ns();
         let (job, rank) = (link.job, link.rank);
         let is_preferred = self.is_preferred_to(job, rank);
-        let retry_ns = if is_preferred { now_ns } else { now_ns + COURTESY_NS };
+        let LossPace { courtesy_ns, pause_ns } = self.settings.pace;
+        let retry_ns = if is_preferred { now_ns } else { now_ns + courtesy_ns };
         let Some(link) = &mut self.links[peer as usize] else { return };
         let patience = self.settings.timeout.min(REOPENING_MAX);
-        link.begin(now_ns, retry_ns, patience.as_nanos() as u64, why);
+        link.begin([now_ns, retry_ns, patience.as_nanos() as u64, pause_ns], why);
         self.opening.push(peer);
         self.due_ns = self.due_ns.min(retry_ns);
     }
@@ -323,7 +325,7 @@ impl Tcp {
                 link.has_ended = matches!(attempt, Attempt::Ended(_));
                 link.state = LinkState::Idle;
                 match link.has_packets() {
-                    true => begin(link, self.settings.timeout),
+                    true => begin(link, self.settings.timeout, self.settings.pace),
                     false => self.opening.retain(|opening| *opening != peer),
                 }
             }

@@ -25,7 +25,7 @@ pub(super) fn settings(
     // Without a limit, a rank would wait for a host that has lost its power.
     let timeout = parse("SUIRO_TCP_TIMEOUT", lookup, |text| parse_duration(text)?.map(Some))?;
     let timeout = timeout.unwrap_or(TcpSettings::default().timeout);
-    Ok(TcpSettings { interfaces, ports, crypt, timeout })
+    Ok(TcpSettings { interfaces, ports, crypt, timeout, ..TcpSettings::default() })
 }
 
 #[cfg(test)]

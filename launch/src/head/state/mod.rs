@@ -107,6 +107,8 @@ pub(super) struct JobState {
     survives: bool,
     /// The ranks that have failed while others survive that, each with its code.
     lost: Vec<(u32, i32)>,
+    /// Whether a job that ranks of this one have spawned has ended well.
+    has_spawned_survivors: bool,
 }
 
 impl JobState {
@@ -124,6 +126,7 @@ impl JobState {
             memory_kills: 0,
             survives: false,
             lost: Vec::new(),
+            has_spawned_survivors: false,
         }
     }
 
@@ -163,7 +166,11 @@ impl JobState {
     pub(super) fn code(&self) -> i32 {
         match self.phase {
             // None has survived.
-            JobPhase::Running if self.lost.len() == self.running.len() => self.lost[0].1,
+            JobPhase::Running
+                if self.lost.len() == self.running.len() && !self.has_spawned_survivors =>
+            {
+                self.lost[0].1
+            }
             JobPhase::Running => self.first_code,
             JobPhase::Ending { code, .. } => code,
         }
@@ -375,6 +382,11 @@ impl JobState {
             }
             false => self.end(exit.code().max(1), Some(format!("{line}; ending the job")), now),
         }
+    }
+
+    /// A spawned job has ended with code 0.
+    pub(super) fn spawned_succeeded(&mut self) {
+        self.has_spawned_survivors = true;
     }
 
     /// The job that has spawned this one has ended.
