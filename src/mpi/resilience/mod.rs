@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!   the launcher or a device            a process that revokes          a process that agrees or shrinks
-//!     │ a peer has failed                 │ Revoke                        │ Vote, Propose, Ack, Decide
+//!     │ a peer has failed                 │ Revoke                        │ Vote, Decide
 //!     ▼                                   ▼                               ▼
 //!   failures: members of            revocation: contexts            agreement: one value for
 //!   communicators, operations       are closed, the word            all that survive

@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! Revoke      0 | context
-//! Agreement   1 | context | instance | kind | [lock: coordinator, value] | [value]
+//! Agreement   1 | context | instance | kind: 0 vote, 1 decision | value
 //! value       flag | context | count, words of failed | count, words of acknowledged
 //! ```
 
-use crate::mpi::resilience::agreement::{AgreementMessage, LockedValue, Value};
+use crate::mpi::resilience::agreement::{AgreementMessage, Value};
 use crate::mpi::resilience::rank_bits::RankBits;
 
 /// A message about failures.
@@ -48,25 +48,12 @@ impl Notice {
 }
 
 fn put_message(words: &mut Vec<u64>, message: &AgreementMessage) {
-    match message {
-        AgreementMessage::Vote { lock, value } => {
-            words.extend([0, u64::from(lock.is_some())]);
-            if let Some(LockedValue { coordinator, value }) = lock {
-                words.push(u64::from(*coordinator));
-                put_value(words, value);
-            }
-            put_value(words, value);
-        }
-        AgreementMessage::Propose(value) => {
-            words.push(1);
-            put_value(words, value);
-        }
-        AgreementMessage::Ack => words.push(2),
-        AgreementMessage::Decide(value) => {
-            words.push(3);
-            put_value(words, value);
-        }
-    }
+    let (kind, value) = match message {
+        AgreementMessage::Vote(value) => (0, value),
+        AgreementMessage::Decide(value) => (1, value),
+    };
+    words.push(kind);
+    put_value(words, value);
 }
 
 fn put_value(words: &mut Vec<u64>, value: &Value) {
@@ -87,19 +74,8 @@ impl Words {
 
     fn message(&mut self) -> Option<AgreementMessage> {
         Some(match self.next()? {
-            0 => {
-                let has_lock = self.next()? != 0;
-                let lock = match has_lock {
-                    true => {
-                        Some(LockedValue { coordinator: self.next()? as u32, value: self.value()? })
-                    }
-                    false => None,
-                };
-                AgreementMessage::Vote { lock, value: self.value()? }
-            }
-            1 => AgreementMessage::Propose(self.value()?),
-            2 => AgreementMessage::Ack,
-            3 => AgreementMessage::Decide(self.value()?),
+            0 => AgreementMessage::Vote(self.value()?),
+            1 => AgreementMessage::Decide(self.value()?),
             _ => return None,
         })
     }
@@ -128,14 +104,8 @@ mod tests {
             acknowledged: RankBits::default(),
             context: 1 << 40,
         };
-        let lock = Some(LockedValue { coordinator: 2, value: value(6) });
-        for message in [
-            AgreementMessage::Vote { lock: None, value: value(7) },
-            AgreementMessage::Vote { lock, value: value(7) },
-            AgreementMessage::Propose(value(1)),
-            AgreementMessage::Ack,
-            AgreementMessage::Decide(value(u32::MAX)),
-        ] {
+        for message in [AgreementMessage::Vote(value(7)), AgreementMessage::Decide(value(u32::MAX))]
+        {
             let notice = Notice::Agreement { context: 8, instance: 9, message };
             let bytes = notice.emit();
             assert_eq!(Notice::parse(&bytes), Some(notice));
