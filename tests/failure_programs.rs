@@ -70,6 +70,16 @@ fn agree() {
 }
 
 #[test]
+fn intercomm() {
+    check("intercomm", [4, 5, 7].into_iter(), &[&["0"], &["1"], &["2"], &["3"]]);
+}
+
+#[test]
+fn handler() {
+    check("handler", [2, 3].into_iter(), &[&[]]);
+}
+
+#[test]
 fn finalize() {
     let seeds = if is_long() { 200 } else { 5 };
     let seeds: Vec<_> = (0..seeds).map(|seed| seed.to_string()).collect();
@@ -141,6 +151,8 @@ fn every_program_is_run() {
         "collective",
         "fatal",
         "finalize",
+        "handler",
+        "intercomm",
         "quick",
         "random",
         "receive",

@@ -29,8 +29,17 @@ pub(crate) struct MessageChannel {
 #[derive(Debug)]
 pub(crate) struct ArrivingMessage {
     source: u32,
+    from: Peer,
     receive: OperationId,
     bytes: OwnedBytes,
+}
+
+/// A message that is here.
+struct ArrivedMessage {
+    /// The rank that its sender gave itself.
+    source: u32,
+    from: Peer,
+    bytes: Vec<u8>,
 }
 
 impl fmt::Debug for MessageChannel {
@@ -89,22 +98,37 @@ impl MessageChannel {
     pub(crate) fn next_message<D: Device>(
         &self, engine: &mut Engine<D>, tag: i32, arriving: &mut Option<ArrivingMessage>,
     ) -> Option<(u32, Vec<u8>)> {
+        let arrived = self.next(engine, tag, arriving)?;
+        Some((arrived.source, arrived.bytes))
+    }
+
+    /// [`MessageChannel::next_message`] with the peer that has sent it, in the numbering of this process.
+    pub(crate) fn next_message_of_peer<D: Device>(
+        &self, engine: &mut Engine<D>, tag: i32, arriving: &mut Option<ArrivingMessage>,
+    ) -> Option<(Peer, Vec<u8>)> {
+        let arrived = self.next(engine, tag, arriving)?;
+        Some((arrived.from, arrived.bytes))
+    }
+
+    fn next<D: Device>(
+        &self, engine: &mut Engine<D>, tag: i32, arriving: &mut Option<ArrivingMessage>,
+    ) -> Option<ArrivedMessage> {
         if arriving.is_none() {
             let message = engine.probe_matched(self.pattern(None, tag))?;
-            let source = message.envelope.source;
+            let (source, from) = (message.envelope.source, message.from());
             let bytes = OwnedBytes::zeroed(message.len() as usize);
             let receive = engine.receive_matched(message, Memory::Span(bytes.span()));
-            *arriving = Some(ArrivingMessage { source, receive, bytes });
+            *arriving = Some(ArrivingMessage { source, from, receive, bytes });
         }
         let end = engine.take_completion(arriving.as_ref()?.receive)?;
-        let ArrivingMessage { source, bytes, .. } = arriving.take()?;
+        let ArrivingMessage { source, from, bytes, .. } = arriving.take()?;
         if end.error.is_some() {
             // Its sender has failed before all bytes were here.
-            return self.next_message(engine, tag, arriving);
+            return self.next(engine, tag, arriving);
         }
         let mut message = vec![0; bytes.len()];
         bytes.span().read(0, &mut message);
-        Some((source, message))
+        Some(ArrivedMessage { source, from, bytes: message })
     }
 
     fn pattern(&self, source: Option<u32>, tag: i32) -> MatchPattern {

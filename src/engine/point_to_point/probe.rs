@@ -5,6 +5,7 @@ use crate::engine::point_to_point::PointToPoint;
 use crate::engine::point_to_point::matching::MatchPattern;
 use crate::engine::point_to_point::protocol::UnexpectedMessage;
 use crate::engine::point_to_point::wire::Envelope;
+use platform::base::Peer;
 
 /// A message that a matched probe took out of matching.
 #[derive(Debug)]
@@ -18,6 +19,11 @@ impl ProbedMessage {
     /// The number of packed bytes.
     pub fn len(&self) -> u64 {
         self.message.len()
+    }
+
+    /// The peer that has sent it.
+    pub(crate) fn from(&self) -> Peer {
+        self.message.from
     }
 }
 

@@ -112,7 +112,10 @@ impl<D: Device> Mpi<D> {
         let channel = self.notice_channel();
         loop {
             let arriving = &mut self.resilience.arriving;
-            let (from, bytes) = channel.next_message(&mut self.engine, NOTICE_TAG, arriving)?;
+            // Processes of several jobs number each other differently: the source that a sender names is
+            // its own number in its job.
+            let engine = &mut self.engine;
+            let (from, bytes) = channel.next_message_of_peer(engine, NOTICE_TAG, arriving)?;
             if let Some(notice) = Notice::parse(&bytes) {
                 return Some((from, notice));
             }
