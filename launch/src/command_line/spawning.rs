@@ -1,5 +1,5 @@
 //! The options of a job that jobs which its ranks spawn get, too: how lines are marked, what starts agents
-//! on other hosts, and the hosts if the spawn names none.
+//! on other hosts, whether failures are survived, and the hosts if the spawn names none.
 //!
 //! Files of output are not among them: the ranks of both jobs have the same numbers. Neither are limits,
 //! and options for placement: the spawn has its own.
@@ -18,10 +18,11 @@ const FLAGS: &[&str] = &[
     "prepend-timestamp",
     "merge-stderr-to-stdout",
     "quiet",
+    "enable-recovery",
 ];
 
 const VALUED: &[&str] =
-    &["prepend-pattern", "launcher", "launcher-exec", "launcher-args", "prefix", "rmk"];
+    &["prepend-pattern", "launcher", "launcher-exec", "launcher-args", "prefix", "rmk", "with-ft"];
 
 const HOSTS: &[&str] = &["host", "hostfile"];
 
@@ -94,6 +95,12 @@ mod tests {
         let line = "-n 2 -l -host a,b:2 -hostfile f -launcher rsh --map-by core a.out -x";
         assert_eq!(taken(line, true), "--l --launcher rsh");
         assert_eq!(taken(line, false), "--l --launcher rsh --host a,b:2 --hostfile f");
+    }
+
+    #[test]
+    fn spawned_jobs_survive_failures_if_their_parents_do() {
+        assert_eq!(taken("-n 2 --with-ft ulfm a.out", false), "--with-ft ulfm");
+        assert_eq!(taken("-n 2 --enable-recovery a.out", false), "--enable-recovery");
     }
 
     #[test]

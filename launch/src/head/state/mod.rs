@@ -361,8 +361,12 @@ impl JobState {
             }
             Exit::Code(code) => format!("ended with code {code}"),
         };
-        let line = format!("the spawned job {number} (mpirun process {pid}) {how}; ending the job");
-        self.end(exit.code().max(1), Some(line), now)
+        let job = format!("the spawned job {number} (mpirun process {pid}) {how}");
+        if self.survives && self.is_running() {
+            let line = format!("{job}; the job goes on without it (--with-ft)");
+            return vec![JobAction::Print(line)];
+        }
+        self.end(exit.code().max(1), Some(format!("{job}; ending the job")), now)
     }
 
     /// The job that has spawned this one has ended.
