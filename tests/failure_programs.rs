@@ -75,6 +75,16 @@ fn intercomm() {
 }
 
 #[test]
+fn respawn() {
+    check("respawn", [3, 5].into_iter(), &[&[]]);
+}
+
+#[test]
+fn unconnected() {
+    check("unconnected", [3, 5].into_iter(), &[&["0"], &["1"], &["2"], &["3"]]);
+}
+
+#[test]
 fn handler() {
     check("handler", [2, 3].into_iter(), &[&[]]);
 }
@@ -156,7 +166,9 @@ fn every_program_is_run() {
         "quick",
         "random",
         "receive",
+        "respawn",
         "revoke",
+        "unconnected",
     ];
     assert_eq!(names, run.map(String::from));
 }
