@@ -75,6 +75,42 @@ fn intercomm() {
 }
 
 #[test]
+fn operations() {
+    let program = program("c-tests/failures/operations");
+    let seeds = if is_long() { 1000 } else { 5 };
+    let kinds = [
+        "nonblocking",
+        "blocking",
+        "persistent",
+        "neighborhood",
+        "between",
+        "creation",
+        "messages",
+    ];
+    for seed in 1..=seeds {
+        let (ranks, device) = (2 + seed % 5, DEVICES[seed as usize % 2]);
+        for kind in kinds {
+            let outcome = run(&program, ranks, device, &[kind, &seed.to_string()]);
+            let good = outcome.code == Some(0) && outcome.text().contains("errors = 0\n");
+            let said = (outcome.code, outcome.text(), &outcome.stderr);
+            assert!(good, "{kind}, seed {seed}, {ranks} ranks, {device}: {said:?}");
+        }
+    }
+}
+
+#[test]
+fn a_revoked_world_is_finalized_also_without_the_option() {
+    check("revoked_world", 2..=4, &[&[]]);
+    let program = program("c-tests/failures/revoked_world");
+    for device in DEVICES {
+        let words = ["--device", device, "-n", "3", program.to_str().unwrap()];
+        let outcome = harness::start(harness::mpirun(&words)).wait();
+        let good = outcome.code == Some(0) && outcome.text() == "errors = 0\n";
+        assert!(good, "{device}: {:?} {} {}", outcome.code, outcome.text(), outcome.stderr);
+    }
+}
+
+#[test]
 fn respawn() {
     check("respawn", [3, 5].into_iter(), &[&[]]);
 }
@@ -163,11 +199,13 @@ fn every_program_is_run() {
         "finalize",
         "handler",
         "intercomm",
+        "operations",
         "quick",
         "random",
         "receive",
         "respawn",
         "revoke",
+        "revoked_world",
         "unconnected",
     ];
     assert_eq!(names, run.map(String::from));
