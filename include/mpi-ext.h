@@ -25,6 +25,10 @@ extern "C" {
 #define MPI_ERR_PROC_FAILED_PENDING MPIX_ERR_PROC_FAILED_PENDING
 #define MPI_ERR_REVOKED MPIX_ERR_REVOKED
 
+/* An attribute of communicators: 1 if the job survives failures, else 0. */
+#define MPIX_FT 1000
+#define MPI_FT MPIX_FT
+
 int MPIX_Comm_revoke(MPI_Comm comm);
 int MPIX_Comm_is_revoked(MPI_Comm comm, int *flag);
 int MPIX_Comm_get_failed(MPI_Comm comm, MPI_Group *failedgrp);

@@ -75,6 +75,62 @@ fn spawned() {
 }
 
 #[test]
+fn intercomm() {
+    check("intercomm", [4, 5, 7].into_iter(), &[&["0"], &["1"], &["2"], &["3"]]);
+}
+
+#[test]
+fn operations() {
+    let program = program("c-tests/failures/operations");
+    let seeds = if is_long() { 1000 } else { 5 };
+    let kinds = [
+        "nonblocking",
+        "blocking",
+        "persistent",
+        "neighborhood",
+        "between",
+        "creation",
+        "messages",
+    ];
+    for seed in 1..=seeds {
+        let (ranks, device) = (2 + seed % 5, DEVICES[seed as usize % 2]);
+        for kind in kinds {
+            let outcome = run(&program, ranks, device, &[kind, &seed.to_string()]);
+            let good = outcome.code == Some(0) && outcome.text().contains("errors = 0\n");
+            let said = (outcome.code, outcome.text(), &outcome.stderr);
+            assert!(good, "{kind}, seed {seed}, {ranks} ranks, {device}: {said:?}");
+        }
+    }
+}
+
+#[test]
+fn a_revoked_world_is_finalized_also_without_the_option() {
+    check("revoked_world", 2..=4, &[&[]]);
+    let program = program("c-tests/failures/revoked_world");
+    for device in DEVICES {
+        let words = ["--device", device, "-n", "3", program.to_str().unwrap()];
+        let outcome = harness::start(harness::mpirun(&words)).wait();
+        let good = outcome.code == Some(0) && outcome.text() == "errors = 0\n";
+        assert!(good, "{device}: {:?} {} {}", outcome.code, outcome.text(), outcome.stderr);
+    }
+}
+
+#[test]
+fn respawn() {
+    check("respawn", [3, 5].into_iter(), &[&[]]);
+}
+
+#[test]
+fn unconnected() {
+    check("unconnected", [3, 5].into_iter(), &[&["0"], &["1"], &["2"], &["3"]]);
+}
+
+#[test]
+fn handler() {
+    check("handler", [2, 3].into_iter(), &[&[]]);
+}
+
+#[test]
 fn finalize() {
     let seeds = if is_long() { 200 } else { 5 };
     let seeds: Vec<_> = (0..seeds).map(|seed| seed.to_string()).collect();
@@ -111,8 +167,7 @@ fn a_host_is_lost() {
         let mut command = harness::mpirun(&[&hosts[..], &words].concat());
         command.env("SUIRO_HOST_TIMEOUT", "1s");
         let job = harness::start(command);
-        harness::until(|| (harness::ranks(&job).len() == 5).then_some(()));
-        std::thread::sleep(std::time::Duration::from_millis(300));
+        job.until_output(|text| text.contains("running").then_some(()));
         harness::agents(&job).into_iter().for_each(|pid| harness::signal_process(pid, signal));
         let outcome = job.wait();
         let good = outcome.code == Some(0) && outcome.text().contains("errors = 0\n");
@@ -168,12 +223,18 @@ fn every_program_is_run() {
         "collective",
         "fatal",
         "finalize",
+        "handler",
         "host",
+        "intercomm",
+        "operations",
         "quick",
         "random",
         "receive",
+        "respawn",
         "revoke",
+        "revoked_world",
         "spawned",
+        "unconnected",
     ];
     assert_eq!(names, run.map(String::from));
 }

@@ -17,6 +17,10 @@ use crate::mpi::request::Activity;
 use crate::process::ProcessMpi;
 use platform::base::{ErrorClass, Result};
 
+/// The attribute of communicators that tells whether the job survives failures, 1 or 0. The value is none of the
+/// standard's, and below the first key of an application.
+pub(crate) const MPIX_FT: c_int = 1000;
+
 /// Defines `MPIX_x` by `PMPIX_x`.
 macro_rules! profiled {
     ($($name:ident by $body:ident($($argument:ident: $type:ty),*);)*) => {

@@ -18,6 +18,9 @@ const ARE_FATAL: Handle = 0x141;
 const ABORT: Handle = 0x142;
 const RETURN: Handle = 0x143;
 
+/// The key of info objects for the initial error handler (§11.5, §11.8.4).
+pub(crate) const INITIAL_ERRHANDLER: &str = "mpi_initial_errhandler";
+
 /// Error handler of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Handler {
@@ -40,6 +43,16 @@ impl Handler {
             "mpi_errors_abort" => Some(Self::Abort),
             "mpi_errors_return" => Some(Self::Return),
             _ => None,
+        }
+    }
+
+    /// The value of `mpi_initial_errhandler`; `None` for a function.
+    pub(crate) fn name(&self) -> Option<&'static str> {
+        match self {
+            Self::Fatal => Some("mpi_errors_are_fatal"),
+            Self::Abort => Some("mpi_errors_abort"),
+            Self::Return => Some("mpi_errors_return"),
+            Self::Function(_) => None,
         }
     }
 }

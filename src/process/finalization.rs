@@ -54,12 +54,19 @@ impl Process {
 
     /// Waits until all ranks have drained. No rank sends anything new then, so a rank that has
     /// passed the barrier may exit.
+    ///
+    /// If `MPI_COMM_WORLD` was revoked, the process that has revoked it starts no barrier, so that of no
+    /// process succeeds, and all make an agreement instead.
     fn wait_for_all_ranks(&self) -> Result {
-        self.until(
+        let met = self.until(
             |mpi| mpi.start_barrier(COMM_WORLD),
             |mpi, activity| Ok((mpi.is_complete(activity) && is_drained(mpi)).then_some(())),
             |mpi, activity| mpi.blocked("MPI_Finalize", [activity]),
-        )
+        );
+        match self.visit_running(|mpi| mpi.comms.get(COMM_WORLD)?.check_usable()) {
+            Ok(()) => met,
+            Err(_) => self.wait_for_survivors(),
+        }
     }
 
     /// Waits until every send has left, unless ranks have failed: survivors may have given up receiving.

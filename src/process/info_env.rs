@@ -7,6 +7,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use super::hardware::host_name;
 use super::settings::Config;
 use crate::mpi::communicator::hints::MEMORY_KINDS;
+use crate::mpi::errhandler::INITIAL_ERRHANDLER;
 use crate::mpi::info::{Info, VALUE_MAX};
 use crate::mpi::memory_kinds;
 use platform::base::Result;
@@ -44,6 +45,10 @@ fn described(arguments: Option<Vec<Vec<u8>>>, size: Option<u32>, memory_kinds: &
         note(&mut info, "soft", size.as_bytes());
     }
     note(&mut info, MEMORY_KINDS, memory_kinds::provided(memory_kinds).as_bytes());
+    let handler = Config::read().ok().and_then(|config| config.initial_errhandler.name());
+    if let Some(handler) = handler {
+        note(&mut info, INITIAL_ERRHANDLER, handler.as_bytes());
+    }
     info
 }
 
@@ -76,6 +81,8 @@ mod tests {
         assert_eq!(of_process(Some(vec![])).get(b"command"), Ok(None));
         let own = of_rank(4, "mpi:alloc_mem");
         assert_eq!(own.get(b"maxprocs"), Ok(Some(&b"4"[..])));
+        let handler = own.get(b"mpi_initial_errhandler");
+        assert_eq!(handler, Ok(Some(&b"mpi_errors_are_fatal"[..])));
         assert!(own.get(b"command").unwrap().is_some());
         assert_eq!(own.get(b"mpi_memory_alloc_kinds"), Ok(Some(&b"mpi,system,mpi:alloc_mem"[..])));
         let elsewhere = described(Some(vec![b"./a.out".into()]), None, "mpi:alloc_mem");

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   root: port ──> launcher starts the job ──> children: MPI_Init connects to the port
-//!     │                    └── ends before ──> the error of all parents
+//!     │                    └── ends before ──> the error of all parents <── a parent fails: children end
 //!     └── accepts ──────────────────────────> an intercommunicator; the port is closed
 //! ```
 //!
@@ -54,6 +54,8 @@ impl Process {
         let asked = || {
             let commands = commands()?;
             *count = commands.iter().map(|command| command.processes).sum();
+            // Before processes start that nobody would meet.
+            self.visit_running(|mpi| mpi.comms.get(comm)?.check_collective())?;
             let name = self.open_port()?;
             port = Some(name.clone());
             child = Some(self.start_job(commands, &name)?);
@@ -70,11 +72,16 @@ impl Process {
             // Children that connect later than an error are refused.
             drop(self.close_port(&port));
         }
-        if let (Ok(made), Some(mut child)) = (&made, child) {
-            let mut state = self.state.lock();
-            let running = running_mpi(&mut state)?;
-            child.job = running.mpi.comms.remote_job(*made);
-            running.children.push(child);
+        let Some(mut child) = child else { return made };
+        let mut state = self.state.lock();
+        let running = running_mpi(&mut state)?;
+        match made {
+            Ok(made) => {
+                child.job = running.mpi.comms.remote_job(made);
+                running.children.push(child);
+            }
+            // Parents have failed, and children may wait for them. The error of the spawn is the one to tell.
+            Err(_) => drop(running.end_child(child)),
         }
         made
     }
@@ -160,6 +167,18 @@ impl Process {
 }
 
 impl RunningMpi {
+    /// Ends a job that this process has started and does not use.
+    ///
+    /// # Errors
+    /// `Other` without the launcher.
+    fn end_child(&mut self, child: ChildJob) -> Result {
+        match (child.started, &mut self.launcher) {
+            (StartedJob::ByLauncher(number), Some(launcher)) => launcher.end_spawned(number),
+            // It ends with this value.
+            (StartedJob::Detached(_), _) | (StartedJob::ByLauncher(_), None) => Ok(()),
+        }
+    }
+
     /// The launcher learns of disconnected children; `all`: of all.
     ///
     /// # Errors

@@ -93,9 +93,14 @@ mod tests {
     #[test]
     fn marks_and_starters_are_passed_on_and_hosts_unless_the_spawn_names_some() {
         let line = "-n 2 -l -host a,b:2 -hostfile f -launcher rsh --map-by core a.out -x";
-        assert_eq!(taken("--with-ft ulfm a.out", true), "--with-ft ulfm");
         assert_eq!(taken(line, true), "--l --launcher rsh");
         assert_eq!(taken(line, false), "--l --launcher rsh --host a,b:2 --hostfile f");
+    }
+
+    #[test]
+    fn spawned_jobs_survive_failures_if_their_parents_do() {
+        assert_eq!(taken("-n 2 --with-ft ulfm a.out", false), "--with-ft ulfm");
+        assert_eq!(taken("-n 2 --enable-recovery a.out", false), "--enable-recovery");
     }
 
     #[test]

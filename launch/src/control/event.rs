@@ -267,6 +267,7 @@ mod tests {
             SpawnCall::Start(start),
             SpawnCall::State { number },
             SpawnCall::Disconnected { number },
+            SpawnCall::End { number },
         ] {
             let event = AgentEvent::Spawn { rank: 1, call };
             assert_eq!(round_trip(&event), event);

@@ -70,6 +70,7 @@ pub(super) enum SpawnForm {
     Start(#[serde(with = "SpawnWordsForm")] platform::bootstrap::SpawnWords),
     State { number: u32 },
     Disconnected { number: u32 },
+    End { number: u32 },
 }
 
 /// A job to spawn.

@@ -116,6 +116,13 @@ impl Subordinates {
         }
         Some(())
     }
+
+    /// Ends a job, whose mpirun takes the end of the connection for that of this one.
+    fn end(&mut self, number: u32) -> Option<()> {
+        let job = self.jobs.get_mut(number as usize)?;
+        (job.is_disconnected, job.link) = (true, None);
+        Some(())
+    }
 }
 
 impl Head<'_> {
@@ -136,6 +143,10 @@ impl Head<'_> {
                 self.subordinates.state(number).map_or_else(|| unknown(number), SpawnReply::State)
             }
             SpawnCall::Disconnected { number } => match self.subordinates.disconnect(number) {
+                Some(()) => SpawnReply::Disconnected,
+                None => unknown(number),
+            },
+            SpawnCall::End { number } => match self.subordinates.end(number) {
                 Some(()) => SpawnReply::Disconnected,
                 None => unknown(number),
             },

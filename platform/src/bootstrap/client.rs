@@ -308,6 +308,17 @@ impl Client {
         }
     }
 
+    /// Ends the spawned job `number`, which is no failure of this job.
+    ///
+    /// # Errors
+    /// As of [`Client::spawn_state`].
+    pub fn end_spawned(&mut self, number: u32) -> Result {
+        match self.spawn_call(&SpawnCall::End { number })? {
+            SpawnReply::Disconnected => Ok(()),
+            other => Err(unexpected(&other)),
+        }
+    }
+
     fn spawn_call(&mut self, call: &SpawnCall) -> Result<SpawnReply> {
         match self.protocol.spawn(call)? {
             SpawnReply::Refused(why) => Err(ErrorClass::Spawn.error(why)),

@@ -215,6 +215,9 @@ pub(crate) fn spawn_call_bytes(call: &SpawnCall) -> Result<Vec<u8>, usize> {
         SpawnCall::Disconnected { number } => {
             return Ok(PmiLine::new("spawn_disconnected").number("number", *number).into_bytes());
         }
+        SpawnCall::End { number } => {
+            return Ok(PmiLine::new("spawn_end").number("number", *number).into_bytes());
+        }
     };
     let mut text = "mcmd=spawn_job\n".to_owned();
     let hosts = words.names_hosts.then(|| "hosts=1".to_owned());
@@ -273,6 +276,9 @@ pub(crate) fn parse_request(line: &str) -> Result<PmiRequest, Malformed> {
             number: fields.number("number", SPAWN_REPLY)?,
         })),
         "spawn_disconnected" => Ok(PmiRequest::SpawnCall(SpawnCall::Disconnected {
+            number: fields.number("number", SPAWN_REPLY)?,
+        })),
+        "spawn_end" => Ok(PmiRequest::SpawnCall(SpawnCall::End {
             number: fields.number("number", SPAWN_REPLY)?,
         })),
         "finalize" => Ok(PmiRequest::Finalize),
@@ -510,7 +516,11 @@ mod tests {
 
     #[test]
     fn calls_about_spawned_jobs_are_understood() {
-        for call in [SpawnCall::State { number: 3 }, SpawnCall::Disconnected { number: 0 }] {
+        for call in [
+            SpawnCall::State { number: 3 },
+            SpawnCall::Disconnected { number: 0 },
+            SpawnCall::End { number: 1 },
+        ] {
             let bytes = spawn_call_bytes(&call).unwrap();
             assert_eq!(all(&bytes), [Ok(PmiRequest::SpawnCall(call))]);
         }

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use super::constants::*;
 use super::entry_point::{PROCESS, Scope, early, finish, number};
+use super::resilience::MPIX_FT;
 use super::types::*;
 use crate::abi::arguments::pointer::{in_out, out};
 use crate::mpi::attribute::{
@@ -336,6 +337,7 @@ static HOST: AtomicI32 = AtomicI32::new(PROC_NULL);
 static WTIME_IS_GLOBAL: AtomicI32 = AtomicI32::new(0);
 static APP_NUMBER: AtomicI32 = AtomicI32::new(0);
 static UNIVERSE_SIZE: AtomicI32 = AtomicI32::new(0);
+static SURVIVES_FAILURES: AtomicI32 = AtomicI32::new(0);
 static LAST_USED_CODE: AtomicI32 = AtomicI32::new(LAST_CODE);
 
 /// Updates `MPI_LASTUSEDCODE`, the largest error code in use.
@@ -354,6 +356,7 @@ pub(crate) fn predefined(comm: Handle, keyval: c_int) -> Option<Result<Option<us
         MPI_APPNUM => &APP_NUMBER,
         MPI_LASTUSEDCODE => &LAST_USED_CODE,
         MPI_UNIVERSE_SIZE => &UNIVERSE_SIZE,
+        MPIX_FT => &SURVIVES_FAILURES,
         _ => return None,
     };
     Some(PROCESS.with_mpi(|mpi| {
@@ -362,6 +365,7 @@ pub(crate) fn predefined(comm: Handle, keyval: c_int) -> Option<Result<Option<us
         let told = match keyval {
             MPI_WTIME_IS_GLOBAL => Some(c_int::from(!mpi.comms.has_several_nodes())),
             MPI_APPNUM => mpi.world_attributes.app_number,
+            MPIX_FT => Some(mpi.engine.survives_failures().into()),
             MPI_UNIVERSE_SIZE => {
                 // Communicators of sessions have it, too, also without `MPI_COMM_WORLD`.
                 let size = mpi.comms.processes() as c_int;

@@ -333,22 +333,18 @@ impl RequestArray {
 }
 
 impl Batch {
-    /// Calls functions of the generalized requests. The result is `InStatus` if a request failed;
-    /// only then the statuses get error codes (§3.2.5).
-    fn conclude(mut self, call: impl Fn(GeneralizedCompletion) -> Result) -> (Scope, Result) {
+    /// Calls functions of the generalized requests. Returns the communicator and the error of the first
+    /// request that failed; only then the statuses get error codes (§3.2.5).
+    fn conclude(
+        mut self, call: impl Fn(GeneralizedCompletion) -> Result,
+    ) -> Option<(Handle, Box<MpiError>)> {
         for BatchEntry { place, of } in self.generalized.drain(..) {
             if let Err(error) = call(of) {
                 self.failed.push(BatchEntry { place, of: (COMM_SELF, error) });
             }
         }
         self.store_errors();
-        match self.failed.into_iter().next() {
-            None => (Scope::None, Ok(())),
-            Some(BatchEntry { of: (comm, error), .. }) => {
-                let error = ErrorClass::InStatus.error(error.why);
-                (Scope::Comm(handle(comm as c_int)), Err(error))
-            }
-        }
+        self.failed.into_iter().next().map(|first| first.of)
     }
 
     fn store_errors(&self) {
@@ -422,11 +418,15 @@ pub(crate) fn end_peek(name: &str, shown: Result<Batch>) -> c_int {
 fn end_batch(
     name: &str, batch: Result<Batch>, call: impl Fn(GeneralizedCompletion) -> Result,
 ) -> c_int {
-    let (scope, result) = match batch {
-        Ok(batch) => batch.conclude(call),
-        Err(error) => (Scope::None, Err(error)),
+    let batch = match batch {
+        Ok(batch) => batch,
+        Err(error) => return finish(Scope::None, name, Err(error)),
     };
-    finish(scope, name, result)
+    let Some((comm, error)) = batch.conclude(call) else { return MPI_SUCCESS };
+    // The error handler gets the code of the request, the caller one for all requests (§9.3.1).
+    let of_request = error.code.0;
+    let code = finish(Scope::Comm(handle(comm as c_int)), name, Err(error));
+    if code == of_request { ErrorClass::InStatus as c_int } else { code }
 }
 
 /// Stores the empty status. Its error field is set, unlike after a single completion (§3.7.3).

@@ -60,15 +60,52 @@ enum ConsentUse {
 #[derive(Debug)]
 struct OldComm {
     group: Arc<Group>,
+    /// Of an intercommunicator.
+    remote: Option<Arc<Group>>,
+    /// The side of the local group among the members.
+    side: usize,
     handler: Handler,
 }
 
 impl OldComm {
-    fn survivors(&self, failed: &RankBits, me: Peer) -> Group {
-        let lives = |(rank, _): &(u32, Peer)| !failed.contains(*rank);
-        let peers = (0..).zip(self.group.peers()).filter(lives).map(|(_, peer)| peer);
-        Group::collect(peers, me).in_session(self.group.session())
+    fn of(comm: &Comm) -> Self {
+        Self {
+            group: Arc::clone(&comm.group),
+            remote: comm.remote().ok().cloned(),
+            side: comm.side(),
+            handler: comm.handler.clone(),
+        }
     }
+
+    /// The communicator without the failed members.
+    ///
+    /// # Errors
+    /// `ProcFailed` if no process of the remote group has survived.
+    fn without(self, failed: &RankBits, context: Context, me: Peer) -> Result<Comm> {
+        let Some(remote) = &self.remote else {
+            let survivors = survivors(&self.group, 0, failed, me);
+            return Comm::new(context, survivors, self.handler);
+        };
+        // Members are numbered from side 0 on.
+        let (first, remote_first) = match self.side {
+            0 => (0, self.group.size()),
+            _ => (remote.size(), 0),
+        };
+        let local = survivors(&self.group, first, failed, me);
+        let remote = survivors(remote, remote_first, failed, me);
+        if remote.size() == 0 {
+            let why = "all processes of the remote group have failed: no intercommunicator is left";
+            return Err(ErrorClass::ProcFailed.error(why));
+        }
+        Comm::new_inter(context, (local, self.side), remote, self.handler)
+    }
+}
+
+/// The processes of a group that have not failed; its first one is the member `first`.
+fn survivors(group: &Group, first: u32, failed: &RankBits, me: Peer) -> Arc<Group> {
+    let lives = |(member, _): &(u32, Peer)| !failed.contains(*member);
+    let peers = (first..).zip(group.peers()).filter(lives).map(|(_, peer)| peer);
+    Arc::new(Group::collect(peers, me).in_session(group.session()))
 }
 
 impl std::fmt::Debug for RunningAgreement {
@@ -104,11 +141,9 @@ impl<D: Device> Mpi<D> {
     /// has completed without an error; an error frees it.
     ///
     /// # Errors
-    /// `Comm` if there is no such intracommunicator, `NoMem` without a free handle.
+    /// `Comm` if there is no such communicator, `NoMem` without a free handle.
     pub(crate) fn shrink(&mut self, comm: Handle) -> Result<(Handle, Activity)> {
-        let old = self.comms.get(comm)?;
-        old.check_intra("MPIX_Comm_shrink")?;
-        let old = OldComm { group: Arc::clone(&old.group), handler: old.handler.clone() };
+        let old = OldComm::of(self.comms.get(comm)?);
         let new = self.comm_like(comm, Attributes::default())?;
         self.comms.get_mut(new)?.topology = None;
         let key = self.start_consent(comm, 0)?;
@@ -245,9 +280,8 @@ impl<D: Device> Mpi<D> {
     }
 
     fn end_shrink(&mut self, comm: Handle, old: OldComm, value: &Value) -> Result {
-        let survivors = old.survivors(&value.failed, self.engine.me());
         let context = Context::from_bits(value.context);
-        match Comm::new(context, Arc::new(survivors), old.handler) {
+        match old.without(&value.failed, context, self.engine.me()) {
             Ok(made) => self.comms.replace(comm, made),
             Err(error) => {
                 self.comms.remove(comm)?;

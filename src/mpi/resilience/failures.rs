@@ -18,6 +18,7 @@ use crate::mpi::collective::shared::polling::CollectiveOwner;
 use crate::mpi::communicator::{Comm, Traffic};
 use crate::mpi::group::Group;
 use crate::mpi::handle::Handle;
+use crate::mpi::resilience::notice::Notice;
 use platform::base::{ErrorClass, MpiError, Result};
 
 impl<D: Device> Mpi<D> {
@@ -41,6 +42,7 @@ impl<D: Device> Mpi<D> {
         found.resilience.failed.extend(new);
         found.resilience.is_impaired = true;
         let (context, is_revoked) = (found.context, found.resilience.is_revoked);
+        let spans_jobs = found.spans_jobs;
         if is_revoked {
             self.pass_revocation_on(comm);
         } else {
@@ -50,9 +52,38 @@ impl<D: Device> Mpi<D> {
             }
             self.fail_shared(comm, &error);
         }
+        if spans_jobs {
+            self.pass_failures_on(comm, new);
+        }
         self.agreement_members_failed(context.bits(), new);
         // Receives from any source have another result now.
         self.engine.note_event();
+    }
+
+    /// Tells all members of a communicator of several jobs of failures: those of other jobs learn of an end by a
+    /// connection only. A member that has failed too is found by this.
+    fn pass_failures_on(&mut self, comm: Handle, new: &[u32]) {
+        let Ok(found) = self.comms.get(comm) else { return };
+        let (me, size, members) = (found.member(), found.members_shape().ranks, found.members());
+        let context = found.context.bits();
+        for other in (0..size).filter(|other| *other != me && !new.contains(other)) {
+            for member in new.iter().copied() {
+                let notice = Notice::Failed { context, member };
+                self.send_notice(me, members.peer(other), &notice);
+            }
+        }
+    }
+
+    /// Another process has found that a member has failed. The word makes this process look for itself, by a
+    /// connection: that fails unless the member lives, after all that the member has sent. The launcher tells
+    /// of the processes of the own job.
+    pub(super) fn member_may_have_failed(&mut self, comm: Handle, member: u32) {
+        let Ok(found) = self.comms.get(comm) else { return };
+        if member >= found.members_shape().ranks || found.resilience.failed.contains(&member) {
+            return;
+        }
+        let peer = found.members().peer(member);
+        self.connect_to_other_jobs([peer].into_iter());
     }
 
     /// Ends the calls in shared memory of a communicator.

@@ -13,7 +13,9 @@
 //!   that end                        is passed on
 //! ```
 //!
-//! What a process knows of failures is local. Three operations are not: *revoke* reaches all members that
+//! What a process knows of failures is local: the launcher tells of the ranks of its job, connections of
+//! processes of other jobs, to which there may be none; so members of a communicator of several jobs make each
+//! other look. Three operations are not: *revoke* reaches all members that
 //! live, *agree* and *shrink* decide the same value at all of them. Their messages ([`notice`]) are handled
 //! in polls, so they need no call of the application at the receiver.
 //!
@@ -140,6 +142,11 @@ impl<D: Device> Mpi<D> {
             Notice::Revoke { context } => {
                 if let Some(comm) = self.comms.handle_of_context(*context) {
                     return self.mark_revoked(comm);
+                }
+            }
+            Notice::Failed { context, member } => {
+                if let Some(comm) = self.comms.handle_of_context(*context) {
+                    return self.member_may_have_failed(comm, *member);
                 }
             }
             Notice::Agreement { context, instance, message } => {

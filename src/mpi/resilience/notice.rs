@@ -3,6 +3,7 @@
 //! ```text
 //! Revoke      0 | context
 //! Agreement   1 | context | instance | kind: 0 vote, 1 decision | value
+//! Failed      2 | context | member
 //! value       flag | context | count, words of failed | count, words of acknowledged
 //! ```
 
@@ -14,6 +15,8 @@ use crate::mpi::resilience::rank_bits::RankBits;
 pub(super) enum Notice {
     /// The communicator with this context was revoked.
     Revoke { context: u64 },
+    /// This member of the communicator with this context has failed.
+    Failed { context: u64, member: u32 },
     /// A message of the agreement number `instance` on the communicator with this context.
     Agreement { context: u64, instance: u32, message: AgreementMessage },
 }
@@ -22,6 +25,7 @@ impl Notice {
     pub(super) fn emit(&self) -> Vec<u8> {
         let words = match self {
             Self::Revoke { context } => vec![0, *context],
+            Self::Failed { context, member } => vec![2, *context, u64::from(*member)],
             Self::Agreement { context, instance, message } => {
                 let mut words = vec![1, *context, u64::from(*instance)];
                 put_message(&mut words, message);
@@ -42,6 +46,7 @@ impl Notice {
                 let (context, instance) = (words.next()?, words.next()? as u32);
                 Some(Self::Agreement { context, instance, message: words.message()? })
             }
+            2 => Some(Self::Failed { context: words.next()?, member: words.next()? as u32 }),
             _ => None,
         }
     }
@@ -113,7 +118,10 @@ mod tests {
                 assert_eq!(Notice::parse(&bytes[..len]), None);
             }
         }
-        let revoke = Notice::Revoke { context: 16 };
-        assert_eq!(Notice::parse(&revoke.emit()), Some(revoke));
+        for notice in [Notice::Revoke { context: 16 }, Notice::Failed { context: 8, member: 3 }] {
+            let bytes = notice.emit();
+            assert_eq!(Notice::parse(&bytes[..bytes.len() - 8]), None);
+            assert_eq!(Notice::parse(&bytes), Some(notice));
+        }
     }
 }

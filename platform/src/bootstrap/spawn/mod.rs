@@ -129,6 +129,11 @@ pub enum SpawnCall {
         /// The job.
         number: u32,
     },
+    /// A job is to end, because the spawn has failed; its end is no failure of the caller's job.
+    End {
+        /// The job.
+        number: u32,
+    },
 }
 
 /// A [`SpawnRequest`] as it is sent.

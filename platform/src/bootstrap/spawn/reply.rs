@@ -15,7 +15,7 @@ pub enum SpawnReply {
     Started(u32),
     /// The state of the job.
     State(SpawnState),
-    /// The job is disconnected.
+    /// The job is disconnected, or it is ending.
     Disconnected,
     /// The reason why the call has failed, in a sentence without a final stop.
     Refused(String),
