@@ -15,6 +15,7 @@ use crate::base::Result;
 use super::channel::{Channel, protocol_error, refused};
 use super::client::{JobAttributes, KvsLimits, PmiProtocol, RequiredRanks};
 use super::mapping::local_ranks;
+use super::server::{NameReply, NameRequest};
 
 /// Bytes of the length before each message.
 const HEADER_BYTES: usize = 6;
@@ -131,6 +132,32 @@ impl PmiProtocol for Pmi2 {
     fn abort(&mut self, code: i32, message: &str) -> Result {
         let message = Pmi2Message::new("abort").text("isworld", "TRUE").text("msg", message);
         self.channel.send(&message.text("exitcode", &code.to_string()).into_bytes())
+    }
+
+    /// Hydra has the port in `port`, Slurm in `value`, which is absent or empty if there is none.
+    fn name(&mut self, request: NameRequest) -> Result<NameReply> {
+        let message = |command| Pmi2Message::new(command).text("name", request.service());
+        let message = match &request {
+            // Neither reads the scope of a name, in an info object; MPICH sends an empty one, too.
+            NameRequest::Publish { port, .. } => {
+                message("name-publish").text("port", port).text("infokeycount", "0")
+            }
+            NameRequest::Lookup { .. } => message("name-lookup").text("infokeycount", "0"),
+            NameRequest::Unpublish { .. } => message("name-unpublish").text("infokeycount", "0"),
+        };
+        let answer = self.try_asking(message)?;
+        if !answer.is_good() {
+            let why = answer.value("errmsg").or_else(|| answer.value("msg"));
+            return Ok(NameReply::Refused(why.unwrap_or_else(|| answer.0.clone())));
+        }
+        if !matches!(request, NameRequest::Lookup { .. }) {
+            return Ok(NameReply::Done);
+        }
+        let port = answer.value("port").or_else(|| answer.found());
+        Ok(match port.filter(|port| !port.is_empty()) {
+            Some(port) => NameReply::Port(port),
+            None => NameReply::Refused("no such service".to_owned()),
+        })
     }
 
     fn leave(&mut self) -> Result {
