@@ -118,7 +118,7 @@ fn jobs_names() {
     let variable = [("SUIRO_NAME_SERVER", format!("file:{}", file.display()))];
     let start = |ranks, has_server, words: &[&str]| {
         let mut job = job(program, ranks, words);
-        job.env("CHECK_STRICT", "1").envs(variable.iter().cloned().filter(|_| has_server));
+        job.env("CHECK_STRICT", "1").envs(variable.iter().filter(|_| has_server).cloned());
         harness::start(job)
     };
     let ways = [(Some(3), Some(2)), (None, Some(2)), (Some(2), None), (None, None)];

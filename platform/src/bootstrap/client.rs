@@ -326,9 +326,26 @@ impl Client {
         if self.place.is_own_launcher {
             return Ok(self.protocol.name(request)?.into_decoded());
         }
-        // Others know no scopes, and some of them refuse a name that is taken.
-        if let NameRequest::Publish { service, replaces: true, .. } = &request {
-            self.protocol.name(NameRequest::unpublish(service))?;
+        // Others know no scopes. Intel's keeps two ports of a name, PRRTE the last one; PRRTE does not tell
+        // that a name to remove is not there.
+        let is_taken = match &request {
+            NameRequest::Lookup { .. } => false,
+            other => {
+                let found = self.protocol.name(NameRequest::lookup(other.service()))?;
+                matches!(found, NameReply::Port(_))
+            }
+        };
+        match &request {
+            NameRequest::Publish { replaces: false, .. } if is_taken => {
+                return Ok(NameReply::Refused("the name is taken".to_owned()));
+            }
+            NameRequest::Publish { service, .. } if is_taken => {
+                self.protocol.name(NameRequest::unpublish(service))?;
+            }
+            NameRequest::Unpublish { .. } if !is_taken => {
+                return Ok(NameReply::Refused("no such service".to_owned()));
+            }
+            _ => {}
         }
         let request = request.within(NameScope::Any).replacing(false);
         Ok(self.protocol.name(request)?.into_decoded())

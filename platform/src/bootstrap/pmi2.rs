@@ -313,6 +313,44 @@ mod tests {
     }
 
     #[test]
+    fn names_are_those_of_hydra_or_slurm() {
+        // Of Hydra of MPICH 5.0.2; of Slurm 22.05, as its sources say.
+        let hydra = [
+            "cmd=name-publish-response;rc=0;",
+            "cmd=name-publish-response;rc=1;errmsg=duplicate_service_a;",
+            "cmd=name-lookup-response;port=tag#0$;;x;rc=0;",
+            "cmd=name-lookup-response;rc=1;errmsg=service_a_not_found;",
+            "cmd=name-unpublish-response;rc=0;",
+        ];
+        let slurm = [
+            "cmd=name-publish-response;rc=0;",
+            "cmd=name-publish-response;rc=-1;",
+            "cmd=name-lookup-response;rc=0;value=tag#0$;;x;",
+            "cmd=name-lookup-response;rc=0;",
+            "cmd=name-unpublish-response;rc=0;",
+        ];
+        for answers in [hydra, slurm] {
+            let (channel, launcher) = prepared(&answers);
+            let mut pmi = Pmi2 { channel, received: Vec::new(), job: "12.0".to_owned() };
+            let publish = NameRequest::publish("a", "tag#0$;x");
+            assert_eq!(pmi.name(publish.clone()).unwrap(), NameReply::Done);
+            assert!(matches!(pmi.name(publish).unwrap(), NameReply::Refused(_)));
+            let found = pmi.name(NameRequest::lookup("a")).unwrap();
+            assert_eq!(found, NameReply::Port("tag#0$;x".to_owned()));
+            let found = pmi.name(NameRequest::lookup("a")).unwrap();
+            assert!(matches!(found, NameReply::Refused(_)), "{found:?}");
+            assert_eq!(pmi.name(NameRequest::unpublish("a")).unwrap(), NameReply::Done);
+            let mut said = [0; 4096];
+            let len_bytes = launcher.receive(&mut said).unwrap().len_bytes;
+            let said = std::str::from_utf8(&said[..len_bytes]).unwrap();
+            let first = "    54cmd=name-publish;name=a;port=tag#0$;;x;infokeycount=0;";
+            assert!(said.starts_with(first), "{said}");
+            assert!(said.contains("cmd=name-lookup;name=a;"), "{said}");
+            assert!(said.ends_with("cmd=name-unpublish;name=a;infokeycount=0;"), "{said}");
+        }
+    }
+
+    #[test]
     fn refusals_and_nonsense_are_errors() {
         for (answer, part) in [
             ("cmd=fullinit-response;rc=3;errmsg=not you;", "refused: not you"),

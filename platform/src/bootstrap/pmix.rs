@@ -115,23 +115,20 @@ impl PmiProtocol for Pmix {
         self.done("PMIx_Abort", self.library.abort(code, message))
     }
 
-    /// Servers tell of a name that is not there by a status, or not at all: so a name is looked up before
-    /// it is removed.
     fn name(&mut self, request: NameRequest) -> Result<NameReply> {
         let name = format!("{NAME_PREFIX}{}", request.service());
         if name.len() > KEY_MAX {
             let why = format!("a name of {} bytes is longer than {KEY_MAX}", name.len());
             return Ok(NameReply::Refused(why));
         }
-        let found = || self.library.lookup(&name);
         let done = match request {
             NameRequest::Publish { port, .. } => self.library.publish(&name, &port),
-            NameRequest::Lookup { .. } => match found() {
+            NameRequest::Lookup { .. } => match self.library.lookup(&name) {
                 Ok(PmixValue::Text(port)) => return Ok(NameReply::Port(port)),
                 Ok(PmixValue::Number(_) | PmixValue::Other(_)) => Err(NOT_FOUND),
                 Err(status) => Err(status),
             },
-            NameRequest::Unpublish { .. } => found().and_then(|_| self.library.unpublish(&name)),
+            NameRequest::Unpublish { .. } => self.library.unpublish(&name),
         };
         Ok(match done {
             Ok(()) => NameReply::Done,

@@ -431,13 +431,14 @@ impl NameRequest {
     }
 }
 
-/// `text` in visible ASCII characters without a backslash, which any launcher passes on unchanged: all
-/// other bytes, and `%`, are a `%` and two digits.
+/// `text` in visible ASCII characters without a backslash or a semicolon, which any launcher passes on
+/// unchanged: all other bytes, and `%`, are a `%` and two digits. Hydra of MPICH 5.0 ends at some
+/// semicolons in PMI-2.
 pub(crate) fn encoded(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {
-            b'%' | b'\\' => plain.push_str(&format!("%{byte:02x}")),
+            b'%' | b'\\' | b';' => plain.push_str(&format!("%{byte:02x}")),
             byte if byte.is_ascii_graphic() => plain.push(byte.into()),
             byte => plain.push_str(&format!("%{byte:02x}")),
         }
