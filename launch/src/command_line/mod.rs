@@ -14,6 +14,7 @@
 mod acp;
 mod hosts_of_plan;
 pub(crate) mod launcher_name;
+mod name_server;
 pub(crate) mod options;
 pub(crate) mod plan;
 mod runtimes;
@@ -28,7 +29,7 @@ use std::time::Duration;
 
 use clap::{ArgMatches, Command};
 
-use platform::names::{NAME_SERVER, NameServerAddress};
+use platform::names::NAME_SERVER;
 use platform::sys::topology::CpuTopology;
 
 use super::hosts::{HostSelection, IsLocalHost, ResourceManager};
@@ -184,7 +185,7 @@ impl PlanBuilder {
             plan.survives = survives(&model)?;
         }
         if let Some(text) = last(matches, "name-server") {
-            plan.name_server = Some(name_server("--name-server", &text)?);
+            plan.name_server = Some(name_server::parse("--name-server", &text)?);
         }
         for list in occurrences(matches, "forward-signals").concat() {
             plan.forwarded.extend(signal_list(&list)?);
@@ -333,7 +334,7 @@ impl PlanBuilder {
             self.plan.timeout = Some(duration(name, &seconds)?);
         }
         if let (None, Some((name, text))) = (&self.plan.name_server, first(&[NAME_SERVER])) {
-            self.plan.name_server = Some(name_server(name, &text)?);
+            self.plan.name_server = Some(name_server::parse(name, &text)?);
         }
         self.plan.placement =
             placement::options::from_environment(&self.plan.placement, here.environment);
@@ -486,11 +487,6 @@ fn signal_list(list: &OsStr) -> Result<Vec<i32>, LaunchError> {
         signals::parse(word).ok_or_else(|| LaunchError::new(USAGE, why))
     };
     words.map(signal).collect()
-}
-
-fn name_server(option: &str, text: &OsStr) -> Result<NameServerAddress, LaunchError> {
-    NameServerAddress::parse(&text.to_string_lossy())
-        .map_err(|why| LaunchError::new(USAGE, format!("{option} {why}")))
 }
 
 fn parse_count(option: &str, word: &OsStr) -> Result<u32, LaunchError> {

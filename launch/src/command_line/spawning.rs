@@ -101,10 +101,12 @@ mod tests {
 
     #[test]
     fn marks_and_starters_are_passed_on_and_hosts_unless_the_spawn_names_some() {
-        let line = "-n 2 -l -host a,b:2 -hostfile f -launcher rsh --map-by core a.out -x";
+        let line =
+            "-n 2 -l -host a,b:2 -hostfile f -launcher rsh --map-by core -nameserver s a.out -x";
+        let general = "--l --launcher rsh --name-server s";
         assert_eq!(taken("--with-ft ulfm a.out", true), "--with-ft ulfm");
-        assert_eq!(taken(line, true), "--l --launcher rsh");
-        assert_eq!(taken(line, false), "--l --launcher rsh --host a,b:2 --hostfile f");
+        assert_eq!(taken(line, true), general);
+        assert_eq!(taken(line, false), format!("{general} --host a,b:2 --hostfile f"));
     }
 
     #[test]

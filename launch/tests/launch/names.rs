@@ -13,6 +13,7 @@ use platform::bootstrap::{Client, NameReply, NameRequest, NameScope};
 
 use super::harness::{Outcome, Running, built, folder, marked, mpirun, quoted, start};
 use super::role::{ROLE, own_words, words};
+use super::spawn::two_hosts;
 
 /// What rank 0 in the role `name` does: words like `publish:a=p`, in order.
 const STEPS: &str = "SUIRO_TEST_STEPS";
@@ -167,6 +168,24 @@ fn until_gone(server: &Server, name: &str) {
         }
         assert!(begin.elapsed() < Duration::from_secs(60), "{}", outcome.text());
     }
+}
+
+/// A request of a rank of another host goes through the agent and `mpirun`.
+#[test]
+fn ranks_of_other_hosts_share_names_too() {
+    let server = Server::start("launch-names-hosts");
+    let (hosts, path) = two_hosts(&folder("launch-names-hosts-path"));
+    // Rank 0 is on the other host.
+    let hosts = hosts.into_iter().map(|word| match &*word {
+        "localhost:1,198.51.100.1:1" => "198.51.100.1:1,localhost:1".to_owned(),
+        _ => word,
+    });
+    let options: Vec<_> = server.option().into_iter().chain(hosts).collect();
+    let mut command = job(&options, "publish:a=b lookup:global/a replace:job/a=c lookup:a");
+    command.env("PATH", &path);
+    let outcome = start(command).wait();
+    let expected = ["publish a: done", "lookup a: port b", "replace a: done", "lookup a: port c"];
+    assert_eq!(replies(&outcome), expected);
 }
 
 #[test]

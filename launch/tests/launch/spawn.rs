@@ -251,7 +251,7 @@ fn children_end_with_the_first_mpirun() {
 }
 
 /// Options for two hosts, which are this machine, and a search path for the command that starts the agents.
-fn two_hosts(folder: &Path) -> (Vec<String>, String) {
+pub fn two_hosts(folder: &Path) -> (Vec<String>, String) {
     script(folder, "LOCAL", "echo >>STARTED\nshift\nexec sh -c \"$*\"\n");
     let words = ["-host", "localhost:1,198.51.100.1:1", "-launcher-exec", "LOCAL"];
     let path = format!("{}:{}", folder.display(), env::var("PATH").unwrap());
