@@ -217,7 +217,8 @@ class Bench:
             command = self.cluster.command(library, layout, words, GROUPS[group].timed)
         else:
             command = library.command(ranks, words)
-        result = run(command, library.environment, self.limit_s())
+        environment = {**library.environment, **GROUPS[group].environment.get(library.name, {})}
+        result = run(command, environment, self.limit_s())
         if layout and result.why:
             # Its processes on other hosts may still run.
             self.cluster.down()
