@@ -1,11 +1,11 @@
 """What is measured, in groups: which program, on how many ranks, with which words.
 
-`start` and `stages` are measured by functions of their own (peers.py).
+`start`, `stages` and `connect-jobs` are measured by functions of their own (peers.py).
 """
 
 from dataclasses import dataclass, field
 
-from hosts import Layout
+from hosts import LIBFABRIC, Layout
 
 
 @dataclass
@@ -22,6 +22,8 @@ class Group:
     own: bool = False  # on our library only
     layout: Layout | None = None  # None: all ranks on this machine
     tuned_only: bool = False  # others as tuned only: their defaults take minutes
+    tolerant: bool = False  # where the job survives failures as well (`--with-ft ulfm`)
+    environment: dict[str, dict[str, str]] = field(default_factory=dict)  # of a library, by name
     timed: bool = False  # the figure is the time of the whole job, by the library's own launcher
 
 
@@ -53,6 +55,8 @@ KINDS = {
     "unexpected": ["tags", "sources", "any-source", "any-tag", "communicators"],
 }
 DEPTH_TESTS = [f"{queue}-{kind}" for queue, kinds in KINDS.items() for kind in kinds]
+# What Intel MPI needs for processes that come.
+SPAWNING = {"intel": {**LIBFABRIC, "I_MPI_SPAWN": "1"}}
 GROUPS = {
     "start": Group("Start and end of a job"),
     "pt2pt": Group("Point to point", runs=[["pt2pt"]]),
@@ -149,6 +153,39 @@ GROUPS = {
         flags="tb",
         layout=TWO,
     ),
+    "spawn": Group(
+        "Spawned children, until they are disconnected",
+        program="jobs",
+        runs=[["spawn:1", "spawn:4"]],
+        ranks=[1],
+        flags="t",
+        environment=SPAWNING,
+    ),
+    "connect": Group(
+        "Two ranks that connect and disconnect",
+        program="jobs",
+        runs=[["connect"]],
+        ranks=[2],
+        flags="t",
+        environment=SPAWNING,
+    ),
+    "connect-jobs": Group(
+        "Two jobs that connect and disconnect", program="jobs", environment=SPAWNING
+    ),
+    "agree": Group(
+        "An agreement of eight ranks, where none fails",
+        program="jobs",
+        runs=[["agree", "allreduce"]],
+        ranks=[8],
+        flags="t",
+        tolerant=True,
+    ),
+    "tolerant": Group(
+        "What it costs that failures may be survived, where none happens",
+        runs=[["latency:8", "barrier"]],
+        ranks=[2],
+        tolerant=True,
+    ),
     "hosts-2x1": over(TWO, "Two hosts", *LINK_TESTS, *SHORT_COLLECTIVES),
     "hosts-2x2": over(TWO_BY_TWO, "Two hosts, two ranks each", *SHORT_COLLECTIVES),
     "hosts-4x2": over(FOUR_BY_TWO, "Four hosts, two ranks each", *SHORT_COLLECTIVES),
@@ -167,8 +204,13 @@ TARGETS = ["near", "crowded", "modes", "blocked", "overlap", "depth", "memory"]
 HOSTS = ["hosts-2x1", "hosts-2x2", "hosts-4x2", "loopback", "npb-2x1", "npb-2x2"]
 # The groups that `start-hosts` stands for.
 START_HOSTS = ["start-2x1", "start-2x4", "start-4x1", "start-4x4"]
+# The groups that `jobs` stands for: processes that come and go.
+JOBS = ["spawn", "connect", "connect-jobs", "agree", "tolerant"]
 # Whether everything works, in seconds: the other groups are tests of these.
-SMOKE = ["start", "pt2pt", "coll", "icoll", "pcoll", "blocked", "threads", "memory", "rma", "acp"]
+SMOKE = [
+    *["start", "pt2pt", "coll", "icoll", "pcoll", "blocked", "threads", "memory", "rma", "acp"],
+    *["spawn", "connect", "connect-jobs", "agree"],
+]
 
 
 def interface(program):
@@ -188,6 +230,8 @@ def expanded(word):
         return HOSTS
     if word == "start-hosts":
         return START_HOSTS
+    if word == "jobs":
+        return JOBS
     if word not in GROUPS:
         raise ValueError(word)
     return [word]

@@ -94,6 +94,13 @@ VARIANTS = {
         Variant("no-pin", environment={"I_MPI_PIN": "0"}, crowded=True),
     ],
 }
+# Those whose jobs can survive failures.
+TOLERANT = {
+    OURS: Variant("with-ft", ["--with-ft", "ulfm"]),
+    "openmpi": Variant("with-ft", [*OPENMPI, "--bind-to", "none", "--with-ft", "ulfm"]),
+}
+# Those whose jobs meet: of Open MPI, accept waits for ever for a job of another launcher.
+MEETING = [OURS, "mpich", "intel"]
 # Ours beside its default: who makes progress.
 MODES = ["thread", "auto"]
 

@@ -16,6 +16,7 @@ import json
 import os
 import platform
 import select
+import shlex
 import signal
 import subprocess
 import sys
@@ -206,15 +207,18 @@ class Bench:
         self.used.setdefault(library.peer, library)
         self.samples += [{**about, "line_us": line_us, **figure} for figure in figures]
 
-    def measure(self, library, group, ranks, words):
-        """One run of a library's program; its figures are kept even if it fails later."""
+    def measure(self, library, group, ranks, words, command=None):
+        """One run of a library's program, or of a command; its figures are kept even if it fails later."""
         line_us = self.line_us()
         layout = GROUPS[group].layout
-        if layout:
+        if command:
+            pass
+        elif layout:
             command = self.cluster.command(library, layout, words, GROUPS[group].timed)
         else:
             command = library.command(ranks, words)
-        result = run(command, library.environment, self.limit_s())
+        environment = {**library.environment, **GROUPS[group].environment.get(library.name, {})}
+        result = run(command, environment, self.limit_s())
         if layout and result.why:
             # Its processes on other hosts may still run.
             self.cluster.down()
@@ -244,6 +248,8 @@ class Bench:
             variants = libraries.modes(library.folder) if group.modes else []
         else:
             variants = libraries.VARIANTS[library.name] if self.options.tuned else []
+        if group.tolerant and library.name in libraries.TOLERANT:
+            variants = [*variants, libraries.TOLERANT[library.name]]
         for variant in variants:
             if variant.suits(ranks):
                 key = library.name, variant.name
@@ -286,6 +292,18 @@ class Bench:
                     for words in group.runs:
                         words = [ranks if word == "RANKS" else word for word in words]
                         self.measure(one, name, ranks, [program, *self.arguments(group), *words])
+
+    def meetings(self):
+        """Two jobs of one rank each, which find each other's port in a file."""
+        for library in self.in_turn():
+            if library.name not in libraries.MEETING:
+                continue
+            with tempfile.TemporaryDirectory() as folder:
+                program, file = self.program(library, "jobs"), Path(folder) / "port"
+                roles = (library.command(1, [program, role, file]) for role in ["accept", "connect"])
+                accepting, connecting = (shlex.join(map(str, words)) for words in roles)
+                both = f"{accepting} & {connecting}; code=$?; wait $! && exit $code"
+                self.measure(library, "connect-jobs", 2, [], ["sh", "-c", both])
 
     def over_hosts(self, name):
         group = GROUPS[name]
@@ -353,6 +371,8 @@ class Bench:
                     self.start()
                 elif group == "stages":
                     self.stages()
+                elif group == "connect-jobs":
+                    self.meetings()
                 elif GROUPS[group].layout:
                     self.over_hosts(group)
                 else:
@@ -421,6 +441,7 @@ def read_options():
         metavar="G,..",
         help=f"targets (that is {','.join(groups.TARGETS)}), "
         f"hosts ({','.join(groups.HOSTS)}), start-hosts ({','.join(groups.START_HOSTS)}), "
+        f"jobs ({','.join(groups.JOBS)}), "
         f"{','.join(GROUPS)}",
     )
     add("--tuned", action="store_true", help="others with what their users may set, too")

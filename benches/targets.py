@@ -22,7 +22,7 @@ class Target:
     size: int = 8
     most: float | None = None  # the ratio, at most
     least: float | None = None  # the ratio, at least
-    # What is divided by: "best", "tuned", the name of a variant of ours, nothing for the figure
+    # What is divided by: "best", "tuned", "polling" for ours by default, nothing for the figure
     # itself, or the test or the size of another of our figures.
     by: str | int = "best"
     variant: str = ""  # of ours
@@ -90,6 +90,19 @@ def acp(where, group):
     yield Target(f"{where}: copy 1 MiB", group, "put_stream", size=1 << 20, least=1.0)
 
 
+def jobs():
+    for children in [1, 4]:
+        what = f"spawn of {children} and disconnect"
+        yield Target(what, "spawn", "spawn", ranks=1, size=children, most=0.5)
+    yield Target("connect and disconnect, ranks", "connect", "connect", size=0, most=0.5)
+    yield Target("connect and disconnect, jobs", "connect-jobs", "connect_jobs", size=0, most=0.5)
+    agree = {"ranks": 8, "size": 4, "most": 2, "by": "allreduce", "variant": "with-ft"}
+    yield Target("agreement of 8 ranks, by an allreduce", "agree", "agree", **agree)
+    for test, size in [("latency", 8), ("barrier", 0)]:
+        with_ft = {"most": 1.02, "by": "polling", "variant": "with-ft"}
+        yield Target(f"{test}, --with-ft ulfm by default", "tolerant", test, size=size, **with_ft)
+
+
 def link(where, group):
     """Between two ranks that have TCP only."""
     yield Target(f"{where}: 8 B one way", group, "latency", most=1.0)
@@ -141,6 +154,7 @@ TARGETS = [
     *rma_over_hosts(),
     *acp("ACP", "acp"),
     *acp("ACP, 2 hosts", "acp-2x1"),
+    *jobs(),
     *link("2 hosts x 1", "hosts-2x1"),
     *(target for group in ["hosts-2x1", "hosts-2x2", "hosts-4x2"] for target in over_hosts(group)),
     *link("loopback", "loopback"),

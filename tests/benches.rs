@@ -36,6 +36,10 @@ fn every_test_has_a_figure() {
         "blocked_receive",
         "compare_and_swap",
         "rate-2",
+        "spawn",
+        "connect",
+        "connect_jobs",
+        "agree",
         "alltoall",
     ] {
         let has_figure = |line: &str| {

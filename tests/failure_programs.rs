@@ -167,7 +167,7 @@ fn a_host_is_lost() {
         let mut command = harness::mpirun(&[&hosts[..], &words].concat());
         command.env("SUIRO_HOST_TIMEOUT", "1s");
         let job = harness::start(command);
-        job.until_output(|text| text.contains("running").then_some(()));
+        job.until_errors(|text| text.contains("running").then_some(()));
         harness::agents(&job).into_iter().for_each(|pid| harness::signal_process(pid, signal));
         let outcome = job.wait();
         let good = outcome.code == Some(0) && outcome.text().contains("errors = 0\n");

@@ -104,3 +104,41 @@ fn jobs_meet() {
         }
     }
 }
+
+/// Two jobs that have nothing in common but a name server.
+#[test]
+fn jobs_names() {
+    let program = program("jobs_names");
+    let program = program.to_str().unwrap();
+    let file = harness::folder("jobs_names").join("server");
+    let mut server = harness::marked(&harness::built("suiro-names"));
+    server.arg("--report-uri").arg(&file);
+    let server = harness::start(server);
+    server.until_output(|text| text.ends_with('\n').then_some(()));
+    let variable = [("SUIRO_NAME_SERVER", format!("file:{}", file.display()))];
+    let start = |ranks, has_server, words: &[&str]| {
+        let mut job = job(program, ranks, words);
+        job.env("CHECK_STRICT", "1").envs(variable.iter().filter(|_| has_server).cloned());
+        harness::start(job)
+    };
+    let ways = [(Some(3), Some(2)), (None, Some(2)), (Some(2), None), (None, None)];
+    for (number, (accepting, connecting)) in ways.into_iter().enumerate() {
+        let name = format!("the service {number}; é%");
+        let one = start(accepting, true, &["server", &name]);
+        one.until_output(|text| text.contains("published\n").then_some(()));
+        let two = start(connecting, true, &["client", &name]);
+        for outcome in [one, two].map(harness::Running::wait) {
+            assert!(is_good(&outcome), "{number}: {:?} {}", outcome.text(), outcome.stderr);
+        }
+    }
+    for ranks in [Some(2), None] {
+        for (part, has_server) in [("scopes", true), ("alone", false)] {
+            let outcome = start(ranks, has_server, &[part, "a"]).wait();
+            let said = (outcome.text(), &outcome.stderr);
+            assert!(is_good(&outcome), "{ranks:?} {part}: {said:?}");
+        }
+    }
+    server.signal("TERM");
+    let outcome = server.wait();
+    assert_eq!((outcome.code, &*outcome.stderr), (Some(143), ""));
+}

@@ -18,6 +18,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("diagnosis", &["base", "sys", "bootstrap"]),
     ("bootstrap", &["base", "sys"]),
     ("network", &["sys::network_interfaces"]),
+    ("names", &["base", "sys", "bootstrap", "network"]),
     // The library. Between members, cargo checks the dependencies.
     ("offload", &["base"]),
     // A fence for other processes is a system call.
@@ -61,6 +62,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "global_memory",
             "mpi",
             "bootstrap",
+            "names",
             "network",
         ],
     ),

@@ -1,4 +1,4 @@
-//! `mpirun` and the compiler wrappers.
+//! `mpirun`, the compiler wrappers and `suiro-names`.
 //!
 //! ```text
 //!   mpirun (supervisor)                signals, keyboard, exit code
@@ -37,6 +37,7 @@
 //! | `debugger` | process table for parallel debuggers |
 //! | `linkage`, `explain` | notes about programs and decisions |
 //! | `wrapper` | `mpicc`, `mpicxx`, `mpifort`, `acpcc`, `acpcxx` |
+//! | `name_server` | `suiro-names`: the published names of several jobs |
 //! | `folders` | directories of the installation |
 //!
 //! The launcher makes no file, and opens a port only for agents whose starters do not pass standard input
@@ -56,6 +57,7 @@ mod hosts;
 mod input;
 mod linkage;
 mod mpirun;
+pub mod name_server;
 mod output;
 mod placement;
 mod starter;

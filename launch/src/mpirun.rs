@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use platform::base::settings;
+use platform::bootstrap::PARENT_LINK;
 use platform::sys::cpu;
 use platform::sys::host::{self, OwnNames};
 use platform::sys::signals;
@@ -146,10 +147,20 @@ fn check(plan: &LaunchPlan) -> Result<(), LaunchError> {
         }
     }
     let several = if plan.size() > 1 { &plan.apps[..] } else { &[] };
-    for note in plan.notes.iter().cloned().chain(several.iter().filter_map(linkage::note)) {
+    let notes = plan.notes.iter().cloned().chain(several.iter().filter_map(linkage::note));
+    for note in notes.chain(without_name_server(plan)) {
         print_note(&format!("note: {note}"));
     }
     Ok(())
+}
+
+/// A note about a name server whose file is not there: it may be before a rank needs it. A spawned job has
+/// the server of the job that has spawned it.
+fn without_name_server(plan: &LaunchPlan) -> Option<String> {
+    let is_first = std::env::var_os(PARENT_LINK).is_none();
+    let address = plan.name_server.as_ref().filter(|_| is_first && !plan.quiet)?;
+    let why = address.find().err()?;
+    Some(format!("no name server yet: {why}"))
 }
 
 /// The placement of the ranks; prints it as far as `plan` requests.

@@ -18,6 +18,7 @@ mod launch {
     mod forms;
     mod fortran;
     mod kill;
+    mod names;
     mod options;
     mod placement;
     mod pmi;

@@ -23,7 +23,7 @@ use super::contention::Contention;
 use super::devices::{Devices, Listening};
 use super::failure_watch;
 use super::info_env;
-use super::other_jobs::PublishedNames;
+use super::published_names::PublishedNames;
 use super::settings::explain::Decisions;
 use super::settings::{Config, DeviceKind, ProgressMode, log};
 use super::waiting::CallWaiters;
@@ -361,7 +361,7 @@ fn build(
         children: Vec::new(),
         parent_port,
         parent: None,
-        names: PublishedNames::new(),
+        names: PublishedNames::default(),
     }
 }
 

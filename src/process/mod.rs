@@ -43,6 +43,7 @@ mod launcher_watch;
 mod lock;
 pub(crate) mod other_jobs;
 mod progress_thread;
+pub(crate) mod published_names;
 pub mod settings;
 pub(crate) mod spawning;
 mod waiting;
@@ -65,8 +66,8 @@ use contention::Contention;
 pub(crate) use devices::Devices;
 pub(crate) use hardware::{host_name, locality_id};
 use lock::{Guard, ProcessLock};
-use other_jobs::PublishedNames;
 use progress_thread::{CallCounters, ProgressThread};
+use published_names::PublishedNames;
 use settings::{Config, ProgressMode};
 use spawning::ChildJob;
 use waiting::CallWaiters;
@@ -142,7 +143,7 @@ struct RunningMpi {
     parent_port: Option<String>,
     /// The intercommunicator with the processes that have started this one.
     parent: Option<Handle>,
-    /// Published names, without a launcher.
+    /// Published names that the launcher does not serve.
     names: PublishedNames,
 }
 

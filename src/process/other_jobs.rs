@@ -1,10 +1,9 @@
-//! Other jobs: ports, connections with them, and published names (MPI 5.0 §11.9).
+//! Other jobs: ports, and connections with them (MPI 5.0 §11.9).
 //!
 //! The conversation of two jobs is in [`mpi::communicator::connect`](crate::mpi::communicator::connect);
 //! here are the random keys, the time, the launcher and the descriptor that it needs.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::{Process, ProcessMpi, RunningMpi, running_mpi};
@@ -24,9 +23,6 @@ pub(crate) enum Meeting {
     /// Connects to a port.
     Connect(String),
 }
-
-/// Published names of a process without a launcher.
-pub(super) type PublishedNames = BTreeMap<String, String>;
 
 /// How often a condition outside of MPI is looked at during a connection.
 pub(super) const LOOK_INTERVAL: Duration = Duration::from_millis(20);
@@ -135,52 +131,6 @@ impl Process {
     }
 }
 
-impl Process {
-    /// Publishes a port under a name.
-    ///
-    /// # Errors
-    /// `Service` if the name is taken or the launcher refuses it.
-    pub(crate) fn publish(&self, service: &str, port: &str) -> Result {
-        let mut state = self.state.lock();
-        let running = running_mpi(&mut state)?;
-        match &mut running.launcher {
-            Some(launcher) => launcher.publish(service, port),
-            None => {
-                running.names.insert(service.to_owned(), port.to_owned());
-                Ok(())
-            }
-        }
-    }
-
-    /// The port that is published under a name.
-    ///
-    /// # Errors
-    /// `Name` if there is none.
-    pub(crate) fn lookup(&self, service: &str) -> Result<String> {
-        let mut state = self.state.lock();
-        let running = running_mpi(&mut state)?;
-        let found = match &mut running.launcher {
-            Some(launcher) => launcher.lookup(service)?,
-            None => running.names.get(service).cloned(),
-        };
-        found.ok_or_else(|| not_published(ErrorClass::Name, service))
-    }
-
-    /// Removes a published name.
-    ///
-    /// # Errors
-    /// `Service` if there is none.
-    pub(crate) fn unpublish(&self, service: &str) -> Result {
-        let mut state = self.state.lock();
-        let running = running_mpi(&mut state)?;
-        let existed = match &mut running.launcher {
-            Some(launcher) => launcher.unpublish(service)?,
-            None => running.names.remove(service).is_some(),
-        };
-        existed.then_some(()).ok_or_else(|| not_published(ErrorClass::Service, service))
-    }
-}
-
 impl RunningMpi {
     /// Waits poll sockets from now on, if there are any.
     fn note_sockets(&mut self) {
@@ -228,12 +178,4 @@ fn exchange_ports(number: i32, own: &str) -> Result<String> {
     descriptor::exchange(number, &message, &mut answer).map_err(failed)?;
     let name = answer.split(|byte| *byte == 0).next().unwrap_or_default();
     Ok(String::from_utf8_lossy(name).into_owned())
-}
-
-#[cold]
-fn not_published(class: ErrorClass, service: &str) -> Box<MpiError> {
-    class.error(format!(
-        "no port is published under the name {service:?}: expected MPI_Publish_name by a process of this \
-         job, or of one that has started it"
-    ))
 }

@@ -14,6 +14,7 @@
 mod acp;
 mod hosts_of_plan;
 pub(crate) mod launcher_name;
+mod name_server;
 pub(crate) mod options;
 pub(crate) mod plan;
 mod runtimes;
@@ -28,6 +29,7 @@ use std::time::Duration;
 
 use clap::{ArgMatches, Command};
 
+use platform::names::NAME_SERVER;
 use platform::sys::topology::CpuTopology;
 
 use super::hosts::{HostSelection, IsLocalHost, ResourceManager};
@@ -182,6 +184,9 @@ impl PlanBuilder {
         if let Some(model) = last(matches, "with-ft") {
             plan.survives = survives(&model)?;
         }
+        if let Some(text) = last(matches, "name-server") {
+            plan.name_server = Some(name_server::parse("--name-server", &text)?);
+        }
         for list in occurrences(matches, "forward-signals").concat() {
             plan.forwarded.extend(signal_list(&list)?);
         }
@@ -327,6 +332,9 @@ impl PlanBuilder {
         };
         if let (None, Some((name, seconds))) = (self.plan.timeout, first(TIMEOUTS)) {
             self.plan.timeout = Some(duration(name, &seconds)?);
+        }
+        if let (None, Some((name, text))) = (&self.plan.name_server, first(&[NAME_SERVER])) {
+            self.plan.name_server = Some(name_server::parse(name, &text)?);
         }
         self.plan.placement =
             placement::options::from_environment(&self.plan.placement, here.environment);

@@ -167,6 +167,17 @@ const SECTIONS: &[OptionSection] = &[
         ],
     },
     OptionSection {
+        heading: "Other jobs",
+        flags: &[],
+        valued: &[(
+            "name-server",
+            &["nameserver", "ompi-server"],
+            &["SERVER"],
+            "share the names of MPI_Publish_name with other jobs through the suiro-names of file:PATH, \
+            HOST or HOST:PORT; SUIRO_NAME_SERVER sets it as well",
+        )],
+    },
+    OptionSection {
         heading: "Environment",
         flags: &[
             ("envall", &[], "pass the whole environment to this program (default)"),
@@ -329,7 +340,7 @@ const IGNORED: &[(usize, &str)] = &[
         "add-host add-hostfile am app-pmix-prefix \
          branch-count demux dvm gpu-support gpus-per-proc hosts-group iface \
          localhost max-restarts \
-         max-vm-size membind nameserver ompi-server order-nodes personality \
+         max-vm-size membind order-nodes personality \
          pmix-prefix preload-files pset rankmap report-pid report-uri runtime-options \
          spawn-timeout stream-buffering tmpdir topolib tune usize",
     ),

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use platform::bootstrap::{JobHosts, PARENT_LINK, PARENT_PORT, ParentKind};
+use platform::names::NameServerAddress;
 
 use crate::command_line::spawning::SpawnOptions;
 use crate::control::HostLimits;
@@ -62,6 +63,8 @@ pub(crate) struct LaunchPlan {
     pub spawning: SpawnOptions,
     /// What has spawned this job.
     pub parent: Option<ParentPlan>,
+    /// The server of the names of several jobs.
+    pub name_server: Option<NameServerAddress>,
 }
 
 impl LaunchPlan {

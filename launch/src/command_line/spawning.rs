@@ -1,5 +1,6 @@
 //! The options of a job that jobs which its ranks spawn get, too: how lines are marked, whether failures
-//! are survived, what starts agents on other hosts, and the hosts if the spawn names none.
+//! are survived, what starts agents on other hosts, the name server, which a job needs once it is
+//! disconnected, and the hosts if the spawn names none.
 //!
 //! Files of output are not among them: the ranks of both jobs have the same numbers. Neither are limits,
 //! and options for placement: the spawn has its own.
@@ -21,8 +22,16 @@ const FLAGS: &[&str] = &[
     "enable-recovery",
 ];
 
-const VALUED: &[&str] =
-    &["prepend-pattern", "launcher", "launcher-exec", "launcher-args", "prefix", "rmk", "with-ft"];
+const VALUED: &[&str] = &[
+    "prepend-pattern",
+    "launcher",
+    "launcher-exec",
+    "launcher-args",
+    "prefix",
+    "rmk",
+    "with-ft",
+    "name-server",
+];
 
 const HOSTS: &[&str] = &["host", "hostfile"];
 
@@ -92,9 +101,11 @@ mod tests {
 
     #[test]
     fn marks_and_starters_are_passed_on_and_hosts_unless_the_spawn_names_some() {
-        let line = "-n 2 -l -host a,b:2 -hostfile f -launcher rsh --map-by core a.out -x";
-        assert_eq!(taken(line, true), "--l --launcher rsh");
-        assert_eq!(taken(line, false), "--l --launcher rsh --host a,b:2 --hostfile f");
+        let line =
+            "-n 2 -l -host a,b:2 -hostfile f -launcher rsh --map-by core -nameserver s a.out -x";
+        let general = "--l --launcher rsh --name-server s";
+        assert_eq!(taken(line, true), general);
+        assert_eq!(taken(line, false), format!("{general} --host a,b:2 --hostfile f"));
     }
 
     #[test]

@@ -58,9 +58,32 @@ pub(super) enum JoinForm {
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(remote = "platform::bootstrap::NameRequest")]
 pub(super) enum NameForm {
-    Publish { service: String, port: String },
-    Lookup { service: String },
-    Unpublish { service: String },
+    Publish {
+        service: String,
+        port: String,
+        #[serde(with = "ScopeForm")]
+        scope: platform::bootstrap::NameScope,
+        replaces: bool,
+    },
+    Lookup {
+        service: String,
+        #[serde(with = "ScopeForm")]
+        scope: platform::bootstrap::NameScope,
+    },
+    Unpublish {
+        service: String,
+        #[serde(with = "ScopeForm")]
+        scope: platform::bootstrap::NameScope,
+    },
+}
+
+/// Where a name is.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(remote = "platform::bootstrap::NameScope")]
+enum ScopeForm {
+    Any,
+    Job,
+    Global,
 }
 
 /// A call about spawned jobs.

@@ -6,7 +6,7 @@ use platform::bootstrap::{ChildMessage, Fence, FenceEvent, JoinState};
 use platform::sys::host;
 
 use super::Head;
-use super::parent::NameClient;
+use super::names::NameClient;
 use super::remote_input::RemoteInput;
 use super::state::JobAction;
 use super::state::LostHost;

@@ -234,7 +234,10 @@ fn connected(
 }
 
 /// The addresses that ranks would use.
-fn own_addresses() -> io::Result<Vec<AddressDecision>> {
+///
+/// # Errors
+/// This host has none.
+pub(crate) fn own_addresses() -> io::Result<Vec<AddressDecision>> {
     let setting = env::var("SUIRO_TCP_IF").ok().filter(|text| text != "auto");
     // A wrong value is reported by the ranks.
     let choice = setting.as_deref().and_then(InterfaceChoice::parse);

@@ -41,6 +41,7 @@ enum HeadToken {
     RemoteInput(usize),
     Subordinate(u32),
     Parent,
+    NameServer,
     Input(input::InputReady),
     Output(output::OutputReady),
 }
@@ -168,6 +169,7 @@ impl Head<'_> {
             self.take_events();
             self.tick_links(now);
             self.tick_calls(now);
+            self.tick_names(now);
             self.tick_report(now);
             self.streams.flush_overdue(now);
             let slow_readers = self.feed.drop_slow_readers(now);
@@ -322,6 +324,7 @@ impl Head<'_> {
         if let Some(parent) = &self.parent {
             parent.interests(&mut set, HeadToken::Parent);
         }
+        self.names.interests(&mut set, HeadToken::NameServer);
         self.feed.interests(&mut set, HeadToken::Input);
         self.streams.interests(&mut set, HeadToken::Output);
         set.wait(timeout)
@@ -336,7 +339,8 @@ impl Head<'_> {
         let all = [job, remaining_output, leftovers, self.streams.deadline(), self.feed.deadline()];
         let links = self.links.deadline();
         let calls = self.calls.as_ref().and_then(CallPort::deadline);
-        let report = self.report_deadline();
+        let names = self.names.deadline();
+        let report = self.report_deadline().into_iter().chain(names);
         all.into_iter().flatten().chain(links).chain(calls).chain(report).min()
     }
 
@@ -383,6 +387,7 @@ impl Head<'_> {
             }
             HeadToken::Subordinate(number) => self.subordinate_ready(number),
             HeadToken::Parent => self.parent_ready(),
+            HeadToken::NameServer => self.tick_names(now),
             HeadToken::Input(ready) => self.feed.handle(ready, now),
             HeadToken::Output(ready) => {
                 if let Err(failure) = self.streams.handle(ready, now) {

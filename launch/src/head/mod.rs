@@ -9,14 +9,15 @@
 //! [`actions`] and [`report`] carry decisions out. [`links`] has the agents of other hosts, some of which
 //! call back ([`calls`]) or are reached through others; when all have said what their hosts have, [`place`]
 //! distributes the ranks. [`subordinates`] are jobs that the ranks spawn, and [`parent`] is the job that has
-//! spawned this one. The head starts no rank: that is the work of the [`agent`](crate::agent) of each
+//! spawned this one; [`names`] are those that all of them publish. The head starts no rank: that is the work of the [`agent`](crate::agent) of each
 //! host. One thread does all of it.
 
 mod actions;
-mod calls;
+pub(crate) mod calls;
 pub(crate) mod environment;
 mod event_loop;
 mod links;
+mod names;
 mod parent;
 mod place;
 pub(crate) mod ports;
@@ -31,7 +32,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Instant;
 
-use platform::bootstrap::{ChildMessage, FenceMerger, NameService};
+use platform::bootstrap::{ChildMessage, FenceMerger};
 use platform::sys::host;
 use platform::sys::process;
 use platform::sys::secret::JobCredentials;
@@ -48,6 +49,7 @@ use crate::output::{self, Streams};
 use crate::placement::Placement;
 use calls::CallPort;
 use links::HostLinks;
+use names::JobNames;
 use parent::ParentJob;
 use place::AwaitedHosts;
 use remote_input::RemoteInput;
@@ -72,7 +74,7 @@ struct Head<'a> {
     /// Barriers and values of PMI that concern several hosts.
     fences: FenceMerger,
     /// The names that ranks publish, unless the parent has them.
-    names: NameService,
+    names: JobNames,
     subordinates: Subordinates,
     parent: Option<ParentJob>,
     /// The report about the ranks that is being made.
@@ -132,7 +134,7 @@ pub(crate) fn run(
         job: job.limited(plan.timeout, now),
         agent: Agent::new(shares.of_host(0)),
         fences: shares.fences(),
-        names: NameService::default(),
+        names: JobNames::new(plan.name_server.clone()),
         subordinates: Subordinates::default(),
         parent: plan.parent.as_ref().map(ParentJob::connected).transpose()?,
         shares,

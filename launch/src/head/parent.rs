@@ -1,9 +1,4 @@
-//! The job that has spawned this one, if there is one; and published names, which both have in common.
-//!
-//! ```text
-//!   rank ──> head ──> head of the parent ──> ...     the first mpirun has the names
-//!        <──      <── in order
-//! ```
+//! The job that has spawned this one, if there is one. Both have published names in common.
 
 use std::collections::VecDeque;
 use std::io;
@@ -13,19 +8,8 @@ use platform::bootstrap::{ChildMessage, NameRequest, ParentKind, ParentMessage, 
 use platform::sys::poll::PollSet;
 
 use super::Head;
+use super::names::NameClient;
 use crate::command_line::plan::ParentPlan;
-use crate::control::AgentCommand;
-
-/// What waits for the reply to a request about a name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum NameClient {
-    Rank {
-        host: u32,
-        rank: u32,
-    },
-    /// A spawned job.
-    Job(u32),
-}
 
 /// The connection to the parent.
 pub(super) struct ParentJob {
@@ -48,6 +32,18 @@ impl ParentJob {
         Ok(Self { kind: plan.kind, link, is_disconnected: false, waiting })
     }
 
+    /// Passes a request about a name to the parent, if that serves names; otherwise the request again.
+    pub(super) fn ask_name(
+        &mut self, client: NameClient, request: NameRequest,
+    ) -> Option<NameRequest> {
+        if self.kind != ParentKind::Launcher {
+            return Some(request);
+        }
+        self.waiting.push_back((client, request.clone()));
+        self.link.tell_parent(ChildMessage::Name(request));
+        None
+    }
+
     /// Adds the connection to poll.
     pub(super) fn interests<'a, Token: Copy>(&'a self, set: &mut PollSet<'a, Token>, token: Token) {
         use std::os::fd::AsFd;
@@ -59,35 +55,6 @@ impl ParentJob {
 }
 
 impl Head<'_> {
-    /// Serves a request about a published name, or passes it to the parent.
-    pub(super) fn name_requested(&mut self, client: NameClient, request: NameRequest) {
-        match &mut self.parent {
-            Some(parent) if parent.kind == ParentKind::Launcher => {
-                parent.waiting.push_back((client, request.clone()));
-                parent.link.tell_parent(ChildMessage::Name(request));
-            }
-            _ => self.serve_name(client, request),
-        }
-    }
-
-    fn serve_name(&mut self, client: NameClient, request: NameRequest) {
-        let publisher = match client {
-            NameClient::Rank { rank, .. } => rank,
-            NameClient::Job(number) => self.shares.plan.size().saturating_add(number),
-        };
-        let reply = self.names.serve(publisher, request);
-        self.answer_name(client, reply);
-    }
-
-    fn answer_name(&mut self, client: NameClient, reply: Vec<u8>) {
-        match client {
-            NameClient::Rank { host, rank } => {
-                self.command_host(host, &AgentCommand::Answer { rank, reply });
-            }
-            NameClient::Job(number) => self.answer_subordinate(number, reply),
-        }
-    }
-
     /// Serves the connection to the parent.
     pub(super) fn parent_ready(&mut self) {
         let Some(parent) = &mut self.parent else { return };

@@ -25,7 +25,7 @@ use platform::sys::socket::SocketStream;
 
 use super::Head;
 use super::environment::without_private;
-use super::parent::NameClient;
+use super::names::NameClient;
 use crate::agent::environment::{EnvironmentVariable, set};
 use crate::control::AgentCommand;
 
@@ -227,6 +227,7 @@ impl Head<'_> {
         let Some(number) = self.subordinates.jobs.iter().position(is_of) else { return };
         // What it has told before its end has arrived now.
         self.subordinate_ready(number as u32);
+        self.forget_names_of(number as u32);
         let job = &mut self.subordinates.jobs[number];
         (job.exit, job.link) = (Some(exit), None);
         if exit.code() == 0 {

@@ -10,7 +10,7 @@ use platform::bootstrap::{Client, Environment, JobView, RequiredRanks};
 use platform::sys::shm;
 use platform::sys::socket::SocketStream;
 
-use super::spawn;
+use super::{names, spawn};
 
 pub const ROLE: &str = "SUIRO_TEST_ROLE";
 
@@ -61,6 +61,7 @@ fn rank() {
         "names" => spawn::names(&mut client),
         "publish" => spawn::publish(&mut client),
         "lookup" => spawn::lookup(&environment, &mut client),
+        "name" => names::rank(&mut client),
         role if role.starts_with("spawn") => spawn::spawn(&mut client),
         "code" => {
             client.finalize().unwrap();

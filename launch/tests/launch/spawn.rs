@@ -12,6 +12,7 @@ use platform::bootstrap::{
 use super::harness::{
     Outcome, Running, built, folder, marked, mpirun, parent, quoted, signal_process, start, until,
 };
+use super::names::{lookup_name, publish_name, unpublish_name};
 use super::role::{ROLE, own_words, words};
 use super::starters::script;
 
@@ -84,18 +85,18 @@ pub fn names(client: &mut Client) {
     let names = ["a", "name of two\nlines", "é\\ % port=x;"];
     let (rank, last) = (client.attributes().rank, client.attributes().size - 1);
     for name in names.iter().filter(|_| rank == 0) {
-        client.publish(name, &format!("port of {name}")).unwrap();
+        publish_name(client, name, &format!("port of {name}"));
     }
     client.barrier().unwrap();
     for name in names.iter().filter(|_| rank == last) {
-        assert_eq!(client.lookup(name).unwrap(), Some(format!("port of {name}")));
+        assert_eq!(lookup_name(client, name), Some(format!("port of {name}")));
         println!("found {name:?}");
     }
     client.barrier().unwrap();
     // Hydra lets only the publisher remove a name.
     for name in names.iter().filter(|_| rank == 0) {
-        assert!(client.unpublish(name).unwrap() && !client.unpublish(name).unwrap());
-        assert_eq!(client.lookup(name).unwrap(), None);
+        assert!(unpublish_name(client, name) && !unpublish_name(client, name));
+        assert_eq!(lookup_name(client, name), None);
     }
     client.barrier().unwrap();
 }
@@ -104,7 +105,7 @@ pub fn names(client: &mut Client) {
 pub fn publish(client: &mut Client) {
     let rank = client.attributes().rank;
     if rank == 0 {
-        client.publish("name of the parents", PORT).unwrap();
+        publish_name(client, "name of the parents", PORT);
     }
     client.barrier().unwrap();
     if rank + 1 == client.attributes().size {
@@ -114,14 +115,14 @@ pub fn publish(client: &mut Client) {
         let command = SpawnCommand { program, arguments: words.collect(), processes: 2, info };
         client.spawn(&request(command)).unwrap();
         let port = loop {
-            if let Some(port) = client.lookup("name of the children").unwrap() {
+            if let Some(port) = lookup_name(client, "name of the children") {
                 break port;
             }
             thread::sleep(Duration::from_millis(10));
         };
         println!("parent found {port}");
-        assert!(client.unpublish("name of the children").unwrap());
-        assert!(!client.unpublish("name of the children").unwrap());
+        assert!(unpublish_name(client, "name of the children"));
+        assert!(!unpublish_name(client, "name of the children"));
     }
     client.barrier().unwrap();
 }
@@ -129,9 +130,11 @@ pub fn publish(client: &mut Client) {
 /// A rank of the job that [`publish`] starts.
 pub fn lookup(environment: &Environment, client: &mut Client) {
     assert_eq!(environment.parent_port.as_deref(), Some(PORT));
-    println!("child found {}", client.lookup("name of the parents").unwrap().unwrap());
+    println!("child found {}", lookup_name(client, "name of the parents").unwrap());
     if client.attributes().rank == 1 {
-        client.publish("name of the children", "port 2").unwrap();
+        publish_name(client, "name of the children", "port 2");
+        // The name ends with this job: until the parents have found and removed it.
+        until(|| lookup_name(client, "name of the children").is_none().then_some(()));
     }
     client.barrier().unwrap();
 }
@@ -248,7 +251,7 @@ fn children_end_with_the_first_mpirun() {
 }
 
 /// Options for two hosts, which are this machine, and a search path for the command that starts the agents.
-fn two_hosts(folder: &Path) -> (Vec<String>, String) {
+pub fn two_hosts(folder: &Path) -> (Vec<String>, String) {
     script(folder, "LOCAL", "echo >>STARTED\nshift\nexec sh -c \"$*\"\n");
     let words = ["-host", "localhost:1,198.51.100.1:1", "-launcher-exec", "LOCAL"];
     let path = format!("{}:{}", folder.display(), env::var("PATH").unwrap());

@@ -99,6 +99,13 @@ pub const SETTINGS: &[Setting] = &[
                   commands than ssh and rsh",
     },
     Setting {
+        name: "SUIRO_NAME_SERVER",
+        values: "file:PATH|HOST|HOST:PORT",
+        default: "",
+        meaning: "the suiro-names through which jobs share the names of MPI_Publish_name; read by mpirun, \
+                  and by processes without it",
+    },
+    Setting {
         name: "SUIRO_OFFLOAD",
         values: "auto|off|tank|tank1|prematched",
         default: "auto",

@@ -158,7 +158,9 @@ fn init_line(version: u32, to_ours: Option<RequiredRanks>) -> PmiLine {
     }
 }
 
-fn check_reply(line: &str, reply: &str) -> Result<PmiReply> {
+/// # Errors
+/// `Other` for another line than the reply named `reply`.
+pub(super) fn check_reply(line: &str, reply: &str) -> Result<PmiReply> {
     match PmiFields::of(line) {
         Some(fields) if fields.command == reply => Ok(PmiReply { line: line.to_owned() }),
         _ => Err(protocol_error(&format!("{line:?} instead of {reply}"))),

@@ -18,14 +18,13 @@ use crate::sys::process;
 use crate::sys::socket::SocketStream;
 
 use super::ancestor::{self, ProtocolFamily};
-use super::channel::{Channel, PmiReply};
+use super::channel::Channel;
 use super::environment::Environment;
 use super::pmi1::Pmi1;
 use super::pmi2::Pmi2;
 use super::pmix::Pmix;
-use super::server::NameRequest;
+use super::server::{NameReply, NameRequest, NameScope};
 use super::spawn::{SpawnCall, SpawnReply, SpawnRequest, SpawnState, SpawnWords};
-use super::wire::{decoded, encoded};
 
 /// Maximum lengths of keys and values that the launcher accepts, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,13 +74,10 @@ pub(super) trait PmiProtocol: fmt::Debug + Send {
     fn leave(&mut self) -> Result;
     /// Joins again after `leave`, or requires more ranks than before.
     fn enter(&mut self, company: RequiredRanks) -> Result;
-    /// Sends a request about a published name.
-    fn name(&mut self, _request: NameRequest) -> Result<PmiReply> {
-        Err(ErrorClass::UnsupportedOperation.error(
-            "published names are not supported through the protocol of this launcher; use mpirun \
-             of this library",
-        ))
-    }
+    /// Serves a request about a published name. Texts are visible ASCII
+    /// characters; launchers other than Suiro's own
+    /// know no scopes.
+    fn name(&mut self, request: NameRequest) -> Result<NameReply>;
     /// Makes a call about further jobs.
     fn spawn(&mut self, _call: &SpawnCall) -> Result<SpawnReply> {
         Err(ErrorClass::Spawn.error("this launcher does not start further jobs"))
@@ -326,43 +322,44 @@ impl Client {
         }
     }
 
-    /// Publishes `port` under the name `service`, in place of the port that the name had.
+    /// Makes the launcher serve a request about a published name.
     ///
     /// # Errors
-    /// `Service` when the launcher refuses, `UnsupportedOperation` when it has no such requests.
-    pub fn publish(&mut self, service: &str, port: &str) -> Result {
-        let (service, port) = (encoded(service), encoded(port));
-        if service.len() + port.len() > NAME_MAX_BYTES {
+    /// `Service` when the texts are too long; `Other` when the launcher has exited.
+    pub fn name(&mut self, request: NameRequest) -> Result<NameReply> {
+        let request = request.into_encoded();
+        let len_bytes = request.len_bytes();
+        if len_bytes > NAME_MAX_BYTES {
             return Err(ErrorClass::Service.error(format!(
-                "a name and a port of {} bytes are too long for the launcher",
-                service.len() + port.len()
+                "a name and a port of {len_bytes} bytes are too long for the launcher"
             )));
         }
-        let reply = self.protocol.name(NameRequest::Publish { service, port })?;
-        if has_name(&reply) {
-            return Ok(());
+        if self.place.is_own_launcher {
+            return Ok(self.protocol.name(request)?.into_decoded());
         }
-        let why = reply.value("msg").unwrap_or_else(|| "no reason was given".to_owned());
-        Err(ErrorClass::Service.error(format!("the launcher publishes no such name: {why}")))
-    }
-
-    /// The port that is published under the name `service`, if there is one.
-    ///
-    /// # Errors
-    /// `UnsupportedOperation` when the launcher has no such requests.
-    pub fn lookup(&mut self, service: &str) -> Result<Option<String>> {
-        let reply = self.protocol.name(NameRequest::Lookup { service: encoded(service) })?;
-        let port = reply.value("port").filter(|_| has_name(&reply));
-        Ok(port.map(|port| decoded(&port)))
-    }
-
-    /// Removes the name `service`; whether it was published.
-    ///
-    /// # Errors
-    /// As of [`Client::lookup`].
-    pub fn unpublish(&mut self, service: &str) -> Result<bool> {
-        let reply = self.protocol.name(NameRequest::Unpublish { service: encoded(service) })?;
-        Ok(has_name(&reply))
+        // Others know no scopes. Intel's keeps two ports of a name, PRRTE the last one; PRRTE does not tell
+        // that a name to remove is not there.
+        let is_taken = match &request {
+            NameRequest::Lookup { .. } => false,
+            other => {
+                let found = self.protocol.name(NameRequest::lookup(other.service()))?;
+                matches!(found, NameReply::Port(_))
+            }
+        };
+        match &request {
+            NameRequest::Publish { replaces: false, .. } if is_taken => {
+                return Ok(NameReply::Refused("the name is taken".to_owned()));
+            }
+            NameRequest::Publish { service, .. } if is_taken => {
+                self.protocol.name(NameRequest::unpublish(service))?;
+            }
+            NameRequest::Unpublish { .. } if !is_taken => {
+                return Ok(NameReply::Refused("no such service".to_owned()));
+            }
+            _ => {}
+        }
+        let request = request.within(NameScope::Any).replacing(false);
+        Ok(self.protocol.name(request)?.into_decoded())
     }
 
     /// Reports that this process no longer needs its peers and may exit in any way. Further calls
@@ -416,11 +413,6 @@ impl PmiChoice {
         });
         ways
     }
-}
-
-/// Whether a reply about a published name reports success. Old versions of Hydra do so in `info`.
-fn has_name(reply: &PmiReply) -> bool {
-    reply.is_good() && reply.value("info").is_none_or(|info| info == "ok")
 }
 
 fn unexpected(reply: &SpawnReply) -> Box<MpiError> {
@@ -527,15 +519,21 @@ mod tests {
         for ours in [true, false] {
             with_server(move |stream| {
                 let mut client = Client::of_stream(stream, 0, 1, ours);
+                let publish = NameRequest::publish;
                 for name in ["a", "a b", "é\\\n% port=x", ""] {
                     let port = format!("port of {name}\t;$");
-                    assert_eq!(client.lookup(name).unwrap(), None);
-                    client.publish(name, &port).unwrap();
-                    assert_eq!(client.lookup(name).unwrap(), Some(port));
-                    assert!(client.unpublish(name).unwrap() && !client.unpublish(name).unwrap());
+                    let mut ask = |request| client.name(request).unwrap();
+                    let none = NameReply::Refused("no such service".to_owned());
+                    assert_eq!(ask(NameRequest::lookup(name)), none);
+                    assert_eq!(ask(publish(name, "first")), NameReply::Done);
+                    assert!(matches!(ask(publish(name, &port)), NameReply::Refused(_)));
+                    assert_eq!(ask(publish(name, &port).replacing(true)), NameReply::Done);
+                    assert_eq!(ask(NameRequest::lookup(name)), NameReply::Port(port));
+                    assert_eq!(ask(NameRequest::unpublish(name)), NameReply::Done);
+                    assert_eq!(ask(NameRequest::unpublish(name)), none);
                 }
                 let long = "x".repeat(NAME_MAX_BYTES + 1);
-                assert!(client.publish(&long, "a").unwrap_err().why.contains("too long"));
+                assert!(client.name(publish(&long, "a")).unwrap_err().why.contains("too long"));
                 if !ours {
                     assert!(client.spawn_state(0).unwrap_err().why.contains("further jobs"));
                 }

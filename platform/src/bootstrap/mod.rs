@@ -44,7 +44,8 @@ pub use job::JobView;
 pub use mapping::local_ranks;
 pub use record::PeerRecord;
 pub use server::{
-    Fence, FenceEvent, FenceMerger, JoinState, NameRequest, NameService, Server, ServerEvent,
+    Fence, FenceEvent, FenceMerger, JoinState, NamePlace, NameReply, NameRequest, NameScope,
+    NameService, Server, ServerEvent,
 };
 pub use spawn::{
     ChildMessage, PARENT_LINK, PARENT_PORT, ParentKind, ParentMessage, SpawnCall, SpawnCommand,

@@ -9,7 +9,7 @@ use crate::sys::socket::SocketStream;
 use super::channel::{Channel, PmiReply};
 use super::client::{JobAttributes, KvsLimits, PmiProtocol, RequiredRanks};
 use super::mapping::{listed_ranks, local_ranks};
-use super::server::NameRequest;
+use super::server::{NameReply, NameRequest};
 use super::spawn::{SPAWN_REPLY, SpawnCall, SpawnReply};
 use super::wire::{PmiLine, spawn_call_bytes};
 
@@ -94,13 +94,9 @@ impl PmiProtocol for Pmi1 {
         self.channel.init_again(self.ours.then_some(company)).map(drop)
     }
 
-    fn name(&mut self, request: NameRequest) -> Result<PmiReply> {
-        let reply = match request {
-            NameRequest::Publish { .. } => "publish_result",
-            NameRequest::Lookup { .. } => "lookup_result",
-            NameRequest::Unpublish { .. } => "unpublish_result",
-        };
-        self.channel.ask(request.into_line(), reply)
+    fn name(&mut self, request: NameRequest) -> Result<NameReply> {
+        let reply = request.reply_name();
+        self.channel.ask(request.into_line(), reply).map(|line| NameReply::of_line(&line))
     }
 
     fn spawn(&mut self, call: &SpawnCall) -> Result<SpawnReply> {

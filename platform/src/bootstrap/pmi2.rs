@@ -15,6 +15,7 @@ use crate::base::Result;
 use super::channel::{Channel, protocol_error, refused};
 use super::client::{JobAttributes, KvsLimits, PmiProtocol, RequiredRanks};
 use super::mapping::local_ranks;
+use super::server::{NameReply, NameRequest};
 
 /// Bytes of the length before each message.
 const HEADER_BYTES: usize = 6;
@@ -131,6 +132,32 @@ impl PmiProtocol for Pmi2 {
     fn abort(&mut self, code: i32, message: &str) -> Result {
         let message = Pmi2Message::new("abort").text("isworld", "TRUE").text("msg", message);
         self.channel.send(&message.text("exitcode", &code.to_string()).into_bytes())
+    }
+
+    /// Hydra has the port in `port`, Slurm in `value`, which is absent or empty if there is none.
+    fn name(&mut self, request: NameRequest) -> Result<NameReply> {
+        let message = |command| Pmi2Message::new(command).text("name", request.service());
+        let message = match &request {
+            // Neither reads the scope of a name, in an info object; MPICH sends an empty one, too.
+            NameRequest::Publish { port, .. } => {
+                message("name-publish").text("port", port).text("infokeycount", "0")
+            }
+            NameRequest::Lookup { .. } => message("name-lookup").text("infokeycount", "0"),
+            NameRequest::Unpublish { .. } => message("name-unpublish").text("infokeycount", "0"),
+        };
+        let answer = self.try_asking(message)?;
+        if !answer.is_good() {
+            let why = answer.value("errmsg").or_else(|| answer.value("msg"));
+            return Ok(NameReply::Refused(why.unwrap_or_else(|| answer.0.clone())));
+        }
+        if !matches!(request, NameRequest::Lookup { .. }) {
+            return Ok(NameReply::Done);
+        }
+        let port = answer.value("port").or_else(|| answer.found());
+        Ok(match port.filter(|port| !port.is_empty()) {
+            Some(port) => NameReply::Port(port),
+            None => NameReply::Refused("no such service".to_owned()),
+        })
     }
 
     fn leave(&mut self) -> Result {
@@ -282,6 +309,44 @@ mod tests {
             assert!(said.starts_with(hello), "{said}");
             assert!(said.contains("cmd=kvs-put;key=a;value=b;;c;"), "{said}");
             assert!(said.contains(&format!("cmd=kvs-get;jobid={job};srcid=0;key=a;")), "{said}");
+        }
+    }
+
+    #[test]
+    fn names_are_those_of_hydra_or_slurm() {
+        // Of Hydra of MPICH 5.0.2; of Slurm 22.05, as its sources say.
+        let hydra = [
+            "cmd=name-publish-response;rc=0;",
+            "cmd=name-publish-response;rc=1;errmsg=duplicate_service_a;",
+            "cmd=name-lookup-response;port=tag#0$;;x;rc=0;",
+            "cmd=name-lookup-response;rc=1;errmsg=service_a_not_found;",
+            "cmd=name-unpublish-response;rc=0;",
+        ];
+        let slurm = [
+            "cmd=name-publish-response;rc=0;",
+            "cmd=name-publish-response;rc=-1;",
+            "cmd=name-lookup-response;rc=0;value=tag#0$;;x;",
+            "cmd=name-lookup-response;rc=0;",
+            "cmd=name-unpublish-response;rc=0;",
+        ];
+        for answers in [hydra, slurm] {
+            let (channel, launcher) = prepared(&answers);
+            let mut pmi = Pmi2 { channel, received: Vec::new(), job: "12.0".to_owned() };
+            let publish = NameRequest::publish("a", "tag#0$;x");
+            assert_eq!(pmi.name(publish.clone()).unwrap(), NameReply::Done);
+            assert!(matches!(pmi.name(publish).unwrap(), NameReply::Refused(_)));
+            let found = pmi.name(NameRequest::lookup("a")).unwrap();
+            assert_eq!(found, NameReply::Port("tag#0$;x".to_owned()));
+            let found = pmi.name(NameRequest::lookup("a")).unwrap();
+            assert!(matches!(found, NameReply::Refused(_)), "{found:?}");
+            assert_eq!(pmi.name(NameRequest::unpublish("a")).unwrap(), NameReply::Done);
+            let mut said = [0; 4096];
+            let len_bytes = launcher.receive(&mut said).unwrap().len_bytes;
+            let said = std::str::from_utf8(&said[..len_bytes]).unwrap();
+            let first = "    54cmd=name-publish;name=a;port=tag#0$;;x;infokeycount=0;";
+            assert!(said.starts_with(first), "{said}");
+            assert!(said.contains("cmd=name-lookup;name=a;"), "{said}");
+            assert!(said.ends_with("cmd=name-unpublish;name=a;infokeycount=0;"), "{said}");
         }
     }
 

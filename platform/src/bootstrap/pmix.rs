@@ -7,19 +7,25 @@ use std::path::{Path, PathBuf};
 
 use crate::base::{ErrorClass, MpiError, Result};
 use crate::sys::ancestry::ancestors;
-use crate::sys::pmix::{JOB, PmixIdentity, PmixLibrary, PmixStatus, PmixValue, UNREACHABLE};
+use crate::sys::pmix::{
+    JOB, KEY_MAX, NOT_FOUND, PmixIdentity, PmixLibrary, PmixStatus, PmixValue, TAKEN, UNREACHABLE,
+};
 use crate::sys::process;
 
 use super::channel::refused;
 use super::client::{JobAttributes, KvsLimits, PmiProtocol, RequiredRanks};
 use super::environment::Environment;
 use super::mapping::listed_ranks;
+use super::server::{NameReply, NameRequest};
 
 /// File name for the loader's default search.
 const NAME: &str = "libpmix.so.2";
 
 /// The longest key is that of PMIx, with its terminator; PMIx does not limit values.
-const LIMITS: KvsLimits = KvsLimits { key_bytes: 511, value_bytes: 64 << 10 };
+const LIMITS: KvsLimits = KvsLimits { key_bytes: KEY_MAX, value_bytes: 64 << 10 };
+
+/// Before the names of services: no name is empty then, or begins with `pmix`, as keys of PMIx do.
+const NAME_PREFIX: &str = "suiro-name-";
 
 /// A PMIx connection.
 #[derive(Debug)]
@@ -107,6 +113,32 @@ impl PmiProtocol for Pmix {
 
     fn abort(&mut self, code: i32, message: &str) -> Result {
         self.done("PMIx_Abort", self.library.abort(code, message))
+    }
+
+    fn name(&mut self, request: NameRequest) -> Result<NameReply> {
+        let name = format!("{NAME_PREFIX}{}", request.service());
+        if name.len() > KEY_MAX {
+            let why = format!("a name of {} bytes is longer than {KEY_MAX}", name.len());
+            return Ok(NameReply::Refused(why));
+        }
+        let done = match request {
+            NameRequest::Publish { port, .. } => self.library.publish(&name, &port),
+            NameRequest::Lookup { .. } => match self.library.lookup(&name) {
+                Ok(PmixValue::Text(port)) => return Ok(NameReply::Port(port)),
+                Ok(PmixValue::Number(_) | PmixValue::Other(_)) => Err(NOT_FOUND),
+                Err(status) => Err(status),
+            },
+            NameRequest::Unpublish { .. } => self.library.unpublish(&name),
+        };
+        Ok(match done {
+            Ok(()) => NameReply::Done,
+            Err(NOT_FOUND) => NameReply::Refused("no such service".to_owned()),
+            Err(TAKEN) => NameReply::Refused("the name is taken".to_owned()),
+            Err(status) => NameReply::Failed(format!(
+                "the launcher's server of names failed: {}",
+                self.library.explain(status)
+            )),
+        })
     }
 
     fn leave(&mut self) -> Result {

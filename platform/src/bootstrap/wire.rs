@@ -12,7 +12,7 @@
 
 use std::fmt::Write;
 
-use super::server::NameRequest;
+use super::server::{NameRequest, NameScope};
 use super::spawn::{SPAWN_REPLY, SpawnCall, SpawnWords};
 
 /// Maximum length of a line in bytes; a value of 1024 bytes fits many times.
@@ -23,6 +23,9 @@ const SPAWN_LINES_MAX: usize = 64 * 1024;
 
 /// Maximum length of all lines of one, in bytes: more than a program can have as arguments.
 const SPAWN_MAX_BYTES: usize = 4 << 20;
+
+/// Behind the scope of a name that replaces another.
+const REPLACES: &str = "+replaces";
 
 /// A request of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -265,12 +268,16 @@ pub(crate) fn parse_request(line: &str) -> Result<PmiRequest, Malformed> {
         "publish_name" => Ok(PmiRequest::Name(NameRequest::Publish {
             service: fields.text_before("service", "port", "publish_result")?,
             port: fields.text("port", "publish_result")?,
+            scope: fields.scope().0,
+            replaces: fields.scope().1,
         })),
         "lookup_name" => Ok(PmiRequest::Name(NameRequest::Lookup {
             service: fields.text("service", "lookup_result")?,
+            scope: fields.scope().0,
         })),
         "unpublish_name" => Ok(PmiRequest::Name(NameRequest::Unpublish {
             service: fields.text("service", "unpublish_result")?,
+            scope: fields.scope().0,
         })),
         "spawn_state" => Ok(PmiRequest::SpawnCall(SpawnCall::State {
             number: fields.number("number", SPAWN_REPLY)?,
@@ -346,6 +353,17 @@ impl<'a> PmiFields<'a> {
         Ok(unescape(value))
     }
 
+    /// The scope of a name, and whether it replaces another. Only Suiro sends it, as the first field:
+    /// behind it, the name of a service may have any form.
+    fn scope(&self) -> (NameScope, bool) {
+        let first = self.rest.strip_prefix("scope=").map(until_space).unwrap_or_default();
+        let (scope, replaces) = match first.strip_suffix(REPLACES) {
+            Some(scope) => (scope, true),
+            None => (first, false),
+        };
+        (NameScope::parse(scope).unwrap_or_default(), replaces)
+    }
+
     fn number<Number: std::str::FromStr>(
         &self, key: &str, reply: &'static str,
     ) -> Result<Number, Malformed> {
@@ -398,25 +416,35 @@ impl PmiLine {
 }
 
 impl NameRequest {
-    /// The line to send.
+    /// The line to send. With neither a scope nor a replacement it is that of any launcher.
     pub(crate) fn into_line(self) -> PmiLine {
+        let line = match &self {
+            Self::Publish { .. } => PmiLine::new("publish_name"),
+            Self::Lookup { .. } => PmiLine::new("lookup_name"),
+            Self::Unpublish { .. } => PmiLine::new("unpublish_name"),
+        };
+        let replaces = matches!(self, Self::Publish { replaces: true, .. });
+        let line = match (self.scope(), replaces) {
+            (NameScope::Any, false) => line,
+            (scope, false) => line.text("scope", scope.as_str()),
+            (scope, true) => line.text("scope", &format!("{}{REPLACES}", scope.as_str())),
+        };
+        let line = line.text("service", self.service());
         match self {
-            Self::Publish { service, port } => {
-                PmiLine::new("publish_name").text("service", &service).text("port", &port)
-            }
-            Self::Lookup { service } => PmiLine::new("lookup_name").text("service", &service),
-            Self::Unpublish { service } => PmiLine::new("unpublish_name").text("service", &service),
+            Self::Publish { port, .. } => line.text("port", &port),
+            Self::Lookup { .. } | Self::Unpublish { .. } => line,
         }
     }
 }
 
-/// `text` in visible ASCII characters without a backslash, which any launcher passes on unchanged: all
-/// other bytes, and `%`, are a `%` and two digits.
+/// `text` in visible ASCII characters without a backslash or a semicolon, which any launcher passes on
+/// unchanged: all other bytes, and `%`, are a `%` and two digits. Hydra of MPICH 5.0 ends at some
+/// semicolons in PMI-2.
 pub(crate) fn encoded(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {
-            b'%' | b'\\' => plain.push_str(&format!("%{byte:02x}")),
+            b'%' | b'\\' | b';' => plain.push_str(&format!("%{byte:02x}")),
             byte if byte.is_ascii_graphic() => plain.push(byte.into()),
             byte => plain.push_str(&format!("%{byte:02x}")),
         }
@@ -496,8 +524,7 @@ mod tests {
     fn requests_of_mpich_are_understood() {
         let put = PmiRequest::Put { key: "-bc-0".into(), value: "a=b#c".into() };
         assert_eq!(all(b"cmd=put kvsname=kvs_1 key=-bc-0 value=a=b#c\n"), [Ok(put)]);
-        let publish = NameRequest::Publish { service: "my service".into(), port: "a port".into() };
-        let publish = PmiRequest::Name(publish);
+        let publish = PmiRequest::Name(NameRequest::publish("my service", "a port"));
         assert_eq!(all(b"cmd=publish_name service=my service port=a port\n"), [Ok(publish)]);
         let abort = PmiRequest::Abort { code: -3, message: Some("it is (over)".into()) };
         assert_eq!(all(b"cmd=abort exitcode=-3 message=it is (over)\n"), [Ok(abort)]);
@@ -506,6 +533,26 @@ mod tests {
             all(b"cmd=init pmi_version=1 pmi_subversion=1\n"),
             [Ok(PmiRequest::Init { version: 1, ours: false, any: false, again: false })]
         );
+    }
+
+    #[test]
+    fn scopes_of_names_cross_the_wire() {
+        for scope in [NameScope::Any, NameScope::Job, NameScope::Global] {
+            let service = "scope=x port";
+            let requests = [
+                NameRequest::publish(service, "p"),
+                NameRequest::publish(service, "p").replacing(true),
+                NameRequest::lookup(service),
+                NameRequest::unpublish(service),
+            ];
+            for request in requests.map(|request| request.within(scope)) {
+                let bytes = request.clone().into_line().into_bytes();
+                assert_eq!(all(&bytes), [Ok(PmiRequest::Name(request))]);
+            }
+        }
+        // A service of another launcher's client is not mistaken for a scope.
+        let of_mpich = all(b"cmd=lookup_name service=a scope=job\n");
+        assert_eq!(of_mpich, [Ok(PmiRequest::Name(NameRequest::lookup("a scope=job")))]);
     }
 
     #[test]

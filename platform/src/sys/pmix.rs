@@ -24,6 +24,9 @@ pub(crate) const UNREACHABLE: PmixStatus = PmixStatus(-25);
 /// `PMIX_ERR_NOT_FOUND`.
 pub(crate) const NOT_FOUND: PmixStatus = PmixStatus(-46);
 
+/// `PMIX_ERR_DUPLICATE_KEY`: a published name is taken.
+pub(crate) const TAKEN: PmixStatus = PmixStatus(-53);
+
 /// Error status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PmixStatus(pub(crate) i32);
@@ -63,6 +66,9 @@ struct PmixFunctions {
     commit: unsafe extern "C" fn() -> c_int,
     fence: unsafe extern "C" fn(*const RawProcess, usize, *const RawInfo, usize) -> c_int,
     abort: unsafe extern "C" fn(c_int, *const c_char, *mut RawProcess, usize) -> c_int,
+    publish: unsafe extern "C" fn(*const RawInfo, usize) -> c_int,
+    lookup: unsafe extern "C" fn(*mut RawPublished, usize, *const RawInfo, usize) -> c_int,
+    unpublish: unsafe extern "C" fn(*mut *mut c_char, *const RawInfo, usize) -> c_int,
     error_text: unsafe extern "C" fn(c_int) -> *const c_char,
 }
 
@@ -102,8 +108,17 @@ struct RawInfo {
     value: RawValue,
 }
 
+/// `pmix_pdata_t`: a published name, its value and the process that has published it.
+#[repr(C)]
+struct RawPublished {
+    publisher: RawProcess,
+    key: [u8; 512],
+    value: RawValue,
+}
+
 /// Types of values: `PMIX_BOOL` and so on.
 mod kind {
+    pub(crate) const UNDEFINED: u16 = 0;
     pub(crate) const BOOL: u16 = 1;
     pub(crate) const STRING: u16 = 3;
     pub(crate) const SIZE: u16 = 4;
@@ -114,6 +129,9 @@ mod kind {
     pub(crate) const UINT64: u16 = 15;
     pub(crate) const PROC_RANK: u16 = 40;
 }
+
+/// The longest key, in bytes.
+pub(crate) const KEY_MAX: usize = 511;
 
 /// `PMIX_GLOBAL`: for all processes, wherever they are.
 const GLOBAL: u8 = 3;
@@ -126,6 +144,7 @@ const BAD_PARAMETER: PmixStatus = PmixStatus(-27);
 
 const _: () = assert!(size_of::<RawProcess>() == 260);
 const _: () = assert!(size_of::<RawValue>() == 32);
+const _: () = assert!(size_of::<RawPublished>() == 808);
 const _: () = assert!(size_of::<RawInfo>() == 552 && std::mem::offset_of!(RawInfo, value) == 520);
 
 impl PmixLibrary {
@@ -257,6 +276,53 @@ impl PmixLibrary {
         check_status(unsafe { (self.functions.abort)(code, message.as_ptr(), ptr::null_mut(), 0) })
     }
 
+    /// Publishes a text under a name for all processes of the server's session, until the program that
+    /// publishes it ends: the defaults of the standard for range and persistence.
+    ///
+    /// # Errors
+    /// [`TAKEN`] if the name is published; a key that is too long; when the server does not answer.
+    pub(crate) fn publish(&self, name: &str, value: &str) -> Result<(), PmixStatus> {
+        let key = key_field(name)?;
+        let value = text(value)?;
+        let data = RawData { text: value.as_ptr().cast_mut() };
+        let info = RawInfo { key, directives: 0, value: RawValue { kind: kind::STRING, data } };
+        // SAFETY: one attribute, valid for the call, which copies it and does not change it.
+        check_status(naming_helpers(|| unsafe { (self.functions.publish)(&raw const info, 1) }))
+    }
+
+    /// The text that is published under a name; the server does not wait for it.
+    ///
+    /// # Errors
+    /// [`NOT_FOUND`] if there is none; as [`PmixLibrary::publish`].
+    pub(crate) fn lookup(&self, name: &str) -> Result<PmixValue, PmixStatus> {
+        let publisher = RawProcess { namespace: [0; 256], rank: 0 };
+        let value = RawValue { kind: kind::UNDEFINED, data: RawData { room: [0; 3] } };
+        let mut found = RawPublished { publisher, key: key_field(name)?, value };
+        // SAFETY: one element, which the call fills; no attributes are passed.
+        let status = naming_helpers(|| unsafe {
+            (self.functions.lookup)(&raw mut found, 1, ptr::null(), 0)
+        });
+        check_status(status)?;
+        if found.value.kind == kind::UNDEFINED {
+            return Err(NOT_FOUND);
+        }
+        // SAFETY: after success the library has allocated what the value owns, for this process.
+        Ok(unsafe { take_data(&found.value) })
+    }
+
+    /// Removes a name; the server does not tell whether it was published.
+    ///
+    /// # Errors
+    /// As [`PmixLibrary::publish`], and some servers' [`NOT_FOUND`].
+    pub(crate) fn unpublish(&self, name: &str) -> Result<(), PmixStatus> {
+        let name = text(name)?;
+        let mut names = [name.as_ptr().cast_mut(), ptr::null_mut()];
+        // SAFETY: a list of one text with its end, which the call does not change; no attributes.
+        check_status(naming_helpers(|| unsafe {
+            (self.functions.unpublish)(names.as_mut_ptr(), ptr::null(), 0)
+        }))
+    }
+
     /// The library's text for a status.
     pub(crate) fn explain(&self, status: PmixStatus) -> String {
         // SAFETY: every number is a valid argument.
@@ -290,6 +356,9 @@ impl PmixFunctions {
                 commit: *library.get(b"PMIx_Commit\0")?,
                 fence: *library.get(b"PMIx_Fence\0")?,
                 abort: *library.get(b"PMIx_Abort\0")?,
+                publish: *library.get(b"PMIx_Publish\0")?,
+                lookup: *library.get(b"PMIx_Lookup\0")?,
+                unpublish: *library.get(b"PMIx_Unpublish\0")?,
                 error_text: *library.get(b"PMIx_Error_string\0")?,
             }
         };
@@ -343,6 +412,15 @@ fn flag(name: &str) -> RawInfo {
     attribute(name, kind::BOOL, data)
 }
 
+/// The key of a structure; the library reads it to its end.
+fn key_field(name: &str) -> Result<[u8; 512], PmixStatus> {
+    let mut key = [0; 512];
+    let is_good = (1..=KEY_MAX).contains(&name.len()) && !name.contains('\0');
+    let room = key.get_mut(..name.len()).filter(|_| is_good).ok_or(BAD_PARAMETER)?;
+    room.copy_from_slice(name.as_bytes());
+    Ok(key)
+}
+
 fn attribute(name: &str, kind: u16, data: RawData) -> RawInfo {
     let mut key = [0; 512];
     key[..name.len()].copy_from_slice(name.as_bytes());
@@ -354,13 +432,24 @@ fn attribute(name: &str, kind: u16, data: RawData) -> RawInfo {
 /// # Safety
 /// `value` came from `PMIx_Get` and has no other user.
 unsafe fn take_value(value: *mut RawValue) -> PmixValue {
-    // SAFETY: the caller's promise; the type selects the member read. The library's own macros free
-    // a value and its text with free(3) as well. Memory that a value of another type owns is
-    // leaked, a few bytes at the start of a program.
-    // another type owns is left alone, a few bytes at the start of a program.
+    // SAFETY: the caller's promise. The library's own macros free a value with free(3) as well.
     unsafe {
-        let data = &(*value).data;
-        let told = match (*value).kind {
+        let told = take_data(&*value);
+        libc::free(value.cast());
+        told
+    }
+}
+
+/// Converts `value` and frees what it owns.
+///
+/// # Safety
+/// The library has filled `value`, and nothing else uses what it owns.
+unsafe fn take_data(value: &RawValue) -> PmixValue {
+    // SAFETY: the caller's promise; the type selects the member read. The library's own macros free a
+    // text with free(3) as well. Memory that a value of another type owns is leaked, a few bytes.
+    unsafe {
+        let data = &value.data;
+        match value.kind {
             kind::STRING if !data.text.is_null() => {
                 let text = CStr::from_ptr(data.text).to_string_lossy().into_owned();
                 libc::free(data.text.cast());
@@ -372,9 +461,7 @@ unsafe fn take_value(value: *mut RawValue) -> PmixValue {
             kind::UINT | kind::UINT32 | kind::PROC_RANK => PmixValue::Number(data.number32.into()),
             kind::UINT64 => PmixValue::Number(data.number64),
             other => PmixValue::Other(other),
-        };
-        libc::free(value.cast());
-        told
+        }
     }
 }
 
@@ -407,6 +494,15 @@ mod tests {
         assert_eq!(allocated(kind::UINT32, RawData { number32: 4 }), PmixValue::Number(4));
         assert_eq!(allocated(kind::INT, RawData { signed: -1 }), PmixValue::Other(kind::INT));
         assert_eq!(allocated(kind::BOOL, RawData { flag: true }), PmixValue::Other(kind::BOOL));
+    }
+
+    #[test]
+    fn a_key_that_does_not_fit_is_refused() {
+        assert_eq!(key_field("a").unwrap()[..2], *b"a\0");
+        assert!(key_field(&"k".repeat(KEY_MAX)).is_ok());
+        for bad in [String::new(), "k".repeat(KEY_MAX + 1), "k".repeat(600), "a\0b".to_owned()] {
+            assert_eq!(key_field(&bad), Err(BAD_PARAMETER), "{bad:?}");
+        }
     }
 
     #[test]

@@ -235,6 +235,11 @@ pub(crate) fn has_more_rights() -> bool {
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
+/// The user whose rights this process has.
+pub(crate) fn effective_user() -> u32 {
+    nix::unistd::geteuid().as_raw()
+}
+
 /// The number of this process.
 pub fn own_pid() -> u32 {
     getpid().as_raw() as u32

@@ -12,10 +12,16 @@ use crate::abi::entry_point::{PROCESS, finish, number, unlocked};
 use crate::abi::handles::{MPI_COMM_NULL, MPI_INFO_NULL, handle};
 use crate::abi::types::*;
 use crate::process::other_jobs::Meeting;
+use crate::process::published_names::NameScope;
 use platform::base::{ErrorClass, Result};
 
 /// The info key of the longest wait of an accept or a connect, in seconds.
 const TIMEOUT: &[u8] = b"timeout";
+
+/// The info keys of Open MPI: whether a name is at the name server for several jobs, and whether a name
+/// that is taken is an error.
+const GLOBAL_SCOPE: &[u8] = b"ompi_global_scope";
+const UNIQUE: &[u8] = b"ompi_unique";
 
 /// Opens a port at which other jobs connect.
 #[unsafe(no_mangle)]
@@ -76,11 +82,12 @@ pub unsafe extern "C" fn PMPI_Publish_name(
     service_name: *const c_char, info: MPI_Info, port_name: *const c_char,
 ) -> c_int {
     unlocked("MPI_Publish_name", || {
-        check_info(info)?;
+        let (scope, is_unique) = (scope_of(info)?, bool_of(info, UNIQUE)?);
         // SAFETY: the caller gives strings.
         let port = unsafe { copy_text((port_name, "port_name"), MPI_MAX_PORT_NAME)? };
         // SAFETY: as above.
-        PROCESS.publish(&unsafe { service_at(service_name)? }, &port)
+        let service = unsafe { service_at(service_name)? };
+        PROCESS.publish(&service, &port, scope, is_unique == Some(false))
     })
 }
 
@@ -90,11 +97,11 @@ pub unsafe extern "C" fn PMPI_Lookup_name(
     service_name: *const c_char, info: MPI_Info, port_name: *mut c_char,
 ) -> c_int {
     unlocked("MPI_Lookup_name", || {
-        check_info(info)?;
+        let scope = scope_of(info)?;
         // SAFETY: the caller gives an array of `MPI_MAX_PORT_NAME` characters.
         let port_name = unsafe { out(port_name, "port_name")? };
         // SAFETY: the caller gives a string.
-        let port = PROCESS.lookup(&unsafe { service_at(service_name)? })?;
+        let port = PROCESS.lookup(&unsafe { service_at(service_name)? }, scope)?;
         // SAFETY: as above.
         unsafe { store_text(&port, port_name.as_ptr(), MPI_MAX_PORT_NAME) };
         Ok(())
@@ -107,11 +114,11 @@ pub unsafe extern "C" fn PMPI_Unpublish_name(
     service_name: *const c_char, info: MPI_Info, port_name: *const c_char,
 ) -> c_int {
     unlocked("MPI_Unpublish_name", || {
-        check_info(info)?;
+        let scope = scope_of(info)?;
         // SAFETY: the caller gives strings. The name alone says what is published.
         unsafe { port_at(port_name)? };
         // SAFETY: the caller gives a string.
-        PROCESS.unpublish(&unsafe { service_at(service_name)? })
+        PROCESS.unpublish(&unsafe { service_at(service_name)? }, scope)
     })
 }
 
@@ -182,5 +189,39 @@ fn time_of(info: MPI_Info) -> Result<Option<Duration>> {
             ErrorClass::InfoValue.error(why)
         })?;
         Ok(Some(seconds))
+    })
+}
+
+/// # Errors
+/// As [`bool_of`].
+fn scope_of(info: MPI_Info) -> Result<NameScope> {
+    Ok(match bool_of(info, GLOBAL_SCOPE)? {
+        None => NameScope::Any,
+        Some(true) => NameScope::Global,
+        Some(false) => NameScope::Job,
+    })
+}
+
+/// The value of an info key that is true or false, in the forms of Open MPI.
+///
+/// # Errors
+/// `Info` for what is no info object, `InfoValue` for another value.
+fn bool_of(info: MPI_Info, key: &[u8]) -> Result<Option<bool>> {
+    if info == MPI_INFO_NULL {
+        return Ok(None);
+    }
+    PROCESS.visit(|objects| {
+        let Some(value) = objects.infos.get(number(info))?.get(key)? else { return Ok(None) };
+        let text = String::from_utf8_lossy(value).trim().to_ascii_lowercase();
+        match (text.as_str(), text.parse::<i32>()) {
+            ("true" | "yes", _) => Ok(Some(true)),
+            ("false" | "no", _) => Ok(Some(false)),
+            (_, Ok(number)) => Ok(Some(number != 0)),
+            (_, Err(_)) => {
+                let key = String::from_utf8_lossy(key);
+                let why = format!("the info key {key} is {text:?}: expected true or false");
+                Err(ErrorClass::InfoValue.error(why))
+            }
+        }
     })
 }

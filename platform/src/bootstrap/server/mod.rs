@@ -41,7 +41,7 @@ use super::spawn::SpawnCall;
 use super::wire::{Malformed, PmiLine, PmiRequest, PmiRequests};
 
 pub use fences::{Fence, FenceEvent, FenceMerger};
-pub use names::{NameRequest, NameService};
+pub use names::{NamePlace, NameReply, NameRequest, NameScope, NameService};
 
 /// Longest name of a key-value space, longest key, longest value, in bytes.
 ///
@@ -303,7 +303,10 @@ impl Server {
             PmiRequest::Put { key, value } => self.put(rank, key, value),
             PmiRequest::Get { key } => self.get(rank, &key),
             PmiRequest::Name(request) => match &mut self.names {
-                Some(names) => names.answer(rank, request),
+                Some(names) => {
+                    let reply = names.serve(rank, &request);
+                    request.reply_line(reply)
+                }
                 None => return events.push(ServerEvent::Name { rank, request }),
             },
             PmiRequest::SpawnCall(call) => return events.push(ServerEvent::Spawn { rank, call }),

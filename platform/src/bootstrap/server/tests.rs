@@ -228,7 +228,7 @@ fn what_is_replaced_or_released_does_not_count() {
         let value = "v".repeat(1000 - round % 2);
         for line in [
             format!("cmd=put key=a value={value}"),
-            format!("cmd=publish_name service=a port={value}"),
+            format!("cmd=publish_name scope=any+replaces service=a port={value}"),
             format!("cmd=publish_name service=b port={value}"),
             "cmd=unpublish_name service=b".to_owned(),
         ] {

@@ -184,6 +184,7 @@ impl AsFd for SpawnLink {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bootstrap::server::NameScope;
 
     #[test]
     fn messages_cross_the_connection_both_ways() {
@@ -193,8 +194,12 @@ mod tests {
         let messages = [
             ChildMessage::Started,
             ChildMessage::Failed("no such program\n100 %".to_owned()),
-            ChildMessage::Name(NameRequest::Publish { service, port: "p port=q".to_owned() }),
-            ChildMessage::Name(NameRequest::Lookup { service: "a".to_owned() }),
+            ChildMessage::Name(
+                NameRequest::publish(&service, "p port=q")
+                    .within(NameScope::Global)
+                    .replacing(true),
+            ),
+            ChildMessage::Name(NameRequest::lookup("a").within(NameScope::Job)),
             ChildMessage::Ended(3),
         ];
         messages.iter().for_each(|message| child.tell_parent(message.clone()));
