@@ -32,7 +32,7 @@ pub struct ConnectionKey {
 }
 
 /// Bytes of a key that is sealed for another process: how, and the key.
-pub const SEALED_BYTES: usize = 1 + 80;
+pub const SEALED_BYTES: usize = 1 + 72;
 
 /// What both ends know when one sends a new key to the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

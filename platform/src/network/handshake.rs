@@ -33,12 +33,12 @@ pub const HELLO_MAX: usize = 256;
 
 /// Curve, cipher and hash have one implementation that is fast on all processors; AES is slow where the
 /// processor has no instructions for it.
-pub(super) const PATTERN: &str = "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s";
+const PATTERN: &str = "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s";
 
 /// The first bytes of messages 1 and 2: no other protocol begins so, because the first is not ASCII.
 pub const MAGIC: [u8; 6] = *b"\xf5suiro";
 /// Incremented with each change of the handshake and of what follows it.
-const VERSION: u16 = 2;
+const VERSION: u16 = 3;
 const PREAMBLE: [u8; 8] = {
     let ([a, b, c, d, e, f], [low, high]) = (MAGIC, VERSION.to_le_bytes());
     [a, b, c, d, e, f, low, high]

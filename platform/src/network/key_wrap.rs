@@ -1,42 +1,53 @@
 //! A short secret, encrypted and authenticated under another one, for a message that is not secret.
 //!
-//! It is the first message of the pattern that connections begin with ([`handshake`](super::handshake)):
-//! a fresh public key, then the ciphertext under keys from it and the outer secret. So equal secrets
-//! look different each time, and a changed message opens nowhere.
+//! The cipher is XChaCha20-Poly1305 with a random nonce, so equal secrets look different each time, and a
+//! changed message opens nowhere. The cipher's key is a hash of the outer secret and of the use, BLAKE2s as
+//! in connections: the outer secret itself is a key of [`handshake`](super::handshake).
 
-use snow::Builder;
+use blake2::{Blake2s256, Digest};
+use chacha20poly1305::aead::{AeadCore, AeadInPlace, KeyInit, OsRng};
+use chacha20poly1305::{Tag, XChaCha20Poly1305, XNonce};
 
-use super::handshake::{PATTERN, SharedSecret};
+use super::handshake::SharedSecret;
 
-/// The length of a wrapped secret, in bytes: a public key, the secret, a tag.
-pub const WRAPPED_BYTES: usize = 32 + 32 + 16;
+const NONCE_BYTES: usize = 24;
+const SECRET_BYTES: usize = 32;
+const TAG_BYTES: usize = 16;
 
-/// Binds the keys to this use.
-const PROLOGUE: &[u8] = b"suiro key wrap 1";
+/// The length of a wrapped secret, in bytes: a nonce, the secret, a tag.
+pub const WRAPPED_BYTES: usize = NONCE_BYTES + SECRET_BYTES + TAG_BYTES;
+
+/// Binds the key to this use.
+const USE: &[u8] = b"suiro key wrap 2";
 
 /// Encrypts `inner` for processes that know `outer`.
 ///
 /// # Panics
 /// If the system has no random numbers.
 pub fn wrap(outer: &SharedSecret, inner: &SharedSecret) -> [u8; WRAPPED_BYTES] {
+    let nonce = XChaCha20Poly1305::generate_nonce(OsRng);
+    let mut secret = inner.0;
+    let tag = cipher(outer).encrypt_in_place_detached(&nonce, &[], &mut secret);
+    let tag = tag.expect("the cipher takes messages of up to 2^38 bytes");
     let mut wrapped = [0; WRAPPED_BYTES];
-    let noise = builder(outer).and_then(Builder::build_initiator);
-    let written = noise.and_then(|mut noise| noise.write_message(&inner.0, &mut wrapped));
-    let len = written.expect("the pattern needs a secret and random numbers only");
-    debug_assert_eq!(len, WRAPPED_BYTES);
+    wrapped[..NONCE_BYTES].copy_from_slice(&nonce);
+    wrapped[NONCE_BYTES..NONCE_BYTES + SECRET_BYTES].copy_from_slice(&secret);
+    wrapped[NONCE_BYTES + SECRET_BYTES..].copy_from_slice(&tag);
     wrapped
 }
 
 /// The secret in `wrapped`; `None` if it was wrapped with another one or changed.
 pub fn unwrap(outer: &SharedSecret, wrapped: &[u8; WRAPPED_BYTES]) -> Option<SharedSecret> {
-    let mut inner = [0; WRAPPED_BYTES];
-    let mut noise = builder(outer).and_then(Builder::build_responder).ok()?;
-    let len = noise.read_message(wrapped, &mut inner).ok()?;
-    inner[..len].try_into().ok().map(SharedSecret)
+    let (nonce, rest) = wrapped.split_first_chunk::<NONCE_BYTES>()?;
+    let (secret, tag) = rest.split_first_chunk::<SECRET_BYTES>()?;
+    let (nonce, tag, mut secret) = (XNonce::from_slice(nonce), Tag::from_slice(tag), *secret);
+    cipher(outer).decrypt_in_place_detached(nonce, &[], &mut secret, tag).ok()?;
+    Some(SharedSecret(secret))
 }
 
-fn builder(outer: &SharedSecret) -> Result<Builder<'_>, snow::Error> {
-    Builder::new(PATTERN.parse()?).prologue(PROLOGUE)?.psk(0, &outer.0)
+fn cipher(outer: &SharedSecret) -> XChaCha20Poly1305 {
+    let key = Blake2s256::new().chain_update(USE).chain_update(outer.0).finalize();
+    XChaCha20Poly1305::new(&key)
 }
 
 #[cfg(test)]
