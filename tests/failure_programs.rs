@@ -96,6 +96,44 @@ fn quick() {
     check("quick", [2, 5].into_iter(), &[&[]]);
 }
 
+/// The kinds of memory of a window.
+const MEMORY: [&str; 4] = ["allocate", "shared", "create", "dynamic"];
+
+#[test]
+fn window_epochs() {
+    check("window_epochs", [3, 4, 6].into_iter(), &MEMORY.each_ref().map(std::slice::from_ref));
+}
+
+#[test]
+fn window_lock() {
+    for memory in MEMORY {
+        let ways = ["held", "shared", "queued", "all"].map(|way| [way, memory]);
+        check("window_lock", [2, 3, 5].into_iter(), &ways.each_ref().map(|way| &way[..]));
+    }
+}
+
+#[test]
+fn window_revoke() {
+    for memory in MEMORY {
+        check("window_revoke", [2, 3, 5].into_iter(), &[&[memory], &[memory, "die"]]);
+    }
+}
+
+#[test]
+fn window_random() {
+    let seeds = if is_long() { 500 } else { 6 };
+    let program = program("c-tests/failures/window_random");
+    for seed in 1..=seeds {
+        for (memory, device) in MEMORY.iter().flat_map(|memory| DEVICES.map(|of| (memory, of))) {
+            let ranks = 2 + seed % 5;
+            let outcome = run(&program, ranks, device, &[&seed.to_string(), memory]);
+            let good = outcome.code == Some(0) && outcome.text().contains("errors = 0\n");
+            let said = (outcome.code, outcome.text(), &outcome.stderr);
+            assert!(good, "seed {seed}, {ranks} ranks, {device}, {memory}: {said:?}");
+        }
+    }
+}
+
 #[test]
 fn a_fatal_error_handler_ends_the_job() {
     let program = program("c-tests/failures/fatal");
@@ -145,6 +183,10 @@ fn every_program_is_run() {
         "random",
         "receive",
         "revoke",
+        "window_epochs",
+        "window_lock",
+        "window_random",
+        "window_revoke",
     ];
     assert_eq!(names, run.map(String::from));
 }

@@ -51,6 +51,7 @@ impl<D: Device> Mpi<D> {
             self.fail_shared(comm, &error);
         }
         self.agreement_members_failed(context.bits(), new);
+        self.window_members_failed(comm, new);
         // Receives from any source have another result now.
         self.engine.note_event();
     }
