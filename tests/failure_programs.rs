@@ -127,6 +127,11 @@ fn fortran_programs_survive() {
 const MEMORY: [&str; 4] = ["allocate", "shared", "create", "dynamic"];
 
 #[test]
+fn window_accumulate() {
+    check("window_accumulate", [2, 4].into_iter(), &MEMORY.each_ref().map(std::slice::from_ref));
+}
+
+#[test]
 fn window_epochs() {
     check("window_epochs", [3, 4, 6].into_iter(), &MEMORY.each_ref().map(std::slice::from_ref));
 }
@@ -213,6 +218,7 @@ fn every_program_is_run() {
         "random",
         "receive",
         "revoke",
+        "window_accumulate",
         "window_epochs",
         "window_lock",
         "window_random",
