@@ -30,13 +30,17 @@ fn render(out: &Path) {
         println!("cargo:rerun-if-changed={path}");
         fs::read_to_string(path).unwrap_or_else(|error| panic!("{path}: {error}"))
     };
-    let routines = table::routines(&read("routines.tsv"));
+    let mut routines = table::routines(&read("routines.tsv"));
+    routines.extend(table::routines(&read("extensions.tsv")));
     let deleted = table::routines(&read("deleted.tsv"));
     let kinds = table::kinds(&read("kinds.tsv"));
-    let prototypes = library::prototypes();
+    let standard = library::prototypes();
+    let extensions = library::extensions(&read("../include/mpi-ext.h"));
+    let prototypes = standard.clone().into_iter().chain(extensions.clone()).collect();
     let tables = Tables { kinds: &kinds, prototypes: &prototypes };
     for (name, text) in [
-        ("c.rs", library::render_declarations(&prototypes)),
+        ("c.rs", library::render_declarations(&standard)),
+        ("extension.rs", library::render_extensions(&extensions)),
         ("sentinel.rs", sentinel::render()),
         ("entry.rs", library::render_entries(&routines, &deleted, &tables)),
         ("meaning.rs", library::render_meaning(&routines)),

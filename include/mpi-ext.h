@@ -39,6 +39,9 @@ int MPIX_Comm_shrink(MPI_Comm comm, MPI_Comm *newcomm);
 int MPIX_Comm_ishrink(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request);
 int MPIX_Comm_agree(MPI_Comm comm, int *flag);
 int MPIX_Comm_iagree(MPI_Comm comm, int *flag, MPI_Request *request);
+int MPIX_Win_revoke(MPI_Win win);
+int MPIX_Win_is_revoked(MPI_Win win, int *flag);
+int MPIX_Win_get_failed(MPI_Win win, MPI_Group *failedgrp);
 int PMPIX_Comm_revoke(MPI_Comm comm);
 int PMPIX_Comm_is_revoked(MPI_Comm comm, int *flag);
 int PMPIX_Comm_get_failed(MPI_Comm comm, MPI_Group *failedgrp);
@@ -49,6 +52,9 @@ int PMPIX_Comm_shrink(MPI_Comm comm, MPI_Comm *newcomm);
 int PMPIX_Comm_ishrink(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request);
 int PMPIX_Comm_agree(MPI_Comm comm, int *flag);
 int PMPIX_Comm_iagree(MPI_Comm comm, int *flag, MPI_Request *request);
+int PMPIX_Win_revoke(MPI_Win win);
+int PMPIX_Win_is_revoked(MPI_Win win, int *flag);
+int PMPIX_Win_get_failed(MPI_Win win, MPI_Group *failedgrp);
 
 #ifdef __cplusplus
 }

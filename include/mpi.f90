@@ -1,6 +1,6 @@
 ! Module mpi: handles and statuses are INTEGERs, and a buffer may be of any type.
 !
-! Made from fortran/routines.tsv and tests/data/abi_constants.tsv by:
+! Made from the tables in fortran/ and tests/data/abi_constants.tsv by:
 !   SUIRO_BLESS=1 cargo test --test fortran_modules
 
 module mpi

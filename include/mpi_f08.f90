@@ -1,6 +1,6 @@
 ! Module mpi_f08: handles and statuses have types, and a buffer may be a section of an array.
 !
-! Made from fortran/routines.tsv and tests/data/abi_constants.tsv by:
+! Made from the tables in fortran/ and tests/data/abi_constants.tsv by:
 !   SUIRO_BLESS=1 cargo test --test fortran_modules
 
 module mpi_f08

@@ -1,7 +1,7 @@
 ! What the modules mpi and mpi_f08 share: types, kinds, constants, and the variables that
 ! MPI knows by their addresses.
 !
-! Made from fortran/routines.tsv and tests/data/abi_constants.tsv by:
+! Made from the tables in fortran/ and tests/data/abi_constants.tsv by:
 !   SUIRO_BLESS=1 cargo test --test fortran_modules
 
 module mpi_types

@@ -1,6 +1,6 @@
 ! MPI for Fortran without modules, in fixed and in free form.
 !
-! Made from fortran/routines.tsv and tests/data/abi_constants.tsv by:
+! Made from the tables in fortran/ and tests/data/abi_constants.tsv by:
 !   SUIRO_BLESS=1 cargo test --test fortran_modules
 
       INTEGER MPI_ADDRESS_KIND

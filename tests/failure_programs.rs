@@ -6,6 +6,7 @@
 mod programs;
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use programs::{harness, is_long, root};
 
@@ -13,6 +14,18 @@ use programs::{harness, is_long, root};
 const LIMIT_SECONDS: &str = "60";
 
 const DEVICES: [&str; 2] = ["shm", "tcp"];
+
+/// Compiles a Fortran program.
+fn fortran(source: &str) -> PathBuf {
+    let name = Path::new(source).file_stem().unwrap();
+    let program = harness::folder(&format!("failures-{}", name.to_str().unwrap())).join(name);
+    let mut command = Command::new(harness::built("mpifort"));
+    command.env_remove("SUIRO_FC").args(["-O1", "-g", "-Wall", "-Wno-unused-dummy-argument"]);
+    command.arg("-o").args([&program, &root().join("c-tests/failures").join(source)]);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{source}: {}", String::from_utf8_lossy(&output.stderr));
+    program
+}
 
 fn program(source: &str) -> PathBuf {
     let flags = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O2", "-g"];
@@ -30,11 +43,15 @@ fn run(program: &Path, ranks: u32, device: &str, more: &[&str]) -> harness::Outc
 /// Runs a program on each device with these numbers of ranks and arguments; each run must succeed without
 /// counted errors.
 fn check(name: &str, ranks: impl Iterator<Item = u32> + Clone, arguments: &[&[&str]]) {
-    let program = program(&format!("c-tests/failures/{name}"));
+    check_built(&program(&format!("c-tests/failures/{name}")), ranks, arguments);
+}
+
+fn check_built(program: &Path, ranks: impl Iterator<Item = u32> + Clone, arguments: &[&[&str]]) {
+    let name = program.display();
     for device in DEVICES {
         for ranks in ranks.clone() {
             for more in arguments {
-                let outcome = run(&program, ranks, device, more);
+                let outcome = run(program, ranks, device, more);
                 let good = outcome.code == Some(0) && outcome.text().contains("errors = 0\n");
                 let said = (outcome.code, outcome.text(), &outcome.stderr);
                 assert!(good, "{name} {more:?}, {ranks} ranks, {device}: {said:?}");
@@ -178,6 +195,59 @@ fn a_host_is_lost() {
     }
 }
 
+/// `mpif-ext.h` and the modules `mpi_ext` and `mpi_f08_ext`.
+const FORTRAN: [&str; 3] = ["f08_failures.f90", "f77_failures.f", "f90_failures.f90"];
+
+#[test]
+fn fortran_programs_survive() {
+    for source in FORTRAN {
+        check_built(&fortran(source), [2, 3, 5].into_iter(), &[&[]]);
+    }
+}
+
+/// The kinds of memory of a window.
+const MEMORY: [&str; 4] = ["allocate", "shared", "create", "dynamic"];
+
+#[test]
+fn window_accumulate() {
+    check("window_accumulate", [2, 4].into_iter(), &MEMORY.each_ref().map(std::slice::from_ref));
+}
+
+#[test]
+fn window_epochs() {
+    check("window_epochs", [3, 4, 6].into_iter(), &MEMORY.each_ref().map(std::slice::from_ref));
+}
+
+#[test]
+fn window_lock() {
+    for memory in MEMORY {
+        let ways = ["held", "shared", "queued", "all"].map(|way| [way, memory]);
+        check("window_lock", [2, 3, 5].into_iter(), &ways.each_ref().map(|way| &way[..]));
+    }
+}
+
+#[test]
+fn window_revoke() {
+    for memory in MEMORY {
+        check("window_revoke", [2, 3, 5].into_iter(), &[&[memory], &[memory, "die"]]);
+    }
+}
+
+#[test]
+fn window_random() {
+    let seeds = if is_long() { 500 } else { 6 };
+    let program = program("c-tests/failures/window_random");
+    for seed in 1..=seeds {
+        for (memory, device) in MEMORY.iter().flat_map(|memory| DEVICES.map(|of| (memory, of))) {
+            let ranks = 2 + seed % 5;
+            let outcome = run(&program, ranks, device, &[&seed.to_string(), memory]);
+            let good = outcome.code == Some(0) && outcome.text().contains("errors = 0\n");
+            let said = (outcome.code, outcome.text(), &outcome.stderr);
+            assert!(good, "seed {seed}, {ranks} ranks, {device}, {memory}: {said:?}");
+        }
+    }
+}
+
 #[test]
 fn a_fatal_error_handler_ends_the_job() {
     let program = program("c-tests/failures/fatal");
@@ -213,10 +283,13 @@ fn the_example_loses_ranks_and_ends_with_the_right_result() {
 #[test]
 fn every_program_is_run() {
     let files = std::fs::read_dir(root().join("c-tests/failures")).unwrap();
-    let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
-    let mut names: Vec<String> =
-        names.filter_map(|name| Some(name.strip_suffix(".c")?.into())).collect();
+    let files = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    let (mut names, mut other): (Vec<String>, Vec<String>) =
+        files.filter(|name| !name.ends_with(".h")).partition(|name| name.ends_with(".c"));
+    names.iter_mut().for_each(|name| name.truncate(name.len() - ".c".len()));
     names.sort();
+    other.sort();
+    assert_eq!(other, FORTRAN.map(String::from));
     let run = [
         "agree",
         "any_source",
@@ -235,6 +308,11 @@ fn every_program_is_run() {
         "revoked_world",
         "spawned",
         "unconnected",
+        "window_accumulate",
+        "window_epochs",
+        "window_lock",
+        "window_random",
+        "window_revoke",
     ];
     assert_eq!(names, run.map(String::from));
 }

@@ -8,6 +8,8 @@ mod generated;
 mod module;
 #[path = "../fortran/generator/module_constants.rs"]
 mod module_constants;
+#[path = "../fortran/generator/module_extensions.rs"]
+mod module_extensions;
 #[path = "../fortran/generator/module_f08.rs"]
 mod module_f08;
 #[path = "../fortran/generator/module_f90.rs"]
@@ -31,12 +33,23 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use module::{Language, Tables};
+use module::{Extensions, Language, Tables};
 use table::RoutineRole;
 use toolchain::{root, run, scratch};
 
+fn text(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap()
+}
+
+fn extensions() -> Extensions {
+    Extensions::parse(
+        &text("fortran/extensions.tsv"),
+        &text("fortran/kinds.tsv"),
+        &text("include/mpi-ext.h"),
+    )
+}
+
 fn tables() -> Tables {
-    let text = |path: &str| fs::read_to_string(root().join(path)).unwrap();
     Tables::parse(
         &text("fortran/routines.tsv"),
         &text("fortran/kinds.tsv"),
@@ -56,7 +69,7 @@ fn compile(directory: &Path, arguments: &[&str]) {
 
 #[test]
 fn sources_are_those_of_the_tables() {
-    for (name, text) in tables().files() {
+    for (name, text) in tables().files(&extensions()) {
         generated::file(&root().join("include").join(name), &text, "fortran_modules");
     }
 }
@@ -64,8 +77,8 @@ fn sources_are_those_of_the_tables() {
 /// Every name that a program may use is in each module that has it, once with each prefix.
 #[test]
 fn every_routine_has_its_interfaces() {
-    let tables = tables();
-    let files = tables.files();
+    let (tables, extensions) = (tables(), extensions());
+    let files = tables.files(&extensions);
     let text = |name: &str| &files.iter().find(|file| file.0 == name).unwrap().1;
     let declared = |name: &str| -> BTreeSet<String> {
         let types = text("mpi_types.f90");
@@ -80,8 +93,13 @@ fn every_routine_has_its_interfaces() {
         });
         words.collect()
     };
-    let languages = [("mpi.f90", Language::F90), ("mpi_f08.f90", Language::F08 { large: false })];
-    for (file, language) in languages {
+    let f08 = Language::F08 { large: false };
+    for (file, language, tables) in [
+        ("mpi.f90", Language::F90, &tables),
+        ("mpi_f08.f90", f08, &tables),
+        ("mpi_ext.f90", Language::F90, &extensions.0),
+        ("mpi_f08_ext.f90", f08, &extensions.0),
+    ] {
         let declared = declared(file);
         for routine in tables.procedures(language, |what| *what == RoutineRole::Routine) {
             for name in [routine.name.clone(), format!("P{}", routine.name)] {
@@ -94,7 +112,7 @@ fn every_routine_has_its_interfaces() {
 #[test]
 fn the_compiler_takes_the_modules() {
     let directory = scratch("fortran_modules");
-    for name in ["mpi_types", "mpi", "mpi_f08"] {
+    for name in ["mpi_types", "mpi", "mpi_f08", "mpi_ext", "mpi_f08_ext"] {
         let source = root().join("include").join(format!("{name}.f90"));
         compile(&directory, &[source.to_str().unwrap()]);
         assert!(directory.join(format!("{name}.mod")).exists());
@@ -113,12 +131,16 @@ fn the_compiler_takes_the_modules() {
 
 #[test]
 fn the_header_is_the_same_in_both_forms() {
-    let header = &tables().files()[0].1;
-    for line in header.lines().filter(|line| !line.is_empty() && !line.starts_with('!')) {
+    let files = tables().files(&extensions());
+    let headers = files.iter().filter(|(name, _)| name.ends_with(".h"));
+    for line in headers
+        .flat_map(|(_, text)| text.lines())
+        .filter(|line| !line.is_empty() && !line.starts_with('!'))
+    {
         assert!(line.len() <= 72 && line.starts_with("      ") && line.as_bytes()[6] != b' ');
     }
     let directory = scratch("fortran_header");
-    let program = "      PROGRAM USES\n      IMPLICIT NONE\n      INCLUDE 'mpif.h'\n      \
+    let program = "      PROGRAM USES\n      IMPLICIT NONE\n      INCLUDE 'mpif.h'\n      INCLUDE 'mpif-ext.h'\n      \
                    INTEGER IERROR\n      CALL MPI_INIT(IERROR)\n      \
                    PRINT *, MPI_WTIME()\n      END\n";
     for (name, option) in [("uses.f", "-ffixed-form"), ("uses.f90", "-ffree-form")] {

@@ -39,6 +39,12 @@ const EXTRAS: &[&str] = &[
     "PMPIX_Comm_revoke",
     "MPIX_Comm_shrink",
     "PMPIX_Comm_shrink",
+    "MPIX_Win_get_failed",
+    "PMPIX_Win_get_failed",
+    "MPIX_Win_is_revoked",
+    "PMPIX_Win_is_revoked",
+    "MPIX_Win_revoke",
+    "PMPIX_Win_revoke",
     // What libacp is built on.
     "suiro_acp_abort",
     "suiro_acp_address",

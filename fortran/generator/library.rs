@@ -199,6 +199,26 @@ pub fn prototypes() -> BTreeMap<String, Prototype> {
         .collect()
 }
 
+/// The C functions of `mpi-ext.h`, by name.
+pub fn extensions(header: &str) -> BTreeMap<String, Prototype> {
+    let declared = header.lines().filter_map(|line| Some((line.strip_prefix("int ")?, line)));
+    let named =
+        declared.filter(|(rest, _)| rest.starts_with("MPIX_")).filter_map(|(rest, line)| {
+            let name = rest.split('(').next()?;
+            Some((name.to_owned(), Prototype::parse(line)))
+        });
+    named.collect()
+}
+
+/// Functions that call those of `mpi-ext.h`, where the library of C has them.
+pub(crate) fn render_extensions(prototypes: &BTreeMap<String, Prototype>) -> String {
+    let line = |(name, prototype): (&String, &Prototype)| {
+        let arguments = prototype.arguments.iter().map(|(name, of)| format!("{name}: {of}"));
+        format!("    P{name}({});\n", arguments.collect::<Vec<_>>().join(", "))
+    };
+    format!("optional! {{\n{}}}\n", prototypes.iter().map(line).collect::<String>())
+}
+
 /// Declarations of the C functions.
 pub(crate) fn render_declarations(prototypes: &BTreeMap<String, Prototype>) -> String {
     let lines: String =

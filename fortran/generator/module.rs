@@ -6,6 +6,7 @@
 //! | `mpi_types.f90` | module `mpi_types`: what `mpi` and `mpi_f08` share |
 //! | `mpi.f90` | module `mpi`: handles are INTEGERs, no large counts |
 //! | `mpi_f08.f90` | module `mpi_f08`: handles have types, buffers are descriptors |
+//! | `mpif-ext.h`, `mpi_ext.f90`, `mpi_f08_ext.f90` | the functions of `mpi-ext.h`, for each of the three |
 //!
 //! No module needs code in an object file: interfaces declare procedures of the library, sentinels are
 //! in COMMON blocks, constants are parameters. The implementation of the procedures is not known here.
@@ -14,7 +15,7 @@ use std::collections::BTreeMap;
 
 use super::module_constants::{self, Constant};
 use super::table::{self, Argument, Kind, Routine, RoutineRole};
-use super::{module_f08, module_f90, module_header, module_types};
+use super::{module_extensions, module_f08, module_f90, module_header, module_types};
 
 /// The head of a file after `comment`.
 pub fn head(comment: &str, what: &[&str]) -> String {
@@ -24,7 +25,7 @@ pub fn head(comment: &str, what: &[&str]) -> String {
         text += "\n";
     }
     text + &format!(
-        "{comment} Made from fortran/routines.tsv and tests/data/abi_constants.tsv by:\n"
+        "{comment} Made from the tables in fortran/ and tests/data/abi_constants.tsv by:\n"
     ) + &format!("{comment}   SUIRO_BLESS=1 cargo test --test fortran_modules\n")
 }
 
@@ -41,6 +42,9 @@ pub struct Tables {
     pub constants: Vec<Constant>,
 }
 
+/// The same of the extensions: `extensions.tsv`, and the constants of `mpi-ext.h`.
+pub struct Extensions(pub Tables);
+
 /// The target language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
@@ -51,6 +55,20 @@ pub enum Language {
         /// Whether counts are of MPI_COUNT_KIND.
         large: bool,
     },
+}
+
+impl Extensions {
+    /// From the texts of `extensions.tsv`, `kinds.tsv` and `mpi-ext.h`.
+    ///
+    /// # Panics
+    /// If one of the tables has a syntax error.
+    pub fn parse(routines: &str, kinds: &str, header: &str) -> Self {
+        Self(Tables {
+            routines: table::routines(routines),
+            kinds: table::kinds(kinds),
+            constants: module_constants::defined(header),
+        })
+    }
 }
 
 impl Tables {
@@ -67,12 +85,15 @@ impl Tables {
     }
 
     /// Name and text of each file.
-    pub fn files(&self) -> Vec<(&'static str, String)> {
+    pub fn files(&self, extensions: &Extensions) -> Vec<(&'static str, String)> {
         vec![
             ("mpif.h", module_header::render(self)),
             ("mpi_types.f90", module_types::render(self)),
             ("mpi.f90", module_f90::render(self)),
             ("mpi_f08.f90", module_f08::render(self)),
+            ("mpif-ext.h", module_extensions::render_header(extensions)),
+            ("mpi_ext.f90", module_extensions::render_f90(extensions)),
+            ("mpi_f08_ext.f90", module_extensions::render_f08(extensions)),
         ]
     }
 

@@ -46,6 +46,19 @@ pub fn constants(text: &str) -> Vec<Constant> {
     own.chain(text.lines().skip(1).filter_map(constant)).collect()
 }
 
+/// The numbers that a header of C defines, by their value or by the name of an earlier one.
+pub fn defined(header: &str) -> Vec<Constant> {
+    let mut found: Vec<Constant> = Vec::new();
+    for line in header.lines() {
+        let words: Vec<_> = line.split_whitespace().collect();
+        let ["#define", name, value] = words[..] else { continue };
+        let named = found.iter().find(|constant| constant.name == value);
+        let value = named.map_or_else(|| number(value), |constant| constant.value);
+        found.push(Constant { name: name.to_owned(), of: ConstantType::Integer, value });
+    }
+    found
+}
+
 /// The constant of a line; `None` if Fortran does not have it: the tool interface, indices of a C array
 /// of INTEGERs, sentinels and procedures.
 fn constant(line: &str) -> Option<Constant> {

@@ -23,6 +23,15 @@ pub fn render(tables: &Tables) -> String {
     text += &module_types::handles(tables, true);
     text += &module_types::sentinels(true, true);
     text += &callbacks(tables);
+    let (interfaces, profiling) = interfaces(tables);
+    text += &interfaces;
+    text += &predefined(tables);
+    format!("{text}{profiling}end module mpi_f08\n")
+}
+
+/// The generic names of all routines with their procedures, and those of the profiling interface.
+pub fn interfaces(tables: &Tables) -> (String, String) {
+    let mut text = String::new();
     let (mut procedures, mut generics) = (String::new(), String::new());
     for generic in generics_of(tables) {
         text += &format!("\n  interface {}\n", generic.name);
@@ -40,8 +49,7 @@ pub fn render(tables: &Tables) -> String {
         text += "  end interface\n";
         generics += "  end interface\n";
     }
-    text += &predefined(tables);
-    format!("{text}\n  ! The profiling interface.\n\n{procedures}{generics}end module mpi_f08\n")
+    (text, format!("\n  ! The profiling interface.\n\n{procedures}{generics}"))
 }
 
 /// A generic name and its procedures.

@@ -53,7 +53,7 @@ fn with_pointer(tables: &Tables, routine: &Routine, name: &str) -> String {
 }
 
 /// The interface of a procedure, with an address, if any, as a pointer or as an integer.
-fn body(tables: &Tables, routine: &Routine, name: &str, pointer: bool) -> String {
+pub fn body(tables: &Tables, routine: &Routine, name: &str, pointer: bool) -> String {
     let arguments = module::arguments(routine, Language::F90);
     let mut declared: Vec<_> =
         arguments.iter().map(|argument| declaration(tables, argument, pointer)).collect();

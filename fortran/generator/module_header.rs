@@ -9,7 +9,16 @@ use super::table::RoutineRole;
 pub fn render(tables: &Tables) -> String {
     let head =
         module::head("!", &["MPI for Fortran without modules, in fixed and in free form.", ""]);
-    let mut text = head + "\n";
+    let mut text = head + "\n" + &constants(tables);
+    text += &format!("\n{}", guarantees("LOGICAL MPI_", "PARAMETER (MPI_"));
+    text += &sentinels();
+    text += &functions(tables);
+    text
+}
+
+/// Each constant with its type.
+pub fn constants(tables: &Tables) -> String {
+    let mut text = String::new();
     for constant in &tables.constants {
         let of = match constant.of {
             ConstantType::Offset => "INTEGER(KIND=MPI_OFFSET_KIND)",
@@ -18,9 +27,6 @@ pub fn render(tables: &Tables) -> String {
         text += &format!("      {of} {}\n", constant.name);
         text += &format!("      PARAMETER ({}={})\n", constant.name, constant.value);
     }
-    text += &format!("\n{}", guarantees("LOGICAL MPI_", "PARAMETER (MPI_"));
-    text += &sentinels();
-    text += &functions(tables);
     text
 }
 

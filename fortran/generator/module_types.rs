@@ -2,7 +2,7 @@
 //! constants and sentinels.
 
 use super::module::{self, Tables};
-use super::module_constants::{self, ConstantType};
+use super::module_constants::{self, Constant, ConstantType};
 
 /// The types of handles, in the order of the file.
 pub const HANDLES: &[&str] = &[
@@ -30,10 +30,7 @@ pub fn render(tables: &Tables) -> String {
         ],
     );
     let mut text = format!("{head}\nmodule mpi_types\n  implicit none\n  public\n\n");
-    for constant in tables.constants.iter().filter(|constant| constant.of == ConstantType::Integer)
-    {
-        text += &format!("  integer, parameter :: {} = {}\n", constant.name, constant.value);
-    }
+    text += &integers(tables);
     for constant in tables.constants.iter().filter(|constant| constant.of == ConstantType::Offset) {
         let (name, value) = (&constant.name, constant.value);
         text += &format!("  integer(MPI_OFFSET_KIND), parameter :: {name} = {value}\n");
@@ -65,6 +62,13 @@ fn types() -> String {
         text += "  end interface\n";
     }
     text
+}
+
+/// The constants that are INTEGERs.
+pub fn integers(tables: &Tables) -> String {
+    let all = tables.constants.iter().filter(|constant| constant.of == ConstantType::Integer);
+    all.map(|Constant { name, value, .. }| format!("  integer, parameter :: {name} = {value}\n"))
+        .collect()
 }
 
 /// The handles, as INTEGERs or as values of their types.

@@ -58,4 +58,45 @@ pub(crate) const MPI_MAX_PORT_NAME: usize = 1024;
 /// Bytes with the final zero.
 pub(crate) const MPI_MAX_PROCESSOR_NAME: usize = 256;
 
+/// `MPI_ERR_UNSUPPORTED_OPERATION`.
+const MPI_ERR_UNSUPPORTED_OPERATION: c_int = 55;
+
+/// Defines functions that jump to those of C with the same names. Libraries of C with only the functions of the
+/// standard do not have them: then the result is `MPI_ERR_UNSUPPORTED_OPERATION`. The symbols are weak, so the
+/// loader does not ask for them.
+macro_rules! optional {
+    ($($name:ident($($argument:ident: $of:ty),*);)*) => {
+        $(
+            /// The function of this name in `mpi-ext.h`.
+            #[unsafe(naked)]
+            pub(crate) unsafe extern "C" fn $name($($argument: $of),*) -> c_int {
+                #[cfg(target_arch = "x86_64")]
+                std::arch::naked_asm!(
+                    concat!(".weak ", stringify!($name)),
+                    concat!("mov rax, qword ptr [rip + ", stringify!($name), "@GOTPCREL]"),
+                    "test rax, rax",
+                    "jz {}",
+                    "jmp rax",
+                    sym absent,
+                );
+                #[cfg(target_arch = "aarch64")]
+                std::arch::naked_asm!(
+                    concat!(".weak ", stringify!($name)),
+                    concat!("adrp x16, :got:", stringify!($name)),
+                    concat!("ldr x16, [x16, :got_lo12:", stringify!($name), "]"),
+                    "cbz x16, 2f",
+                    "br x16",
+                    "2: b {}",
+                    sym absent,
+                );
+            }
+        )*
+    };
+}
+
+extern "C" fn absent() -> c_int {
+    MPI_ERR_UNSUPPORTED_OPERATION
+}
+
 include!(concat!(env!("OUT_DIR"), "/c.rs"));
+include!(concat!(env!("OUT_DIR"), "/extension.rs"));

@@ -8,7 +8,8 @@
 //!
 //! Most routines only convert each argument by its kind; `build.rs` generates them from the table
 //! (`generator/entry.rs`), the files here have the conversions, and `by_hand` has the routines that
-//! need more. Compilers make these symbols of `MPI_SEND`: `mpi_send_`, `mpi_send`, `mpi_send__`,
+//! need more. The functions of `mpi-ext.h` (`extensions.tsv`) may be missing in C: [`c`] calls them if they are
+//! there. Compilers make these symbols of `MPI_SEND`: `mpi_send_`, `mpi_send`, `mpi_send__`,
 //! `MPI_SEND`.
 //!
 //! Calling convention of Fortran on the supported processors:

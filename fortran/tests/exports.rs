@@ -38,8 +38,9 @@ fn exported() -> BTreeSet<String> {
 }
 
 fn expected() -> Vec<String> {
-    let (routines, deleted) =
-        (table::routines(&read("routines.tsv")), table::routines(&read("deleted.tsv")));
+    let mut routines = table::routines(&read("routines.tsv"));
+    routines.extend(table::routines(&read("extensions.tsv")));
+    let deleted = table::routines(&read("deleted.tsv"));
     library::symbols(&routines, &deleted, &table::kinds(&read("kinds.tsv")))
 }
 
@@ -57,7 +58,13 @@ fn exports_are_those_of_the_table_under_all_names() {
     for name in ["mpi_send", "mpi_send_", "mpi_send__", "MPI_SEND", "pmpi_send_", "PMPI_SEND"] {
         assert!(exported.contains(name), "{name}");
     }
-    for name in ["mpi_type_struct_", "mpi_null_copy_fn_", "mpi_alloc_mem_cptr_", "mpi_wtime_"] {
+    for name in [
+        "mpi_type_struct_",
+        "mpi_null_copy_fn_",
+        "mpi_alloc_mem_cptr_",
+        "mpi_wtime_",
+        "mpix_comm_agree_",
+    ] {
         assert!(exported.contains(name), "{name}");
     }
 }
@@ -69,6 +76,20 @@ fn the_library_needs_the_library_of_c() {
     assert!(dynamic.contains("Library soname: [libmpifort_abi.so.1]"), "{dynamic}");
     assert!(dynamic.contains("Shared library: [libmpi_abi.so.1]"), "{dynamic}");
     assert!(dynamic.contains("NODELETE") && dynamic.contains("$ORIGIN"), "{dynamic}");
+}
+
+/// Libraries of C that have only the functions of the standard serve as well: the loader asks for no others.
+#[test]
+fn extensions_of_the_library_of_c_may_be_missing() {
+    let mut command = Command::new("nm");
+    let listing =
+        run(command.args(["-D", "--undefined-only", "--format=posix"]).arg(shared_library()));
+    let extensions: Vec<_> = listing.lines().filter(|line| line.starts_with("PMPIX_")).collect();
+    let routines = table::routines(&read("extensions.tsv"));
+    assert_eq!(extensions.len(), routines.len(), "{extensions:?}");
+    for line in extensions {
+        assert!(line.ends_with(" w") || line.contains(" w "), "{line}");
+    }
 }
 
 #[test]

@@ -80,7 +80,7 @@ impl MappedMemory {
     #[allow(unsafe_code)]
     fn try_wait(&self, completes: &mut PeerCalls, epoch: u32) -> bool {
         let origins: Vec<_> = (0..self.node.parts.len() as u32).collect();
-        let is_complete = completes.take(&origins, Some(self));
+        let is_complete = completes.take(&origins, Some(self), |_| false);
         for part in self.node.parts.iter().filter(|_| is_complete) {
             // SAFETY: as above.
             assert_eq!(unsafe { part.load() }, 2 * epoch);
@@ -91,7 +91,7 @@ impl MappedMemory {
     /// An origin in an epoch, which begins with `MPI_Win_post`.
     #[allow(unsafe_code)]
     fn access(&self, posts: &mut PeerCalls, epoch: u32) {
-        until(|| posts.take(&[TARGET], Some(self)));
+        until(|| posts.take(&[TARGET], Some(self), |_| false));
         let part = &self.node.parts[self.me as usize];
         // SAFETY: loom checks that the target does not access it.
         unsafe {
@@ -162,7 +162,7 @@ fn a_target_that_sleeps_is_woken_by_each_origin() {
             })
             .collect();
         let mut completes = PeerCalls::new(Complete);
-        while !completes.take(&[0, 1], Some(&memory)) {
+        while !completes.take(&[0, 1], Some(&memory), |_| false) {
             sleeper.sleep_until(|| completes.has_news(&memory));
         }
         origins.into_iter().for_each(|origin| origin.join().unwrap());

@@ -54,6 +54,9 @@ profiled! {
     MPIX_Comm_iagree by PMPIX_Comm_iagree(
         comm: MPI_Comm, flag: *mut c_int, request: *mut MPI_Request
     );
+    MPIX_Win_revoke by PMPIX_Win_revoke(win: MPI_Win);
+    MPIX_Win_is_revoked by PMPIX_Win_is_revoked(win: MPI_Win, flag: *mut c_int);
+    MPIX_Win_get_failed by PMPIX_Win_get_failed(win: MPI_Win, failedgrp: *mut MPI_Group);
 }
 
 /// Ends a communicator at all of its processes; any of them may call.
@@ -164,6 +167,43 @@ pub unsafe extern "C" fn PMPIX_Comm_iagree(
     let body = |mpi: &mut ProcessMpi| unsafe { agree(mpi, comm, flag) };
     // SAFETY: the caller's promise of the request.
     unsafe { start("MPIX_Comm_iagree", comm, request, body) }
+}
+
+/// Ends a window at all of its processes; any of them may call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPIX_Win_revoke(win: MPI_Win) -> c_int {
+    local("MPIX_Win_revoke", win, |mpi| {
+        mpi.revoke(mpi.windows.get(number(win))?.comm)?;
+        // As of a communicator.
+        mpi.poll();
+        mpi.engine.note_long_start();
+        Ok(())
+    })
+}
+
+/// Whether a window was revoked, as far as this process knows.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPIX_Win_is_revoked(win: MPI_Win, flag: *mut c_int) -> c_int {
+    local("MPIX_Win_is_revoked", win, |mpi| {
+        // SAFETY: the caller's promise of the result.
+        let flag = unsafe { out(flag, "flag")? };
+        mpi.poll();
+        flag.put(mpi.windows.get(number(win))?.failures.is_revoked().into());
+        Ok(())
+    })
+}
+
+/// The group of the processes of a window that have failed, as far as this process knows.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPIX_Win_get_failed(win: MPI_Win, failedgrp: *mut MPI_Group) -> c_int {
+    local("MPIX_Win_get_failed", win, |mpi| {
+        // SAFETY: the caller's promise of the result.
+        let failedgrp = unsafe { out(failedgrp, "failedgrp")? };
+        mpi.poll();
+        let comm = mpi.windows.get(number(win))?.comm;
+        let found = mpi.failed_group(comm, false)?;
+        put_group(mpi, found, failedgrp)
+    })
 }
 
 /// # Safety

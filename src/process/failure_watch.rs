@@ -31,7 +31,7 @@ pub(super) fn start(process: &'static Process, table: EndedRanks, me: u32) {
     }
 }
 
-fn watch(process: &Process, table: &EndedRanks, me: u32) {
+fn watch(process: &'static Process, table: &EndedRanks, me: u32) {
     let mut running: Vec<u32> = (0..table.ranks()).filter(|rank| *rank != me).collect();
     // Ranks that have finalized, until their last messages are here.
     let mut finished: Vec<(u32, Instant)> = Vec::new();
@@ -58,7 +58,7 @@ fn watch(process: &Process, table: &EndedRanks, me: u32) {
 
 impl Process {
     /// These ranks have ended: what they sent before is delivered, and then they have failed.
-    fn peers_ended(&self, ended: &[(u32, RankEnd)]) {
+    fn peers_ended(&'static self, ended: &[(u32, RankEnd)]) {
         let mut state = self.state.visit();
         let ProcessState::Running(running) = &mut *state else { return };
         running.take_over_polling();
@@ -80,7 +80,12 @@ impl Process {
         running.mpi.poll();
         let wakeups = running.serve_waiters();
         running.mpi.engine.wake_self();
+        let needs_thread = running.needs_progress_thread();
         drop(state);
         wakeups.notify_all();
+        if needs_thread {
+            // Windows whose locks were words are served by messages now, also while the application computes.
+            drop(self.start_progress_thread());
+        }
     }
 }

@@ -144,6 +144,12 @@ impl RunningMpi {
                 || self.wait_state.is_armed() && self.mpi.needs_poll())
     }
 
+    /// Whether there is no progress thread, and windows or global memory need one.
+    pub(super) fn needs_progress_thread(&self) -> bool {
+        let is_needed = self.mpi.windows.need_progress() || self.mpi.global_memory.needs_progress();
+        is_needed && self.progress_thread.is_none() && self.may_have_thread()
+    }
+
     #[inline]
     fn may_have_thread(&self) -> bool {
         match self.progress_mode {

@@ -3,10 +3,11 @@
 //!
 //! ```text
 //!   free 0 ──try_take──> index of the rank + 1 ──give_back──> 0
+//!                            └──take_over──> index of another rank + 1
 //! ```
 //!
 //! It is not fair, and has no list of waiting ranks: a caller that fails yields its processor and tries
-//! again. Neither that nor the end of a holder's process is in this module.
+//! again. That is not in this module, nor is which processes have ended.
 
 use std::hint::spin_loop;
 
@@ -56,6 +57,13 @@ impl<'a> AccumulateLock<'a> {
     /// The rank that has it.
     pub(crate) fn holder(self) -> Option<usize> {
         (self.word.0.load(Ordering::Relaxed) as usize).checked_sub(1)
+    }
+
+    /// Takes it from a rank whose process has ended. What that was changing may be incomplete.
+    pub(crate) fn take_over(self, ended: usize) -> bool {
+        let before = ended as u32 + 1;
+        let (taken, lost) = (Ordering::Acquire, Ordering::Relaxed);
+        self.word.0.compare_exchange(before, self.owner, taken, lost).is_ok()
     }
 
     /// Gives it back. Release: the next rank sees what this one has written.

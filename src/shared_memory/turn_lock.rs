@@ -239,6 +239,10 @@ impl<'a> TurnLock<'a> {
 }
 
 impl LockTurn {
+    pub(crate) fn kind(self) -> LockKind {
+        self.kind
+    }
+
     /// It as a word, neither 0 nor the greatest.
     pub(crate) fn word(self) -> u64 {
         let is_writer = u64::from(self.kind == LockKind::Exclusive);

@@ -220,6 +220,9 @@ mod tests {
         assert!(control.accumulates(0, 2).try_take());
         one.give_back();
         assert!(other.try_take());
+        // From rank 0, as if its process had ended.
+        assert!(!one.take_over(1) && one.take_over(0));
+        assert!(!other.try_take() && one.holder() == Some(2));
         let writer = control.request(1, LockKind::Exclusive, 0);
         assert!(control.lock(1).try_enter(writer).is_some());
         let own = control.request(1, LockKind::Shared, 1);

@@ -1,4 +1,5 @@
-//! `mpi.mod` and `mpi_f08.mod`: the compiled modules for `use mpi` and `use mpi_f08`.
+//! `mpi.mod` and `mpi_f08.mod`, and those of their extensions: the compiled modules for `use mpi` and `use
+//! mpi_f08`.
 //!
 //! A Fortran compiler reads only modules that the same version of it made. So the installation has
 //! the sources, and each compiler builds them once into a directory of its own: `scripts/install`
@@ -26,10 +27,11 @@ use super::SourceLanguage;
 use crate::folders::Folders;
 
 /// The sources, in the order of compilation.
-const SOURCES: &[&str] = &["mpi_types.f90", "mpi.f90", "mpi_f08.f90"];
+const SOURCES: &[&str] =
+    &["mpi_types.f90", "mpi.f90", "mpi_f08.f90", "mpi_ext.f90", "mpi_f08_ext.f90"];
 
 /// The compiled modules that programs use.
-const MODULES: &[&str] = &["mpi.mod", "mpi_f08.mod"];
+const MODULES: &[&str] = &["mpi.mod", "mpi_f08.mod", "mpi_ext.mod", "mpi_f08_ext.mod"];
 
 /// The name of the archive for `-l`.
 pub(super) const LIBRARY: &str = "suiro_modules";

@@ -8,6 +8,9 @@ use std::process::{Command, Output};
 
 use super::harness::{folder, quoted};
 
+/// The modules that one compiler builds.
+const SOURCES: [&str; 5] = ["mpi_types", "mpi", "mpi_f08", "mpi_ext", "mpi_f08_ext"];
+
 /// A separate installation with empty sources of modules.
 struct Installed {
     prefix: PathBuf,
@@ -22,8 +25,8 @@ impl Installed {
         };
         fs::copy(env!("CARGO_BIN_EXE_mpifort"), place("bin").join("mpifort")).unwrap();
         let include = place("include");
-        for source in ["mpi_types.f90", "mpi.f90", "mpi_f08.f90"] {
-            fs::write(include.join(source), "").unwrap();
+        for name in SOURCES {
+            fs::write(include.join(name).with_extension("f90"), "").unwrap();
         }
         let installed = Self { prefix };
         installed.compiler("12.1.0", "");
@@ -109,11 +112,18 @@ fn many_wrappers_at_once_build_modules_once() {
         let modules = text.split_whitespace().find_map(|word| word.strip_prefix("-I")?.into());
         assert!(modules.is_some() && text.contains("/cache/suiro/gnu-fortran-12.1.0-"), "{text}");
     }
-    assert_eq!(installed.compiled(), 3);
+    assert_eq!(installed.compiled(), SOURCES.len());
     let [folder] = &names(&cache.join("suiro"))[..] else { panic!("not one folder") };
     assert_eq!(
         names(&cache.join("suiro").join(folder)),
-        ["libsuiro_modules.a", "mpi.mod", "mpi_f08.mod", "mpi_types.mod"]
+        [
+            "libsuiro_modules.a",
+            "mpi.mod",
+            "mpi_ext.mod",
+            "mpi_f08.mod",
+            "mpi_f08_ext.mod",
+            "mpi_types.mod"
+        ]
     );
 }
 
@@ -122,13 +132,13 @@ fn each_compiler_and_each_source_has_modules_of_its_own() {
     let installed = Installed::new("each");
     assert!(installed.run(&["-c", "a.f90"]).status.success());
     assert!(installed.run(&["-c", "a.f90"]).status.success());
-    assert_eq!(installed.compiled(), 3);
+    assert_eq!(installed.compiled(), SOURCES.len());
     installed.compiler("13.2.0", "");
     assert!(installed.run(&["-c", "a.f90"]).status.success());
-    assert_eq!(installed.compiled(), 6);
+    assert_eq!(installed.compiled(), 2 * SOURCES.len());
     fs::write(installed.prefix.join("include/mpi.f90"), "!").unwrap();
     assert!(installed.run(&["-c", "a.f90"]).status.success());
-    assert_eq!(installed.compiled(), 9);
+    assert_eq!(installed.compiled(), 3 * SOURCES.len());
     assert_eq!(names(&installed.cache().join("suiro")).len(), 3);
 }
 
@@ -143,7 +153,7 @@ fn modules_of_the_installation_come_first() {
     // A name with a space is quoted.
     let text = String::from_utf8(text).unwrap().replace('"', "");
     assert_eq!(text, format!("{} {place}", installed.prefix.join("include").display()));
-    assert_eq!(installed.compiled(), 3);
+    assert_eq!(installed.compiled(), SOURCES.len());
     assert!(!installed.cache().exists());
 }
 
@@ -157,7 +167,7 @@ fn calls_that_need_no_modules_build_none() {
     assert_eq!(installed.compiled(), 0);
     // A program that queries the flags may run the compiler itself.
     assert!(installed.run(&["-show"]).status.success());
-    assert_eq!(installed.compiled(), 3);
+    assert_eq!(installed.compiled(), SOURCES.len());
 }
 
 #[test]

@@ -14,19 +14,20 @@ use crate::abi::arguments::user_memory::is_in_place;
 use crate::abi::arguments::width::narrowed;
 use crate::abi::attribute::Holder;
 use crate::abi::communicator::group::put_group;
-use crate::abi::entry_point::{PROCESS, finish, local, number, wait_for};
+use crate::abi::entry_point::{PROCESS, finish, finish_by, local, number, wait_for};
 use crate::abi::environment::alignment;
 use crate::abi::handles::MPI_WIN_NULL;
 use crate::abi::types::*;
 use crate::mpi::attribute::Attributes;
 use crate::mpi::communicator::COMM_NULL;
+use crate::mpi::errhandler::Handler;
 use crate::mpi::handle::Handle;
 use crate::mpi::info::Info;
 use crate::mpi::window::direct::DirectWindow;
 use crate::mpi::window::mapped::SegmentPlacement;
-use crate::mpi::window::{Flavor, Window, WindowMemory, check_size};
+use crate::mpi::window::{Flavor, WIN_NULL, Window, WindowMemory, check_size};
 use crate::process::{ProcessEngine, ProcessMpi};
-use platform::base::{ErrorClass, Result, Span};
+use platform::base::{ErrorClass, MpiError, Result, Span};
 
 /// Whether the short way of a window has done what `body` asks for.
 #[inline(always)]
@@ -146,9 +147,17 @@ pub unsafe extern "C" fn PMPI_Win_detach(win: MPI_Win, base: *const c_void) -> c
 /// Frees a window; collective.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_free(win: *mut MPI_Win) -> c_int {
-    let free = |win| free(number(win));
+    let mut lost = None;
+    let free = |win| {
+        lost = free(number(win))?;
+        Ok(())
+    };
     // SAFETY: the caller's promise of the handle.
-    unsafe { free_handle("MPI_Win_free", (win, "win"), MPI_WIN_NULL, free) }
+    let code = unsafe { free_handle("MPI_Win_free", (win, "win"), MPI_WIN_NULL, free) };
+    match lost {
+        Some((handler, error)) => finish_by(handler, WIN_NULL, "MPI_Win_free", Err(error)),
+        None => code,
+    }
 }
 
 /// The group of a window.
@@ -355,22 +364,39 @@ unsafe fn put_allocated(
     finish(comm, name, result)
 }
 
-/// Frees a window: deletes its attributes, newest first, and then synchronizes its processes.
+/// Frees a window: deletes its attributes, newest first, and then synchronizes its processes. If they could
+/// not be synchronized because one has failed, the window is freed too: then its error handler, and the
+/// error.
 ///
 /// # Errors
 /// `Win` if there is no such window; `RmaSync` in an epoch, and the code of a delete function: then the
-/// window stays.
-fn free(window: Handle) -> Result {
-    PROCESS.with_mpi(|mpi| mpi.windows.get(window)?.epochs.check_free())?;
+/// window stays. Other errors of messages.
+fn free(window: Handle) -> Result<Option<(Handler, Box<MpiError>)>> {
+    const NAME: &str = "MPI_Win_free";
+    PROCESS.with_mpi(|mpi| mpi.check_window_free(window))?;
     Holder::Win(window).delete_all()?;
-    let meet = |mpi: &mut ProcessMpi| mpi.start_barrier(mpi.windows.get(window)?.comm);
-    let outcome = wait_for("MPI_Win_free", meet)?;
-    let base = PROCESS.with_mpi(|mpi| {
+    let met = PROCESS.until(
+        |mpi| mpi.start_window_meeting(window),
+        |mpi, meeting| mpi.end_window_meeting(window, meeting),
+        |mpi, meeting| mpi.blocked(NAME, [meeting]),
+    );
+    let is_abandoned = PROCESS.with_mpi(|mpi| mpi.abandon_window(window))?;
+    if is_abandoned {
+        PROCESS.until(
+            |_| Ok(window),
+            ProcessMpi::end_window_transfers,
+            |mpi, window| mpi.blocked_abandonment(NAME, *window),
+        )?;
+    }
+    let (base, freed) = PROCESS.with_mpi(|mpi| {
         let base = owned_base(mpi.windows.get(window)?);
-        mpi.free_window(window).map(|_| base)
+        Ok((base, mpi.free_window(window)?))
     })?;
     base.map_or(Ok(()), |base| allocation::free(AllocationOwner::Window, base))?;
-    outcome.error.map_or(Ok(()), Err)
+    if !is_abandoned {
+        return met.map(|()| None);
+    }
+    Ok(freed.lost_member().map(|error| (freed.handler, error)))
 }
 
 /// The address of memory that was allocated for this process alone.

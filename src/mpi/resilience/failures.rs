@@ -56,6 +56,7 @@ impl<D: Device> Mpi<D> {
             self.pass_failures_on(comm, new);
         }
         self.agreement_members_failed(context.bits(), new);
+        self.window_members_failed(comm, new);
         // Receives from any source have another result now.
         self.engine.note_event();
     }

@@ -87,6 +87,7 @@ impl<D: Device> Mpi<D> {
             self.engine.close_context(context.for_traffic(traffic), &error);
         }
         self.fail_shared(comm, &error);
+        self.window_comm_revoked(comm);
         self.pass_revocation_on(comm);
     }
 

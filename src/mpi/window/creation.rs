@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::channel::WindowChannel;
+use super::failures::is_of_failure;
 use super::mapped::{MappedMemory, SegmentLayout, SegmentPlacement};
 use super::regions::Regions;
 use super::{Window, WindowMemory};
@@ -15,7 +16,7 @@ use crate::mpi::handle::Handle;
 use crate::mpi::request::Activity;
 use crate::shared_memory::primitive::has_heavy_fence;
 use crate::shared_memory::window_control::WakeFence;
-use platform::base::Result;
+use platform::base::{ErrorClass, MpiError, Result};
 use platform::diagnosis::wait_report::WaitReport;
 
 /// The memory of a rank.
@@ -120,8 +121,12 @@ impl<D: Device> Mpi<D> {
             let Some(mut window) = creation.window.take() else { return Ok(None) };
             if let Some(error) = end.error {
                 self.close_segment(&mut window);
+                if is_of_failure(&error) {
+                    // Others may have the window, and must not wait for this process.
+                    self.revoke(window.comm)?;
+                }
                 self.free_comm(window.comm)?;
-                return Err(error);
+                return Err(not_created(error));
             }
             let records: Vec<Record> = exchanged(&end.buffers);
             match self.next_record(creation, &mut window, &records) {
@@ -200,6 +205,10 @@ impl<D: Device> Mpi<D> {
 
     /// Lets the ranks of this node read and write the memory of the application from outside.
     fn register(&mut self, window: &mut Window) {
+        if self.engine.survives_failures() {
+            // After a failure, a window is freed without the others: they could write here afterwards.
+            return;
+        }
         if let (Regions::One(region), Some(rma)) = (&window.regions, self.engine.rma())
             && !region.is_empty()
         {
@@ -243,7 +252,14 @@ impl<D: Device> Mpi<D> {
             self.engine.note_long_start();
         }
         self.engine.watched_contexts().watch(window.channel.context());
-        self.windows.insert(window)
+        if window.words().is_some() {
+            window.target.close_locks();
+        }
+        let handle = self.windows.insert(window)?;
+        if self.engine.is_disturbed() {
+            self.find_window_failures(handle)?;
+        }
+        Ok(handle)
     }
 
     /// The call `function`, which creates a window.
@@ -252,4 +268,12 @@ impl<D: Device> Mpi<D> {
     ) -> WaitReport {
         self.blocked(function, [&Activity::Run(creation.run)])
     }
+}
+
+/// The error of a creation: a process that has failed to create the window tells the others by a revocation.
+fn not_created(error: Box<MpiError>) -> Box<MpiError> {
+    if error.code.0 != ErrorClass::Revoked as i32 {
+        return error;
+    }
+    ErrorClass::ProcFailed.error("a process of the communicator has not created the window")
 }

@@ -87,6 +87,20 @@ pub(crate) struct DirectWindow<'a> {
 }
 
 impl DirectTargets {
+    /// Accesses of a rank that has failed take the long way, and so do all calls that may have to tell of the
+    /// failure.
+    pub(super) fn member_failed(&mut self, rank: u32) {
+        if let Some(target) = self.targets.get_mut(rank as usize) {
+            (target.memory, target.accumulates) = (Span::EMPTY, None);
+        }
+        self.is_complete = false;
+    }
+
+    /// Locks are no words of the segment any more.
+    pub(super) fn close_locks(&mut self) {
+        self.has_locks = false;
+    }
+
     /// Whether the rank is one of the window, whose locks are in the segment.
     #[inline(always)]
     fn is_lockable(&self, rank: i32) -> bool {

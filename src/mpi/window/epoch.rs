@@ -127,6 +127,11 @@ impl Epochs {
         }
     }
 
+    /// The targets of the last epoch of [`Epochs::start`], open or closed.
+    pub(crate) fn last_started(&self) -> &[u32] {
+        &self.started
+    }
+
     /// Closes this epoch.
     pub(crate) fn complete(&mut self) {
         self.access = AccessEpoch::Closed;

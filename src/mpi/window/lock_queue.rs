@@ -8,6 +8,9 @@
 //! Readers join readers, a writer is alone. A reader of all targets (`MPI_Win_lock_all`) asks for their
 //! locks in any order, while it holds some: it passes writers that wait, because two such readers and two
 //! writers could else wait for each other in a circle. Messages are not in this module.
+//!
+//! A lock that is *closed* is granted to none: some of the ranks have other means to take it, until all
+//! have told which of them hold it.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -20,6 +23,7 @@ pub(super) struct LockQueue {
     waiting: VecDeque<(u32, LockKind)>,
     /// Readers of all targets, which wait for the writer that holds the lock only.
     passing: VecDeque<u32>,
+    is_closed: bool,
 }
 
 impl LockQueue {
@@ -41,12 +45,42 @@ impl LockQueue {
         self.grant()
     }
 
+    /// Grants no lock until [`LockQueue::open`].
+    pub(super) fn close(&mut self) {
+        self.is_closed = true;
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    /// `origin` holds a closed lock by other means.
+    pub(super) fn hold(&mut self, origin: u32, kind: LockKind) {
+        self.holders.insert(origin, kind);
+    }
+
+    /// Grants locks from now on.
+    pub(super) fn open(&mut self) {
+        self.is_closed = false;
+        self.grant();
+    }
+
+    /// `origin` asks for nothing any more; a lock that it holds remains its own.
+    pub(super) fn withdraw(&mut self, origin: u32) {
+        self.waiting.retain(|(waiting, _)| *waiting != origin);
+        self.passing.retain(|waiting| *waiting != origin);
+        self.grant();
+    }
+
     pub(super) fn is_held_by(&self, origin: u32) -> bool {
         self.holders.contains_key(&origin)
     }
 
     fn grant(&mut self) -> Vec<u32> {
         let mut granted = Vec::new();
+        if self.is_closed {
+            return granted;
+        }
         if !self.holders.values().any(|held| *held == LockKind::Exclusive) {
             granted.extend(self.passing.drain(..));
             self.holders.extend(granted.iter().map(|origin| (*origin, LockKind::Shared)));
@@ -89,6 +123,25 @@ mod tests {
         assert_eq!(lock.release(5), [1]);
         assert!(lock.release(1).is_empty());
         assert!(lock.request(2, Exclusive));
+    }
+
+    #[test]
+    fn a_closed_lock_is_granted_when_it_opens_and_not_to_those_that_withdrew() {
+        let mut lock = LockQueue::default();
+        lock.close();
+        lock.hold(1, Shared);
+        assert!(
+            !lock.request(2, Shared) && !lock.request(3, Exclusive) && !lock.request(4, Shared)
+        );
+        assert!(!lock.request_for_all(5) && lock.release(6).is_empty());
+        lock.withdraw(3);
+        assert!(lock.is_closed() && !lock.is_held_by(2));
+        lock.open();
+        assert!([1, 2, 4, 5].iter().all(|origin| lock.is_held_by(*origin)) && !lock.is_held_by(3));
+        assert!(!lock.request(7, Exclusive) && !lock.request(8, Shared));
+        // One that waits no longer lets those behind it in.
+        lock.withdraw(7);
+        assert!(lock.is_held_by(8));
     }
 
     #[test]

@@ -47,6 +47,8 @@ pub(super) struct MappedMemory {
     held: Vec<(u32, LockTurn)>,
     /// Locks of targets that it waits for.
     queued: Vec<(u32, LockTurn)>,
+    /// Locks that it has waited for, and must ask for by messages.
+    withdrawn: Vec<(u32, LockKind)>,
 }
 
 /// How the memories of a segment are aligned.
@@ -128,8 +130,8 @@ impl MappedMemory {
             return Err(ErrorClass::Other.error("this rank is not one of the segment"));
         };
         let control = WindowControl::new(segment, layout.ranks.len(), channel.size() as usize);
-        let (held, queued) = (Vec::new(), Vec::new());
-        Ok(Self { layout, leader, key, me, segment, control, held, queued })
+        let (held, queued, withdrawn) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Self { layout, leader, key, me, segment, control, held, queued, withdrawn })
     }
 
     /// Ends the use of the segment, after all ranks have stopped accessing it.
@@ -295,6 +297,28 @@ impl MappedMemory {
     pub(super) fn accumulating(&self, target: u32) -> Option<u32> {
         let holder = self.accumulates(target)?.holder()?;
         self.layout.ranks.get(holder).copied()
+    }
+
+    /// Gives up waiting for locks.
+    pub(super) fn withdraw(&mut self) {
+        let queued = std::mem::take(&mut self.queued);
+        self.withdrawn.extend(queued.into_iter().map(|(target, turn)| (target, turn.kind())));
+    }
+
+    /// A lock that this process has given up to wait for.
+    pub(super) fn take_withdrawn(&mut self, target: u32) -> Option<LockKind> {
+        let place = self.withdrawn.iter().position(|(of, _)| *of == target)?;
+        Some(self.withdrawn.swap_remove(place).1)
+    }
+
+    /// The lock of accumulates on the memory of a rank, from one that has failed and holds it.
+    #[cold]
+    pub(super) fn take_accumulates_over(
+        &self, target: u32, has_failed: impl Fn(u32) -> bool,
+    ) -> bool {
+        let Some(lock) = self.accumulates(target) else { return false };
+        let holder = lock.holder().and_then(|index| Some((index, self.layout.ranks.get(index)?)));
+        holder.is_some_and(|(index, rank)| has_failed(*rank) && lock.take_over(index))
     }
 
     /// The lock of a target that this process holds, which it gives up.

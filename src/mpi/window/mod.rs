@@ -20,6 +20,7 @@
 //! | `accumulate` | what accumulates do with it |
 //! | `request_message`, `layout_message` | requests as bytes |
 //! | `channel` | messages on the private communicator |
+//! | `failures` | failed ranks, revoked windows |
 //! | `creation` | what ranks tell each other when a window is made |
 //! | `service` | progress of requests of others |
 //! | `access_check`, `conflicts` | conflicting accesses, in checked mode |
@@ -35,6 +36,7 @@ mod conflicts;
 pub(crate) mod creation;
 pub(crate) mod direct;
 mod epoch;
+pub(crate) mod failures;
 mod layout_message;
 mod lock_queue;
 pub(crate) mod mapped;
@@ -67,6 +69,7 @@ use channel::WindowChannel;
 use creation::WindowShape;
 use direct::DirectTargets;
 use epoch::Epochs;
+use failures::WindowFailures;
 use mapped::MappedMemory;
 pub use origin::OperationNumber;
 use origin::Origin;
@@ -153,6 +156,7 @@ pub(crate) struct Window {
     /// The ranks of this node whose memory this process reads and writes from outside.
     outside: BTreeMap<u32, MemoryKey>,
     direct: DirectTargets,
+    pub(crate) failures: WindowFailures,
     /// Whether the first access of a target in this epoch asks for its lock (`MPI_Win_lock_all`).
     locks_on_access: bool,
     /// Whether the last operations in progress were completed by a flush at their targets.
@@ -223,6 +227,7 @@ impl Window {
             registered: None,
             outside: BTreeMap::new(),
             direct: DirectTargets::default(),
+            failures: WindowFailures::default(),
             locks_on_access: false,
             expects_flush: false,
             access_check: None,

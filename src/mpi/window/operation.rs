@@ -69,7 +69,8 @@ impl Window {
     /// Starts to copy `from` to the target.
     ///
     /// # Errors
-    /// `Rank`, `Disp`, `RmaRange`, `RmaSync`, `Truncate`; as all operations.
+    /// `Rank`, `Disp`, `RmaRange`, `RmaSync`, `Truncate`, `Revoked`, and `ProcFailed` for a target that has
+    /// failed; as all operations.
     pub(crate) fn put<D: Device>(
         &mut self, engine: &mut Engine<D>, from: &Memory, to: TargetArguments<'_>,
         completion: CompletionForm<'_>,
@@ -274,7 +275,7 @@ impl Window {
     fn exclusively(&mut self, target: u32, body: impl FnOnce()) -> bool {
         // Nobody else changes the memory of this process if it is not in the segment.
         let lock = self.mapped.as_ref().and_then(|mapped| mapped.accumulates(target));
-        if lock.is_some_and(|lock| !lock.try_take()) {
+        if lock.is_some_and(|lock| !lock.try_take()) && !self.take_accumulates_over(target) {
             return false;
         }
         body();
@@ -283,6 +284,14 @@ impl Window {
             full_fence();
         }
         true
+    }
+
+    /// The lock of accumulates from a rank that has failed.
+    #[cold]
+    fn take_accumulates_over(&self, target: u32) -> bool {
+        let has_failed = |rank| self.failures.has_failed(rank);
+        let mapped = self.mapped.as_ref();
+        mapped.is_some_and(|mapped| mapped.take_accumulates_over(target, has_failed))
     }
 
     /// Checks an operation that moves `bytes` bytes of the origin, if it uses them: the target and the
@@ -295,6 +304,7 @@ impl Window {
             return Ok(None);
         }
         let target = self.check_rank(to.rank)?;
+        self.check_target(target)?;
         match completion {
             CompletionForm::Epoch => self.epochs.operate(target)?,
             CompletionForm::Request(name) => self.epochs.check_passive(name, Some(target))?,

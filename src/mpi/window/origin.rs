@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::channel::WindowChannel;
+use super::failures::is_of_failure;
 use super::layout_message::key;
 use super::request_message::{DataTag, LayoutName, REQUEST_TAG, WindowRequest};
 use crate::device::Device;
@@ -167,8 +168,10 @@ impl Origin {
             None => true,
             Some(end) => {
                 let is_refused = end.bytes < operation.bytes_min;
+                let is_refused = is_refused && end.error.is_none();
                 let why = end.error.or_else(|| is_refused.then(|| refused(target)));
-                if let Some(why) = why {
+                // The call that needs the failed rank tells of the failure.
+                if let Some(why) = why.filter(|why| !is_of_failure(why)) {
                     error.get_or_insert(why);
                 }
                 false
@@ -176,6 +179,13 @@ impl Origin {
         });
         self.busy_targets -= u32::from(was_busy && !account.is_busy());
         account.in_progress.is_empty()
+    }
+
+    /// Removes what has completed; whether no message of any operation is in progress.
+    pub(super) fn drain<D: Device>(&mut self, engine: &mut Engine<D>) -> bool {
+        // All of them: each call removes.
+        let left = (0..self.targets.len() as u32).filter(|target| !self.collect(engine, *target));
+        left.count() == 0
     }
 
     /// Whether an operation is complete at this process.
@@ -248,7 +258,7 @@ impl Origin {
     ) -> bool {
         let Some(end) = engine.take_completion(answer.id) else { return false };
         let told = end.error.or_else(|| answer.error(end.bytes));
-        if let Some(why) = told {
+        if let Some(why) = told.filter(|why| !is_of_failure(why)) {
             self.error.get_or_insert(why);
         }
         true

@@ -89,6 +89,10 @@ pub(super) enum WindowRequest<'a> {
     LockAll {
         answer: Option<DataTag>,
     },
+    /// The origin asks for locks by requests from now on, and holds this one already.
+    HandOver {
+        held: Option<LockKind>,
+    },
     /// Ends the lock after all earlier operations.
     Unlock {
         answer: DataTag,
@@ -158,6 +162,7 @@ const POST: u8 = 8;
 const COMPLETE: u8 = 9;
 const LOCK_ALL: u8 = 10;
 const ACCESS: u8 = 11;
+const HAND_OVER: u8 = 12;
 
 impl WindowRequest<'_> {
     pub(super) fn emit(&self) -> Vec<u8> {
@@ -191,9 +196,13 @@ impl WindowRequest<'_> {
             }
             Self::Flush { answer } => emit_tag(FLUSH, *answer, &mut out),
             Self::Unlock { answer } => emit_tag(UNLOCK, *answer, &mut out),
+            Self::HandOver { held } => {
+                out.extend([HAND_OVER, u8::from(held.is_some())]);
+                out.extend(held.map(kind_byte));
+            }
             Self::Lock { kind, answer } => {
                 out.push(LOCK);
-                out.push(u8::from(*kind == LockKind::Exclusive));
+                out.push(kind_byte(*kind));
                 push(&mut out, answer.0 as u64);
             }
             Self::LockAll { answer } => {
@@ -240,13 +249,13 @@ impl<'a> WindowRequest<'a> {
             },
             FLUSH => Self::Flush { answer: parse_tag(&mut from)? },
             UNLOCK => Self::Unlock { answer: parse_tag(&mut from)? },
-            LOCK => Self::Lock {
-                kind: match from.byte()? {
-                    0 => LockKind::Shared,
-                    1 => LockKind::Exclusive,
+            LOCK => Self::Lock { kind: parse_kind(&mut from)?, answer: parse_tag(&mut from)? },
+            HAND_OVER => Self::HandOver {
+                held: match from.byte()? {
+                    0 => None,
+                    1 => Some(parse_kind(&mut from)?),
                     _ => return None,
                 },
-                answer: parse_tag(&mut from)?,
             },
             LOCK_ALL => Self::LockAll { answer: parse_optional_tag(&mut from)? },
             POST => Self::Post,
@@ -361,6 +370,18 @@ impl UnitHandles {
     }
 }
 
+fn kind_byte(kind: LockKind) -> u8 {
+    u8::from(kind == LockKind::Exclusive)
+}
+
+fn parse_kind(from: &mut ByteReader<'_>) -> Option<LockKind> {
+    match from.byte()? {
+        0 => Some(LockKind::Shared),
+        1 => Some(LockKind::Exclusive),
+        _ => None,
+    }
+}
+
 fn emit_tag(kind: u8, tag: DataTag, out: &mut Vec<u8>) {
     out.push(kind);
     push(out, tag.0 as u64);
@@ -403,6 +424,8 @@ mod tests {
                 answer: None,
             },
             WindowRequest::Get { range: new.clone(), answer: tag },
+            WindowRequest::HandOver { held: None },
+            WindowRequest::HandOver { held: Some(LockKind::Exclusive) },
             WindowRequest::Accumulate {
                 range: dense.clone(),
                 operator,

@@ -23,6 +23,10 @@ impl<D: Device> Mpi<D> {
             let mapped = window.mapped.as_ref();
             let (channel, regions) = (&window.channel, &window.regions);
             window.target.serve(engine, channel, regions, mapped, booleans);
+            if window.target.has_hand_over() {
+                // Another rank knows of a failure.
+                window.hand_locks_over(engine);
+            }
             if window.target.is_contended() {
                 // The other rank wakes nobody: this process does not sleep.
                 engine.note_event();

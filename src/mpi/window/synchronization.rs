@@ -42,16 +42,32 @@ pub(crate) struct Assertions {
 /// What a synchronization call waits for.
 #[derive(Debug)]
 pub(crate) struct WindowWait {
-    window: Handle,
+    pub(super) window: Handle,
     /// Whether `MPI_Win_post` of the targets of this epoch is awaited.
     posts: bool,
     /// Whether `MPI_Win_complete` of the origins of this epoch is awaited.
-    completes: bool,
+    pub(super) completes: bool,
     /// `None` if nothing of it is awaited, as in most calls on one node.
     targets: Option<Box<TargetWaits>>,
     /// What is sent when all of this is there.
     then: Then,
-    barrier: Option<Activity>,
+    pub(super) barrier: Option<Activity>,
+    /// The ranks that the call needs.
+    involved: Involved,
+}
+
+/// The ranks without which a synchronization call fails. What it waits for tells of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Involved {
+    None,
+    /// That of `MPI_Win_lock`, which opens no epoch then.
+    Locked(u32),
+    Rank(u32),
+    /// The targets of the last `MPI_Win_start`.
+    Started,
+    /// The targets that are locked.
+    Epoch,
+    All,
 }
 
 /// What a synchronization call waits for at single targets.
@@ -64,6 +80,8 @@ struct TargetWaits {
     turns: Vec<u32>,
     /// The targets whose locks in the segment are asked for afterwards, the last one first.
     later_turns: Vec<u32>,
+    /// Whether these locks are those of `MPI_Win_lock_all`.
+    are_of_all: bool,
 }
 
 /// The last step of a synchronization call.
@@ -89,9 +107,17 @@ impl WindowWait {
         self.targets.is_none() && !self.posts && !self.completes
     }
 
-    fn new(window: Handle) -> Self {
-        let (posts, completes) = (false, false);
-        Self { window, posts, completes, targets: None, then: Then::Return, barrier: None }
+    pub(super) fn new(window: Handle) -> Self {
+        let (posts, completes, then) = (false, false, Then::Return);
+        let (targets, barrier, involved) = (None, None, Involved::None);
+        Self { window, posts, completes, targets, then, barrier, involved }
+    }
+
+    /// Drops the answers that have arrived; whether none is left.
+    pub(super) fn drop_answered(&mut self, mut has_answered: impl FnMut(&Answer) -> bool) -> bool {
+        let Some(waits) = &mut self.targets else { return true };
+        waits.answers.retain(|answer| !has_answered(answer));
+        waits.answers.is_empty()
     }
 
     fn targets(&mut self) -> &mut TargetWaits {
@@ -114,7 +140,7 @@ impl<D: Device> Mpi<D> {
     /// # Errors
     /// `Win`; `RmaSync` for a call in the wrong epoch; as all functions here.
     pub(crate) fn fence(&mut self, window: Handle, assertions: Assertions) -> Result<WindowWait> {
-        let (engine, target) = self.window_and_engine(window)?;
+        let (engine, target) = self.usable_window(window)?;
         target.epochs.fence(assertions.no_succeed)?;
         let mut wait = WindowWait::new(window);
         let precedes = target.check_fence(assertions) || !assertions.no_precede;
@@ -137,6 +163,7 @@ impl<D: Device> Mpi<D> {
         &mut self, name: &str, window: Handle, rank: Option<i32>,
     ) -> Result<bool> {
         let target = self.windows.get_mut(window)?;
+        target.check_usable()?;
         let of = match rank {
             Some(rank) if target.is_null_rank(rank) => return Ok(true),
             Some(rank) => Some(target.check_rank(rank)?),
@@ -146,7 +173,8 @@ impl<D: Device> Mpi<D> {
         let is_idle = target.origin.is_idle();
         // A loop of flushes, which waits for what another rank does, makes progress.
         self.poll();
-        Ok(is_idle)
+        // The long way tells of failures.
+        Ok(is_idle && !self.engine.is_disturbed())
     }
 
     /// `MPI_Win_sync`
@@ -154,7 +182,9 @@ impl<D: Device> Mpi<D> {
     /// # Errors
     /// `Win`
     pub(crate) fn sync_window(&mut self, window: Handle) -> Result {
-        let is_poll_due = self.windows.get_mut(window)?.direct.is_poll_due();
+        let window = self.windows.get_mut(window)?;
+        window.check_usable()?;
+        let is_poll_due = window.direct.is_poll_due();
         full_fence();
         if is_poll_due {
             self.poll();
@@ -169,7 +199,7 @@ impl<D: Device> Mpi<D> {
     pub(crate) fn flush_window(
         &mut self, name: &str, window: Handle, rank: Option<i32>, is_local: bool,
     ) -> Result<WindowWait> {
-        let (engine, target) = self.window_and_engine(window)?;
+        let (engine, target) = self.usable_window(window)?;
         let mut wait = WindowWait::new(window);
         let of = match rank {
             Some(rank) if target.is_null_rank(rank) => return Ok(wait),
@@ -177,6 +207,7 @@ impl<D: Device> Mpi<D> {
             None => None,
         };
         target.epochs.check_passive(name, of)?;
+        wait.involved = of.map_or(Involved::Epoch, Involved::Rank);
         let busy = match of {
             Some(of) => Some(of).filter(|of| target.origin.is_busy(*of)).into_iter().collect(),
             None => target.origin.busy(),
@@ -198,11 +229,11 @@ impl<D: Device> Mpi<D> {
     /// `MPI_Win_lock`
     ///
     /// # Errors
-    /// As of [`Mpi::fence`]; `Rank`.
+    /// As of [`Mpi::fence`]; `Rank`; `ProcFailed` for the lock of a rank that has failed.
     pub(crate) fn lock_window(
         &mut self, window: Handle, rank: i32, kind: LockKind, assertions: Assertions,
     ) -> Result<WindowWait> {
-        let (engine, target) = self.window_and_engine(window)?;
+        let (engine, target) = self.usable_window(window)?;
         let mut wait = WindowWait::new(window);
         if target.is_null_rank(rank) {
             return Ok(wait);
@@ -210,7 +241,9 @@ impl<D: Device> Mpi<D> {
         let rank = target.check_rank(rank)?;
         target.check_locks()?;
         target.epochs.check_lock(rank)?;
+        target.check_target(rank)?;
         target.epochs.lock(rank);
+        wait.involved = Involved::Locked(rank);
         if !assertions.no_check {
             target.request_lock(engine, rank, kind, &mut wait);
         }
@@ -224,14 +257,16 @@ impl<D: Device> Mpi<D> {
     pub(crate) fn lock_all_window(
         &mut self, window: Handle, assertions: Assertions,
     ) -> Result<WindowWait> {
-        let (engine, target) = self.window_and_engine(window)?;
+        let (engine, target) = self.usable_window(window)?;
         let mut wait = WindowWait::new(window);
         target.check_locks()?;
         target.epochs.lock_all()?;
         target.locks_on_access = !assertions.no_check;
         if let (true, Some(words)) = (target.locks_on_access, target.words()) {
             // One after the other, in the order of all processes: no two wait for each other.
-            wait.targets().later_turns = words.ranks().iter().rev().copied().collect();
+            let waits = wait.targets();
+            waits.later_turns = words.ranks().iter().rev().copied().collect();
+            waits.are_of_all = true;
         } else if target.locks_on_access {
             target.request_own_locks(engine, &mut wait);
         }
@@ -247,13 +282,14 @@ impl<D: Device> Mpi<D> {
     ) -> Result<WindowWait> {
         // A loop of locks, which waits for what another rank does, makes progress.
         self.poll();
-        let (engine, target) = self.window_and_engine(window)?;
+        let (engine, target) = self.usable_window(window)?;
         let mut wait = WindowWait::new(window);
         let targets = match rank {
             Some(rank) if target.is_null_rank(rank) => return Ok(wait),
             Some(rank) => {
                 let rank = target.check_rank(rank)?;
                 target.epochs.unlock(rank)?;
+                wait.involved = Involved::Rank(rank);
                 if target.origin.is_idle() && target.leave_lock(engine, rank) {
                     return Ok(wait);
                 }
@@ -261,6 +297,7 @@ impl<D: Device> Mpi<D> {
             }
             None => {
                 target.epochs.unlock_all()?;
+                wait.involved = Involved::All;
                 target.locks_on_access = false;
                 let mut targets = target.origin.busy();
                 targets.extend(target.origin.locked());
@@ -288,6 +325,7 @@ impl<D: Device> Mpi<D> {
         &mut self, window: Handle, origins: Handle, assertions: Assertions,
     ) -> Result {
         let target = self.windows.get_mut(window)?;
+        target.check_usable()?;
         let origins = self.objects.groups.get(origins)?;
         target.epochs.post(origins.peers().map(|peer| target.channel.rank_of(peer)))?;
         target.expose(EpochKind::Exposure, assertions);
@@ -305,6 +343,7 @@ impl<D: Device> Mpi<D> {
         &mut self, window: Handle, targets: Handle, assertions: Assertions,
     ) -> Result<WindowWait> {
         let target = self.windows.get_mut(window)?;
+        target.check_usable()?;
         let targets = self.objects.groups.get(targets)?;
         target.epochs.start(targets.peers().map(|peer| target.channel.rank_of(peer)))?;
         let posts = !assertions.no_check;
@@ -316,9 +355,10 @@ impl<D: Device> Mpi<D> {
     /// # Errors
     /// As of [`Mpi::fence`].
     pub(crate) fn complete_window(&mut self, window: Handle) -> Result<WindowWait> {
-        let (engine, target) = self.window_and_engine(window)?;
+        let (engine, target) = self.usable_window(window)?;
         target.epochs.started()?;
         let mut wait = WindowWait::new(window);
+        wait.involved = Involved::Started;
         if let Some(check) = &mut target.access_check {
             check.end(None);
             target.flush(engine, target.origin.busy(), &mut wait);
@@ -336,7 +376,7 @@ impl<D: Device> Mpi<D> {
     /// # Errors
     /// As of [`Mpi::fence`].
     pub(crate) fn wait_window(&mut self, window: Handle) -> Result<WindowWait> {
-        let (_, target) = self.window_and_engine(window)?;
+        let (_, target) = self.usable_window(window)?;
         target.epochs.posted()?;
         let then = Then::EndExposure;
         Ok(WindowWait { completes: true, then, ..WindowWait::new(window) })
@@ -354,8 +394,26 @@ impl<D: Device> Mpi<D> {
     /// Whether a synchronization call may return.
     ///
     /// # Errors
-    /// The first error of an operation that it completes.
+    /// The first error of an operation that it completes; `Revoked`, and `ProcFailed` if a rank that the call
+    /// needs has failed.
     pub(crate) fn end_window_wait(&mut self, wait: &mut WindowWait) -> Result<Option<()>> {
+        let is_disturbed = self.engine.is_disturbed();
+        if is_disturbed && !self.end_disturbed_wait(wait)? {
+            return Ok(None);
+        }
+        let end = self.end_undisturbed_wait(wait)?;
+        if is_disturbed && end.is_some() {
+            let involved = wait.involved;
+            let (_, window) = self.window_and_engine(wait.window)?;
+            if let Some(error) = window.involved_failure(involved) {
+                window.undo(involved);
+                return Err(error);
+            }
+        }
+        Ok(end)
+    }
+
+    fn end_undisturbed_wait(&mut self, wait: &mut WindowWait) -> Result<Option<()>> {
         loop {
             let (engine, window) = self.window_and_engine(wait.window)?;
             if !wait.has_all() && !window.advance_wait(engine, wait) {
@@ -415,15 +473,27 @@ impl<D: Device> Mpi<D> {
         self.launch(call, CallForm::Blocking)
     }
 
-    fn window_and_engine(&mut self, window: Handle) -> Result<(&mut Engine<D>, &mut Window)> {
+    pub(super) fn window_and_engine(
+        &mut self, window: Handle,
+    ) -> Result<(&mut Engine<D>, &mut Window)> {
         Ok((&mut self.engine, self.windows.get_mut(window)?))
+    }
+
+    /// The window of a call that begins.
+    ///
+    /// # Errors
+    /// `Win`; `Revoked`.
+    fn usable_window(&mut self, window: Handle) -> Result<(&mut Engine<D>, &mut Window)> {
+        let (engine, window) = self.window_and_engine(window)?;
+        window.check_usable()?;
+        Ok((engine, window))
     }
 }
 
 impl Window {
     /// The call `name`, which waits for other ranks. An answer may depend on any of them: a lock that a
     /// third rank holds can delay it.
-    fn blocked(&self, name: &str, wait: &WindowWait) -> WaitReport {
+    pub(super) fn blocked(&self, name: &str, wait: &WindowWait) -> WaitReport {
         let mapped = self.mapped.as_ref();
         let targets = self.epochs.started().ok().filter(|_| wait.posts).unwrap_or_default();
         let posts: Vec<_> = self.target.posts.missing(targets, mapped).collect();
@@ -536,10 +606,11 @@ impl Window {
         }
     }
 
-    /// The segment, if locks are its words: all ranks are on this node.
+    /// The segment, if locks are its words: all ranks are on this node, and none has failed.
     pub(super) fn words(&self) -> Option<&MappedMemory> {
         let size = self.channel.size() as usize;
-        self.mapped.as_ref().filter(|mapped| mapped.ranks().len() == size)
+        let are_words = !self.failures.has_handed_over();
+        self.mapped.as_ref().filter(|mapped| are_words && mapped.ranks().len() == size)
     }
 
     /// Asks for the lock of `MPI_Win_lock_all` at the first access of a target.
@@ -621,11 +692,13 @@ impl Window {
         let mapped = self.mapped.as_ref();
         if wait.posts {
             let targets = self.epochs.started().unwrap_or_default();
-            wait.posts = !self.target.posts.take(targets, mapped);
+            let failures = &self.failures;
+            let has_failed = |rank| failures.has_failed(rank);
+            wait.posts = !self.target.posts.take(targets, mapped, has_failed);
         }
         if wait.completes {
             let origins = self.epochs.posted().unwrap_or_default();
-            wait.completes = !self.target.completes.take(origins, mapped);
+            wait.completes = !self.target.completes.take(origins, mapped, |_| false);
         }
         wait.has_all()
     }
@@ -633,6 +706,9 @@ impl Window {
     fn advance_targets<D: Device>(&mut self, engine: &mut Engine<D>, waits: &mut TargetWaits) {
         waits.answers.retain(|answer| !self.origin.has_answered(engine, answer));
         waits.locals.retain(|target| !self.origin.collect(engine, *target));
+        if self.failures.has_handed_over() {
+            return self.ask_for_turns(engine, waits);
+        }
         if let Some(mapped) = &self.mapped {
             waits.turns.retain(|target| !mapped.holds(*target));
         }
@@ -642,6 +718,25 @@ impl Window {
             if !self.enter_or_queue(engine, next, LockKind::Shared) {
                 waits.turns.push(next);
             }
+        }
+    }
+
+    /// Asks by messages for locks that were waited for in the segment, or would have been.
+    #[cold]
+    fn ask_for_turns<D: Device>(&mut self, engine: &mut Engine<D>, waits: &mut TargetWaits) {
+        let turns = std::mem::take(&mut waits.turns);
+        for target in turns.into_iter().chain(std::mem::take(&mut waits.later_turns)) {
+            let withdrawn = self.mapped.as_mut().and_then(|mapped| mapped.take_withdrawn(target));
+            if self.failures.has_failed(target) || self.origin.set_locked(target, true) {
+                continue;
+            }
+            let kind = withdrawn.unwrap_or(LockKind::Shared);
+            let is_of_all = waits.are_of_all;
+            let ask = |answer| match is_of_all {
+                true => WindowRequest::LockAll { answer: Some(answer) },
+                false => WindowRequest::Lock { kind, answer },
+            };
+            waits.answers.push(self.origin.ask(engine, &self.channel, target, ask));
         }
     }
 }

@@ -10,7 +10,7 @@
 //! of several origins have no order. Which calls are legal is not in this module: the origin knows its
 //! epochs.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -40,6 +40,12 @@ use platform::base::{ErrorClass, MpiError, Result};
 pub(super) struct Target {
     origins: BTreeMap<u32, OriginQueue>,
     locks: LockQueue,
+    /// The origins that ask for locks by requests, where locks were words before.
+    handed_over: BTreeSet<u32>,
+    /// The origins that have failed.
+    failed: BTreeSet<u32>,
+    /// Whether requests are dropped: the window was revoked.
+    is_closed: bool,
     /// A request whose bytes have not arrived.
     arriving: Option<ArrivingMessage>,
     /// Whether an accumulate waits for another rank of this node to end one.
@@ -111,6 +117,9 @@ impl Default for Target {
         Self {
             origins: BTreeMap::new(),
             locks: LockQueue::default(),
+            handed_over: BTreeSet::new(),
+            failed: BTreeSet::new(),
+            is_closed: false,
             arriving: None,
             is_contended: false,
             lost: None,
@@ -132,6 +141,7 @@ impl Target {
         {
             self.arrive(origin, &bytes, regions, booleans);
         }
+        self.open_if_all_told(channel.size());
         self.is_contended = false;
         self.advance_all(engine, channel, mapped);
     }
@@ -156,8 +166,56 @@ impl Target {
         self.lost = Some(why);
     }
 
+    /// Locks are words until [`WindowRequest::HandOver`] of all origins.
+    pub(super) fn close_locks(&mut self) {
+        self.locks.close();
+    }
+
+    /// Whether an origin has handed its locks over.
+    pub(super) fn has_hand_over(&self) -> bool {
+        !self.handed_over.is_empty()
+    }
+
+    /// Grants locks once each of `size` origins has told which it holds, or has failed.
+    pub(super) fn open_if_all_told(&mut self, size: u32) {
+        let has_told = |origin| self.handed_over.contains(&origin) || self.failed.contains(&origin);
+        if self.locks.is_closed() && (0..size).all(has_told) {
+            self.locks.open();
+        }
+    }
+
+    /// An origin has failed: what it has asked for is done if its data are here, locks excepted. A lock that it
+    /// holds ends after that.
+    pub(super) fn origin_failed(&mut self, origin: u32) {
+        self.failed.insert(origin);
+        self.locks.withdraw(origin);
+        let is_held = self.locks.is_held_by(origin);
+        let is_done = match self.origins.get_mut(&origin) {
+            Some(queue) => {
+                queue.drop_locks(is_held);
+                queue.requests.is_empty()
+            }
+            None => true,
+        };
+        if is_done && is_held {
+            self.locks.release(origin);
+        }
+    }
+
+    /// Drops requests, those excepted whose data are on their way.
+    pub(super) fn close(&mut self) {
+        self.is_closed = true;
+        for (origin, queue) in &mut self.origins {
+            queue.requests.truncate(queue.started);
+            queue.drop_locks(self.locks.is_held_by(*origin));
+        }
+    }
+
     /// Queues a request.
     fn arrive(&mut self, origin: u32, bytes: &[u8], regions: &Regions, booleans: Option<Booleans>) {
+        if self.is_closed || self.failed.contains(&origin) {
+            return;
+        }
         let queue = self.origins.entry(origin).or_default();
         let Some(request) = WindowRequest::parse(bytes) else {
             let why = format!("rank {origin} sent a request of {} bytes that none is", bytes.len());
@@ -166,6 +224,11 @@ impl Target {
         };
         if let WindowRequest::Post = request {
             self.posts.add(origin);
+            return;
+        }
+        if let WindowRequest::HandOver { held } = request {
+            self.handed_over.insert(origin);
+            held.into_iter().for_each(|kind| self.locks.hold(origin, kind));
             return;
         }
         let work = queue.prepare(request, regions, booleans);
@@ -200,7 +263,13 @@ impl Target {
             let Some(front) = queue.requests.front_mut().filter(|_| queue.started > 0) else {
                 break;
             };
-            front.transfer = front.transfer.filter(|id| engine.take_completion(*id).is_none());
+            if let Some(end) = front.transfer.and_then(|id| engine.take_completion(id)) {
+                front.transfer = None;
+                if end.error.is_some() {
+                    // Its operand has not arrived.
+                    front.refuse();
+                }
+            }
             let awaits_lock = front.is_lock() && !self.locks.is_held_by(origin);
             if front.transfer.is_some() || awaits_lock {
                 break;
@@ -213,7 +282,12 @@ impl Target {
                 queue.error.get_or_insert_with(|| why.clone());
                 lock = None;
             }
-            if lock.is_some_and(|lock| !lock.try_take()) {
+            let has_failed = |rank| self.failed.contains(&rank);
+            let take_over = || {
+                mapped
+                    .is_some_and(|mapped| mapped.take_accumulates_over(channel.rank(), has_failed))
+            };
+            if lock.is_some_and(|lock| !lock.try_take()) && !take_over() {
                 self.is_contended = true;
                 break;
             }
@@ -240,6 +314,9 @@ impl Target {
                 lock.give_back();
             }
         }
+        if queue.requests.is_empty() && self.failed.contains(&origin) {
+            granted.extend(self.locks.release(origin));
+        }
         granted
     }
 }
@@ -257,6 +334,7 @@ impl OriginQueue {
             WindowRequest::Flush { .. }
             | WindowRequest::Lock { .. }
             | WindowRequest::LockAll { .. }
+            | WindowRequest::HandOver { .. }
             | WindowRequest::Unlock { .. }
             | WindowRequest::Post
             | WindowRequest::Complete
@@ -309,7 +387,9 @@ impl OriginQueue {
                 let ranges = ranges(range.offset, count, &layout).unwrap_or_default();
                 Work::Access(kind, epoch, ranges)
             }
-            WindowRequest::Post => return Err(senseless("MPI_Win_post")),
+            WindowRequest::Post | WindowRequest::HandOver { .. } => {
+                return Err(senseless("a call that is no work"));
+            }
         })
     }
 
@@ -338,6 +418,17 @@ impl OriginQueue {
         };
         let count = usize::try_from(range.count).map_err(|_| senseless("a count"))?;
         Ok((layout, count))
+    }
+
+    /// Drops the requests from the first lock on that is not held.
+    fn drop_locks(&mut self, is_held: bool) {
+        let is_granted = |index: usize| index == 0 && self.started > 0 && is_held;
+        let all = self.requests.iter().enumerate();
+        let first = all.filter(|(_, request)| request.is_lock()).find(|(at, _)| !is_granted(*at));
+        if let Some((first, _)) = first {
+            self.requests.truncate(first);
+            self.started = self.started.min(first);
+        }
     }
 
     /// Starts requests, up to a lock, which is alone; the lock, if it has just been started.
