@@ -222,8 +222,12 @@ impl Origin {
 
     /// The targets of which a lock was asked for.
     pub(super) fn locked(&self) -> Vec<u32> {
-        let locked = |target: &u32| self.targets[*target as usize].lock_requested;
-        (0..self.targets.len() as u32).filter(locked).collect()
+        (0..self.targets.len() as u32).filter(|target| self.is_locked(*target)).collect()
+    }
+
+    /// Whether a lock of `target` was asked for.
+    pub(super) fn is_locked(&self, target: u32) -> bool {
+        self.targets[target as usize].lock_requested
     }
 
     /// Records whether a lock of `target` has been asked for; whether it had been before.

@@ -431,7 +431,14 @@ impl<D: Device> Mpi<D> {
                     window.send_unlocks(engine, &targets, wait);
                     wait.then = Then::Leave(targets);
                 }
-                Then::Leave(targets) => window.leave_locks(engine, &targets),
+                Then::Leave(mut targets) => {
+                    window.leave_locks(engine, &targets);
+                    // Locks of words that became locks of messages after they were looked for.
+                    targets.retain(|target| window.origin.is_locked(*target));
+                    if !targets.is_empty() {
+                        wait.then = Then::Unlock(targets);
+                    }
+                }
             }
         }
         if let Some(barrier) = &mut wait.barrier {
