@@ -13,6 +13,8 @@ int main(int argc, char **argv)
     int next = (rank + 1) % size;
     EXPECT_IS(MPIX_Comm_is_revoked(comm, &flag), MPI_SUCCESS);
     EXPECT_IS(flag, 0);
+    MPI_Request kept;
+    EXPECT_IS(MPI_Send_init(NULL, 0, MPI_INT, MPI_PROC_NULL, 1, comm, &kept), MPI_SUCCESS);
     MPI_Barrier(other);
     if (rank == 0) {
         /* Rank 1 has started its operations; the others may be early or late. */
@@ -40,7 +42,15 @@ int main(int argc, char **argv)
     }
     EXPECT_IS(class_of(MPI_Send(&value, 1, MPI_INT, next, 1, comm)), MPIX_ERR_REVOKED);
     EXPECT_IS(class_of(MPI_Barrier(comm)), MPIX_ERR_REVOKED);
-    MPI_Request request;
+    MPI_Request request, to_none;
+    EXPECT_IS(class_of(MPI_Send(NULL, 0, MPI_INT, MPI_PROC_NULL, 1, comm)), MPIX_ERR_REVOKED);
+    EXPECT_IS(class_of(MPI_Isend(NULL, 0, MPI_INT, MPI_PROC_NULL, 1, comm, &to_none)), MPIX_ERR_REVOKED);
+    EXPECT_IS(class_of(MPI_Ssend(NULL, 0, MPI_INT, MPI_PROC_NULL, 1, comm)), MPIX_ERR_REVOKED);
+    EXPECT_IS(class_of(MPI_Recv(NULL, 0, MPI_INT, MPI_PROC_NULL, 1, comm, MPI_STATUS_IGNORE)),
+              MPIX_ERR_REVOKED);
+    EXPECT_IS(class_of(MPI_Start(&kept)), MPIX_ERR_REVOKED);
+    EXPECT_IS(class_of(MPI_Psend_init(NULL, 1, 0, MPI_INT, MPI_PROC_NULL, 1, comm, MPI_INFO_NULL, &to_none)),
+              MPIX_ERR_REVOKED);
     EXPECT_IS(class_of(MPI_Ibarrier(comm, &request)), MPIX_ERR_REVOKED);
     MPI_Comm copy;
     EXPECT_IS(class_of(MPI_Comm_dup(comm, &copy)), MPIX_ERR_REVOKED);

@@ -85,7 +85,9 @@ def run_job(launcher, suite, tests, ranks, stall_s):
         (folder / "wanted").write_text("\n".join(tests))
         journals = Journals(folder, ranks)
         words = [*launcher, "-n", str(ranks), sys.executable, RANK_SCRIPT, suite, folder]
-        process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
+        # Processes that a test spawns find the modules of the suite, too.
+        environment = os.environ | {"PYTHONPATH": str(suite)}
+        process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=said, stderr=said, env=environment)
         moved = time.monotonic()
         why = None
         while process.poll() is None and why is None:

@@ -93,4 +93,6 @@ def main():
         unittest.TestSuite(found[name] for name in wanted).run(Journal(file))
 
 
-main()
+# Processes that a test spawns import this file, too.
+if __name__ == "__main__":
+    main()

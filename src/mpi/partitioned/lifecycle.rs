@@ -89,6 +89,7 @@ impl<D: Device> Mpi<D> {
     fn partitioned_peer(&self, arguments: PartitionedArguments) -> Result<Option<PartitionedPeer>> {
         let PartitionedArguments { kind, rank, tag, comm, .. } = arguments;
         let comm = self.comms.get(comm)?;
+        comm.check_usable()?;
         if kind == PartitionedKind::Receive && tag == ANY_TAG {
             return Err(ErrorClass::Tag.error(wildcard("MPI_ANY_TAG", "a tag of 0 or more")));
         }

@@ -108,7 +108,7 @@ impl<D: Device> Mpi<D> {
         &self, mode: SendMode, memory: Memory, dest: i32, tag: i32, comm: Handle,
     ) -> Result<StartArguments> {
         if dest == PROC_NULL {
-            self.comms.get(comm)?;
+            self.comms.get(comm)?.check_usable()?;
             check_tag(tag)?;
             return Ok(StartArguments::ProcNull(Status::EMPTY));
         }
@@ -157,7 +157,7 @@ impl<D: Device> Mpi<D> {
         &mut self, memory: Memory, dest: i32, tag: i32, comm: Handle,
     ) -> Result<Option<OperationId>> {
         if dest == PROC_NULL {
-            self.comms.get(comm)?;
+            self.comms.get(comm)?.check_usable()?;
             check_tag(tag)?;
             return Ok(None);
         }
@@ -236,11 +236,11 @@ impl<D: Device> Mpi<D> {
         // The communicator of a persistent request may have been freed.
         let Ok(comm) = self.comms.get(comm) else { return Ok(()) };
         match recipe {
-            StartArguments::ProcNull(_) => Ok(()),
             StartArguments::Collective(_)
             | StartArguments::Shared(_)
             | StartArguments::Program(_) => comm.check_collective(),
-            StartArguments::Send { .. }
+            StartArguments::ProcNull(_)
+            | StartArguments::Send { .. }
             | StartArguments::Receive { .. }
             | StartArguments::Partitioned(_) => comm.check_usable(),
         }
