@@ -5,8 +5,8 @@ fault F3 mpirun-killed 1 20 rounds 60000 "SIGKILL, SIGSTOP and signals to mpirun
     "all ranks and agents are gone in 2 s; stopping for 3 s is harmless; a mpirun that stays stopped is given up"
 play_mpirun_killed() {
     cluster 4 || return
-    local _
-    for ((_ = 0; _ < count; _++)); do
+    local round
+    for ((round = 0; round < count; round++)); do
         mpirun_killed
         mpirun_signals
         mpirun_stopped
@@ -19,8 +19,8 @@ fault F4 host-lost 1 20 rounds 120000 "SIGKILL to each process of an agent; a ho
     "mpirun ends in 5 s, or 9 s if only silence tells, and names host and ranks; nothing is left"
 play_host_lost() {
     cluster 4 || return
-    local _
-    for ((_ = 0; _ < count; _++)); do
+    local round
+    for ((round = 0; round < count; round++)); do
         agents_killed
         hosts_lost
     done
@@ -30,8 +30,8 @@ fault F6 silent-link 1 20 rounds 90000 "links that drop everything, in both dire
     "3 s without a link are survived, byte for byte; longer ones end the job, which names the host"
 play_silent_link() {
     cluster 4 || return
-    local _
-    for ((_ = 0; _ < count; _++)); do
+    local round
+    for ((round = 0; round < count; round++)); do
         short_cut
         links_cut
     done

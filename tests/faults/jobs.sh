@@ -15,6 +15,8 @@ begin_play() {
     bad=0 child=''
     export HOSTS_INSTANCE=faults$$
     T=$(mktemp -d "$build/faults.XXXXXX") || exit
+    # Another user runs programs there.
+    chmod 711 "$T"
     trap end_play EXIT
     trap 'exit 1' HUP INT TERM
 }

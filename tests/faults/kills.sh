@@ -16,12 +16,13 @@ play_rank_killed() {
 
 fault F2 shrink 140 10000 shrinks 600 \
     "ranks that die one after the other under --with-ft ulfm: shm, tcp, two hosts; the count is that of each" \
-    "MPIX_ERR_PROC_FAILED in 100 ms (2 s on two hosts), shrink and allreduce are right, MPI_Finalize returns"
+    "MPIX_ERR_PROC_FAILED in 100 ms as the median of the longest times of jobs, and always in 2 s; shrink and \
+allreduce are right, MPI_Finalize returns"
 play_shrink() {
     cluster 2 || return
-    shrinks "shm" 100 --device shm -host node1:8
-    shrinks "tcp" 100 --device tcp -host node1:8
-    shrinks "two hosts" 2000 -host node1:4,node2:4
+    shrinks "shm" --device shm -host node1:8
+    shrinks "tcp" --device tcp -host node1:8
+    shrinks "two hosts" -host node1:4,node2:4
 }
 
 fault - survivors 25 1000 kills 6000 \
@@ -47,10 +48,10 @@ play_kills() {
     killed_jobs choose_any judge_end -host "$four" "$program"
 }
 
-# shrinks NAME LIMIT_MS OPTIONS...: jobs of eight ranks, each with seven shrinks.
+# shrinks NAME OPTIONS...: jobs of eight ranks, each with seven shrinks.
 shrinks() {
-    local name=$1 limit=$2 program done_=0 took longest=0 wrong='' number
-    shift 2
+    local name=$1 program done_=0 took all_took=() wrong='' number
+    shift
     program=$(compiled c-tests/failures/shrinks.c) || exit
     for ((number = seed; done_ < count; number++)); do
         rm -f "$T/deaths"
@@ -60,13 +61,18 @@ shrinks() {
         took=$(sed -n 's/^shrinks = 7, longest = \([0-9]*\) us$/\1/p' "$T/out")
         [ "$code" = 0 ] && [ "$took" ] && grep -qx "errors = 0" "$T/out" ||
             wrong+=" seed $number: code $code, $(head -c 500 "$T/out");"
-        [ $((${took:-0} / 1000)) -le "$limit" ] || wrong+=" seed $number: an error after $took us;"
+        [ "${took:-0}" -le 2000000 ] || wrong+=" seed $number: an error after $took us;"
         [ -z "$wrong" ] || break
-        [ "$took" -le "$longest" ] || longest=$took
+        all_took+=("$took")
         done_=$((done_ + 7))
     done
+    mapfile -t all_took < <(printf '%s\n' "${all_took[@]}" | sort -n)
+    took=${all_took[${#all_took[@]} / 2]}
+    # A machine that is busy otherwise delays single ones, and not the median.
+    [ "${took:-0}" -le 100000 ] || wrong+=" the median of the longest times to an error is $took us;"
     verdict "$done_ shrinks, $name" "$wrong"
-    echo "note $name: $done_ shrinks, longest time to an error $((longest / 1000)) ms"
+    echo "note $name: $done_ shrinks, errors after $((took / 1000)) ms (median of jobs) to" \
+        "$((${all_took[-1]:-0} / 1000)) ms"
 }
 
 # choose_*: decides what is killed, by `chosen` and `kind`, and sets `what`, `limit`, `nodes` and `strikes`.

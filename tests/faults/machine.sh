@@ -17,11 +17,11 @@ play_limits() {
     local enough program
     program=$(compiled tests/data/allreduce.c) || exit
     # The limit on processes is not one for root.
-    on node1 setpriv --reuid=65534 --regid=65534 --clear-groups true 2>"$T/err" ||
-        { say skip "no other user can be taken on"; return; }
-    for enough in 0 3 4 5 6 8 16 64; do
+    on node1 setpriv --reuid=65534 --regid=65534 --clear-groups test -x "$program" -a -x "$bin/mpirun" ||
+        { say skip "no other user can run programs of this folder"; return; }
+    for enough in 1 3 4 5 6 8 16 64; do
         on node1 setpriv --reuid=65534 --regid=65534 --clear-groups bash -c "ulimit -u $enough; exec \"\$@\"" - \
-            timeout 20 "$bin/mpirun" -n 3 "$program" 5 >"$T/out" 2>"$T/err" </dev/null &
+            "$bin/mpirun" -n 3 "$program" 5 >"$T/out" 2>"$T/err" </dev/null &
         job=$!
         limited_end $enough
     done
@@ -35,7 +35,7 @@ limited_end() {
     if [ "$code" = 0 ]; then
         [ "$(grep -c finished "$T/out")" = 3 ] || wrong+=" code 0, but: $(head -c 300 "$T/out");"
     else
-        [ "$code" != 124 ] && [ "$code" != hangs ] || wrong+=" hangs;"
+        [ "$code" != hangs ] || wrong+=" hangs;"
         grep -q "Resource temporarily unavailable" "$T/err" || wrong+=" no line names the reason;"
         [ "$(wc -l <"$T/err")" -le 6 ] || wrong+=" too many lines;"
     fi

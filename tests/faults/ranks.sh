@@ -48,15 +48,15 @@ play_rank_stopped() {
 fault F15 out-of-memory 3 100 kills 3000 "a rank exceeds the memory of its control group" \
     "as F1, and the message says that memory was the reason"
 play_out_of_memory() {
-    local group program _
+    local group program round
     cluster 2 || return
     group=$(memory_group) || { say skip "no control group for memory can be made here"; return; }
     program=$(compiled tests/faults/hungry.c) || exit
-    for ((_ = 0; _ < count; _++)); do
-        # shellcheck disable=SC2016 # The shell of the rank expands it.
-        start -host node1:2,node2:2 sh -c \
-            '[ $PMI_RANK != 3 ] || echo 0 >"$1/cgroup.procs"; exec "$0"' "$program" "$group"
-        strike ends "a rank needs too much memory" 137 "^mpirun: rank 3 \(process [0-9]+ on node2\) was killed by \
+    # All processes of the job on one host are in the group, as in a container.
+    starter limited "host=\$1; shift; exec $agent \"\$host\" \"echo 0 >$group/cgroup.procs; \$*\""
+    for ((round = 0; round < count; round++)); do
+        strike start -launcher-exec "$T/limited" -host node1:2,node2:2 "$program"
+        ends "a rank needs too much memory" 137 "^mpirun: rank 3 \(process [0-9]+ on node2\) was killed by \
 signal 9 \(SIGKILL\), probably for lack of memory" 20000
         [ "$bad" = 0 ] || break
     done
