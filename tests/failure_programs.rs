@@ -91,6 +91,12 @@ fn random() {
     }
 }
 
+/// More of them: `scripts/faults shrink`.
+#[test]
+fn shrinks() {
+    check("shrinks", [2, 6].into_iter(), &[&["1"], &["2"], &["3"]]);
+}
+
 #[test]
 fn quick() {
     check("quick", [2, 5].into_iter(), &[&[]]);
@@ -145,6 +151,7 @@ fn every_program_is_run() {
         "random",
         "receive",
         "revoke",
+        "shrinks",
     ];
     assert_eq!(names, run.map(String::from));
 }
