@@ -73,7 +73,7 @@ play_streams() {
         streams::a_terminal_that_nobody_drains_does_not_keep_the_job_from_ending
 }
 
-fault - spawns 100 1000 spawns 500 "processes are spawned and disconnected in a row, on one host and on two" \
+fault - spawns 100 1000 spawns 4000 "processes are spawned and disconnected in a row, on one host and on two" \
     "every message is right; memory grows by 1 MiB at most and no descriptor is left, in parent and mpirun"
 play_spawns() {
     cluster 2 || return
@@ -82,7 +82,7 @@ play_spawns() {
     for hosts in node1:1 node1:1,node2:1; do
         # Of two hosts, the parent is on the second, and so its mpirun is an agent.
         start -host $hosts -n 1 "$program" "$count"
-        strike wait_job $((count * 500 + 30000))
+        strike wait_job $((count * 1500 + 30000))
         wrong=
         nothing_left 5000 "${all_nodes[@]}"
         [ "$code" = 0 ] || wrong+=" code $code;"
