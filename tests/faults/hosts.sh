@@ -27,7 +27,8 @@ play_host_lost() {
 }
 
 fault F6 silent-link 1 20 rounds 90000 "links that drop everything, in both directions, while ranks talk" \
-    "3 s without a link are survived, byte for byte; longer ones end the job, which names the host"
+    "2 s without a link, or 3 s with SUIRO_HOST_TIMEOUT=10s, are survived, byte for byte; more ends the job, which names \
+the host"
 play_silent_link() {
     cluster 4 || return
     local round
@@ -119,7 +120,7 @@ mpirun_stopped() {
         rest=$(gone 14000 2 3 4)
         verdict "mpirun is stopped: other hosts ($(($(now_ms) - begin)) ms)" "$rest"
         strike kill -CONT "$head"
-        ends "mpirun was stopped and goes on" "16 137" "mpirun is silent; ending its processes on node3"
+        ends "mpirun was stopped and goes on" "75 137" "mpirun is silent; ending its processes on node3"
     fi
     if selected "everything is stopped for 3 s"; then
         busy
@@ -152,11 +153,17 @@ hosts_lost() {
     fi
 }
 
+# After 3 s without a link, TCP may wait for as long again before it repeats a segment (RFC 6298, 5.5): that
+# would be longer than a host may be silent by default.
 short_cut() {
-    selected "a link is cut for 3 s" || return
-    patterns_start node1:1,node2:1
-    scripts/hosts cut node1 node2; sleep 3; scripts/hosts heal; sleep 1
-    patterns_end "a link is cut for 3 s"
+    local seconds timeout
+    for seconds in 2 3; do
+        selected "a link is cut for $seconds s" || continue
+        timeout=$((seconds == 2 ? 4 : 10))s
+        SUIRO_HOST_TIMEOUT=$timeout patterns_start node1:1,node2:1
+        scripts/hosts cut node1 node2; sleep $seconds; scripts/hosts heal; sleep 1
+        patterns_end "a link is cut for $seconds s, SUIRO_HOST_TIMEOUT=$timeout"
+    done
 }
 
 links_cut() {
@@ -172,7 +179,7 @@ links_cut() {
     if selected "a link between two hosts is cut"; then
         busy -x SUIRO_TCP_TIMEOUT=3s
         strike scripts/hosts cut node2 node3
-        ends "a link between two hosts is cut" "1 14 15 16 17 255" "node[23]" 20000
+        ends "a link between two hosts is cut" "1 75 255" "node[23]" 20000
         scripts/hosts heal
     fi
 }
