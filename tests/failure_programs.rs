@@ -169,6 +169,12 @@ fn random() {
     }
 }
 
+/// More of them: `scripts/faults shrink`.
+#[test]
+fn shrinks() {
+    check("shrinks", [2, 6].into_iter(), &[&["1"], &["2"], &["3"]]);
+}
+
 #[test]
 fn quick() {
     check("quick", [2, 5].into_iter(), &[&[]]);
@@ -306,6 +312,7 @@ fn every_program_is_run() {
         "respawn",
         "revoke",
         "revoked_world",
+        "shrinks",
         "spawned",
         "unconnected",
         "window_accumulate",

@@ -1,11 +1,14 @@
-"""A stranger at the TCP port of a job, for tests/hosts/strangers.rs.
+"""A stranger at the TCP port of a job, for tests/hosts/strangers.rs and scripts/faults.
 
 usage: stranger.py record FILE DEVICE       write down how connections begin that pass DEVICE, until
                                             SIGTERM; prints "ready" when that works
        stranger.py visit FILE HOST PORT     visit the port in all ways below at once
+       stranger.py flood HOST PORT COUNT    so many connections, of which many are open at once; some of
+                                            them say something
 
 garbage  bytes at random, zeros, ones, a request of HTTP
 silence  200 connections that say nothing
+slow     a byte a second
 replay   the first bytes of the sides that opened recorded connections to this port
 wrong    the same, each with one bit changed in its first message: what another secret makes of it
 
@@ -21,6 +24,9 @@ import sys
 import time
 
 SILENT = 200
+SLOW = 5
+# More than a port keeps open before they have proven something, fewer than its queue takes.
+FLOOD_AT_ONCE = 100
 # Of each recorded connection.
 KEPT_BYTES = 4096
 # The port is to close every connection long before.
@@ -112,15 +118,56 @@ def is_closed(host, port, text):
     return True
 
 
+def is_closed_slowly(host, port):
+    """Whether the port closes a connection that sends a byte a second."""
+    try:
+        with socket.create_connection((host, port), LIMIT_S) as wire:
+            wire.settimeout(1)
+            for number in range(LIMIT_S):
+                wire.sendall(bytes([number]))
+                try:
+                    if not wire.recv(1 << 16):
+                        return True
+                except TimeoutError:
+                    pass
+    except OSError:
+        return True
+    return False
+
+
 def visit(path, host, port):
     ways = visits(path, host, port)
-    with concurrent.futures.ThreadPoolExecutor(sum(map(len, ways.values()))) as pool:
+    with concurrent.futures.ThreadPoolExecutor(SLOW + sum(map(len, ways.values()))) as pool:
         closed = {
             way: [pool.submit(is_closed, host, port, text) for text in texts]
             for way, texts in ways.items()
         }
+        closed["slow"] = [pool.submit(is_closed_slowly, host, port) for _ in range(SLOW)]
         for way, results in closed.items():
             print(way, len(results), sum(result.result() for result in results))
+
+
+def flood(host, port, count):
+    texts = [b"", b"\x01", os.urandom(300), b"GET / HTTP/1.1\r\n\r\n"]
+    with concurrent.futures.ThreadPoolExecutor(FLOOD_AT_ONCE) as pool:
+        # Most of them leave again at once, as a scan of ports does.
+        visits = [
+            pool.submit(is_closed if number % 20 == 0 else leaves, host, port, texts[number % 4])
+            for number in range(count)
+        ]
+        print("flood", count, sum(visit.result() for visit in visits))
+
+
+def leaves(host, port, text):
+    """Says this and closes the connection; whether there was one."""
+    try:
+        with socket.create_connection((host, port), LIMIT_S) as wire:
+            wire.sendall(text)
+    except ConnectionError:
+        pass
+    except OSError:
+        return False
+    return True
 
 
 match sys.argv[1:]:
@@ -128,5 +175,7 @@ match sys.argv[1:]:
         record(path, device)
     case ["visit", path, host, port]:
         visit(path, host, int(port))
+    case ["flood", host, port, count]:
+        flood(host, int(port), int(count))
     case _:
         sys.exit(__doc__)

@@ -6,8 +6,10 @@
 //! ```
 //!
 //! A job that could not be started is a failed call of the ranks that wanted it, and no failure of this
-//! job.
+//! job. No rank asks for a job that has ended and is disconnected, or after it has been told of the end: such a
+//! job is forgotten, so that a program may spawn without end.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -43,10 +45,12 @@ struct SubordinateJob {
     is_disconnected: bool,
 }
 
-/// The spawned jobs, by number.
+/// The spawned jobs that are not forgotten, by number.
 #[derive(Default)]
 pub(super) struct Subordinates {
-    jobs: Vec<SubordinateJob>,
+    jobs: BTreeMap<u32, SubordinateJob>,
+    /// The number of the next job.
+    next: u32,
     /// The time at which they were terminated.
     terminated: Option<Instant>,
 }
@@ -61,7 +65,7 @@ impl Subordinates {
     pub(super) fn interests<'a, Token: Copy>(
         &'a self, set: &mut PollSet<'a, Token>, token: impl Fn(u32) -> Token,
     ) {
-        for (number, job) in (0..).zip(&self.jobs) {
+        for (&number, job) in &self.jobs {
             let Some(link) = job.link.as_ref().filter(|link| !link.has_ended()) else { continue };
             set.add_read(link.as_fd(), token(number));
             if link.has_unsent() {
@@ -92,24 +96,50 @@ impl Subordinates {
     }
 
     fn running(&self) -> impl Iterator<Item = &SubordinateJob> {
-        self.jobs.iter().filter(|job| job.exit.is_none())
+        self.jobs.values().filter(|job| job.exit.is_none())
     }
 
-    fn state(&self, number: u32) -> Option<SpawnState> {
-        let job = self.jobs.get(number as usize)?;
-        Some(match job.exit {
-            None => job.progress.running(),
-            Some(exit) => job.progress.ended(Some(exit.code())),
-        })
+    /// Adds a job that starts; its number.
+    fn add(&mut self, pid: u32, link: Option<SpawnLink>) -> u32 {
+        let number = self.next;
+        let progress = SpawnProgress::default();
+        let job = SubordinateJob { pid, link, progress, exit: None, is_disconnected: false };
+        self.jobs.insert(number, job);
+        self.next += 1;
+        number
+    }
+
+    /// The state for a rank that asks: it asks no more after the end.
+    fn state(&mut self, number: u32) -> Option<SpawnState> {
+        let job = self.jobs.get(&number)?;
+        let Some(exit) = job.exit else { return Some(job.progress.running()) };
+        let ended = job.progress.ended(Some(exit.code()));
+        self.jobs.remove(&number);
+        Some(ended)
+    }
+
+    /// Notes the end of a job; whether it is a failure of this job.
+    fn ended(&mut self, number: u32, exit: Exit) -> bool {
+        let Some(job) = self.jobs.get_mut(&number) else { return false };
+        (job.exit, job.link) = (Some(exit), None);
+        if job.is_disconnected {
+            self.jobs.remove(&number);
+            return false;
+        }
+        exit.code() != 0 && job.progress.has_started()
     }
 
     /// The connection to a job that has not ended.
     fn link(&mut self, number: u32) -> Option<&mut SpawnLink> {
-        self.jobs.get_mut(number as usize)?.link.as_mut()
+        self.jobs.get_mut(&number)?.link.as_mut()
     }
 
     fn disconnect(&mut self, number: u32) -> Option<()> {
-        let job = self.jobs.get_mut(number as usize)?;
+        let job = self.jobs.get_mut(&number)?;
+        if job.exit.is_some() {
+            self.jobs.remove(&number);
+            return Some(());
+        }
         job.is_disconnected = true;
         if let Some(link) = &mut job.link {
             link.tell_child(ParentMessage::Disconnected);
@@ -119,8 +149,11 @@ impl Subordinates {
 
     /// Ends a job, whose mpirun takes the end of the connection for that of this one.
     fn end(&mut self, number: u32) -> Option<()> {
-        let job = self.jobs.get_mut(number as usize)?;
+        let job = self.jobs.get_mut(&number)?;
         (job.is_disconnected, job.link) = (true, None);
+        if job.exit.is_some() {
+            self.jobs.remove(&number);
+        }
         Some(())
     }
 }
@@ -174,14 +207,7 @@ impl Head<'_> {
         })?;
         // It gets no signal for the processes of this job.
         self.agent.spare(pid);
-        self.subordinates.jobs.push(SubordinateJob {
-            pid,
-            link: Some(SpawnLink::new(own)),
-            progress: SpawnProgress::default(),
-            exit: None,
-            is_disconnected: false,
-        });
-        Ok(self.subordinates.jobs.len() as u32 - 1)
+        Ok(self.subordinates.add(pid, Some(SpawnLink::new(own))))
     }
 
     /// The environment of a job that `rank` spawns: that of this mpirun, which needs it on its way to other
@@ -210,7 +236,11 @@ impl Head<'_> {
     fn subordinate_told(&mut self, number: u32, message: ChildMessage) {
         match message {
             ChildMessage::Name(request) => self.name_requested(NameClient::Job(number), request),
-            message => self.subordinates.jobs[number as usize].progress.note(message),
+            message => {
+                if let Some(job) = self.subordinates.jobs.get_mut(&number) {
+                    job.progress.note(message);
+                }
+            }
         }
     }
 
@@ -224,17 +254,70 @@ impl Head<'_> {
     /// A child of this process has ended, perhaps the mpirun of a spawned job.
     pub(super) fn subordinate_ended(&mut self, pid: u32, exit: Exit) {
         let is_of = |job: &SubordinateJob| job.pid == pid && job.exit.is_none();
-        let Some(number) = self.subordinates.jobs.iter().position(is_of) else { return };
+        let found = self.subordinates.jobs.iter().find(|(_, job)| is_of(job));
+        let Some((&number, _)) = found else { return };
         // What it has told before its end has arrived now.
-        self.subordinate_ready(number as u32);
-        self.forget_names_of(number as u32);
-        let job = &mut self.subordinates.jobs[number];
-        (job.exit, job.link) = (Some(exit), None);
+        self.subordinate_ready(number);
+        self.forget_names_of(number);
         if exit.code() == 0 {
             self.job.spawned_succeeded();
-        } else if job.progress.has_started() && !job.is_disconnected {
-            let actions = self.job.spawned_failed(number as u32, pid, exit, Instant::now());
+        }
+        if self.subordinates.ended(number, exit) {
+            let actions = self.job.spawned_failed(number, pid, exit, Instant::now());
             self.perform(actions);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FAILED: Exit = Exit::Code(3);
+
+    /// Jobs of which the last one has started its processes; its number.
+    fn started(jobs: &mut Subordinates) -> u32 {
+        let number = jobs.add(100, None);
+        jobs.jobs.get_mut(&number).unwrap().progress.note(ChildMessage::Started);
+        number
+    }
+
+    #[test]
+    fn a_job_is_forgotten_when_it_has_ended_and_is_disconnected() {
+        let mut jobs = Subordinates::default();
+        for turn in 0..4 {
+            let number = started(&mut jobs);
+            assert_eq!(number, turn);
+            if turn % 2 == 0 {
+                assert!(!jobs.ended(number, Exit::Code(0)));
+                assert_eq!(jobs.jobs.len(), 1);
+                assert_eq!(jobs.disconnect(number), Some(()));
+            } else {
+                assert_eq!(jobs.disconnect(number), Some(()));
+                assert_eq!(jobs.state(number), Some(SpawnState::Running));
+                assert!(!jobs.ended(number, FAILED), "it is disconnected");
+            }
+            assert!(jobs.jobs.is_empty());
+            assert_eq!((jobs.disconnect(number), jobs.state(number)), (None, None));
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_connected_job_is_told_once() {
+        let mut jobs = Subordinates::default();
+        let number = started(&mut jobs);
+        assert!(jobs.ended(number, FAILED));
+        assert!(!jobs.are_running());
+        assert!(matches!(jobs.state(number), Some(SpawnState::Ended { code: 3, .. })));
+        assert_eq!(jobs.state(number), None);
+    }
+
+    #[test]
+    fn a_job_that_could_not_be_started_is_no_failure_of_this_job() {
+        let mut jobs = Subordinates::default();
+        let number = jobs.add(100, None);
+        assert!(!jobs.ended(number, FAILED));
+        assert!(matches!(jobs.state(number), Some(SpawnState::Ended { .. })));
+        assert!(jobs.jobs.is_empty());
     }
 }

@@ -462,7 +462,7 @@ impl<D: Device> Mpi<D> {
                 Some(end) => Outcome { status: Status::from(&end), error: end.error },
                 None => {
                     let operation = *operation;
-                    return Ok(self.is_in_doubt(handle, operation));
+                    return self.end_in_disturbance(handle, operation);
                 }
             },
             Some(_) => return self.complete_other(handle),
@@ -479,14 +479,26 @@ impl<D: Device> Mpi<D> {
     /// The end of a call on a request whose receive may wait for a failed process: the request stays
     /// active. `None` for others.
     #[inline]
-    fn is_in_doubt(&self, handle: Handle, operation: OperationId) -> Option<Completed> {
-        if !self.engine.is_disturbed() {
-            return None;
+    fn end_in_disturbance(
+        &mut self, handle: Handle, operation: OperationId,
+    ) -> Result<Option<Completed>> {
+        match self.engine.is_disturbed() && self.is_receive_in_doubt(operation) {
+            true => self.end_in_doubt_or_fail(handle, operation),
+            false => Ok(None),
         }
-        let error = Some(self.doubt(operation)?);
-        let comm = self.requests.get(handle)?.comm;
-        let outcome = Outcome { status: Status::EMPTY, error };
-        Some(Completed { outcome, comm, handle_freed: false, functions: None, inactive: false })
+    }
+
+    #[cold]
+    fn end_in_doubt_or_fail(
+        &mut self, handle: Handle, operation: OperationId,
+    ) -> Result<Option<Completed>> {
+        // If nobody is left that could send, it fails, and this process may be the first to look.
+        self.end_lost_receives();
+        let Some(error) = self.doubt(operation) else { return self.complete(handle) };
+        let Some(request) = self.requests.get(handle) else { return Ok(None) };
+        let outcome = Outcome { status: Status::EMPTY, error: Some(error) };
+        let (comm, functions) = (request.comm, None);
+        Ok(Some(Completed { outcome, comm, handle_freed: false, functions, inactive: false }))
     }
 
     /// [`Mpi::complete`] for all activities except messages.
