@@ -185,7 +185,7 @@ fn quick() {
 fn a_host_is_lost() {
     let program = program("c-tests/failures/host");
     let hosts = ["-launcher-exec", harness::HERE, "-host", "localhost:3,198.51.100.1:2"];
-    for (signal, why) in [("KILL", "ended"), ("STOP", "silent for 1 s")] {
+    for (signal, why) in [("KILL", "with ranks 3-4"), ("STOP", "silent for 1 s")] {
         let words = ["--with-ft", "ulfm", "--timeout", LIMIT_SECONDS, program.to_str().unwrap()];
         let mut command = harness::mpirun(&[&hosts[..], &words].concat());
         command.env("SUIRO_HOST_TIMEOUT", "1s");
