@@ -183,4 +183,15 @@ mod tests {
             assert!(protocol.matched_rts.is_empty());
         }
     }
+
+    #[test]
+    fn data_of_a_failed_peer_may_arrive_after_its_receive_has_ended() {
+        let mut protocol = protocol();
+        let (_, header) = rendezvous(&mut protocol);
+        protocol.failed(1, "its process has ended");
+        protocol.faults.clear();
+        assert_eq!(protocol.place(1, &header, LEN), None);
+        protocol.packet(1, &header, &[1; LEN]);
+        assert!(protocol.faults.is_empty(), "{:?}", protocol.faults);
+    }
 }

@@ -370,8 +370,12 @@ impl MessageProtocol {
         }
     }
 
-    /// Records a violation of the protocol; nothing else changes.
+    /// Records a violation of the protocol; nothing else changes. There is none by a peer that has failed:
+    /// others may tell of its end before its last packets have arrived, whose operations have ended then.
     pub(crate) fn fault(&mut self, from: Peer, what: &str) {
+        if self.peers.failure(from).is_some() {
+            return;
+        }
         let why = format!("rank {from} of the world sent {what}");
         self.faults.push(ErrorClass::Intern.error(why));
     }
