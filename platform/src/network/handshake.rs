@@ -405,7 +405,7 @@ mod tests {
             assert_eq!(refused, Err(Refusal::Version(9)));
         }
         let why = Refusal::Version(9).to_string();
-        assert!(why.contains("version 9") && why.contains("process version 2: use"), "{why}");
+        assert!(why.contains("version 9") && why.contains("process version 3: use"), "{why}");
     }
 
     #[test]
