@@ -20,6 +20,8 @@ module mpi_ext
   integer, parameter :: MPI_ERR_PROC_FAILED = 75
   integer, parameter :: MPI_ERR_PROC_FAILED_PENDING = 76
   integer, parameter :: MPI_ERR_REVOKED = 77
+  integer, parameter :: MPIX_FT = 1000
+  integer, parameter :: MPI_FT = 1000
 
   interface
     subroutine MPIX_COMM_ACK_FAILED(comm, num_to_ack, num_acked, ierror)

@@ -20,6 +20,8 @@ module mpi_f08_ext
   integer, parameter :: MPI_ERR_PROC_FAILED = 75
   integer, parameter :: MPI_ERR_PROC_FAILED_PENDING = 76
   integer, parameter :: MPI_ERR_REVOKED = 77
+  integer, parameter :: MPIX_FT = 1000
+  integer, parameter :: MPI_FT = 1000
 
   interface MPIX_Comm_ack_failed
     subroutine MPIX_Comm_ack_failed_f08(comm, num_to_ack, num_acked, ierror)

@@ -7,6 +7,8 @@ int main(int argc, char **argv)
     MPI_Comm rest;
     MPI_Comm_dup(MPI_COMM_WORLD, &rest);
     MPI_Comm_set_errhandler(rest, MPI_ERRORS_RETURN);
+    /* All have the other communicator before this one is of no use. */
+    MPI_Barrier(rest);
     if (rank == size - 1)
         EXPECT_IS(MPIX_Comm_revoke(MPI_COMM_WORLD), MPI_SUCCESS);
     /* Some learn of it in a call, the others in MPI_Finalize. */
