@@ -93,8 +93,12 @@ impl Windows {
 }
 
 impl<D: Device> Mpi<D> {
-    /// Members of a communicator have failed, which may be that of a window.
+    /// Members of a communicator have failed, which may be that of a window. In a job that does not survive
+    /// that, nothing goes on: each waiting call ends with the failure.
     pub(in crate::mpi) fn window_members_failed(&mut self, comm: Handle, new: &[u32]) {
+        if !self.engine.survives_failures() {
+            return;
+        }
         let Ok(found) = self.comms.get(comm) else { return };
         let context = found.context.for_traffic(Traffic::PointToPoint);
         let Some(handle) = self.windows.of_context(context) else { return };
