@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use platform::sys::process::Exit;
+use platform::sys::process::{self, Exit};
 use platform::sys::ready_set::{Interest, Polled, ReadySet};
 use platform::sys::socket::SocketStream;
 use platform::sys::watch::ProcessWatch;
@@ -15,6 +15,10 @@ use crate::control::InnerExit;
 /// The time that a shell has to exit with the code of its MPI process, and that a process has to
 /// exit after it closed its PMI connection.
 pub(super) const SHELL_TIMEOUT: Duration = Duration::from_millis(100);
+
+/// The time that a process has to end once it is exiting, on a machine with much else to do. Its files are
+/// closed first.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Interval at which an MPI process without a pidfd is looked up.
 const LOOK_UP_INTERVAL: Duration = Duration::from_millis(100);
@@ -33,6 +37,8 @@ pub(super) struct RunningRank {
     pub(super) mpi: MpiProcess,
     /// The connection was closed without a PMI finalize; checked at this time.
     pub(super) disconnect_deadline: Option<Instant>,
+    /// The process that closed the connection is exiting; it should have ended at this time.
+    exit_deadline: Option<Instant>,
 }
 
 /// The process that uses PMI for a rank.
@@ -55,6 +61,7 @@ impl RunningRank {
             replies: Vec::new(),
             mpi: MpiProcess::RankItself,
             disconnect_deadline: None,
+            exit_deadline: None,
         }
     }
 
@@ -131,6 +138,21 @@ impl RunningRank {
             MpiProcess::Gone { check_at, .. } => Some(check_at),
             MpiProcess::RankItself | MpiProcess::Running { .. } => self.disconnect_deadline,
         }
+    }
+
+    /// Whether the check of a closed connection has to wait, since its process is about to end.
+    pub(super) fn postpones_check(&mut self, now: Instant) -> bool {
+        let pid = match &self.mpi {
+            MpiProcess::RankItself => self.pid,
+            MpiProcess::Running { watch, .. } => watch.pid(),
+            MpiProcess::Gone { .. } => return false,
+        };
+        let postpones =
+            process::is_exiting(pid) && now < *self.exit_deadline.get_or_insert(now + EXIT_TIMEOUT);
+        if postpones {
+            self.disconnect_deadline = Some(now + SHELL_TIMEOUT);
+        }
+        postpones
     }
 
     /// The exit of the MPI process, if it is not the rank's own and the kernel reports it.

@@ -98,7 +98,8 @@ impl Agent {
     pub(super) fn check_pending_ends(&mut self, now: Instant) {
         for number in self.timed.clone() {
             let due = self.ranks[number].check_deadline().is_some_and(|at| at <= now);
-            if !due || self.ranks[number].exit.is_some() {
+            if !due || self.ranks[number].exit.is_some() || self.ranks[number].postpones_check(now)
+            {
                 continue;
             }
             self.read_requests(number);

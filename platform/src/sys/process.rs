@@ -271,6 +271,21 @@ pub fn has_ended(pid: u32) -> bool {
     task_stat(pid).is_some_and(|vitals| vitals.state == TaskState::Ended)
 }
 
+/// Whether the process `pid` is ending: its files may be closed, and its parent may not know yet. Also true
+/// after its end, until it is collected.
+pub fn is_exiting(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
+    stat.is_ok_and(|stat| has_exit_flag(&stat).unwrap_or(false))
+}
+
+fn has_exit_flag(stat: &str) -> Option<bool> {
+    /// Set before the files of a process are closed (include/linux/sched.h).
+    const PF_EXITING: u64 = 4;
+    // The flags are the ninth field of the line; the name is the second.
+    let flags: u64 = stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(6)?.parse().ok()?;
+    Some(flags & PF_EXITING != 0)
+}
+
 /// The ids of the threads of this process, except those that have the name of this library: its own,
 /// and those of libraries that it uses.
 pub fn threads() -> Vec<u32> {
@@ -460,6 +475,9 @@ mod tests {
             (TaskState::Stopped, Duration::from_secs(3))
         );
         assert_eq!(parse_task_stat("12 (sh) S 7", 100), None);
+        assert_eq!(has_exit_flag(stat), Some(false));
+        assert_eq!(has_exit_flag(&stat.replace("4194304", "4194308")), Some(true));
+        assert_eq!(has_exit_flag("12 (sh) S 7"), None);
         assert!(super::task_stat(own_pid()).is_some());
     }
 
@@ -470,6 +488,7 @@ mod tests {
         while !has_ended(child.id()) {
             std::thread::yield_now();
         }
+        assert!(is_exiting(child.id()) && !is_exiting(own_pid()));
         assert!(child.wait().unwrap().success() && has_ended(child.id()));
     }
 
