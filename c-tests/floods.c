@@ -2,22 +2,9 @@
  * while the receiver waits for something else. They must all arrive, and the receiver must not
  * keep the whole flood in memory. */
 #include "check.h"
+#include "process_status.h"
 
 enum { SMALL = 4000, WILD = 300, PIECE = 8192, FLOOD_BYTES = 24 << 20, BOUND_KB = 12 << 10 };
-
-/* The memory of this process that is resident, in KiB. */
-static long resident_kb(void)
-{
-    char line[256];
-    long kb = -1;
-    FILE *status = fopen("/proc/self/status", "r");
-    while (status && fgets(line, sizeof line, status))
-        if (strncmp(line, "VmRSS:", 6) == 0)
-            kb = atol(line + 6);
-    if (status)
-        fclose(status);
-    return kb;
-}
 
 /* Blocking sends while rank 0 sleeps, taken from the last rank to the first: by tag, or by a
  * wildcard (then fewer, since a library may have to look through all of them each time). */
@@ -56,10 +43,10 @@ static void flood_sender(int messages)
 static void flood_receiver(int messages)
 {
     static char piece[PIECE];
-    long before = resident_kb();
+    long before = status_of(getpid(), "VmRSS:");
     for (int rank = 1; rank < check_size; rank++)
         MUST(MPI_Recv(NULL, 0, MPI_BYTE, rank, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-    long after = resident_kb();
+    long after = status_of(getpid(), "VmRSS:");
     if (check_strict() && after - before > BOUND_KB)
         check_fail(__FILE__, __LINE__, "the flood took %ld KiB", after - before);
     for (int rank = check_size - 1; rank > 0; rank--)

@@ -276,7 +276,7 @@ impl DeviceView<'_> {
         let Some(rma) = self.rma.as_deref_mut() else { return Ok(None) };
         match rma.open(self.peer, key) {
             Ok(caps) => Ok(Some(caps)),
-            Err(error) if error.code.0 == ErrorClass::Other as i32 => Ok(None),
+            Err(error) if error.is(ErrorClass::Other) => Ok(None),
             Err(error) => Err(error),
         }
     }

@@ -7,7 +7,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use super::hardware::host_name;
 use super::settings::Config;
 use crate::mpi::communicator::hints::MEMORY_KINDS;
-use crate::mpi::errhandler::INITIAL_ERRHANDLER;
+use crate::mpi::errhandler::{Handler, INITIAL_ERRHANDLER};
 use crate::mpi::info::{Info, VALUE_MAX};
 use crate::mpi::memory_kinds;
 use platform::base::Result;
@@ -19,16 +19,20 @@ pub fn of_process(arguments: Option<Vec<Vec<u8>>>) -> Info {
     let launcher = Environment::read();
     let alone = launcher.several.is_none().then_some(1);
     // The initialization reports an invalid setting.
-    let kinds = Config::read().map(|config| config.memory_kinds).unwrap_or_default();
-    described(arguments, launcher.pmi_size.or(alone), &kinds)
+    let Config { memory_kinds, initial_errhandler, .. } = Config::read().unwrap_or_default();
+    let size = launcher.pmi_size.or(alone);
+    described(arguments, size, &memory_kinds, &initial_errhandler)
 }
 
 /// `MPI_INFO_ENV` of a rank of a job.
-pub(super) fn of_rank(size: u32, memory_kinds: &str) -> Info {
-    described(None, Some(size), memory_kinds)
+pub(super) fn of_rank(size: u32, memory_kinds: &str, initial_handler: &Handler) -> Info {
+    described(None, Some(size), memory_kinds, initial_handler)
 }
 
-fn described(arguments: Option<Vec<Vec<u8>>>, size: Option<u32>, memory_kinds: &str) -> Info {
+fn described(
+    arguments: Option<Vec<Vec<u8>>>, size: Option<u32>, memory_kinds: &str,
+    initial_handler: &Handler,
+) -> Info {
     let arguments = arguments.unwrap_or_else(|| env::args_os().map(OsString::into_vec).collect());
     let mut info = Info::default();
     if let Some((command, rest)) = arguments.split_first() {
@@ -45,8 +49,7 @@ fn described(arguments: Option<Vec<Vec<u8>>>, size: Option<u32>, memory_kinds: &
         note(&mut info, "soft", size.as_bytes());
     }
     note(&mut info, MEMORY_KINDS, memory_kinds::provided(memory_kinds).as_bytes());
-    let handler = Config::read().ok().and_then(|config| config.initial_errhandler.name());
-    if let Some(handler) = handler {
+    if let Some(handler) = initial_handler.name() {
         note(&mut info, INITIAL_ERRHANDLER, handler.as_bytes());
     }
     info
@@ -79,13 +82,14 @@ mod tests {
         assert_eq!(info.get(b"command"), Ok(Some(&b"./a.out"[..])));
         assert_eq!(info.get(b"argv"), Ok(Some(&b"-n \xff"[..])));
         assert_eq!(of_process(Some(vec![])).get(b"command"), Ok(None));
-        let own = of_rank(4, "mpi:alloc_mem");
+        let own = of_rank(4, "mpi:alloc_mem", &Handler::Fatal);
         assert_eq!(own.get(b"maxprocs"), Ok(Some(&b"4"[..])));
         let handler = own.get(b"mpi_initial_errhandler");
         assert_eq!(handler, Ok(Some(&b"mpi_errors_are_fatal"[..])));
         assert!(own.get(b"command").unwrap().is_some());
         assert_eq!(own.get(b"mpi_memory_alloc_kinds"), Ok(Some(&b"mpi,system,mpi:alloc_mem"[..])));
-        let elsewhere = described(Some(vec![b"./a.out".into()]), None, "mpi:alloc_mem");
+        let elsewhere =
+            described(Some(vec![b"./a.out".into()]), None, "mpi:alloc_mem", &Handler::Fatal);
         let other = overlay(&own, &elsewhere).unwrap();
         assert_eq!(other.get(b"command"), Ok(Some(&b"./a.out"[..])));
         assert_eq!((other.len(), other.get(b"soft")), (own.len(), own.get(b"soft")));

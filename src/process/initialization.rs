@@ -65,6 +65,14 @@ impl ProcessModel {
     }
 }
 
+impl RunningMpi {
+    /// `MPI_INFO_ENV`.
+    fn described(&self) -> Info {
+        let handler = &self.mpi.objects.initial_handler;
+        info_env::of_rank(self.mpi.comms.processes(), &self.memory_kinds, handler)
+    }
+}
+
 impl Process {
     /// Starts the world model with a level of thread support.
     ///
@@ -74,8 +82,7 @@ impl Process {
         self.join(ProcessModel::World, level, |running| {
             running.mpi.begin_world()?;
             running.world = WorldModel::Running { level, main: std::thread::current().id() };
-            let size = running.mpi.comms.processes();
-            running.mpi.objects.infos.environment = info_env::of_rank(size, &running.memory_kinds);
+            running.mpi.objects.infos.environment = running.described();
             self.stage.store(WorldStage::Running as u8, Ordering::Release);
             Ok(())
         })?;
@@ -91,10 +98,8 @@ impl Process {
         &'static self, handler: Handler, level: ThreadLevel, kinds: Option<&str>,
     ) -> Result<Handle> {
         self.join(ProcessModel::Session, level, |running| {
-            let infos = &mut running.mpi.objects.infos;
-            if infos.environment == Info::default() {
-                let size = running.mpi.comms.processes();
-                infos.environment = info_env::of_rank(size, &running.memory_kinds);
+            if running.mpi.objects.infos.environment == Info::default() {
+                running.mpi.objects.infos.environment = running.described();
             }
             let kinds = memory_kinds::provided(kinds.unwrap_or(&running.memory_kinds));
             let mut hints = Info::default();

@@ -125,7 +125,7 @@ impl Process {
         let met = self.meet("MPI_Comm_join", COMM_SELF, 0, || Ok((asked, None)));
         match met {
             Ok(made) => Ok(Some(made)),
-            Err(error) if error.code.0 == ErrorClass::Port as i32 => Ok(None),
+            Err(error) if error.is(ErrorClass::Port) => Ok(None),
             Err(error) => Err(error),
         }
     }

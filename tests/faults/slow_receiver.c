@@ -3,27 +3,11 @@
  *   slow_receiver MESSAGES SECONDS
  *
  * Prints the peak of the resident memory of both, in MiB, and the number of wrong messages. */
+#include "../../c-tests/process_status.h"
 #include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { WORDS = 128 };
-
-/* The peak of the resident memory, in KiB. */
-static long peak_kib(void)
-{
-    char line[256];
-    long kib = -1;
-    FILE *status = fopen("/proc/self/status", "r");
-    while (status && fgets(line, sizeof line, status))
-        if (strncmp(line, "VmHWM:", 6) == 0)
-            kib = atol(line + 6);
-    if (status)
-        fclose(status);
-    return kib;
-}
 
 int main(int argc, char **argv)
 {
@@ -47,7 +31,7 @@ int main(int argc, char **argv)
             wrong += message[0] != index || message[WORDS - 1] != -index;
         }
     }
-    mine = peak_kib();
+    mine = status_of(getpid(), "VmHWM:");
     if (rank == 1) {
         MPI_Send(&wrong, 1, MPI_LONG, 0, 4, MPI_COMM_WORLD);
         MPI_Send(&mine, 1, MPI_LONG, 0, 4, MPI_COMM_WORLD);

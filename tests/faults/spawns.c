@@ -4,6 +4,7 @@
  *
  * Prints by how much the resident memory and the descriptors of this process and of each mpirun above it have
  * grown since the first tenth of the spawns: all that a spawn needs once is there then. */
+#include "../../c-tests/process_status.h"
 #include <mpi.h>
 #include <dirent.h>
 #include <stdio.h>
@@ -17,21 +18,6 @@ struct usage {
     int pid;
     long kib, descriptors;
 };
-
-/* The number in the line of /proc/PID/status that begins so. */
-static long status_of(int pid, const char *word)
-{
-    char path[64], line[256];
-    long value = -1;
-    snprintf(path, sizeof path, "/proc/%d/status", pid);
-    FILE *file = fopen(path, "r");
-    while (file && fgets(line, sizeof line, file))
-        if (strncmp(line, word, strlen(word)) == 0)
-            value = atol(line + strlen(word));
-    if (file)
-        fclose(file);
-    return value;
-}
 
 static int is_mpirun(int pid)
 {

@@ -275,7 +275,7 @@ mod tests {
 
     const FAILED: Exit = Exit::Code(3);
 
-    /// Jobs of which the last one has started its processes; its number.
+    /// Adds a job whose processes have started; its number.
     fn started(jobs: &mut Subordinates) -> u32 {
         let number = jobs.add(100, None);
         jobs.jobs.get_mut(&number).unwrap().progress.note(ChildMessage::Started);

@@ -28,6 +28,11 @@ impl MpiError {
     pub fn new(code: ErrorCode, why: impl Into<String>) -> Box<Self> {
         Box::new(Self { code, why: why.into() })
     }
+
+    /// Whether the code is that of `class`.
+    pub fn is(&self, class: ErrorClass) -> bool {
+        self.code.0 == class as i32
+    }
 }
 
 impl fmt::Display for MpiError {

@@ -74,9 +74,8 @@ pub(super) trait PmiProtocol: fmt::Debug + Send {
     fn leave(&mut self) -> Result;
     /// Joins again after `leave`, or requires more ranks than before.
     fn enter(&mut self, company: RequiredRanks) -> Result;
-    /// Serves a request about a published name. Texts are visible ASCII
-    /// characters; launchers other than Suiro's own
-    /// know no scopes.
+    /// Serves a request about a published name. Texts are visible ASCII characters; launchers other than
+    /// Suiro's own know no scopes.
     fn name(&mut self, request: NameRequest) -> Result<NameReply>;
     /// Makes a call about further jobs.
     fn spawn(&mut self, _call: &SpawnCall) -> Result<SpawnReply> {
@@ -348,13 +347,13 @@ impl Client {
         };
         match &request {
             NameRequest::Publish { replaces: false, .. } if is_taken => {
-                return Ok(NameReply::Refused("the name is taken".to_owned()));
+                return Ok(NameReply::taken());
             }
             NameRequest::Publish { service, .. } if is_taken => {
                 self.protocol.name(NameRequest::unpublish(service))?;
             }
             NameRequest::Unpublish { .. } if !is_taken => {
-                return Ok(NameReply::Refused("no such service".to_owned()));
+                return Ok(NameReply::unknown());
             }
             _ => {}
         }

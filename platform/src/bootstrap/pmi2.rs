@@ -156,7 +156,7 @@ impl PmiProtocol for Pmi2 {
         let port = answer.value("port").or_else(|| answer.found());
         Ok(match port.filter(|port| !port.is_empty()) {
             Some(port) => NameReply::Port(port),
-            None => NameReply::Refused("no such service".to_owned()),
+            None => NameReply::unknown(),
         })
     }
 

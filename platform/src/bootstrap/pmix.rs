@@ -132,8 +132,8 @@ impl PmiProtocol for Pmix {
         };
         Ok(match done {
             Ok(()) => NameReply::Done,
-            Err(NOT_FOUND) => NameReply::Refused("no such service".to_owned()),
-            Err(TAKEN) => NameReply::Refused("the name is taken".to_owned()),
+            Err(NOT_FOUND) => NameReply::unknown(),
+            Err(TAKEN) => NameReply::taken(),
             Err(status) => NameReply::Failed(format!(
                 "the launcher's server of names failed: {}",
                 self.library.explain(status)

@@ -8,7 +8,7 @@ use crate::bootstrap::NameRequest;
 use crate::network::SharedSecret;
 use crate::sys::tcp::TcpConnection;
 
-/// With more replies than this waiting, no request is taken: who does not read is not served.
+/// Bytes of replies above which no request of a connection is taken, until the other end has read some.
 const UNSENT_MAX_BYTES: usize = 64 << 10;
 
 /// A job, or a stranger.

@@ -421,9 +421,9 @@ fn key_field(name: &str) -> Result<[u8; 512], PmixStatus> {
     Ok(key)
 }
 
+/// An attribute of the standard.
 fn attribute(name: &str, kind: u16, data: RawData) -> RawInfo {
-    let mut key = [0; 512];
-    key[..name.len()].copy_from_slice(name.as_bytes());
+    let key = key_field(name).expect("names of the standard fit");
     RawInfo { key, directives: 0, value: RawValue { kind, data } }
 }
 

@@ -287,20 +287,11 @@ impl Tcp {
     /// The link to a peer, whose connection is open or begins now; `None` if the peer has failed.
     #[inline]
     fn linked(&mut self, peer: Peer) -> Option<&mut Link> {
-        if self.links[peer as usize].is_none() {
-            self.open_link(peer);
+        let is_idle = |link: &Link| matches!(link.state, LinkState::Idle);
+        if self.links[peer as usize].as_deref().is_none_or(is_idle) {
+            self.begin_link(peer);
         }
-        let link = self.links[peer as usize].as_mut()?;
-        if link.has_failed() {
-            return None;
-        }
-        if matches!(link.state, LinkState::Idle) {
-            self.opening.push(peer);
-            opening::begin(link, self.settings.timeout, self.settings.pace);
-            // The next poll connects.
-            self.due_ns = 0;
-        }
-        Some(link)
+        self.links[peer as usize].as_deref_mut().filter(|link| !link.has_failed())
     }
 
     /// Writes to an open connection what the socket takes.
@@ -477,11 +468,8 @@ impl Device for Tcp {
         }
         let Some(link) = &mut self.links[peer as usize] else { return };
         if matches!(link.state, LinkState::Idle) {
-            self.opening.push(peer);
-            opening::begin(link, DATAGRAM_TIMEOUT, self.settings.pace);
             link.first_datagram = Some(data.into());
-            self.due_ns = 0;
-            return;
+            return self.begin(peer, DATAGRAM_TIMEOUT);
         }
         let written = link.send_datagram(data);
         self.after_write(peer, written);

@@ -10,13 +10,13 @@
 
 use std::collections::BTreeMap;
 
+use super::Tcp;
 use super::access_frame::{AccessBody, AccessFrame};
 use super::access_origin::{AcceptedAccess, AccessOrigin, AccessViolation};
 use super::access_target::AccessTarget;
 use super::frame::FrameClass;
 use super::frame_reader::FrameSink;
-use super::link::{Link, LinkState};
-use super::{Tcp, opening};
+use super::link::Link;
 use crate::device::access_ledger::AccessLedger;
 use crate::device::rma::{
     AccessProgress, MemoryKey, MemoryTable, NumberKind, PutSignal, RemoteAccess, RemoteAddress,
@@ -199,9 +199,7 @@ impl Tcp {
             return Ok(self.one_sided.perform(peer, access)?);
         }
         self.check_peer(peer)?;
-        self.connect(peer);
-        let link = self.links[peer as usize].as_ref().filter(|link| !link.has_failed());
-        let Some(link) = link else {
+        let Some(link) = self.linked(peer) else {
             return Err(ErrorClass::Other.error(format!("rank {peer} has failed")).into());
         };
         if !link.has_been_open() {
@@ -210,21 +208,6 @@ impl Tcp {
         self.one_sided.accept(peer, access)?;
         self.send_frames(peer);
         Ok(())
-    }
-
-    /// Begins to connect to a peer if there is no link.
-    fn connect(&mut self, peer: Peer) {
-        if self.links[peer as usize].is_none() {
-            self.open_link(peer);
-        }
-        if let Some(link) = &mut self.links[peer as usize]
-            && matches!(link.state, LinkState::Idle)
-        {
-            self.opening.push(peer);
-            opening::begin(link, self.settings.timeout, self.settings.pace);
-            // The next poll connects.
-            self.due_ns = 0;
-        }
     }
 
     fn check_peer(&self, peer: Peer) -> Result {

@@ -34,15 +34,28 @@ const CROSSING_NS: u64 = 1_000_000_000;
 /// The longest time in which a lost connection must come again; the kernel has waited before.
 const REOPENING_MAX: Duration = Duration::from_secs(10);
 
-/// Begins to connect to the peer of a link.
-#[cold]
-pub(crate) fn begin(link: &mut Link, timeout: Duration, pace: LossPace) {
-    let now_ns = monotonic_ns();
-    let times = [now_ns, now_ns, timeout.as_nanos() as u64, pace.pause_ns];
-    link.begin(times, "no connection was tried".to_owned());
-}
-
 impl Tcp {
+    /// Begins to connect to a peer, to which there may be no link.
+    #[cold]
+    pub(super) fn begin_link(&mut self, peer: Peer) {
+        if self.links[peer as usize].is_none() {
+            self.open_link(peer);
+        }
+        self.begin(peer, self.settings.timeout);
+    }
+
+    /// Begins to connect to the peer of a link that has no connection.
+    #[cold]
+    pub(super) fn begin(&mut self, peer: Peer, timeout: Duration) {
+        let Some(link) = &mut self.links[peer as usize] else { return };
+        let now_ns = monotonic_ns();
+        let times = [now_ns, now_ns, timeout.as_nanos() as u64, self.settings.pace.pause_ns];
+        link.begin(times, "no connection was tried".to_owned());
+        self.opening.push(peer);
+        // The next poll connects.
+        self.due_ns = 0;
+    }
+
     /// Makes the link to a peer. A peer without a card has failed.
     #[cold]
     pub(crate) fn open_link(&mut self, peer: Peer) {
@@ -324,9 +337,10 @@ impl Tcp {
             attempt if link.first_datagram.take().is_some() => {
                 link.has_ended = matches!(attempt, Attempt::Ended(_));
                 link.state = LinkState::Idle;
-                match link.has_packets() {
-                    true => begin(link, self.settings.timeout, self.settings.pace),
-                    false => self.opening.retain(|opening| *opening != peer),
+                let has_packets = link.has_packets();
+                self.opening.retain(|opening| *opening != peer);
+                if has_packets {
+                    self.begin(peer, self.settings.timeout);
                 }
             }
             Attempt::Hopeless(why) | Attempt::Ended(why) => {

@@ -92,7 +92,7 @@ impl ScheduleRun {
         match &completed.error {
             None if completed.bytes == region.len => None,
             None => Some(length_mismatch(ErrorClass::Count, peer, region.len, "fewer")),
-            Some(error) if error.code.0 == ErrorClass::Truncate as i32 => {
+            Some(error) if error.is(ErrorClass::Truncate) => {
                 Some(length_mismatch(ErrorClass::Truncate, peer, region.len, "more"))
             }
             Some(error) => Some(error.clone()),

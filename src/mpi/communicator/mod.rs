@@ -36,6 +36,8 @@ use super::attribute::Attributes;
 use super::errhandler::Handler;
 use super::group::Group;
 use super::topology::VirtualTopology;
+use crate::engine::point_to_point::matching::MatchPattern;
+use crate::engine::schedules::plan::Members;
 use crate::mpi::collective::algorithms::hierarchical::Nodes;
 use crate::mpi::collective::binding::neighborhood::NeighborhoodCache;
 use crate::mpi::collective::shared::polling::SharedCollectiveId;
@@ -483,8 +485,23 @@ impl Comms {
         self.table.get(self.resolve_handle(handle)).ok_or_else(|| not_a_comm(handle))
     }
 
+    /// The processes that may send what a receive with this pattern accepts.
+    pub(crate) fn senders(&self, pattern: MatchPattern) -> Vec<Peer> {
+        let Some(comm) = self.of_context(pattern.context) else {
+            return self.linked_peer(pattern.context).into_iter().collect();
+        };
+        let is_collective = [Traffic::Collective, Traffic::Persistent]
+            .map(|traffic| comm.context.for_traffic(traffic))
+            .contains(&pattern.context);
+        match pattern.source {
+            Some(source) if is_collective => vec![comm.members().peer(source)],
+            Some(source) => vec![comm.targets().peer(source)],
+            None => comm.targets().peers().collect(),
+        }
+    }
+
     /// The process of another job with which this one talks in a context without a communicator.
-    pub(crate) fn linked_peer(&self, context: u64) -> Option<Peer> {
+    fn linked_peer(&self, context: u64) -> Option<Peer> {
         let context = Context::from_bits(context);
         self.job_links.iter().find(|(linked, _)| *linked == context).map(|(_, peer)| *peer)
     }

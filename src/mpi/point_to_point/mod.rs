@@ -331,7 +331,7 @@ impl<D: Device> Mpi<D> {
         };
         let found = self.engine.probe(pattern);
         if found.is_none() {
-            self.found_nothing(pattern.source, comm)?;
+            self.found_nothing(pattern, comm)?;
         }
         Ok(found.map(|(envelope, bytes)| arrived(envelope, bytes)))
     }
@@ -348,22 +348,22 @@ impl<D: Device> Mpi<D> {
         };
         self.messages.check_space()?;
         let Some(matched) = self.engine.probe_matched(pattern) else {
-            self.found_nothing(pattern.source, comm)?;
+            self.found_nothing(pattern, comm)?;
             return Ok(None);
         };
         let status = arrived(matched.envelope, matched.len());
         Ok(Some((self.messages.insert(MatchedMessage { matched, comm })?, status)))
     }
 
-    /// A probe of `source`, or of any source, has found no message.
+    /// A probe has found no message.
     ///
     /// # Errors
     /// `Revoked` or `ProcFailed` if it may wait for ever.
-    fn found_nothing(&mut self, source: Option<u32>, comm: Handle) -> Result {
+    fn found_nothing(&mut self, pattern: MatchPattern, comm: Handle) -> Result {
         if self.comms.processes.has_appended() {
-            self.connect_to_probed(source, comm);
+            self.connect_to_probed(pattern);
         }
-        if self.engine.is_disturbed() { self.check_probe(source, comm) } else { Ok(()) }
+        if self.engine.is_disturbed() { self.check_probe(pattern.source, comm) } else { Ok(()) }
     }
 
     /// The communicator of a message, for its error handler.

@@ -20,8 +20,8 @@
 //! from the report on. So when a later coordinator has the word of all that live, those that voted will
 //! take no decision of an earlier coordinator any more, and if one has taken it, that one has told it. A
 //! process that fails after its decision, with all others that knew it, may have had another one: what it
-//! did with it, no survivor learns from the agreement. (To rule that out takes two more messages to and
-//! from each process.)
+//! did with it, no survivor learns from the agreement. (To rule that out takes one more message in each
+//! direction.)
 //!
 //! **Termination.** A coordinator waits only for processes that live, or is told of their failure. Each
 //! failure of a coordinator makes the next one start; there are fewer than there are processes.

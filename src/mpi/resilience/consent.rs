@@ -170,8 +170,9 @@ impl<D: Device> Mpi<D> {
         }
         self.send_agreement(key);
         if self.comms.processes.has_appended() {
-            let members = self.comms.get(comm)?.group.clone();
-            self.connect_to_other_jobs(members.peers());
+            let on = self.comms.get(comm)?;
+            let (size, members) = (on.members_shape().ranks, on.members());
+            self.connect_to_other_jobs((0..size).map(|rank| members.peer(rank)));
         }
         // A member may have sent its vote long ago.
         self.engine.note_long_start();

@@ -84,7 +84,7 @@ impl<D: Device> Mpi<D> {
             return;
         }
         let peer = found.members().peer(member);
-        self.connect_to_other_jobs([peer].into_iter());
+        self.connect_to_other_jobs([peer]);
     }
 
     /// Ends the calls in shared memory of a communicator.
@@ -131,18 +131,9 @@ impl<D: Device> Mpi<D> {
     pub(in crate::mpi) fn end_lost_receives(&mut self) {
         let (comms, me) = (&self.comms, self.engine.me());
         self.engine.end_posted_receives(|pattern, has_failed| {
-            let Some(comm) = comms.of_context(pattern.context) else {
-                return comms.linked_peer(pattern.context).filter(|peer| has_failed(*peer));
-            };
-            let mut senders = comm.targets().peers();
-            match pattern.source {
-                Some(source) => senders.nth(source as usize).filter(|peer| has_failed(*peer)),
-                None => {
-                    let mut others = senders.filter(|peer| *peer != me);
-                    let first = others.next()?;
-                    (has_failed(first) && others.all(has_failed)).then_some(first)
-                }
-            }
+            let mut others = comms.senders(pattern).into_iter().filter(|peer| *peer != me);
+            let first = others.next()?;
+            (has_failed(first) && others.all(has_failed)).then_some(first)
         });
     }
 

@@ -13,11 +13,11 @@
 //!   that end                        is passed on
 //! ```
 //!
-//! What a process knows of failures is local: the launcher tells of the ranks of its job, connections of
-//! processes of other jobs, to which there may be none; so members of a communicator of several jobs make each
-//! other look. Three operations are not: *revoke* reaches all members that
-//! live, *agree* and *shrink* decide the same value at all of them. Their messages ([`notice`]) are handled
-//! in polls, so they need no call of the application at the receiver.
+//! What a process knows of failures is local. The launcher tells of the ranks of its job; a connection tells
+//! of a process of another job, so members of a communicator of several jobs make each other connect
+//! ([`other_jobs`]). Three operations are not local: *revoke* reaches all members that live, *agree* and
+//! *shrink* decide the same value at all of them. Their messages ([`notice`]) are handled in polls, so they
+//! need no call of the application at the receiver.
 //!
 //! Every poll looks here once a peer has failed or a notice has arrived, and never before.
 
@@ -35,10 +35,10 @@ use std::sync::Arc;
 use crate::device::Device;
 use crate::engine::channel::{ArrivingMessage, MessageChannel};
 use crate::engine::memory::Memory;
+use crate::engine::point_to_point::matching::MatchPattern;
 use crate::engine::point_to_point::wire::NOTICE_CONTEXT;
 use crate::engine::schedules::plan::Members;
 use crate::mpi::Mpi;
-use crate::mpi::handle::Handle;
 use crate::mpi::resilience::consent::RunningAgreement;
 use crate::mpi::resilience::notice::Notice;
 use platform::base::Peer;
@@ -65,7 +65,7 @@ pub(crate) struct Resilience {
     /// The number of posted receives when processes of other jobs were last connected to.
     connected_for: u64,
     /// What was probed then.
-    probed: Option<(Handle, Option<u32>)>,
+    probed: Option<MatchPattern>,
 }
 
 /// What a communicator knows of failures.

@@ -7,10 +7,8 @@
 use std::collections::BTreeSet;
 
 use crate::device::Device;
-use crate::engine::schedules::plan::Members;
+use crate::engine::point_to_point::matching::MatchPattern;
 use crate::mpi::Mpi;
-use crate::mpi::communicator::Traffic;
-use crate::mpi::handle::Handle;
 use platform::base::Peer;
 
 impl<D: Device> Mpi<D> {
@@ -21,42 +19,24 @@ impl<D: Device> Mpi<D> {
         if std::mem::replace(&mut self.resilience.connected_for, posted) == posted {
             return;
         }
-        let mut peers = BTreeSet::new();
-        for pattern in self.engine.awaited() {
-            let Some(comm) = self.comms.of_context(pattern.context) else {
-                peers.extend(self.comms.linked_peer(pattern.context));
-                continue;
-            };
-            let is_collective = [Traffic::Collective, Traffic::Persistent]
-                .map(|traffic| comm.context.for_traffic(traffic))
-                .contains(&pattern.context);
-            match pattern.source {
-                Some(source) if is_collective => peers.extend([comm.members().peer(source)]),
-                Some(source) => peers.extend([comm.targets().peer(source)]),
-                None => peers.extend(comm.targets().peers()),
-            }
-        }
-        self.connect_to_other_jobs(peers.into_iter());
+        let awaited = self.engine.awaited();
+        let peers: BTreeSet<_> = awaited.flat_map(|pattern| self.comms.senders(pattern)).collect();
+        self.connect_to_other_jobs(peers);
     }
 
-    /// Connects to the processes of other jobs that a probe of `source`, or of any source, waits for.
+    /// Connects to the processes of other jobs that a probe waits for.
     #[cold]
-    pub(in crate::mpi) fn connect_to_probed(&mut self, source: Option<u32>, comm: Handle) {
-        if self.resilience.probed.replace((comm, source)) == Some((comm, source)) {
-            return;
+    pub(in crate::mpi) fn connect_to_probed(&mut self, pattern: MatchPattern) {
+        if self.resilience.probed.replace(pattern) != Some(pattern) {
+            self.connect_to_other_jobs(self.comms.senders(pattern));
         }
-        let Ok(probed) = self.comms.get(comm) else { return };
-        let peers: Vec<_> = match source {
-            Some(source) => vec![probed.targets().peer(source)],
-            None => probed.targets().peers().collect(),
-        };
-        self.connect_to_other_jobs(peers.into_iter());
     }
 
     /// Connects to those of `peers` that are processes of other jobs.
-    pub(super) fn connect_to_other_jobs(&mut self, peers: impl Iterator<Item = Peer>) {
+    pub(super) fn connect_to_other_jobs(&mut self, peers: impl IntoIterator<Item = Peer>) {
         let Some(reach) = self.engine.reach() else { return };
         let first = self.comms.processes.job_size();
-        peers.filter(|peer| *peer >= first).for_each(|peer| reach.connect(peer));
+        let others = peers.into_iter().filter(|peer| *peer >= first);
+        others.for_each(|peer| reach.connect(peer));
     }
 }

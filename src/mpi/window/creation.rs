@@ -272,7 +272,7 @@ impl<D: Device> Mpi<D> {
 
 /// The error of a creation: a process that has failed to create the window tells the others by a revocation.
 fn not_created(error: Box<MpiError>) -> Box<MpiError> {
-    if error.code.0 != ErrorClass::Revoked as i32 {
+    if !error.is(ErrorClass::Revoked) {
         return error;
     }
     ErrorClass::ProcFailed.error("a process of the communicator has not created the window")

@@ -76,14 +76,10 @@ impl WindowFailures {
 /// Whether an error tells of a failure or a revocation, of which the calls that need the rank or the window
 /// tell.
 pub(super) fn is_of_failure(error: &MpiError) -> bool {
-    [ErrorClass::ProcFailed, ErrorClass::Revoked].iter().any(|class| error.code.0 == *class as i32)
+    error.is(ErrorClass::ProcFailed) || error.is(ErrorClass::Revoked)
 }
 
 impl Windows {
-    fn of_context(&self, context: u64) -> Option<Handle> {
-        self.by_context.get(&context).copied()
-    }
-
     /// Other ranks need answers of this process from now on, also while the application computes.
     fn await_requests(&mut self, window: Handle) {
         if !self.with_requests.contains(&window) {
@@ -93,15 +89,19 @@ impl Windows {
 }
 
 impl<D: Device> Mpi<D> {
+    /// The window whose messages are those of this communicator.
+    fn window_on(&self, comm: Handle) -> Option<Handle> {
+        let context = self.comms.get(comm).ok()?.context;
+        self.windows.by_context.get(&context.for_traffic(Traffic::PointToPoint)).copied()
+    }
+
     /// Members of a communicator have failed, which may be that of a window. In a job that does not survive
     /// that, nothing goes on: each waiting call ends with the failure.
     pub(in crate::mpi) fn window_members_failed(&mut self, comm: Handle, new: &[u32]) {
         if !self.engine.survives_failures() {
             return;
         }
-        let Ok(found) = self.comms.get(comm) else { return };
-        let context = found.context.for_traffic(Traffic::PointToPoint);
-        let Some(handle) = self.windows.of_context(context) else { return };
+        let Some(handle) = self.window_on(comm) else { return };
         let Ok(window) = self.windows.get_mut(handle) else { return };
         for rank in new {
             let peer = window.channel.peer(*rank);
@@ -116,9 +116,7 @@ impl<D: Device> Mpi<D> {
 
     /// A communicator was revoked, which may be that of a window.
     pub(in crate::mpi) fn window_comm_revoked(&mut self, comm: Handle) {
-        let Ok(found) = self.comms.get(comm) else { return };
-        let context = found.context.for_traffic(Traffic::PointToPoint);
-        let Some(handle) = self.windows.of_context(context) else { return };
+        let Some(handle) = self.window_on(comm) else { return };
         let Ok(window) = self.windows.get_mut(handle) else { return };
         window.failures.is_revoked = true;
         window.direct = super::direct::DirectTargets::default();
@@ -274,8 +272,7 @@ impl Window {
     pub(super) fn involved_failure(&self, involved: Involved) -> Option<Box<MpiError>> {
         self.failures.error_of(|rank| match involved {
             Involved::None => false,
-            Involved::Locked(target) => rank == target,
-            Involved::Rank(target) => rank == target,
+            Involved::Locked(target) | Involved::Rank(target) => rank == target,
             Involved::Started => self.epochs.last_started().contains(&rank),
             Involved::Epoch => self.epochs.is_passive(Some(rank)),
             Involved::All => true,

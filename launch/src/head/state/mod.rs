@@ -40,6 +40,9 @@ const KILLED_OUTPUT_TIMEOUT: Duration = Duration::from_millis(200);
 /// The exit code after `--timeout`, as of timeout(1).
 const OVERDUE: i32 = 124;
 
+/// The end of a sentence about a rank or a spawned job whose failure the job survives.
+const GOES_ON: &str = "the job goes on without it (--with-ft)";
+
 /// A host that is lost, and the hosts that were reached through it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LostHost<'a> {
@@ -377,9 +380,7 @@ impl JobState {
         };
         let line = format!("the spawned job {number} (mpirun process {pid}) {how}");
         match self.survives && self.is_running() {
-            true => {
-                vec![JobAction::Print(format!("{line}; the job goes on without it (--with-ft)"))]
-            }
+            true => vec![JobAction::Print(format!("{line}; {GOES_ON}"))],
             false => self.end(exit.code().max(1), Some(format!("{line}; ending the job")), now),
         }
     }
@@ -515,7 +516,7 @@ impl JobState {
         let rest = match (self.lost.len() - before, self.running.len() - self.lost.len()) {
             (0, _) => return Vec::new(),
             (_, 0) => "no rank is left",
-            (1, _) => "the job goes on without it (--with-ft)",
+            (1, _) => GOES_ON,
             (_, _) => "the job goes on without them (--with-ft)",
         };
         vec![JobAction::Print(format!("{what}; {rest}"))]

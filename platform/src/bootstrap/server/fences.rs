@@ -150,7 +150,7 @@ impl FenceMerger {
         events
     }
 
-    /// All ranks of `child` have ended, of which no more is known than the fences that they have reached.
+    /// All ranks of `child` have ended. How far they had joined follows from the fences that `child` has reached.
     pub fn child_lost(&mut self, child: usize) -> Vec<FenceEvent> {
         let programs = self.programs[child];
         let ranks: Vec<_> = self.children[child].iter().copied().collect();

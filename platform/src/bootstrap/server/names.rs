@@ -83,6 +83,18 @@ pub enum NamePlace {
     Server,
 }
 
+impl NameReply {
+    /// There is no such service.
+    pub(crate) fn unknown() -> Self {
+        Self::Refused("no such service".to_owned())
+    }
+
+    /// The name has a port.
+    pub(crate) fn taken() -> Self {
+        Self::Refused("the name is taken".to_owned())
+    }
+}
+
 impl NameScope {
     /// The word of the wire.
     pub(crate) fn as_str(self) -> &'static str {
@@ -270,7 +282,7 @@ pub struct NameService {
 }
 
 impl NameService {
-    /// The names of several jobs, each of which is one publisher: no job changes names of another.
+    /// The names of several jobs. Each job is a publisher, and changes its own names only.
     pub fn of_jobs() -> Self {
         Self { has_owners: true, ..Self::default() }
     }
@@ -288,10 +300,10 @@ impl NameService {
             }
             NameRequest::Lookup { service, .. } => match self.ports.get(service) {
                 Some((port, _)) => NameReply::Port(port.clone()),
-                None => NameReply::Refused("no such service".to_owned()),
+                None => NameReply::unknown(),
             },
             NameRequest::Unpublish { service, .. } => match self.ports.get(service) {
-                None => NameReply::Refused("no such service".to_owned()),
+                None => NameReply::unknown(),
                 Some((_, owner)) if !self.may_change(publisher, *owner) => {
                     NameReply::Refused("another job has published it".to_owned())
                 }
@@ -316,7 +328,7 @@ impl NameService {
     fn publish(&mut self, publisher: u32, service: &str, port: &str, replaces: bool) -> NameReply {
         if let Some((_, owner)) = self.ports.get(service) {
             if !replaces {
-                return NameReply::Refused("the name is taken".to_owned());
+                return NameReply::taken();
             }
             if !self.may_change(publisher, *owner) {
                 return NameReply::Refused("another job has published it".to_owned());
