@@ -86,13 +86,18 @@ pub struct PeerCaps {
     pub delivers_alone: bool,
     /// Whether [`PacketSink::room`] follows [`Busy`].
     pub announces_room: bool,
+    /// Bytes of a message that are sent beside its envelope if its data follows on request, in one
+    /// packet that may be longer than [`Caps::packet_max`]. A device that wants them takes them off:
+    /// they are no part of what arrives.
+    pub announced_max: usize,
 }
 
 impl PeerCaps {
     /// A peer that takes packets of at most `long_max` bytes as they are sent, and nothing more.
     pub(crate) const fn reliable(long_max: usize) -> Self {
         let (eager_max, lends) = (None, false);
-        Self { long_max, eager_max, lends, delivers_alone: true, announces_room: false }
+        let (delivers_alone, announces_room) = (true, false);
+        Self { long_max, eager_max, lends, delivers_alone, announces_room, announced_max: 0 }
     }
 }
 

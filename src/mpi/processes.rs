@@ -66,6 +66,8 @@ pub struct Processes {
     /// `None` if the processes of this job have not agreed on an identity.
     job: Option<JobId>,
     size: u32,
+    /// The number of processes of other jobs that belong to the world, the first that were appended.
+    kept: u32,
     /// `None`: the number is free.
     appended: Vec<Option<AppendedProcess>>,
     by_identity: HashMap<ProcessIdentity, Peer>,
@@ -74,7 +76,7 @@ pub struct Processes {
 impl Processes {
     /// The ranks of a job of `size` processes.
     pub fn of_job(job: Option<JobId>, size: u32) -> Self {
-        Self { job, size, appended: Vec::new(), by_identity: HashMap::new() }
+        Self { job, size, kept: 0, appended: Vec::new(), by_identity: HashMap::new() }
     }
 
     /// The number of ranks of the own job.
@@ -172,9 +174,20 @@ impl Processes {
         !self.appended.is_empty()
     }
 
-    /// The processes that are no ranks of the own job.
-    pub(crate) fn appended(&self) -> impl Iterator<Item = Peer> {
-        let entries = (self.size..).zip(&self.appended);
+    /// Makes all processes so far those of the world, which stay.
+    pub(crate) fn keep_all(&mut self) {
+        self.kept = self.appended.len() as u32;
+    }
+
+    /// Whether a peer belongs to the world no more than to the own job: it was connected later.
+    #[inline]
+    pub(crate) fn is_guest(&self, peer: Peer) -> bool {
+        peer >= self.size + self.kept
+    }
+
+    /// The processes that were connected later.
+    pub(crate) fn guests(&self) -> impl Iterator<Item = Peer> {
+        let entries = (self.size..).zip(&self.appended).skip(self.kept as usize);
         entries.filter(|(_, entry)| entry.is_some()).map(|(peer, _)| peer)
     }
 
@@ -232,7 +245,7 @@ mod tests {
         processes.forget(3);
         processes.forget(0);
         assert_eq!((processes.peer(of(1)), processes.identity(3)), (None, None));
-        assert!(processes.appended().eq([2, 4]) && processes.peer(of(2)) == Some(4));
+        assert!(processes.guests().eq([2, 4]) && processes.peer(of(2)) == Some(4));
         assert_eq!((processes.admit(of(9), 5), processes.node(3)), (3, FIRST_NODE + 1));
         [2, 3, 4].into_iter().for_each(|peer| processes.forget(peer));
         assert_eq!((processes.len(), processes.admit(of(7), 0)), (2, 2));

@@ -18,7 +18,7 @@ use crate::mpi::communicator::hints::MEMORY_KINDS;
 use crate::mpi::handle::{Handle, HandleKind, HandleTable};
 use crate::mpi::memory_kinds;
 use crate::mpi::point_to_point::buffer::{BsendBuffer, BufferOwner};
-use platform::base::{ErrorClass, MpiError, Peer, Result};
+use platform::base::{ErrorClass, MpiError, Result};
 
 /// `MPI_SESSION_NULL` of the standard ABI.
 pub(crate) const SESSION_NULL: Handle = 0x120;
@@ -123,13 +123,6 @@ impl ProcessSet {
         })
     }
 
-    /// The processes of the set, at process `me` of `count`.
-    pub(crate) fn group(self, me: Peer, count: u32) -> Group {
-        match self {
-            Self::World => Group::range(0, count, me),
-            Self::Own => Group::range(me, 1, me),
-        }
-    }
 }
 
 impl<D: Device> Mpi<D> {
@@ -139,7 +132,11 @@ impl<D: Device> Mpi<D> {
     /// `Session` if there is no such session.
     pub(crate) fn group_of_set(&self, session: Handle, set: ProcessSet) -> Result<Group> {
         self.sessions.get(session)?;
-        let group = set.group(self.engine.me(), self.comms.processes());
+        let me = self.engine.me();
+        let group = match set {
+            ProcessSet::World => self.comms.world_group(),
+            ProcessSet::Own => Group::range(me, 1, me),
+        };
         Ok(group.in_session(Some(session)))
     }
 
@@ -227,14 +224,6 @@ mod tests {
         let error = ProcessSet::named(b"mpi://NOBODY").unwrap_err();
         assert_eq!(error.code.0, ErrorClass::Arg as i32);
         assert!(error.why.contains("mpi://NOBODY"));
-    }
-
-    #[test]
-    fn the_sets_of_a_process_are_all_and_itself() {
-        let all = ProcessSet::World.group(2, 5);
-        let own = ProcessSet::Own.group(2, 5);
-        assert_eq!((all.size(), all.rank()), (5, Some(2)));
-        assert_eq!((own.size(), own.rank(), own.peers().next()), (1, Some(0), Some(2)));
     }
 
     #[test]

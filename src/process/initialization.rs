@@ -69,7 +69,7 @@ impl RunningMpi {
     /// `MPI_INFO_ENV`.
     fn described(&self) -> Info {
         let handler = &self.mpi.objects.initial_handler;
-        info_env::of_rank(self.mpi.comms.processes(), &self.memory_kinds, handler)
+        info_env::of_rank(self.mpi.comms.world_size(), &self.memory_kinds, handler)
     }
 }
 

@@ -186,7 +186,7 @@ impl RunningMpi {
     pub(super) fn disconnect_children(&mut self, all: bool) -> Result {
         let processes = &self.mpi.comms.processes;
         let gone = |child: &mut ChildJob| {
-            let mut connected = processes.appended().filter_map(|peer| processes.identity(peer));
+            let mut connected = processes.guests().filter_map(|peer| processes.identity(peer));
             all || !connected.any(|identity| Some(identity.job) == child.job)
         };
         let children: Vec<_> = self.children.extract_if(.., gone).collect();

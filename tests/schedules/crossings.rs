@@ -192,15 +192,26 @@ fn cases<'a>(by: &'a Selection, nodes: &'a Nodes, bytes: usize, root: u32) -> Ve
     cases
 }
 
+/// Nodes of each kind of machine, and clusters.
 fn each_case(bytes: usize, check: impl Fn(&Nodes, &Case<'_>, Crossing, &str)) {
-    for (machine, places) in
-        machine_model::MACHINES.into_iter().flat_map(|m| PLACES.map(|p| (m, p)))
-    {
-        let by = Selection::default().with_machine(machine);
+    let machines = machine_model::MACHINES.map(|m| Selection::default().with_machine(m));
+    each_case_by(&machines, bytes, &check);
+    each_case_by(&[between_clusters()], bytes, &check);
+}
+
+/// The selection for a communicator of several clusters.
+fn between_clusters() -> Selection {
+    Selection::default().with_clusters().across_jobs(true).into_owned()
+}
+
+fn each_case_by(
+    selections: &[Selection], bytes: usize, check: &impl Fn(&Nodes, &Case<'_>, Crossing, &str),
+) {
+    for (by, places) in selections.iter().flat_map(|by| PLACES.map(|p| (by, p))) {
         let nodes = Nodes::new(places.iter().copied()).unwrap();
         for root in [0, 1, nodes.size() - 1] {
-            for case in cases(&by, &nodes, bytes, root) {
-                let name = format!("{} from {root} on {places:?}, {}", case.name, machine.name);
+            for case in cases(by, &nodes, bytes, root) {
+                let name = format!("{} from {root} on {places:?}, {by:?}", case.name);
                 let crossing = Crossing::of(&nodes, &case.schedule);
                 check(&nodes, &case, crossing, &name);
             }
@@ -230,6 +241,17 @@ fn long_data_cross_at_most_three_times_as_often_as_at_best() {
         each_case(bytes, |_, case, crossing, name| {
             let (bytes, least) = (crossing.bytes, case.bytes);
             assert!(bytes <= 3 * least, "{name}: {bytes} bytes, at best {least}");
+        });
+    }
+}
+
+/// Between clusters a crossing costs more than all else: of long data, nearly the least bytes cross.
+#[test]
+fn long_data_cross_between_clusters_hardly_more_often_than_at_best() {
+    for bytes in [4096, 64 << 10, 1 << 20] {
+        each_case_by(&[between_clusters()], bytes, &|_, case, crossing, name| {
+            let (bytes, least) = (crossing.bytes, case.bytes);
+            assert!(2 * bytes <= 3 * least, "{name}: {bytes} bytes, at best {least}");
         });
     }
 }

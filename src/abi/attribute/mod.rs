@@ -368,7 +368,7 @@ pub(crate) fn predefined(comm: Handle, keyval: c_int) -> Option<Result<Option<us
             MPIX_FT => Some(mpi.engine.survives_failures().into()),
             MPI_UNIVERSE_SIZE => {
                 // Communicators of sessions have it, too, also without `MPI_COMM_WORLD`.
-                let size = mpi.comms.processes() as c_int;
+                let size = mpi.comms.world_size() as c_int;
                 Some(mpi.world_attributes.universe_size.unwrap_or(size))
             }
             _ => return Ok(address),

@@ -24,6 +24,7 @@ const CAPS: PeerCaps = PeerCaps {
     lends: true,
     delivers_alone: false,
     announces_room: true,
+    announced_max: 0,
 };
 
 /// The queues between a rank and its peers.

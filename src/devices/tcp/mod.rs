@@ -406,6 +406,7 @@ impl Device for Tcp {
             lends: true,
             delivers_alone: false,
             announces_room: true,
+            announced_max: 0,
         }
     }
 

@@ -32,8 +32,7 @@ impl MessageProtocol {
         if self.peers.failure(peer).is_some() {
             return;
         }
-        let is_of_job = peer < self.job_size;
-        let why = match is_of_job {
+        let why = match peer < self.job_size {
             true => format!("rank {peer} of the world has failed: {why}"),
             false => format!("a process of another job has failed: {why}"),
         };
@@ -54,8 +53,8 @@ impl MessageProtocol {
         self.events += 1;
         self.is_disturbed = true;
         self.failures += 1;
-        // Jobs that are connected go on without each other.
-        if is_of_job && !self.survives_failures {
+        // Jobs that are connected later go on without each other.
+        if peer < self.world_size && !self.survives_failures {
             self.faults.push(ErrorClass::ProcFailed.error(why));
         }
     }

@@ -7,11 +7,27 @@ use std::collections::VecDeque;
 
 use crate::device::{Busy, COPY_STEP, Device, Header, PacketSink as _};
 use crate::engine::point_to_point::PointToPoint;
-use crate::engine::point_to_point::operation::{Completion, OperationId, OperationState};
+use crate::engine::point_to_point::operation::{
+    Completion, MemoryRange, OperationId, OperationState,
+};
 use crate::engine::point_to_point::peers::{OutboxState, QueuedEnvelope};
 use crate::engine::point_to_point::send::send_whole;
 use crate::engine::point_to_point::wire::{Control, PacketKind, Rts};
 use platform::base::Peer;
+
+/// Sends an RTS with the first `announced` bytes of its message ([`PeerCaps::announced_max`]).
+///
+/// [`PeerCaps::announced_max`]: crate::device::PeerCaps::announced_max
+#[cold]
+fn send_announced<D: Device>(
+    device: &mut D, to: Peer, header: &Header, rts: Rts, message: &MemoryRange, announced: usize,
+) -> Result<(), Busy> {
+    device.send(to, header, Rts::LEN + announced, |packet| {
+        let (envelope, data) = packet.split_at_mut(Rts::LEN);
+        envelope.copy_from_slice(&rts.emit());
+        message.pack(0, data);
+    })
+}
 
 impl<D: Device> PointToPoint<D> {
     /// Sends the queued packets of all peers, until the device is full.
@@ -74,7 +90,15 @@ impl<D: Device> PointToPoint<D> {
             let descriptor = span.zip(bulk).map(|(span, bulk)| bulk.describe(to, span));
             let rts = Rts { sender: id, total: rendezvous.total() as u64, descriptor };
             let header = send.envelope.header(PacketKind::Rts);
-            self.send_packet(to, &header, &rts.emit())?;
+            let announced = match to == self.protocol.me {
+                true => 0,
+                false => self.device.peer_caps(to).announced_max.min(rts.total as usize),
+            };
+            if announced > 0 {
+                send_announced(&mut self.device, to, &header, rts, &send.message, announced)?;
+            } else {
+                self.send_packet(to, &header, &rts.emit())?;
+            }
             self.protocol.peers.at(to).unanswered_rts += 1;
             return Ok(());
         }

@@ -27,6 +27,9 @@ pub(crate) struct MessageProtocol {
     pub(crate) me: Peer,
     /// The number of ranks of the job: further peers are processes of other jobs.
     pub(crate) job_size: Peer,
+    /// The number of processes that go on together only: more than those of the job if the world has
+    /// other clients.
+    pub(crate) world_size: Peer,
     short_max: usize,
     pub(crate) matching: Matching<OperationId, UnexpectedMessage>,
     pub(crate) operations: Slab<Operation>,
@@ -123,6 +126,7 @@ impl MessageProtocol {
         Self {
             me,
             job_size: size as Peer,
+            world_size: size as Peer,
             short_max,
             matching: Matching::default(),
             operations: Slab::default(),

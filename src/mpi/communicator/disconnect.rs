@@ -59,7 +59,7 @@ impl<D: Device> Mpi<D> {
     fn peers_of_other_jobs(&self, comm: &Comm) -> Vec<Peer> {
         let groups = [Some(&comm.group), comm.remote.as_ref()];
         let peers = groups.into_iter().flatten().flat_map(|group| group.peers());
-        peers.filter(|peer| self.comms.processes.is_appended(*peer)).collect()
+        peers.filter(|peer| self.comms.processes.is_guest(*peer)).collect()
     }
 
     /// Ends the connections to processes of other jobs that no communicator and no group names any
@@ -72,7 +72,7 @@ impl<D: Device> Mpi<D> {
         let of_groups = self.objects.groups.iter().flat_map(|group| group.peers());
         let used: BTreeSet<Peer> = of_comms.chain(of_groups).collect();
         let unused: Vec<_> =
-            self.comms.processes.appended().filter(|peer| !used.contains(peer)).collect();
+            self.comms.processes.guests().filter(|peer| !used.contains(peer)).collect();
         for peer in unused {
             let Ok(reach) = reach(&mut self.engine) else { return };
             if is_orderly && !reach.is_settled_with(peer) {

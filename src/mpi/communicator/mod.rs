@@ -17,6 +17,7 @@
 //! Contexts of two jobs are equal by chance only, for 2^40 pairs of communicators in one of two million
 //! cases. Within a job with one salt they are never equal.
 
+pub(crate) mod clients;
 pub(crate) mod connect;
 pub mod create;
 pub(crate) mod disconnect;
@@ -41,6 +42,7 @@ use crate::engine::schedules::plan::Members;
 use crate::mpi::collective::algorithms::hierarchical::Nodes;
 use crate::mpi::collective::binding::neighborhood::NeighborhoodCache;
 use crate::mpi::collective::shared::polling::SharedCollectiveId;
+use crate::mpi::communicator::clients::Clients;
 use crate::mpi::communicator::hints::CommHints;
 use crate::mpi::communicator::intercomm::IntercommView;
 use crate::mpi::handle::{Handle, HandleKind, HandleTable};
@@ -284,6 +286,8 @@ pub struct Comms {
     pub(crate) processes: Processes,
     /// The node of each process, if there are several nodes.
     nodes: Option<Box<[u32]>>,
+    /// The clients of the world, if there are several.
+    clients: Option<Box<Clients>>,
     /// Contexts of messages with a process of another job, without a communicator, while connections
     /// begin.
     pub(crate) job_links: Vec<(Context, Peer)>,
@@ -321,6 +325,7 @@ impl Comms {
             me,
             processes,
             nodes: None,
+            clients: None,
             job_links: Vec::new(),
             meetings: 0,
         }
@@ -381,7 +386,7 @@ impl Comms {
     /// # Errors
     /// `Group` if this process is not a member of `MPI_COMM_WORLD`.
     pub(crate) fn open_world(&mut self, handler: &Handler) -> Result {
-        let world = Group::range(0, self.processes.job_size(), self.me);
+        let world = self.world_group();
         let own = Group::range(self.me, 1, self.me);
         self.world = self.predefined(0, world, "MPI_COMM_WORLD", handler)?;
         self.self_comm = self.predefined(1, own, "MPI_COMM_SELF", handler)?;
@@ -401,9 +406,17 @@ impl Comms {
         self.world != 0
     }
 
-    /// Number of processes of the job.
-    pub(crate) fn processes(&self) -> u32 {
-        self.processes.job_size()
+    /// Number of processes of the world.
+    pub(crate) fn world_size(&self) -> u32 {
+        self.clients().map_or(self.processes.job_size(), |clients| clients.ranks().len() as u32)
+    }
+
+    /// The processes of the world.
+    pub(crate) fn world_group(&self) -> Group {
+        match self.clients() {
+            None => Group::range(0, self.processes.job_size(), self.me),
+            Some(clients) => Group::new(clients.ranks(), self.me),
+        }
     }
 
     /// Removes all communicators that were derived from this session, or for `None` from the world
@@ -451,7 +464,7 @@ impl Comms {
         comm.spans_jobs = self.processes.has_appended()
             && (self.spans_jobs(&comm.group) || remote.is_some_and(|group| self.spans_jobs(group)));
         if (self.nodes.is_some() || comm.spans_jobs) && !comm.is_inter() {
-            let places = comm.group.peers().map(|peer| self.node_of(peer));
+            let places = comm.group.peers().map(|peer| self.part_of(peer, comm.spans_jobs));
             comm.nodes = Nodes::new(places).map(Arc::new);
         }
     }

@@ -35,8 +35,8 @@ impl<D: Device> Mpi<D> {
     /// Connects to those of `peers` that are processes of other jobs.
     pub(super) fn connect_to_other_jobs(&mut self, peers: impl IntoIterator<Item = Peer>) {
         let Some(reach) = self.engine.reach() else { return };
-        let first = self.comms.processes.job_size();
-        let others = peers.into_iter().filter(|peer| *peer >= first);
+        let processes = &self.comms.processes;
+        let others = peers.into_iter().filter(|peer| processes.is_guest(*peer));
         others.for_each(|peer| reach.connect(peer));
     }
 }

@@ -80,6 +80,16 @@ pub const NETWORK: MachineModel = MachineModel {
     ..SHARED
 };
 
+/// A link between clusters, of 100 Mbit/s and a few milliseconds: what IMPI's clients are joined by. Where
+/// it is faster, fewer crossings are right all the same, if they are not the only cost.
+pub const WIDE_AREA: MachineModel = MachineModel {
+    name: "a link between clusters",
+    round_ps: 5_000_000_000,
+    message_ps: 100_000_000,
+    byte_ps: 80_000,
+    ..SHARED
+};
+
 /// The models of one node.
 pub const MACHINES: [MachineModel; 2] = [SHARED, OVERSUBSCRIBED];
 

@@ -57,6 +57,8 @@ impl AlgorithmChoice {
 pub struct Selection {
     machine: MachineModel,
     network: MachineModel,
+    /// The network of communicators of several jobs.
+    between_jobs: MachineModel,
     choices: [AlgorithmChoice; CollectiveOperation::ALL.len()],
     /// Whether only reductions with one association are admitted.
     reproducible: bool,
@@ -75,7 +77,8 @@ impl Selection {
     pub(crate) fn new(machine: MachineModel) -> Self {
         let choices = [AlgorithmChoice::Auto; CollectiveOperation::ALL.len()];
         let network = machine_model::NETWORK;
-        Self { machine, network, choices, reproducible: false, warned: Cell::new(0) }
+        let (reproducible, warned) = (false, Cell::new(0));
+        Self { machine, network, between_jobs: network, choices, reproducible, warned }
     }
 
     /// This selection for another machine.
@@ -83,11 +86,20 @@ impl Selection {
         Self { machine, ..self }
     }
 
+    /// This selection for a world of several clusters.
+    pub fn with_clusters(self) -> Self {
+        Self { between_jobs: machine_model::WIDE_AREA, ..self }
+    }
+
     /// The selection for a communicator of several jobs, which may run on unlike machines, or for one
     /// of this job.
-    pub(crate) fn across_jobs(&self, spans_jobs: bool) -> Cow<'_, Self> {
+    pub fn across_jobs(&self, spans_jobs: bool) -> Cow<'_, Self> {
         match spans_jobs {
-            true => Cow::Owned(self.clone().with_machine(machine_model::NETWORK)),
+            true => Cow::Owned(Self {
+                machine: machine_model::NETWORK,
+                network: self.between_jobs,
+                ..self.clone()
+            }),
             false => Cow::Borrowed(self),
         }
     }

@@ -1,0 +1,26 @@
+//! IMPI at the edge of the engine: the packets of the engine to and from processes of other clients as
+//! packets of IMPI (Interoperable Message Passing Interface, version 0.0, NIST 2000).
+//!
+//! ```text
+//!   engine                              IMPI
+//!   Eager                          <->  DATA, the whole message
+//!   Rts, first bytes of the data   <->  DATASYNC, at most `data_len` bytes
+//!   Cts, Fin                       <->  SYNCACK
+//!   Data                           <->  DATA with the receiver's request
+//!   Credit, to the sender          <--  PROTOACK
+//!   Withdraw, Withdrawn            <->  CANCEL, CANCELYES, CANCELNO
+//! ```
+//!
+//! A device is blind to the packets that it carries. This is a [`Device`](crate::device::Device) to the
+//! engine, but one that reads them; the [mesh](crate::devices::impi) below carries packets of IMPI and
+//! knows no engine. It knows the number of each process of the world as a peer, and no communicator: a
+//! context is IMPI's context id as it is, because contexts of two jobs never collide, and that of
+//! `MPI_COMM_WORLD` is 0 for its messages and 1 for its collective operations, as IMPI has them.
+//!
+//! IMPI's flow control takes the place of the engine's: a process may send so many packets before the
+//! other acknowledges them. It limits packets on their way, not memory of unexpected messages: IMPI has
+//! no packet for `Hold` and `Resume`.
+
+pub(crate) mod places;
+pub(crate) mod requests;
+pub(crate) mod translator;

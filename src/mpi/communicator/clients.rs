@@ -1,0 +1,133 @@
+//! Jobs that were started independently and are one world: the *clients* of IMPI (Interoperable Message
+//! Passing Interface).
+//!
+//! ```text
+//!   client          0         1       2
+//!   world       0  1  2  │  3  4  │  5           MPI_COMM_WORLD: the processes in order of their clients
+//!   peers       2  3  4  │  0  1  │  5           at client 1, whose own ranks are the first
+//! ```
+//!
+//! The world is made before the first communicator and never changes. Communicators of several clients
+//! regard each client as one node, so that their collective operations cross between clients as seldom
+//! as possible.
+
+use platform::base::Peer;
+
+use crate::mpi::communicator::Comms;
+use crate::mpi::processes::{JobId, ProcessIdentity};
+
+/// A process of the world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ClientProcess {
+    /// The number of its client.
+    pub(crate) client: u32,
+    /// The number of its host, unique in the world.
+    pub(crate) host: u32,
+    /// Its rank in its client.
+    pub(crate) rank: u32,
+}
+
+/// The world of several clients, at one process.
+#[derive(Debug)]
+pub(crate) struct Clients {
+    /// The peers in the order of `MPI_COMM_WORLD`.
+    ranks: Box<[Peer]>,
+    /// By peer.
+    processes: Box<[ClientProcess]>,
+}
+
+impl Clients {
+    /// The peers in the order of `MPI_COMM_WORLD`.
+    pub(crate) fn ranks(&self) -> &[Peer] {
+        &self.ranks
+    }
+
+    /// A peer of this world; `None` for one that has joined later.
+    pub(crate) fn process(&self, peer: Peer) -> Option<ClientProcess> {
+        self.processes.get(peer as usize).copied()
+    }
+}
+
+impl Comms {
+    /// Makes the processes of several clients one world: `world` in its order, each with its number as a
+    /// peer, which is its rank for those of the own client. `jobs` are the identities of the clients,
+    /// equal on all processes. Called before the first communicator.
+    ///
+    /// # Panics
+    /// If the numbers are not those of all processes.
+    pub(crate) fn join_clients(&mut self, world: &[(Peer, ClientProcess)], jobs: &[JobId]) {
+        let mut by_peer = world.to_vec();
+        by_peer.sort_unstable_by_key(|(peer, _)| *peer);
+        for (number, (peer, process)) in (0..).zip(&by_peer) {
+            assert_eq!(number, *peer);
+            if *peer >= self.processes.job_size() {
+                let job = jobs[process.client as usize];
+                let identity = ProcessIdentity { job, rank: process.rank, epoch: 0 };
+                assert_eq!(self.processes.admit(identity, process.host), *peer);
+            }
+        }
+        self.processes.keep_all();
+        self.clients = Some(Box::new(Clients {
+            ranks: world.iter().map(|(peer, _)| *peer).collect(),
+            processes: by_peer.into_iter().map(|(_, process)| process).collect(),
+        }));
+    }
+
+    /// The clients of the world, if there are several.
+    pub(crate) fn clients(&self) -> Option<&Clients> {
+        self.clients.as_deref()
+    }
+
+    /// The number of the part of a communicator that is slow to leave: a client if it `spans_jobs` and
+    /// the world has clients, else a node.
+    pub(super) fn part_of(&self, peer: Peer, spans_jobs: bool) -> u32 {
+        let clients = self.clients().filter(|_| spans_jobs);
+        let process = clients.and_then(|clients| clients.process(peer));
+        process.map_or_else(|| self.node_of(peer), |process| process.client)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mpi::communicator::COMM_WORLD;
+    use crate::mpi::errhandler::Handler;
+
+    /// Clients of 2, 1 and 3 processes, at rank 0 of client 1.
+    fn world() -> Comms {
+        let of = |(client, rank)| ClientProcess { client, host: client, rank };
+        let processes = [(0, 0), (0, 1), (1, 0), (2, 0), (2, 1), (2, 2)].map(of);
+        let world: Vec<_> = [1, 2, 0, 3, 4, 5].into_iter().zip(processes).collect();
+        let mut comms = Comms::without_world(0, 1);
+        comms.set_job(Some(JobId(8)), 5);
+        comms.join_clients(&world, &[JobId(7), JobId(8), JobId(9)]);
+        comms.open_world(&Handler::Fatal).unwrap();
+        comms
+    }
+
+    #[test]
+    fn the_world_has_the_order_of_the_clients() {
+        let comms = world();
+        let world = comms.get(COMM_WORLD).unwrap();
+        assert_eq!((world.rank, world.size(), world.spans_jobs), (2, 6, true));
+        assert!(world.group.peers().eq([1, 2, 0, 3, 4, 5]));
+        let nodes = world.nodes.as_ref().unwrap();
+        assert_eq!([0, 1, 2].map(|node| nodes.ranks(node).to_vec()), [
+            vec![0, 1],
+            vec![2],
+            vec![3, 4, 5]
+        ]);
+        assert_eq!(comms.world_size(), 6);
+    }
+
+    #[test]
+    fn processes_of_the_world_are_never_forgotten() {
+        let mut comms = world();
+        assert_eq!(comms.processes.guests().count(), 0);
+        let guest = ProcessIdentity { job: JobId(1), rank: 0, epoch: 0 };
+        assert_eq!(comms.processes.admit(guest, 0), 6);
+        assert!(comms.processes.guests().eq([6]));
+        assert!(comms.processes.is_guest(6) && !comms.processes.is_guest(5));
+        assert!(comms.part_of(6, true) > comms.part_of(5, true));
+    }
+}
