@@ -86,6 +86,7 @@ pub mod device;
 pub mod devices;
 pub mod engine;
 pub(crate) mod global_memory;
+pub(crate) mod impi;
 pub mod mpi;
 pub mod offload;
 pub mod process;

@@ -1,22 +1,18 @@
 //! Both directions of the translation, over any [`Links`].
 
 use std::collections::VecDeque;
-use std::os::fd::OwnedFd;
-use std::sync::Arc;
 
 use super::places::Places;
 use super::requests::{ArrivingRequest, Requests, SentRequest};
 use crate::device::{Busy, Caps, Header, PacketSink, PeerCaps};
 use crate::devices::impi::{Mesh, MeshSink, Outgoing};
+use crate::engine::point_to_point::operation::OperationId;
 use crate::engine::point_to_point::wire::{Control, Envelope, PacketKind as EngineKind, Rts};
 use platform::base::{Peer, Span};
 use platform::impi::packet::{PacketHeader, PacketKind};
 
 /// The shortest first packet that clients may agree on, in bytes: all inline messages fit in.
 pub(crate) const DATA_LEN_MIN: u32 = 256;
-
-/// Packets for the engine that one poll delivers.
-const DUE_MAX: usize = 64;
 
 /// Contexts of `MPI_COMM_WORLD`: all kinds of its traffic.
 const WORLD_CONTEXTS: std::ops::Range<u64> = 0..8;
@@ -129,9 +125,10 @@ impl<L: Links> Translator<L> {
         }
         match Control::parse(header) {
             Some(Control::Cts { sender, receiver, limit }) => {
-                self.grant(peer, sender, Some((receiver, limit)))
+                self.grant(peer, sender, receiver, limit)
             }
-            Some(Control::Fin { sender }) => self.grant(peer, sender, None),
+            // Nothing more is taken of it.
+            Some(Control::Fin { sender }) => self.grant(peer, sender, 0, 0),
             Some(Control::Data { receiver, offset }) => {
                 self.send_rest(peer, receiver, offset, len, fill)
             }
@@ -181,9 +178,9 @@ impl<L: Links> Translator<L> {
         Ok(())
     }
 
-    /// The engine has matched a message of `peer`, and takes a part of it, or nothing.
+    /// The engine has matched a message of `peer`, and takes `limit` bytes of it.
     fn grant(
-        &mut self, peer: Peer, number: u32, takes: Option<(u32, u64)>,
+        &mut self, peer: Peer, number: u32, receiver: OperationId, limit: u64,
     ) -> Result<(), Busy> {
         let Some(request) = self.state.arriving.get(number) else { return Ok(()) };
         let packet = Outgoing {
@@ -196,10 +193,8 @@ impl<L: Links> Translator<L> {
         let Some(request) = self.state.arriving.get(number) else { return Ok(()) };
         let mut first = std::mem::take(&mut request.first);
         let (total, arrived) = (request.total, request.arrived);
-        request.receiver = takes;
-        if let Some((receiver, limit)) = takes
-            && limit.min(arrived) > 0
-        {
+        request.receiver = Some((receiver, limit));
+        if limit.min(arrived) > 0 {
             first.truncate(limit as usize);
             let header = Control::Data { receiver, offset: 0 }.header();
             self.state.due.push_back((peer, header, first));
@@ -263,8 +258,9 @@ impl<L: Links> Translator<L> {
 
     /// As [`crate::device::Device::poll`].
     pub(crate) fn poll(&mut self, sink: &mut impl PacketSink) -> usize {
-        let due = self.state.due.len().min(DUE_MAX);
-        for (peer, header, data) in self.state.due.drain(..due) {
+        // All of them: what follows the first data of a message may arrive now.
+        let due = self.state.due.len();
+        for (peer, header, data) in self.state.due.drain(..) {
             sink.packet(peer, &header, &data);
         }
         let Self { links, state } = self;
@@ -459,7 +455,7 @@ impl State {
     }
 
     /// What the engine takes of a packet with more data: for which operation, where, how much.
-    fn position(&mut self, from: u32, header: &PacketHeader) -> Option<(OperationIdWord, u64, usize)> {
+    fn position(&mut self, from: u32, header: &PacketHeader) -> Option<(OperationId, u64, usize)> {
         let peer = self.places.peer(from);
         let request = self.arriving.named(header.destination_request)?;
         let (receiver, limit) = request.receiver.filter(|_| request.from == peer)?;
@@ -474,8 +470,7 @@ impl State {
     fn took(&mut self, peer: Peer, header: &PacketHeader) -> Result<(), String> {
         let (number, len) = (header.destination_request, u64::from(header.len));
         let request = self.arriving.named(number).filter(|request| request.from == peer);
-        let Some(request) = request.filter(|request| request.receiver.is_some() || request.is_taken)
-        else {
+        let Some(request) = request.filter(|request| request.receiver.is_some()) else {
             return Err(format!("data of the message {number}, which was not requested"));
         };
         if len > request.total - request.arrived {

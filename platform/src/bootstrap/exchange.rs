@@ -97,7 +97,7 @@ impl JobView {
             records: records.as_ref().map_or(String::new(), location),
             card: offer.card.to_owned(),
         };
-        publish(launcher, self.rank, &own.emit())?;
+        launcher.put_text(&record::key(self.rank), &own.emit())?;
         launcher.barrier()?;
         let found = FirstRank::find(launcher, self.rank, leader, &own)?;
         let records = records.map(File::from);
@@ -191,16 +191,38 @@ fn location(file: &OwnedFd) -> String {
     format!("{}:{}", process::own_pid(), file.as_raw_fd())
 }
 
-fn publish(launcher: &mut Client, rank: Peer, line: &str) -> Result {
-    let value_bytes = launcher.attributes().limits.value_bytes;
-    let Some(parts) = record::divide(line, value_bytes) else {
-        let (len, why) = (line.len(), "its settings are too long for the launcher's values");
-        return Err(ErrorClass::Other.error(format!(
-            "rank {rank} cannot publish {len} bytes in values of {value_bytes}: {why}"
-        )));
-    };
-    let mut parts = parts.iter().enumerate();
-    parts.try_for_each(|(number, part)| launcher.put(&record::key(rank, number), part))
+/// Texts in several values.
+impl Client {
+    /// Publishes a text that may be longer than a value, not empty, in characters that
+    /// [`Client::put`] takes; others see it after the next [`Client::barrier`].
+    ///
+    /// # Errors
+    /// `Other` if it is too long, or the launcher has exited.
+    pub fn put_text(&mut self, key: &str, text: &str) -> Result {
+        let value_bytes = self.attributes().limits.value_bytes;
+        let Some(parts) = record::divide(text, value_bytes) else {
+            let len = text.len();
+            return Err(ErrorClass::Other.error(format!(
+                "{len} bytes under {key} are too long for the launcher's values of {value_bytes}"
+            )));
+        };
+        let mut parts = parts.iter().enumerate();
+        parts.try_for_each(|(number, part)| self.put(&record::part_key(key, number), part))
+    }
+
+    /// The text that rank `from` published under `key`; `None` if it has published none.
+    ///
+    /// # Errors
+    /// `Other` if the launcher has exited, or the text is not whole.
+    pub fn get_text(&mut self, from: Peer, key: &str) -> Result<Option<String>> {
+        let Some(first) = self.get(from, key)? else { return Ok(None) };
+        let Some((count, first)) = record::first_part(&first) else { return Err(invalid(from)) };
+        let rest = (1..count).try_fold(first.to_owned(), |text, number| {
+            let part = self.get(from, &record::part_key(key, number))?;
+            Ok(text + &part.ok_or_else(|| invalid(from))?)
+        });
+        rest.map(Some)
+    }
 }
 
 fn all_lines(launcher: &mut Client, size: u32) -> Result<Vec<String>> {
@@ -208,18 +230,13 @@ fn all_lines(launcher: &mut Client, size: u32) -> Result<Vec<String>> {
 }
 
 fn line_of(launcher: &mut Client, rank: Peer) -> Result<String> {
-    let mut part = |number| {
-        let value = launcher.get(rank, &record::key(rank, number))?;
-        value.ok_or_else(|| {
-            ErrorClass::Other.error(format!(
-                "rank {rank} has published nothing; SUIRO_DEVICE and the library must be the same in \
-                 all ranks of a job"
-            ))
-        })
-    };
-    let first = part(0)?;
-    let Some((count, first)) = record::first_part(&first) else { return Err(invalid(rank)) };
-    (1..count).try_fold(first.to_owned(), |line, number| Ok(line + &part(number)?))
+    let line = launcher.get_text(rank, &record::key(rank))?;
+    line.ok_or_else(|| {
+        ErrorClass::Other.error(format!(
+            "rank {rank} has published nothing; SUIRO_DEVICE and the library must be the same in all \
+             ranks of a job"
+        ))
+    })
 }
 
 fn write_lines(file: &File, lines: &[String]) -> Result {

@@ -102,11 +102,16 @@ impl PeerRecord {
     }
 }
 
-/// The key of part `part` of the line of `rank`.
-pub(super) fn key(rank: Peer, part: usize) -> String {
+/// The key of the line of `rank`.
+pub(super) fn key(rank: Peer) -> String {
+    format!("suiro-rank-{rank}")
+}
+
+/// The key of part `part` of the text under `key`.
+pub(super) fn part_key(key: &str, part: usize) -> String {
     match part {
-        0 => format!("suiro-rank-{rank}"),
-        _ => format!("suiro-rank-{rank}.{part}"),
+        0 => key.to_owned(),
+        _ => format!("{key}.{part}"),
     }
 }
 

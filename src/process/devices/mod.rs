@@ -12,6 +12,7 @@
 //! are those of `shm` or `tofu`; a peer on another host has neither. One-sided access takes the way of
 //! messages. This module uses only the contract of a device.
 
+mod bridged;
 mod network;
 mod one_sided;
 mod socket_interval;
@@ -24,10 +25,13 @@ use crate::device::trigger::Trigger;
 use crate::device::{
     Bulk, Busy, Caps, Device, Header, PacketSink, PeerCaps, SharedMemory, WakeSource,
 };
+use crate::devices::impi::Mesh;
 use crate::devices::shm::{CopyMethod, SettingsMismatch, Shm};
 use crate::devices::tcp::{JobKey, Tcp, TcpSettings};
 use crate::devices::tofu::{self, Tofu};
+use bridged::Bridged;
 use network::{Network, Sockets};
+use crate::impi::translator::Translator;
 use platform::base::{Peer, Result, Span};
 use platform::diagnosis::status_table::StatusTable;
 
@@ -80,8 +84,45 @@ impl Devices {
     /// `Other` if this process may not have more descriptors.
     pub(crate) fn attach_sockets(&mut self, tcp: Tcp, me: Peer, everywhere: bool) -> Result {
         let sockets = Sockets::new(tcp, everywhere.then_some(me), &mut self.node)?;
-        self.network = Some(Box::new(Network::Tcp(sockets)));
+        match self.network.as_deref_mut() {
+            Some(Network::Bridged(bridged)) => bridged.add_sockets(sockets),
+            _ => {
+                self.network = Some(Box::new(Network::Tcp(sockets)));
+                Ok(())
+            }
+        }
+    }
+
+    /// Makes a translator carry the messages to other clients of the world, before the first message,
+    /// after the network of the own job is attached.
+    ///
+    /// # Errors
+    /// `Other` if this process may not have more descriptors, or beside `tofu`.
+    pub(crate) fn attach_bridge(&mut self, translator: Translator<Mesh>) -> Result {
+        let bridged = Bridged::new(translator, self.network.take(), &mut self.node)?;
+        self.network = Some(Box::new(Network::Bridged(bridged)));
         Ok(())
+    }
+
+    /// The simulated network interface of this rank.
+    #[inline]
+    fn interface(&mut self) -> Option<&mut Tofu> {
+        match self.network.as_deref_mut() {
+            Some(Network::Tofu(interface)) => Some(interface),
+            None | Some(Network::Tcp(_) | Network::Bridged(_)) => None,
+        }
+    }
+
+    /// The sockets of the own job.
+    #[inline]
+    fn own_sockets(&self) -> Option<&Sockets> {
+        self.network.as_deref().and_then(Network::sockets)
+    }
+
+    /// Whether messages inside a host go by sockets, too.
+    #[inline]
+    fn has_sockets_everywhere(&self) -> bool {
+        self.own_sockets().is_some_and(Sockets::are_everywhere)
     }
 
     /// Lets this process reach other jobs, with sockets that it opens when they are needed first.
@@ -91,7 +132,7 @@ impl Devices {
 
     /// Whether sockets carry messages.
     pub(crate) fn has_sockets(&self) -> bool {
-        matches!(self.network.as_deref(), Some(Network::Tcp(_)))
+        matches!(self.network.as_deref(), Some(Network::Tcp(_) | Network::Bridged(_)))
     }
 
     /// Opens the sockets for other jobs.
@@ -116,10 +157,7 @@ impl Devices {
     /// Where the sockets listen and which addresses they announce, one sentence each; none without
     /// sockets.
     pub(crate) fn sockets(&self) -> Vec<String> {
-        match self.network.as_deref() {
-            None | Some(Network::Tofu(_)) => Vec::new(),
-            Some(Network::Tcp(sockets)) => sockets.explanations(),
-        }
+        self.own_sockets().map_or_else(Vec::new, Sockets::explanations)
     }
 
     /// As [`Shm::agree`].
@@ -144,7 +182,7 @@ impl Devices {
     /// After the first packet.
     pub(crate) fn share_processors(&mut self) {
         self.node.share_processors();
-        if let Some(Network::Tofu(interface)) = self.network.as_deref_mut() {
+        if let Some(interface) = self.interface() {
             interface.share_processors();
         }
     }
@@ -233,21 +271,19 @@ impl Device for Devices {
     }
 
     fn send_datagram(&mut self, peer: Peer, data: &[u8]) {
-        if let Some(Network::Tcp(sockets)) = self.network.as_deref_mut() {
-            sockets.send_datagram(&self.node, peer, data);
+        let Self { node, network, .. } = self;
+        if let Some(sockets) = network.as_deref_mut().and_then(|it| it.sockets_toward(node, peer)) {
+            sockets.send_datagram(peer, data);
         }
     }
 
     fn is_drained(&self) -> bool {
-        match self.network.as_deref() {
-            None | Some(Network::Tofu(_)) => true,
-            Some(Network::Tcp(sockets)) => sockets.is_drained(),
-        }
+        self.network.as_deref().is_none_or(Network::is_drained)
     }
 
     fn leave(&mut self) {
-        if let Some(Network::Tcp(sockets)) = self.network.as_deref_mut() {
-            sockets.leave();
+        if let Some(network) = self.network.as_deref_mut() {
+            network.leave();
         }
     }
 
@@ -262,32 +298,28 @@ impl Device for Devices {
     fn arm(&mut self) -> WakeSource {
         match self.network.as_deref_mut() {
             None => self.node.arm(),
-            Some(Network::Tofu(interface)) => interface.arm(),
-            Some(Network::Tcp(sockets)) => sockets.arm(&mut self.node),
+            Some(network) => network.arm(&mut self.node),
         }
     }
 
     fn disarm(&mut self) {
         match self.network.as_deref_mut() {
             None => self.node.disarm(),
-            Some(Network::Tofu(interface)) => interface.disarm(),
-            Some(Network::Tcp(sockets)) => sockets.disarm(&mut self.node),
+            Some(network) => network.disarm(&mut self.node),
         }
     }
 
     fn wake_self(&mut self) {
         match self.network.as_deref_mut() {
             None => self.node.wake_self(),
-            Some(Network::Tofu(interface)) => interface.wake_self(),
-            Some(Network::Tcp(_)) => self.node.wake_self(),
+            Some(network) => network.wake_self(&mut self.node),
         }
     }
 
     fn quiescence(&self) -> Option<u64> {
         match self.network.as_deref() {
             None => self.node.quiescence(),
-            Some(Network::Tofu(interface)) => interface.quiescence(),
-            Some(Network::Tcp(sockets)) => sockets.quiescence(&self.node),
+            Some(network) => network.quiescence(&self.node),
         }
     }
 
@@ -295,8 +327,8 @@ impl Device for Devices {
         match self.network.as_deref_mut() {
             None => self.node.bulk(),
             Some(Network::Tofu(interface)) => interface.bulk(),
-            Some(Network::Tcp(sockets)) if sockets.are_everywhere() => None,
-            Some(Network::Tcp(_)) => self.node.bulk(),
+            Some(_) if self.has_sockets_everywhere() => None,
+            Some(Network::Tcp(_) | Network::Bridged(_)) => self.node.bulk(),
         }
     }
 
@@ -304,19 +336,16 @@ impl Device for Devices {
         match self.network.as_deref_mut() {
             None => self.node.shared_memory(),
             Some(Network::Tofu(interface)) => interface.shared_memory(),
-            Some(Network::Tcp(sockets)) if sockets.are_everywhere() => None,
-            Some(Network::Tcp(_)) => self.node.shared_memory(),
+            Some(_) if self.has_sockets_everywhere() => None,
+            Some(Network::Tcp(_) | Network::Bridged(_)) => self.node.shared_memory(),
         }
     }
 
     fn rma(&mut self) -> Option<&mut dyn Rma> {
         match self.network.as_deref() {
             None => self.node.rma(),
-            Some(Network::Tcp(_)) => Some(self),
-            Some(Network::Tofu(_)) => match self.network.as_deref_mut() {
-                Some(Network::Tofu(interface)) => interface.rma(),
-                None | Some(Network::Tcp(_)) => None,
-            },
+            Some(Network::Tcp(_) | Network::Bridged(_)) => Some(self),
+            Some(Network::Tofu(_)) => self.interface().and_then(Device::rma),
         }
     }
 
@@ -325,29 +354,25 @@ impl Device for Devices {
     }
 
     fn reach(&mut self) -> Option<&mut dyn Reach> {
-        if self.network.is_none()
+        if self.own_sockets().is_none()
+            && self.interface().is_none()
             && let Err(error) = self.open_sockets()
         {
             tracing::warn!(%error, "this process reaches no other jobs");
         }
-        match self.network.as_deref_mut() {
-            Some(Network::Tcp(sockets)) => Some(sockets.reach()),
-            None | Some(Network::Tofu(_)) => None,
-        }
+        let sockets = self.network.as_deref_mut().and_then(Network::sockets_mut);
+        sockets.map(Sockets::reach)
     }
 
     fn trigger(&mut self) -> Option<&mut dyn Trigger> {
-        match self.network.as_deref_mut() {
-            Some(Network::Tofu(interface)) => interface.trigger(),
-            None | Some(Network::Tcp(_)) => None,
-        }
+        self.interface().and_then(Device::trigger)
     }
 
     #[inline]
     fn notify(&mut self, peer: Peer) {
         match self.network.as_deref_mut() {
             Some(Network::Tofu(interface)) => interface.notify(peer),
-            None | Some(Network::Tcp(_)) => self.node.notify(peer),
+            None | Some(Network::Tcp(_) | Network::Bridged(_)) => self.node.notify(peer),
         }
     }
 
@@ -355,7 +380,9 @@ impl Device for Devices {
     fn notify_if(&mut self, peer: Peer, is_awaited: impl FnOnce() -> bool) {
         match self.network.as_deref_mut() {
             Some(Network::Tofu(interface)) => interface.notify_if(peer, is_awaited),
-            None | Some(Network::Tcp(_)) => self.node.notify_if(peer, is_awaited),
+            None | Some(Network::Tcp(_) | Network::Bridged(_)) => {
+                self.node.notify_if(peer, is_awaited);
+            }
         }
     }
 }

@@ -15,17 +15,15 @@ use platform::base::{Peer, Result, Span};
 impl Devices {
     /// The device whose one-sided access reaches `peer`.
     fn toward(&mut self, peer: Peer) -> &mut dyn Rma {
-        match self.network.as_deref_mut() {
-            Some(Network::Tcp(sockets)) if sockets.carries(&self.node, peer) => sockets.one_sided(),
-            None | Some(Network::Tofu(_) | Network::Tcp(_)) => &mut self.node,
+        let Self { node, network, .. } = self;
+        match network.as_deref_mut().and_then(|network| network.sockets_toward(node, peer)) {
+            Some(sockets) => sockets.one_sided(),
+            None => node,
         }
     }
 
     fn sockets_beside(&mut self) -> Option<&mut Sockets> {
-        match self.network.as_deref_mut() {
-            Some(Network::Tcp(sockets)) => Some(sockets),
-            None | Some(Network::Tofu(_)) => None,
-        }
+        self.network.as_deref_mut().and_then(Network::sockets_mut)
     }
 }
 
