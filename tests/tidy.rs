@@ -19,6 +19,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("bootstrap", &["base", "sys"]),
     ("network", &["sys::network_interfaces"]),
     ("names", &["base", "sys", "bootstrap", "network"]),
+    ("impi", &["base", "sys", "network"]),
     // The library. Between members, cargo checks the dependencies.
     ("offload", &["base"]),
     // A fence for other processes is a system call.
@@ -64,6 +65,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "bootstrap",
             "names",
             "network",
+            "impi",
         ],
     ),
     // `MPI_Wtime` works before the process is initialized.
