@@ -19,13 +19,17 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("bootstrap", &["base", "sys"]),
     ("network", &["sys::network_interfaces"]),
     ("names", &["base", "sys", "bootstrap", "network"]),
+    ("impi", &["base", "sys", "network"]),
     // The library. Between members, cargo checks the dependencies.
     ("offload", &["base"]),
     // A fence for other processes is a system call.
     ("shared_memory", &["base", "sys::membarrier"]),
     // The conformance suite asks whether a descriptor is readable.
     ("device", &["base", "offload", "shared_memory", "sys::poll"]),
-    ("devices", &["base", "offload", "shared_memory", "device", "diagnosis", "network", "sys"]),
+    (
+        "devices",
+        &["base", "offload", "shared_memory", "device", "diagnosis", "network", "sys", "impi"],
+    ),
     ("engine", &["base", "diagnosis", "offload", "device"]),
     // The basic layer of ACP, beside MPI.
     (

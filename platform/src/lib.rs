@@ -6,6 +6,7 @@
 pub mod base;
 pub mod bootstrap;
 pub mod diagnosis;
+pub mod impi;
 pub mod names;
 pub mod network;
 pub mod sys;
