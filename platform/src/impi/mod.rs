@@ -7,4 +7,4 @@ pub mod packet;
 pub mod world;
 
 pub use packet::{HEADER_BYTES, PacketError, PacketHeader, PacketKind, ProcessId};
-pub use world::{HostOffer, World, WorldClient};
+pub use world::{HostOffer, World, WorldClient, host_address, ip_address};

@@ -15,7 +15,8 @@
 //! business of both ends: the codec only knows which kinds there are.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use super::world::ip_address;
 
 /// The length of a header.
 pub const HEADER_BYTES: usize = 128;
@@ -99,31 +100,11 @@ impl ProcessId {
 
 impl fmt::Display for ProcessId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "process id {} at {}", self.pid, ip_address(self.address))
-    }
-}
-
-/// The 16 bytes of an address.
-pub fn address_bytes(address: IpAddr) -> [u8; 16] {
-    match address {
-        IpAddr::V4(address) => {
-            let mut bytes = [0; 16];
-            bytes[12..].copy_from_slice(&address.octets());
-            bytes
+        match ip_address(self.address) {
+            Some(address) => write!(f, "process id {} at {address}", self.pid),
+            None => write!(f, "process id {} at no address", self.pid),
         }
-        IpAddr::V6(address) => address.octets(),
     }
-}
-
-/// The address in 16 bytes. IPv4 in IPv6 (`::ffff:a.b.c.d`) counts as IPv4.
-pub fn ip_address(bytes: [u8; 16]) -> IpAddr {
-    let address = Ipv6Addr::from(bytes);
-    let (zeros, last) = bytes.split_at(12);
-    // ::1 is the loopback address; 0.0.0.1 is that of no host.
-    if zeros.iter().all(|byte| *byte == 0) && address != Ipv6Addr::LOCALHOST {
-        return Ipv4Addr::new(last[0], last[1], last[2], last[3]).into();
-    }
-    address.to_ipv4_mapped().map_or(address.into(), IpAddr::from)
 }
 
 /// The header of a packet.
@@ -343,18 +324,11 @@ mod tests {
     }
 
     #[test]
-    fn addresses_have_16_bytes() {
-        let four: IpAddr = "10.77.0.1".parse().unwrap();
-        let bytes = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10, 77, 0, 1];
-        assert_eq!((address_bytes(four), ip_address(bytes)), (bytes, four));
-        for text in ["::1", "fd00::1", "2001:db8::42", "127.0.0.1"] {
-            let address: IpAddr = text.parse().unwrap();
-            assert_eq!(ip_address(address_bytes(address)), address);
-        }
-        let mapped: Ipv6Addr = "::ffff:10.77.0.1".parse().unwrap();
-        assert_eq!(ip_address(mapped.octets()), four);
-        let process = ProcessId { address: bytes, pid: 12 };
-        assert_eq!(process.to_string(), "process id 12 at 10.77.0.1");
+    fn processes_have_readable_names() {
+        let mut id = ProcessId { address: [0; 16], pid: -3 };
+        assert_eq!(id.to_string(), "process id -3 at no address");
+        id.address[12..].copy_from_slice(&[10, 77, 0, 1]);
+        assert_eq!(id.to_string(), "process id -3 at 10.77.0.1");
     }
 
     proptest! {

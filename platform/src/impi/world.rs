@@ -1,5 +1,7 @@
 //! What the clients of an IMPI world have agreed on at start-up.
 
+use std::net::{IpAddr, Ipv6Addr};
+
 use super::packet::ProcessId;
 
 /// An IMPI host of a client: one socket for connections, and the processes behind it.
@@ -39,4 +41,28 @@ pub struct World {
 pub struct WorldClient {
     /// Its hosts.
     pub hosts: Vec<HostOffer>,
+}
+
+/// An address on the wire: one of IPv4 is in the last four bytes behind zeros.
+pub fn host_address(address: IpAddr) -> [u8; 16] {
+    match address.to_canonical() {
+        IpAddr::V4(address) => {
+            let mut bytes = [0; 16];
+            bytes[12..].copy_from_slice(&address.octets());
+            bytes
+        }
+        IpAddr::V6(address) => address.octets(),
+    }
+}
+
+/// The address that [`host_address`] wrote; `None` for zeros. The loopback address of IPv6 has the bytes
+/// of 0.0.0.1, which is no address of a host.
+pub fn ip_address(bytes: [u8; 16]) -> Option<IpAddr> {
+    let address = Ipv6Addr::from(bytes);
+    match bytes {
+        [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, four @ ..] if !address.is_loopback() => {
+            (four != [0; 4]).then(|| IpAddr::from(four))
+        }
+        _ => Some(IpAddr::V6(address).to_canonical()),
+    }
 }
