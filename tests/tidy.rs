@@ -26,7 +26,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("shared_memory", &["base", "sys::membarrier"]),
     // The conformance suite asks whether a descriptor is readable.
     ("device", &["base", "offload", "shared_memory", "sys::poll"]),
-    ("devices", &["base", "offload", "shared_memory", "device", "diagnosis", "network", "sys"]),
+    (
+        "devices",
+        &["base", "offload", "shared_memory", "device", "diagnosis", "network", "sys", "impi"],
+    ),
     ("engine", &["base", "diagnosis", "offload", "device"]),
     // The basic layer of ACP, beside MPI.
     (

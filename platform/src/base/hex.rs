@@ -10,16 +10,29 @@ pub fn push(text: &mut String, bytes: &[u8]) {
     }
 }
 
-/// The `N` bytes in `text`; `None` if it has another length or another character than digits.
-pub fn parse<const N: usize>(text: &str) -> Option<[u8; N]> {
-    let (digits, rest) = text.as_bytes().as_chunks::<2>();
-    if digits.len() != N || !rest.is_empty() {
+/// `bytes` as text.
+pub fn text(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(2 * bytes.len());
+    push(&mut text, bytes);
+    text
+}
+
+/// The bytes in `text`; `None` for an odd length or another character than digits.
+pub fn bytes(text: &str) -> Option<Vec<u8>> {
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    if !rest.is_empty() {
         return None;
     }
+    pairs.iter().map(byte).collect()
+}
+
+/// The byte of two digits.
+fn byte(&[high, low]: &[u8; 2]) -> Option<u8> {
     let value = |digit: u8| char::from(digit).to_digit(16);
-    let mut bytes = [0; N];
-    for (byte, [high, low]) in bytes.iter_mut().zip(digits) {
-        *byte = (value(*high)? << 4 | value(*low)?) as u8;
-    }
-    Some(bytes)
+    Some((value(high)? << 4 | value(low)?) as u8)
+}
+
+/// The `N` bytes in `text`; `None` if it has another length or another character than digits.
+pub fn parse<const N: usize>(text: &str) -> Option<[u8; N]> {
+    bytes(text)?.try_into().ok()
 }

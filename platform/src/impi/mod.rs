@@ -31,7 +31,7 @@ pub use authentication::{Authentication, ImpiSecurity};
 pub use client::ImpiClient;
 pub use join::{ServerConnection, join};
 pub use key_file::ImpiKeyFile;
-pub use packet::ProcessId;
+pub use packet::{HEADER_BYTES, PacketError, PacketHeader, PacketKind, ProcessId};
 pub use server::{ImpiOutcome, ImpiServer};
 pub use world::{
     ClientOffer, HostOffer, PROCESSES_MAX, World, WorldClient, WorldProcess, host_address,

@@ -56,6 +56,17 @@ pub enum Moved {
     End,
 }
 
+/// What the kernel knows of the bytes that were given to it ([`TcpConnection::traffic`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TcpTraffic {
+    /// Whether some have not arrived at the other kernel.
+    pub has_data: bool,
+    /// Whether the other kernel owes an answer: to data, or to the question if it has room again.
+    pub awaits_answer: bool,
+    /// The time since its last answer, in milliseconds.
+    pub last_answer_ms: u32,
+}
+
 /// A connection.
 #[derive(Debug)]
 pub struct TcpConnection(TcpStream);
@@ -100,6 +111,58 @@ impl TcpConnection {
         setsockopt(&self.0, sockopt::TcpKeepCount, &4)?;
         setsockopt(&self.0, sockopt::KeepAlive, &true)?;
         Ok(())
+    }
+
+    /// Turns the delay of small packets off. The kernel ends the connection if nothing is under way and
+    /// the other end is silent for `silence`, to whole seconds; for the rest see
+    /// [`TcpConnection::traffic`].
+    ///
+    /// Unlike [`TcpConnection::configure`], it waits for ever for a process that does not read: its kernel
+    /// answers. `TCP_USER_TIMEOUT` would end that connection, too (tcp(7)).
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn keep_alive(&self, silence: Duration) -> io::Result<()> {
+        self.0.set_nodelay(true)?;
+        let seconds = |part: Duration| u32::try_from(part.as_secs().max(1)).unwrap_or(u32::MAX);
+        setsockopt(&self.0, sockopt::TcpKeepIdle, &seconds(silence / 2))?;
+        setsockopt(&self.0, sockopt::TcpKeepInterval, &seconds(silence / 4))?;
+        setsockopt(&self.0, sockopt::TcpKeepCount, &2)?;
+        setsockopt(&self.0, sockopt::KeepAlive, &true)?;
+        Ok(())
+    }
+
+    /// What is under way to the other end.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn traffic(&self) -> io::Result<TcpTraffic> {
+        let mut unsent = 0;
+        // SAFETY: the request writes one integer.
+        let asked = unsafe { libc::ioctl(self.0.as_raw_fd(), libc::TIOCOUTQ, &raw mut unsent) };
+        Errno::result(asked)?;
+        if unsent == 0 {
+            return Ok(TcpTraffic { has_data: false, awaits_answer: false, last_answer_ms: 0 });
+        }
+        // SAFETY: all bytes of the structure may be zero: integers.
+        let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
+        let mut len = size_of::<libc::tcp_info>() as libc::socklen_t;
+        // SAFETY: the structure has the length that is given.
+        let asked = unsafe {
+            libc::getsockopt(
+                self.0.as_raw_fd(),
+                libc::IPPROTO_TCP,
+                libc::TCP_INFO,
+                (&raw mut info).cast(),
+                &raw mut len,
+            )
+        };
+        Errno::result(asked)?;
+        Ok(TcpTraffic {
+            has_data: true,
+            awaits_answer: info.tcpi_unacked > 0 || info.tcpi_probes > 0,
+            last_answer_ms: info.tcpi_last_ack_recv,
+        })
     }
 
     /// Ends the connection at both ends, with the loss of what is under way.
@@ -452,6 +515,24 @@ mod tests {
         assert!(is_readable(watched.descriptor(), Duration::from_secs(30)));
         assert_eq!(ready(&watched), []);
         assert!(!is_readable(watched.descriptor(), Duration::ZERO));
+    }
+
+    #[test]
+    fn the_kernel_knows_what_is_under_way() {
+        let (one, other) = pair();
+        one.keep_alive(Duration::from_secs(4)).unwrap();
+        let nothing = TcpTraffic { has_data: false, awaits_answer: false, last_answer_ms: 0 };
+        assert_eq!(one.traffic().unwrap(), nothing);
+        let bytes = vec![0; 1 << 20];
+        while one.send(&[SendPart::Bytes(&bytes)]).unwrap() != Moved::Nothing {}
+        assert!(one.traffic().unwrap().has_data);
+        let mut rest = vec![0; 1 << 20];
+        let begin = std::time::Instant::now();
+        while one.traffic().unwrap().has_data {
+            assert!(begin.elapsed() < Duration::from_secs(30));
+            other.receive(Span::EMPTY, &mut rest).unwrap();
+        }
+        assert_eq!(one.traffic().unwrap(), nothing);
     }
 
     #[test]

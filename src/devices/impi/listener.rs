@@ -1,0 +1,69 @@
+//! The socket to which other hosts connect, before there is a world.
+
+use std::net::IpAddr;
+
+use super::settings::MeshSettings;
+use platform::base::{ErrorClass, Result};
+use platform::impi::{HostOffer, ProcessId, host_address};
+use platform::sys::network_interfaces;
+use platform::sys::tcp::TcpAcceptor;
+
+/// The socket of an IMPI host: that of a process, or of a gateway.
+pub(crate) struct MeshListener {
+    pub(super) acceptor: TcpAcceptor,
+    pub(super) settings: MeshSettings,
+    address: IpAddr,
+}
+
+impl MeshListener {
+    /// Opens the socket.
+    ///
+    /// # Errors
+    /// `Other` if the host has no address that the settings allow, or no port is free.
+    pub(crate) fn open(settings: &MeshSettings) -> Result<Self> {
+        let all = network_interfaces::interface_addresses().unwrap_or_default();
+        let decisions = settings.interfaces.decide(&all, settings.spans_hosts);
+        let chosen = decisions.iter().filter(|it| it.is_chosen).map(|it| it.address.address);
+        // Foreign peers may not know IPv6.
+        let Some(address) = chosen.min_by_key(IpAddr::is_ipv6) else {
+            let skipped: Vec<_> = decisions.iter().map(ToString::to_string).collect();
+            let skipped = match &*skipped {
+                [] => "there are none".to_owned(),
+                some => some.join("; "),
+            };
+            return Err(ErrorClass::Other.error(format!(
+                "no address to announce to other IMPI clients; change SUIRO_TCP_IF or the interfaces: \
+                 {skipped}"
+            )));
+        };
+        let acceptor = TcpAcceptor::listen(settings.ports.clone()).map_err(|error| {
+            let ports = settings.ports.as_ref().map_or_else(String::new, |ports| {
+                format!(" of SUIRO_TCP_PORTS={}-{}", ports.start(), ports.end())
+            });
+            ErrorClass::Other
+                .error(format!("cannot listen for other IMPI clients on a TCP port{ports}: {error}"))
+        })?;
+        Ok(Self { acceptor, settings: settings.clone(), address })
+    }
+
+    /// The address that is announced.
+    pub(crate) fn address(&self) -> IpAddr {
+        self.address
+    }
+
+    /// What a process without a gateway announces: itself, behind this socket.
+    pub(crate) fn offer(&self, pid: i64) -> HostOffer {
+        self.offer_of(vec![ProcessId { address: host_address(self.address), pid }])
+    }
+
+    /// What a gateway announces: all `processes` of its client, in the order of their ranks.
+    pub(crate) fn offer_of(&self, processes: Vec<ProcessId>) -> HostOffer {
+        HostOffer {
+            address: host_address(self.address),
+            port: self.acceptor.port().into(),
+            ack_mark: self.settings.ack_mark,
+            high_water: self.settings.high_water,
+            processes,
+        }
+    }
+}
