@@ -1,6 +1,7 @@
 /*
  * Extensions: failures that a job survives (User-Level Failure Mitigation), with the names and values of
- * Open MPI. Include <mpi.h> first. A job survives failures below mpirun --with-ft ulfm.
+ * Open MPI, and clusters that are one world (Interoperable MPI). Include <mpi.h> first. A job survives
+ * failures below mpirun --with-ft ulfm.
  */
 #ifndef SUIRO_MPI_EXT_H
 #define SUIRO_MPI_EXT_H
@@ -28,6 +29,15 @@ extern "C" {
 /* An attribute of communicators: 1 if the job survives failures, else 0. */
 #define MPIX_FT 1000
 #define MPI_FT MPIX_FT
+
+/*
+ * Attributes of communicators in a world of several clients (IMPI): the number of clients and of hosts of
+ * its processes, and the color of this process, from 0, for MPI_Comm_split.
+ */
+#define IMPI_CLIENT_SIZE 1001
+#define IMPI_CLIENT_COLOR 1002
+#define IMPI_HOST_SIZE 1003
+#define IMPI_HOST_COLOR 1004
 
 int MPIX_Comm_revoke(MPI_Comm comm);
 int MPIX_Comm_is_revoked(MPI_Comm comm, int *flag);

@@ -221,6 +221,11 @@ impl<D: Device> Engine<D> {
         self.messages.me()
     }
 
+    /// The first `size` peers go on together only: the failure of one is an error of this process.
+    pub(crate) fn set_world_size(&mut self, size: Peer) {
+        self.messages.protocol.world_size = size;
+    }
+
     /// [`PointToPoint::set_eager_max`].
     pub fn set_eager_max(&mut self, bytes: usize) {
         self.messages.set_eager_max(bytes);

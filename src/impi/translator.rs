@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::places::Places;
 use super::requests::{ArrivingRequest, Requests, SentRequest};
 use crate::device::{Busy, Caps, Header, PacketSink, PeerCaps};
-use crate::devices::impi::{Mesh, MeshSink, Outgoing};
+use crate::devices::impi::{Mesh, MeshSink, OutgoingPacket};
 use crate::engine::point_to_point::operation::OperationId;
 use crate::engine::point_to_point::wire::{Control, Envelope, PacketKind as EngineKind, Rts};
 use platform::base::{Peer, Span};
@@ -21,27 +21,21 @@ const WORLD_CONTEXTS: std::ops::Range<u64> = 0..8;
 pub(crate) trait Links: Send {
     /// As [`Mesh::send`].
     fn send(
-        &mut self, to: u32, packet: &Outgoing, len: usize, fill: impl FnOnce(&mut [u8]),
+        &mut self, to: u32, packet: &OutgoingPacket, len: usize, fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Busy>;
     /// As [`Mesh::poll`].
     fn poll(&mut self, sink: &mut impl MeshSink) -> usize;
-    /// As [`Mesh::cut`].
-    fn cut(&mut self, process: u32, why: &str);
 }
 
 impl Links for Mesh {
     fn send(
-        &mut self, to: u32, packet: &Outgoing, len: usize, fill: impl FnOnce(&mut [u8]),
+        &mut self, to: u32, packet: &OutgoingPacket, len: usize, fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Busy> {
         Self::send(self, to, packet, len, fill)
     }
 
     fn poll(&mut self, sink: &mut impl MeshSink) -> usize {
         Self::poll(self, sink)
-    }
-
-    fn cut(&mut self, process: u32, why: &str) {
-        Self::cut(self, process, why);
     }
 }
 
@@ -61,7 +55,7 @@ struct State {
     /// Packets for the engine, in order.
     due: VecDeque<(Peer, Header, Vec<u8>)>,
     /// Answers that await room.
-    answers: VecDeque<(Peer, Outgoing)>,
+    answers: VecDeque<(Peer, OutgoingPacket)>,
     /// By peer above the own ranks: bytes of the messages that are not acknowledged, one entry for each
     /// counted packet.
     unacknowledged: Vec<VecDeque<usize>>,
@@ -148,7 +142,7 @@ impl<L: Links> Translator<L> {
         &mut self, peer: Peer, envelope: Envelope, len: usize, fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Busy> {
         let number = self.state.messages.wrapping_add(1).max(1);
-        let packet = Outgoing {
+        let packet = OutgoingPacket {
             source_request: u64::from(number),
             ..first_packet(PacketKind::Data, envelope, len)
         };
@@ -165,7 +159,7 @@ impl<L: Links> Translator<L> {
         let (rts, data) = announced.split_at(Rts::LEN);
         let rts = Rts::parse(rts).expect("the engine announces messages");
         let number = self.state.sent.next();
-        let packet = Outgoing {
+        let packet = OutgoingPacket {
             source_request: u64::from(number),
             message_len: rts.total,
             ..first_packet(PacketKind::DataSync, envelope, data.len())
@@ -183,11 +177,11 @@ impl<L: Links> Translator<L> {
         &mut self, peer: Peer, number: u32, receiver: OperationId, limit: u64,
     ) -> Result<(), Busy> {
         let Some(request) = self.state.arriving.get(number) else { return Ok(()) };
-        let packet = Outgoing {
+        let packet = OutgoingPacket {
             source_request: request.sender,
             destination_request: u64::from(number),
             message_len: request.total,
-            ..Outgoing::of_kind(PacketKind::SyncAck)
+            ..of_kind(PacketKind::SyncAck)
         };
         self.transmit(peer, &packet, 0, |_| ())?;
         let Some(request) = self.state.arriving.get(number) else { return Ok(()) };
@@ -214,11 +208,11 @@ impl<L: Links> Translator<L> {
         let (total, operation) = (request.total, request.operation);
         let sent_before = (request.announced.saturating_sub(offset) as usize).min(len);
         if sent_before < len {
-            let packet = Outgoing {
+            let packet = OutgoingPacket {
                 source_request: u64::from(number),
                 destination_request: request.receiver.unwrap_or_default(),
                 message_len: total,
-                ..Outgoing::of_kind(PacketKind::Data)
+                ..of_kind(PacketKind::Data)
             };
             self.transmit_rest(peer, &packet, sent_before, len, fill)?;
         }
@@ -231,7 +225,7 @@ impl<L: Links> Translator<L> {
 
     /// Sends what follows after the first `skipped` of `len` bytes.
     fn transmit_rest(
-        &mut self, peer: Peer, packet: &Outgoing, skipped: usize, len: usize,
+        &mut self, peer: Peer, packet: &OutgoingPacket, skipped: usize, len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Busy> {
         if skipped == 0 {
@@ -246,7 +240,7 @@ impl<L: Links> Translator<L> {
 
     /// Sends a packet that counts in the flow control.
     fn transmit(
-        &mut self, peer: Peer, packet: &Outgoing, len: usize, fill: impl FnOnce(&mut [u8]),
+        &mut self, peer: Peer, packet: &OutgoingPacket, len: usize, fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Busy> {
         let state = &mut self.state;
         self.links.send(state.places.rank(peer), packet, len, fill)?;
@@ -266,7 +260,7 @@ impl<L: Links> Translator<L> {
         let Self { links, state } = self;
         let arrived = links.poll(&mut Arrivals { state, sink });
         while let Some((peer, packet)) = self.state.answers.front() {
-            let (peer, packet) = (*peer, packet.clone());
+            let (peer, packet) = (*peer, *packet);
             if self.transmit(peer, &packet, 0, |_| ()).is_err() {
                 break;
             }
@@ -280,22 +274,25 @@ impl<L: Links> Translator<L> {
         !self.state.due.is_empty()
     }
 
-    /// Whether no message waits for its receiver or its data, and no answer for room.
+    /// Whether nothing waits for the engine, and no answer for room.
     pub(crate) fn is_settled(&self) -> bool {
-        let State { due, answers, sent, .. } = &self.state;
-        due.is_empty() && answers.is_empty() && sent.is_empty()
+        self.state.due.is_empty() && self.state.answers.is_empty()
     }
 }
 
+fn of_kind(kind: PacketKind) -> OutgoingPacket {
+    OutgoingPacket { kind, ..OutgoingPacket::default() }
+}
+
 /// The first packet of a message of `len` bytes.
-fn first_packet(kind: PacketKind, envelope: Envelope, len: usize) -> Outgoing {
-    Outgoing {
+fn first_packet(kind: PacketKind, envelope: Envelope, len: usize) -> OutgoingPacket {
+    OutgoingPacket {
         message_len: len as u64,
         source_rank: envelope.source as i32,
         tag: envelope.tag,
         context: envelope.context,
         count: len as i64,
-        ..Outgoing::of_kind(kind)
+        ..of_kind(kind)
     }
 }
 
@@ -432,7 +429,7 @@ impl<S: PacketSink> Arrivals<'_, S> {
     fn refuse_cancel(&mut self, peer: Peer, header: &PacketHeader) {
         let number = header.source_request;
         let packet =
-            Outgoing { source_request: number, ..Outgoing::of_kind(PacketKind::CancelNo) };
+            OutgoingPacket { source_request: number, ..of_kind(PacketKind::CancelNo) };
         self.state.answers.push_back((peer, packet));
     }
 }

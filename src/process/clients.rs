@@ -66,7 +66,7 @@ impl JoinedWorld {
     /// `Other` if the server or a client cannot be reached, refuses, or does not appear in time.
     pub(super) fn join(settings: &ImpiSettings, connection: &mut Connection) -> Result<Self> {
         let deadline = Instant::now() + settings.timeout;
-        let listener = MeshListener::open(&mesh_settings(settings)).map_err(failed)?;
+        let listener = MeshListener::open(&mesh_settings(settings))?;
         let own = listener.offer(i64::from(system::own_pid()));
         let own = OwnPlace { id: own.processes[0], port: own.port };
         let (world, security, server) = match connection.launcher.is_some() {
@@ -96,7 +96,7 @@ impl JoinedWorld {
         let jobs = (0..).zip(&world.clients).map(|(client, _)| identity(&world, client)).collect();
         let me = places.rank(connection.job.rank);
         let explanations = explain(settings, &world, &security);
-        let mesh = Mesh::connect(listener, &world, me, security, deadline).map_err(failed)?;
+        let mesh = Mesh::connect(listener, &world, me, security, deadline)?;
         let mut joined = Self {
             places,
             processes: processes(&world, places),

@@ -13,7 +13,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::world::{WorldModel, WorldStage, no_world};
-use super::{Process, ProcessMpi, ProcessState, running_mpi};
+use super::{Process, ProcessMpi, ProcessState, RunningMpi, running_mpi};
+use crate::device::Device;
 use crate::mpi::communicator::COMM_WORLD;
 use crate::mpi::handle::Handle;
 use crate::mpi::point_to_point::buffer::BufferOwner;
@@ -23,6 +24,10 @@ use platform::diagnosis::wait_report::WaitReport;
 
 /// How long a rank that has lost others tries to send its last messages.
 const LAST_MESSAGES_TIMEOUT: Duration = Duration::from_millis(200);
+
+/// How long a process waits for other clients of its world to leave, and how often it looks.
+const CLIENTS_TIMEOUT: Duration = Duration::from_secs(5);
+const CLIENTS_PAUSE: Duration = Duration::from_micros(200);
 
 impl Process {
     /// Ends the world model: waits until every send has left, buffered and freed sends included,
@@ -150,11 +155,30 @@ impl Process {
         let wakeups = dormant.cancel_waits();
         dormant.mpi.engine.withdraw_receives();
         dormant.mpi.engine.leave();
+        dormant.part_from_clients();
         let left = dormant.launcher.as_mut().map_or(Ok(()), Client::finalize);
         state.set_overlapping(true);
         drop(state);
         wakeups.notify_all();
         disconnected.and(left)
+    }
+}
+
+impl RunningMpi {
+    /// Waits until other clients of the world have heard that this process leaves, and leave, too. The
+    /// start-up server hears of it from rank 0.
+    fn part_from_clients(&mut self) {
+        if self.mpi.comms.clients().is_none() {
+            return;
+        }
+        let deadline = Instant::now() + CLIENTS_TIMEOUT;
+        while !self.mpi.engine.device().is_drained() && Instant::now() < deadline {
+            self.mpi.engine.poll();
+            std::thread::sleep(CLIENTS_PAUSE);
+        }
+        if let Some(server) = self.world_server.take() {
+            server.fini();
+        }
     }
 }
 

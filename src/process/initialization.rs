@@ -18,6 +18,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use super::clients::JoinedWorld;
 use super::connection::{Connection, ReachedPeers, settings_mismatch};
 use super::contention::Contention;
 use super::devices::{Devices, Listening};
@@ -159,6 +160,12 @@ fn ensure_running(
     state: &mut ProcessState, user: ProcessModel, level: ThreadLevel,
 ) -> Result<&mut RunningMpi> {
     let required = user.required_ranks();
+    if let ProcessState::Dormant(left) = state
+        && left.mpi.comms.clients().is_some()
+    {
+        let why = "this process has left the world of its client, which it can join only once";
+        return Err(ErrorClass::Other.error(why));
+    }
     if let ProcessState::Running(running) | ProcessState::Dormant(running) = state {
         if user == ProcessModel::World && running.world.stage() != WorldStage::Before {
             let why = "MPI has been initialized already, which it can be only once";
@@ -195,19 +202,37 @@ fn start(mut config: Config, required: RequiredRanks, level: ThreadLevel) -> Res
     }
     let config = &config;
     let inherits_memory = connection.inherits_memory();
-    let mut reached = if inherits_memory { None } else { connection.reach(config)? };
+    let mut others = if inherits_memory { None } else { Some(Others::meet(config, &mut connection)?) };
     let mut devices = attach(config, &mut connection)?;
-    let is_crowded = compare(config, &connection, &devices, reached.as_ref())?;
+    let reached = others.as_ref().and_then(|others| others.reached.as_ref());
+    let is_crowded = compare(config, &connection, &devices, reached)?;
     // Ranks wait for each other from here on, so only after all are known to want the same device.
-    if inherits_memory {
-        reached = connection.reach(config)?;
-    }
-    attach_network(config, &mut connection, &mut devices, &mut reached)?;
-    let agreement = agree(config, &connection, &mut devices, is_crowded, reached.as_ref());
+    let mut others = match others.take() {
+        Some(others) => others,
+        None => Others::meet(config, &mut connection)?,
+    };
+    attach_network(config, &mut connection, &mut devices, &mut others)?;
+    let agreement = agree(config, &connection, &mut devices, is_crowded, &others);
     if config.explain && connection.job.rank == 0 {
-        explain(config, level, &connection, &agreement, &devices);
+        explain(config, level, &connection, &agreement, &devices, others.world.as_ref());
     }
-    Ok(build(config, connection, devices, agreement))
+    Ok(build(config, connection, devices, agreement, others.world))
+}
+
+/// What this process has learned from ranks of other hosts, and from other clients of its world.
+struct Others {
+    reached: Option<ReachedPeers>,
+    world: Option<JoinedWorld>,
+}
+
+impl Others {
+    /// # Errors
+    /// As [`JoinedWorld::join`] and [`Connection::reach`].
+    fn meet(config: &Config, connection: &mut Connection) -> Result<Self> {
+        let world = config.impi.as_ref().map(|impi| JoinedWorld::join(impi, connection));
+        let world = world.transpose()?;
+        Ok(Self { reached: connection.reach(config)?, world })
+    }
 }
 
 /// What follows from the settings and the hardware, the same on all ranks except how they wait.
@@ -249,23 +274,26 @@ fn compare(
 /// As [`Devices::attach_interface`].
 fn attach_network(
     config: &Config, connection: &mut Connection, devices: &mut Devices,
-    reached: &mut Option<ReachedPeers>,
+    others: &mut Others,
 ) -> Result {
     let Connection { launcher, job, .. } = connection;
     if config.device == DeviceKind::Tofu {
         let file = job.open_host_file(HostFile::Interface, launcher.as_mut())?;
         devices.attach_interface(file, job.local_index(), &job.local_ranks, &config.tofu)?;
     }
-    if let Some(tcp) = reached.as_mut().and_then(|reached| reached.tcp.take()) {
+    if let Some(tcp) = others.reached.as_mut().and_then(|reached| reached.tcp.take()) {
         devices.attach_sockets(tcp, job.rank, config.device == DeviceKind::Tcp)?;
     }
-    Ok(())
+    match others.world.as_mut().and_then(|world| world.translator.take()) {
+        Some(translator) => devices.attach_bridge(translator),
+        None => Ok(()),
+    }
 }
 
 /// Derives from the settings and the hardware how this job runs.
 fn agree(
     config: &Config, connection: &Connection, devices: &mut Devices, is_crowded: bool,
-    reached: Option<&ReachedPeers>,
+    others: &Others,
 ) -> Agreement {
     let Connection { job, processors, .. } = connection;
     let ranks = job.local_ranks.len();
@@ -274,10 +302,13 @@ fn agree(
         false => devices.have_processors(),
     }
     // Equal on all hosts: ranks that choose different algorithms would not understand each other.
+    let reached = others.reached.as_ref();
     let is_any_crowded = reached.map_or(is_crowded, |reached| reached.is_crowded_somewhere);
+    let has_sockets = reached.is_some() || others.world.is_some();
+    let size = others.world.as_ref().map_or(job.size, |world| world.places.world);
     Agreement {
-        wait_policy: WaitPolicy::new(config.waiting, ranks, *processors, reached.is_some()),
-        progress_mode: config.progress.resolve(job.size as usize, ranks, *processors),
+        wait_policy: WaitPolicy::new(config.waiting, ranks, *processors, has_sockets),
+        progress_mode: config.progress.resolve(size as usize, ranks, *processors),
         machine: match (config.device, is_any_crowded) {
             (DeviceKind::Tcp, _) => machine_model::NETWORK,
             (DeviceKind::Shm | DeviceKind::Tofu, true) => machine_model::OVERSUBSCRIBED,
@@ -289,6 +320,7 @@ fn agree(
 /// Puts everything together.
 fn build(
     config: &Config, connection: Connection, devices: Devices, agreement: Agreement,
+    world: Option<JoinedWorld>,
 ) -> RunningMpi {
     let Connection {
         launcher,
@@ -338,6 +370,11 @@ fn build(
         mpi.comms.set_nodes(job.hosts.numbers());
     }
     mpi.selection = config.selection.clone().with_machine(machine);
+    if let Some(world) = &world {
+        mpi.comms.join_clients(&world.processes, &world.jobs);
+        mpi.engine.set_world_size(world.places.world);
+        mpi.selection = mpi.selection.with_clusters();
+    }
     mpi.offload = config.offload.0.filter(|_| config.device == DeviceKind::Tofu);
     mpi.rdma_schedule = config.rdma_schedule;
     mpi.access_policy = config.acp.policy;
@@ -367,6 +404,7 @@ fn build(
         parent_port,
         parent: None,
         names: PublishedNames::default(),
+        world_server: world.and_then(|world| world.server),
     }
 }
 
@@ -399,7 +437,7 @@ fn credentials(job: &JobView, launcher: Option<&Client>) -> OwnCredentials {
 }
 
 /// Equal in all processes with this library.
-fn hash_of(value: &impl Hash) -> u64 {
+pub(super) fn hash_of(value: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);
     hasher.finish()
@@ -408,7 +446,7 @@ fn hash_of(value: &impl Hash) -> u64 {
 /// Prints the decisions and their reasons.
 fn explain(
     config: &Config, level: ThreadLevel, connection: &Connection, agreement: &Agreement,
-    devices: &Devices,
+    devices: &Devices, world: Option<&JoinedWorld>,
 ) {
     let Connection { launcher, job, processors, .. } = connection;
     let passes_secret = connection.inherits_memory();
@@ -431,7 +469,8 @@ fn explain(
         machine: agreement.machine,
         reads_memory: cma::is_allowed(),
     };
-    for line in decisions.lines() {
+    let of_world = world.into_iter().flat_map(|world| world.explanations.iter().cloned());
+    for line in decisions.lines().into_iter().chain(of_world) {
         eprintln!("Suiro: {line}");
     }
 }

@@ -30,6 +30,7 @@
 //! the lock is held.
 
 mod abort;
+mod clients;
 mod connection;
 pub(crate) mod contention;
 mod devices;
@@ -58,6 +59,7 @@ use crate::mpi::objects::Objects;
 use crate::mpi::partitioned::table::PartitionedTable;
 use platform::base::{ErrorClass, MpiError, Result};
 use platform::bootstrap::{Client, JobHosts};
+use platform::impi::ServerConnection;
 use platform::diagnosis::ended_ranks::EndedRanks;
 use platform::diagnosis::wait_monitor::WaitMonitor;
 use platform::diagnosis::wait_report::WaitReport;
@@ -145,6 +147,8 @@ struct RunningMpi {
     parent: Option<Handle>,
     /// Published names that the launcher does not serve.
     names: PublishedNames,
+    /// The server that has joined this job to a world of clients, told by rank 0 of the end.
+    world_server: Option<ServerConnection>,
 }
 
 impl Process {

@@ -16,6 +16,7 @@ use crate::abi::arguments::pointer::{in_out, out};
 use crate::mpi::attribute::{
     Attribute, AttributeLanguage, AttributeValue, Attributes, KeyvalFunctions, KeyvalKind, Keyvals,
 };
+use crate::mpi::communicator::clients::ClusterAttributes;
 use crate::mpi::errhandler::LAST_CODE;
 use crate::mpi::handle::Handle;
 use crate::mpi::objects::Objects;
@@ -23,6 +24,13 @@ use crate::mpi::point_to_point::TAG_MAX;
 use crate::mpi::request::status::{ANY_SOURCE, PROC_NULL};
 use crate::mpi::window::WindowMemory;
 use platform::base::{ErrorClass, Result};
+
+/// Attributes of IMPI in `mpi-ext.h`: the number of clients and of hosts of a communicator, and the colors
+/// of this process.
+const IMPI_CLIENT_SIZE: c_int = 1001;
+const IMPI_CLIENT_COLOR: c_int = 1002;
+const IMPI_HOST_SIZE: c_int = 1003;
+const IMPI_HOST_COLOR: c_int = 1004;
 
 /// Creates an attribute key for communicators.
 #[unsafe(no_mangle)]
@@ -348,6 +356,9 @@ pub(crate) fn publish_last_code(objects: &Objects) {
 /// A predefined attribute of a communicator (§9.1.2, §11.10), as the address of an integer;
 /// `None` if the key is not predefined.
 pub(crate) fn predefined(comm: Handle, keyval: c_int) -> Option<Result<Option<usize>>> {
+    if let Some(told) = of_cluster(comm, keyval) {
+        return Some(told);
+    }
     let cell = match keyval {
         MPI_TAG_UB => &TAG_UB,
         MPI_IO => &IO,
@@ -376,6 +387,22 @@ pub(crate) fn predefined(comm: Handle, keyval: c_int) -> Option<Result<Option<us
         let Some(told) = told else { return Ok(None) };
         cell.store(told, Ordering::Relaxed);
         Ok(address)
+    }))
+}
+
+/// An attribute of IMPI, as the address of an integer that is the communicator's own; `None` if the key is
+/// none of them.
+fn of_cluster(comm: Handle, keyval: c_int) -> Option<Result<Option<usize>>> {
+    let field: fn(&ClusterAttributes) -> &i32 = match keyval {
+        IMPI_CLIENT_SIZE => |all| &all.client_size,
+        IMPI_CLIENT_COLOR => |all| &all.client_color,
+        IMPI_HOST_SIZE => |all| &all.host_size,
+        IMPI_HOST_COLOR => |all| &all.host_color,
+        _ => return None,
+    };
+    Some(PROCESS.with_mpi(|mpi| {
+        let all = mpi.comms.cluster_attributes(comm)?;
+        Ok(Some(std::ptr::from_ref(field(all)).addr()))
     }))
 }
 

@@ -11,9 +11,12 @@
 //! regard each client as one node, so that their collective operations cross between clients as seldom
 //! as possible.
 
-use platform::base::Peer;
+use std::collections::BTreeSet;
+
+use platform::base::{Peer, Result};
 
 use crate::mpi::communicator::Comms;
+use crate::mpi::handle::Handle;
 use crate::mpi::processes::{JobId, ProcessIdentity};
 
 /// A process of the world.
@@ -48,7 +51,42 @@ impl Clients {
     }
 }
 
+/// The clients and the hosts of a communicator: its attributes of IMPI (draft of March 1999, "Client and
+/// Host Attributes"). A color is a number below the size, equal for processes of one client or host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ClusterAttributes {
+    /// `IMPI_CLIENT_SIZE`.
+    pub(crate) client_size: i32,
+    /// `IMPI_CLIENT_COLOR` of this process.
+    pub(crate) client_color: i32,
+    /// `IMPI_HOST_SIZE`.
+    pub(crate) host_size: i32,
+    /// `IMPI_HOST_COLOR` of this process.
+    pub(crate) host_color: i32,
+}
+
 impl Comms {
+    /// The clients and the hosts of a communicator, at an address that stays until it is freed.
+    ///
+    /// # Errors
+    /// `Comm` if there is no such communicator.
+    pub(crate) fn cluster_attributes(&self, comm: Handle) -> Result<&ClusterAttributes> {
+        let comm = self.get(comm)?;
+        Ok(comm.cluster_attributes.get_or_init(|| {
+            let count = |part: &dyn Fn(Peer) -> u32| {
+                let all: BTreeSet<_> = comm.group.peers().map(part).collect();
+                let own = part(self.me);
+                (all.len() as i32, all.range(..own).count() as i32)
+            };
+            let place = |peer| self.clients().and_then(|clients| clients.process(peer));
+            let client = |peer| place(peer).map_or(0, |process| process.client);
+            let host = |peer| place(peer).map_or_else(|| self.node_of(peer), |it| it.host);
+            let ((client_size, client_color), (host_size, host_color)) =
+                (count(&client), count(&host));
+            Box::new(ClusterAttributes { client_size, client_color, host_size, host_color })
+        }))
+    }
+
     /// Makes the processes of several clients one world: `world` in its order, each with its number as a
     /// peer, which is its rank for those of the own client. `jobs` are the identities of the clients,
     /// equal on all processes. Called before the first communicator.
@@ -90,7 +128,7 @@ impl Comms {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mpi::communicator::COMM_WORLD;
+    use crate::mpi::communicator::{COMM_SELF, COMM_WORLD};
     use crate::mpi::errhandler::Handler;
 
     /// Clients of 2, 1 and 3 processes, at rank 0 of client 1.
@@ -118,6 +156,11 @@ mod tests {
             vec![3, 4, 5]
         ]);
         assert_eq!(comms.world_size(), 6);
+        let colors = comms.cluster_attributes(COMM_WORLD).unwrap();
+        assert_eq!((colors.client_size, colors.client_color), (3, 1));
+        assert_eq!((colors.host_size, colors.host_color), (3, 1));
+        let own = comms.cluster_attributes(COMM_SELF).unwrap();
+        assert_eq!(*own, ClusterAttributes { client_size: 1, host_size: 1, ..Default::default() });
     }
 
     #[test]

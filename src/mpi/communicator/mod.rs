@@ -31,7 +31,7 @@ pub(crate) mod segment;
 pub(crate) mod split_type;
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::attribute::Attributes;
 use super::errhandler::Handler;
@@ -42,7 +42,7 @@ use crate::engine::schedules::plan::Members;
 use crate::mpi::collective::algorithms::hierarchical::Nodes;
 use crate::mpi::collective::binding::neighborhood::NeighborhoodCache;
 use crate::mpi::collective::shared::polling::SharedCollectiveId;
-use crate::mpi::communicator::clients::Clients;
+use crate::mpi::communicator::clients::{Clients, ClusterAttributes};
 use crate::mpi::communicator::hints::CommHints;
 use crate::mpi::communicator::intercomm::IntercommView;
 use crate::mpi::handle::{Handle, HandleKind, HandleTable};
@@ -158,6 +158,8 @@ pub struct Comm {
     pub(crate) nodes: Option<Arc<Nodes>>,
     /// Whether some of its processes belong to other jobs.
     pub(crate) spans_jobs: bool,
+    /// Its attributes of IMPI, from their first use on.
+    cluster_attributes: OnceLock<Box<ClusterAttributes>>,
 }
 
 impl Comm {
@@ -192,6 +194,7 @@ impl Comm {
             resilience: CommResilience::default(),
             nodes: None,
             spans_jobs: false,
+            cluster_attributes: OnceLock::new(),
         }
     }
 

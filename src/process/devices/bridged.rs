@@ -22,6 +22,7 @@ pub(super) struct Bridged {
     interval: SocketInterval,
     /// Whether this process has sent to another client since the last packet from there.
     awaits_answer: bool,
+    is_leaving: bool,
 }
 
 impl Bridged {
@@ -43,7 +44,7 @@ impl Bridged {
             Some(network) => network.watch_beside(mesh.descriptor())?,
         }
         let interval = SocketInterval::new();
-        Ok(Self { inner, translator, interval, awaits_answer: false })
+        Ok(Self { inner, translator, interval, awaits_answer: false, is_leaving: false })
     }
 
     /// Adds the sockets for other jobs, which this process opens when it needs them.
@@ -154,13 +155,17 @@ impl Bridged {
         }
     }
 
+    /// After `leave`, other clients must have left, too: an end that is closed before it has read what
+    /// others say last makes them lose what it has said.
     pub(super) fn is_drained(&self) -> bool {
-        self.translator.links.is_drained()
-            && !self.translator.has_due()
+        let mesh = &self.translator.links;
+        (if self.is_leaving { mesh.has_left() } else { mesh.is_drained() })
+            && self.translator.is_settled()
             && self.inner.as_deref().is_none_or(Network::is_drained)
     }
 
     pub(super) fn leave(&mut self) {
+        self.is_leaving = true;
         self.translator.links.leave();
         if let Some(inner) = self.inner.as_deref_mut() {
             inner.leave();
