@@ -221,9 +221,9 @@ impl<D: Device> Engine<D> {
         self.messages.me()
     }
 
-    /// The first `size` peers go on together only: the failure of one is an error of this process.
+    /// [`PointToPoint::set_world_size`].
     pub(crate) fn set_world_size(&mut self, size: Peer) {
-        self.messages.protocol.world_size = size;
+        self.messages.set_world_size(size);
     }
 
     /// [`PointToPoint::set_eager_max`].

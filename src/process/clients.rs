@@ -9,6 +9,7 @@
 //! Ranks of the job talk through the key-value space of their launcher, so any launcher will do. What
 //! rank 0 cannot do, all ranks say.
 
+use std::net::SocketAddr;
 use std::time::Instant;
 
 use super::connection::Connection;
@@ -223,7 +224,10 @@ fn tell_world(world: &World, security: &MeshSecurity, secret: &SharedSecret) -> 
 /// `Other` with the error of rank 0, or if its text is none.
 fn told_world(text: &str, secret: &SharedSecret) -> Result<(World, MeshSecurity)> {
     let none = || failed("rank 0 has told nothing of the world".to_owned());
-    let world = |text: &str| hex::bytes(text).and_then(|bytes| World::parse(&bytes)).ok_or_else(none);
+    let world = |text: &str| {
+        let bytes = hex::bytes(text).ok_or_else(none)?;
+        World::parse(&bytes).map_err(failed)
+    };
     if let Some(why) = text.strip_prefix("error:").and_then(hex::bytes) {
         return Err(ErrorClass::Other.error(String::from_utf8_lossy(&why).into_owned()));
     }
@@ -302,9 +306,13 @@ fn explain(settings: &ImpiSettings, world: &World, security: &MeshSecurity) -> V
         let (first, last) = (ranks.start, ranks.end.saturating_sub(1));
         let way = match client.hosts.len() == client.process_count() {
             true => "each process directly".to_owned(),
-            false => client.hosts.first().map_or(String::new(), |host| {
-                format!("through the gateway {}:{}", ip_address(host.address), host.port)
-            }),
+            false => {
+                let place = |host: &HostOffer| {
+                    ip_address(host.address).map(|it| SocketAddr::new(it, host.port as u16).to_string())
+                };
+                let places: Vec<_> = client.hosts.iter().filter_map(place).collect();
+                format!("through the gateway {}", places.join(", "))
+            }
         };
         lines.push(format!("client {number}: ranks {first} to {last}, {way}"));
     }

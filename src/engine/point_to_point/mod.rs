@@ -103,6 +103,11 @@ impl<D: Device> PointToPoint<D> {
         self.eager_max = bytes.clamp(self.caps.short_max, self.caps.packet_max);
     }
 
+    /// The first `size` peers go on together only: the failure of one is an error of this process.
+    pub(crate) fn set_world_size(&mut self, size: Peer) {
+        self.protocol.world_size = size;
+    }
+
     /// Sets the number of bytes of unexpected messages beyond which peers hold messages back.
     pub(crate) fn set_unexpected_max(&mut self, bytes: usize) {
         self.protocol.unexpected.set_limit(bytes);

@@ -119,12 +119,6 @@ impl Devices {
         self.network.as_deref().and_then(Network::sockets)
     }
 
-    /// Whether messages inside a host go by sockets, too.
-    #[inline]
-    fn has_sockets_everywhere(&self) -> bool {
-        self.own_sockets().is_some_and(Sockets::are_everywhere)
-    }
-
     /// Lets this process reach other jobs, with sockets that it opens when they are needed first.
     pub(crate) fn listen_when_needed(&mut self, listening: Listening) {
         self.listening = Some(Box::new(listening));
@@ -327,7 +321,7 @@ impl Device for Devices {
         match self.network.as_deref_mut() {
             None => self.node.bulk(),
             Some(Network::Tofu(interface)) => interface.bulk(),
-            Some(_) if self.has_sockets_everywhere() => None,
+            Some(network) if network.is_everywhere() => None,
             Some(Network::Tcp(_) | Network::Bridged(_)) => self.node.bulk(),
         }
     }
@@ -336,7 +330,7 @@ impl Device for Devices {
         match self.network.as_deref_mut() {
             None => self.node.shared_memory(),
             Some(Network::Tofu(interface)) => interface.shared_memory(),
-            Some(_) if self.has_sockets_everywhere() => None,
+            Some(network) if network.is_everywhere() => None,
             Some(Network::Tcp(_) | Network::Bridged(_)) => self.node.shared_memory(),
         }
     }

@@ -95,6 +95,12 @@ impl Network {
         }
     }
 
+    /// Whether messages inside a host go by sockets, too.
+    #[inline]
+    pub(super) fn is_everywhere(&self) -> bool {
+        self.sockets().is_some_and(Sockets::are_everywhere)
+    }
+
     /// As [`Network::sockets`].
     #[inline]
     pub(super) fn sockets_mut(&mut self) -> Option<&mut Sockets> {

@@ -4,7 +4,9 @@
 //! The table of settings and their values is [`platform::base::settings`].
 
 pub(crate) mod explain;
+mod impi;
 mod interface;
+pub(crate) use impi::ImpiSettings;
 pub(crate) mod log;
 mod network;
 
@@ -136,6 +138,8 @@ pub struct Config {
     pub(crate) explain: bool,
     /// `SUIRO_INITIAL_ERRHANDLER`.
     pub(crate) initial_errhandler: Handler,
+    /// TEMP
+    pub(crate) impi: Option<ImpiSettings>,
     /// `SUIRO_MEMORY_KINDS`.
     pub(crate) memory_kinds: String,
     /// `SUIRO_COLL_*`.
@@ -294,6 +298,7 @@ impl Config {
                 |name| one(name).or_else(|| lookup(INITIAL_ERRHANDLER_OF_OPEN_MPI)),
                 Handler::from_name,
             )?,
+            impi: ImpiSettings::read(),
             memory_kinds: one("SUIRO_MEMORY_KINDS")
                 .or_else(|| lookup(MEMORY_KINDS_OF_OPEN_MPI))
                 .unwrap_or_default(),
