@@ -115,16 +115,11 @@ impl ImpiServer {
         })
     }
 
-    /// Whether another connection may be accepted now.
-    pub fn has_room(&self) -> bool {
-        let strangers = self.connections.values().filter(|connection| connection.is_stranger());
-        strangers.count() < STRANGERS_MAX
-    }
-
-    /// There is a new connection, of which `peer` is the address.
+    /// There is a new connection, of which `peer` is the address. If too many have not joined, the oldest
+    /// is ended: it had the most time.
     ///
     /// # Panics
-    /// If there is a connection with this number.
+    /// If there is a connection with this number. Numbers ascend, and none is used twice.
     pub fn connected(&mut self, connection: u32, peer: &str, now: Instant) {
         let channel = match &self.security {
             ImpiSecurity::Sealed(secret) => ImpiChannel::sealed_server(secret, self.world_id),
@@ -135,6 +130,13 @@ impl ImpiServer {
             ClientConnection { channel, peer: peer.to_owned(), state, until: now + PROOF_TIMEOUT };
         let older = self.connections.insert(connection, new);
         assert!(older.is_none(), "two connections {connection}");
+        let mut strangers = self.connections.iter().filter(|(_, it)| it.is_stranger());
+        let oldest = strangers.next().map(|(oldest, _)| *oldest);
+        if let Some(oldest) = oldest
+            && strangers.count() >= STRANGERS_MAX
+        {
+            self.refuse(oldest, "too many connections have not joined");
+        }
     }
 
     /// Whether bytes of a connection are to be read now.
@@ -157,6 +159,11 @@ impl ImpiServer {
         if let ConnectionState::Joined(client) = gone.state {
             self.lose(client, &gone.peer, "it has closed its connection");
         }
+    }
+
+    /// Whether something is to be sent to a connection.
+    pub fn has_unsent(&self, connection: u32) -> bool {
+        self.connections.get(&connection).is_some_and(|it| !it.channel.unsent.is_empty())
     }
 
     /// What is to be sent to a connection; the caller removes what it has sent.
@@ -207,6 +214,11 @@ impl ImpiServer {
             ServerPhase::Ended(outcome) => Some(outcome),
             _ => None,
         }
+    }
+
+    /// Whether the world is complete.
+    pub fn has_started(&self) -> bool {
+        !self.is_starting()
     }
 
     /// Sentences for the user since the last call.
