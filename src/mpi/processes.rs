@@ -185,6 +185,12 @@ impl Processes {
         peer >= self.size + self.kept
     }
 
+    /// Whether processes were connected later.
+    #[inline]
+    pub(crate) fn has_guests(&self) -> bool {
+        self.appended.len() > self.kept as usize
+    }
+
     /// The processes that were connected later.
     pub(crate) fn guests(&self) -> impl Iterator<Item = Peer> {
         let entries = (self.size..).zip(&self.appended).skip(self.kept as usize);

@@ -65,7 +65,7 @@ impl<D: Device> Mpi<D> {
     /// Ends the connections to processes of other jobs that no communicator and no group names any
     /// longer; their numbers are free.
     pub(crate) fn forget_unused(&mut self, is_orderly: bool) {
-        if !self.comms.processes.has_appended() || self.comms.meetings > 0 {
+        if !self.comms.processes.has_guests() || self.comms.meetings > 0 {
             return;
         }
         let of_comms = self.comms.iter().flat_map(|comm| self.peers_of_other_jobs(comm));

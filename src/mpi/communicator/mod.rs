@@ -511,6 +511,8 @@ impl Comms {
             .contains(&pattern.context);
         match pattern.source {
             Some(source) if is_collective => vec![comm.members().peer(source)],
+            // Leaders of two groups number each other in their own way.
+            Some(source) if source >= comm.targets().size() => Vec::new(),
             Some(source) => vec![comm.targets().peer(source)],
             None => comm.targets().peers().collect(),
         }

@@ -360,7 +360,7 @@ impl<D: Device> Mpi<D> {
     /// # Errors
     /// `Revoked` or `ProcFailed` if it may wait for ever.
     fn found_nothing(&mut self, pattern: MatchPattern, comm: Handle) -> Result {
-        if self.comms.processes.has_appended() {
+        if self.comms.processes.has_guests() {
             self.connect_to_probed(pattern);
         }
         if self.engine.is_disturbed() { self.check_probe(pattern.source, comm) } else { Ok(()) }

@@ -169,7 +169,7 @@ impl<D: Device> Mpi<D> {
             running.agreement.start(value);
         }
         self.send_agreement(key);
-        if self.comms.processes.has_appended() {
+        if self.comms.processes.has_guests() {
             let on = self.comms.get(comm)?;
             let (size, members) = (on.members_shape().ranks, on.members());
             self.connect_to_other_jobs((0..size).map(|rank| members.peer(rank)));

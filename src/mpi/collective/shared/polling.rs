@@ -182,7 +182,7 @@ impl<D: Device> Mpi<D> {
     /// Declares which entries the running calls wait for: other publishers need not wake this rank. The
     /// caller then arms the device, and polls.
     pub(crate) fn declare_awaited(&mut self) {
-        if self.comms.processes.has_appended() {
+        if self.comms.processes.has_guests() {
             self.connect_to_awaited();
         }
         let all = self.shared_collectives.all.values_mut();
