@@ -29,8 +29,8 @@ mod world;
 
 pub use authentication::{Authentication, ImpiSecurity};
 pub use client::ImpiClient;
-pub use join::{ServerConnection, join};
-pub use key_file::ImpiKeyFile;
+pub use join::{ServerConnection, is_server_address, join};
+pub use key_file::{ImpiKeyFile, ImpiProtection};
 pub use packet::ProcessId;
 pub use server::{ImpiOutcome, ImpiServer};
 pub use world::{
