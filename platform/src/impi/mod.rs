@@ -25,6 +25,8 @@ mod join;
 mod key_file;
 pub mod packet;
 mod server;
+#[cfg(test)]
+mod tests;
 mod world;
 
 pub use authentication::{Authentication, ImpiSecurity};
