@@ -42,8 +42,9 @@ impl Authentication {
     ///
     /// # Errors
     /// A sentence: the key is no number.
-    pub fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
-        let key = match lookup("IMPI_AUTH_KEY").filter(|text| !text.is_empty()) {
+    pub fn from_lookup(lookup: impl Fn(&'static str) -> Option<String>) -> Result<Self, String> {
+        let lookup = |name| lookup(name).filter(|text| !text.is_empty());
+        let key = match lookup("IMPI_AUTH_KEY") {
             Some(text) => Some(parse_key(&text).ok_or(
                 "IMPI_AUTH_KEY is not a number of 64 bits in decimal digits (its value is not shown)",
             )?),
@@ -119,7 +120,8 @@ mod tests {
     #[test]
     fn variables_allow_mechanisms_and_the_key_is_never_printed() {
         assert!(of(&[]).unwrap().is_empty());
-        assert_eq!(of(&[("IMPI_AUTH_NONE", "")]).unwrap().mask(), 1);
+        assert!(of(&[("IMPI_AUTH_NONE", ""), ("IMPI_AUTH_KEY", "")]).unwrap().is_empty());
+        assert_eq!(of(&[("IMPI_AUTH_NONE", "0")]).unwrap().mask(), 1);
         let both = of(&[("IMPI_AUTH_NONE", "1"), ("IMPI_AUTH_KEY", "5678")]).unwrap();
         assert_eq!((both.mask(), both.key), (3, Some(5678)));
         assert_eq!(format!("{both:?}"), "Authentication(0x3)");

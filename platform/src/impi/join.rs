@@ -46,6 +46,20 @@ struct ServerLink {
     channel: ImpiChannel,
 }
 
+/// Whether a text is `HOST:PORT`, of which the host is a name or an address.
+pub fn is_server_address(text: &str) -> bool {
+    if let Ok(place) = text.parse::<SocketAddr>() {
+        return place.port() > 0;
+    }
+    let is_name = |name: &str| {
+        let is_good = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+        !name.is_empty() && name.bytes().all(is_good)
+    };
+    let parts = text.split_once(':');
+    parts
+        .is_some_and(|(host, port)| is_name(host) && port.parse::<u16>().is_ok_and(|port| port > 0))
+}
+
 /// Joins a world as client number `client`: waits for all other clients. `server` is `HOST:PORT`.
 ///
 /// # Errors
@@ -337,6 +351,18 @@ mod tests {
             let outcome = serving.join().unwrap();
             (outcome, results)
         })
+    }
+
+    #[test]
+    fn a_server_has_a_host_and_a_port() {
+        for text in ["head:4000", "10.0.0.1:1", "[fd00::1]:65535", "a.b-c_d.e:80"] {
+            assert!(is_server_address(text), "{text}");
+        }
+        for text in
+            ["", "head", ":4000", "head:", "head:0", "head:65536", "a b:1", "fd00::1:1", "head:x"]
+        {
+            assert!(!is_server_address(text), "{text}");
+        }
     }
 
     #[test]

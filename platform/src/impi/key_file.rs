@@ -10,6 +10,7 @@ use std::env;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::authentication::{Authentication, ImpiSecurity};
 use crate::base::hex;
 use crate::network::SharedSecret;
 use crate::sys::private_file;
@@ -27,6 +28,34 @@ const FILE_MAX_BYTES: u64 = 1024;
 /// A file with a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImpiKeyFile(pub PathBuf);
+
+/// Where what protects the connections of a client comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ImpiProtection {
+    /// The key in this file; all bytes are encrypted.
+    KeyFile(ImpiKeyFile),
+    /// Plain bytes.
+    Cleartext(Authentication),
+}
+
+impl ImpiProtection {
+    /// What protects connections; reads the file of the key.
+    ///
+    /// # Errors
+    /// A sentence: the file cannot be used.
+    pub fn security(&self) -> Result<ImpiSecurity, String> {
+        match self {
+            Self::Cleartext(authentication) => Ok(ImpiSecurity::Cleartext(*authentication)),
+            Self::KeyFile(file) => file.read().map(ImpiSecurity::Sealed).map_err(|why| {
+                format!(
+                    "the key of the IMPI server cannot be used: {why}; copy the file from the host of \
+                     suiro-impi-server, and name it by mpirun --impi-key-file or {}",
+                    ImpiKeyFile::VARIABLE
+                )
+            }),
+        }
+    }
+}
 
 impl ImpiKeyFile {
     /// The variable that names a file.
@@ -118,6 +147,14 @@ mod tests {
                 assert!(why.contains("another user") && why.contains("mode 600"), "{why}");
             }
         }
+    }
+
+    #[test]
+    fn a_key_that_is_missing_is_named_with_the_remedy() {
+        let file = ImpiProtection::KeyFile(ImpiKeyFile("/nowhere/key".into()));
+        let why = file.security().unwrap_err();
+        assert!(why.contains("/nowhere/key: No such file"), "{why}");
+        assert!(why.contains("--impi-key-file or SUIRO_IMPI_KEY_FILE"), "{why}");
     }
 
     #[test]

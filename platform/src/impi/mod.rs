@@ -25,12 +25,14 @@ mod join;
 mod key_file;
 pub mod packet;
 mod server;
+#[cfg(test)]
+mod tests;
 mod world;
 
 pub use authentication::{Authentication, ImpiSecurity};
 pub use client::ImpiClient;
-pub use join::{ServerConnection, join};
-pub use key_file::ImpiKeyFile;
+pub use join::{ServerConnection, is_server_address, join};
+pub use key_file::{ImpiKeyFile, ImpiProtection};
 pub use packet::{HEADER_BYTES, PacketError, PacketHeader, PacketKind, ProcessId};
 pub use server::{ImpiOutcome, ImpiServer};
 pub use world::{

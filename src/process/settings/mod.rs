@@ -4,9 +4,8 @@
 //! The table of settings and their values is [`platform::base::settings`].
 
 pub(crate) mod explain;
-mod impi;
+pub(crate) mod impi;
 mod interface;
-pub(crate) use impi::ImpiSettings;
 pub(crate) mod log;
 mod network;
 
@@ -122,6 +121,8 @@ pub struct Config {
     pub(crate) tofu: tofu::TofuSettings,
     /// `SUIRO_TCP_*`.
     pub(crate) tcp: TcpSettings,
+    /// `SUIRO_IMPI_*`, if this job is a client of an IMPI server.
+    pub(crate) impi: Option<impi::ImpiSettings>,
     /// `SUIRO_ACP_WITHOUT`.
     pub(crate) acp: AcpSettings,
     /// `SUIRO_SHM_COPY`.
@@ -138,8 +139,6 @@ pub struct Config {
     pub(crate) explain: bool,
     /// `SUIRO_INITIAL_ERRHANDLER`.
     pub(crate) initial_errhandler: Handler,
-    /// TEMP
-    pub(crate) impi: Option<ImpiSettings>,
     /// `SUIRO_MEMORY_KINDS`.
     pub(crate) memory_kinds: String,
     /// `SUIRO_COLL_*`.
@@ -286,6 +285,7 @@ impl Config {
             rdma_schedule: parse("SUIRO_RDMA_SCHEDULE", one, parse_rdma_schedule)?,
             tofu: interface::settings(one)?,
             tcp: network::settings(one)?,
+            impi: impi::settings(one)?,
             acp: parse("SUIRO_ACP_WITHOUT", one, AcpSettings::without)?,
             copy: parse("SUIRO_SHM_COPY", one, parse_copy)?,
             eager_max: parse("SUIRO_EAGER_MAX", one, parse_eager_max)?,
@@ -298,7 +298,6 @@ impl Config {
                 |name| one(name).or_else(|| lookup(INITIAL_ERRHANDLER_OF_OPEN_MPI)),
                 Handler::from_name,
             )?,
-            impi: ImpiSettings::read(),
             memory_kinds: one("SUIRO_MEMORY_KINDS")
                 .or_else(|| lookup(MEMORY_KINDS_OF_OPEN_MPI))
                 .unwrap_or_default(),
