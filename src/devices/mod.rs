@@ -5,6 +5,7 @@
 //! | [`shm`] | device: ranks of a node, by shared memory |
 //! | [`tcp`] | device: ranks of any nodes, by TCP connections |
 //! | [`tofu`] | device: ranks of a node, by simulated network interfaces |
+//! | `impi` | not a device itself: connections to the processes of other jobs, for one |
 //! | [`loopback`] | device: ranks of a process, for tests |
 //! | [`rings`] | queues and rings in shared memory, for `shm` and `tofu` |
 //! | [`interface`] | a network interface with deferred work as a value, for `tofu` and `loopback` |
@@ -12,6 +13,9 @@
 //!
 //! No device knows another.
 
+// Its user is not there yet.
+#[allow(dead_code, unused_imports)]
+pub(crate) mod impi;
 pub(crate) mod interface;
 pub mod loopback;
 pub(crate) mod rings;

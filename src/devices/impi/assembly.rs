@@ -17,8 +17,10 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use super::introduction::{
-    FailedIntroduction, Introduction, IntroductionError, IntroductionStep, MeshIdentity,
+    FailedIntroduction, Introduction, IntroductionError, IntroductionStep, MeshIdentity, MeshRole,
 };
+use super::roster::Roster;
+use super::wire::Wire;
 use platform::sys::clock::monotonic_ns;
 use platform::sys::poll::is_readable;
 use platform::sys::ready_set::Ready;
@@ -112,7 +114,8 @@ impl<'a> Assembly<'a> {
         self.awaited = numbers;
     }
 
-    /// Waits until all ends are there. Those that connect await the answer ([`Introduction::answer`]).
+    /// Waits until all ends are there. Processes that have connected to their gateway await its answer
+    /// ([`Introduction::answer`]).
     ///
     /// # Errors
     /// One is missing at the deadline, or there will be none; or `is_given_up`.
@@ -177,6 +180,34 @@ impl<'a> Assembly<'a> {
         let why = format!("has not connected in time{stranger}");
         NoMesh { number: self.awaited.first().copied(), why }
     }
+}
+
+/// Connects an end, which accepts at `acceptor`, with all hosts of other clients: the host with the higher
+/// number connects to the lower one. Returns their numbers and connections.
+///
+/// # Errors
+/// Why there is no mesh, as a sentence.
+pub(crate) fn connect_hosts(
+    acceptor: &TcpAcceptor, roster: &Roster, identity: MeshIdentity, deadline: Instant,
+    is_given_up: impl Fn() -> bool,
+) -> Result<Vec<(u32, Wire)>, String> {
+    let sentence = |NoMesh { number, why }: NoMesh| match number {
+        Some(number) => format!("{} {why}", roster.host_name(number)),
+        None => format!("the connections to other IMPI clients cannot be made: this process {why}"),
+    };
+    let own = identity.number;
+    let client = roster.hosts[own as usize].client;
+    let mut assembly = Assembly::new(identity).map_err(sentence)?;
+    let (lower, higher): (BTreeSet<_>, BTreeSet<_>) =
+        roster.hosts_beside(client).partition(|number| *number < own);
+    for number in lower {
+        let to = roster.hosts[number as usize].socket_address();
+        let to = to.map_err(|why| sentence(NoMesh { number: Some(number), why }))?;
+        assembly.dial(number, to);
+    }
+    assembly.await_ends(acceptor, higher);
+    let ends = assembly.run(deadline, is_given_up).map_err(sentence)?;
+    Ok(ends.into_iter().map(|(number, end)| (number, end.into_wire())).collect())
 }
 
 fn no_mesh(why: String) -> NoMesh {
@@ -256,8 +287,7 @@ impl Assembly<'_> {
         for _ in 0..UNNAMED_MAX {
             let Some(connection) = self.acceptor.and_then(TcpAcceptor::accept) else { return };
             let deadline_ns = monotonic_ns() + UNNAMED_NS;
-            let introduction =
-                Introduction::accept(connection, self.identity.clone(), deadline_ns);
+            let introduction = Introduction::accept(connection, self.identity.clone(), deadline_ns);
             let key = self.accepted;
             self.accepted += 1;
             if self.watched.add(introduction.connection(), UNNAMED | key, false).is_err() {
@@ -281,8 +311,12 @@ impl Assembly<'_> {
             }
             Ok(IntroductionStep::Named(number)) => {
                 self.watched.remove(introduction.connection());
-                let Some((_, introduction)) = self.unnamed.remove(place) else { return };
+                let Some((_, mut introduction)) = self.unnamed.remove(place) else { return };
                 if self.awaited.remove(&number) {
+                    // A process waits until the mesh of its gateway is whole.
+                    if self.identity.role == MeshRole::Host {
+                        introduction.answer(self.identity.number);
+                    }
                     self.there.push((number, introduction));
                 } else {
                     self.close_stranger(format!("it says that it is number {number}"));
@@ -304,8 +338,7 @@ impl Assembly<'_> {
     }
 
     fn close_stranger(&mut self, why: String) {
-        tracing::warn!(why, "a connection to the port for other clients has been closed");
+        tracing::debug!(why, "a connection to the port for other clients has been closed");
         self.stranger = why;
     }
 }
-

@@ -89,10 +89,12 @@ pub(crate) struct MeshIntake<'a, S> {
     /// Whether all processes are of this library: sequence numbers count, and hosts say why they fail.
     pub(crate) is_sealed: bool,
     pub(crate) client: u32,
-    pub(crate) presence: &'a [HostPresence],
+    pub(crate) presence: &'a mut [HostPresence],
     pub(crate) pairs: &'a mut [MeshPair],
     /// The last source and its rank.
     pub(crate) last: &'a mut Option<(ProcessId, u32)>,
+    /// The number of packets that the sink has taken.
+    pub(crate) received: &'a mut u64,
     pub(crate) events: &'a mut Vec<MeshEvent>,
     pub(crate) sink: &'a mut S,
 }
@@ -152,7 +154,9 @@ impl<S: MeshSink> MeshIntake<'_, S> {
         if self.host.is_some() {
             return Err(why);
         }
-        self.events.push(MeshEvent::Cut(from, why));
+        if self.ends(self.roster.host_of(from), HostPresence::Failed) {
+            self.events.push(MeshEvent::Cut(from, why));
+        }
         Ok(())
     }
 
@@ -161,11 +165,24 @@ impl<S: MeshSink> MeshIntake<'_, S> {
             Some(host) => host,
             None => self.roster.host_of(self.source(header)?),
         };
-        self.events.push(match data {
-            [] => MeshEvent::Left(host),
-            _ => MeshEvent::Failed(host, readable(data)),
-        });
+        let (presence, event) = match data {
+            [] => (HostPresence::Left, MeshEvent::Left(host)),
+            _ => (HostPresence::Failed, MeshEvent::Failed(host, readable(data))),
+        };
+        if self.ends(host, presence) {
+            self.events.push(event);
+        }
         Ok(())
+    }
+
+    /// Whether a host was here, and is no longer.
+    fn ends(&mut self, host: u32, presence: HostPresence) -> bool {
+        let known = &mut self.presence[host as usize];
+        let was_here = *known == HostPresence::Here;
+        if was_here {
+            *known = presence;
+        }
+        was_here
     }
 
     #[inline]
@@ -189,14 +206,14 @@ impl<S: MeshSink> MeshIntake<'_, S> {
         &mut self, from: u32, header: &PacketHeader, taken: Result<(), String>,
     ) -> Result<(), String> {
         match taken {
-            Ok(()) => {
-                if is_counted(header.kind)
-                    && self.pairs[from as usize].flow.owes_acknowledgement()
-                {
+            Ok(()) if is_counted(header.kind) => {
+                *self.received += 1;
+                if self.pairs[from as usize].flow.owes_acknowledgement() {
                     self.events.push(MeshEvent::Acknowledge(from));
                 }
                 Ok(())
             }
+            Ok(()) => Ok(()),
             Err(why) => self.violation(from, why),
         }
     }
@@ -257,7 +274,9 @@ pub(crate) fn judge_lengths(header: &PacketHeader, data_len: u32) -> Result<(), 
     let PacketHeader { kind, len, message_len, .. } = *header;
     let wrong = |what: fmt::Arguments<'_>| Err(format!("a packet {kind} of {len} bytes, {what}"));
     match kind {
-        _ if len > data_len => wrong(format_args!("longer than the {data_len} that were agreed on")),
+        _ if len > data_len => {
+            wrong(format_args!("longer than the {data_len} that were agreed on"))
+        }
         PacketKind::Data | PacketKind::DataSync if u64::from(len) > message_len => {
             wrong(format_args!("part of a message of {message_len}"))
         }

@@ -10,6 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use super::out_queue::{OutQueue, QUEUE_PARTS};
 use super::packet_reader::{PacketHandler, PacketReader};
 use platform::base::Span;
+use platform::impi::PacketHeader;
 use platform::network::SealedChannel;
 use platform::sys::tcp::{Moved, SendPart, TcpConnection};
 
@@ -116,19 +117,18 @@ impl Wire {
         }
     }
 
-    /// Delivers what has arrived, a bounded part of it, and adds the number of packets to `packets`.
-    /// `scratch` is for the time of the call.
+    /// Delivers what has arrived, a bounded part of it. `scratch` is for the time of the call.
     ///
     /// # Errors
     /// Why nothing more comes. Packets may have been delivered before.
     #[inline]
     pub(crate) fn read(
-        &mut self, scratch: &mut [u8], handler: &mut impl PacketHandler, packets: &mut usize,
+        &mut self, scratch: &mut [u8], handler: &mut impl PacketHandler,
     ) -> Result<(), WireEnd> {
         if self.has_early() {
             let early = std::mem::take(&mut self.early);
-            *packets += self.reader.feed(&early, handler).map_err(WireEnd::Violation)?;
-            self.take(&[], handler, packets)?;
+            self.reader.feed(&early, handler).map_err(WireEnd::Violation)?;
+            self.take(&[], handler)?;
         }
         let mut taken = 0;
         while taken < READ_MAX {
@@ -142,10 +142,9 @@ impl Wire {
             };
             let placed = bytes.min(place.len());
             if placed > 0 {
-                let arrived = self.reader.arrived(placed, handler);
-                *packets += arrived.map_err(WireEnd::Violation)?;
+                self.reader.arrived(placed, handler).map_err(WireEnd::Violation)?;
             }
-            self.take(&scratch[..bytes - placed], handler, packets)?;
+            self.take(&scratch[..bytes - placed], handler)?;
             taken += bytes;
             // The socket was empty.
             if bytes < place.len() + scratch.len() {
@@ -156,19 +155,21 @@ impl Wire {
     }
 
     #[inline]
-    fn take(
-        &mut self, bytes: &[u8], handler: &mut impl PacketHandler, packets: &mut usize,
-    ) -> Result<(), WireEnd> {
+    fn take(&mut self, bytes: &[u8], handler: &mut impl PacketHandler) -> Result<(), WireEnd> {
         let Some(sealing) = &mut self.sealing else {
-            *packets += self.reader.feed(bytes, handler).map_err(WireEnd::Violation)?;
-            return Ok(());
+            return self.reader.feed(bytes, handler).map_err(WireEnd::Violation);
         };
         sealing.input.extend_from_slice(bytes);
         sealing.plain.clear();
         // What came before a bad record is delivered.
         let opened = sealing.channel.open(&mut sealing.input, &mut sealing.plain);
-        *packets += self.reader.feed(&sealing.plain, handler).map_err(WireEnd::Violation)?;
+        self.reader.feed(&sealing.plain, handler).map_err(WireEnd::Violation)?;
         opened.map_err(|why| WireEnd::Violation(why.to_string()))
+    }
+
+    /// Drops the rest of a packet that has arrived in part, if its header is such a one.
+    pub(crate) fn discard_if(&mut self, is_such: impl FnOnce(&PacketHeader) -> bool) {
+        self.reader.discard_if(is_such);
     }
 
     /// Whether the other end has ended within a packet.

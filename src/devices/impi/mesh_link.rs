@@ -1,0 +1,104 @@
+//! One connection of a process, and what is behind it: a host of another client, or the gateway.
+
+use std::io;
+
+use super::silence::SilenceWatch;
+use super::wire::Wire;
+use platform::impi::ProcessId;
+use platform::sys::tcp::Watched;
+
+/// Bytes in the queue from which on no packet is accepted.
+const QUEUE_MAX: usize = 1 << 20;
+
+/// The same for acknowledgements, of which there are few: a peer that sends and does not read is found to
+/// break its limits before they need more.
+const QUEUE_ACKNOWLEDGEMENTS_MAX: usize = 2 * QUEUE_MAX;
+
+pub(crate) struct MeshLink {
+    /// The host behind the connection; `None` at a gateway.
+    pub(crate) host: Option<u32>,
+    /// The connection, until it has ended.
+    pub(crate) wire: Option<Box<Wire>>,
+    /// Why nothing can be written any more; what has arrived is read first.
+    pub(crate) broken: Option<String>,
+    /// Whether FINI is in the queue, or behind it.
+    pub(crate) said_fini: bool,
+    /// Processes that await room.
+    pub(crate) refused: Vec<u32>,
+    /// Processes that await a PROTOACK for which there was no room.
+    pub(crate) unacknowledged: Vec<u32>,
+    /// The last source of a packet, and its rank.
+    pub(crate) last_source: Option<(ProcessId, u32)>,
+    pub(crate) silence: SilenceWatch,
+    /// Whether bytes have been given to the kernel since it had none.
+    pub(crate) is_under_way: bool,
+}
+
+impl MeshLink {
+    pub(crate) fn new(host: Option<u32>, wire: Wire) -> Self {
+        Self {
+            host,
+            wire: Some(Box::new(wire)),
+            broken: None,
+            said_fini: false,
+            refused: Vec::new(),
+            unacknowledged: Vec::new(),
+            last_source: None,
+            silence: SilenceWatch::default(),
+            is_under_way: false,
+        }
+    }
+
+    /// Whether a packet is accepted.
+    #[inline]
+    pub(crate) fn has_room(&self) -> bool {
+        self.wire.as_ref().is_none_or(|wire| wire.queue.len() < QUEUE_MAX)
+    }
+
+    /// Whether there is enough room again after there was none.
+    pub(crate) fn has_much_room(&self) -> bool {
+        self.wire.as_ref().is_none_or(|wire| wire.queue.len() <= QUEUE_MAX / 2)
+    }
+
+    /// Whether an acknowledgement is accepted.
+    pub(crate) fn has_room_for_acknowledgement(&self) -> bool {
+        self.wire.as_ref().is_some_and(|wire| wire.queue.len() < QUEUE_ACKNOWLEDGEMENTS_MAX)
+    }
+
+    /// Writes what the socket takes. `blocked` is the number of connections that wait for that, of which
+    /// this is number `token`.
+    pub(crate) fn write(&mut self, token: u64, watched: &Watched, blocked: &mut usize) {
+        let Some(wire) = &mut self.wire else { return };
+        if self.broken.is_some() {
+            return wire.drop_output();
+        }
+        if let Err(error) = wire.write() {
+            self.broken = Some(reason(&error));
+            wire.drop_output();
+        }
+        let is_blocked = !wire.is_written();
+        if is_blocked != wire.is_blocked {
+            wire.is_blocked = is_blocked;
+            watched.change(&**wire, token, is_blocked);
+            if is_blocked { *blocked += 1 } else { *blocked -= 1 }
+        }
+        self.is_under_way = true;
+    }
+
+    /// Ends the connection; at once at both ends if `is_cut`, else after what has been written.
+    pub(crate) fn close(&mut self, is_cut: bool, watched: &Watched, blocked: &mut usize) {
+        let Some(wire) = self.wire.take() else { return };
+        if wire.is_blocked {
+            *blocked -= 1;
+        }
+        watched.remove(&*wire);
+        if is_cut {
+            wire.connection().cut();
+        }
+    }
+}
+
+/// Part of a sentence on a lost connection.
+pub(crate) fn reason(error: &io::Error) -> String {
+    format!("cannot be reached any more ({error})")
+}
