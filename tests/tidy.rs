@@ -99,6 +99,8 @@ const UNSAFE: &[&str] = &[
     "src/engine/memory/typed.rs",
     // Memory of the tests.
     "src/device/conformance/rma/mod.rs",
+    "src/devices/impi/packet_reader.rs",
+    "src/devices/impi/tests/",
     "src/devices/tcp/frame_reader.rs",
     "src/devices/tcp/send_queue.rs",
     "src/devices/tcp/tests/",

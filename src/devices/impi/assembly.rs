@@ -17,8 +17,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use super::introduction::{
-    FailedIntroduction, Introduction, IntroductionError, IntroductionStep, MeshIdentity,
-    MeshRole,
+    FailedIntroduction, Introduction, IntroductionError, IntroductionStep, MeshIdentity, MeshRole,
 };
 use super::roster::Roster;
 use super::wire::Wire;
@@ -199,13 +198,14 @@ pub(crate) fn connect_hosts(
     let own = identity.number;
     let client = roster.hosts[own as usize].client;
     let mut assembly = Assembly::new(identity).map_err(sentence)?;
-    let (lower, higher): (Vec<u32>, _) = roster.hosts_beside(client).partition(|it| *it < own);
+    let (lower, higher): (BTreeSet<_>, BTreeSet<_>) =
+        roster.hosts_beside(client).partition(|number| *number < own);
     for number in lower {
         let to = roster.hosts[number as usize].socket_address();
         let to = to.map_err(|why| sentence(NoMesh { number: Some(number), why }))?;
         assembly.dial(number, to);
     }
-    assembly.await_ends(acceptor, higher.into_iter().collect());
+    assembly.await_ends(acceptor, higher);
     let ends = assembly.run(deadline, is_given_up).map_err(sentence)?;
     Ok(ends.into_iter().map(|(number, end)| (number, end.into_wire())).collect())
 }
@@ -287,8 +287,7 @@ impl Assembly<'_> {
         for _ in 0..UNNAMED_MAX {
             let Some(connection) = self.acceptor.and_then(TcpAcceptor::accept) else { return };
             let deadline_ns = monotonic_ns() + UNNAMED_NS;
-            let introduction =
-                Introduction::accept(connection, self.identity.clone(), deadline_ns);
+            let introduction = Introduction::accept(connection, self.identity.clone(), deadline_ns);
             let key = self.accepted;
             self.accepted += 1;
             if self.watched.add(introduction.connection(), UNNAMED | key, false).is_err() {
@@ -343,4 +342,3 @@ impl Assembly<'_> {
         self.stranger = why;
     }
 }
-

@@ -107,10 +107,9 @@ impl PairFlow {
                 self.outgoing = rest;
                 Ok(acknowledged)
             }
-            None => Err(FlowViolation::FalseAcknowledgement {
-                acknowledged,
-                outgoing: self.outgoing,
-            }),
+            None => {
+                Err(FlowViolation::FalseAcknowledgement { acknowledged, outgoing: self.outgoing })
+            }
         }
     }
 

@@ -274,7 +274,9 @@ pub(crate) fn judge_lengths(header: &PacketHeader, data_len: u32) -> Result<(), 
     let PacketHeader { kind, len, message_len, .. } = *header;
     let wrong = |what: fmt::Arguments<'_>| Err(format!("a packet {kind} of {len} bytes, {what}"));
     match kind {
-        _ if len > data_len => wrong(format_args!("longer than the {data_len} that were agreed on")),
+        _ if len > data_len => {
+            wrong(format_args!("longer than the {data_len} that were agreed on"))
+        }
         PacketKind::Data | PacketKind::DataSync if u64::from(len) > message_len => {
             wrong(format_args!("part of a message of {message_len}"))
         }

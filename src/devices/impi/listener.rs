@@ -40,8 +40,9 @@ impl MeshListener {
             let ports = settings.ports.as_ref().map_or_else(String::new, |ports| {
                 format!(" of SUIRO_TCP_PORTS={}-{}", ports.start(), ports.end())
             });
-            ErrorClass::Other
-                .error(format!("cannot listen for other IMPI clients on a TCP port{ports}: {error}"))
+            ErrorClass::Other.error(format!(
+                "cannot listen for other IMPI clients on a TCP port{ports}: {error}"
+            ))
         })?;
         Ok(Self { acceptor, settings: settings.clone(), address })
     }

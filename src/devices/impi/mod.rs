@@ -200,8 +200,7 @@ impl Mesh {
     /// # Panics
     /// If `to` is a process of the own client, or the packet is none of a sender.
     pub(crate) fn send(
-        &mut self, to: u32, packet: &OutgoingPacket, data_len: usize,
-        fill: impl FnOnce(&mut [u8]),
+        &mut self, to: u32, packet: &OutgoingPacket, data_len: usize, fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Busy> {
         assert!(data_len <= self.data_len() && is_counted(packet.kind), "{packet:?}: {data_len}");
         let route = self.routes[to as usize];
@@ -226,9 +225,7 @@ impl Mesh {
 
     /// Adds a packet to the queue of its connection.
     #[inline]
-    fn push(
-        &mut self, to: u32, packet: &OutgoingPacket, len: usize, fill: impl FnOnce(&mut [u8]),
-    ) {
+    fn push(&mut self, to: u32, packet: &OutgoingPacket, len: usize, fill: impl FnOnce(&mut [u8])) {
         let pair = &mut self.pairs[to as usize];
         let header = PacketHeader {
             kind: packet.kind,
@@ -325,3 +322,5 @@ impl MeshPair {
     }
 }
 
+#[cfg(test)]
+mod tests;

@@ -136,7 +136,12 @@ impl Mesh {
                 }
                 self.pairs[process as usize].flow.acknowledge();
                 let kind = PacketKind::ProtoAck;
-                self.push(process, &OutgoingPacket { kind, ..OutgoingPacket::default() }, 0, |_| {});
+                self.push(
+                    process,
+                    &OutgoingPacket { kind, ..OutgoingPacket::default() },
+                    0,
+                    |_| {},
+                );
             }
         }
     }

@@ -52,10 +52,7 @@ impl Roster {
                     client,
                     address: ip_address(offer.address),
                     port: offer.port,
-                    limits: FlowLimits {
-                        ack_mark: offer.ack_mark,
-                        high_water: offer.high_water,
-                    },
+                    limits: FlowLimits { ack_mark: offer.ack_mark, high_water: offer.high_water },
                     processes: first..roster.processes.len() as u32,
                 });
             }
