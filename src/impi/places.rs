@@ -46,11 +46,6 @@ impl Places {
     pub(crate) fn is_of_other_client(self, peer: Peer) -> bool {
         (self.own..self.world).contains(&peer)
     }
-
-    /// The peers in the order of their ranks in the world.
-    pub(crate) fn peers(self) -> impl Iterator<Item = Peer> {
-        (0..self.world).map(move |rank| self.peer(rank))
-    }
 }
 
 #[cfg(test)]
@@ -61,7 +56,7 @@ mod tests {
     fn every_process_has_one_number_and_the_own_ones_come_first() {
         for (first, own, world) in [(0, 2, 5), (2, 3, 9), (4, 1, 5), (0, 3, 3)] {
             let places = Places { first, own, world };
-            let mut peers: Vec<_> = places.peers().collect();
+            let mut peers: Vec<_> = (0..world).map(|rank| places.peer(rank)).collect();
             assert!((0..world).all(|rank| places.rank(places.peer(rank)) == rank));
             assert!((0..own).all(|peer| places.rank(peer) == first + peer));
             let others = |peer: &&Peer| places.is_of_other_client(**peer);

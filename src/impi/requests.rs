@@ -65,16 +65,6 @@ impl<T> Requests<T> {
     pub(super) fn retain(&mut self, keep: impl Fn(&T) -> bool) {
         self.all.retain(|_, request| keep(request));
     }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.all.is_empty()
-    }
-
-    /// The numbers of the requests of which this is true.
-    pub(super) fn numbers(&self, is_wanted: impl Fn(&T) -> bool) -> Vec<u32> {
-        let wanted = self.all.iter().filter(|(_, request)| is_wanted(request));
-        wanted.map(|(number, _)| *number).collect()
-    }
 }
 
 /// A message of this process.

@@ -417,7 +417,9 @@ impl<S: PacketSink> Arrivals<'_, S> {
             return Ok(());
         }
         if header.destination_request == 0 {
-            return Err(format!("an acknowledgment of the long message {number} without a request"));
+            return Err(format!(
+                "an acknowledgment of the long message {number} without a request"
+            ));
         }
         request.receiver = Some(header.destination_request);
         let grant = Control::Cts { sender, receiver: number as u32, limit: total };
@@ -428,8 +430,7 @@ impl<S: PacketSink> Arrivals<'_, S> {
     /// A message that the engine has, matched or not, stays: a sender must expect that (MPI 5.0 §3.8.4).
     fn refuse_cancel(&mut self, peer: Peer, header: &PacketHeader) {
         let number = header.source_request;
-        let packet =
-            OutgoingPacket { source_request: number, ..of_kind(PacketKind::CancelNo) };
+        let packet = OutgoingPacket { source_request: number, ..of_kind(PacketKind::CancelNo) };
         self.state.answers.push_back((peer, packet));
     }
 }

@@ -122,7 +122,6 @@ impl ProcessSet {
                 .error(format!("{name:?} is not a process set: expected mpi://WORLD or mpi://SELF"))
         })
     }
-
 }
 
 impl<D: Device> Mpi<D> {

@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use super::connection::Connection;
 use super::initialization::hash_of;
-use super::settings::ImpiSettings;
+use super::settings::impi::ImpiSettings;
 use crate::devices::impi::{Mesh, MeshListener, MeshSecurity, MeshSettings};
 use crate::impi::places::Places;
 use crate::impi::translator::{DATA_LEN_MIN, Translator};
@@ -23,8 +23,7 @@ use crate::mpi::processes::JobId;
 use platform::base::{ErrorClass, MpiError, Peer, Result, hex};
 use platform::bootstrap::Client;
 use platform::impi::{
-    Authentication, ClientOffer, HostOffer, ImpiKeyFile, ImpiSecurity, ProcessId, ServerConnection,
-    World, ip_address, join,
+    ClientOffer, HostOffer, ImpiSecurity, ProcessId, ServerConnection, World, ip_address, join,
 };
 use platform::network::{SharedSecret, key_wrap};
 use platform::sys::process as system;
@@ -86,7 +85,8 @@ impl JoinedWorld {
         };
         if places.own != connection.job.size {
             let (told, size) = (places.own, connection.job.size);
-            let why = format!("the server says that client {} has {told} processes", settings.client);
+            let why =
+                format!("the server says that client {} has {told} processes", settings.client);
             return Err(failed(format!("{why}, but this job has {size}")));
         }
         if world.data_len < DATA_LEN_MIN {
@@ -165,8 +165,10 @@ fn all_places(launcher: &mut Client, size: u32) -> Result<Vec<OwnPlace>> {
         let text = launcher.get_text(rank, &format!("{PROCESS_KEY}-{rank}"))?;
         let text = text.as_deref().and_then(OwnPlace::parse);
         text.ok_or_else(|| {
-            failed(format!("rank {rank} has published nothing; SUIRO_IMPI_SERVER must be the same in \
-                            all ranks of a job"))
+            failed(format!(
+                "rank {rank} has published nothing; SUIRO_IMPI_SERVER must be the same in \
+                            all ranks of a job"
+            ))
         })
     };
     (0..size).map(place).collect()
@@ -179,13 +181,7 @@ fn all_places(launcher: &mut Client, size: u32) -> Result<Vec<OwnPlace>> {
 fn join_alone(
     settings: &ImpiSettings, processes: &[OwnPlace], deadline: Instant,
 ) -> Result<(World, MeshSecurity, ServerConnection), String> {
-    let security = match settings.cleartext {
-        true => {
-            let lookup = |name: &str| std::env::var(name).ok();
-            ImpiSecurity::Cleartext(Authentication::from_lookup(lookup)?)
-        }
-        false => ImpiSecurity::Sealed(key_file(settings)?.read()?),
-    };
+    let security = settings.protection.security()?;
     let offer = ClientOffer {
         hosts: processes.iter().map(|place| place.host(settings)).collect(),
         data_len: settings.data_bytes,
@@ -199,13 +195,6 @@ fn join_alone(
         ImpiSecurity::Cleartext(_) => MeshSecurity::Cleartext,
     };
     Ok((world, security, server))
-}
-
-fn key_file(settings: &ImpiSettings) -> Result<ImpiKeyFile, String> {
-    let named = settings.key_file.clone().map(ImpiKeyFile);
-    named.or_else(ImpiKeyFile::default_file).ok_or_else(|| {
-        "HOME is not set: SUIRO_IMPI_KEY_FILE names the file with the key of the server".to_owned()
-    })
 }
 
 /// The world and what protects its connections, for the other ranks of the job: `clear:WORLD` or
@@ -308,7 +297,8 @@ fn explain(settings: &ImpiSettings, world: &World, security: &MeshSecurity) -> V
             true => "each process directly".to_owned(),
             false => {
                 let place = |host: &HostOffer| {
-                    ip_address(host.address).map(|it| SocketAddr::new(it, host.port as u16).to_string())
+                    ip_address(host.address)
+                        .map(|it| SocketAddr::new(it, host.port as u16).to_string())
                 };
                 let places: Vec<_> = client.hosts.iter().filter_map(place).collect();
                 format!("through the gateway {}", places.join(", "))

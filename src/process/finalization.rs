@@ -21,6 +21,7 @@ use crate::mpi::point_to_point::buffer::BufferOwner;
 use platform::base::Result;
 use platform::bootstrap::Client;
 use platform::diagnosis::wait_report::WaitReport;
+use platform::sys::process as system;
 
 /// How long a rank that has lost others tries to send its last messages.
 const LAST_MESSAGES_TIMEOUT: Duration = Duration::from_millis(200);
@@ -36,7 +37,7 @@ impl Process {
     ///
     /// # Errors
     /// `Other` outside the world model, or if the launcher has gone.
-    pub(crate) fn finalize(&self) -> Result {
+    pub(crate) fn finalize(&'static self) -> Result {
         if self.visit_running(|mpi| Ok(mpi.comms.has_world() && mpi.engine.survives_failures()))? {
             self.drain_or_lose()?;
             self.wait_for_survivors()?;
@@ -115,7 +116,7 @@ impl Process {
     ///
     /// # Errors
     /// `Session` if there is no such session, `Other` if the launcher has gone.
-    pub(crate) fn close_session(&self, session: Handle) -> Result {
+    pub(crate) fn close_session(&'static self, session: Handle) -> Result {
         let end = |mpi: &mut ProcessMpi| match mpi.may_end_session(session)? {
             true => mpi.end_session(session).map(Some),
             false => Ok(None),
@@ -131,11 +132,18 @@ impl Process {
         self.leave()
     }
 
+    /// Leaves the world of several clients, in which sessions only were used.
+    fn part_at_exit(&'static self) {
+        if let ProcessState::Dormant(dormant) = &mut *self.state.visit() {
+            dormant.part_from_clients();
+        }
+    }
+
     /// Makes MPI dormant if no world model and no session uses it any more.
     ///
     /// # Errors
     /// `Other` if the launcher has gone.
-    pub(super) fn leave(&self) -> Result {
+    pub(super) fn leave(&'static self) -> Result {
         let thread = match &mut *self.state.visit() {
             ProcessState::Running(running) if !running.is_used() => running.stop_thread(),
             _ => return Ok(()),
@@ -154,8 +162,17 @@ impl Process {
         let disconnected = dormant.disconnect_children(true);
         let wakeups = dormant.cancel_waits();
         dormant.mpi.engine.withdraw_receives();
-        dormant.mpi.engine.leave();
-        dormant.part_from_clients();
+        let may_return = dormant.world.stage() == WorldStage::Before;
+        match dormant.mpi.comms.clients() {
+            None => dormant.mpi.engine.leave(),
+            // Other clients hear of it once only.
+            Some(_) if may_return => {
+                if !std::mem::replace(&mut dormant.parts_at_exit, true) {
+                    system::at_exit(self, Self::part_at_exit);
+                }
+            }
+            Some(_) => dormant.part_from_clients(),
+        }
         let left = dormant.launcher.as_mut().map_or(Ok(()), Client::finalize);
         state.set_overlapping(true);
         drop(state);
@@ -168,9 +185,7 @@ impl RunningMpi {
     /// Waits until other clients of the world have heard that this process leaves, and leave, too. The
     /// start-up server hears of it from rank 0.
     fn part_from_clients(&mut self) {
-        if self.mpi.comms.clients().is_none() {
-            return;
-        }
+        self.mpi.engine.leave();
         let deadline = Instant::now() + CLIENTS_TIMEOUT;
         while !self.mpi.engine.device().is_drained() && Instant::now() < deadline {
             self.mpi.engine.poll();

@@ -162,6 +162,7 @@ fn ensure_running(
     let required = user.required_ranks();
     if let ProcessState::Dormant(left) = state
         && left.mpi.comms.clients().is_some()
+        && left.world.stage() == WorldStage::After
     {
         let why = "this process has left the world of its client, which it can join only once";
         return Err(ErrorClass::Other.error(why));
@@ -202,7 +203,8 @@ fn start(mut config: Config, required: RequiredRanks, level: ThreadLevel) -> Res
     }
     let config = &config;
     let inherits_memory = connection.inherits_memory();
-    let mut others = if inherits_memory { None } else { Some(Others::meet(config, &mut connection)?) };
+    let mut others =
+        if inherits_memory { None } else { Some(Others::meet(config, &mut connection)?) };
     let mut devices = attach(config, &mut connection)?;
     let reached = others.as_ref().and_then(|others| others.reached.as_ref());
     let is_crowded = compare(config, &connection, &devices, reached)?;
@@ -273,8 +275,7 @@ fn compare(
 /// # Errors
 /// As [`Devices::attach_interface`].
 fn attach_network(
-    config: &Config, connection: &mut Connection, devices: &mut Devices,
-    others: &mut Others,
+    config: &Config, connection: &mut Connection, devices: &mut Devices, others: &mut Others,
 ) -> Result {
     let Connection { launcher, job, .. } = connection;
     if config.device == DeviceKind::Tofu {
@@ -405,6 +406,7 @@ fn build(
         parent: None,
         names: PublishedNames::default(),
         world_server: world.and_then(|world| world.server),
+        parts_at_exit: false,
     }
 }
 

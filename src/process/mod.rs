@@ -59,10 +59,10 @@ use crate::mpi::objects::Objects;
 use crate::mpi::partitioned::table::PartitionedTable;
 use platform::base::{ErrorClass, MpiError, Result};
 use platform::bootstrap::{Client, JobHosts};
-use platform::impi::ServerConnection;
 use platform::diagnosis::ended_ranks::EndedRanks;
 use platform::diagnosis::wait_monitor::WaitMonitor;
 use platform::diagnosis::wait_report::WaitReport;
+use platform::impi::ServerConnection;
 
 use contention::Contention;
 pub(crate) use devices::Devices;
@@ -149,6 +149,8 @@ struct RunningMpi {
     names: PublishedNames,
     /// The server that has joined this job to a world of clients, told by rank 0 of the end.
     world_server: Option<ServerConnection>,
+    /// Whether this process leaves its world of clients when it ends.
+    parts_at_exit: bool,
 }
 
 impl Process {

@@ -455,6 +455,32 @@ fn below(root: u32, parents: &[(u32, u32)]) -> Vec<u32> {
     found.split_off(1)
 }
 
+unsafe extern "C" {
+    /// glibc's and musl's: a function with an argument at the normal end of the process.
+    fn on_exit(
+        function: extern "C" fn(libc::c_int, *mut libc::c_void), argument: *mut libc::c_void,
+    ) -> libc::c_int;
+}
+
+/// What runs at the end.
+struct AtExit<T: 'static> {
+    target: &'static T,
+    call: fn(&'static T),
+}
+
+extern "C" fn run_at_exit<T: Sync + 'static>(_: libc::c_int, argument: *mut libc::c_void) {
+    // SAFETY: `at_exit` has leaked this value for this call.
+    let AtExit { target, call } = *unsafe { Box::from_raw(argument.cast::<AtExit<T>>()) };
+    call(target);
+}
+
+/// Calls `call` at the normal end of this process: exit(3), or a return from `main`.
+pub fn at_exit<T: Sync>(target: &'static T, call: fn(&'static T)) {
+    let argument = Box::into_raw(Box::new(AtExit { target, call }));
+    // SAFETY: the function takes this argument, which lives for ever. Without memory nothing is called.
+    unsafe { on_exit(run_at_exit::<T>, argument.cast()) };
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -150,11 +150,10 @@ mod tests {
         assert_eq!((world.rank, world.size(), world.spans_jobs), (2, 6, true));
         assert!(world.group.peers().eq([1, 2, 0, 3, 4, 5]));
         let nodes = world.nodes.as_ref().unwrap();
-        assert_eq!([0, 1, 2].map(|node| nodes.ranks(node).to_vec()), [
-            vec![0, 1],
-            vec![2],
-            vec![3, 4, 5]
-        ]);
+        assert_eq!(
+            [0, 1, 2].map(|node| nodes.ranks(node).to_vec()),
+            [vec![0, 1], vec![2], vec![3, 4, 5]]
+        );
         assert_eq!(comms.world_size(), 6);
         let colors = comms.cluster_attributes(COMM_WORLD).unwrap();
         assert_eq!((colors.client_size, colors.client_color), (3, 1));

@@ -29,9 +29,9 @@ use crate::devices::impi::Mesh;
 use crate::devices::shm::{CopyMethod, SettingsMismatch, Shm};
 use crate::devices::tcp::{JobKey, Tcp, TcpSettings};
 use crate::devices::tofu::{self, Tofu};
+use crate::impi::translator::Translator;
 use bridged::Bridged;
 use network::{Network, Sockets};
-use crate::impi::translator::Translator;
 use platform::base::{Peer, Result, Span};
 use platform::diagnosis::status_table::StatusTable;
 

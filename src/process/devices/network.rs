@@ -223,9 +223,7 @@ impl Network {
     pub(super) fn quiescence(&self, node: &Shm) -> Option<u64> {
         match self {
             Self::Tofu(interface) => interface.quiescence(),
-            Self::Tcp(sockets) => {
-                Some(sockets.tcp.quiescence()?.wrapping_add(node.quiescence()?))
-            }
+            Self::Tcp(sockets) => Some(sockets.tcp.quiescence()?.wrapping_add(node.quiescence()?)),
             Self::Bridged(_) => None,
         }
     }
@@ -334,5 +332,4 @@ impl Sockets {
         self.tcp.disarm();
         node.disarm();
     }
-
 }
