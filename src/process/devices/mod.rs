@@ -5,6 +5,10 @@
 //!   messages in a host     shm              tofu    shm                  tcp
 //!   messages between hosts                          tcp                  tcp
 //!   messages to itself     shm              tofu    shm                  shm
+//!
+//!                          network: vendor between hosts    vendor everywhere
+//!   messages in a host              shm                     vendor
+//!   messages between hosts          vendor                  vendor
 //! ```
 //!
 //! What ranks of a host share beside messages (the settings of the job, the status table) is always in
@@ -15,6 +19,7 @@
 mod network;
 mod one_sided;
 mod socket_interval;
+mod vendor;
 
 use std::os::fd::OwnedFd;
 
@@ -27,9 +32,13 @@ use crate::device::{
 use crate::devices::shm::{CopyMethod, SettingsMismatch, Shm};
 use crate::devices::tcp::{JobKey, Tcp, TcpSettings};
 use crate::devices::tofu::{self, Tofu};
+use crate::devices::vendor::settings::VendorScope;
 use network::{Network, Sockets};
 use platform::base::{Peer, Result, Span};
 use platform::diagnosis::status_table::StatusTable;
+use platform::sys::vendor::VendorLibrary;
+use std::sync::Arc;
+use vendor::VendorNetwork;
 
 pub(crate) struct Devices {
     node: Shm,
@@ -84,6 +93,40 @@ impl Devices {
         Ok(())
     }
 
+    /// Makes another MPI library carry the messages of a scope, before the first message.
+    pub(crate) fn attach_vendor(
+        &mut self, library: Arc<VendorLibrary>, short_max: usize, scope: VendorScope,
+        is_one_host: bool,
+    ) {
+        let network = VendorNetwork::new(library, short_max, scope, is_one_host);
+        self.network = Some(Box::new(Network::Vendor(network)));
+    }
+
+    /// Makes a thread wait for the messages of the other library, if there is one.
+    ///
+    /// # Errors
+    /// `NoMem` if the system cannot start a thread.
+    pub(crate) fn start_vendor_thread(&mut self, is_crowded: bool) -> Result {
+        match self.network.as_deref_mut() {
+            Some(Network::Vendor(vendor)) => vendor.start_thread(&self.node, is_crowded),
+            None | Some(Network::Tofu(_) | Network::Tcp(_)) => Ok(()),
+        }
+    }
+
+    /// Ends the calls of the other library by other threads, if there are any.
+    pub(crate) fn stop_vendor_thread(&mut self) {
+        if let Some(Network::Vendor(vendor)) = self.network.as_deref_mut() {
+            vendor.device.stop_thread();
+        }
+    }
+
+    /// Ends all operations of the other library, after the last packet of all ranks.
+    pub(crate) fn close_vendor(&mut self) {
+        if let Some(Network::Vendor(vendor)) = self.network.as_deref_mut() {
+            vendor.device.close();
+        }
+    }
+
     /// Lets this process reach other jobs, with sockets that it opens when they are needed first.
     pub(crate) fn listen_when_needed(&mut self, listening: Listening) {
         self.listening = Some(Box::new(listening));
@@ -117,7 +160,7 @@ impl Devices {
     /// sockets.
     pub(crate) fn sockets(&self) -> Vec<String> {
         match self.network.as_deref() {
-            None | Some(Network::Tofu(_)) => Vec::new(),
+            None | Some(Network::Tofu(_) | Network::Vendor(_)) => Vec::new(),
             Some(Network::Tcp(sockets)) => sockets.explanations(),
         }
     }
@@ -233,8 +276,12 @@ impl Device for Devices {
     }
 
     fn send_datagram(&mut self, peer: Peer, data: &[u8]) {
-        if let Some(Network::Tcp(sockets)) = self.network.as_deref_mut() {
-            sockets.send_datagram(&self.node, peer, data);
+        match self.network.as_deref_mut() {
+            Some(Network::Tcp(sockets)) => sockets.send_datagram(&self.node, peer, data),
+            Some(Network::Vendor(vendor)) if vendor.carries(&self.node, peer) => {
+                vendor.device.send_datagram(peer, data);
+            }
+            None | Some(Network::Tofu(_) | Network::Vendor(_)) => {}
         }
     }
 
@@ -242,6 +289,7 @@ impl Device for Devices {
         match self.network.as_deref() {
             None | Some(Network::Tofu(_)) => true,
             Some(Network::Tcp(sockets)) => sockets.is_drained(),
+            Some(Network::Vendor(vendor)) => vendor.device.is_drained(),
         }
     }
 
@@ -264,6 +312,7 @@ impl Device for Devices {
             None => self.node.arm(),
             Some(Network::Tofu(interface)) => interface.arm(),
             Some(Network::Tcp(sockets)) => sockets.arm(&mut self.node),
+            Some(Network::Vendor(vendor)) => vendor.arm(&mut self.node),
         }
     }
 
@@ -272,6 +321,7 @@ impl Device for Devices {
             None => self.node.disarm(),
             Some(Network::Tofu(interface)) => interface.disarm(),
             Some(Network::Tcp(sockets)) => sockets.disarm(&mut self.node),
+            Some(Network::Vendor(_)) => self.node.disarm(),
         }
     }
 
@@ -279,7 +329,7 @@ impl Device for Devices {
         match self.network.as_deref_mut() {
             None => self.node.wake_self(),
             Some(Network::Tofu(interface)) => interface.wake_self(),
-            Some(Network::Tcp(_)) => self.node.wake_self(),
+            Some(Network::Tcp(_) | Network::Vendor(_)) => self.node.wake_self(),
         }
     }
 
@@ -288,6 +338,7 @@ impl Device for Devices {
             None => self.node.quiescence(),
             Some(Network::Tofu(interface)) => interface.quiescence(),
             Some(Network::Tcp(sockets)) => sockets.quiescence(&self.node),
+            Some(Network::Vendor(vendor)) => vendor.quiescence(&self.node),
         }
     }
 
@@ -296,7 +347,8 @@ impl Device for Devices {
             None => self.node.bulk(),
             Some(Network::Tofu(interface)) => interface.bulk(),
             Some(Network::Tcp(sockets)) if sockets.are_everywhere() => None,
-            Some(Network::Tcp(_)) => self.node.bulk(),
+            Some(Network::Vendor(vendor)) if vendor.is_everywhere() => None,
+            Some(Network::Tcp(_) | Network::Vendor(_)) => self.node.bulk(),
         }
     }
 
@@ -305,7 +357,8 @@ impl Device for Devices {
             None => self.node.shared_memory(),
             Some(Network::Tofu(interface)) => interface.shared_memory(),
             Some(Network::Tcp(sockets)) if sockets.are_everywhere() => None,
-            Some(Network::Tcp(_)) => self.node.shared_memory(),
+            Some(Network::Vendor(vendor)) if vendor.is_everywhere() => None,
+            Some(Network::Tcp(_) | Network::Vendor(_)) => self.node.shared_memory(),
         }
     }
 
@@ -313,9 +366,11 @@ impl Device for Devices {
         match self.network.as_deref() {
             None => self.node.rma(),
             Some(Network::Tcp(_)) => Some(self),
+            // Accesses are messages of the library above, so the other one carries them.
+            Some(Network::Vendor(_)) => None,
             Some(Network::Tofu(_)) => match self.network.as_deref_mut() {
                 Some(Network::Tofu(interface)) => interface.rma(),
-                None | Some(Network::Tcp(_)) => None,
+                None | Some(Network::Tcp(_) | Network::Vendor(_)) => None,
             },
         }
     }
@@ -332,14 +387,14 @@ impl Device for Devices {
         }
         match self.network.as_deref_mut() {
             Some(Network::Tcp(sockets)) => Some(sockets.reach()),
-            None | Some(Network::Tofu(_)) => None,
+            None | Some(Network::Tofu(_) | Network::Vendor(_)) => None,
         }
     }
 
     fn trigger(&mut self) -> Option<&mut dyn Trigger> {
         match self.network.as_deref_mut() {
             Some(Network::Tofu(interface)) => interface.trigger(),
-            None | Some(Network::Tcp(_)) => None,
+            None | Some(Network::Tcp(_) | Network::Vendor(_)) => None,
         }
     }
 
@@ -347,7 +402,7 @@ impl Device for Devices {
     fn notify(&mut self, peer: Peer) {
         match self.network.as_deref_mut() {
             Some(Network::Tofu(interface)) => interface.notify(peer),
-            None | Some(Network::Tcp(_)) => self.node.notify(peer),
+            None | Some(Network::Tcp(_) | Network::Vendor(_)) => self.node.notify(peer),
         }
     }
 
@@ -355,7 +410,9 @@ impl Device for Devices {
     fn notify_if(&mut self, peer: Peer, is_awaited: impl FnOnce() -> bool) {
         match self.network.as_deref_mut() {
             Some(Network::Tofu(interface)) => interface.notify_if(peer, is_awaited),
-            None | Some(Network::Tcp(_)) => self.node.notify_if(peer, is_awaited),
+            None | Some(Network::Tcp(_) | Network::Vendor(_)) => {
+                self.node.notify_if(peer, is_awaited)
+            }
         }
     }
 }

@@ -12,6 +12,7 @@ use platform::base::{ErrorClass, Peer, Result, Span};
 use platform::sys::doorbell::Doorbell;
 
 use super::socket_interval::SocketInterval;
+use super::vendor::VendorNetwork;
 
 /// A device beside that of the host.
 #[expect(clippy::large_enum_variant, reason = "there is one value of it, in a box")]
@@ -20,6 +21,8 @@ pub(super) enum Network {
     Tofu(Tofu),
     /// Carries messages between hosts, or all but those of a rank to itself.
     Tcp(Sockets),
+    /// Carries messages between ranks, or between hosts.
+    Vendor(VendorNetwork),
 }
 
 /// TCP beside shared memory.
@@ -42,7 +45,11 @@ macro_rules! route {
                 let $device = &mut sockets.tcp;
                 $body
             }
-            Self::Tcp(_) => {
+            Self::Vendor(vendor) if vendor.carries($node, $peer) => {
+                let $device = &mut vendor.device;
+                $body
+            }
+            Self::Tcp(_) | Self::Vendor(_) => {
                 let $device = $node;
                 $body
             }
@@ -57,13 +64,8 @@ impl Network {
     pub(super) fn caps(&self, node: Caps) -> Caps {
         match self {
             Self::Tofu(interface) => interface.caps(),
-            Self::Tcp(sockets) => {
-                let tcp = sockets.tcp.caps();
-                Caps {
-                    short_max: tcp.short_max.min(node.short_max),
-                    packet_max: tcp.packet_max.min(node.packet_max),
-                }
-            }
+            Self::Tcp(sockets) => common(sockets.tcp.caps(), node),
+            Self::Vendor(vendor) => common(vendor.device.caps(), node),
         }
     }
 
@@ -90,7 +92,8 @@ impl Network {
         match self {
             Self::Tofu(interface) => interface.peer_caps(peer),
             Self::Tcp(sockets) if sockets.carries(node, peer) => sockets.tcp.peer_caps(peer),
-            Self::Tcp(_) => node.peer_caps(peer),
+            Self::Vendor(vendor) if vendor.carries(node, peer) => vendor.device.peer_caps(peer),
+            Self::Tcp(_) | Self::Vendor(_) => node.peer_caps(peer),
         }
     }
 
@@ -121,7 +124,16 @@ impl Network {
         match self {
             Self::Tofu(interface) => interface.poll(sink),
             Self::Tcp(sockets) => sockets.poll(node, sink),
+            Self::Vendor(vendor) => vendor.poll(node, sink),
         }
+    }
+}
+
+/// What both devices can do.
+fn common(one: Caps, other: Caps) -> Caps {
+    Caps {
+        short_max: one.short_max.min(other.short_max),
+        packet_max: one.packet_max.min(other.packet_max),
     }
 }
 

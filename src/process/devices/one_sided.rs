@@ -17,14 +17,14 @@ impl Devices {
     fn toward(&mut self, peer: Peer) -> &mut dyn Rma {
         match self.network.as_deref_mut() {
             Some(Network::Tcp(sockets)) if sockets.carries(&self.node, peer) => sockets.one_sided(),
-            None | Some(Network::Tofu(_) | Network::Tcp(_)) => &mut self.node,
+            None | Some(Network::Tofu(_) | Network::Tcp(_) | Network::Vendor(_)) => &mut self.node,
         }
     }
 
     fn sockets_beside(&mut self) -> Option<&mut Sockets> {
         match self.network.as_deref_mut() {
             Some(Network::Tcp(sockets)) => Some(sockets),
-            None | Some(Network::Tofu(_)) => None,
+            None | Some(Network::Tofu(_) | Network::Vendor(_)) => None,
         }
     }
 }
