@@ -270,10 +270,12 @@ impl VendorLibrary {
         (is_complete != 0).then_some(message.source.cast_unsigned())
     }
 
-    /// Makes [`VendorRequest::NULL`] of all requests whose operations have completed.
-    pub fn test_some(&self, requests: &mut [VendorRequest]) {
+    /// Makes [`VendorRequest::NULL`] of all requests whose operations have completed. `indices` is memory
+    /// for the call.
+    pub fn test_some(&self, requests: &mut [VendorRequest], indices: &mut Vec<i32>) {
         let count = c_int::try_from(requests.len()).expect("few requests");
-        let (mut completed, mut indices) = (0, vec![0; requests.len()]);
+        let mut completed = 0;
+        indices.resize(requests.len(), 0);
         let first = requests.as_mut_ptr().cast::<Handle>();
         // SAFETY: `count` requests in progress, or none, as `VendorRequest` is a handle; places for as many
         // numbers; a null address ignores the statuses.

@@ -20,8 +20,8 @@ impl VendorCalls for VendorLibrary {
         Self::test(self, request)
     }
 
-    fn test_some(&self, requests: &mut [VendorRequest]) {
-        Self::test_some(self, requests);
+    fn test_some(&self, requests: &mut [VendorRequest], indices: &mut Vec<i32>) {
+        Self::test_some(self, requests, indices);
     }
 
     fn cancel(&self, request: &mut VendorRequest) {

@@ -51,8 +51,8 @@ pub(crate) trait VendorCalls: Send + Sync + 'static {
     /// The rank whose message has been received, or any number for a send, if the operation has completed;
     /// the request is none then.
     fn test(&self, request: &mut VendorRequest) -> Option<Peer>;
-    /// Makes none of the requests whose operations have completed.
-    fn test_some(&self, requests: &mut [VendorRequest]);
+    /// Makes none of the requests whose operations have completed; `indices` is memory for the call.
+    fn test_some(&self, requests: &mut [VendorRequest], indices: &mut Vec<i32>);
     /// Ends a receive; [`VendorCalls::test`] tells when.
     fn cancel(&self, request: &mut VendorRequest);
 }

@@ -46,6 +46,8 @@ pub(super) struct Port<C: VendorCalls> {
     used: usize,
     /// Operations in progress besides, and their requests, alike in order.
     requests: Vec<VendorRequest>,
+    /// Memory for calls.
+    indices: Vec<i32>,
     pending: Vec<PendingMessage>,
     /// Operations that have completed, for the sink.
     ended: Vec<PendingMessage>,
@@ -105,6 +107,7 @@ impl<C: VendorCalls> Port<C> {
             arrived: 0,
             used: count,
             requests: Vec::new(),
+            indices: Vec::new(),
             pending: Vec::new(),
             ended: Vec::new(),
             sends: vec![0; size as usize],
@@ -241,7 +244,7 @@ impl<C: VendorCalls> Port<C> {
                 }
             }
             several => {
-                self.calls.test_some(several);
+                self.calls.test_some(several, &mut self.indices);
                 self.collect();
             }
         }
@@ -311,7 +314,8 @@ impl<C: VendorCalls> Port<C> {
     }
 
     fn deliver_ended(&mut self, sink: &mut impl PacketSink) {
-        for message in std::mem::take(&mut self.ended) {
+        let mut ended = std::mem::take(&mut self.ended);
+        for message in ended.drain(..) {
             match message {
                 PendingMessage::Buffer(..) => {}
                 PendingMessage::Lent(to, token) | PendingMessage::Copied(to, token) => {
@@ -320,6 +324,8 @@ impl<C: VendorCalls> Port<C> {
                 PendingMessage::Data(from) => self.end_long_packet(from, sink),
             }
         }
+        debug_assert!(self.ended.is_empty());
+        self.ended = ended;
     }
 
     /// A message has arrived.

@@ -122,7 +122,7 @@ impl VendorCalls for FakeVendor {
         Some(from)
     }
 
-    fn test_some(&self, requests: &mut [VendorRequest]) {
+    fn test_some(&self, requests: &mut [VendorRequest], _indices: &mut Vec<i32>) {
         for request in requests {
             self.test(request);
         }
