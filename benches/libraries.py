@@ -106,14 +106,18 @@ MEETING = [OURS, "mpich", "intel"]
 CARRIER = PEERS / "mpich"
 
 
-def carried(mode):
-    settings = {"DEVICE": "vendor", "VENDOR_MODE": mode}
+def carried(name, value):
+    settings = {"DEVICE": "vendor", f"VENDOR_{name}": value}
     settings["VENDOR_LIBRARY"] = str(CARRIER / "lib" / "libmpi_abi.so.1")
     environment = {f"SUIRO_{name}": value for name, value in settings.items()}
-    return Variant(f"vendor-{mode}", environment=environment, launcher=str(CARRIER / "bin" / "mpiexec"))
+    launcher = str(CARRIER / "bin" / "mpiexec")
+    return Variant(f"vendor-{value}", environment=environment, launcher=launcher)
 
 
-CARRIED = [carried(mode) for mode in ("polling", "thread")]
+CARRIED = {
+    "modes": [carried("MODE", mode) for mode in ("polling", "thread")],
+    "limits": [carried("SHORT", str(bytes)) for bytes in (64, 1024, 4096, 16384, 65536)],
+}
 # Ours beside its default: who makes progress.
 MODES = ["thread", "auto"]
 

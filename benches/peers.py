@@ -246,7 +246,7 @@ class Bench:
         """The variants of a library that a group is measured with, made once."""
         if library.name == OURS:
             variants = libraries.modes(library.folder) if group.modes else []
-            variants = [*variants, *(libraries.CARRIED if group.carried else [])]
+            variants = [*variants, *libraries.CARRIED.get(group.carried, [])]
         else:
             variants = libraries.VARIANTS[library.name] if self.options.tuned else []
         if group.tolerant and library.name in libraries.TOLERANT:

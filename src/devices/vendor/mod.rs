@@ -26,6 +26,7 @@ mod watcher;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use parking_lot::MutexGuard;
 
@@ -41,6 +42,9 @@ const SHORT_MAX: usize = 64;
 const PACKET_MAX: usize = 64 << 10;
 /// The longest packet, in bytes: a message of the library has at most 2³¹ - 1.
 const LONG_MAX: usize = 1 << 30;
+
+/// How long messages may take to leave after the last call of the application.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The calls of the library, one at a time.
 pub(crate) trait VendorCalls: Send + Sync + 'static {
@@ -109,13 +113,19 @@ impl<C: VendorCalls> Vendor<C> {
         }
     }
 
-    /// Ends the use of the library by this device, after the last packet of all ranks.
-    pub(crate) fn close(&mut self) {
+    /// Ends the use of the library by this device, after the last packet of all ranks. False if messages
+    /// are left: peers have not received them.
+    pub(crate) fn close(&mut self) -> bool {
         self.stop_thread();
         let mut port = self.watched.port.lock();
+        let until = Instant::now() + CLOSE_TIMEOUT;
         while !port.withdraw() {
+            if Instant::now() >= until {
+                return false;
+            }
             std::thread::yield_now();
         }
+        true
     }
 
     #[inline]

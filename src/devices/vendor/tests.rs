@@ -201,7 +201,7 @@ fn a_closed_device_has_nothing_in_progress() {
     }
     ranks[2].start_thread(true, || ()).unwrap();
     for rank in &mut ranks {
-        rank.close();
+        assert!(rank.close());
     }
     let library = library.lock().unwrap();
     assert!(library.ranks.iter().all(|rank| rank.posted.is_empty() && rank.arriving.is_empty()));

@@ -120,10 +120,11 @@ impl Devices {
         }
     }
 
-    /// Ends all operations of the other library, after the last packet of all ranks.
-    pub(crate) fn close_vendor(&mut self) {
-        if let Some(Network::Vendor(vendor)) = self.network.as_deref_mut() {
-            vendor.device.close();
+    /// Ends all operations of the other library, after the last packet of all ranks; whether none is left.
+    pub(crate) fn close_vendor(&mut self) -> bool {
+        match self.network.as_deref_mut() {
+            Some(Network::Vendor(vendor)) => vendor.device.close(),
+            None | Some(Network::Tofu(_) | Network::Tcp(_)) => true,
         }
     }
 
