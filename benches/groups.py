@@ -20,6 +20,7 @@ class Group:
     flags: str = "tbmp"  # options that the program takes of those of peers.c
     modes: bool = False  # in our ways to make progress as well
     own: bool = False  # on our library only
+    carried: str = ""  # on MPICH alone, and on ours over it: in its modes, or with its limits
     layout: Layout | None = None  # None: all ranks on this machine
     tuned_only: bool = False  # others as tuned only: their defaults take minutes
     tolerant: bool = False  # where the job survives failures as well (`--with-ft ulfm`)
@@ -47,6 +48,8 @@ def kernels(layout, title):
 KERNELS = ["cg", "ep", "ft", "is", "lu", "mg"]
 LINK_TESTS = ["latency:8", "stream:65536", "stream:1048576", "stream:4194304"]
 SHORT_COLLECTIVES = ["barrier", "allreduce:8"]
+CARRIED_TESTS = ["latency:8", "rate:8", "stream:1048576", "barrier", "allreduce:8"]
+LIMIT_SIZES = [1024, 4096, 16384, 65536]
 RMA_OVER_HOSTS = ["put", "get", "fetch_and_op", "put_stream", "fence", "pscw", "lock_put", "beside"]
 ACP_TESTS = ["put", "get", "fetch_and_op", "compare_and_swap", "put_stream", "contended"]
 TWO, TWO_BY_TWO, FOUR_BY_TWO = Layout(2, 1), Layout(2, 2), Layout(4, 2)
@@ -185,6 +188,26 @@ GROUPS = {
         runs=[["latency:8", "barrier"]],
         ranks=[2],
         tolerant=True,
+    ),
+    "vendor": Group(
+        "MPICH as the carrier of our messages, beside itself",
+        runs=[CARRIED_TESTS],
+        ranks=[2, 4],
+        carried="modes",
+    ),
+    "vendor-limits": Group(
+        "MPICH as the carrier of our messages, limits of short ones, beside itself",
+        runs=[[f"{test}:{size}" for size in LIMIT_SIZES for test in ("latency", "stream")]],
+        ranks=[2],
+        carried="limits",
+    ),
+    "npb-vendor": Group(
+        "NAS Parallel Benchmarks, MPICH as the carrier of our messages, beside itself",
+        program="npb",
+        runs=[[name, of_class] for of_class in "SWA" for name in KERNELS],
+        ranks=[2],
+        flags="",
+        carried="modes",
     ),
     "hosts-2x1": over(TWO, "Two hosts", *LINK_TESTS, *SHORT_COLLECTIVES),
     "hosts-2x2": over(TWO_BY_TWO, "Two hosts, two ranks each", *SHORT_COLLECTIVES),

@@ -54,6 +54,7 @@ class Variant:
     options: list[str] = field(default_factory=list)
     environment: dict[str, str] = field(default_factory=dict)
     crowded: bool | None = None  # with more ranks than processors; None: always
+    launcher: str = ""  # another launcher than the library's
 
     def suits(self, ranks):
         is_crowded = ranks > len(os.sched_getaffinity(0))
@@ -101,6 +102,22 @@ TOLERANT = {
 }
 # Those whose jobs meet: of Open MPI, accept waits for ever for a job of another launcher.
 MEETING = [OURS, "mpich", "intel"]
+# Ours beside its default: another library carries the messages, under its own launcher.
+CARRIER = PEERS / "mpich"
+
+
+def carried(name, value):
+    settings = {"DEVICE": "vendor", f"VENDOR_{name}": value}
+    settings["VENDOR_LIBRARY"] = str(CARRIER / "lib" / "libmpi_abi.so.1")
+    environment = {f"SUIRO_{name}": value for name, value in settings.items()}
+    launcher = str(CARRIER / "bin" / "mpiexec")
+    return Variant(f"vendor-{value}", environment=environment, launcher=launcher)
+
+
+CARRIED = {
+    "modes": [carried("MODE", mode) for mode in ("polling", "thread")],
+    "limits": [carried("SHORT", str(bytes)) for bytes in (64, 1024, 4096, 16384, 65536)],
+}
 # Ours beside its default: who makes progress.
 MODES = ["thread", "auto"]
 
@@ -143,6 +160,7 @@ def varied(library, variant):
     return replace(
         library,
         variant=variant.name,
+        launcher=variant.launcher or library.launcher,
         options=variant.options or library.options,
         environment={**library.environment, **variant.environment},
         varied=variant.environment,

@@ -246,6 +246,7 @@ class Bench:
         """The variants of a library that a group is measured with, made once."""
         if library.name == OURS:
             variants = libraries.modes(library.folder) if group.modes else []
+            variants = [*variants, *libraries.CARRIED.get(group.carried, [])]
         else:
             variants = libraries.VARIANTS[library.name] if self.options.tuned else []
         if group.tolerant and library.name in libraries.TOLERANT:
@@ -281,11 +282,25 @@ class Bench:
             if values[flag]:
                 yield from [f"-{flag}"] if flag == "p" else [f"-{flag}", values[flag]]
 
+    def measures(self, group, library):
+        if group.carried:
+            return library.name in (OURS, libraries.CARRIER.name)
+        return library.name == OURS or not group.own
+
+    def kernels(self, name):
+        group = GROUPS[name]
+        for ranks in group.ranks:
+            for words in group.runs:
+                for library in self.in_turn():
+                    if self.measures(group, library):
+                        for one in [library, *self.varied(library, group, ranks)]:
+                            self.kernel(one, name, *words)
+
     def messages(self, name):
         group = GROUPS[name]
         for ranks in group.ranks or self.options.ranks:
             for library in self.in_turn():
-                if group.own and library.name != OURS:
+                if not self.measures(group, library):
                     continue
                 program = self.program(library, program_of(library, group))
                 for one in [library, *self.varied(library, group, ranks)]:
@@ -320,19 +335,24 @@ class Bench:
 
     def kernel(self, library, group, name, of_class):
         """A kernel of the NAS Parallel Benchmarks; its own time, if it verifies the result."""
-        ranks = GROUPS[group].layout.ranks
+        layout = GROUPS[group].layout
+        ranks = layout.ranks if layout else GROUPS[group].ranks[0]
         if self.options.short and of_class == "A":
             return
         line_us = self.line_us()
         words = [self.program(library, name), of_class]
-        command = self.cluster.command(library, GROUPS[group].layout, words)
+        if layout:
+            command = self.cluster.command(library, layout, words)
+        else:
+            command = library.command(ranks, words)
         result = run(command, library.environment, KERNEL_S)
         figure = {"test": f"{name}.{of_class}", "ranks": ranks, "bytes": 0, "unit": "s"}
         fields = dict(line.split("=", 1) for line in result.lines if "=" in line)
         fields = {key.strip(): value.strip() for key, value in fields.items()}
         if result.why:
             self.failed(library, group, ranks, f"{name}.{of_class}: {result.why}")
-            self.cluster.down()
+            if layout:
+                self.cluster.down()
             figure["status"] = "failed"
         elif fields.get("Verification") != "SUCCESSFUL":
             figure["status"] = "wrong"
@@ -375,6 +395,8 @@ class Bench:
                     self.meetings()
                 elif GROUPS[group].layout:
                     self.over_hosts(group)
+                elif GROUPS[group].program == "npb":
+                    self.kernels(group)
                 else:
                     self.messages(group)
 

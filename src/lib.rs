@@ -21,7 +21,7 @@
 //!                  │
 //!               process             settings, wire-up, locks, waiting, the progress thread
 //!              /       \
-//!            mpi      devices       communicators, datatypes, collectives │ loopback, shm, tcp, tofu
+//!            mpi      devices       communicators, datatypes, collectives │ loopback, shm, tcp, tofu, vendor
 //!             │          │
 //!       global_memory    │          accesses to the memory of any rank by addresses: the basic layer of ACP
 //!             │          │
@@ -45,8 +45,9 @@
 //!   on engines.
 //! * [`device`]: the contract of a transport: packets, one-sided access, programs. Its conformance suite,
 //!   and middleware for faults, delays and traces.
-//! * [`devices`]: `loopback` (ranks in one process), `shm` (one host), `tcp` (any hosts) and `tofu` (one
-//!   host, with a simulated network interface per rank). A device knows no other device and no engine.
+//! * [`devices`]: `loopback` (ranks in one process), `shm` (one host), `tcp` (any hosts), `tofu` (one
+//!   host, with a simulated network interface per rank) and `vendor` (any hosts, by another MPI library).
+//!   A device knows no other device and no engine.
 //! * [`engine`]: matching, eager and rendezvous protocols, operations, runs of schedules. The engine has
 //!   no clock and no thread, and makes no system call; it moves when it is called.
 //! * `global_memory`: the basic layer of ACP: addresses, the order of accesses and their ways, by the

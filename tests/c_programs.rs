@@ -313,6 +313,25 @@ fn by_tcp() {
     check_device("tcp", if programs::is_long() { &all } else { SOME });
 }
 
+/// Programs succeed with MPICH as the carrier of their messages, with `SUIRO_TEST_LONG=1` on 1 to 5 ranks in
+/// both modes; `tests/vendor_programs.rs` has the short form.
+#[test]
+fn by_another_library() {
+    // All ranks must start the other library, and its messages take memory.
+    const OTHERS: &[&str] = &["sessions_some", "coll_persistent_memory"];
+    if !programs::is_long() {
+        return;
+    }
+    for name in PROGRAMS.iter().filter(|name| !OTHERS.contains(name)) {
+        let program = program(name);
+        for (ranks, mode) in
+            [1, 2, 3, 4, 5].into_iter().zip(["polling", "thread"].into_iter().cycle())
+        {
+            programs::vendor::check(name, ranks, &[("SUIRO_VENDOR_MODE", mode)], &program);
+        }
+    }
+}
+
 /// Runs programs with a device other than shared memory.
 fn check_device(device: &str, names: &[&str]) {
     let all = programs::is_long();

@@ -119,6 +119,8 @@ const UNSAFE: &[&str] = &[
     "src/devices/rings/",
     "src/devices/shm/",
     "src/devices/tofu/",
+    // Memory that another library reads and writes.
+    "src/devices/vendor/port.rs",
     // Registered memory of the application, and memory that ranks share.
     "src/global_memory/directory.rs",
     "src/global_memory/front.rs",

@@ -43,6 +43,7 @@ pub mod trigger;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
+use std::time::Duration;
 
 use platform::base::{Peer, Span};
 use reach::Reach;
@@ -304,6 +305,16 @@ pub enum WakeSource {
         word: Arc<dyn AsRef<AtomicU32> + Send + Sync>,
         /// Its value before the first event.
         expected: u32,
+    },
+    /// Some events make the word change as above, and others are found by polls only: the caller polls
+    /// after `longest`.
+    Polled {
+        /// The word; it may lie in memory shared with the peers.
+        word: Arc<dyn AsRef<AtomicU32> + Send + Sync>,
+        /// Its value before the first event.
+        expected: u32,
+        /// How long the caller may sleep.
+        longest: Duration,
     },
     /// An event makes the word change as above, or the descriptor readable; what changes the word for
     /// a rank that is armed so makes the descriptor readable too, and readable for as long as a thread

@@ -33,7 +33,15 @@ pub(super) fn abort(state: &mut Guard<'_, ProcessState>, code: i32, why: &str) -
             descriptor::wait_until_read(std::io::stderr(), LAUNCHER_READ_TIMEOUT);
         }
         // If the launcher has gone, this process prints the reason.
-        is_printed |= launcher.abort(code, why).is_ok();
+        is_printed |= match running.vendor.clone() {
+            None => launcher.abort(code, why).is_ok(),
+            Some(library) => {
+                // No call of it may be in progress, and it ends this process by exit(3).
+                running.mpi.engine.device_mut().stop_vendor_thread();
+                state.unlocked(|| library.abort(code));
+                is_printed
+            }
+        };
     }
     match state.unlocked(|| -> Infallible {
         if !is_printed {

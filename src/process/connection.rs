@@ -7,6 +7,9 @@
 //! ```
 //!
 //! A job on one host skips the second step, unless TCP carries its messages (`SUIRO_DEVICE=tcp`).
+//!
+//! If another MPI library carries the messages (`SUIRO_DEVICE=vendor`), it has the connection to the launcher,
+//! and takes its place here. No sockets are opened then.
 
 use super::launcher_watch;
 use super::settings::{Config, DeviceKind};
@@ -17,7 +20,14 @@ use platform::diagnosis::ended_ranks::EndedRanks;
 use platform::diagnosis::rank_status::RankStatus;
 use platform::diagnosis::status_table::StatusTable;
 use platform::diagnosis::wait_report::WaitReport;
+use platform::sys::vendor::VendorLibrary;
 use platform::sys::{clock, cpu, process as system};
+use std::sync::Arc;
+
+/// In place of the address of a rank that has no sockets.
+const NO_CARD: &str = "-";
+/// What the version of this library contains.
+const OWN_NAME: &str = "Suiro";
 
 /// This process in its job.
 pub(super) struct Connection {
@@ -32,7 +42,9 @@ pub(super) struct Connection {
     pub(super) ended_ranks: Option<EndedRanks>,
     /// Where the processes that have started this one accept it, if it was spawned.
     pub(super) parent_port: Option<String>,
-    /// Threads that the launcher's library has started. They never call MPI.
+    /// The MPI library that carries messages, if another one does.
+    pub(super) vendor: Option<Arc<VendorLibrary>>,
+    /// Threads that the launcher's library has started, or another MPI library. They never call MPI.
     pub(super) helper_threads: Vec<u32>,
 }
 
@@ -50,11 +62,21 @@ impl Connection {
     /// Joins the job of the launcher, if there is one.
     ///
     /// # Errors
-    /// `Other` for a launcher that cannot be reached.
-    pub(super) fn open(required: RequiredRanks) -> Result<Self> {
+    /// `Other` for a launcher that cannot be reached, or another MPI library that cannot be used.
+    pub(super) fn open(config: &Config, required: RequiredRanks) -> Result<Self> {
         let environment = Environment::read();
-        let threads_before = environment.pmix_rank.map(|_| system::threads());
-        let mut launcher = Client::connect(&environment, required)?;
+        let by_vendor = config.device == DeviceKind::Vendor;
+        let starts_threads = environment.pmix_rank.is_some() || by_vendor;
+        let threads_before = starts_threads.then(system::threads);
+        let (mut launcher, vendor) = match by_vendor {
+            true => {
+                let path = config.vendor.library.as_deref();
+                let (client, library) =
+                    Client::by_vendor(&environment, path, |version| version.contains(OWN_NAME))?;
+                (Some(client), Some(library))
+            }
+            false => (Client::connect(&environment, required)?, None),
+        };
         let mut helper_threads =
             threads_before.as_ref().map_or_else(Vec::new, |_| system::threads());
         helper_threads
@@ -74,6 +96,7 @@ impl Connection {
             processors,
             status_table,
             ended_ranks,
+            vendor,
             helper_threads,
             parent_port,
         })
@@ -102,10 +125,16 @@ impl Connection {
         // Another launcher may count containers with networks of their own as one host.
         let is_sure = launcher.attributes().is_own_launcher;
         let (size, spans_hosts) = (job.size as usize, job.has_remote_ranks() || !is_sure);
-        let mut tcp = Tcp::listen(job.rank, size, spans_hosts, key, &config.tcp)?;
-        tcp.share_secret();
-        let offer =
-            PeerOffer { settings: &config.agreed, processors: *processors, card: tcp.card() };
+        let mut tcp = match config.device {
+            DeviceKind::Vendor => None,
+            DeviceKind::Shm | DeviceKind::Tofu | DeviceKind::Tcp => {
+                let mut tcp = Tcp::listen(job.rank, size, spans_hosts, key, &config.tcp)?;
+                tcp.share_secret();
+                Some(tcp)
+            }
+        };
+        let card = tcp.as_ref().map_or(NO_CARD, Tcp::card);
+        let offer = PeerOffer { settings: &config.agreed, processors: *processors, card };
         let records = job.exchange(launcher, offer)?;
         check_settings(job, &config.agreed, &records)?;
         let crowded = crowded_hosts(job, &records);
@@ -116,12 +145,15 @@ impl Connection {
         }
         for (peer, record) in (0..).zip(&records) {
             let is_remote = job.hosts.number_of(peer) != own_host;
-            if peer != job.rank && (everywhere || is_remote) {
+            if let Some(tcp) = &mut tcp
+                && peer != job.rank
+                && (everywhere || is_remote)
+            {
                 tcp.set_card(peer, &record.card, &record.host)?;
             }
         }
         Ok(Some(ReachedPeers {
-            tcp: needs_tcp.then_some(tcp),
+            tcp: tcp.filter(|_| needs_tcp),
             is_crowded_here: crowded[own_host as usize],
             is_crowded_somewhere: crowded.contains(&true),
         }))

@@ -167,9 +167,9 @@ impl Process {
             None => dormant.mpi.engine.leave(),
             // Other clients hear of it once only.
             Some(_) if may_return => {
-                if !std::mem::replace(&mut dormant.parts_at_exit, true) {
-                    system::at_exit(self, Self::part_at_exit);
-                }
+                // Without memory for this, others take its end for a failure.
+                dormant.parts_at_exit =
+                    dormant.parts_at_exit || system::at_exit(move || self.part_at_exit());
             }
             Some(_) => dormant.part_from_clients(),
         }

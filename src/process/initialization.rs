@@ -28,12 +28,13 @@ use super::published_names::PublishedNames;
 use super::settings::explain::Decisions;
 use super::settings::{Config, DeviceKind, ProgressMode, log};
 use super::waiting::CallWaiters;
-use super::waiting::wait_policy::{SpinHistory, WaitPolicy};
+use super::waiting::wait_policy::{PollCost, SpinHistory, WaitPolicy};
 use super::waiting::wait_state::WaitState;
 use super::world::{ThreadLevel, WorldModel, WorldStage};
 use super::{Process, ProcessMpi, ProcessState, RunningMpi, first_objects, running_mpi};
 use crate::devices::tcp::JobKey;
 use crate::devices::tcp::LossPace;
+use crate::devices::vendor::settings::VendorMode;
 use crate::mpi::collective::selection::machine_model;
 use crate::mpi::collective::selection::machine_model::MachineModel;
 use crate::mpi::communicator::hints::MEMORY_KINDS;
@@ -121,6 +122,7 @@ impl Process {
     ) -> Result<T> {
         let mut state = self.state.visit();
         let is_first = !matches!(*state, ProcessState::Running(_));
+        let was_started = is_started(&state);
         let running = ensure_running(&mut state, user, level)?;
         self.partitioned.get_or_init(|| Arc::clone(running.mpi.partitioned.table()));
         let entered = enter(running);
@@ -130,8 +132,12 @@ impl Process {
         running.may_overlap = !is_first && running.may_overlap || level == ThreadLevel::Multiple;
         let (may_overlap, me) = (running.may_overlap, running.mpi.engine.me());
         let ended_ranks = running.ended_ranks.take();
+        let needs_exit_call = !was_started && running.vendor.is_some();
         state.set_overlapping(may_overlap);
         drop(state);
+        if needs_exit_call {
+            self.finalize_vendor_at_exit();
+        }
         if let Some(table) = ended_ranks {
             failure_watch::start(self, table, me);
         }
@@ -149,6 +155,11 @@ impl RunningMpi {
     pub(super) fn is_used(&self) -> bool {
         self.world.stage() == WorldStage::Running || !self.mpi.sessions.is_empty()
     }
+}
+
+/// Whether MPI has been started in this process.
+fn is_started(state: &ProcessState) -> bool {
+    matches!(state, ProcessState::Running(_) | ProcessState::Dormant(_))
 }
 
 /// Starts MPI, or joins the job again, for a user that is not registered yet. An error leaves the
@@ -197,7 +208,7 @@ fn ensure_running(
 /// # Errors
 /// `Other` for a launcher or ranks that cannot be reached; `NoMem` without shared memory.
 fn start(mut config: Config, required: RequiredRanks, level: ThreadLevel) -> Result<RunningMpi> {
-    let mut connection = Connection::open(required)?;
+    let mut connection = Connection::open(&config, required)?;
     if connection.ended_ranks.is_some() {
         config.tcp.pace = LossPace::PROMPT;
     }
@@ -215,6 +226,10 @@ fn start(mut config: Config, required: RequiredRanks, level: ThreadLevel) -> Res
     };
     attach_network(config, &mut connection, &mut devices, &mut others)?;
     let agreement = agree(config, &connection, &mut devices, is_crowded, &others);
+    if config.vendor.mode == VendorMode::Thread {
+        let threads = 2 * connection.job.local_ranks.len();
+        devices.start_vendor_thread(threads > connection.processors)?;
+    }
     if config.explain && connection.job.rank == 0 {
         explain(config, level, &connection, &agreement, &devices, others.world.as_ref());
     }
@@ -277,10 +292,14 @@ fn compare(
 fn attach_network(
     config: &Config, connection: &mut Connection, devices: &mut Devices, others: &mut Others,
 ) -> Result {
-    let Connection { launcher, job, .. } = connection;
+    let Connection { launcher, job, vendor, .. } = connection;
     if config.device == DeviceKind::Tofu {
         let file = job.open_host_file(HostFile::Interface, launcher.as_mut())?;
         devices.attach_interface(file, job.local_index(), &job.local_ranks, &config.tofu)?;
+    }
+    if let Some(library) = vendor.clone().filter(|_| job.size > 1) {
+        let (short_max, scope) = (config.vendor.short_max, config.vendor.between);
+        devices.attach_vendor(library, short_max, scope, job.hosts.is_one());
     }
     if let Some(tcp) = others.reached.as_mut().and_then(|reached| reached.tcp.take()) {
         devices.attach_sockets(tcp, job.rank, config.device == DeviceKind::Tcp)?;
@@ -305,14 +324,21 @@ fn agree(
     // Equal on all hosts: ranks that choose different algorithms would not understand each other.
     let reached = others.reached.as_ref();
     let is_any_crowded = reached.map_or(is_crowded, |reached| reached.is_crowded_somewhere);
-    let has_sockets = reached.is_some() || others.world.is_some();
+    let poll_cost = match (config.device, reached.is_some() || others.world.is_some()) {
+        (DeviceKind::Vendor, _) => PollCost::Library,
+        (_, true) => PollCost::Sockets,
+        (_, false) => PollCost::Memory,
+    };
     let size = others.world.as_ref().map_or(job.size, |world| world.places.world);
     Agreement {
-        wait_policy: WaitPolicy::new(config.waiting, ranks, *processors, has_sockets),
+        wait_policy: WaitPolicy::new(config.waiting, ranks, *processors, poll_cost),
         progress_mode: config.progress.resolve(size as usize, ranks, *processors),
         machine: match (config.device, is_any_crowded) {
             (DeviceKind::Tcp, _) => machine_model::NETWORK,
-            (DeviceKind::Shm | DeviceKind::Tofu, true) => machine_model::OVERSUBSCRIBED,
+            (DeviceKind::Vendor, false) => machine_model::LIBRARY,
+            (DeviceKind::Shm | DeviceKind::Tofu | DeviceKind::Vendor, true) => {
+                machine_model::OVERSUBSCRIBED
+            }
             (DeviceKind::Shm | DeviceKind::Tofu, false) => machine_model::SHARED,
         },
     }
@@ -329,6 +355,7 @@ fn build(
         processors,
         status_table,
         ended_ranks,
+        vendor,
         helper_threads,
         parent_port,
     } = connection;
@@ -390,6 +417,7 @@ fn build(
         wait_monitor,
         sender_end_ns: None,
         served_contention: Contention::default(),
+        vendor,
         helper_threads,
         waiters: CallWaiters::new(),
         served_events: 0,
@@ -455,6 +483,7 @@ fn explain(
     let launcher = match launcher {
         None => "nobody: a job of one",
         Some(launcher) if launcher.prints_aborts() => "the mpirun of this library",
+        Some(_) if connection.vendor.is_some() => "the launcher of another MPI library",
         Some(_) => "another launcher, by PMI",
     };
     let decisions = Decisions {
@@ -465,6 +494,8 @@ fn explain(
         launcher,
         passes_secret,
         hosts: &job.hosts,
+        vendor_name: connection.vendor.as_ref().map_or("", |library| library.version()),
+        vendor_thread: config.vendor.mode == VendorMode::Thread,
         sockets: &devices.sockets(),
         processors: *processors,
         policy: agreement.wait_policy,

@@ -22,6 +22,7 @@
 //! | `other_jobs`, `spawning` | connections with other jobs; processes that this one has started |
 //! | `global_memory` | accesses to global memory that wait |
 //! | `devices` | the devices in use, as one device |
+//! | `vendor` | the end of another MPI library that carries messages |
 //! | `hardware`, `info_env` | facts about the host and this process |
 //!
 //! Every call enters by one of these functions: [`Process::visit`] for what any thread may call at
@@ -47,6 +48,7 @@ mod progress_thread;
 pub(crate) mod published_names;
 pub mod settings;
 pub(crate) mod spawning;
+mod vendor;
 mod waiting;
 mod world;
 
@@ -63,6 +65,7 @@ use platform::diagnosis::ended_ranks::EndedRanks;
 use platform::diagnosis::wait_monitor::WaitMonitor;
 use platform::diagnosis::wait_report::WaitReport;
 use platform::impi::ServerConnection;
+use platform::sys::vendor::VendorLibrary;
 
 use contention::Contention;
 pub(crate) use devices::Devices;
@@ -121,6 +124,8 @@ struct RunningMpi {
     sender_end_ns: Option<u64>,
     /// Accumulates of other hosts that a rank of this host keeps out.
     served_contention: Contention,
+    /// The MPI library that carries messages, if another one does, until it is finalized.
+    vendor: Option<Arc<VendorLibrary>>,
     /// Threads of this process that never call MPI: those of the launcher's library.
     helper_threads: Vec<u32>,
     /// Calls that wait while other threads hold the lock.

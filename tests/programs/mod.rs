@@ -7,6 +7,9 @@
 #[path = "../harness/mod.rs"]
 pub mod harness;
 
+#[allow(dead_code)]
+pub mod vendor;
+
 pub use harness::root;
 
 use std::env;

@@ -44,11 +44,39 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "SUIRO_DEVICE",
-        values: "shm|tofu|tcp",
+        values: "shm|tofu|tcp|vendor",
         default: "shm",
         meaning: "what transports messages: shared memory inside a host and TCP between hosts \
-                  (shm), TCP everywhere (tcp), or a simulated network interface that runs \
-                  persistent collectives (tofu)",
+                  (shm), TCP everywhere (tcp), a simulated network interface that runs \
+                  persistent collectives (tofu), or another MPI library under its own launcher \
+                  (vendor)",
+    },
+    Setting {
+        name: "SUIRO_VENDOR_LIBRARY",
+        values: "a path",
+        default: "",
+        meaning: "the libmpi_abi.so.1 of the MPI library that device vendor uses",
+    },
+    Setting {
+        name: "SUIRO_VENDOR_SHORT",
+        values: "a number of bytes from 64 to 1048576",
+        default: "16384",
+        meaning: "the longest data that device vendor sends with its header in one message of the other \
+                  library; longer data follows in a second one, without a copy at the receiver",
+    },
+    Setting {
+        name: "SUIRO_VENDOR_MODE",
+        values: "auto|polling|thread",
+        default: "auto",
+        meaning: "what asks the other library of device vendor for messages: calls that wait (polling), or \
+                  a thread, which wakes them (thread); auto is polling",
+    },
+    Setting {
+        name: "SUIRO_VENDOR_BETWEEN",
+        values: "ranks|hosts",
+        default: "ranks",
+        meaning: "the messages that device vendor hands to the other library: all (ranks), or those between \
+                  hosts, with shared memory inside a host (hosts)",
     },
     Setting {
         name: "SUIRO_TCP_IF",
@@ -350,6 +378,8 @@ const AGREED: &[&str] = &[
     "SUIRO_REDUCE",
     "SUIRO_CHECK",
     "SUIRO_DEVICE",
+    "SUIRO_VENDOR_SHORT",
+    "SUIRO_VENDOR_BETWEEN",
     "SUIRO_TCP_CRYPT",
     "SUIRO_TCP_TIMEOUT",
     "SUIRO_IMPI_SERVER",

@@ -3,6 +3,7 @@
 //! ```text
 //!   environment ──> PMI-1, else PMI-2 (PMI_FD, PMI_PORT)
 //!              ├──> PMIx (PMIX_NAMESPACE)                   the first that answers
+//!              ├──> another MPI library, if it carries the messages
 //!              └──> no launcher: singleton, unless there are other ranks
 //!
 //!   Joined --finalize--> Left --rejoin--> Joined            abort: from either
@@ -12,6 +13,7 @@
 //! one of several ranks finds no launcher, that is an error too: `N` singletons would be wrong.
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::base::{ErrorClass, MpiError, Result};
 use crate::sys::process;
@@ -25,6 +27,8 @@ use super::pmi2::Pmi2;
 use super::pmix::Pmix;
 use super::server::{NameReply, NameRequest, NameScope};
 use super::spawn::{SpawnCall, SpawnReply, SpawnRequest, SpawnState, SpawnWords};
+use super::vendor::VendorPmi;
+use crate::sys::vendor::VendorLibrary;
 
 /// Maximum lengths of keys and values that the launcher accepts, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,6 +167,19 @@ impl Client {
             None => Ok(None),
             Some(shown) => Err(no_launcher(shown, &attempts)),
         }
+    }
+
+    /// Joins the job of the launcher of another MPI library, the file `path`, and returns that library too.
+    /// `is_own` tells from a library's description of itself whether it is this one.
+    ///
+    /// # Errors
+    /// `Other` under Suiro's own launcher, or if the library cannot be used.
+    pub fn by_vendor(
+        environment: &Environment, path: Option<&str>, is_own: impl Fn(&str) -> bool,
+    ) -> Result<(Self, Arc<VendorLibrary>)> {
+        let (pmi, place) = VendorPmi::join(environment, path, is_own)?;
+        let library = Arc::clone(pmi.library());
+        Ok((Self::new(pmi, place, RequiredRanks::All)?, library))
     }
 
     /// Joins by PMI-1, and if the launcher refuses, by PMI-2.

@@ -3,7 +3,8 @@
 //! ```text
 //!   environment ──> Client ──> PMI-1 ── wire (lines) ── Server <── launch
 //!        │            ├─────> PMI-2 ┐
-//!        │            └─────> PMIx  ┴ other launchers
+//!        │            ├─────> PMIx  ┴ other launchers
+//!        │            └─────> vendor: another MPI library, which its launcher has started
 //!        └──> JobView { rank, size, local ranks, hosts, descriptors }
 //! ```
 //!
@@ -30,6 +31,7 @@ mod pmix;
 mod record;
 mod server;
 mod spawn;
+mod vendor;
 pub mod wire;
 
 pub use client::{Client, JobAttributes, KvsLimits, RequiredRanks};

@@ -26,4 +26,5 @@ pub mod tcp;
 pub mod thread;
 pub mod topology;
 pub mod trace;
+pub mod vendor;
 pub mod watch;

@@ -240,6 +240,34 @@ pub(crate) fn effective_user() -> u32 {
     nix::unistd::geteuid().as_raw()
 }
 
+/// Runs `body` when this process exits by exit(3), before what was registered earlier; in no child that was
+/// forked. False if there is no memory.
+pub fn at_exit(body: impl FnOnce() + Send + 'static) -> bool {
+    type ExitCall = Box<dyn FnOnce() + Send>;
+    unsafe extern "C" {
+        fn __cxa_atexit(
+            call: extern "C" fn(*mut libc::c_void), argument: *mut libc::c_void,
+            object: *const libc::c_void,
+        ) -> libc::c_int;
+        // Its address names this object, so that the call comes before it is unloaded.
+        static __dso_handle: u8;
+    }
+    extern "C" fn run(argument: *mut libc::c_void) {
+        // SAFETY: the argument is that below, and each registration runs once.
+        let body = unsafe { Box::from_raw(argument.cast::<ExitCall>()) };
+        body();
+    }
+    let own = own_pid();
+    let guarded: ExitCall = Box::new(move || {
+        if own_pid() == own {
+            body();
+        }
+    });
+    let argument = Box::into_raw(Box::new(guarded)).cast();
+    // SAFETY: the function takes this argument; the object is the one that has the function.
+    unsafe { __cxa_atexit(run, argument, (&raw const __dso_handle).cast()) == 0 }
+}
+
 /// The number of this process.
 pub fn own_pid() -> u32 {
     getpid().as_raw() as u32
@@ -453,32 +481,6 @@ fn below(root: u32, parents: &[(u32, u32)]) -> Vec<u32> {
         next += 1;
     }
     found.split_off(1)
-}
-
-unsafe extern "C" {
-    /// glibc's and musl's: a function with an argument at the normal end of the process.
-    fn on_exit(
-        function: extern "C" fn(libc::c_int, *mut libc::c_void), argument: *mut libc::c_void,
-    ) -> libc::c_int;
-}
-
-/// What runs at the end.
-struct AtExit<T: 'static> {
-    target: &'static T,
-    call: fn(&'static T),
-}
-
-extern "C" fn run_at_exit<T: Sync + 'static>(_: libc::c_int, argument: *mut libc::c_void) {
-    // SAFETY: `at_exit` has leaked this value for this call.
-    let AtExit { target, call } = *unsafe { Box::from_raw(argument.cast::<AtExit<T>>()) };
-    call(target);
-}
-
-/// Calls `call` at the normal end of this process: exit(3), or a return from `main`.
-pub fn at_exit<T: Sync>(target: &'static T, call: fn(&'static T)) {
-    let argument = Box::into_raw(Box::new(AtExit { target, call }));
-    // SAFETY: the function takes this argument, which lives for ever. Without memory nothing is called.
-    unsafe { on_exit(run_at_exit::<T>, argument.cast()) };
 }
 
 #[cfg(test)]

@@ -539,7 +539,7 @@ fn waking_oneself_wakes<D: Device>(devices: Vec<D>) {
 fn has_fired(wake: &WakeSource) -> bool {
     match wake {
         WakeSource::Never => false,
-        WakeSource::Word { word, expected } => {
+        WakeSource::Word { word, expected } | WakeSource::Polled { word, expected, .. } => {
             (**word).as_ref().load(Ordering::SeqCst) != *expected
         }
         WakeSource::Descriptor { descriptor, word, expected } => {

@@ -125,6 +125,20 @@ struct Inbound {
 
 struct MappedWakeWord(Mapped<WakeWord>);
 
+/// Wakes a rank without a doorbell from another thread of its process, as a packet would.
+pub(crate) struct OwnWaker(Arc<MappedWakeWord>);
+
+impl OwnWaker {
+    /// Called after the thread has published what the rank will find.
+    pub(crate) fn wake(&self) {
+        let wake_word = &self.0.0;
+        // Membarriers of the rank reach its own threads, too, unless it has none.
+        if wake_word.notify(true) {
+            futex::wake(wake_word.word());
+        }
+    }
+}
+
 impl Packets {
     /// The rings of the rank `ranks[me]`. `all_queues` are those of all ranks, in the same order.
     ///
@@ -318,6 +332,11 @@ impl Packets {
             None => drop(futex::wake(self.wake_word.0.word())),
             Some(own) => own.doorbell.ring(),
         }
+    }
+
+    /// What wakes this rank from other threads.
+    pub(crate) fn own_waker(&self) -> OwnWaker {
+        OwnWaker(Arc::clone(&self.wake_word))
     }
 
     /// Wakes the rank in `slot` if it is armed; called after each packet for it.

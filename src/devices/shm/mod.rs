@@ -23,8 +23,8 @@ use crate::device::{
     Bulk, Busy, Caps, Device, Header, MemoryDescriptor, PacketSink, SharedMemory, SplitCopies,
     SplitEnd, WakeSource,
 };
-use crate::devices::rings::Packets;
 use crate::devices::rings::memory::Mapped;
+use crate::devices::rings::{OwnWaker, Packets};
 use crate::shared_memory::primitive;
 use crate::shared_memory::segment::{SegmentPool, SharedSegment};
 use direct_read::DirectRead;
@@ -112,6 +112,11 @@ impl Shm {
     /// an epoll instance that watches `doorbell` beside sockets. Called before the first packet.
     pub(crate) fn wait_for_descriptor(&mut self, doorbell: Doorbell, descriptor: Arc<OwnedFd>) {
         self.packets.wait_for_descriptor(doorbell, descriptor);
+    }
+
+    /// What wakes this rank from any thread; for a rank without a doorbell.
+    pub(crate) fn own_waker(&self) -> OwnWaker {
+        self.packets.own_waker()
     }
 
     /// Compares the settings of `rank`, this rank, with those of the first rank that attached; returns

@@ -36,12 +36,13 @@ impl Bridged {
     ) -> Result<Self> {
         let mesh = &translator.links;
         match inner.as_deref() {
-            None => {
+            Some(Network::Tcp(sockets)) => sockets.watch_beside(mesh.descriptor())?,
+            Some(Network::Tofu(_)) => return Err(simulated()),
+            None | Some(Network::Vendor(_) | Network::Bridged(_)) => {
                 let doorbell = Doorbell::new().map_err(no_pipe)?;
                 mesh.watch_beside(&doorbell)?;
                 node.wait_for_descriptor(doorbell, mesh.descriptor());
             }
-            Some(network) => network.watch_beside(mesh.descriptor())?,
         }
         let interval = SocketInterval::new();
         Ok(Self { inner, translator, interval, awaits_answer: false, is_leaving: false })
@@ -55,6 +56,11 @@ impl Bridged {
         sockets.watch_beside(self.translator.links.descriptor())?;
         self.inner = Some(Box::new(Network::Tcp(sockets)));
         Ok(())
+    }
+
+    /// Whether another library carries the messages of the own job.
+    pub(super) fn has_vendor(&self) -> bool {
+        matches!(self.inner.as_deref(), Some(Network::Vendor(_)))
     }
 
     /// The translator, if it carries packets to `peer`; they await an answer then.
@@ -171,6 +177,14 @@ impl Bridged {
             inner.leave();
         }
     }
+}
+
+#[cold]
+fn simulated() -> Box<MpiError> {
+    ErrorClass::Other.error(
+        "the device tofu simulates a network inside one host and joins no other clients: expected \
+         SUIRO_DEVICE=shm, tcp or vendor",
+    )
 }
 
 #[cold]

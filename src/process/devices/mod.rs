@@ -5,6 +5,10 @@
 //!   messages in a host     shm              tofu    shm                  tcp
 //!   messages between hosts                          tcp                  tcp
 //!   messages to itself     shm              tofu    shm                  shm
+//!
+//!                          network: vendor between hosts    vendor everywhere
+//!   messages in a host              shm                     vendor
+//!   messages between hosts          vendor                  vendor
 //! ```
 //!
 //! What ranks of a host share beside messages (the settings of the job, the status table) is always in
@@ -16,6 +20,7 @@ mod bridged;
 mod network;
 mod one_sided;
 mod socket_interval;
+mod vendor;
 
 use std::os::fd::OwnedFd;
 
@@ -29,11 +34,15 @@ use crate::devices::impi::Mesh;
 use crate::devices::shm::{CopyMethod, SettingsMismatch, Shm};
 use crate::devices::tcp::{JobKey, Tcp, TcpSettings};
 use crate::devices::tofu::{self, Tofu};
+use crate::devices::vendor::settings::VendorScope;
 use crate::impi::translator::Translator;
 use bridged::Bridged;
 use network::{Network, Sockets};
 use platform::base::{Peer, Result, Span};
 use platform::diagnosis::status_table::StatusTable;
+use platform::sys::vendor::VendorLibrary;
+use std::sync::Arc;
+use vendor::VendorNetwork;
 
 pub(crate) struct Devices {
     node: Shm,
@@ -109,7 +118,7 @@ impl Devices {
     fn interface(&mut self) -> Option<&mut Tofu> {
         match self.network.as_deref_mut() {
             Some(Network::Tofu(interface)) => Some(interface),
-            None | Some(Network::Tcp(_) | Network::Bridged(_)) => None,
+            _ => None,
         }
     }
 
@@ -117,6 +126,39 @@ impl Devices {
     #[inline]
     fn own_sockets(&self) -> Option<&Sockets> {
         self.network.as_deref().and_then(Network::sockets)
+    }
+
+    /// Makes another MPI library carry the messages of a scope, before the first message.
+    pub(crate) fn attach_vendor(
+        &mut self, library: Arc<VendorLibrary>, short_max: usize, scope: VendorScope,
+        is_one_host: bool,
+    ) {
+        let network = VendorNetwork::new(library, short_max, scope, is_one_host);
+        self.network = Some(Box::new(Network::Vendor(network)));
+    }
+
+    /// Makes a thread wait for the messages of the other library, if there is one.
+    ///
+    /// # Errors
+    /// `NoMem` if the system cannot start a thread.
+    pub(crate) fn start_vendor_thread(&mut self, is_crowded: bool) -> Result {
+        match self.network.as_deref_mut().and_then(Network::vendor_mut) {
+            Some(vendor) => vendor.start_thread(&self.node, is_crowded),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends the calls of the other library by other threads, if there are any.
+    pub(crate) fn stop_vendor_thread(&mut self) {
+        if let Some(vendor) = self.network.as_deref_mut().and_then(Network::vendor_mut) {
+            vendor.device.stop_thread();
+        }
+    }
+
+    /// Ends all operations of the other library, after the last packet of all ranks; whether none is left.
+    pub(crate) fn close_vendor(&mut self) -> bool {
+        let vendor = self.network.as_deref_mut().and_then(Network::vendor_mut);
+        vendor.is_none_or(|vendor| vendor.device.close())
     }
 
     /// Lets this process reach other jobs, with sockets that it opens when they are needed first.
@@ -266,8 +308,8 @@ impl Device for Devices {
 
     fn send_datagram(&mut self, peer: Peer, data: &[u8]) {
         let Self { node, network, .. } = self;
-        if let Some(sockets) = network.as_deref_mut().and_then(|it| it.sockets_toward(node, peer)) {
-            sockets.send_datagram(peer, data);
+        if let Some(network) = network.as_deref_mut() {
+            network.send_datagram(node, peer, data);
         }
     }
 
@@ -322,7 +364,7 @@ impl Device for Devices {
             None => self.node.bulk(),
             Some(Network::Tofu(interface)) => interface.bulk(),
             Some(network) if network.is_everywhere() => None,
-            Some(Network::Tcp(_) | Network::Bridged(_)) => self.node.bulk(),
+            Some(_) => self.node.bulk(),
         }
     }
 
@@ -331,15 +373,18 @@ impl Device for Devices {
             None => self.node.shared_memory(),
             Some(Network::Tofu(interface)) => interface.shared_memory(),
             Some(network) if network.is_everywhere() => None,
-            Some(Network::Tcp(_) | Network::Bridged(_)) => self.node.shared_memory(),
+            Some(_) => self.node.shared_memory(),
         }
     }
 
     fn rma(&mut self) -> Option<&mut dyn Rma> {
         match self.network.as_deref() {
             None => self.node.rma(),
-            Some(Network::Tcp(_) | Network::Bridged(_)) => Some(self),
             Some(Network::Tofu(_)) => self.interface().and_then(Device::rma),
+            // Accesses are messages of the library above, so the other one carries them.
+            Some(Network::Vendor(_)) => None,
+            Some(Network::Bridged(bridged)) if bridged.has_vendor() => None,
+            Some(Network::Tcp(_) | Network::Bridged(_)) => Some(self),
         }
     }
 
@@ -366,7 +411,7 @@ impl Device for Devices {
     fn notify(&mut self, peer: Peer) {
         match self.network.as_deref_mut() {
             Some(Network::Tofu(interface)) => interface.notify(peer),
-            None | Some(Network::Tcp(_) | Network::Bridged(_)) => self.node.notify(peer),
+            _ => self.node.notify(peer),
         }
     }
 
@@ -374,9 +419,7 @@ impl Device for Devices {
     fn notify_if(&mut self, peer: Peer, is_awaited: impl FnOnce() -> bool) {
         match self.network.as_deref_mut() {
             Some(Network::Tofu(interface)) => interface.notify_if(peer, is_awaited),
-            None | Some(Network::Tcp(_) | Network::Bridged(_)) => {
-                self.node.notify_if(peer, is_awaited);
-            }
+            _ => self.node.notify_if(peer, is_awaited),
         }
     }
 }

@@ -14,6 +14,7 @@ use platform::sys::doorbell::Doorbell;
 
 use super::bridged::Bridged;
 use super::socket_interval::SocketInterval;
+use super::vendor::VendorNetwork;
 
 /// A device beside that of the host.
 #[expect(clippy::large_enum_variant, reason = "there is one value of it, in a box")]
@@ -22,6 +23,8 @@ pub(super) enum Network {
     Tofu(Tofu),
     /// Carries messages between hosts, or all but those of a rank to itself.
     Tcp(Sockets),
+    /// Carries messages between ranks, or between hosts.
+    Vendor(VendorNetwork),
     /// Carries messages to other clients of a world, beside one of the others or none.
     Bridged(Bridged),
 }
@@ -49,7 +52,11 @@ macro_rules! route {
                 let $device = &mut sockets.tcp;
                 $body
             }
-            Self::Tcp(_) => {
+            Self::Vendor(vendor) if vendor.carries($node, $peer) => {
+                let $device = &mut vendor.device;
+                $body
+            }
+            Self::Tcp(_) | Self::Vendor(_) => {
                 let $device = $node;
                 $body
             }
@@ -65,13 +72,8 @@ impl Network {
     pub(super) fn caps(&self, node: Caps) -> Caps {
         match self {
             Self::Tofu(interface) => interface.caps(),
-            Self::Tcp(sockets) => {
-                let tcp = sockets.tcp.caps();
-                Caps {
-                    short_max: tcp.short_max.min(node.short_max),
-                    packet_max: tcp.packet_max.min(node.packet_max),
-                }
-            }
+            Self::Tcp(sockets) => common(sockets.tcp.caps(), node),
+            Self::Vendor(vendor) => common(vendor.device.caps(), node),
             Self::Bridged(bridged) => bridged.caps(node),
         }
     }
@@ -79,7 +81,7 @@ impl Network {
     #[inline]
     pub(super) fn awaits_answer(&self) -> bool {
         match self {
-            Self::Tofu(_) => false,
+            Self::Tofu(_) | Self::Vendor(_) => false,
             Self::Tcp(sockets) => sockets.awaits_answer,
             Self::Bridged(bridged) => bridged.awaits_answer(),
         }
@@ -89,23 +91,37 @@ impl Network {
     #[inline]
     pub(super) fn sockets(&self) -> Option<&Sockets> {
         match self {
-            Self::Tofu(_) => None,
+            Self::Tofu(_) | Self::Vendor(_) => None,
             Self::Tcp(sockets) => Some(sockets),
             Self::Bridged(bridged) => bridged.inner.as_deref().and_then(Self::sockets),
         }
     }
 
-    /// Whether messages inside a host go by sockets, too.
+    /// Whether messages inside a host do not go by shared memory.
     #[inline]
     pub(super) fn is_everywhere(&self) -> bool {
-        self.sockets().is_some_and(Sockets::are_everywhere)
+        match self {
+            Self::Tofu(_) => true,
+            Self::Tcp(sockets) => sockets.are_everywhere(),
+            Self::Vendor(vendor) => vendor.is_everywhere(),
+            Self::Bridged(bridged) => bridged.inner.as_deref().is_some_and(Self::is_everywhere),
+        }
+    }
+
+    /// The other library of the own job.
+    pub(super) fn vendor_mut(&mut self) -> Option<&mut VendorNetwork> {
+        match self {
+            Self::Tofu(_) | Self::Tcp(_) => None,
+            Self::Vendor(vendor) => Some(vendor),
+            Self::Bridged(bridged) => bridged.inner.as_deref_mut().and_then(Self::vendor_mut),
+        }
     }
 
     /// As [`Network::sockets`].
     #[inline]
     pub(super) fn sockets_mut(&mut self) -> Option<&mut Sockets> {
         match self {
-            Self::Tofu(_) => None,
+            Self::Tofu(_) | Self::Vendor(_) => None,
             Self::Tcp(sockets) => Some(sockets),
             Self::Bridged(bridged) => bridged.inner.as_deref_mut().and_then(Self::sockets_mut),
         }
@@ -135,7 +151,8 @@ impl Network {
         match self {
             Self::Tofu(interface) => interface.peer_caps(peer),
             Self::Tcp(sockets) if sockets.carries(node, peer) => sockets.tcp.peer_caps(peer),
-            Self::Tcp(_) => node.peer_caps(peer),
+            Self::Vendor(vendor) if vendor.carries(node, peer) => vendor.device.peer_caps(peer),
+            Self::Tcp(_) | Self::Vendor(_) => node.peer_caps(peer),
             Self::Bridged(bridged) => bridged.peer_caps(node, peer),
         }
     }
@@ -176,7 +193,18 @@ impl Network {
         match self {
             Self::Tofu(interface) => interface.poll(sink),
             Self::Tcp(sockets) => sockets.poll(node, sink),
+            Self::Vendor(vendor) => vendor.poll(node, sink),
             Self::Bridged(bridged) => bridged.poll(node, sink),
+        }
+    }
+
+    pub(super) fn send_datagram(&mut self, node: &Shm, peer: Peer, data: &[u8]) {
+        if let Some(sockets) = self.sockets_toward(node, peer) {
+            sockets.tcp.send_datagram(peer, data);
+        } else if let Self::Vendor(vendor) = self
+            && vendor.carries(node, peer)
+        {
+            vendor.device.send_datagram(peer, data);
         }
     }
 
@@ -184,6 +212,7 @@ impl Network {
         match self {
             Self::Tofu(_) => true,
             Self::Tcp(sockets) => sockets.tcp.is_drained(),
+            Self::Vendor(vendor) => vendor.device.is_drained(),
             Self::Bridged(bridged) => bridged.is_drained(),
         }
     }
@@ -192,6 +221,7 @@ impl Network {
         match self {
             Self::Tofu(_) => (),
             Self::Tcp(sockets) => sockets.tcp.leave(),
+            Self::Vendor(vendor) => vendor.device.leave(),
             Self::Bridged(bridged) => bridged.leave(),
         }
     }
@@ -200,6 +230,7 @@ impl Network {
         match self {
             Self::Tofu(interface) => interface.arm(),
             Self::Tcp(sockets) => sockets.arm(node),
+            Self::Vendor(vendor) => vendor.arm(node),
             Self::Bridged(bridged) => bridged.arm(node),
         }
     }
@@ -208,6 +239,7 @@ impl Network {
         match self {
             Self::Tofu(interface) => interface.disarm(),
             Self::Tcp(sockets) => sockets.disarm(node),
+            Self::Vendor(_) => node.disarm(),
             Self::Bridged(bridged) => bridged.disarm(node),
         }
     }
@@ -215,7 +247,7 @@ impl Network {
     pub(super) fn wake_self(&mut self, node: &mut Shm) {
         match self {
             Self::Tofu(interface) => interface.wake_self(),
-            Self::Tcp(_) | Self::Bridged(_) => node.wake_self(),
+            Self::Tcp(_) | Self::Vendor(_) | Self::Bridged(_) => node.wake_self(),
         }
     }
 
@@ -224,22 +256,17 @@ impl Network {
         match self {
             Self::Tofu(interface) => interface.quiescence(),
             Self::Tcp(sockets) => Some(sockets.tcp.quiescence()?.wrapping_add(node.quiescence()?)),
+            Self::Vendor(vendor) => vendor.quiescence(node),
             Self::Bridged(_) => None,
         }
     }
+}
 
-    /// Sleeps on the network cover a further descriptor.
-    ///
-    /// # Errors
-    /// `Other` without a descriptor to sleep on.
-    pub(super) fn watch_beside(&self, descriptor: impl AsFd) -> Result {
-        match self {
-            Self::Tcp(sockets) => sockets.watch_beside(descriptor),
-            Self::Tofu(_) | Self::Bridged(_) => Err(ErrorClass::Other.error(
-                "the device tofu simulates a network inside one host and joins no other clients: \
-                 expected SUIRO_DEVICE=shm or tcp",
-            )),
-        }
+/// What both devices can do.
+fn common(one: Caps, other: Caps) -> Caps {
+    Caps {
+        short_max: one.short_max.min(other.short_max),
+        packet_max: one.packet_max.min(other.packet_max),
     }
 }
 
@@ -304,10 +331,6 @@ impl Sockets {
         let card = format!("tcp: rank 0 is reached at {}", self.tcp.card());
         let addresses = self.tcp.explanations().into_iter().map(|line| format!("tcp: {line}"));
         iter::once(card).chain(addresses).collect()
-    }
-
-    pub(super) fn send_datagram(&mut self, peer: Peer, data: &[u8]) {
-        self.tcp.send_datagram(peer, data);
     }
 
     /// Sleeps cover a further descriptor.

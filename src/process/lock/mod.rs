@@ -126,6 +126,13 @@ impl<T> ProcessLock<T> {
         Guard { lock: self, entry: Some(self.enter_mutex(true)), visits: true }
     }
 
+    /// [`ProcessLock::visit`], unless another thread has the mutex.
+    pub(crate) fn try_visit(&self) -> Option<Guard<'_, T>> {
+        let is_entered = self.mutex.try_lock();
+        let entry = is_entered.then(|| self.enter_with_mutex(true));
+        entry.map(|entry| Guard { lock: self, entry: Some(entry), visits: true })
+    }
+
     #[inline]
     fn enter(&self) -> LockEntry {
         if self.bias.try_enter() { LockEntry::Flag } else { self.enter_mutex(false) }

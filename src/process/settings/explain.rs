@@ -4,6 +4,7 @@
 use super::{Config, DeviceKind, ProgressMode, WaitMode};
 use crate::devices::shm::CopyMethod;
 use crate::devices::tcp::CryptMode;
+use crate::devices::vendor::settings::{VendorMode, VendorScope};
 use crate::mpi::collective::selection::machine_model::MachineModel;
 use crate::offload::Scheme;
 use crate::process::waiting::wait_policy::WaitPolicy;
@@ -29,6 +30,10 @@ pub(crate) struct Decisions<'a> {
     /// Whether the launcher passes the secret of the job to its processes.
     pub(crate) passes_secret: bool,
     pub(crate) hosts: &'a JobHosts,
+    /// The other library that carries messages; empty if there is none.
+    pub(crate) vendor_name: &'a str,
+    /// Whether a thread calls it.
+    pub(crate) vendor_thread: bool,
     /// Sentences about the sockets of this rank; none without sockets.
     pub(crate) sockets: &'a [String],
     /// Number of threads that can run at once here.
@@ -64,7 +69,7 @@ impl Decisions<'_> {
         let Self { ranks, hosts, .. } = self;
         let names = hosts.names();
         let everywhere = match (ranks, self.config.device) {
-            (1, DeviceKind::Shm | DeviceKind::Tcp) => {
+            (1, DeviceKind::Shm | DeviceKind::Tcp | DeviceKind::Vendor) => {
                 "device shm: one rank, which sends to itself only".to_owned()
             }
             (_, DeviceKind::Shm) if hosts.is_one() => {
@@ -76,9 +81,29 @@ impl Decisions<'_> {
             (_, DeviceKind::Tcp) => {
                 format!("device tcp between all ranks, on {} (SUIRO_DEVICE=tcp)", names.join(", "))
             }
+            (_, DeviceKind::Vendor) => return self.vendor(),
             (_, DeviceKind::Shm) => return self.devices_of_hosts(),
         };
         vec![everywhere]
+    }
+
+    /// What the other library does.
+    fn vendor(&self) -> Vec<String> {
+        let between = match self.config.vendor.between {
+            VendorScope::Ranks => "all ranks",
+            VendorScope::Hosts => "hosts, and device shm inside each",
+        };
+        let mode = match (self.config.vendor.mode, self.vendor_thread) {
+            (VendorMode::Auto, true) => "a thread asks it for messages (SUIRO_VENDOR_MODE=auto)",
+            (VendorMode::Auto, false) => "calls ask it for messages (SUIRO_VENDOR_MODE=auto)",
+            (VendorMode::Thread, _) => "a thread asks it for messages (SUIRO_VENDOR_MODE=thread)",
+            (VendorMode::Polling, _) => "calls ask it for messages (SUIRO_VENDOR_MODE=polling)",
+        };
+        let (name, short) = (self.vendor_name, self.config.vendor.short_max);
+        vec![
+            format!("device vendor between {between}, by {name} (SUIRO_DEVICE=vendor)"),
+            format!("device vendor: {mode}; at most {short} bytes travel with their header"),
+        ]
     }
 
     /// The device of each host, and that between them.
@@ -133,6 +158,7 @@ impl Decisions<'_> {
         let how = match (self.config.device, self.config.offload.0, self.reads_memory) {
             (DeviceKind::Shm, ..) => "run on the host: device shm has no counters",
             (DeviceKind::Tcp, ..) => "run on the host: device tcp has no counters",
+            (DeviceKind::Vendor, ..) => "run on the host: device vendor has no counters",
             (DeviceKind::Tofu, None, _) => "run on the host (SUIRO_OFFLOAD=off)",
             (DeviceKind::Tofu, Some(_), false) => {
                 "run on the host: this system forbids process_vm_writev"
@@ -152,7 +178,7 @@ impl Decisions<'_> {
 
     fn windows(&self) -> String {
         let created = match (self.config.device, self.reads_memory) {
-            (DeviceKind::Tcp | DeviceKind::Tofu, _) => {
+            (DeviceKind::Tcp | DeviceKind::Tofu | DeviceKind::Vendor, _) => {
                 return "windows: accessed by messages, except memory of MPI_Win_allocate_shared, \
                         which the ranks of a host map"
                     .to_owned();
@@ -171,6 +197,12 @@ impl Decisions<'_> {
     fn copying(&self) -> String {
         if self.config.device == DeviceKind::Tcp {
             return "long messages: by TCP like all others (SUIRO_DEVICE=tcp)".to_owned();
+        }
+        if self.config.device == DeviceKind::Vendor
+            && self.config.vendor.between == VendorScope::Ranks
+        {
+            return "long messages: by the other library like all others (SUIRO_DEVICE=vendor)"
+                .to_owned();
         }
         let (allowed, forbidden) =
             ("this system allows process_vm_readv", "this system forbids process_vm_readv");
@@ -279,6 +311,7 @@ fn ranks_text(ranks: &[Peer]) -> String {
 mod tests {
     use super::*;
     use crate::mpi::collective::selection::machine_model;
+    use crate::process::waiting::wait_policy::PollCost;
 
     /// The sentences for a job on these hosts, one of each rank.
     fn lines(config: &Config, hosts: &[&str], reads_memory: bool, sockets: &[String]) -> String {
@@ -295,8 +328,10 @@ mod tests {
             hosts: &hosts,
             sockets,
             processors: 2,
-            policy: WaitPolicy::new(config.waiting, local_ranks, 2, false),
+            policy: WaitPolicy::new(config.waiting, local_ranks, 2, PollCost::Memory),
             machine: machine_model::SHARED,
+            vendor_name: "other 1.0",
+            vendor_thread: false,
             reads_memory,
         };
         all.lines().join("\n")
@@ -319,6 +354,11 @@ mod tests {
         let tofu = Config { device: DeviceKind::Tofu, ..Config::default() };
         assert!(lines(&tofu, true).contains("run on the interface, by two counters each"));
         assert!(lines(&tofu, false).contains("run on the host: this system forbids"));
+        let vendor = Config { device: DeviceKind::Vendor, ..Config::default() };
+        let text = lines(&vendor, true);
+        for words in ["all ranks, by other 1.0", "calls ask it", "at most 16384 bytes"] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
         let spin = Config { waiting: WaitMode::Spin, ..Config::default() };
         assert!(lines(&spin, true).contains("without a pause (SUIRO_WAIT=spin)"));
     }

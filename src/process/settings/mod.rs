@@ -8,6 +8,7 @@ pub(crate) mod impi;
 mod interface;
 pub(crate) mod log;
 mod network;
+mod vendor;
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -15,6 +16,7 @@ use std::time::Duration;
 use crate::devices::shm::CopyMethod;
 use crate::devices::tcp::TcpSettings;
 use crate::devices::tofu;
+use crate::devices::vendor::settings::VendorSettings;
 use crate::global_memory::executor::AccessPolicy;
 use crate::mpi::collective::selection::registry::CollectiveOperation;
 use crate::mpi::collective::selection::{AlgorithmChoice, Selection};
@@ -82,6 +84,8 @@ pub(crate) enum DeviceKind {
     Tofu,
     /// TCP between all ranks, also on one host.
     Tcp,
+    /// Another MPI library.
+    Vendor,
 }
 
 /// Persistent collectives on an interface that supports them: `None` if they are not offloaded.
@@ -123,6 +127,8 @@ pub struct Config {
     pub(crate) tcp: TcpSettings,
     /// `SUIRO_IMPI_*`, if this job is a client of an IMPI server.
     pub(crate) impi: Option<impi::ImpiSettings>,
+    /// `SUIRO_VENDOR_*`.
+    pub(crate) vendor: VendorSettings,
     /// `SUIRO_ACP_WITHOUT`.
     pub(crate) acp: AcpSettings,
     /// `SUIRO_SHM_COPY`.
@@ -212,6 +218,7 @@ fn parse_device(text: &str) -> Option<DeviceKind> {
         "shm" => Some(DeviceKind::Shm),
         "tofu" => Some(DeviceKind::Tofu),
         "tcp" => Some(DeviceKind::Tcp),
+        "vendor" => Some(DeviceKind::Vendor),
         _ => None,
     }
 }
@@ -286,6 +293,7 @@ impl Config {
             tofu: interface::settings(one)?,
             tcp: network::settings(one)?,
             impi: impi::settings(one)?,
+            vendor: vendor::settings(one)?,
             acp: parse("SUIRO_ACP_WITHOUT", one, AcpSettings::without)?,
             copy: parse("SUIRO_SHM_COPY", one, parse_copy)?,
             eager_max: parse("SUIRO_EAGER_MAX", one, parse_eager_max)?,

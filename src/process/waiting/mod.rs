@@ -489,6 +489,9 @@ pub(super) fn sleep(
 fn sleep_on_wake(wake: &WakeSource, first_slice: Duration, longest: Duration) {
     let (word, expected) = match wake {
         WakeSource::Never => return std::thread::yield_now(),
+        WakeSource::Polled { word, expected, longest: nap } => {
+            return futex::wait(AsRef::as_ref(&**word), *expected, Some(longest.min(*nap)));
+        }
         WakeSource::Word { word, expected } | WakeSource::Descriptor { word, expected, .. } => {
             (AsRef::as_ref(&**word), *expected)
         }

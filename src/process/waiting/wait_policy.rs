@@ -40,6 +40,10 @@ const SHORT_SPINS: u32 = 60;
 /// processors do not spin then. (On 2 hosts with a processor and 2 ranks each, a barrier took 51 µs with
 /// [`SHORT_SPINS`], and 15 µs without.)
 const SOCKET_SPINS: u32 = 40;
+/// As [`SPINS`], if each poll calls another MPI library, which takes a tenth of a microsecond.
+const LIBRARY_SPINS: u32 = 150;
+/// The same if ranks share processors.
+const SHORT_LIBRARY_SPINS: u32 = 15;
 /// Polls, with sockets, before the first yield of a rank that shares its processor, if it awaits an answer
 /// from another host: about the time of a message and its answer. A yield may come back only when the
 /// other ranks have had as much of the processor.
@@ -97,6 +101,17 @@ pub(crate) enum WaitStep {
     Sleep,
 }
 
+/// What each poll asks besides shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PollCost {
+    /// Nothing.
+    Memory,
+    /// Another MPI library.
+    Library,
+    /// Sockets: a system call.
+    Sockets,
+}
+
 /// The steps of all waits of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WaitPolicy {
@@ -112,11 +127,15 @@ pub(crate) struct WaitPolicy {
 }
 
 impl WaitPolicy {
-    /// The policy for `ranks` local ranks on `processors` processors, with sockets or without.
+    /// The policy for `ranks` local ranks on `processors` processors.
     pub(crate) fn new(
-        waiting: WaitMode, ranks: usize, processors: usize, has_sockets: bool,
+        waiting: WaitMode, ranks: usize, processors: usize, poll_cost: PollCost,
     ) -> Self {
-        let (long, short) = if has_sockets { (SOCKET_SPINS, 0) } else { (SPINS, SHORT_SPINS) };
+        let (long, short) = match poll_cost {
+            PollCost::Memory => (SPINS, SHORT_SPINS),
+            PollCost::Library => (LIBRARY_SPINS, SHORT_LIBRARY_SPINS),
+            PollCost::Sockets => (SOCKET_SPINS, 0),
+        };
         let (spins, unproven_spins, yield_ns) = match waiting {
             WaitMode::Auto if ranks <= processors => (long, long, YIELD_NS),
             WaitMode::Auto => (short, 0, YIELD_NS),
@@ -378,7 +397,7 @@ mod tests {
     const SLOT: u64 = 7 << SLOT_BITS;
 
     fn steps(waiting: WaitMode, ranks: usize) -> Vec<WaitStep> {
-        let mut history = SpinHistory::new(WaitPolicy::new(waiting, ranks, 2, false));
+        let mut history = SpinHistory::new(WaitPolicy::new(waiting, ranks, 2, PollCost::Memory));
         history.slot = SLOT >> SLOT_BITS;
         let mut backoff = WaitBackoff::new(&mut history);
         let clock = |poll: u64| SLOT + poll * 1000;
@@ -400,23 +419,31 @@ mod tests {
 
     #[test]
     fn processors_are_shared_if_no_rank_spins() {
-        assert!(!WaitPolicy::new(WaitMode::Auto, 2, 2, false).is_shared());
-        assert!(WaitPolicy::new(WaitMode::Auto, 3, 2, false).is_shared());
-        assert!(!WaitPolicy::new(WaitMode::Spin, 3, 2, false).is_shared());
+        assert!(!WaitPolicy::new(WaitMode::Auto, 2, 2, PollCost::Memory).is_shared());
+        assert!(WaitPolicy::new(WaitMode::Auto, 3, 2, PollCost::Memory).is_shared());
+        assert!(!WaitPolicy::new(WaitMode::Spin, 3, 2, PollCost::Memory).is_shared());
     }
 
     #[test]
     fn several_threads_spin_only_if_each_has_a_processor() {
-        let auto = |ranks, processors| WaitPolicy::new(WaitMode::Auto, ranks, processors, false);
+        let auto = |ranks, processors| {
+            WaitPolicy::new(WaitMode::Auto, ranks, processors, PollCost::Memory)
+        };
         assert!(auto(2, 2).is_crowded() && auto(2, 2).for_parked_thread().is_shared());
-        assert!(WaitPolicy::new(WaitMode::Spin, 2, 2, false).for_parked_thread().is_shared());
+        assert!(
+            WaitPolicy::new(WaitMode::Spin, 2, 2, PollCost::Memory).for_parked_thread().is_shared()
+        );
         assert!(!auto(2, 4).is_crowded() && !auto(2, 4).for_parked_thread().is_shared());
     }
 
     #[test]
     fn a_wait_that_never_sleeps_is_checked_now_and_then() {
-        let mut backoff =
-            WaitBackoff::new(&mut SpinHistory::new(WaitPolicy::new(WaitMode::Spin, 2, 2, false)));
+        let mut backoff = WaitBackoff::new(&mut SpinHistory::new(WaitPolicy::new(
+            WaitMode::Spin,
+            2,
+            2,
+            PollCost::Memory,
+        )));
         let mut checks = 0;
         for _ in 0..3 * REPORT_POLLS {
             checks += u32::from(backoff.is_report_due());
@@ -438,7 +465,8 @@ mod tests {
 
     #[test]
     fn an_arrival_begins_again() {
-        let mut history = SpinHistory::new(WaitPolicy::new(WaitMode::Yield, 4, 2, false));
+        let mut history =
+            SpinHistory::new(WaitPolicy::new(WaitMode::Yield, 4, 2, PollCost::Memory));
         history.policy.yield_ns = YIELD_NS;
         let mut backoff = WaitBackoff::new(&mut history);
         backoff.next(&mut history, || 0);
@@ -473,7 +501,8 @@ mod tests {
 
     #[test]
     fn a_rank_polls_for_an_answer_while_that_pays() {
-        let mut history = SpinHistory::new(WaitPolicy::new(WaitMode::Auto, 2, 1, true));
+        let mut history =
+            SpinHistory::new(WaitPolicy::new(WaitMode::Auto, 2, 1, PollCost::Sockets));
         let late = 2 * ANSWER_SPINS;
         let polls: u32 = (0..100).map(|_| answer_polls(&mut history, 5)).sum();
         assert_eq!(polls, 500);
@@ -486,7 +515,7 @@ mod tests {
 
     #[test]
     fn a_rank_with_a_processor_always_spins() {
-        let mut history = SpinHistory::new(WaitPolicy::new(WaitMode::Auto, 2, 2, false));
+        let mut history = SpinHistory::new(WaitPolicy::new(WaitMode::Auto, 2, 2, PollCost::Memory));
         let mut now_ns = SLOT;
         for _ in 0..2 * SCORE_MAX {
             assert_eq!(wait(&mut history, &mut now_ns, SPINS + 9, 2 * LONG_YIELD_NS), 9);
@@ -495,7 +524,7 @@ mod tests {
 
     #[test]
     fn oversubscribed_ranks_try_to_spin_in_each_slot_and_continue_if_it_helps() {
-        let mut history = SpinHistory::new(WaitPolicy::new(WaitMode::Auto, 4, 2, false));
+        let mut history = SpinHistory::new(WaitPolicy::new(WaitMode::Auto, 4, 2, PollCost::Memory));
         let mut now_ns = SLOT;
         for _ in 0..TRIAL_SCORE {
             assert_eq!(wait(&mut history, &mut now_ns, SHORT_SPINS + 1, 2 * LONG_YIELD_NS), 1);

@@ -90,6 +90,16 @@ pub const WIDE_AREA: MachineModel = MachineModel {
     ..SHARED
 };
 
+/// Another MPI library between two ranks of a host (`SUIRO_DEVICE=vendor`), which copies short messages through
+/// shared memory: some calls of the library for each message.
+pub const LIBRARY: MachineModel = MachineModel {
+    name: "another MPI library",
+    round_ps: 700_000,
+    message_ps: 500_000,
+    byte_ps: 160,
+    ..SHARED
+};
+
 /// The models of one node.
 pub const MACHINES: [MachineModel; 2] = [SHARED, OVERSUBSCRIBED];
 

@@ -1,0 +1,246 @@
+//! The device that hands bytes to another MPI library, which drives a network that this one cannot.
+//!
+//! ```text
+//!   short packet   | header | data |                one message
+//!   long packet    | header |   | data            |   two; the second lands where the sink wants it
+//! ```
+//!
+//! The library is one of the standard ABI ([`platform::sys::vendor`]), used by a handful of nonblocking
+//! calls ([`VendorCalls`]) on a communicator of its own. It keeps the order of messages between two ranks,
+//! and it brings its own flow control, so a packet waits at most for the packets before it.
+//!
+//! Either polls call the library (*polling mode*), or a thread does and wakes the rank (*thread mode*). The
+//! idea, the two modes and the two kinds of messages are those of GridMPI's vendor MPI transport
+//! ("GridMPI on pSeries", 2005). Unlike there, the first message of a long packet has no data, because the
+//! second one needs no copy.
+//!
+//! A library says nothing about peers that have failed; its launcher ends the job then.
+
+mod library;
+mod message;
+mod port;
+pub(crate) mod settings;
+#[cfg(test)]
+mod tests;
+mod watcher;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use parking_lot::MutexGuard;
+
+use crate::device::{Busy, Caps, Device, Header, PacketSink, PeerCaps, WakeSource};
+use platform::base::{Peer, Result, Span};
+use platform::sys::vendor::VendorRequest;
+use port::Port;
+use watcher::{WatchedPort, Watcher};
+
+/// The longest data of [`Device::send_short`], in bytes: longer data is as fast by [`Device::send`].
+const SHORT_MAX: usize = 64;
+/// The longest data of [`Device::send`], in bytes.
+const PACKET_MAX: usize = 64 << 10;
+/// The longest packet, in bytes: a message of the library has at most 2³¹ - 1.
+const LONG_MAX: usize = 1 << 30;
+
+/// How long messages may take to leave after the last call of the application.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The calls of the library, one at a time.
+pub(crate) trait VendorCalls: Send + Sync + 'static {
+    /// Starts to send.
+    fn send(&self, data: Span, to: Peer, tag: i32) -> VendorRequest;
+    /// Starts to receive, from any rank if `from` is none.
+    fn receive(&self, into: Span, from: Option<Peer>, tag: i32) -> VendorRequest;
+    /// The rank whose message has been received, or any number for a send, if the operation has completed;
+    /// the request is none then.
+    fn test(&self, request: &mut VendorRequest) -> Option<Peer>;
+    /// Makes none of the requests whose operations have completed; `indices` is memory for the call.
+    fn test_some(&self, requests: &mut [VendorRequest], indices: &mut Vec<i32>);
+    /// Ends a receive; [`VendorCalls::test`] tells when.
+    fn cancel(&self, request: &mut VendorRequest);
+}
+
+/// The device of one rank.
+pub(crate) struct Vendor<C: VendorCalls> {
+    watched: Arc<WatchedPort<C>>,
+    /// The thread, in thread mode.
+    watcher: Option<Watcher>,
+    short_max: usize,
+    /// Whether a packet is where the next poll of its peer finds it, once the library has completed it:
+    /// all ranks run on one host.
+    is_one_host: bool,
+}
+
+impl<C: VendorCalls> Vendor<C> {
+    /// The device of the rank `me` of `size`, in polling mode. Data of at most `short_max` bytes travels
+    /// with its header; all ranks have the same limit.
+    ///
+    /// # Panics
+    /// If the limit is none of [`settings`].
+    pub(crate) fn new(calls: Arc<C>, me: Peer, size: u32, short_max: usize) -> Self {
+        assert!((settings::SHORT_MIN..=settings::SHORT_LIMIT_MAX).contains(&short_max));
+        let port = Port::new(calls, me, size, short_max);
+        let watched = Arc::new(WatchedPort::new(port));
+        Self { watched, watcher: None, short_max, is_one_host: false }
+    }
+
+    /// Records that all ranks run on one host.
+    pub(crate) fn runs_on_one_host(&mut self) {
+        self.is_one_host = true;
+    }
+
+    /// Begins thread mode: the thread calls `wake` when polls will find something.
+    ///
+    /// # Errors
+    /// `NoMem` if the system cannot start a thread.
+    pub(crate) fn start_thread(
+        &mut self, is_crowded: bool, wake: impl Fn() + Send + 'static,
+    ) -> Result {
+        self.watcher = Some(Watcher::start(&self.watched, is_crowded, wake)?);
+        Ok(())
+    }
+
+    /// Whether a thread calls the library.
+    pub(crate) fn has_thread(&self) -> bool {
+        self.watcher.is_some()
+    }
+
+    /// Ends thread mode: no call of the library is in progress in another thread afterwards.
+    pub(crate) fn stop_thread(&mut self) {
+        if let Some(watcher) = self.watcher.take() {
+            watcher.stop(&self.watched);
+        }
+    }
+
+    /// Ends the use of the library by this device, after the last packet of all ranks. False if messages
+    /// are left: peers have not received them.
+    pub(crate) fn close(&mut self) -> bool {
+        self.stop_thread();
+        let mut port = self.watched.port.lock();
+        let until = Instant::now() + CLOSE_TIMEOUT;
+        while !port.withdraw() {
+            if Instant::now() >= until {
+                return false;
+            }
+            std::thread::yield_now();
+        }
+        true
+    }
+
+    #[inline]
+    fn port(&self) -> MutexGuard<'_, Port<C>> {
+        if self.watcher.is_none() {
+            return self.watched.port.lock();
+        }
+        self.watched.is_wanted.store(true, Ordering::Relaxed);
+        let port = self.watched.port.lock();
+        self.watched.is_wanted.store(false, Ordering::Relaxed);
+        port
+    }
+
+    /// After a message has been started.
+    #[inline]
+    fn rouse(&self) {
+        if let Some(watcher) = &self.watcher {
+            watcher.rouse(&self.watched);
+        }
+    }
+}
+
+impl<C: VendorCalls> Device for Vendor<C> {
+    fn caps(&self) -> Caps {
+        Caps { short_max: SHORT_MAX, packet_max: PACKET_MAX }
+    }
+
+    #[inline]
+    fn peer_caps(&self, _peer: Peer) -> PeerCaps {
+        PeerCaps {
+            long_max: LONG_MAX,
+            eager_max: Some(self.short_max),
+            lends: true,
+            delivers_alone: false,
+            announces_room: false,
+            announced_max: 0,
+        }
+    }
+
+    #[inline]
+    fn send_short(&mut self, peer: Peer, header: &Header, data: &[u8]) -> Result<(), Busy> {
+        self.send(peer, header, data.len(), |packet| packet.copy_from_slice(data))
+    }
+
+    #[inline]
+    fn send(
+        &mut self, peer: Peer, header: &Header, len: usize, fill: impl FnOnce(&mut [u8]),
+    ) -> Result<(), Busy> {
+        self.port().send(peer, header, len, fill)?;
+        self.rouse();
+        Ok(())
+    }
+
+    fn send_lent(
+        &mut self, peer: Peer, header: &Header, data: Span, token: u32,
+    ) -> Result<(), Busy> {
+        self.port().send_lent(peer, header, data, token)?;
+        if self.watcher.is_some() {
+            // The memory of a short packet is free already.
+            self.watched.has_news.store(true, Ordering::SeqCst);
+        }
+        self.rouse();
+        Ok(())
+    }
+
+    fn send_datagram(&mut self, peer: Peer, data: &[u8]) {
+        self.port().send_datagram(peer, data);
+        self.rouse();
+    }
+
+    fn is_drained(&self) -> bool {
+        self.port().is_drained()
+    }
+
+    #[inline]
+    fn poll(&mut self, sink: &mut impl PacketSink) -> usize {
+        if self.watcher.is_none() {
+            let mut port = self.watched.port.lock();
+            port.look();
+            return port.deliver(sink);
+        }
+        if !self.watched.has_news.swap(false, Ordering::SeqCst) {
+            return 0;
+        }
+        let mut port = self.port();
+        let count = port.deliver(sink);
+        // Receives for long packets and for further headers start here, not at the end of a nap.
+        if port.look() {
+            self.watched.has_news.store(true, Ordering::SeqCst);
+        }
+        count
+    }
+
+    fn arm(&mut self) -> WakeSource {
+        if self.watcher.is_none() {
+            return WakeSource::Never;
+        }
+        let word = self.watched.wake_word.clone();
+        let expected = word.now();
+        WakeSource::Word { word: Arc::new(word), expected }
+    }
+
+    fn disarm(&mut self) {}
+
+    fn wake_self(&mut self) {
+        self.watched.wake_word.change();
+    }
+
+    fn quiescence(&self) -> Option<u64> {
+        self.port().quiescence().filter(|_| self.is_one_host)
+    }
+}
+
+impl<C: VendorCalls> Drop for Vendor<C> {
+    fn drop(&mut self) {
+        self.stop_thread();
+    }
+}

@@ -1,0 +1,48 @@
+//! Settings of the device: `SUIRO_VENDOR_*`.
+
+/// The shortest limit, in bytes: control packets of the engine are short.
+pub(crate) const SHORT_MIN: usize = 64;
+/// The longest limit: each rank has [`RECEIVES`](super::port::RECEIVES) buffers of this size.
+pub(crate) const SHORT_LIMIT_MAX: usize = 1 << 20;
+
+/// Settings of the device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct VendorSettings {
+    /// The path of the library (`SUIRO_VENDOR_LIBRARY`).
+    pub(crate) library: Option<String>,
+    /// The longest data beside a header, in bytes (`SUIRO_VENDOR_SHORT`).
+    pub(crate) short_max: usize,
+    /// What polls (`SUIRO_VENDOR_MODE`).
+    pub(crate) mode: VendorMode,
+    /// The messages that it carries (`SUIRO_VENDOR_BETWEEN`).
+    pub(crate) between: VendorScope,
+}
+
+/// What calls the library to find out what has arrived.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum VendorMode {
+    /// Calls of MPI that wait, in turn with other transports.
+    Polling,
+    /// A thread of its own.
+    Thread,
+    /// Chosen from the number of local ranks and processors.
+    #[default]
+    Auto,
+}
+
+/// The messages that the library carries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum VendorScope {
+    /// All, also those inside a host.
+    #[default]
+    Ranks,
+    /// Those between hosts.
+    Hosts,
+}
+
+impl Default for VendorSettings {
+    fn default() -> Self {
+        let (mode, between) = (VendorMode::default(), VendorScope::default());
+        Self { library: None, short_max: 16 << 10, mode, between }
+    }
+}

@@ -1,0 +1,232 @@
+//! The device over a simulated library: all ranks in this process.
+//!
+//! Like a real one, the library copies short messages as long as its receiver has room, moves messages only
+//! inside calls, and matches in order.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Mutex;
+
+use super::*;
+use crate::device::conformance;
+
+/// Messages that the library keeps for a rank without a receive, and the longest of them.
+const KEPT_MESSAGES: usize = 16;
+const KEPT_BYTES: usize = 3000;
+/// Requests are no predefined handles.
+const FIRST_REQUEST: usize = 4096;
+
+#[derive(Default)]
+struct FakeNetwork {
+    next_request: usize,
+    /// Completed operations with the rank whose message has arrived.
+    completed: BTreeMap<usize, Peer>,
+    ranks: Vec<FakeRank>,
+}
+
+#[derive(Default)]
+struct FakeRank {
+    posted: Vec<FakeReceive>,
+    arriving: VecDeque<FakeMessage>,
+}
+
+struct FakeReceive {
+    request: usize,
+    into: Span,
+    from: Option<Peer>,
+    tag: i32,
+}
+
+struct FakeMessage {
+    from: Peer,
+    tag: i32,
+    body: FakeBody,
+}
+
+enum FakeBody {
+    Copied(Vec<u8>),
+    /// The sender's memory and request.
+    Lent(Span, usize),
+}
+
+/// The library in one rank.
+struct FakeVendor {
+    rank: Peer,
+    network: Arc<Mutex<FakeNetwork>>,
+}
+
+impl FakeNetwork {
+    fn request(&mut self) -> usize {
+        self.next_request += 1;
+        FIRST_REQUEST + self.next_request
+    }
+
+    /// Matches what has arrived at a rank with its receives, in order.
+    fn progress(&mut self, rank: Peer) {
+        let FakeRank { posted, arriving } = &mut self.ranks[rank as usize];
+        let mut index = 0;
+        while index < arriving.len() {
+            let FakeMessage { from, tag, .. } = arriving[index];
+            let fits = |receive: &FakeReceive| {
+                receive.tag == tag && receive.from.is_none_or(|wanted| wanted == from)
+            };
+            let Some(place) = posted.iter().position(fits) else {
+                index += 1;
+                continue;
+            };
+            let receive = posted.remove(place);
+            match arriving.remove(index).unwrap().body {
+                FakeBody::Copied(data) => receive.into.write(0, &data),
+                FakeBody::Lent(data, request) => {
+                    data.copy_nonoverlapping(receive.into.part(0, data.len()));
+                    self.completed.insert(request, 0);
+                }
+            }
+            self.completed.insert(receive.request, from);
+        }
+    }
+}
+
+impl VendorCalls for FakeVendor {
+    fn send(&self, data: Span, to: Peer, tag: i32) -> VendorRequest {
+        let mut network = self.network.lock().unwrap();
+        let request = network.request();
+        let arriving = &network.ranks[to as usize].arriving;
+        let is_copied = arriving.len() < KEPT_MESSAGES && data.len() <= KEPT_BYTES;
+        let body = match is_copied {
+            true => {
+                network.completed.insert(request, 0);
+                let mut copy = Vec::new();
+                data.append_to(&mut copy);
+                FakeBody::Copied(copy)
+            }
+            false => FakeBody::Lent(data, request),
+        };
+        let message = FakeMessage { from: self.rank, tag, body };
+        network.ranks[to as usize].arriving.push_back(message);
+        VendorRequest::numbered(request)
+    }
+
+    fn receive(&self, into: Span, from: Option<Peer>, tag: i32) -> VendorRequest {
+        let mut network = self.network.lock().unwrap();
+        let request = network.request();
+        let receive = FakeReceive { request, into, from, tag };
+        network.ranks[self.rank as usize].posted.push(receive);
+        VendorRequest::numbered(request)
+    }
+
+    fn test(&self, request: &mut VendorRequest) -> Option<Peer> {
+        let mut network = self.network.lock().unwrap();
+        network.progress(self.rank);
+        let from = network.completed.remove(&request.number())?;
+        *request = VendorRequest::NULL;
+        Some(from)
+    }
+
+    fn test_some(&self, requests: &mut [VendorRequest], _indices: &mut Vec<i32>) {
+        for request in requests {
+            self.test(request);
+        }
+    }
+
+    fn cancel(&self, request: &mut VendorRequest) {
+        let mut network = self.network.lock().unwrap();
+        let posted = &mut network.ranks[self.rank as usize].posted;
+        if let Some(place) = posted.iter().position(|other| other.request == request.number()) {
+            posted.remove(place);
+            network.completed.insert(request.number(), 0);
+        }
+    }
+}
+
+fn network(ranks: usize, short_max: usize) -> Vec<Vendor<FakeVendor>> {
+    network_and_library(ranks, short_max).0
+}
+
+fn network_and_library(
+    ranks: usize, short_max: usize,
+) -> (Vec<Vendor<FakeVendor>>, Arc<Mutex<FakeNetwork>>) {
+    let network = FakeNetwork {
+        ranks: (0..ranks).map(|_| FakeRank::default()).collect(),
+        ..FakeNetwork::default()
+    };
+    let network = Arc::new(Mutex::new(network));
+    let device = |rank: usize| {
+        let calls = FakeVendor { rank: rank as Peer, network: Arc::clone(&network) };
+        Vendor::new(Arc::new(calls), rank as Peer, ranks as u32, short_max)
+    };
+    ((0..ranks).map(device).collect(), network)
+}
+
+#[test]
+fn conforms() {
+    conformance::check(|ranks| network(ranks, 1024));
+}
+
+#[test]
+fn conforms_with_other_limits() {
+    for short_max in [settings::SHORT_MIN, PACKET_MAX] {
+        conformance::check_bare(|ranks| network(ranks, short_max));
+    }
+}
+
+#[test]
+fn conforms_in_thread_mode() {
+    conformance::check_bare(|ranks| {
+        let mut devices = network(ranks, 1024);
+        for device in &mut devices {
+            let word = device.watched.wake_word.clone();
+            device.start_thread(true, move || word.change()).unwrap();
+        }
+        devices
+    });
+}
+
+/// Counts packets.
+struct Count(usize);
+
+impl PacketSink for Count {
+    fn packet(&mut self, _from: Peer, _header: &Header, _data: &[u8]) {
+        self.0 += 1;
+    }
+}
+
+#[test]
+fn a_closed_device_has_nothing_in_progress() {
+    let (mut ranks, library) = network_and_library(3, 64);
+    let mut sink = Count(0);
+    ranks[0].send(1, &Header::default(), 1000, |_| ()).unwrap();
+    while sink.0 == 0 {
+        ranks[0].poll(&mut Count(0));
+        ranks[1].poll(&mut sink);
+    }
+    ranks[2].start_thread(true, || ()).unwrap();
+    for rank in &mut ranks {
+        assert!(rank.close());
+    }
+    let library = library.lock().unwrap();
+    assert!(library.ranks.iter().all(|rank| rank.posted.is_empty() && rank.arriving.is_empty()));
+}
+
+#[test]
+fn datagrams_and_messages_of_one_host_are_known_to_have_arrived() {
+    let mut ranks = network(2, 2048);
+    struct Heard(Vec<u8>);
+    impl PacketSink for Heard {
+        fn packet(&mut self, _from: Peer, _header: &Header, _data: &[u8]) {}
+        fn datagram(&mut self, _from: Peer, data: &[u8]) {
+            self.0 = data.to_vec();
+        }
+    }
+    assert_eq!(ranks[0].quiescence(), None, "other hosts are unknown");
+    ranks.iter_mut().for_each(Vendor::runs_on_one_host);
+    assert_eq!(ranks[0].quiescence(), Some(0));
+    ranks[0].send_datagram(1, b"news");
+    assert_eq!(ranks[0].quiescence(), None);
+    let mut heard = Heard(Vec::new());
+    while heard.0.is_empty() {
+        ranks[0].poll(&mut Count(0));
+        ranks[1].poll(&mut heard);
+    }
+    assert_eq!(heard.0, b"news");
+    assert_eq!((ranks[0].quiescence(), ranks[1].quiescence()), (Some(0), Some(0)));
+}

@@ -1,0 +1,112 @@
+//! Another MPI library beside shared memory.
+//!
+//! Its messages and shared memory are polled in turn, as in the polling mode of GridMPI. The library has
+//! nothing to sleep on, so a rank that waits sleeps in naps and polls in between; in thread mode the thread
+//! wakes it, and it sleeps like any other.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::time::Duration;
+
+use super::socket_interval::SocketInterval;
+use crate::device::{Device, PacketSink, WakeSource};
+use crate::devices::shm::Shm;
+use crate::devices::vendor::Vendor;
+use crate::devices::vendor::settings::VendorScope;
+use platform::base::{Peer, Result};
+use platform::sys::vendor::VendorLibrary;
+
+/// The first nap after an arrival, and the longest: a rank that waits for long takes a hundredth of a
+/// processor.
+const NAP_MIN: Duration = Duration::from_micros(50);
+const NAP_MAX: Duration = Duration::from_millis(1);
+
+/// The library of this rank.
+pub(super) struct VendorNetwork {
+    pub(super) device: Vendor<VendorLibrary>,
+    me: Peer,
+    scope: VendorScope,
+    interval: SocketInterval,
+    nap: Duration,
+}
+
+impl VendorNetwork {
+    pub(super) fn new(
+        library: Arc<VendorLibrary>, short_max: usize, scope: VendorScope, is_one_host: bool,
+    ) -> Self {
+        let (me, size) = (library.rank(), library.size());
+        let mut device = Vendor::new(library, me, size, short_max);
+        if is_one_host {
+            device.runs_on_one_host();
+        }
+        let interval = SocketInterval::new();
+        Self { device, me, scope, interval, nap: NAP_MIN }
+    }
+
+    /// Begins thread mode.
+    ///
+    /// # Errors
+    /// `NoMem` if the system cannot start a thread.
+    pub(super) fn start_thread(&mut self, node: &Shm, is_crowded: bool) -> Result {
+        let waker = node.own_waker();
+        self.device.start_thread(is_crowded, move || waker.wake())
+    }
+
+    /// Whether the library carries the messages to ranks of this host, too.
+    pub(super) fn is_everywhere(&self) -> bool {
+        self.scope == VendorScope::Ranks
+    }
+
+    /// Whether the library carries the messages to `peer`.
+    #[inline]
+    pub(super) fn carries(&self, node: &Shm, peer: Peer) -> bool {
+        match self.scope {
+            VendorScope::Ranks => peer != self.me,
+            VendorScope::Hosts => !node.reaches(peer),
+        }
+    }
+
+    #[inline]
+    pub(super) fn poll(&mut self, node: &mut Shm, sink: &mut impl PacketSink) -> usize {
+        let arrived = node.poll(sink);
+        // Where all messages come by the library, shared memory has next to none.
+        let beside = match self.scope {
+            VendorScope::Ranks => self.device.poll(sink),
+            VendorScope::Hosts if self.interval.is_due(arrived, true) => {
+                let beside = self.device.poll(sink);
+                self.interval.polled(beside);
+                beside
+            }
+            VendorScope::Hosts => 0,
+        };
+        if arrived + beside > 0 {
+            self.nap = NAP_MIN;
+        }
+        arrived + beside
+    }
+
+    pub(super) fn arm(&mut self, node: &mut Shm) -> WakeSource {
+        let wake = node.arm();
+        match wake {
+            // Beside other clients, the descriptor of their connections does not cover the library.
+            WakeSource::Descriptor { word, expected, .. } => self.nap_on(word, expected),
+            WakeSource::Word { word, expected } if !self.device.has_thread() => {
+                self.nap_on(word, expected)
+            }
+            other => other,
+        }
+    }
+
+    fn nap_on(
+        &mut self, word: Arc<dyn AsRef<AtomicU32> + Send + Sync>, expected: u32,
+    ) -> WakeSource {
+        let longest = self.nap;
+        self.nap = NAP_MAX.min(2 * longest);
+        WakeSource::Polled { word, expected, longest }
+    }
+
+    /// Packets of both.
+    pub(super) fn quiescence(&self, node: &Shm) -> Option<u64> {
+        Some(self.device.quiescence()?.wrapping_add(node.quiescence()?))
+    }
+}

@@ -1,0 +1,51 @@
+//! Programs over MPICH as the carrier of their messages, under its launcher.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::harness;
+
+/// The folder of MPICH, installed once for all tests.
+///
+/// # Panics
+/// If it cannot be installed.
+pub fn mpich() -> PathBuf {
+    let peers = harness::root().join("build/peers");
+    let place = peers.join("mpich");
+    fs::create_dir_all(&peers).unwrap();
+    // Tests are concurrent processes.
+    let lock = fs::File::create(peers.join("mpich.lock")).unwrap();
+    lock.lock().unwrap();
+    let mut command = Command::new(harness::root().join("scripts/environment"));
+    let output = command.arg(&place).arg("mpich").env("BUILD_S", "45").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    place
+}
+
+/// The library of MPICH.
+pub fn library() -> String {
+    mpich().join("lib/libmpi_abi.so.1").to_str().unwrap().to_owned()
+}
+
+/// `mpiexec` of MPICH with `program` on so many ranks, which MPICH carries.
+pub fn over_mpich(
+    ranks: u32, environment: &[(&str, &str)], program: &Path, arguments: &[&str],
+) -> Command {
+    let mut command = harness::marked(mpich().join("bin/mpiexec").to_str().unwrap());
+    command.args(["-n", &ranks.to_string()]).arg(program).args(arguments);
+    command.env("SUIRO_DEVICE", "vendor").env("SUIRO_VENDOR_LIBRARY", library());
+    command.env("CHECK_STRICT", "1").envs(environment.iter().copied());
+    command
+}
+
+/// Runs a program that counts errors, which must be none.
+///
+/// # Panics
+/// If there are any, or the job fails.
+pub fn check(name: &str, ranks: u32, environment: &[(&str, &str)], program: &Path) {
+    let outcome = harness::start(over_mpich(ranks, environment, program, &[])).wait();
+    let good = outcome.code == Some(0) && outcome.text().ends_with("errors = 0\n");
+    let said = (outcome.code, outcome.text(), &outcome.stderr);
+    assert!(good, "{name}, {ranks} ranks, {environment:?}: {said:?}");
+}
