@@ -87,7 +87,7 @@ pub mod device;
 pub mod devices;
 pub mod engine;
 pub(crate) mod global_memory;
-pub(crate) mod impi;
+pub(crate) mod bridge;
 pub mod mpi;
 pub mod offload;
 pub mod process;

@@ -35,7 +35,7 @@ use crate::devices::shm::{CopyMethod, SettingsMismatch, Shm};
 use crate::devices::tcp::{JobKey, Tcp, TcpSettings};
 use crate::devices::tofu::{self, Tofu};
 use crate::devices::vendor::settings::VendorScope;
-use crate::impi::translator::Translator;
+use crate::bridge::translator::Translator;
 use bridged::Bridged;
 use network::{Network, Sockets};
 use platform::base::{Peer, Result, Span};
