@@ -241,7 +241,7 @@ pub(crate) fn effective_user() -> u32 {
 }
 
 /// Runs `body` when this process exits by exit(3), before what was registered earlier; in no child that was
-/// forked. False if there is no memory.
+/// forked. This library must not be unloaded before. False if there is no memory.
 pub fn at_exit(body: impl FnOnce() + Send + 'static) -> bool {
     type ExitCall = Box<dyn FnOnce() + Send>;
     unsafe extern "C" {
@@ -249,8 +249,6 @@ pub fn at_exit(body: impl FnOnce() + Send + 'static) -> bool {
             call: extern "C" fn(*mut libc::c_void), argument: *mut libc::c_void,
             object: *const libc::c_void,
         ) -> libc::c_int;
-        // Its address names this object, so that the call comes before it is unloaded.
-        static __dso_handle: u8;
     }
     extern "C" fn run(argument: *mut libc::c_void) {
         // SAFETY: the argument is that below, and each registration runs once.
@@ -264,8 +262,8 @@ pub fn at_exit(body: impl FnOnce() + Send + 'static) -> bool {
         }
     });
     let argument = Box::into_raw(Box::new(guarded)).cast();
-    // SAFETY: the function takes this argument; the object is the one that has the function.
-    unsafe { __cxa_atexit(run, argument, (&raw const __dso_handle).cast()) == 0 }
+    // SAFETY: the function takes this argument, and stays: it is called for no object in particular.
+    unsafe { __cxa_atexit(run, argument, std::ptr::null()) == 0 }
 }
 
 /// The number of this process.

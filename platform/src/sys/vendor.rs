@@ -33,20 +33,20 @@ const APP_NUMBER: c_int = 505;
 const UNIVERSE_SIZE: c_int = 507;
 
 /// A predefined handle of the ABI: a number in the place of an address.
-const fn predefined(number: usize) -> Handle {
+const fn predefined(number: usize) -> RawHandle {
     ptr::without_provenance_mut(number)
 }
-const COMM_WORLD: Handle = predefined(0x101);
-const REQUEST_NULL: Handle = predefined(0x180);
-const BYTE: Handle = predefined(0x247);
+const COMM_WORLD: RawHandle = predefined(0x101);
+const REQUEST_NULL: RawHandle = predefined(0x180);
+const BYTE: RawHandle = predefined(0x247);
 
 /// A handle of the ABI.
-type Handle = *mut c_void;
+type RawHandle = *mut c_void;
 
 /// A nonblocking operation in progress, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
-pub struct VendorRequest(Handle);
+pub struct VendorRequest(RawHandle);
 
 // SAFETY: a handle is a name; threads use it one at a time (`SERIALIZED`).
 unsafe impl Send for VendorRequest {}
@@ -81,20 +81,34 @@ impl RawStatus {
 
 type TextCall = unsafe extern "C" fn(*mut c_char, *mut c_int) -> c_int;
 type TwoNumbersCall = unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int;
-type NumberOfCommCall = unsafe extern "C" fn(Handle, *mut c_int) -> c_int;
-type SendCall =
-    unsafe extern "C" fn(*const c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle) -> c_int;
-type ReceiveCall =
-    unsafe extern "C" fn(*mut c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle) -> c_int;
+type NumberOfCommCall = unsafe extern "C" fn(RawHandle, *mut c_int) -> c_int;
+type SendCall = unsafe extern "C" fn(
+    *const c_void,
+    c_int,
+    RawHandle,
+    c_int,
+    c_int,
+    RawHandle,
+    *mut RawHandle,
+) -> c_int;
+type ReceiveCall = unsafe extern "C" fn(
+    *mut c_void,
+    c_int,
+    RawHandle,
+    c_int,
+    c_int,
+    RawHandle,
+    *mut RawHandle,
+) -> c_int;
 type GatherCall = unsafe extern "C" fn(
     *const c_void,
     c_int,
-    Handle,
+    RawHandle,
     *mut c_void,
     *const c_int,
     *const c_int,
-    Handle,
-    Handle,
+    RawHandle,
+    RawHandle,
 ) -> c_int;
 
 /// The functions in use.
@@ -104,18 +118,23 @@ struct VendorFunctions {
     init: unsafe extern "C" fn(*mut c_int, *mut *mut *mut c_char, c_int, *mut c_int) -> c_int,
     is_initialized: unsafe extern "C" fn(*mut c_int) -> c_int,
     finalize: unsafe extern "C" fn() -> c_int,
-    abort: unsafe extern "C" fn(Handle, c_int) -> c_int,
-    duplicate: unsafe extern "C" fn(Handle, *mut Handle) -> c_int,
+    abort: unsafe extern "C" fn(RawHandle, c_int) -> c_int,
+    duplicate: unsafe extern "C" fn(RawHandle, *mut RawHandle) -> c_int,
     rank: NumberOfCommCall,
     size: NumberOfCommCall,
-    attribute: unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_int) -> c_int,
+    attribute: unsafe extern "C" fn(RawHandle, c_int, *mut c_void, *mut c_int) -> c_int,
     send: SendCall,
     receive: ReceiveCall,
-    test: unsafe extern "C" fn(*mut Handle, *mut c_int, *mut RawStatus) -> c_int,
-    test_some:
-        unsafe extern "C" fn(c_int, *mut Handle, *mut c_int, *mut c_int, *mut RawStatus) -> c_int,
-    cancel: unsafe extern "C" fn(*mut Handle) -> c_int,
-    barrier: unsafe extern "C" fn(Handle, *mut Handle) -> c_int,
+    test: unsafe extern "C" fn(*mut RawHandle, *mut c_int, *mut RawStatus) -> c_int,
+    test_some: unsafe extern "C" fn(
+        c_int,
+        *mut RawHandle,
+        *mut c_int,
+        *mut c_int,
+        *mut RawStatus,
+    ) -> c_int,
+    cancel: unsafe extern "C" fn(*mut RawHandle) -> c_int,
+    barrier: unsafe extern "C" fn(RawHandle, *mut RawHandle) -> c_int,
     gather: GatherCall,
 }
 
@@ -124,7 +143,7 @@ struct VendorFunctions {
 /// One thread at a time calls it ([`SERIALIZED`]); who uses it has a lock.
 pub struct VendorLibrary {
     functions: VendorFunctions,
-    comm: Handle,
+    comm: RawHandle,
     rank: u32,
     size: u32,
     version: String,
@@ -276,7 +295,7 @@ impl VendorLibrary {
         let count = c_int::try_from(requests.len()).expect("few requests");
         let mut completed = 0;
         indices.resize(requests.len(), 0);
-        let first = requests.as_mut_ptr().cast::<Handle>();
+        let first = requests.as_mut_ptr().cast::<RawHandle>();
         // SAFETY: `count` requests in progress, or none, as `VendorRequest` is a handle; places for as many
         // numbers; a null address ignores the statuses.
         let status = unsafe {

@@ -212,10 +212,11 @@ impl<C: VendorCalls> Device for Vendor<C> {
         }
         let mut port = self.port();
         let count = port.deliver(sink);
-        // Receives for long packets and for further headers start here, not at the end of a nap.
-        if port.look() {
-            self.watched.has_news.store(true, Ordering::SeqCst);
-        }
+        // What completes from now on is for the thread to find: it would wake this rank, which may be about
+        // to sleep.
+        port.post();
+        drop(port);
+        self.rouse();
         count
     }
 
