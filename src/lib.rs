@@ -20,8 +20,8 @@
 //!                 abi               C symbols, and the only global
 //!                  │
 //!               process             settings, wire-up, locks, waiting, the progress thread
-//!              /       \
-//!            mpi      devices       communicators, datatypes, collectives │ loopback, shm, tcp, tofu, vendor
+//!              /    |    \
+//!            mpi bridge devices     communicators, datatypes, collectives │ loopback, shm, tcp, tofu, vendor
 //!             │          │
 //!       global_memory    │          accesses to the memory of any rank by addresses: the basic layer of ACP
 //!             │          │
@@ -37,8 +37,8 @@
 //!
 //! * [`platform`]: errors, settings and spans of memory (`base`); Linux behind safe functions (`sys`),
 //!   the only caller of libc, nix and memmap2; how a process joins a job by PMI (`bootstrap`);
-//!   addresses and proofs of connections (`network`); the name server of several jobs (`names`); why a job
-//!   does not go on (`diagnosis`).
+//!   addresses and proofs of connections (`network`); the name server of several jobs (`names`); the wire
+//!   and the start-up of IMPI (`impi`); why a job does not go on (`diagnosis`).
 //! * [`shared_memory`]: the segment that the ranks of a communicator share, and the atomics under it.
 //! * [`offload`]: a collective operation as data, a [`Schedule`](offload::Schedule); its compiler to a
 //!   [`Program`](offload::Program), which a network interface with counters runs; the packing of puts
@@ -50,6 +50,8 @@
 //!   A device knows no other device and no engine.
 //! * [`engine`]: matching, eager and rendezvous protocols, operations, runs of schedules. The engine has
 //!   no clock and no thread, and makes no system call; it moves when it is called.
+//! * `bridge`: between the engine and `devices::impi`, the connections with other clusters of a world
+//!   (IMPI): the packets of the one as packets of the other.
 //! * `global_memory`: the basic layer of ACP: addresses, the order of accesses and their ways, by the
 //!   processor, by the device, or by other ranks that are asked. It knows no communicator and no thread.
 //! * [`mpi`]: the objects and rules of the standard: communicators, groups, datatypes, operations,
@@ -83,11 +85,11 @@
 //! on a futex.
 
 pub mod abi;
+pub(crate) mod bridge;
 pub mod device;
 pub mod devices;
 pub mod engine;
 pub(crate) mod global_memory;
-pub(crate) mod bridge;
 pub mod mpi;
 pub mod offload;
 pub mod process;

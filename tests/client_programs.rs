@@ -7,8 +7,9 @@ mod clients;
 mod programs;
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-use clients::World;
+use clients::{RunningWorld, World};
 use programs::{harness, is_long, root};
 
 fn compile(source: &Path) -> PathBuf {
@@ -129,5 +130,119 @@ fn kernels_verify() {
         let program = compile(&root().join("npb-harness/kernels").join(kernel).with_extension("c"));
         let world = if world.clients.iter().sum::<u32>() == 4 { world } else { PAIR };
         run(kernel, &program, &["S"], world, " Verification    =               SUCCESSFUL");
+    }
+}
+
+/// The program of `c-tests/clients` with this name.
+fn client_program(name: &str) -> String {
+    let path = compile(&root().join("c-tests/clients").join(name).with_extension("c"));
+    path.to_str().unwrap().to_owned()
+}
+
+/// The longest time from the end of something to that of all clients.
+const END_MAX: Duration = Duration::from_secs(5);
+
+/// A world of two clients of two ranks in which all wait, once they do.
+fn waiting(name: &str, environment: &'static [(&'static str, &'static str)]) -> RunningWorld {
+    let program = client_program("wait");
+    let world = clients::start(name, World { environment, ..PAIR }, &[&program]);
+    for client in &world.clients {
+        client.until_output(|text| (text.matches("waiting\n").count() == 2).then_some(()));
+    }
+    world
+}
+
+/// The processes of the ranks of a client, by their lines `rank N is process P`.
+fn rank_processes(client: &harness::Running) -> Vec<u32> {
+    client.until_output(|text| {
+        let told = text.lines().filter_map(|line| line.split_once("is process ")?.1.parse().ok());
+        let told: Vec<u32> = told.collect();
+        (told.len() == 2).then_some(told)
+    })
+}
+
+/// A rank of one client ends: both clients do, and each says which process ended.
+#[test]
+fn the_end_of_a_process_ends_the_world() {
+    for (name, environment) in [("killed", &[][..]), ("killed-clear", CLEAR)] {
+        let world = waiting(name, environment);
+        let victim = rank_processes(&world.clients[1])[0];
+        let begin = Instant::now();
+        harness::signal_process(victim, "KILL");
+        let (clients, server) = world.wait();
+        assert!(begin.elapsed() < END_MAX, "{:?}", begin.elapsed());
+        for client in &clients {
+            assert_ne!(client.code, Some(0), "{}", client.stderr);
+        }
+        let said = &clients[0].stderr;
+        assert!(said.contains("process 2") && said.contains("client 1"), "{said}");
+        // It has done its work, and tells who has gone without a word.
+        assert!(server.stderr.contains("client 1"), "{}", server.stderr);
+    }
+}
+
+/// One client as a whole ends, and with it the others; nobody hangs.
+#[test]
+fn the_end_of_a_client_ends_the_world() {
+    let world = waiting("client-killed", &[]);
+    let begin = Instant::now();
+    world.clients[0].signal("TERM");
+    let (clients, _) = world.wait();
+    assert!(begin.elapsed() < END_MAX, "{:?}", begin.elapsed());
+    let said = &clients[1].stderr;
+    assert!(clients[1].code != Some(0) && said.contains("client 0"), "{said}");
+}
+
+/// After the start-up the server is needed by nobody.
+#[test]
+fn the_end_of_the_server_harms_nobody() {
+    let program = client_program("wait");
+    let key = harness::folder("clients-server-killed").join("key");
+    let (server, address) = clients::serve(&key, PAIR);
+    let words = [program.as_str(), "1"];
+    let running: Vec<_> = (0..2)
+        .map(|number| harness::start(clients::client(&key, PAIR, &address, number, &words)))
+        .collect();
+    for client in &running {
+        client.until_output(|text| (text.matches("waiting\n").count() == 2).then_some(()));
+    }
+    server.signal("KILL");
+    server.wait();
+    for outcome in running.into_iter().map(harness::Running::wait) {
+        assert_eq!(outcome.code, Some(0), "{}{}", outcome.text(), outcome.stderr);
+    }
+}
+
+/// A client without a server, or without the key, says so within its time.
+#[test]
+fn a_client_that_cannot_join_says_why() {
+    let program = client_program("wait");
+    let folder = harness::folder("clients-alone");
+    let (server, address) = clients::serve(&folder.join("key"), PAIR);
+    let other = folder.join("other");
+    let (strange, _) = clients::serve(&other, PAIR);
+    let cases = [
+        (&other, address.as_str(), "cannot join the IMPI server"),
+        (&folder.join("key"), "127.0.0.1:9", "cannot join the IMPI server 127.0.0.1:9"),
+    ];
+    for (key, address, expected) in cases {
+        let outcome = harness::start(clients::client(key, PAIR, address, 0, &[&program])).wait();
+        assert_ne!(outcome.code, Some(0));
+        assert!(outcome.stderr.contains(expected), "{}", outcome.stderr);
+    }
+    for server in [server, strange] {
+        server.signal("TERM");
+        server.wait();
+    }
+}
+
+/// The attributes of IMPI, the order of the world, sessions, and messages of any length.
+#[test]
+fn the_world_is_that_of_all_clients() {
+    let program = compile(&root().join("c-tests/clients/world.c"));
+    for (number, world) in WORLDS.into_iter().enumerate() {
+        let sizes: Vec<_> = world.clients.iter().map(u32::to_string).collect();
+        let sizes: Vec<_> = sizes.iter().map(String::as_str).collect();
+        run(&format!("world{number}"), &program, &sizes, world, "errors = 0\n");
     }
 }

@@ -31,6 +31,18 @@ const LAYERS: &[(&str, &[&str])] = &[
         &["base", "offload", "shared_memory", "device", "diagnosis", "network", "sys", "impi"],
     ),
     ("engine", &["base", "diagnosis", "offload", "device"]),
+    // Reads the packets of the engine, as no device does.
+    (
+        "bridge",
+        &[
+            "base",
+            "impi",
+            "device",
+            "devices::impi",
+            "engine::point_to_point::operation",
+            "engine::point_to_point::wire",
+        ],
+    ),
     // The basic layer of ACP, beside MPI.
     (
         "global_memory",
@@ -69,6 +81,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "names",
             "network",
             "impi",
+            "bridge",
         ],
     ),
     // `MPI_Wtime` works before the process is initialized.

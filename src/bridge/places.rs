@@ -11,7 +11,7 @@ use platform::base::Peer;
 
 /// The numbers of one process for all processes of the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Places {
+pub(crate) struct WorldPlaces {
     /// The rank in the world of the first process of the own client.
     pub(crate) first: u32,
     /// The number of processes of the own client.
@@ -20,7 +20,7 @@ pub(crate) struct Places {
     pub(crate) world: u32,
 }
 
-impl Places {
+impl WorldPlaces {
     /// The peer with this rank in the world.
     pub(crate) fn peer(self, rank: u32) -> Peer {
         let after_own = self.first + self.own;
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn every_process_has_one_number_and_the_own_ones_come_first() {
         for (first, own, world) in [(0, 2, 5), (2, 3, 9), (4, 1, 5), (0, 3, 3)] {
-            let places = Places { first, own, world };
+            let places = WorldPlaces { first, own, world };
             let mut peers: Vec<_> = (0..world).map(|rank| places.peer(rank)).collect();
             assert!((0..world).all(|rank| places.rank(places.peer(rank)) == rank));
             assert!((0..own).all(|peer| places.rank(peer) == first + peer));

@@ -69,7 +69,7 @@ impl<T> Requests<T> {
 
 /// A message of this process.
 #[derive(Debug)]
-pub(super) struct SentRequest {
+pub(super) struct AnnouncedSend {
     pub(super) to: Peer,
     /// The engine's operation.
     pub(super) operation: OperationId,
@@ -83,7 +83,7 @@ pub(super) struct SentRequest {
 
 /// A message to this process.
 #[derive(Debug)]
-pub(super) struct ArrivingRequest {
+pub(super) struct AnnouncedReceive {
     pub(super) from: Peer,
     /// The sender's request, as it named it.
     pub(super) sender: u64,

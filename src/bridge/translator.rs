@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-use super::places::Places;
-use super::requests::{ArrivingRequest, Requests, SentRequest};
+use super::places::WorldPlaces;
+use super::requests::{AnnouncedReceive, AnnouncedSend, Requests};
 use crate::device::{Busy, Caps, Header, PacketSink, PeerCaps};
-use crate::devices::impi::{Mesh, MeshSink, OutgoingPacket};
+use crate::devices::impi::{ImpiPacket, Mesh, MeshSink};
 use crate::engine::point_to_point::operation::OperationId;
 use crate::engine::point_to_point::wire::{Control, Envelope, PacketKind as EngineKind, Rts};
 use platform::base::{Peer, Span};
@@ -21,7 +21,7 @@ const WORLD_CONTEXTS: std::ops::Range<u64> = 0..8;
 pub(crate) trait Links: Send {
     /// As [`Mesh::send`].
     fn send(
-        &mut self, to: u32, packet: &OutgoingPacket, len: usize, fill: impl FnOnce(&mut [u8]),
+        &mut self, to: u32, packet: &ImpiPacket, len: usize, fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Busy>;
     /// As [`Mesh::poll`].
     fn poll(&mut self, sink: &mut impl MeshSink) -> usize;
@@ -29,7 +29,7 @@ pub(crate) trait Links: Send {
 
 impl Links for Mesh {
     fn send(
-        &mut self, to: u32, packet: &OutgoingPacket, len: usize, fill: impl FnOnce(&mut [u8]),
+        &mut self, to: u32, packet: &ImpiPacket, len: usize, fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Busy> {
         Self::send(self, to, packet, len, fill)
     }
@@ -47,15 +47,15 @@ pub(crate) struct Translator<L> {
 
 /// What it keeps, apart from the links.
 struct State {
-    places: Places,
+    places: WorldPlaces,
     /// Bytes of data that a first packet may have.
     data_len: usize,
-    sent: Requests<SentRequest>,
-    arriving: Requests<ArrivingRequest>,
+    sent: Requests<AnnouncedSend>,
+    arriving: Requests<AnnouncedReceive>,
     /// Packets for the engine, in order.
     due: VecDeque<(Peer, Header, Vec<u8>)>,
     /// Answers that await room.
-    answers: VecDeque<(Peer, OutgoingPacket)>,
+    answers: VecDeque<(Peer, ImpiPacket)>,
     /// By peer above the own ranks: bytes of the messages that are not acknowledged, one entry for each
     /// counted packet.
     unacknowledged: Vec<VecDeque<usize>>,
@@ -65,7 +65,7 @@ struct State {
 
 impl<L: Links> Translator<L> {
     /// A process at its place, whose clients have agreed on `data_len` bytes.
-    pub(crate) fn new(links: L, places: Places, data_len: usize) -> Self {
+    pub(crate) fn new(links: L, places: WorldPlaces, data_len: usize) -> Self {
         let others = (places.world - places.own) as usize;
         let state = State {
             places,
@@ -142,7 +142,7 @@ impl<L: Links> Translator<L> {
         &mut self, peer: Peer, envelope: Envelope, len: usize, fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Busy> {
         let number = self.state.messages.wrapping_add(1).max(1);
-        let packet = OutgoingPacket {
+        let packet = ImpiPacket {
             source_request: u64::from(number),
             ..first_packet(PacketKind::Data, envelope, len)
         };
@@ -159,7 +159,7 @@ impl<L: Links> Translator<L> {
         let (rts, data) = announced.split_at(Rts::LEN);
         let rts = Rts::parse(rts).expect("the engine announces messages");
         let number = self.state.sent.next();
-        let packet = OutgoingPacket {
+        let packet = ImpiPacket {
             source_request: u64::from(number),
             message_len: rts.total,
             ..first_packet(PacketKind::DataSync, envelope, data.len())
@@ -167,7 +167,7 @@ impl<L: Links> Translator<L> {
         self.transmit(peer, &packet, data.len(), |room| room.copy_from_slice(data))?;
         let (operation, announced) = (rts.sender, data.len() as u64);
         let request =
-            SentRequest { to: peer, operation, total: rts.total, announced, receiver: None };
+            AnnouncedSend { to: peer, operation, total: rts.total, announced, receiver: None };
         self.state.sent.add(request);
         Ok(())
     }
@@ -177,7 +177,7 @@ impl<L: Links> Translator<L> {
         &mut self, peer: Peer, number: u32, receiver: OperationId, limit: u64,
     ) -> Result<(), Busy> {
         let Some(request) = self.state.arriving.get(number) else { return Ok(()) };
-        let packet = OutgoingPacket {
+        let packet = ImpiPacket {
             source_request: request.sender,
             destination_request: u64::from(number),
             message_len: request.total,
@@ -208,7 +208,7 @@ impl<L: Links> Translator<L> {
         let (total, operation) = (request.total, request.operation);
         let sent_before = (request.announced.saturating_sub(offset) as usize).min(len);
         if sent_before < len {
-            let packet = OutgoingPacket {
+            let packet = ImpiPacket {
                 source_request: u64::from(number),
                 destination_request: request.receiver.unwrap_or_default(),
                 message_len: total,
@@ -225,7 +225,7 @@ impl<L: Links> Translator<L> {
 
     /// Sends what follows after the first `skipped` of `len` bytes.
     fn transmit_rest(
-        &mut self, peer: Peer, packet: &OutgoingPacket, skipped: usize, len: usize,
+        &mut self, peer: Peer, packet: &ImpiPacket, skipped: usize, len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Busy> {
         if skipped == 0 {
@@ -240,7 +240,7 @@ impl<L: Links> Translator<L> {
 
     /// Sends a packet that counts in the flow control.
     fn transmit(
-        &mut self, peer: Peer, packet: &OutgoingPacket, len: usize, fill: impl FnOnce(&mut [u8]),
+        &mut self, peer: Peer, packet: &ImpiPacket, len: usize, fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Busy> {
         let state = &mut self.state;
         self.links.send(state.places.rank(peer), packet, len, fill)?;
@@ -258,7 +258,7 @@ impl<L: Links> Translator<L> {
             sink.packet(peer, &header, &data);
         }
         let Self { links, state } = self;
-        let arrived = links.poll(&mut Arrivals { state, sink });
+        let arrived = links.poll(&mut PacketsFromMesh { state, sink });
         while let Some((peer, packet)) = self.state.answers.front() {
             let (peer, packet) = (*peer, *packet);
             if self.transmit(peer, &packet, 0, |_| ()).is_err() {
@@ -280,13 +280,13 @@ impl<L: Links> Translator<L> {
     }
 }
 
-fn of_kind(kind: PacketKind) -> OutgoingPacket {
-    OutgoingPacket { kind, ..OutgoingPacket::default() }
+fn of_kind(kind: PacketKind) -> ImpiPacket {
+    ImpiPacket { kind, ..ImpiPacket::default() }
 }
 
 /// The first packet of a message of `len` bytes.
-fn first_packet(kind: PacketKind, envelope: Envelope, len: usize) -> OutgoingPacket {
-    OutgoingPacket {
+fn first_packet(kind: PacketKind, envelope: Envelope, len: usize) -> ImpiPacket {
+    ImpiPacket {
         message_len: len as u64,
         source_rank: envelope.source as i32,
         tag: envelope.tag,
@@ -297,12 +297,12 @@ fn first_packet(kind: PacketKind, envelope: Envelope, len: usize) -> OutgoingPac
 }
 
 /// Packets of IMPI on their way to the engine.
-struct Arrivals<'a, S> {
+struct PacketsFromMesh<'a, S> {
     state: &'a mut State,
     sink: &'a mut S,
 }
 
-impl<S: PacketSink> MeshSink for Arrivals<'_, S> {
+impl<S: PacketSink> MeshSink for PacketsFromMesh<'_, S> {
     fn packet(&mut self, from: u32, header: &PacketHeader, data: &[u8]) -> Result<(), String> {
         let peer = self.state.places.peer(from);
         match header.kind {
@@ -361,7 +361,7 @@ impl<S: PacketSink> MeshSink for Arrivals<'_, S> {
     }
 }
 
-impl<S: PacketSink> Arrivals<'_, S> {
+impl<S: PacketSink> PacketsFromMesh<'_, S> {
     fn whole(
         &mut self, from: u32, peer: Peer, header: &PacketHeader, data: &[u8],
     ) -> Result<(), String> {
@@ -380,7 +380,7 @@ impl<S: PacketSink> Arrivals<'_, S> {
         let envelope = self.state.envelope(from, header)?;
         let arriving = &mut self.state.arriving;
         let rts = Rts { sender: arriving.next(), total: header.message_len, descriptor: None };
-        arriving.add(ArrivingRequest {
+        arriving.add(AnnouncedReceive {
             from: peer,
             sender: header.source_request,
             total: header.message_len,
@@ -430,7 +430,7 @@ impl<S: PacketSink> Arrivals<'_, S> {
     /// A message that the engine has, matched or not, stays: a sender must expect that (MPI 5.0 §3.8.4).
     fn refuse_cancel(&mut self, peer: Peer, header: &PacketHeader) {
         let number = header.source_request;
-        let packet = OutgoingPacket { source_request: number, ..of_kind(PacketKind::CancelNo) };
+        let packet = ImpiPacket { source_request: number, ..of_kind(PacketKind::CancelNo) };
         self.state.answers.push_back((peer, packet));
     }
 }

@@ -15,9 +15,9 @@ use std::time::Instant;
 use super::connection::Connection;
 use super::initialization::hash_of;
 use super::settings::impi::ImpiSettings;
-use crate::devices::impi::{Mesh, MeshListener, MeshSecurity, MeshSettings};
-use crate::bridge::places::Places;
+use crate::bridge::places::WorldPlaces;
 use crate::bridge::translator::{DATA_LEN_MIN, Translator};
+use crate::devices::impi::{Mesh, MeshListener, MeshSecurity, MeshSettings};
 use crate::mpi::communicator::clients::ClientProcess;
 use crate::mpi::processes::JobId;
 use platform::base::{ErrorClass, MpiError, Peer, Result, hex};
@@ -39,7 +39,7 @@ const DEFAULT_LIMIT: i32 = -1;
 
 /// This job in its world.
 pub(super) struct JoinedWorld {
-    pub(super) places: Places,
+    pub(super) places: WorldPlaces,
     /// Each process in the order of the world, with its number as a peer.
     pub(super) processes: Vec<(Peer, ClientProcess)>,
     /// The identities of the clients.
@@ -78,7 +78,7 @@ impl JoinedWorld {
             }
         };
         let own_ranks = world.ranks_of(settings.client);
-        let places = Places {
+        let places = WorldPlaces {
             first: own_ranks.start as u32,
             own: own_ranks.len() as u32,
             world: world.process_count() as u32,
@@ -263,7 +263,7 @@ fn identity(world: &World, client: u32) -> JobId {
 }
 
 /// All processes, each with its number as a peer. Processes of a client at one address are on one host.
-fn processes(world: &World, places: Places) -> Vec<(Peer, ClientProcess)> {
+fn processes(world: &World, places: WorldPlaces) -> Vec<(Peer, ClientProcess)> {
     let all: Vec<_> = world.processes().collect();
     let host = |client, address| {
         let same = |other: &&platform::impi::WorldProcess| {

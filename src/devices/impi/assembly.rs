@@ -20,7 +20,7 @@ use super::introduction::{
     FailedIntroduction, Introduction, IntroductionError, IntroductionStep, MeshIdentity, MeshRole,
 };
 use super::roster::Roster;
-use super::wire::Wire;
+use super::wire::MeshWire;
 use platform::sys::clock::monotonic_ns;
 use platform::sys::poll::is_readable;
 use platform::sys::ready_set::Ready;
@@ -190,7 +190,7 @@ impl<'a> Assembly<'a> {
 pub(crate) fn connect_hosts(
     acceptor: &TcpAcceptor, roster: &Roster, identity: MeshIdentity, deadline: Instant,
     is_given_up: impl Fn() -> bool,
-) -> Result<Vec<(u32, Wire)>, String> {
+) -> Result<Vec<(u32, MeshWire)>, String> {
     let sentence = |NoMesh { number, why }: NoMesh| match number {
         Some(number) => format!("{} {why}", roster.host_name(number)),
         None => format!("the connections to other IMPI clients cannot be made: this process {why}"),

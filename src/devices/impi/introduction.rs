@@ -17,7 +17,7 @@
 use std::io;
 use std::net::SocketAddr;
 
-use super::wire::{Wire, WireSealing};
+use super::wire::{MeshWire, WireSealing};
 use platform::base::Span;
 use platform::network::{Handshake, HandshakeStep, Refusal, SealedChannel, SharedSecret};
 use platform::sys::tcp::{Moved, SendPart, TcpConnection};
@@ -333,15 +333,15 @@ impl Introduction {
     }
 
     /// The connection, which begins with packets.
-    pub(crate) fn into_wire(self) -> Wire {
+    pub(crate) fn into_wire(self) -> MeshWire {
         let Self { connection, channel, input, plain, output, .. } = self;
         match channel {
             Some(channel) => {
                 let sealing = WireSealing::new(channel, input, output);
-                Wire::new(connection, Some(sealing), plain)
+                MeshWire::new(connection, Some(sealing), plain)
             }
             None => {
-                let mut wire = Wire::new(connection, None, plain);
+                let mut wire = MeshWire::new(connection, None, plain);
                 wire.queue.push(&output, 0, |_| {});
                 wire
             }

@@ -3,7 +3,7 @@
 use std::io;
 
 use super::silence::SilenceWatch;
-use super::wire::Wire;
+use super::wire::MeshWire;
 use platform::impi::ProcessId;
 use platform::sys::tcp::Watched;
 
@@ -18,7 +18,7 @@ pub(crate) struct MeshLink {
     /// The host behind the connection; `None` at a gateway.
     pub(crate) host: Option<u32>,
     /// The connection, until it has ended.
-    pub(crate) wire: Option<Box<Wire>>,
+    pub(crate) wire: Option<Box<MeshWire>>,
     /// Why nothing can be written any more; what has arrived is read first.
     pub(crate) broken: Option<String>,
     /// Whether FINI is in the queue, or behind it.
@@ -35,7 +35,7 @@ pub(crate) struct MeshLink {
 }
 
 impl MeshLink {
-    pub(crate) fn new(host: Option<u32>, wire: Wire) -> Self {
+    pub(crate) fn new(host: Option<u32>, wire: MeshWire) -> Self {
         Self {
             host,
             wire: Some(Box::new(wire)),

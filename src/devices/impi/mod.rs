@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   Mesh ── MeshLink (one host of another client, or the gateway)
-//!    │         └── Wire ── OutQueue         packets that are not written
+//!    │         └── MeshWire ── OutQueue         packets that are not written
 //!    │              ├───── PacketReader     the stream, cut into packets
 //!    │              └───── WireSealing      records, if the world is encrypted
 //!    ├── MeshPair (each process of other clients) ── PairFlow
@@ -51,7 +51,7 @@ use platform::impi::{PacketHeader, PacketKind, World};
 use platform::sys::ready_set::Ready;
 use platform::sys::tcp::Watched;
 use roster::Roster;
-use wire::Wire;
+use wire::MeshWire;
 
 pub(crate) use intake::MeshSink;
 pub(crate) use introduction::{MeshRole, MeshSecurity};
@@ -66,7 +66,7 @@ const NO_LINK: u32 = u32::MAX;
 
 /// What the sender of a packet decides; source, destination and sequence number are the mesh's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct OutgoingPacket {
+pub(crate) struct ImpiPacket {
     /// Neither PROTOACK nor FINI.
     pub(crate) kind: PacketKind,
     pub(crate) source_request: u64,
@@ -133,7 +133,7 @@ impl Mesh {
 
     fn new(
         roster: Roster, me: u32, is_sealed: bool, silence: Duration,
-        wires: Vec<(Option<u32>, Wire)>,
+        wires: Vec<(Option<u32>, MeshWire)>,
     ) -> Result<Self> {
         let failed = |error| ErrorClass::Other.error(format!("cannot watch TCP sockets: {error}"));
         let watched = Watched::new().map_err(failed)?;
@@ -200,7 +200,7 @@ impl Mesh {
     /// # Panics
     /// If `to` is a process of the own client, or the packet is none of a sender.
     pub(crate) fn send(
-        &mut self, to: u32, packet: &OutgoingPacket, data_len: usize, fill: impl FnOnce(&mut [u8]),
+        &mut self, to: u32, packet: &ImpiPacket, data_len: usize, fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Busy> {
         assert!(data_len <= self.data_len() && is_counted(packet.kind), "{packet:?}: {data_len}");
         let route = self.routes[to as usize];
@@ -225,7 +225,7 @@ impl Mesh {
 
     /// Adds a packet to the queue of its connection.
     #[inline]
-    fn push(&mut self, to: u32, packet: &OutgoingPacket, len: usize, fill: impl FnOnce(&mut [u8])) {
+    fn push(&mut self, to: u32, packet: &ImpiPacket, len: usize, fill: impl FnOnce(&mut [u8])) {
         let pair = &mut self.pairs[to as usize];
         let header = PacketHeader {
             kind: packet.kind,
@@ -285,7 +285,7 @@ impl Mesh {
 
     /// Whether the kernel has all packets that were accepted.
     pub(crate) fn is_drained(&self) -> bool {
-        self.wires().all(Wire::is_written)
+        self.wires().all(MeshWire::is_written)
     }
 
     /// The numbers of packets that were accepted, and that have arrived; PROTOACK and FINI do not count.
@@ -311,7 +311,7 @@ impl Mesh {
         self.wires().next().is_none()
     }
 
-    fn wires(&self) -> impl Iterator<Item = &Wire> {
+    fn wires(&self) -> impl Iterator<Item = &MeshWire> {
         self.links.iter().filter_map(|link| link.wire.as_deref())
     }
 }

@@ -2,7 +2,7 @@
 
 use super::intake::{FAREWELL_MAX, HostPresence, MeshEvent, MeshIntake, MeshSink};
 use super::wire::WireEnd;
-use super::{Mesh, OutgoingPacket};
+use super::{ImpiPacket, Mesh};
 use platform::impi::{PacketHeader, PacketKind};
 use platform::sys::clock::monotonic_ns;
 
@@ -136,12 +136,7 @@ impl Mesh {
                 }
                 self.pairs[process as usize].flow.acknowledge();
                 let kind = PacketKind::ProtoAck;
-                self.push(
-                    process,
-                    &OutgoingPacket { kind, ..OutgoingPacket::default() },
-                    0,
-                    |_| {},
-                );
+                self.push(process, &ImpiPacket { kind, ..ImpiPacket::default() }, 0, |_| {});
             }
         }
     }

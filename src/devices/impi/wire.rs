@@ -20,7 +20,7 @@ const READ_MAX: usize = 256 << 10;
 /// Bytes that are encrypted at once.
 const SEAL_MAX: usize = 64 << 10;
 
-pub(crate) struct Wire {
+pub(crate) struct MeshWire {
     connection: TcpConnection,
     sealing: Option<WireSealing>,
     /// Bytes of the other end that came with its introduction, in the clear.
@@ -58,7 +58,7 @@ pub(crate) enum WireEnd {
     Violation(String),
 }
 
-impl Wire {
+impl MeshWire {
     /// `early` has arrived, in the clear.
     pub(crate) fn new(
         connection: TcpConnection, sealing: Option<WireSealing>, early: Vec<u8>,
@@ -205,7 +205,7 @@ impl WireSealing {
     }
 }
 
-impl AsFd for Wire {
+impl AsFd for MeshWire {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.connection.as_fd()
     }

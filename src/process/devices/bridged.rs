@@ -7,10 +7,10 @@
 
 use super::network::{Network, Sockets};
 use super::socket_interval::SocketInterval;
+use crate::bridge::translator::Translator;
 use crate::device::{Busy, Caps, Device, Header, PacketSink, PeerCaps, WakeSource};
 use crate::devices::impi::Mesh;
 use crate::devices::shm::Shm;
-use crate::bridge::translator::Translator;
 use platform::base::{ErrorClass, MpiError, Peer, Result, Span};
 use platform::sys::doorbell::Doorbell;
 

@@ -24,6 +24,7 @@ mod vendor;
 
 use std::os::fd::OwnedFd;
 
+use crate::bridge::translator::Translator;
 use crate::device::reach::Reach;
 use crate::device::rma::Rma;
 use crate::device::trigger::Trigger;
@@ -35,7 +36,6 @@ use crate::devices::shm::{CopyMethod, SettingsMismatch, Shm};
 use crate::devices::tcp::{JobKey, Tcp, TcpSettings};
 use crate::devices::tofu::{self, Tofu};
 use crate::devices::vendor::settings::VendorScope;
-use crate::bridge::translator::Translator;
 use bridged::Bridged;
 use network::{Network, Sockets};
 use platform::base::{Peer, Result, Span};

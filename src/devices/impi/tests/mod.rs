@@ -140,9 +140,9 @@ fn poll_until(mesh: &mut Mesh, sink: &mut Received, is_done: impl Fn(&Mesh, &Rec
 }
 
 /// A message of one packet.
-fn message(tag: i32, len: usize) -> OutgoingPacket {
+fn message(tag: i32, len: usize) -> ImpiPacket {
     let (message_len, count) = (len as u64, len as i64);
-    OutgoingPacket { tag, message_len, count, ..OutgoingPacket::default() }
+    ImpiPacket { tag, message_len, count, ..ImpiPacket::default() }
 }
 
 fn send(mesh: &mut Mesh, to: u32, tag: i32, data: &[u8]) -> Result<(), Busy> {
@@ -195,7 +195,7 @@ fn leave_all(meshes: &mut [Mesh]) {
 #[test]
 fn a_header_is_what_its_sender_decides_and_what_the_mesh_knows() {
     let mut meshes = meshes(&[1, 1], &MeshSecurity::Cleartext);
-    let packet = OutgoingPacket {
+    let packet = ImpiPacket {
         kind: PacketKind::DataSync,
         source_request: 1,
         destination_request: 2,
@@ -301,12 +301,12 @@ fn long_data_goes_to_its_place() {
         let lengths = [0, 1, 1000, 4000];
         for (request, len) in (1..).zip(lengths) {
             sink.places.insert((1, request), Vec::new());
-            let packet = OutgoingPacket { destination_request: request, ..message(5, len) };
+            let packet = ImpiPacket { destination_request: request, ..message(5, len) };
             let fill = |data: &mut [u8]| data.fill(request as u8);
             meshes[1].send(0, &packet, len, fill).unwrap();
         }
         // Without a place, and without a request.
-        let unknown = OutgoingPacket { destination_request: 99, ..message(5, 10) };
+        let unknown = ImpiPacket { destination_request: 99, ..message(5, 10) };
         meshes[1].send(0, &unknown, 10, |data| data.fill(99)).unwrap();
         send(&mut meshes[1], 0, 5, &[98; 10]).unwrap();
         poll_until(&mut meshes[0], &mut sink, |_, sink| sink.packets.len() == 6);

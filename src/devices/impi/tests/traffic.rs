@@ -27,7 +27,7 @@ impl Actor {
         let number = self.sent[to as usize];
         let bytes = data(me, to, number);
         let is_placed = random.one_in(2);
-        let packet = OutgoingPacket {
+        let packet = ImpiPacket {
             source_request: number,
             destination_request: if is_placed { number + 1 } else { 0 },
             kind: if random.one_in(5) { PacketKind::DataSync } else { PacketKind::Data },
