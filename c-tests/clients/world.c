@@ -1,8 +1,8 @@
 /* A world of several clients, whose sizes are the arguments: its order, the attributes of IMPI, messages of
  * any length and mode between any two ranks, and a session beside it. */
-#include <mpi-ext.h>
-
 #include "../check.h"
+
+#include <mpi-ext.h>
 
 static int attribute(MPI_Comm comm, int key)
 {
