@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use super::sealed_lines::SealedLines;
 use crate::bootstrap::NameRequest;
 use crate::network::SharedSecret;
-use crate::sys::tcp::TcpConnection;
+use crate::sys::tcp::StreamConnection;
 
 /// Bytes of replies above which no request of a connection is taken, until the other end has read some.
 const UNSENT_MAX_BYTES: usize = 64 << 10;
@@ -18,7 +18,7 @@ pub struct NameCaller {
 
 impl NameCaller {
     /// An accepted connection, whose other end has proved nothing.
-    pub fn new(connection: TcpConnection, secret: &SharedSecret) -> Self {
+    pub fn new(connection: StreamConnection, secret: &SharedSecret) -> Self {
         Self { lines: SealedLines::respond(connection, secret) }
     }
 

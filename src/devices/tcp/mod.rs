@@ -31,9 +31,11 @@ mod foreign;
 mod frame;
 mod frame_reader;
 mod greeting;
+mod kept;
 mod link;
 mod one_sided;
 mod opening;
+mod proof;
 mod send_queue;
 mod settings;
 
@@ -50,6 +52,7 @@ use card::{Keyring, KnownPeer, TcpCard};
 use foreign::ForeignPeers;
 use frame::{FRAME_DATA_MAX, FrameClass, FrameHeader};
 use greeting::Greeting;
+use kept::KeptConnections;
 use link::{Link, LinkState};
 use one_sided::{OneSidedTraffic, SinkBesideAccesses};
 use platform::base::{ErrorClass, Peer, Result, Slab, Span};
@@ -116,7 +119,9 @@ pub(crate) struct Tcp {
     acceptor: TcpAcceptor,
     /// Connections of other processes that have not proved the secret.
     unproven: Slab<Greeting>,
-    /// Whether the acceptor is watched.
+    /// Connections that no link uses.
+    kept: KeptConnections,
+    /// Whether the acceptors are watched.
     accepts: bool,
     watched: Watched,
     ready: Vec<Ready>,
@@ -191,7 +196,7 @@ impl Tcp {
         let watched = Watched::new().map_err(|error| failed("watch TCP sockets", error))?;
         let added = watched.add(&acceptor, opening::ACCEPTOR, false);
         added.map_err(|error| failed("watch TCP sockets", error))?;
-        let card = TcpCard { port: acceptor.port(), addresses }.emit();
+        let card = TcpCard { port: acceptor.port(), addresses, local: None }.emit();
         let mut keys = Keyring::default();
         keys.insert(job.id, SharedSecret(job.secret));
         Ok(Self {
@@ -209,6 +214,7 @@ impl Tcp {
             opening: Vec::new(),
             acceptor,
             unproven: Slab::default(),
+            kept: KeptConnections::default(),
             accepts: true,
             watched,
             ready: Vec::new(),
@@ -287,7 +293,8 @@ impl Tcp {
     /// The link to a peer, whose connection is open or begins now; `None` if the peer has failed.
     #[inline]
     fn linked(&mut self, peer: Peer) -> Option<&mut Link> {
-        let is_idle = |link: &Link| matches!(link.state, LinkState::Idle);
+        let is_idle =
+            |link: &Link| matches!(link.state, LinkState::Idle) || link.reader.is_released();
         if self.links[peer as usize].as_deref().is_none_or(is_idle) {
             self.begin_link(peer);
         }
@@ -338,7 +345,10 @@ impl Tcp {
         for index in 0..self.open.len() {
             let peer = self.open[index];
             let link = self.links[peer as usize].as_ref();
-            if link.is_some_and(|link| link.reader.owes_acknowledgement()) {
+            if link.is_some_and(|link| !link.reader.behind_release().is_empty()) {
+                let why = "the other end has forgotten this process and calls again";
+                self.lost.push((peer, why.to_owned()));
+            } else if link.is_some_and(|link| link.reader.owes_acknowledgement()) {
                 self.write(peer, true);
             }
         }
