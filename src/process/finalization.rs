@@ -150,6 +150,10 @@ impl Process {
         let wakeups = dormant.cancel_waits();
         dormant.mpi.engine.withdraw_receives();
         dormant.mpi.engine.leave();
+        // Once for each process: ranks do not know of each other's strangers.
+        if let Some(report) = dormant.mpi.engine.device().stranger_report() {
+            eprintln!("Suiro: rank {} {report}", dormant.mpi.engine.me());
+        }
         let left = dormant.launcher.as_mut().map_or(Ok(()), Client::finalize);
         state.set_overlapping(true);
         drop(state);

@@ -1,6 +1,7 @@
 //! The name server's end of a connection.
 
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use super::sealed_lines::SealedLines;
@@ -20,6 +21,11 @@ impl NameCaller {
     /// An accepted connection, whose other end has proved nothing.
     pub fn new(connection: StreamConnection, secret: &SharedSecret) -> Self {
         Self { lines: SealedLines::respond(connection, secret) }
+    }
+
+    /// The address of the other end.
+    pub fn peer_address(&self) -> Option<SocketAddr> {
+        self.lines.peer_address()
     }
 
     /// Whether the other end has proved the key.

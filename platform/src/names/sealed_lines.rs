@@ -8,6 +8,7 @@
 //! [`PROOF_MAX_BYTES`] at most; after it, one line and one read.
 
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
@@ -42,6 +43,11 @@ enum LineSeal {
 }
 
 impl SealedLines {
+    /// The address of the other end.
+    pub(super) fn peer_address(&self) -> Option<SocketAddr> {
+        self.connection.peer_address()
+    }
+
     /// The end that has connected.
     pub(super) fn initiate(connection: StreamConnection, secret: &SharedSecret) -> Self {
         let mut unsent = Vec::new();

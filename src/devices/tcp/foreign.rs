@@ -57,6 +57,10 @@ impl Tcp {
     /// Keeps a connection until its process has a number. A later one of a process replaces it.
     pub(super) fn park(&mut self, greeting: Greeting, hello: Hello) {
         self.watched.remove(greeting.connection());
+        if self.is_armed {
+            // No packet has arrived, but the caller has to look before it sleeps.
+            self.watched.ring();
+        }
         let is_same = |it: &Parked| {
             let is_of = (it.hello.job, it.hello.rank) == (hello.job, hello.rank);
             is_of && it.greeting.key() == greeting.key()

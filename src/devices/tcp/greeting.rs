@@ -164,6 +164,12 @@ impl Greeting {
         self.key
     }
 
+    /// Whether a connection without a proof may be that of a process that knows the secret, and has given it
+    /// up: it has named a key of this process and sent nothing wrong.
+    pub(crate) fn may_be_of_a_peer(&self) -> bool {
+        matches!(self.stage, Stage::Proving(_))
+    }
+
     /// The connection, to watch: also for writing while [`Greeting::wants_to_write`].
     pub(crate) fn connection(&self) -> &StreamConnection {
         &self.connection
@@ -297,7 +303,13 @@ impl Greeting {
         while self.input.len() < INPUT_MAX {
             let room = INPUT_MAX - self.input.len();
             match self.connection.receive(Span::EMPTY, &mut bytes[..room]) {
-                Ok(Moved::Bytes(count)) => self.input.extend_from_slice(&bytes[..count]),
+                Ok(Moved::Bytes(count)) => {
+                    self.input.extend_from_slice(&bytes[..count]);
+                    if count < room {
+                        // The socket was empty.
+                        return Ok(false);
+                    }
+                }
                 Ok(Moved::Nothing) => return Ok(false),
                 Ok(Moved::End) => return Ok(true),
                 Err(error) => return Err(error),

@@ -129,7 +129,7 @@ impl Tcp {
         let hello = self.hello(link.rank, link.reader.received());
         let may_call = |(_, kept): &mut (u32, KeptConnection)| {
             let is_of = (kept.job, kept.rank) == (link.job, link.rank) && kept.end.connects;
-            is_of && kept.read() && kept.may_call()
+            is_of && (kept.may_call() || kept.read() && kept.may_call())
         };
         let Some(place) = self.kept.all.iter_mut().position(|it| may_call(it)) else { return };
         let Some(link) = &mut self.links[peer as usize] else { return };
@@ -172,6 +172,10 @@ impl KeptConnection {
                 Ok(Moved::Bytes(count)) => {
                     if self.reader.feed(0, &bytes[..count], &mut NoSink).is_err() {
                         return false;
+                    }
+                    if count < bytes.len() {
+                        // The socket was empty.
+                        break;
                     }
                 }
                 Ok(Moved::Nothing) => break,

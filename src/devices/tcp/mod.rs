@@ -56,7 +56,7 @@ use kept::KeptConnections;
 use link::{Link, LinkState};
 use one_sided::{OneSidedTraffic, SinkBesideAccesses};
 use platform::base::{ErrorClass, Peer, Result, Slab, Span};
-use platform::network::{AddressDecision, SharedSecret, address_choice};
+use platform::network::{AddressDecision, SharedSecret, StrangerCount, address_choice};
 use platform::sys::network_interfaces;
 use platform::sys::ready_set::Ready;
 use platform::sys::tcp::{TcpAcceptor, Watched};
@@ -77,6 +77,8 @@ const DIRECT_MAX: usize = 4;
 
 /// Direct polls between two looks at all descriptors.
 const LOOK_INTERVAL: u32 = 64;
+/// The same without an open connection.
+const IDLE_LOOK_INTERVAL: u32 = 8;
 
 /// Polls without a packet after which acknowledgements leave that nobody waits for.
 const IDLE_POLLS: u32 = 32;
@@ -119,6 +121,8 @@ pub(crate) struct Tcp {
     acceptor: TcpAcceptor,
     /// Connections of other processes that have not proved the secret.
     unproven: Slab<Greeting>,
+    /// Those that have not proved it, up to now.
+    pub(crate) strangers: StrangerCount,
     /// Connections that no link uses.
     kept: KeptConnections,
     /// Whether the acceptors are watched.
@@ -214,6 +218,7 @@ impl Tcp {
             opening: Vec::new(),
             acceptor,
             unproven: Slab::default(),
+            strangers: StrangerCount::default(),
             kept: KeptConnections::default(),
             accepts: true,
             watched,
@@ -513,13 +518,14 @@ impl Device for Tcp {
     fn poll(&mut self, sink: &mut impl PacketSink) -> usize {
         self.polls = self.polls.wrapping_add(1);
         let mut packets = 0;
+        let interval = if self.open.is_empty() { IDLE_LOOK_INTERVAL } else { LOOK_INTERVAL };
         let is_direct = self.open.len() <= DIRECT_MAX
             && !self.is_armed
             && self.blocked == 0
             && self.opening.is_empty()
             && self.unproven.is_empty()
             && !self.has_admitted()
-            && !self.polls.is_multiple_of(LOOK_INTERVAL);
+            && !self.polls.is_multiple_of(interval);
         if is_direct {
             for index in 0..self.open.len() {
                 let peer = self.open[index];

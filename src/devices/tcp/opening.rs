@@ -103,7 +103,9 @@ impl Tcp {
         let unproven = self.unproven.iter();
         let late = unproven.filter(|(_, greeting)| now_ns >= greeting.deadline_ns);
         let late: Vec<_> = late.map(|(key, _)| key).collect();
-        late.into_iter().for_each(|key| drop(self.unproven.remove(key)));
+        for key in late {
+            self.unproven.remove(key).iter().for_each(|it| self.note_refused(it));
+        }
         if !self.accepts && self.unproven.len() < UNPROVEN_MAX {
             self.accepts = self.watched.add(&self.acceptor, ACCEPTOR, false).is_ok();
             if let Some(local) = &self.foreign.local {
@@ -169,6 +171,7 @@ impl Tcp {
                 Some(LocalArrival::Own(connection)) => self.add_unproven(connection),
                 Some(LocalArrival::Stranger) => {
                     tracing::warn!("a connection of another user was refused");
+                    self.strangers.note_other_user();
                 }
             }
         }
@@ -209,9 +212,16 @@ impl Tcp {
             Err(error) => {
                 let address = greeting.connection().peer_address();
                 tracing::warn!(?address, why = error.why, "a connection was refused");
-                self.unproven.remove(key);
+                self.unproven.remove(key).iter().for_each(|it| self.note_refused(it));
                 self.due_ns = 0;
             }
+        }
+    }
+
+    /// Counts a connection without a proof.
+    fn note_refused(&mut self, greeting: &Greeting) {
+        if !greeting.may_be_of_a_peer() {
+            self.strangers.note(greeting.connection().peer_address());
         }
     }
 

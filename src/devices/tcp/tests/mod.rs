@@ -1,5 +1,6 @@
 #![allow(unsafe_code)]
 
+mod between_jobs;
 mod one_sided;
 mod simulation;
 

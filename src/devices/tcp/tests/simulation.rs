@@ -171,6 +171,7 @@ impl Simulation {
         let card = TcpCard {
             port: silent.local_addr().unwrap().port(),
             addresses: vec![Ipv4Addr::LOCALHOST.into()],
+            local: None,
         };
         let mut peers = [1, 0].into_iter();
         let ranks = network(2, &settings).into_iter().map(|mut tcp| {
