@@ -486,6 +486,20 @@ fn abort() {
 }
 
 #[test]
+fn what_an_aborting_rank_has_printed_is_not_lost() {
+    let program = compile(&root().join("tests/data/abort_prints.c"));
+    for ranks in [1, 2, 1, 2, 1, 2] {
+        let outcome = run_in(&[], &program, &[], Form { ranks, copy: "auto", progress: "polling" });
+        assert_eq!(outcome.code, Some(7), "{}", outcome.stderr);
+        // Another rank may have been ended before it has come so far.
+        assert!(outcome.text().contains("has printed this"), "{ranks}: {}", outcome.text());
+    }
+    let form = Form { ranks: 2, copy: "auto", progress: "polling" };
+    let locked = run_in(&[], &program, &["locked"], form);
+    assert_eq!(locked.code, Some(7), "{}", locked.stderr);
+}
+
+#[test]
 fn errors_fatal() {
     check_failing("errors_fatal", |code| code != Some(0), "an error that is fatal\n");
 }

@@ -87,6 +87,19 @@ fn agree() {
 }
 
 #[test]
+fn a_rank_that_runs_another_program_has_failed_and_its_end_is_awaited() {
+    let program = program("c-tests/failures/exec");
+    for device in DEVICES {
+        let outcome = run(&program, 3, device, &[]);
+        let said = (outcome.code, outcome.text(), &outcome.stderr);
+        assert_eq!(outcome.code, Some(0), "{device}: {said:?}");
+        for text in ["errors = 0\n", "the other program has ended\n"] {
+            assert!(outcome.text().contains(text), "{device}: {said:?}");
+        }
+    }
+}
+
+#[test]
 fn spawned() {
     check("spawned", [2, 3].into_iter(), &[&["child"], &["parent"]]);
 }

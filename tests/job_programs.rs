@@ -5,6 +5,9 @@
 #[allow(dead_code)]
 mod programs;
 
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{IpAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -103,6 +106,38 @@ fn jobs_meet() {
             assert!(is_good(&outcome), "{number}: {:?} {}", outcome.text(), outcome.stderr);
         }
     }
+}
+
+/// Connections that prove nothing do not disturb a meeting, and one line counts them.
+#[test]
+fn strangers_at_a_port_are_counted() {
+    let program = program("jobs_meet");
+    let file = harness::folder("jobs_strangers").join("port");
+    let start = |role| {
+        let words = [role, file.to_str().unwrap()];
+        harness::start(job(program.to_str().unwrap(), Some(1), &words))
+    };
+    let accepting = start("accept");
+    let name = harness::until(|| fs::read_to_string(&file).ok().filter(|name| !name.is_empty()));
+    let parts: Vec<_> = name.trim().split('/').collect();
+    let (port, addresses) = (parts[6].parse::<u16>().unwrap(), parts[7]);
+    let address: IpAddr = addresses.split(',').next().unwrap().parse().unwrap();
+    for _ in 0..3 {
+        let mut stranger = TcpStream::connect((address, port)).unwrap();
+        stranger.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
+        // The port closes the connection, with or without a reset.
+        let _ = stranger.read_to_end(&mut Vec::new());
+    }
+    let connecting = start("connect").wait();
+    assert!(is_good(&connecting), "{:?} {}", connecting.text(), connecting.stderr);
+    let accepting = accepting.wait();
+    let said = accepting.stderr;
+    assert_eq!(accepting.code, Some(0), "{said}");
+    let lines: Vec<_> = said.lines().filter(|line| line.contains("refused")).collect();
+    let [line] = lines[..] else { panic!("{said}") };
+    let text =
+        "refused 3 connections that did not prove the secret of this port; the last came from";
+    assert!(line.contains(text) && line.contains(&address.to_string()), "{line}");
 }
 
 /// Two jobs that have nothing in common but a name server.

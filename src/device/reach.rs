@@ -61,8 +61,8 @@ pub struct ForeignAddress<'a> {
 
 /// Connections with processes of other jobs.
 pub trait Reach {
-    /// What other processes need to connect to this one: at most 400 printable ASCII characters.
-    fn card(&self) -> String;
+    /// What processes of other jobs need to connect to this one: at most 400 printable ASCII characters.
+    fn card(&mut self) -> String;
 
     /// Lets processes that know `key` connect until [`Reach::close_port`].
     fn open_port(&mut self, key: &ConnectionKey);

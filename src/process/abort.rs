@@ -1,15 +1,21 @@
 //! Abort: ends the job with an exit code (MPI 5.0 §9.7).
 
 use std::convert::Infallible;
+use std::sync::mpsc;
+use std::thread;
 use std::time::Duration;
 
 use super::lock::Guard;
 use super::{Process, ProcessState};
-use platform::sys::descriptor;
+use platform::sys::{descriptor, process};
 
 /// How long a launcher has to read the output of this process before it is asked to end the
 /// process.
 const LAUNCHER_READ_TIMEOUT: Duration = Duration::from_millis(200);
+
+/// How long the buffered output of this process may take to be written before the launcher is told, which
+/// may end the process at once.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Process {
     /// Prints the reason, ends the job with this exit code, and never returns. The lock is free
@@ -26,6 +32,7 @@ pub(super) fn abort(state: &mut Guard<'_, ProcessState>, code: i32, why: &str) -
     if let ProcessState::Running(running) | ProcessState::Dormant(running) = &mut **state
         && let Some(launcher) = &mut running.launcher
     {
+        flush_output();
         if !launcher.prints_aborts() {
             print();
             is_printed = true;
@@ -50,4 +57,18 @@ pub(super) fn abort(state: &mut Guard<'_, ProcessState>, code: i32, why: &str) -
         // An exit status has 8 bits, and an abort must not look like success.
         std::process::exit(if code & 0xff == 0 { 255 } else { code })
     }) {}
+}
+
+/// Writes the buffered output of C's streams, for a limited time: a reader may be slow, and another thread may
+/// hold the lock of a stream.
+fn flush_output() {
+    let (done, is_done) = mpsc::channel();
+    let flush = move || {
+        process::flush_streams();
+        // The other end may have given up.
+        let _ = done.send(());
+    };
+    if thread::Builder::new().name("suiro-flush".to_owned()).spawn(flush).is_ok() {
+        let _ = is_done.recv_timeout(FLUSH_TIMEOUT);
+    }
 }

@@ -173,6 +173,10 @@ impl Process {
             }
             Some(_) => dormant.part_from_clients(),
         }
+        // Once for each process: ranks do not know of each other's strangers.
+        if let Some(report) = dormant.mpi.engine.device().stranger_report() {
+            eprintln!("Suiro: rank {} {report}", dormant.mpi.engine.me());
+        }
         let left = dormant.launcher.as_mut().map_or(Ok(()), Client::finalize);
         state.set_overlapping(true);
         drop(state);

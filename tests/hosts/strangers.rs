@@ -76,5 +76,8 @@ fn strangers_at_every_port() {
         );
     }
     assert!(replayed > 0, "no connection was recorded");
-    exchange.finish();
+    // However many strangers there were.
+    let said = exchange.finish();
+    let lines = said.lines().filter(|line| line.contains("did not prove the secret of this port"));
+    assert_eq!(lines.count(), 2, "{said}");
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use platform::network::{Handshake, HandshakeStep};
 use platform::sys::secret::JobCredentials;
-use platform::sys::tcp::TcpConnection;
+use platform::sys::tcp::StreamConnection;
 
 use crate::control::{
     AgentCommand, AgentEvent, CALL_MAX_BYTES, CALL_SILENCE_TIMEOUT, CallAddress, CallToken,
@@ -126,7 +126,7 @@ fn prove(
         }
     }
     stream.write_all(&output)?;
-    let connection = TcpConnection::from(OwnedFd::from(stream.try_clone()?));
+    let connection = StreamConnection::from(OwnedFd::from(stream.try_clone()?));
     connection.configure(CALL_SILENCE_TIMEOUT)?;
     let link = ControlLink::sealed(stream.into(), handshake.into_channel(), input)?;
     Ok((link, connection.into()))

@@ -129,7 +129,10 @@ impl Head<'_> {
                 self.record_end(rank, true);
                 self.job.process_gone(rank, pid, exit, now)
             }
-            AgentEvent::Disconnected { rank, pid } => self.job.disconnected(rank, pid, now),
+            AgentEvent::Disconnected { rank, pid } => {
+                self.record_end(rank, true);
+                self.job.disconnected(rank, pid, now)
+            }
             AgentEvent::Aborted { rank, code, message } => {
                 self.job.aborted(rank, code, message.as_deref(), now)
             }

@@ -11,7 +11,7 @@ use platform::network::{AddressDecision, InterfaceChoice, Refusal, SealedChannel
 use platform::sys::network_interfaces::interface_addresses;
 use platform::sys::poll::PollSet;
 use platform::sys::secret::JobCredentials;
-use platform::sys::tcp::{Moved, SendPart, TcpAcceptor, TcpConnection};
+use platform::sys::tcp::{Moved, SendPart, StreamConnection, TcpAcceptor};
 
 use super::Head;
 use super::ports::PortRange;
@@ -37,7 +37,7 @@ pub(super) struct CallPort {
 }
 
 struct Caller {
-    connection: TcpConnection,
+    connection: StreamConnection,
     call: UnprovenCall,
     until: Instant,
 }
@@ -227,7 +227,7 @@ impl Caller {
 }
 
 fn connected(
-    connection: TcpConnection, channel: SealedChannel, early: Vec<u8>,
+    connection: StreamConnection, channel: SealedChannel, early: Vec<u8>,
 ) -> io::Result<ControlLink<AgentEvent>> {
     connection.configure(CALL_SILENCE_TIMEOUT)?;
     ControlLink::sealed(OwnedFd::from(connection), channel, early)

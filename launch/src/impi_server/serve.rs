@@ -17,7 +17,7 @@ use platform::base::Span;
 use platform::impi::ImpiServer;
 use platform::sys::poll::PollSet;
 use platform::sys::signals::Signals;
-use platform::sys::tcp::{Moved, SendPart, TcpAcceptor, TcpConnection};
+use platform::sys::tcp::{Moved, SendPart, TcpAcceptor, StreamConnection};
 
 use super::say;
 
@@ -52,7 +52,7 @@ enum ServeToken {
 
 /// A connection, and once it ends, when it is closed.
 struct Served {
-    connection: TcpConnection,
+    connection: StreamConnection,
     closes_at: Option<Instant>,
 }
 

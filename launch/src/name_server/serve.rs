@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use platform::base::Slab;
 use platform::bootstrap::NameService;
 use platform::names::NameCaller;
-use platform::network::SharedSecret;
+use platform::network::{SharedSecret, StrangerCount};
 use platform::sys::poll::PollSet;
 use platform::sys::signals::Signals;
 use platform::sys::tcp::TcpAcceptor;
@@ -49,7 +49,11 @@ enum NameToken {
 pub(super) fn until_signal(
     acceptor: &TcpAcceptor, secret: &SharedSecret, signals: &Signals,
 ) -> io::Result<i32> {
-    let mut table = NameTable { names: NameService::of_jobs(), connections: Slab::default() };
+    let mut table = NameTable {
+        names: NameService::of_jobs(),
+        connections: Slab::default(),
+        strangers: StrangerCount::default(),
+    };
     loop {
         let now = Instant::now();
         table.drop_late(now);
@@ -57,6 +61,9 @@ pub(super) fn until_signal(
             match token {
                 NameToken::Signals => {
                     if let Some(signal) = signals.take() {
+                        if let Some(report) = table.strangers.report() {
+                            eprintln!("suiro-names: {report}");
+                        }
                         return Ok(signal);
                     }
                 }
@@ -71,6 +78,7 @@ struct NameTable {
     /// The publisher is the key of the connection.
     names: NameService,
     connections: Slab<NameConnection>,
+    strangers: StrangerCount,
 }
 
 impl NameTable {
@@ -131,7 +139,10 @@ impl NameTable {
     }
 
     fn remove(&mut self, key: u32) {
-        drop(self.connections.remove(key));
+        let removed = self.connections.remove(key);
+        if let Some(connection) = removed.filter(|it| !it.caller.is_proven()) {
+            self.strangers.note(connection.caller.peer_address());
+        }
         self.names.forget(key);
     }
 }

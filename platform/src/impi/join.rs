@@ -17,7 +17,7 @@ use super::commands::{ImpiCommand, push};
 use super::world::{ClientOffer, World};
 use crate::base::Span;
 use crate::sys::poll::PollSet;
-use crate::sys::tcp::{Moved, SendPart, TcpConnection};
+use crate::sys::tcp::{Moved, SendPart, StreamConnection};
 
 /// How long a server that does not listen yet is tried again, and how often.
 const RETRY: Duration = Duration::from_secs(3);
@@ -42,7 +42,7 @@ pub struct ServerConnection {
 }
 
 struct ServerLink {
-    connection: TcpConnection,
+    connection: StreamConnection,
     channel: ImpiChannel,
 }
 
@@ -119,7 +119,7 @@ fn join_at(
 /// tried again for a short time.
 fn connect_any(
     places: &[SocketAddr], begin: Instant, deadline: Instant,
-) -> Result<TcpConnection, String> {
+) -> Result<StreamConnection, String> {
     let mut last = "its name has no address".to_owned();
     loop {
         for place in places {
@@ -136,8 +136,8 @@ fn connect_any(
     }
 }
 
-fn connect(place: SocketAddr, until: Instant) -> io::Result<TcpConnection> {
-    let connection = TcpConnection::start(place)?;
+fn connect(place: SocketAddr, until: Instant) -> io::Result<StreamConnection> {
+    let connection = StreamConnection::start(place)?;
     let is_ready = wait_until(until, |set| set.add_write(connection.as_fd(), ()))?;
     match connection.error() {
         Some(error) => Err(error),
@@ -286,7 +286,7 @@ mod tests {
         let timeout = Some(Duration::from_secs(60));
         let mut server =
             ImpiServer::new(count, security, [7; 16], timeout, Instant::now()).unwrap();
-        let mut connections: HashMap<u32, TcpConnection> = HashMap::new();
+        let mut connections: HashMap<u32, StreamConnection> = HashMap::new();
         let mut number = 0;
         let mut buffer = [0; 4096];
         loop {

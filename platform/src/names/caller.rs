@@ -1,12 +1,13 @@
 //! The name server's end of a connection.
 
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use super::sealed_lines::SealedLines;
 use crate::bootstrap::NameRequest;
 use crate::network::SharedSecret;
-use crate::sys::tcp::TcpConnection;
+use crate::sys::tcp::StreamConnection;
 
 /// Bytes of replies above which no request of a connection is taken, until the other end has read some.
 const UNSENT_MAX_BYTES: usize = 64 << 10;
@@ -18,8 +19,13 @@ pub struct NameCaller {
 
 impl NameCaller {
     /// An accepted connection, whose other end has proved nothing.
-    pub fn new(connection: TcpConnection, secret: &SharedSecret) -> Self {
+    pub fn new(connection: StreamConnection, secret: &SharedSecret) -> Self {
         Self { lines: SealedLines::respond(connection, secret) }
+    }
+
+    /// The address of the other end.
+    pub fn peer_address(&self) -> Option<SocketAddr> {
+        self.lines.peer_address()
     }
 
     /// Whether the other end has proved the key.

@@ -18,7 +18,7 @@ use super::sealed_lines::SealedLines;
 use crate::bootstrap::{NameReply, NameRequest};
 use crate::network::SharedSecret;
 use crate::sys::poll::PollSet;
-use crate::sys::tcp::TcpConnection;
+use crate::sys::tcp::StreamConnection;
 
 /// The time for a connection to one place and the proof: longer than strangers keep the server from
 /// accepting.
@@ -41,7 +41,7 @@ pub struct NameServerLink {
 
 enum NameLinkState {
     Idle,
-    Connecting(TcpConnection, Places),
+    Connecting(StreamConnection, Places),
     Talking(Box<SealedLines>, Places),
 }
 
@@ -196,7 +196,7 @@ impl NameServerLink {
 
     fn connect(&mut self, places: Places, now: Instant) {
         self.deadline = Some(now + CONNECT_TIMEOUT);
-        match TcpConnection::start(places.current) {
+        match StreamConnection::start(places.current) {
             Ok(connection) => self.state = NameLinkState::Connecting(connection, places),
             Err(error) => self.next_place(places, &error, now),
         }

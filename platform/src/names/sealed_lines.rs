@@ -8,13 +8,14 @@
 //! [`PROOF_MAX_BYTES`] at most; after it, one line and one read.
 
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use crate::base::Span;
 use crate::bootstrap::wire::PmiLines;
 use crate::network::{Handshake, HandshakeStep, SealedChannel, SharedSecret};
-use crate::sys::tcp::{Moved, SendPart, TcpConnection};
+use crate::sys::tcp::{Moved, SendPart, StreamConnection};
 
 /// More than the messages of a proof need.
 const PROOF_MAX_BYTES: usize = 512;
@@ -26,7 +27,7 @@ const SILENCE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// One end of a connection.
 pub(super) struct SealedLines {
-    connection: TcpConnection,
+    connection: StreamConnection,
     seal: LineSeal,
     /// Bytes that have not been opened.
     input: Vec<u8>,
@@ -42,19 +43,24 @@ enum LineSeal {
 }
 
 impl SealedLines {
+    /// The address of the other end.
+    pub(super) fn peer_address(&self) -> Option<SocketAddr> {
+        self.connection.peer_address()
+    }
+
     /// The end that has connected.
-    pub(super) fn initiate(connection: TcpConnection, secret: &SharedSecret) -> Self {
+    pub(super) fn initiate(connection: StreamConnection, secret: &SharedSecret) -> Self {
         let mut unsent = Vec::new();
         let handshake = Handshake::initiate(secret, b"", &mut unsent);
         Self { unsent, ..Self::of(connection, handshake) }
     }
 
     /// The end that has accepted.
-    pub(super) fn respond(connection: TcpConnection, secret: &SharedSecret) -> Self {
+    pub(super) fn respond(connection: StreamConnection, secret: &SharedSecret) -> Self {
         Self::of(connection, Handshake::respond(secret, b""))
     }
 
-    fn of(connection: TcpConnection, handshake: Handshake) -> Self {
+    fn of(connection: StreamConnection, handshake: Handshake) -> Self {
         Self {
             connection,
             seal: LineSeal::Proving(handshake),

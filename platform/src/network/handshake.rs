@@ -39,7 +39,7 @@ const PATTERN: &str = "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s";
 pub const MAGIC: [u8; 6] = *b"\xf5suiro";
 /// Incremented with each change of the handshake and of what follows it.
 const VERSION: u16 = 3;
-const PREAMBLE: [u8; 8] = {
+pub(super) const PREAMBLE: [u8; 8] = {
     let ([a, b, c, d, e, f], [low, high]) = (MAGIC, VERSION.to_le_bytes());
     [a, b, c, d, e, f, low, high]
 };
@@ -221,8 +221,8 @@ fn append_message(noise: &mut HandshakeState, payload: &[u8], out: &mut Vec<u8>)
     out.extend_from_slice(&message[..len]);
 }
 
-/// The length of the message behind a preamble, once all of it is there.
-fn message_len(input: &[u8], limits: RangeInclusive<usize>) -> Result<Option<usize>, Refusal> {
+/// What follows the preamble, once that is there.
+pub(super) fn check_preamble(input: &[u8]) -> Result<Option<&[u8]>, Refusal> {
     let magic = input.len().min(MAGIC.len());
     if input[..magic] != MAGIC[..magic] {
         return Err(Refusal::Magic);
@@ -233,6 +233,12 @@ fn message_len(input: &[u8], limits: RangeInclusive<usize>) -> Result<Option<usi
     if *preamble != PREAMBLE {
         return Err(Refusal::Version(u16::from_le_bytes([preamble[6], preamble[7]])));
     }
+    Ok(Some(rest))
+}
+
+/// The length of the message behind a preamble, once all of it is there.
+fn message_len(input: &[u8], limits: RangeInclusive<usize>) -> Result<Option<usize>, Refusal> {
+    let Some(rest) = check_preamble(input)? else { return Ok(None) };
     let Some((length, rest)) = rest.split_first_chunk::<LENGTH_BYTES>() else { return Ok(None) };
     let len = usize::from(u16::from_le_bytes(*length));
     if !limits.contains(&len) {

@@ -11,6 +11,7 @@ pub mod file_system;
 pub mod futex;
 pub mod host;
 pub mod limits;
+pub mod local_socket;
 pub mod membarrier;
 pub mod network_interfaces;
 pub(crate) mod pmix;

@@ -481,6 +481,13 @@ fn below(root: u32, parents: &[(u32, u32)]) -> Vec<u32> {
     found.split_off(1)
 }
 
+/// Writes the buffered output of all streams of C. It waits for readers, and for threads that hold the lock of
+/// a stream.
+pub fn flush_streams() {
+    // SAFETY: a null pointer means all output streams; each is locked meanwhile.
+    unsafe { libc::fflush(std::ptr::null_mut()) };
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

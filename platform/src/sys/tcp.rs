@@ -1,4 +1,4 @@
-//! TCP sockets that never block, and the epoll instance that watches them.
+//! Stream sockets that never block, those of TCP first, and the epoll instance that watches them.
 //!
 //! Bytes go and come by gathering and scattering calls: headers and packets lie in memory of the
 //! library, long data in buffers of the application ([`Span`]). Sends never raise SIGPIPE. It knows no
@@ -56,7 +56,7 @@ pub enum Moved {
     End,
 }
 
-/// What the kernel knows of the bytes that were given to it ([`TcpConnection::traffic`]).
+/// What the kernel knows of the bytes that were given to it ([`StreamConnection::traffic`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpTraffic {
     /// Whether some have not arrived at the other kernel.
@@ -67,11 +67,25 @@ pub struct TcpTraffic {
     pub last_answer_ms: u32,
 }
 
-/// A connection.
+/// A connection, by TCP or inside the kernel of this host.
 #[derive(Debug)]
-pub struct TcpConnection(TcpStream);
+pub struct StreamConnection {
+    stream: TcpStream,
+    is_local: bool,
+}
 
-impl TcpConnection {
+impl StreamConnection {
+    /// A socket of [`local_socket`](super::local_socket) that is connected.
+    pub(super) fn local(socket: OwnedFd) -> Self {
+        // Sends and receives are those of any stream.
+        Self { stream: TcpStream::from(socket), is_local: true }
+    }
+
+    /// Whether the kernel of this host carries the bytes.
+    pub fn is_local(&self) -> bool {
+        self.is_local
+    }
+
     /// Begins to connect. The socket can be written once the attempt has ended.
     ///
     /// # Errors
@@ -85,50 +99,53 @@ impl TcpConnection {
             SocketAddr::V6(to) => connect_to(&socket, &SockaddrIn6::from(to)),
         };
         match started {
-            Ok(()) | Err(Errno::EINPROGRESS) => Ok(Self(TcpStream::from(socket))),
+            Ok(()) | Err(Errno::EINPROGRESS) => Ok(Self::from(socket)),
             Err(error) => Err(error.into()),
         }
     }
 
     /// The error with which the attempt to connect or the connection ended, if it did.
     pub fn error(&self) -> Option<io::Error> {
-        self.0.take_error().unwrap_or_else(Some)
+        self.stream.take_error().unwrap_or_else(Some)
     }
 
     /// Turns the delay of small packets off. The kernel ends the connection if the other end is silent
-    /// for `timeout`.
+    /// for `timeout`. Inside a host neither is needed.
     ///
     /// # Errors
     /// The system's error.
     pub fn configure(&self, timeout: Duration) -> io::Result<()> {
-        self.0.set_nodelay(true)?;
+        if self.is_local {
+            return Ok(());
+        }
+        self.stream.set_nodelay(true)?;
         let silent_ms = u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX);
         // Four questions, the first of which comes at half of the time.
         let seconds = |part: Duration| u32::try_from(part.as_secs().max(1)).unwrap_or(u32::MAX);
-        setsockopt(&self.0, sockopt::TcpUserTimeout, &silent_ms)?;
-        setsockopt(&self.0, sockopt::TcpKeepIdle, &seconds(timeout / 2))?;
-        setsockopt(&self.0, sockopt::TcpKeepInterval, &seconds(timeout / 8))?;
-        setsockopt(&self.0, sockopt::TcpKeepCount, &4)?;
-        setsockopt(&self.0, sockopt::KeepAlive, &true)?;
+        setsockopt(&self.stream, sockopt::TcpUserTimeout, &silent_ms)?;
+        setsockopt(&self.stream, sockopt::TcpKeepIdle, &seconds(timeout / 2))?;
+        setsockopt(&self.stream, sockopt::TcpKeepInterval, &seconds(timeout / 8))?;
+        setsockopt(&self.stream, sockopt::TcpKeepCount, &4)?;
+        setsockopt(&self.stream, sockopt::KeepAlive, &true)?;
         Ok(())
     }
 
     /// Turns the delay of small packets off. The kernel ends the connection if nothing is under way and
     /// the other end is silent for `silence`, to whole seconds; for the rest see
-    /// [`TcpConnection::traffic`].
+    /// [`StreamConnection::traffic`].
     ///
-    /// Unlike [`TcpConnection::configure`], it waits for ever for a process that does not read: its kernel
+    /// Unlike [`StreamConnection::configure`], it waits for ever for a process that does not read: its kernel
     /// answers. `TCP_USER_TIMEOUT` would end that connection, too (tcp(7)).
     ///
     /// # Errors
     /// The system's error.
     pub fn keep_alive(&self, silence: Duration) -> io::Result<()> {
-        self.0.set_nodelay(true)?;
+        self.stream.set_nodelay(true)?;
         let seconds = |part: Duration| u32::try_from(part.as_secs().max(1)).unwrap_or(u32::MAX);
-        setsockopt(&self.0, sockopt::TcpKeepIdle, &seconds(silence / 2))?;
-        setsockopt(&self.0, sockopt::TcpKeepInterval, &seconds(silence / 4))?;
-        setsockopt(&self.0, sockopt::TcpKeepCount, &2)?;
-        setsockopt(&self.0, sockopt::KeepAlive, &true)?;
+        setsockopt(&self.stream, sockopt::TcpKeepIdle, &seconds(silence / 2))?;
+        setsockopt(&self.stream, sockopt::TcpKeepInterval, &seconds(silence / 4))?;
+        setsockopt(&self.stream, sockopt::TcpKeepCount, &2)?;
+        setsockopt(&self.stream, sockopt::KeepAlive, &true)?;
         Ok(())
     }
 
@@ -139,7 +156,7 @@ impl TcpConnection {
     pub fn traffic(&self) -> io::Result<TcpTraffic> {
         let mut unsent = 0;
         // SAFETY: the request writes one integer.
-        let asked = unsafe { libc::ioctl(self.0.as_raw_fd(), libc::TIOCOUTQ, &raw mut unsent) };
+        let asked = unsafe { libc::ioctl(self.stream.as_raw_fd(), libc::TIOCOUTQ, &raw mut unsent) };
         Errno::result(asked)?;
         if unsent == 0 {
             return Ok(TcpTraffic { has_data: false, awaits_answer: false, last_answer_ms: 0 });
@@ -150,7 +167,7 @@ impl TcpConnection {
         // SAFETY: the structure has the length that is given.
         let asked = unsafe {
             libc::getsockopt(
-                self.0.as_raw_fd(),
+                self.stream.as_raw_fd(),
                 libc::IPPROTO_TCP,
                 libc::TCP_INFO,
                 (&raw mut info).cast(),
@@ -169,18 +186,18 @@ impl TcpConnection {
     pub fn cut(&self) {
         // With this setting, the kernel resets the connection when it is closed.
         let linger = libc::linger { l_onoff: 1, l_linger: 0 };
-        let _ = setsockopt(&self.0, sockopt::Linger, &linger);
-        let _ = self.0.shutdown(std::net::Shutdown::Both);
+        let _ = setsockopt(&self.stream, sockopt::Linger, &linger);
+        let _ = self.stream.shutdown(std::net::Shutdown::Both);
     }
 
     /// Tells the other end that nothing follows; it may still send.
     pub fn end_sending(&self) {
-        let _ = self.0.shutdown(std::net::Shutdown::Write);
+        let _ = self.stream.shutdown(std::net::Shutdown::Write);
     }
 
     /// The address of the other end.
     pub fn peer_address(&self) -> Option<SocketAddr> {
-        self.0.peer_addr().ok()
+        self.stream.peer_addr().ok()
     }
 
     /// Sends the parts in order, as far as there is room.
@@ -201,7 +218,7 @@ impl TcpConnection {
         // promised (`Span::new`).
         let sent = unsafe {
             libc::sendmsg(
-                self.0.as_raw_fd(),
+                self.stream.as_raw_fd(),
                 &raw mut message,
                 libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT,
             )
@@ -218,7 +235,7 @@ impl TcpConnection {
             // SAFETY: `rest` is writable for the length of the call.
             let received = unsafe {
                 libc::recv(
-                    self.0.as_raw_fd(),
+                    self.stream.as_raw_fd(),
                     rest.as_mut_ptr().cast(),
                     rest.len(),
                     libc::MSG_DONTWAIT,
@@ -232,27 +249,27 @@ impl TcpConnection {
         // SAFETY: both parts are writable for the length of the call: `rest` is borrowed, and the span
         // was made for a receive (`Span::new`).
         let received =
-            unsafe { libc::recvmsg(self.0.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT) };
+            unsafe { libc::recvmsg(self.stream.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT) };
         moved(received, true)
     }
 }
 
 /// A stream socket that is connected and does not block, such as one of a pair.
-impl From<OwnedFd> for TcpConnection {
+impl From<OwnedFd> for StreamConnection {
     fn from(socket: OwnedFd) -> Self {
-        Self(TcpStream::from(socket))
+        Self { stream: TcpStream::from(socket), is_local: false }
     }
 }
 
-impl From<TcpConnection> for OwnedFd {
-    fn from(connection: TcpConnection) -> Self {
-        connection.0.into()
+impl From<StreamConnection> for OwnedFd {
+    fn from(connection: StreamConnection) -> Self {
+        connection.stream.into()
     }
 }
 
-impl AsFd for TcpConnection {
+impl AsFd for StreamConnection {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.stream.as_fd()
     }
 }
 
@@ -342,12 +359,12 @@ impl TcpAcceptor {
     }
 
     /// The next connection, if one waits.
-    pub fn accept(&self) -> Option<TcpConnection> {
+    pub fn accept(&self) -> Option<StreamConnection> {
         // An error is that of a connection that has gone again, or of a process without descriptors:
         // the next look tries again.
         let (stream, _) = self.listener.accept().ok()?;
         stream.set_nonblocking(true).ok()?;
-        Some(TcpConnection(stream))
+        Some(StreamConnection { stream, is_local: false })
     }
 }
 
@@ -464,10 +481,10 @@ mod tests {
     use super::*;
     use crate::sys::poll::is_readable;
 
-    fn pair() -> (TcpConnection, TcpConnection) {
+    fn pair() -> (StreamConnection, StreamConnection) {
         let acceptor = TcpAcceptor::listen(None).unwrap();
         let to = SocketAddr::from((Ipv4Addr::LOCALHOST, acceptor.port()));
-        let dialed = TcpConnection::start(to).unwrap();
+        let dialed = StreamConnection::start(to).unwrap();
         let accepted = std::iter::repeat_with(|| acceptor.accept()).flatten().next().unwrap();
         assert!(is_readable(&accepted, Duration::ZERO) || dialed.error().is_none());
         (dialed, accepted)

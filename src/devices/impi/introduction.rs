@@ -20,7 +20,7 @@ use std::net::SocketAddr;
 use super::wire::{MeshWire, WireSealing};
 use platform::base::Span;
 use platform::network::{Handshake, HandshakeStep, Refusal, SealedChannel, SharedSecret};
-use platform::sys::tcp::{Moved, SendPart, TcpConnection};
+use platform::sys::tcp::{Moved, SendPart, StreamConnection};
 
 /// Bytes that are taken at once: more than both ends say before the first packet.
 const INPUT_MAX: usize = 2 << 10;
@@ -73,7 +73,7 @@ impl MeshIdentity {
 }
 
 pub(crate) struct Introduction {
-    connection: TcpConnection,
+    connection: StreamConnection,
     identity: MeshIdentity,
     /// The number that the other end must have, if this end connects.
     wanted: Option<u32>,
@@ -155,14 +155,14 @@ impl Introduction {
     pub(crate) fn start(
         to: SocketAddr, wanted: u32, identity: MeshIdentity, deadline_ns: u64,
     ) -> io::Result<Self> {
-        let connection = TcpConnection::start(to)?;
+        let connection = StreamConnection::start(to)?;
         let stage = IntroductionStage::Connecting;
         Ok(Self::new(connection, Some(wanted), stage, identity, deadline_ns))
     }
 
     /// Takes a connection of another process, which should have the role of `identity`.
     pub(crate) fn accept(
-        connection: TcpConnection, identity: MeshIdentity, deadline_ns: u64,
+        connection: StreamConnection, identity: MeshIdentity, deadline_ns: u64,
     ) -> Self {
         let stage = match &identity.security {
             MeshSecurity::Sealed(secret, world) => {
@@ -174,7 +174,7 @@ impl Introduction {
     }
 
     fn new(
-        connection: TcpConnection, wanted: Option<u32>, stage: IntroductionStage,
+        connection: StreamConnection, wanted: Option<u32>, stage: IntroductionStage,
         identity: MeshIdentity, deadline_ns: u64,
     ) -> Self {
         let channel = None;
@@ -183,7 +183,7 @@ impl Introduction {
     }
 
     /// The connection, to watch: also for writing while [`Introduction::wants_to_write`].
-    pub(crate) fn connection(&self) -> &TcpConnection {
+    pub(crate) fn connection(&self) -> &StreamConnection {
         &self.connection
     }
 

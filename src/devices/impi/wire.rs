@@ -12,7 +12,7 @@ use super::packet_reader::{PacketHandler, PacketReader};
 use platform::base::Span;
 use platform::impi::PacketHeader;
 use platform::network::SealedChannel;
-use platform::sys::tcp::{Moved, SendPart, TcpConnection};
+use platform::sys::tcp::{Moved, SendPart, StreamConnection};
 
 /// Bytes that one poll takes from a connection, about.
 const READ_MAX: usize = 256 << 10;
@@ -21,7 +21,7 @@ const READ_MAX: usize = 256 << 10;
 const SEAL_MAX: usize = 64 << 10;
 
 pub(crate) struct MeshWire {
-    connection: TcpConnection,
+    connection: StreamConnection,
     sealing: Option<WireSealing>,
     /// Bytes of the other end that came with its introduction, in the clear.
     early: Vec<u8>,
@@ -61,7 +61,7 @@ pub(crate) enum WireEnd {
 impl MeshWire {
     /// `early` has arrived, in the clear.
     pub(crate) fn new(
-        connection: TcpConnection, sealing: Option<WireSealing>, early: Vec<u8>,
+        connection: StreamConnection, sealing: Option<WireSealing>, early: Vec<u8>,
     ) -> Self {
         Self {
             connection,
@@ -73,7 +73,7 @@ impl MeshWire {
         }
     }
 
-    pub(crate) fn connection(&self) -> &TcpConnection {
+    pub(crate) fn connection(&self) -> &StreamConnection {
         &self.connection
     }
 
@@ -184,7 +184,7 @@ impl WireSealing {
         self.written == self.sealed.len()
     }
 
-    fn write(&mut self, connection: &TcpConnection, queue: &mut OutQueue) -> io::Result<()> {
+    fn write(&mut self, connection: &StreamConnection, queue: &mut OutQueue) -> io::Result<()> {
         loop {
             while !self.is_written() {
                 match connection.send(&[SendPart::Bytes(&self.sealed[self.written..])])? {

@@ -1,7 +1,8 @@
 //! What a process tells its peers before they connect, and what both ends say when they do.
 //!
 //! A card is text for the launcher's key-value space: `port/address,address,...`. The addresses are
-//! those that the settings choose, the best first. A connection also begins with names: a port may
+//! those that the settings choose, the best first. In a card for processes of other jobs, `/name` follows:
+//! the socket for processes of the same host. A connection also begins with names: a port may
 //! belong to another process by now, and two hosts may have an address in common.
 
 use std::collections::HashMap;
@@ -9,6 +10,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use platform::base::Peer;
 use platform::network::SharedSecret;
+use platform::sys::local_socket::LocalName;
 
 /// Addresses of one card.
 const ADDRESSES_MAX: usize = 8;
@@ -18,6 +20,17 @@ const ADDRESSES_MAX: usize = 8;
 pub(crate) struct TcpCard {
     pub(crate) port: u16,
     pub(crate) addresses: Vec<IpAddr>,
+    /// The socket for processes of its host.
+    pub(crate) local: Option<LocalName>,
+}
+
+/// Where a process listens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ListeningPlace {
+    /// In its host.
+    Local(LocalName),
+    /// In its networks.
+    Network(SocketAddr),
 }
 
 impl TcpCard {
@@ -25,20 +38,27 @@ impl TcpCard {
     pub(crate) fn emit(&self) -> String {
         let addresses = self.addresses.iter().take(ADDRESSES_MAX);
         let addresses: Vec<_> = addresses.map(ToString::to_string).collect();
-        format!("{}/{}", self.port, addresses.join(","))
+        let local = self.local.map_or_else(String::new, |local| format!("/{local}"));
+        format!("{}/{}{local}", self.port, addresses.join(","))
     }
 
     /// The card in a text, if it is one.
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        let (port, addresses) = text.split_once('/')?;
+        let (port, rest) = text.split_once('/')?;
+        let (addresses, local) = match rest.split_once('/') {
+            Some((addresses, local)) => (addresses, Some(LocalName::parse(local)?)),
+            None => (rest, None),
+        };
         let addresses = addresses.split(',').map(str::parse).collect::<Result<Vec<_>, _>>();
         let addresses = addresses.ok().filter(|list| list.len() <= ADDRESSES_MAX)?;
-        Some(Self { port: port.parse().ok()?, addresses })
+        Some(Self { port: port.parse().ok()?, addresses, local })
     }
 
-    /// Where to connect.
-    pub(crate) fn endpoints(&self) -> impl Iterator<Item = SocketAddr> {
-        self.addresses.iter().map(|address| SocketAddr::new(*address, self.port))
+    /// Where to connect: first in the host, where a name that it does not have is refused at once.
+    pub(crate) fn places(&self) -> impl Iterator<Item = ListeningPlace> {
+        let addresses = self.addresses.iter().map(|address| SocketAddr::new(*address, self.port));
+        let local = self.local.into_iter().map(ListeningPlace::Local);
+        local.chain(addresses.map(ListeningPlace::Network))
     }
 }
 
@@ -93,7 +113,7 @@ pub(crate) struct Hello {
 }
 
 impl Hello {
-    const LEN: usize = 33;
+    pub(crate) const LEN: usize = 33;
 
     pub(crate) fn emit(self) -> [u8; Self::LEN] {
         let mut bytes = [0; Self::LEN];
@@ -129,7 +149,9 @@ pub(crate) enum Verdict {
 }
 
 impl Verdict {
-    pub(crate) fn emit(self) -> [u8; 9] {
+    pub(crate) const LEN: usize = 9;
+
+    pub(crate) fn emit(self) -> [u8; Self::LEN] {
         let (code, received) = match self {
             Self::Accepted { received } => (1, received),
             Self::Crossed => (2, 0),
@@ -159,15 +181,21 @@ mod tests {
     #[test]
     fn cards_are_text() {
         let addresses = ["10.77.0.1", "fd00::1"].map(|text| text.parse().unwrap()).to_vec();
-        let card = TcpCard { port: 4711, addresses };
+        let local = LocalName::parse("000102030405060708090a0b0c0d0e0f");
+        let mut card = TcpCard { port: 4711, addresses, local };
+        assert_eq!(card.emit(), "4711/10.77.0.1,fd00::1/000102030405060708090a0b0c0d0e0f");
+        assert_eq!(TcpCard::parse(&card.emit()), Some(card.clone()));
+        card.local = None;
         assert_eq!(card.emit(), "4711/10.77.0.1,fd00::1");
         assert_eq!(TcpCard::parse(&card.emit()), Some(card));
-        for bad in ["", "1", "x/::1", "70000/::1", "1/", "1/host", "1/::1,"] {
+        for bad in ["", "1", "x/::1", "70000/::1", "1/", "1/host", "1/::1,", "1/::1/", "1/::1/name"]
+        {
             assert_eq!(TcpCard::parse(bad), None, "{bad}");
         }
         let full = TcpCard {
             port: u16::MAX,
             addresses: vec!["ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff".parse().unwrap(); 20],
+            local,
         };
         assert!(full.emit().len() <= 400 && TcpCard::parse(&full.emit()).is_some());
     }

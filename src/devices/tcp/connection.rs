@@ -9,10 +9,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use super::frame::{FrameClass, FrameHeader};
 use super::frame_reader::{FrameReader, FrameSink};
+use super::kept::LocalEnd;
 use super::send_queue::{GATHER_PARTS, SendQueue};
 use platform::base::{Peer, Span};
 use platform::network::SealedChannel;
-use platform::sys::tcp::{Moved, SendPart, TcpConnection};
+use platform::sys::tcp::{Moved, SendPart, StreamConnection};
 
 /// Bytes that one poll takes from a connection, about.
 const READ_MAX: usize = 256 << 10;
@@ -21,8 +22,10 @@ const READ_MAX: usize = 256 << 10;
 const SEAL_MAX: usize = 64 << 10;
 
 pub(crate) struct OpenConnection {
-    connection: TcpConnection,
+    connection: StreamConnection,
     cipher: Option<Cipher>,
+    /// That of a connection inside this host.
+    local: Option<LocalEnd>,
     /// Bytes to write before the frames of the queue: the verdict, frames without packets.
     prelude: Vec<u8>,
     /// Bytes received with the verdict.
@@ -42,7 +45,8 @@ struct Cipher {
 
 impl OpenConnection {
     pub(crate) fn new(
-        connection: TcpConnection, channel: Option<SealedChannel>, early: Vec<u8>, unsent: Vec<u8>,
+        connection: StreamConnection, channel: Option<SealedChannel>, early: Vec<u8>,
+        unsent: Vec<u8>,
     ) -> Self {
         let (mut prelude, mut sealed) = (Vec::new(), Vec::new());
         // What is left of the verdict is a record already.
@@ -58,7 +62,27 @@ impl OpenConnection {
             input: Vec::new(),
             plain: Vec::new(),
         });
-        Self { connection, cipher, prelude, early, is_blocked: false }
+        Self { connection, cipher, local: None, prelude, early, is_blocked: false }
+    }
+
+    /// A connection inside this host, never encrypted: the kernel carries the bytes.
+    pub(crate) fn new_local(
+        connection: StreamConnection, end: LocalEnd, early: Vec<u8>, unsent: Vec<u8>,
+    ) -> Self {
+        Self { local: Some(end), ..Self::new(connection, None, early, unsent) }
+    }
+
+    /// Whether the kernel of this host carries the bytes: what is written arrives, if its receiver lives.
+    #[inline]
+    pub(crate) fn is_local(&self) -> bool {
+        self.local.is_some()
+    }
+
+    /// The connection without its frames; `None` if it is none of this host, or has bytes to write or to
+    /// deliver.
+    pub(crate) fn into_local(self) -> Option<(StreamConnection, LocalEnd)> {
+        let is_empty = self.prelude.is_empty() && self.early.is_empty();
+        self.local.filter(|_| is_empty).map(|end| (self.connection, end))
     }
 
     /// Whether bytes go to the socket as they are.

@@ -13,12 +13,14 @@ use super::Tcp;
 use super::card::{Hello, KeyId, KnownPeer, TcpCard};
 use super::greeting::Greeting;
 use super::link::LinkState;
+use super::opening::LOCAL_ACCEPTOR;
 use crate::device::PacketSink;
 use crate::device::reach::{
     ConnectionKey, ForeignAddress, ForeignProcess, Reach, SEALED_BYTES, SealedFor,
 };
 use platform::base::{ErrorClass, Peer, Result};
 use platform::network::{SharedSecret, address_choice, key_wrap};
+use platform::sys::local_socket::LocalAcceptor;
 
 /// Parked connections at most: further ones are closed, and their processes try again.
 const PARKED_MAX: usize = 1024;
@@ -40,6 +42,8 @@ pub(crate) struct ForeignPeers {
     has_new_key: bool,
     /// Whether all ranks of the job know its secret.
     pub(super) shares_secret: bool,
+    /// Where processes of other jobs on this host connect, once there may be some.
+    pub(super) local: Option<LocalAcceptor>,
 }
 
 /// A proven connection of a process without a number.
@@ -53,6 +57,10 @@ impl Tcp {
     /// Keeps a connection until its process has a number. A later one of a process replaces it.
     pub(super) fn park(&mut self, greeting: Greeting, hello: Hello) {
         self.watched.remove(greeting.connection());
+        if self.is_armed {
+            // No packet has arrived, but the caller has to look before it sleeps.
+            self.watched.ring();
+        }
         let is_same = |it: &Parked| {
             let is_of = (it.hello.job, it.hello.rank) == (hello.job, hello.rank);
             is_of && it.greeting.key() == greeting.key()
@@ -79,12 +87,15 @@ impl Tcp {
             let waiting: Vec<_> = self.unproven.iter().map(|(key, _)| key).collect();
             waiting.into_iter().for_each(|key| self.advance_unproven(key, sink));
         }
+        if self.kept.is_unread {
+            self.read_kept(sink);
+        }
     }
 
     /// Whether [`Tcp::open_admitted`] has work.
     #[inline]
     pub(super) fn has_admitted(&self) -> bool {
-        self.foreign.has_new_key || !self.foreign.admitted.is_empty()
+        self.foreign.has_new_key || self.kept.is_unread || !self.foreign.admitted.is_empty()
     }
 
     /// The secret that both ends know; `None` in a job without one.
@@ -106,8 +117,18 @@ impl Tcp {
 }
 
 impl Reach for Tcp {
-    fn card(&self) -> String {
-        self.card.clone()
+    fn card(&mut self) -> String {
+        if self.foreign.local.is_none() && self.accepts {
+            // Without it, processes of this host come by TCP.
+            let local = LocalAcceptor::listen_anywhere().ok();
+            let is_watched =
+                |local: &LocalAcceptor| self.watched.add(local, LOCAL_ACCEPTOR, false).is_ok();
+            self.foreign.local = local.filter(is_watched);
+        }
+        match (&self.foreign.local, TcpCard::parse(&self.card)) {
+            (Some(local), Some(card)) => TcpCard { local: Some(local.name()), ..card }.emit(),
+            _ => self.card.clone(),
+        }
     }
 
     fn open_port(&mut self, key: &ConnectionKey) {
@@ -174,7 +195,7 @@ impl Reach for Tcp {
             return Ok(());
         }
         let mut parsed = match card {
-            "" => TcpCard { port: 0, addresses: Vec::new() },
+            "" => TcpCard { port: 0, addresses: Vec::new(), local: None },
             _ => TcpCard::parse(card).ok_or_else(|| {
                 let why = format!("rank {rank} of another job has no TCP addresses: {card:?}");
                 ErrorClass::Other.error(why)
@@ -210,6 +231,9 @@ impl Reach for Tcp {
         let Some(Some(known)) = self.cards.get(peer as usize) else { return };
         let key = known.key;
         self.foreign.peers.remove(&(known.job, known.rank));
+        if is_orderly {
+            self.release(peer);
+        }
         if is_orderly && let Some(link) = &mut self.links[peer as usize] {
             // A connection that is lost now needs no farewell.
             drop(link.say_leaving());
@@ -230,6 +254,6 @@ impl Reach for Tcp {
 
     fn is_settled_with(&self, peer: Peer) -> bool {
         let link = self.links.get(peer as usize).and_then(Option::as_ref);
-        link.is_none_or(|link| link.has_failed() || link.queue.is_empty())
+        link.is_none_or(|link| link.is_settled())
     }
 }

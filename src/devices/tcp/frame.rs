@@ -37,6 +37,9 @@ pub(crate) enum FrameClass {
     Datagram = 5,
     /// Of a one-sided access. It is counted, and sent again after a connection is lost.
     Access = 6,
+    /// The last frame of a link: its sender has forgotten the peer. The connection may be of use to the next
+    /// link.
+    Released = 7,
 }
 
 /// The header of a frame.
@@ -84,13 +87,14 @@ impl FrameHeader {
             4 => FrameClass::Leaving,
             5 => FrameClass::Datagram,
             6 => FrameClass::Access,
+            7 => FrameClass::Released,
             _ => return None,
         };
         let len_max = match class {
             FrameClass::Packet | FrameClass::UrgentPacket => FRAME_DATA_MAX,
             FrameClass::Datagram => DATAGRAM_MAX,
             FrameClass::Access => FRAME_ACCESS_MAX,
-            FrameClass::Acknowledgement | FrameClass::Leaving => 0,
+            FrameClass::Acknowledgement | FrameClass::Leaving | FrameClass::Released => 0,
         };
         let packet = Header { words: [word(0)?, word(8)?], kind: bytes[28] };
         (len <= len_max && bytes[30..] == [0, 0]).then_some(Self {

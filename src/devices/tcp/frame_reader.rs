@@ -39,6 +39,9 @@ pub(crate) struct FrameReader {
     unacknowledged: usize,
     is_urgent: bool,
     is_leaving: bool,
+    is_released: bool,
+    /// What has come behind the last frame of the peer's link.
+    behind_release: Vec<u8>,
 }
 
 /// Data that has arrived in part.
@@ -81,6 +84,22 @@ impl FrameReader {
         self.is_leaving
     }
 
+    /// Whether the peer has forgotten this link: no frame follows.
+    #[inline]
+    pub(crate) fn is_released(&self) -> bool {
+        self.is_released
+    }
+
+    /// What has come behind the last frame.
+    pub(crate) fn behind_release(&self) -> &[u8] {
+        &self.behind_release
+    }
+
+    /// Whether bytes may be written to memory that the sink has named.
+    pub(crate) fn holds_memory(&self) -> bool {
+        self.kept.is_some() || self.destination().is_some()
+    }
+
     /// Whether packets have not been acknowledged.
     #[inline]
     pub(crate) fn owes_acknowledgement(&self) -> bool {
@@ -103,7 +122,8 @@ impl FrameReader {
     /// A new connection: the peer continues with the first packet that was not received whole.
     pub(crate) fn restart(&mut self) {
         self.partial.clear();
-        self.is_leaving = false;
+        self.behind_release.clear();
+        (self.is_leaving, self.is_released) = (false, false);
         if let Some(Body { place: Place::Memory(span), .. }) = self.body.take() {
             self.kept = Some(span);
         }
@@ -136,7 +156,7 @@ impl FrameReader {
         &mut self, from: Peer, mut bytes: &[u8], sink: &mut impl FrameSink,
     ) -> Result<usize, StreamViolation> {
         let mut packets = 0;
-        while !bytes.is_empty() {
+        while !(bytes.is_empty() || self.is_released) {
             if self.body.is_some() {
                 packets += self.feed_body(from, &mut bytes, sink);
             } else if !self.partial.is_empty() {
@@ -159,6 +179,9 @@ impl FrameReader {
                 self.partial.extend_from_slice(bytes);
                 return Ok(packets);
             }
+        }
+        if self.is_released {
+            self.behind_release.extend_from_slice(bytes);
         }
         Ok(packets)
     }
@@ -188,6 +211,10 @@ impl FrameReader {
             FrameClass::Acknowledgement | FrameClass::Datagram => return false,
             FrameClass::Leaving => {
                 self.is_leaving = true;
+                return false;
+            }
+            FrameClass::Released => {
+                (self.is_leaving, self.is_released) = (true, true);
                 return false;
             }
         }
@@ -341,6 +368,13 @@ mod tests {
         assert_eq!(reader.feed(0, &control(FrameClass::Leaving), &mut sink), Ok(0));
         assert!(reader.is_leaving() && reader.received() == 0 && !reader.owes_acknowledgement());
         assert_eq!(reader.feed(0, &[9; 40], &mut sink), Err(StreamViolation));
+        reader.restart();
+        let last = [&control(FrameClass::Released)[..], b"of another link"].concat();
+        for piece in last.chunks(5) {
+            assert_eq!(reader.feed(0, piece, &mut sink), Ok(0));
+        }
+        assert!(reader.is_released() && reader.is_leaving());
+        assert_eq!(reader.behind_release(), b"of another link");
     }
 
     proptest! {

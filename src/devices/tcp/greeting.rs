@@ -11,24 +11,26 @@
 //!   over
 //! ```
 //!
-//! Nothing is kept for a peer before its proof. The handshake itself is in
-//! [`Handshake`].
+//! Nothing is kept for a peer before its proof. The messages are those of
+//! [`Handshake`](platform::network::Handshake), or of [`LocalProof`](platform::network::LocalProof) inside a
+//! host. A connection that was [kept](super::kept) begins with `AwaitingVerdict`, or proven.
 
 use std::io;
-use std::net::SocketAddr;
 
-use super::card::{Hello, KeyId, Keyring, Verdict};
+use super::card::{Hello, KeyId, Keyring, ListeningPlace, Verdict};
 use super::connection::OpenConnection;
+use super::kept::LocalEnd;
+use super::proof::{ConnectionProof, ProvenConnection};
 use platform::base::Span;
-use platform::network::SealedChannel;
-use platform::network::{HELLO_MAX, Handshake, HandshakeStep, MAGIC, Refusal};
-use platform::sys::tcp::{Moved, SendPart, TcpConnection};
+use platform::network::{HandshakeStep, LocalSession, MAGIC, Refusal};
+use platform::sys::local_socket;
+use platform::sys::tcp::{Moved, SendPart, StreamConnection};
 
 /// Bytes that a greeting takes at once: more than both ends say before the first frame.
 const INPUT_MAX: usize = 2 << 10;
 
 pub(crate) struct Greeting {
-    connection: TcpConnection,
+    connection: StreamConnection,
     stage: Stage,
     /// The key that the end that connects has named.
     key: KeyId,
@@ -51,9 +53,9 @@ enum Stage {
     AwaitingKey {
         hello: Hello,
     },
-    Proving(Handshake),
-    AwaitingVerdict(SealedChannel),
-    Over(SealedChannel),
+    Proving(ConnectionProof),
+    AwaitingVerdict(ProvenConnection),
+    Over(ProvenConnection),
     /// After an error.
     Void,
 }
@@ -106,18 +108,40 @@ impl Greeting {
     /// # Errors
     /// The system's error.
     pub(crate) fn start(
-        to: SocketAddr, key: KeyId, hello: Hello, deadline_ns: u64,
+        to: ListeningPlace, key: KeyId, hello: Hello, deadline_ns: u64,
     ) -> io::Result<Self> {
-        let connection = TcpConnection::start(to)?;
+        let connection = match to {
+            ListeningPlace::Local(name) => local_socket::connect_to(name)?,
+            ListeningPlace::Network(to) => StreamConnection::start(to)?,
+        };
         Ok(Self::new(connection, Stage::Connecting { hello }, key, deadline_ns))
     }
 
     /// Takes a connection of another process.
-    pub(crate) fn accept(connection: TcpConnection, hello: Hello, deadline_ns: u64) -> Self {
+    pub(crate) fn accept(connection: StreamConnection, hello: Hello, deadline_ns: u64) -> Self {
         Self::new(connection, Stage::AwaitingKey { hello }, KeyId::default(), deadline_ns)
     }
 
-    fn new(connection: TcpConnection, stage: Stage, key: KeyId, deadline_ns: u64) -> Self {
+    /// A connection that was kept, on which this end has said `call`.
+    pub(crate) fn called(
+        connection: StreamConnection, key: KeyId, session: LocalSession, call: Vec<u8>,
+        deadline_ns: u64,
+    ) -> Self {
+        let stage = Stage::AwaitingVerdict(ProvenConnection::Local(session));
+        let mut greeting = Self::new(connection, stage, key, deadline_ns);
+        (greeting.connects, greeting.output) = (true, call);
+        // What is not written here is written by `advance`, which finds the error, too.
+        let _ = greeting.write();
+        greeting
+    }
+
+    /// A connection that was kept, on which the other end has called.
+    pub(crate) fn asked(connection: StreamConnection, key: KeyId, session: LocalSession) -> Self {
+        let stage = Stage::Over(ProvenConnection::Local(session));
+        Self::new(connection, stage, key, u64::MAX)
+    }
+
+    fn new(connection: StreamConnection, stage: Stage, key: KeyId, deadline_ns: u64) -> Self {
         let (connects, is_foreign) = match &stage {
             Stage::Connecting { hello } => (true, hello.job != key),
             _ => (false, false),
@@ -140,8 +164,14 @@ impl Greeting {
         self.key
     }
 
+    /// Whether a connection without a proof may be that of a process that knows the secret, and has given it
+    /// up: it has named a key of this process and sent nothing wrong.
+    pub(crate) fn may_be_of_a_peer(&self) -> bool {
+        matches!(self.stage, Stage::Proving(_))
+    }
+
     /// The connection, to watch: also for writing while [`Greeting::wants_to_write`].
-    pub(crate) fn connection(&self) -> &TcpConnection {
+    pub(crate) fn connection(&self) -> &StreamConnection {
         &self.connection
     }
 
@@ -163,16 +193,20 @@ impl Greeting {
         if let Stage::Connecting { hello } = &self.stage {
             let hello = *hello;
             let secret = keys.get(self.key).ok_or_else(|| error(NO_KEY))?;
-            if let Some(error) = self.connection.error() {
-                return Err(error.into());
-            }
-            if self.connection.peer_address().is_none() {
-                return Ok(GreetingStep::Pending);
+            let is_local = self.connection.is_local();
+            if !is_local {
+                if let Some(error) = self.connection.error() {
+                    return Err(error.into());
+                }
+                if self.connection.peer_address().is_none() {
+                    return Ok(GreetingStep::Pending);
+                }
             }
             self.output.extend_from_slice(&MAGIC);
             self.output.extend_from_slice(&self.key);
-            let handshake = Handshake::initiate(secret, &hello.emit(), &mut self.output);
-            self.stage = Stage::Proving(handshake);
+            let proof =
+                ConnectionProof::initiate(is_local, secret, &hello.emit(), &mut self.output);
+            self.stage = Stage::Proving(proof);
         }
         let is_over = self.read()?;
         self.choose_key(keys)?;
@@ -198,7 +232,8 @@ impl Greeting {
         let Some(key) = self.input[begun..].first_chunk().copied() else { return Ok(()) };
         // Another process may know the key of a new communicator before this one does.
         let Some(secret) = keys.get(key) else { return Ok(()) };
-        self.stage = Stage::Proving(Handshake::respond(secret, &hello.emit()));
+        let is_local = self.connection.is_local();
+        self.stage = Stage::Proving(ConnectionProof::respond(is_local, secret, &hello.emit()));
         self.key = key;
         self.input.drain(..begun + key.len());
         Ok(())
@@ -206,41 +241,40 @@ impl Greeting {
 
     fn decide(&mut self) -> Result<GreetingStep, GreetingError> {
         let (stage, step) = match std::mem::replace(&mut self.stage, Stage::Void) {
-            Stage::Proving(handshake) => self.prove(handshake)?,
-            Stage::AwaitingVerdict(mut channel) => {
-                let mut said = Vec::new();
-                let opened = channel.open_one(HELLO_MAX, &mut self.input, &mut said);
-                if opened? {
-                    let verdict = Verdict::parse(&said).ok_or_else(|| error(UNKNOWN))?;
-                    (Stage::Over(channel), GreetingStep::Answered(verdict))
-                } else {
-                    (Stage::AwaitingVerdict(channel), GreetingStep::Pending)
+            Stage::Proving(proof) => self.prove(proof)?,
+            Stage::AwaitingVerdict(mut proven) => match proven.take_verdict(&mut self.input)? {
+                Some(verdict) => {
+                    let verdict = verdict.ok_or_else(|| error(UNKNOWN))?;
+                    (Stage::Over(proven), GreetingStep::Answered(verdict))
                 }
-            }
+                None => (Stage::AwaitingVerdict(proven), GreetingStep::Pending),
+            },
             stage => (stage, GreetingStep::Pending),
         };
         self.stage = stage;
         Ok(step)
     }
 
-    fn prove(&mut self, mut handshake: Handshake) -> Result<(Stage, GreetingStep), GreetingError> {
-        let step = handshake.advance(&mut self.input, &mut self.output);
+    fn prove(
+        &mut self, mut proof: ConnectionProof,
+    ) -> Result<(Stage, GreetingStep), GreetingError> {
+        let step = proof.advance(&mut self.input, &mut self.output);
         let HandshakeStep::Proven { hello } = step? else {
-            return Ok((Stage::Proving(handshake), GreetingStep::Pending));
+            return Ok((Stage::Proving(proof), GreetingStep::Pending));
         };
         let hello = Hello::parse(&hello).ok_or_else(|| error(UNKNOWN))?;
         self.other_encrypts = hello.encrypts;
-        let channel = handshake.into_channel();
+        let proven = proof.into_proven();
         Ok(match self.connects {
-            true => (Stage::AwaitingVerdict(channel), GreetingStep::Reached(hello)),
-            false => (Stage::Over(channel), GreetingStep::Asked(hello)),
+            true => (Stage::AwaitingVerdict(proven), GreetingStep::Reached(hello)),
+            false => (Stage::Over(proven), GreetingStep::Asked(hello)),
         })
     }
 
     /// Says the verdict, after [`GreetingStep::Asked`].
     pub(crate) fn answer(&mut self, verdict: Verdict) {
-        if let Stage::Over(channel) = &mut self.stage {
-            channel.seal(&verdict.emit(), &mut self.output);
+        if let Stage::Over(proven) = &mut self.stage {
+            proven.say(verdict, &mut self.output);
         }
         // What is not written here is written before the first frame. After a refusal it is lost.
         let _ = self.write();
@@ -249,9 +283,18 @@ impl Greeting {
     /// The connection, after a verdict that accepts it; `encrypts`: every byte from now on, as also if
     /// the other end wants it.
     pub(crate) fn open(self, encrypts: bool) -> Option<OpenConnection> {
-        let Stage::Over(channel) = self.stage else { return None };
-        let channel = (encrypts || self.other_encrypts).then_some(channel);
-        Some(OpenConnection::new(self.connection, channel, self.input, self.output))
+        let Stage::Over(proven) = self.stage else { return None };
+        let Self { connection, connects, input, output, .. } = self;
+        Some(match proven {
+            ProvenConnection::Local(session) => {
+                let end = LocalEnd { session, connects };
+                OpenConnection::new_local(connection, end, input, output)
+            }
+            ProvenConnection::Network(channel) => {
+                let channel = (encrypts || self.other_encrypts).then_some(channel);
+                OpenConnection::new(connection, channel, input, output)
+            }
+        })
     }
 
     /// Whether the other end has closed the connection.
@@ -260,7 +303,13 @@ impl Greeting {
         while self.input.len() < INPUT_MAX {
             let room = INPUT_MAX - self.input.len();
             match self.connection.receive(Span::EMPTY, &mut bytes[..room]) {
-                Ok(Moved::Bytes(count)) => self.input.extend_from_slice(&bytes[..count]),
+                Ok(Moved::Bytes(count)) => {
+                    self.input.extend_from_slice(&bytes[..count]);
+                    if count < room {
+                        // The socket was empty.
+                        return Ok(false);
+                    }
+                }
                 Ok(Moved::Nothing) => return Ok(false),
                 Ok(Moved::End) => return Ok(true),
                 Err(error) => return Err(error),

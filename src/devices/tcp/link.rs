@@ -13,9 +13,7 @@
 //! acknowledged on a lost connection is written again on the next one. While that opens, the link accepts
 //! packets as always; before the first one is open, it refuses them.
 
-use std::net::SocketAddr;
-
-use super::card::{Hello, KeyId, KnownPeer, TcpCard};
+use super::card::{Hello, KeyId, KnownPeer, ListeningPlace, TcpCard};
 use super::connection::OpenConnection;
 use super::frame::FrameClass;
 use super::frame_reader::{FrameReader, FrameSink};
@@ -37,7 +35,7 @@ pub(crate) struct Link {
     /// The job of the peer, its rank there, and the key of connections.
     pub(crate) job: [u8; 16],
     pub(crate) rank: u32,
-    key: KeyId,
+    pub(crate) key: KeyId,
     pub(crate) state: LinkState,
     pub(crate) queue: SendQueue,
     pub(crate) reader: FrameReader,
@@ -64,9 +62,9 @@ pub(crate) enum LinkState {
 pub(crate) struct Opening {
     /// The connection that is tried.
     pub(crate) greeting: Option<Greeting>,
-    endpoints: Vec<SocketAddr>,
+    places: Vec<ListeningPlace>,
     key: KeyId,
-    /// The address that is tried next.
+    /// The place that is tried next.
     next: usize,
     pause_ns: u64,
     /// When the next attempt begins, unless one is under way.
@@ -126,6 +124,22 @@ impl Link {
         }
     }
 
+    pub(crate) fn connection_is_open(&self) -> bool {
+        matches!(self.state, LinkState::Open(_))
+    }
+
+    /// Whether all packets have arrived at the device of the peer, if that lives.
+    pub(crate) fn is_settled(&self) -> bool {
+        let is_written = |connection: &OpenConnection| {
+            connection.is_local() && connection.has_written() && self.queue.is_written()
+        };
+        match &self.state {
+            LinkState::Open(connection) if is_written(connection) => true,
+            LinkState::Failed => true,
+            _ => self.queue.is_empty(),
+        }
+    }
+
     pub(crate) fn has_failed(&self) -> bool {
         matches!(self.state, LinkState::Failed)
     }
@@ -154,7 +168,7 @@ impl Link {
     ) {
         self.state = LinkState::Opening(Box::new(Opening {
             greeting: None,
-            endpoints: self.card.endpoints().collect(),
+            places: self.card.places().collect(),
             key: self.key,
             next: 0,
             pause_ns,
@@ -190,7 +204,11 @@ impl Link {
         self.state = LinkState::Failed;
         self.queue.clear();
         self.owes_room = false;
-        let addresses: Vec<_> = self.card.endpoints().map(|it| it.to_string()).collect();
+        let address = |place| match place {
+            ListeningPlace::Local(_) => None,
+            ListeningPlace::Network(address) => Some(address.to_string()),
+        };
+        let addresses: Vec<_> = self.card.places().filter_map(address).collect();
         format!("its process on host {} ({}) {why}", self.host, addresses.join(", "))
     }
 
@@ -290,9 +308,10 @@ impl Opening {
     /// The attempt under way has failed.
     pub(crate) fn lost(&mut self, now_ns: u64, error: GreetingError) {
         self.greeting = None;
-        self.refused += usize::from(error.is_refusal);
+        // A kept connection may be refused where a new one is not.
+        self.refused += usize::from(error.is_refusal && self.next > 0);
         self.why = error.why;
-        if self.next == self.endpoints.len() {
+        if self.next == self.places.len() {
             self.retry_ns = now_ns + self.pause_ns;
             self.pause_ns = (2 * self.pause_ns).min(PAUSE_MAX_NS);
         } else {
@@ -311,8 +330,8 @@ impl Opening {
     /// Begins the next attempt if it is time.
     pub(crate) fn proceed(&mut self, now_ns: u64, hello: Hello) -> Attempt {
         while self.greeting.is_none() && now_ns >= self.retry_ns {
-            if self.next == self.endpoints.len() {
-                if self.refused == self.endpoints.len() {
+            if self.next == self.places.len() {
+                if self.refused == self.places.len() {
                     return Attempt::Ended(format!("has ended ({})", self.why));
                 }
                 (self.next, self.refused) = (0, 0);
@@ -320,7 +339,7 @@ impl Opening {
             if now_ns >= self.deadline_ns {
                 return Attempt::Hopeless(format!("does not answer ({})", self.why));
             }
-            let to = self.endpoints[self.next];
+            let to = self.places[self.next];
             self.next += 1;
             let deadline_ns = now_ns + self.patience_ns.min(ATTEMPT_NS);
             match Greeting::start(to, self.key, hello, deadline_ns) {

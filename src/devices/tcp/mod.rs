@@ -31,9 +31,11 @@ mod foreign;
 mod frame;
 mod frame_reader;
 mod greeting;
+mod kept;
 mod link;
 mod one_sided;
 mod opening;
+mod proof;
 mod send_queue;
 mod settings;
 
@@ -50,10 +52,11 @@ use card::{Keyring, KnownPeer, TcpCard};
 use foreign::ForeignPeers;
 use frame::{FRAME_DATA_MAX, FrameClass, FrameHeader};
 use greeting::Greeting;
+use kept::KeptConnections;
 use link::{Link, LinkState};
 use one_sided::{OneSidedTraffic, SinkBesideAccesses};
 use platform::base::{ErrorClass, Peer, Result, Slab, Span};
-use platform::network::{AddressDecision, SharedSecret, address_choice};
+use platform::network::{AddressDecision, SharedSecret, StrangerCount, address_choice};
 use platform::sys::network_interfaces;
 use platform::sys::ready_set::Ready;
 use platform::sys::tcp::{TcpAcceptor, Watched};
@@ -74,6 +77,8 @@ const DIRECT_MAX: usize = 4;
 
 /// Direct polls between two looks at all descriptors.
 const LOOK_INTERVAL: u32 = 64;
+/// The same without an open connection.
+const IDLE_LOOK_INTERVAL: u32 = 8;
 
 /// Polls without a packet after which acknowledgements leave that nobody waits for.
 const IDLE_POLLS: u32 = 32;
@@ -116,7 +121,11 @@ pub(crate) struct Tcp {
     acceptor: TcpAcceptor,
     /// Connections of other processes that have not proved the secret.
     unproven: Slab<Greeting>,
-    /// Whether the acceptor is watched.
+    /// Those that have not proved it, up to now.
+    pub(crate) strangers: StrangerCount,
+    /// Connections that no link uses.
+    kept: KeptConnections,
+    /// Whether the acceptors are watched.
     accepts: bool,
     watched: Watched,
     ready: Vec<Ready>,
@@ -191,7 +200,7 @@ impl Tcp {
         let watched = Watched::new().map_err(|error| failed("watch TCP sockets", error))?;
         let added = watched.add(&acceptor, opening::ACCEPTOR, false);
         added.map_err(|error| failed("watch TCP sockets", error))?;
-        let card = TcpCard { port: acceptor.port(), addresses }.emit();
+        let card = TcpCard { port: acceptor.port(), addresses, local: None }.emit();
         let mut keys = Keyring::default();
         keys.insert(job.id, SharedSecret(job.secret));
         Ok(Self {
@@ -209,6 +218,8 @@ impl Tcp {
             opening: Vec::new(),
             acceptor,
             unproven: Slab::default(),
+            strangers: StrangerCount::default(),
+            kept: KeptConnections::default(),
             accepts: true,
             watched,
             ready: Vec::new(),
@@ -287,7 +298,8 @@ impl Tcp {
     /// The link to a peer, whose connection is open or begins now; `None` if the peer has failed.
     #[inline]
     fn linked(&mut self, peer: Peer) -> Option<&mut Link> {
-        let is_idle = |link: &Link| matches!(link.state, LinkState::Idle);
+        let is_idle =
+            |link: &Link| matches!(link.state, LinkState::Idle) || link.reader.is_released();
         if self.links[peer as usize].as_deref().is_none_or(is_idle) {
             self.begin_link(peer);
         }
@@ -338,7 +350,10 @@ impl Tcp {
         for index in 0..self.open.len() {
             let peer = self.open[index];
             let link = self.links[peer as usize].as_ref();
-            if link.is_some_and(|link| link.reader.owes_acknowledgement()) {
+            if link.is_some_and(|link| !link.reader.behind_release().is_empty()) {
+                let why = "the other end has forgotten this process and calls again";
+                self.lost.push((peer, why.to_owned()));
+            } else if link.is_some_and(|link| link.reader.owes_acknowledgement()) {
                 self.write(peer, true);
             }
         }
@@ -504,13 +519,14 @@ impl Device for Tcp {
     fn poll(&mut self, sink: &mut impl PacketSink) -> usize {
         self.polls = self.polls.wrapping_add(1);
         let mut packets = 0;
+        let interval = if self.open.is_empty() { IDLE_LOOK_INTERVAL } else { LOOK_INTERVAL };
         let is_direct = self.open.len() <= DIRECT_MAX
             && !self.is_armed
             && self.blocked == 0
             && self.opening.is_empty()
             && self.unproven.is_empty()
             && !self.has_admitted()
-            && !self.polls.is_multiple_of(LOOK_INTERVAL);
+            && !self.polls.is_multiple_of(interval);
         if is_direct {
             for index in 0..self.open.len() {
                 let peer = self.open[index];

@@ -15,14 +15,19 @@ use super::{CryptMode, LossPace, Tcp};
 use crate::device::PacketSink;
 use platform::base::Peer;
 use platform::sys::clock::monotonic_ns;
-use platform::sys::tcp::TcpConnection;
+use platform::sys::local_socket::LocalArrival;
+use platform::sys::tcp::StreamConnection;
 
 /// The token of the acceptor. Those of open connections are peers.
 pub(crate) const ACCEPTOR: u64 = 1 << 32;
+/// That of the acceptor inside this host.
+pub(crate) const LOCAL_ACCEPTOR: u64 = ACCEPTOR | 1;
 /// Tokens of connections that this process opens: this and the peer.
-const OPENING: u64 = 1 << 33;
+pub(super) const OPENING: u64 = 1 << 33;
 /// Tokens of connections that it accepts: this and their key.
 const UNPROVEN: u64 = 1 << 34;
+/// Tokens of connections that are kept: this and their number.
+pub(super) const KEPT: u64 = 1 << 35;
 
 /// Connections that have not proved the secret, at most, and the time for the proof.
 pub(crate) const UNPROVEN_MAX: usize = 64;
@@ -38,10 +43,18 @@ impl Tcp {
     /// Begins to connect to a peer, to which there may be no link.
     #[cold]
     pub(super) fn begin_link(&mut self, peer: Peer) {
-        if self.links[peer as usize].is_none() {
-            self.open_link(peer);
+        let is_released = |link: &Link| link.connection_is_open() && link.reader.is_released();
+        match &self.links[peer as usize] {
+            None => self.open_link(peer),
+            Some(link) if is_released(link) => {
+                self.connection_lost(peer, "the other end has forgotten this process".to_owned());
+            }
+            Some(_) => {}
         }
-        self.begin(peer, self.settings.timeout);
+        let link = self.links[peer as usize].as_ref();
+        if link.is_some_and(|link| matches!(link.state, LinkState::Idle)) {
+            self.begin(peer, self.settings.timeout);
+        }
     }
 
     /// Begins to connect to the peer of a link that has no connection.
@@ -52,6 +65,7 @@ impl Tcp {
         let times = [now_ns, now_ns, timeout.as_nanos() as u64, self.settings.pace.pause_ns];
         link.begin(times, "no connection was tried".to_owned());
         self.opening.push(peer);
+        self.call_kept(peer);
         // The next poll connects.
         self.due_ns = 0;
     }
@@ -69,8 +83,10 @@ impl Tcp {
     /// Handles an event of a connection that is not open.
     #[cold]
     pub(crate) fn opening_event(&mut self, token: u64, sink: &mut impl PacketSink) {
-        if token == ACCEPTOR {
-            self.accept();
+        if token == ACCEPTOR || token == LOCAL_ACCEPTOR {
+            self.accept(token == LOCAL_ACCEPTOR);
+        } else if token & KEPT != 0 {
+            self.advance_kept(token as u32, sink);
         } else if token & OPENING != 0 {
             self.advance_opening(token as u32, sink);
         } else {
@@ -87,9 +103,14 @@ impl Tcp {
         let unproven = self.unproven.iter();
         let late = unproven.filter(|(_, greeting)| now_ns >= greeting.deadline_ns);
         let late: Vec<_> = late.map(|(key, _)| key).collect();
-        late.into_iter().for_each(|key| drop(self.unproven.remove(key)));
+        for key in late {
+            self.unproven.remove(key).iter().for_each(|it| self.note_refused(it));
+        }
         if !self.accepts && self.unproven.len() < UNPROVEN_MAX {
             self.accepts = self.watched.add(&self.acceptor, ACCEPTOR, false).is_ok();
+            if let Some(local) = &self.foreign.local {
+                self.accepts &= self.watched.add(local, LOCAL_ACCEPTOR, false).is_ok();
+            }
         }
         for peer in self.opening.clone() {
             self.proceed(peer, now_ns, sink);
@@ -116,7 +137,7 @@ impl Tcp {
     }
 
     /// `wanted` is the rank of the other end in its job.
-    fn hello(&self, wanted: u32, received: u64) -> Hello {
+    pub(super) fn hello(&self, wanted: u32, received: u64) -> Hello {
         let encrypts = self.settings.crypt == CryptMode::Full;
         Hello { job: self.job, rank: self.me, wanted, received, encrypts }
     }
@@ -139,17 +160,28 @@ impl Tcp {
 
 /// Connections of other processes.
 impl Tcp {
-    fn accept(&mut self) {
+    fn accept(&mut self, is_local: bool) {
         while self.unproven.len() < UNPROVEN_MAX {
-            let Some(connection) = self.acceptor.accept() else { return };
-            self.add_unproven(connection);
+            let arrival = match &self.foreign.local {
+                Some(acceptor) if is_local => acceptor.accept(),
+                _ => self.acceptor.accept().map(LocalArrival::Own),
+            };
+            match arrival {
+                None => return,
+                Some(LocalArrival::Own(connection)) => self.add_unproven(connection),
+                Some(LocalArrival::Stranger) => {
+                    tracing::warn!("a connection of another user was refused");
+                    self.strangers.note_other_user();
+                }
+            }
         }
         // The kernel holds further ones.
         self.watched.remove(&self.acceptor);
+        self.foreign.local.iter().for_each(|local| self.watched.remove(local));
         self.accepts = false;
     }
 
-    fn add_unproven(&mut self, connection: TcpConnection) {
+    fn add_unproven(&mut self, connection: StreamConnection) {
         if connection.configure(self.settings.timeout).is_err() {
             return;
         }
@@ -180,9 +212,16 @@ impl Tcp {
             Err(error) => {
                 let address = greeting.connection().peer_address();
                 tracing::warn!(?address, why = error.why, "a connection was refused");
-                self.unproven.remove(key);
+                self.unproven.remove(key).iter().for_each(|it| self.note_refused(it));
                 self.due_ns = 0;
             }
+        }
+    }
+
+    /// Counts a connection without a proof.
+    fn note_refused(&mut self, greeting: &Greeting) {
+        if !greeting.may_be_of_a_peer() {
+            self.strangers.note(greeting.connection().peer_address());
         }
     }
 

@@ -7,7 +7,7 @@
 //!   members            root (connects)              root (accepts)             members
 //!   record ──gather──>                                          <──gather── record
 //!                      call: identity, context ──port──>
-//!                      heads: size, settings, key  <──>
+//!                      heads: size, settings, key, and
 //!                      records of all processes    <──>
 //!        <──bcast── outcome, records                outcome, records ──bcast──>
 //!        <──scatter── key                                       key ──scatter──>
@@ -404,6 +404,10 @@ impl<D: Device> Mpi<D> {
         let (size, settings) = (meeting.group.size(), self.presence.settings);
         let head = GroupHead { size, settings, key, sealed };
         let run = self.exchange_with(&link, 1, Some(head.emit()), Some(HEAD_BYTES));
+        let own = meeting.end.as_ref().map(|root| root.own.clone());
+        let records = self.exchange_with(&link, 2, own, None);
+        // They are not waited for: those of the other root are.
+        self.engine.release_run(records);
         Ok(RootStage::Heads(run, link))
     }
 
@@ -521,9 +525,8 @@ impl<D: Device> Mpi<D> {
             })?;
             root.key = Some(ConnectionKey { id: head.key, secret });
         }
-        let own = root.own.clone();
         let other = head.size as usize * ProcessRecord::BYTES;
-        let run = self.exchange_with(&link, 2, Some(own), Some(other));
+        let run = self.exchange_with(&link, 2, None, Some(other));
         Ok(RootStage::Records(run, link, head))
     }
 

@@ -166,6 +166,14 @@ impl Devices {
         self.listening = Some(Box::new(listening));
     }
 
+    /// A sentence about connections of strangers, if there were some.
+    pub(crate) fn stranger_report(&self) -> Option<String> {
+        match self.network.as_deref() {
+            Some(Network::Tcp(sockets)) => sockets.stranger_report(),
+            Some(Network::Tofu(_)) | None => None,
+        }
+    }
+
     /// Whether sockets carry messages.
     pub(crate) fn has_sockets(&self) -> bool {
         matches!(self.network.as_deref(), Some(Network::Tcp(_) | Network::Bridged(_)))

@@ -326,6 +326,11 @@ impl Sockets {
         arrived + from_sockets
     }
 
+    /// A sentence about connections of strangers, if there were some.
+    pub(super) fn stranger_report(&self) -> Option<String> {
+        self.tcp.strangers.report()
+    }
+
     /// Where this rank listens, one sentence each.
     pub(super) fn explanations(&self) -> Vec<String> {
         let card = format!("tcp: rank 0 is reached at {}", self.tcp.card());

@@ -25,6 +25,10 @@ pub(super) const GRACE: Duration = Duration::from_millis(500);
 /// their output end by themselves, after they have written the rest.
 const RANKS_FIRST: Duration = Duration::from_millis(250);
 
+/// The time that a rank has to end after it has aborted the job, before SIGTERM for all: it writes its
+/// buffered output meanwhile.
+const ABORT_TIMEOUT: Duration = Duration::from_millis(200);
+
 /// Interval at which remaining processes are killed again.
 const KILL_INTERVAL: Duration = Duration::from_millis(10);
 
@@ -79,6 +83,8 @@ enum JobPhase {
     /// Terminated at `since`; remaining processes are killed at `next_kill`.
     Ending {
         code: i32,
+        /// Nothing is terminated before then, unless all ranks that have aborted the job end.
+        abort_until: Option<Instant>,
         since: Instant,
         /// Processes that are no ranks are terminated then.
         rest_at: Option<Instant>,
@@ -94,6 +100,8 @@ pub(super) struct JobState {
     hosts: JobHosts,
     /// Process ids of running ranks.
     running: Vec<Option<u32>>,
+    /// Those that have aborted the job and have not ended.
+    aborting: Vec<u32>,
     /// The number of ranks that have ended.
     ended: usize,
     /// The exit code of the first rank that failed.
@@ -128,6 +136,7 @@ impl JobState {
             waiting: None,
             memory_kills: 0,
             survives: false,
+            aborting: Vec::new(),
             lost: Vec::new(),
             has_spawned_survivors: false,
         }
@@ -183,6 +192,7 @@ impl JobState {
     pub(super) fn deadline(&self) -> Option<Instant> {
         match self.phase {
             JobPhase::Running => self.limit.map(|(at, _)| at),
+            JobPhase::Ending { abort_until: Some(at), .. } => Some(at),
             JobPhase::Ending { rest_at, next_kill, .. } => rest_at.or(Some(next_kill)),
         }
     }
@@ -227,7 +237,7 @@ impl JobState {
         let Some(pid) = self.running[rank as usize].take() else { return Vec::new() };
         self.ended += 1;
         if !self.is_running() {
-            return Vec::new();
+            return self.aborting_ended(rank, now);
         }
         let is_first = self.first_code == 0;
         if is_first && !(self.survives && join_state == JoinState::Joined) {
@@ -281,7 +291,35 @@ impl JobState {
             0 if code != 0 => 255,
             low => low,
         };
-        self.end(exit_code, Some(format!("{name} aborted the job with code {code}{text}")), now)
+        let line = format!("{name} aborted the job with code {code}{text}");
+        let mut actions = self.end(exit_code, Some(line), now);
+        self.aborting.push(rank);
+        if let JobPhase::Ending { abort_until, .. } = &mut self.phase
+            && actions.pop().is_some()
+        {
+            *abort_until = Some(now + ABORT_TIMEOUT);
+        }
+        actions
+    }
+
+    /// `rank` has ended after the job: the rest is terminated if no other rank is aborting.
+    fn aborting_ended(&mut self, rank: u32, now: Instant) -> Vec<JobAction> {
+        self.aborting.retain(|aborting| *aborting != rank);
+        match self.phase {
+            JobPhase::Ending { abort_until: Some(_), .. } if self.aborting.is_empty() => {
+                self.terminate(now)
+            }
+            JobPhase::Running | JobPhase::Ending { .. } => Vec::new(),
+        }
+    }
+
+    /// Terminates the ranks of a job that some of them have aborted.
+    fn terminate(&mut self, now: Instant) -> Vec<JobAction> {
+        if let JobPhase::Ending { abort_until, since, rest_at, next_kill, .. } = &mut self.phase {
+            (*abort_until, *since) = (None, now);
+            (*rest_at, *next_kill) = (Some(now + RANKS_FIRST), now + GRACE);
+        }
+        vec![JobAction::Terminate]
     }
 
     /// `waiting` waits for `ended`, which ended without MPI_Init.
@@ -300,12 +338,16 @@ impl JobState {
     /// The process `pid` of `rank` runs, but has closed its connection before MPI_Finalize.
     pub(super) fn disconnected(&mut self, rank: u32, pid: u32, now: Instant) -> Vec<JobAction> {
         let name = self.rank_text(rank, pid);
-        let rest = self.other_ranks_text(rank);
-        let line = format!(
+        let what = format!(
             "{name} closed its connection to mpirun without MPI_Finalize (did it run another \
-             program by exec?); {rest}"
+             program by exec?)"
         );
-        self.end(1, Some(line), now)
+        if self.survives && self.is_running() {
+            // It has left MPI. Its process ends when its program does, and the job waits for that.
+            return self.survive(&[rank], 1, &what);
+        }
+        let rest = self.other_ranks_text(rank);
+        self.end(1, Some(format!("{what}; {rest}")), now)
     }
 
     /// `rank` sent a request that this launcher does not support.
@@ -332,8 +374,9 @@ impl JobState {
                 self.limit_output(ENDED_OUTPUT_TIMEOUT);
                 actions
             }
-            JobPhase::Ending { ref mut next_kill, .. } => {
+            JobPhase::Ending { ref mut next_kill, ref mut abort_until, .. } => {
                 *next_kill = now + KILL_INTERVAL;
+                *abort_until = None;
                 self.limit_output(KILLED_OUTPUT_TIMEOUT);
                 vec![JobAction::Kill]
             }
@@ -459,6 +502,10 @@ impl JobState {
                 }
                 None => Vec::new(),
             },
+            JobPhase::Ending { abort_until: Some(at), .. } => match now >= at {
+                true => self.terminate(now),
+                false => Vec::new(),
+            },
             JobPhase::Ending { ref mut rest_at, .. } if rest_at.is_some_and(|at| now >= at) => {
                 *rest_at = None;
                 vec![JobAction::TerminateRest]
@@ -540,6 +587,7 @@ impl JobState {
         let output_timeout = Some(FAILED_OUTPUT_TIMEOUT);
         self.phase = JobPhase::Ending {
             code,
+            abort_until: None,
             since: now,
             rest_at: Some(now + RANKS_FIRST),
             next_kill: now + GRACE,

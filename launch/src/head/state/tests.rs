@@ -135,9 +135,33 @@ fn the_code_of_an_abort_is_returned_and_never_becomes_success() {
     for (code, expected) in [(42, 42), (0, 0), (256, 255), (-1, 255), (300, 44)] {
         let mut job = job();
         let actions = job.aborted(2, code, Some("too bad"), Instant::now());
-        assert!(message(&actions).contains("rank 2") && message(&actions).ends_with(": too bad"));
+        let [JobAction::Print(line)] = &actions[..] else { panic!("{actions:?}") };
+        assert!(line.contains("rank 2") && line.ends_with(": too bad"));
         assert_eq!(job.code(), expected, "{code}");
     }
+}
+
+#[test]
+fn ranks_that_abort_have_a_moment_to_end_by_themselves() {
+    let (exit, state) = (Exit::Code(9), JoinState::Joined);
+    let (mut job, now) = (job(), Instant::now());
+    job.aborted(2, 9, None, now);
+    assert_eq!(job.deadline(), Some(now + ABORT_TIMEOUT));
+    assert_eq!(job.aborted(1, 8, None, now), []);
+    assert_eq!(job.exited(2, exit, None, state, now), []);
+    assert_eq!(job.exited(1, exit, None, state, now), [JobAction::Terminate]);
+    assert_eq!((job.code(), job.deadline()), (9, Some(now + RANKS_FIRST)));
+    let mut late = self::job();
+    late.aborted(2, 9, None, now);
+    assert_eq!(late.tick(now), []);
+    let then = now + ABORT_TIMEOUT;
+    assert_eq!(late.tick(then), [JobAction::Terminate]);
+    assert_eq!(late.exited(2, exit, None, state, then), []);
+    assert_eq!(late.tick(then + RANKS_FIRST), [JobAction::TerminateRest]);
+    assert_eq!(late.tick(then + GRACE), [JobAction::Kill]);
+    let mut killed = self::job();
+    killed.aborted(2, 9, None, now);
+    assert_eq!(killed.signalled(2, now), [JobAction::Kill]);
 }
 
 #[test]
@@ -236,6 +260,22 @@ fn a_failed_spawned_job_and_the_end_of_the_parent_end_the_job() {
     let mut job = self::job();
     assert_eq!((job.parent_gone(now), job.code()), (vec![JobAction::Terminate], 143));
     assert_eq!(job.output_timeout(), Some(ENDED_OUTPUT_TIMEOUT));
+}
+
+#[test]
+fn a_job_that_survives_waits_for_a_rank_that_has_left_mpi_and_lives() {
+    let (mut job, now) = (job().surviving(true), Instant::now());
+    let actions = job.disconnected(1, 101, now);
+    let [JobAction::Print(line)] = &actions[..] else { panic!("{actions:?}") };
+    assert!(line.contains("rank 1 (process 101 on here) closed its connection"), "{line}");
+    assert!(line.ends_with("; the job goes on without it (--with-ft)"), "{line}");
+    for rank in [0, 2] {
+        assert_eq!(job.exited(rank, Exit::Code(0), None, JoinState::Left, now), []);
+    }
+    assert!(!job.have_ranks_ended() && job.is_running());
+    assert_eq!(job.exited(1, Exit::Code(3), None, JoinState::Joined, now), []);
+    assert!(job.have_ranks_ended());
+    assert_eq!(job.code(), 0);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 #![allow(unsafe_code)]
 
+mod between_jobs;
 mod one_sided;
 mod simulation;
 
@@ -38,7 +39,11 @@ fn keyed(secrets: &[[u8; 32]], settings: &TcpSettings) -> Vec<Tcp> {
 
 /// The same, with a connection between each two ranks.
 fn connected(ranks: usize, settings: &TcpSettings) -> Vec<Tcp> {
-    let mut network = network(ranks, settings);
+    connect_all(network(ranks, settings))
+}
+
+fn connect_all(mut network: Vec<Tcp>) -> Vec<Tcp> {
+    let ranks = network.len();
     for (me, rank) in (0..).zip(&mut network) {
         (0..me).for_each(|peer| rank.send_datagram(peer, b""));
     }

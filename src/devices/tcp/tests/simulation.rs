@@ -15,7 +15,7 @@ use crate::devices::tcp::connection::OpenConnection;
 use platform::network::Handshake;
 use platform::network::SealedChannel;
 use platform::sys::poll;
-use platform::sys::tcp::{Moved, SendPart, TcpConnection};
+use platform::sys::tcp::{Moved, SendPart, StreamConnection};
 
 /// Bytes that the network holds in a direction, beside those in sockets.
 const HELD_MAX: usize = 32 << 10;
@@ -26,7 +26,7 @@ const STILL_ROUNDS: u32 = 3 * LOOK_INTERVAL + 3 * IDLE_POLLS;
 
 /// The ends of a connection at the network's side: what one end sends, the other receives later.
 struct Wire {
-    ends: [TcpConnection; 2],
+    ends: [StreamConnection; 2],
     held: [Vec<u8>; 2],
 }
 
@@ -55,11 +55,11 @@ impl Wire {
 }
 
 /// A socket for a rank, and its other end.
-fn socket_pair() -> [TcpConnection; 2] {
+fn socket_pair() -> [StreamConnection; 2] {
     let (here, there) = UnixStream::pair().unwrap();
     [here, there].map(|socket| {
         socket.set_nonblocking(true).unwrap();
-        TcpConnection::from(OwnedFd::from(socket))
+        StreamConnection::from(OwnedFd::from(socket))
     })
 }
 
@@ -171,6 +171,7 @@ impl Simulation {
         let card = TcpCard {
             port: silent.local_addr().unwrap().port(),
             addresses: vec![Ipv4Addr::LOCALHOST.into()],
+            local: None,
         };
         let mut peers = [1, 0].into_iter();
         let ranks = network(2, &settings).into_iter().map(|mut tcp| {
