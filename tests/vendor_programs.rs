@@ -28,12 +28,10 @@ fn programs_run_in_polling_mode() {
     for (name, ranks) in [
         ("coll_forms", 3),
         ("environment", 1),
-        ("floods", 3),
         ("intercomm_traffic", 4),
-        ("matching", 2),
+        ("matching", 3),
         ("partitioned", 2),
         ("rma_random", 3),
-        ("rma_shared", 3),
         ("sessions", 2),
         ("threads_multiple", 2),
         ("truncation", 5),

@@ -210,13 +210,17 @@ impl<C: VendorCalls> Device for Vendor<C> {
         if !self.watched.has_news.swap(false, Ordering::SeqCst) {
             return 0;
         }
-        let mut port = self.port();
-        let count = port.deliver(sink);
-        // What completes from now on is for the thread to find: it would wake this rank, which may be about
+        // What completes after this look is for the thread to find, which wakes this rank: it may be about
         // to sleep.
-        port.post();
+        let mut port = self.port();
+        let has_found = port.look();
+        let count = port.deliver(sink);
         drop(port);
-        self.rouse();
+        if has_found || count > 0 {
+            // Where something came, more may come: the next poll looks, too, and the thread ends its nap.
+            self.watched.has_news.store(true, Ordering::SeqCst);
+            self.rouse();
+        }
         count
     }
 

@@ -253,7 +253,7 @@ impl<C: VendorCalls> Port<C> {
 
     /// Posts the receives that are used.
     #[inline]
-    pub(super) fn post(&mut self) {
+    fn post(&mut self) {
         let count = self.receives.len();
         while self.used > 0 {
             let index = (self.head + count - self.used) % count;

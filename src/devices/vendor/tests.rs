@@ -4,7 +4,9 @@
 //! inside calls, and matches in order.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Mutex;
+use std::sync::atomic::AtomicUsize;
+
+use parking_lot::Mutex;
 
 use super::*;
 use crate::device::conformance;
@@ -15,18 +17,19 @@ const KEPT_BYTES: usize = 3000;
 /// Requests are no predefined handles.
 const FIRST_REQUEST: usize = 4096;
 
+/// The library in all ranks; each has a lock of its own, as polls of one rank must not delay another.
 #[derive(Default)]
 struct FakeNetwork {
-    next_request: usize,
-    /// Completed operations with the rank whose message has arrived.
-    completed: BTreeMap<usize, Peer>,
-    ranks: Vec<FakeRank>,
+    requests: AtomicUsize,
+    ranks: Vec<Mutex<FakeRank>>,
 }
 
 #[derive(Default)]
 struct FakeRank {
     posted: Vec<FakeReceive>,
     arriving: VecDeque<FakeMessage>,
+    /// Completed operations with the rank whose message has arrived.
+    completed: BTreeMap<usize, Peer>,
 }
 
 struct FakeReceive {
@@ -51,75 +54,82 @@ enum FakeBody {
 /// The library in one rank.
 struct FakeVendor {
     rank: Peer,
-    network: Arc<Mutex<FakeNetwork>>,
+    network: Arc<FakeNetwork>,
 }
 
 impl FakeNetwork {
-    fn request(&mut self) -> usize {
-        self.next_request += 1;
-        FIRST_REQUEST + self.next_request
+    fn request(&self) -> usize {
+        FIRST_REQUEST + self.requests.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Matches what has arrived at a rank with its receives, in order.
-    fn progress(&mut self, rank: Peer) {
-        let FakeRank { posted, arriving } = &mut self.ranks[rank as usize];
-        let mut index = 0;
-        while index < arriving.len() {
-            let FakeMessage { from, tag, .. } = arriving[index];
+    fn rank(&self, rank: Peer) -> MutexGuard<'_, FakeRank> {
+        self.ranks[rank as usize].lock()
+    }
+}
+
+impl FakeRank {
+    /// Matches what has arrived with receives, in order; the senders whose memory is free, and their requests.
+    fn progress(&mut self) -> Vec<(Peer, usize)> {
+        let (mut index, mut free) = (0, Vec::new());
+        while index < self.arriving.len() {
+            let FakeMessage { from, tag, .. } = self.arriving[index];
             let fits = |receive: &FakeReceive| {
                 receive.tag == tag && receive.from.is_none_or(|wanted| wanted == from)
             };
-            let Some(place) = posted.iter().position(fits) else {
+            let Some(place) = self.posted.iter().position(fits) else {
                 index += 1;
                 continue;
             };
-            let receive = posted.remove(place);
-            match arriving.remove(index).unwrap().body {
+            let receive = self.posted.remove(place);
+            match self.arriving.remove(index).unwrap().body {
                 FakeBody::Copied(data) => receive.into.write(0, &data),
                 FakeBody::Lent(data, request) => {
                     data.copy_nonoverlapping(receive.into.part(0, data.len()));
-                    self.completed.insert(request, 0);
+                    free.push((from, request));
                 }
             }
             self.completed.insert(receive.request, from);
         }
+        free
     }
 }
 
 impl VendorCalls for FakeVendor {
     fn send(&self, data: Span, to: Peer, tag: i32) -> VendorRequest {
-        let mut network = self.network.lock().unwrap();
-        let request = network.request();
-        let arriving = &network.ranks[to as usize].arriving;
-        let is_copied = arriving.len() < KEPT_MESSAGES && data.len() <= KEPT_BYTES;
+        let request = self.network.request();
+        let mut receiver = self.network.rank(to);
+        let is_copied = receiver.arriving.len() < KEPT_MESSAGES && data.len() <= KEPT_BYTES;
         let body = match is_copied {
             true => {
-                network.completed.insert(request, 0);
                 let mut copy = Vec::new();
                 data.append_to(&mut copy);
                 FakeBody::Copied(copy)
             }
             false => FakeBody::Lent(data, request),
         };
-        let message = FakeMessage { from: self.rank, tag, body };
-        network.ranks[to as usize].arriving.push_back(message);
+        receiver.arriving.push_back(FakeMessage { from: self.rank, tag, body });
+        drop(receiver);
+        if is_copied {
+            self.network.rank(self.rank).completed.insert(request, 0);
+        }
         VendorRequest::numbered(request)
     }
 
     fn receive(&self, into: Span, from: Option<Peer>, tag: i32) -> VendorRequest {
-        let mut network = self.network.lock().unwrap();
-        let request = network.request();
-        let receive = FakeReceive { request, into, from, tag };
-        network.ranks[self.rank as usize].posted.push(receive);
+        let request = self.network.request();
+        self.network.rank(self.rank).posted.push(FakeReceive { request, into, from, tag });
         VendorRequest::numbered(request)
     }
 
     fn test(&self, request: &mut VendorRequest) -> Option<Peer> {
-        let mut network = self.network.lock().unwrap();
-        network.progress(self.rank);
-        let from = network.completed.remove(&request.number())?;
-        *request = VendorRequest::NULL;
-        Some(from)
+        let mut own = self.network.rank(self.rank);
+        let free = own.progress();
+        let from = own.completed.remove(&request.number());
+        drop(own);
+        for (sender, request) in free {
+            self.network.rank(sender).completed.insert(request, 0);
+        }
+        from.inspect(|_| *request = VendorRequest::NULL)
     }
 
     fn test_some(&self, requests: &mut [VendorRequest], _indices: &mut Vec<i32>) {
@@ -129,11 +139,10 @@ impl VendorCalls for FakeVendor {
     }
 
     fn cancel(&self, request: &mut VendorRequest) {
-        let mut network = self.network.lock().unwrap();
-        let posted = &mut network.ranks[self.rank as usize].posted;
-        if let Some(place) = posted.iter().position(|other| other.request == request.number()) {
-            posted.remove(place);
-            network.completed.insert(request.number(), 0);
+        let mut own = self.network.rank(self.rank);
+        if let Some(place) = own.posted.iter().position(|other| other.request == request.number()) {
+            own.posted.remove(place);
+            own.completed.insert(request.number(), 0);
         }
     }
 }
@@ -144,12 +153,12 @@ fn network(ranks: usize, short_max: usize) -> Vec<Vendor<FakeVendor>> {
 
 fn network_and_library(
     ranks: usize, short_max: usize,
-) -> (Vec<Vendor<FakeVendor>>, Arc<Mutex<FakeNetwork>>) {
+) -> (Vec<Vendor<FakeVendor>>, Arc<FakeNetwork>) {
     let network = FakeNetwork {
-        ranks: (0..ranks).map(|_| FakeRank::default()).collect(),
+        ranks: (0..ranks).map(|_| Mutex::default()).collect(),
         ..FakeNetwork::default()
     };
-    let network = Arc::new(Mutex::new(network));
+    let network = Arc::new(network);
     let device = |rank: usize| {
         let calls = FakeVendor { rank: rank as Peer, network: Arc::clone(&network) };
         Vendor::new(Arc::new(calls), rank as Peer, ranks as u32, short_max)
@@ -203,8 +212,10 @@ fn a_closed_device_has_nothing_in_progress() {
     for rank in &mut ranks {
         assert!(rank.close());
     }
-    let library = library.lock().unwrap();
-    assert!(library.ranks.iter().all(|rank| rank.posted.is_empty() && rank.arriving.is_empty()));
+    for rank in &library.ranks {
+        let rank = rank.lock();
+        assert!(rank.posted.is_empty() && rank.arriving.is_empty());
+    }
 }
 
 #[test]
