@@ -68,6 +68,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "bootstrap",
             "names",
             "network",
+            "impi",
         ],
     ),
     // `MPI_Wtime` works before the process is initialized.

@@ -1,4 +1,4 @@
-//! `mpirun`, the compiler wrappers and `suiro-names`.
+//! `mpirun`, the compiler wrappers, `suiro-names` and `suiro-impi-server`.
 //!
 //! ```text
 //!   mpirun (supervisor)                signals, keyboard, exit code
@@ -38,6 +38,7 @@
 //! | `linkage`, `explain` | notes about programs and decisions |
 //! | `wrapper` | `mpicc`, `mpicxx`, `mpifort`, `acpcc`, `acpcxx` |
 //! | `name_server` | `suiro-names`: the published names of several jobs |
+//! | `impi_server` | `suiro-impi-server`: several jobs join one world |
 //! | `folders` | directories of the installation |
 //!
 //! The launcher makes no file, and opens a port only for agents whose starters do not pass standard input
@@ -54,6 +55,7 @@ mod explain;
 pub mod folders;
 mod head;
 mod hosts;
+pub mod impi_server;
 mod input;
 mod linkage;
 mod mpirun;

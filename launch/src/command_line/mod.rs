@@ -13,6 +13,7 @@
 
 mod acp;
 mod hosts_of_plan;
+mod impi;
 pub(crate) mod launcher_name;
 mod name_server;
 pub(crate) mod options;
@@ -39,6 +40,7 @@ use super::placement;
 use super::starter::{self, StarterRequest};
 use super::{LaunchError, USAGE};
 use crate::command_line::acp::AcpOptions;
+use crate::command_line::impi::ImpiOptions;
 use crate::command_line::launcher_name::LauncherName;
 use crate::command_line::options::{PROGRAM, is_given, last, occurrences};
 use crate::command_line::plan::{App, EnvironmentEdit, LaunchPlan, RankSet, RankWrapper};
@@ -128,6 +130,7 @@ struct PlanBuilder {
     hosts: HostSelection,
     starter: StarterRequest,
     acp: AcpOptions,
+    impi: ImpiOptions,
     /// Each mention of a host is the place of one rank, as in ACP.
     takes_turns: bool,
     without_effect: Vec<String>,
@@ -187,6 +190,7 @@ impl PlanBuilder {
         if let Some(text) = last(matches, "name-server") {
             plan.name_server = Some(name_server::parse("--name-server", &text)?);
         }
+        self.impi.take(matches)?;
         for list in occurrences(matches, "forward-signals").concat() {
             plan.forwarded.extend(signal_list(&list)?);
         }
@@ -291,6 +295,8 @@ impl PlanBuilder {
     /// Completes and checks the plan.
     fn finish(mut self, here: &HostEnvironment<'_>) -> Result<LaunchPlan, LaunchError> {
         self.environment(here)?;
+        let impi = std::mem::take(&mut self.impi);
+        impi.apply(&mut self.plan.global_environment, here.environment)?;
         let mut hosts = std::mem::take(&mut self.hosts);
         self.takes_turns = self.launcher.has_acp() && hosts.take_names_as_places();
         let hosts = hosts.finish(&|name| (here.environment)(name), here.is_local)?;

@@ -168,14 +168,33 @@ const SECTIONS: &[OptionSection] = &[
     },
     OptionSection {
         heading: "Other jobs",
-        flags: &[],
-        valued: &[(
-            "name-server",
-            &["nameserver", "ompi-server"],
-            &["SERVER"],
-            "share the names of MPI_Publish_name with other jobs through the suiro-names of file:PATH, \
-            HOST or HOST:PORT; SUIRO_NAME_SERVER sets it as well",
-        )],
+        flags: &[
+            ("impi-cleartext", &[], "join without encryption, for other implementations of IMPI"),
+            ("impi-gateway", &[], "rank 0 forwards all messages between this job and the others"),
+        ],
+        valued: &[
+            (
+                "name-server",
+                &["nameserver", "ompi-server"],
+                &["SERVER"],
+                "share the names of MPI_Publish_name with other jobs through the suiro-names of \
+                file:PATH, HOST or HOST:PORT; SUIRO_NAME_SERVER sets it as well",
+            ),
+            (
+                "impi-server",
+                &[],
+                &["HOST:PORT"],
+                "join one MPI_COMM_WORLD with other jobs through this suiro-impi-server",
+            ),
+            ("impi-client", &[], &["K"], "the number of this job there, from 0"),
+            ("client", &[], &["K", "HOST:PORT"], "both, in the spelling of IMPI"),
+            (
+                "impi-key-file",
+                &[],
+                &["FILE"],
+                "the key of that server; default: SUIRO_IMPI_KEY_FILE, or $HOME/.suiro/impi-key",
+            ),
+        ],
     },
     OptionSection {
         heading: "Environment",

@@ -49,6 +49,22 @@ impl PortRange {
         }
     }
 
+    /// The range in the value of an option or of a variable of another program; `first:last` is a range,
+    /// too.
+    ///
+    /// # Errors
+    /// The value is no range.
+    pub(crate) fn from_option(name: &str, value: &str) -> Result<Self, LaunchError> {
+        let text = format!("{name} {value}");
+        match parse_ports(&value.replacen(':', "-", 1)) {
+            Some(ports) => Ok(Self { text, ports }),
+            None => {
+                let why = format!("{text}: expected a port, or a range like 40000-40100");
+                Err(LaunchError::new(USAGE, why))
+            }
+        }
+    }
+
     /// Passes the range to ranks, unless options set another for them.
     pub(crate) fn pass_on(&self, environment: &mut EnvironmentChanges) {
         let value = format!("{}-{}", self.ports.start(), self.ports.end());

@@ -108,13 +108,7 @@ fn run(matches: &ArgMatches) -> Result<i32, LaunchError> {
 fn port_range(option: Option<&str>) -> Result<Option<PortRange>, LaunchError> {
     match option {
         None => PortRange::from_lookup(|name| std::env::var(name).ok()),
-        Some(text) => match platform::network::parse_ports(text) {
-            Some(ports) => Ok(Some(PortRange { text: format!("--port {text}"), ports })),
-            None => {
-                let why = format!("--port {text}: expected a port, or a range like 40000-40100");
-                Err(LaunchError::new(USAGE, why))
-            }
-        },
+        Some(text) => PortRange::from_option("--port", text).map(Some),
     }
 }
 

@@ -106,6 +106,65 @@ pub const SETTINGS: &[Setting] = &[
                   and by processes without it",
     },
     Setting {
+        name: "SUIRO_IMPI_SERVER",
+        values: "HOST:PORT",
+        default: "",
+        meaning: "the suiro-impi-server by which this job and others join one MPI_COMM_WORLD",
+    },
+    Setting {
+        name: "SUIRO_IMPI_CLIENT",
+        values: "a number from 0 to 31",
+        default: "",
+        meaning: "the number of this job among those of SUIRO_IMPI_SERVER; ranks of lower numbers come \
+                  first",
+    },
+    Setting {
+        name: "SUIRO_IMPI_KEY_FILE",
+        values: "a path",
+        default: "",
+        meaning: "the key that jobs and suiro-impi-server prove to each other; default: \
+                  $HOME/.suiro/impi-key",
+    },
+    Setting {
+        name: "SUIRO_IMPI_CLEARTEXT",
+        values: "0|1",
+        default: "0",
+        meaning: "whether connections to the server and to other jobs are neither encrypted nor \
+                  authenticated, for other implementations of IMPI; IMPI_AUTH_KEY=NUMBER or \
+                  IMPI_AUTH_NONE=1 proves the job to the server",
+    },
+    Setting {
+        name: "SUIRO_IMPI_GATEWAY",
+        values: "0|1",
+        default: "0",
+        meaning: "whether rank 0 of this job forwards what its ranks and those of other jobs send to each \
+                  other; otherwise they connect directly",
+    },
+    Setting {
+        name: "SUIRO_IMPI_DATA_BYTES",
+        values: "a number of bytes from 1 to 16777216",
+        default: "65536",
+        meaning: "the longest data of a packet to other jobs; the lowest number of all jobs holds",
+    },
+    Setting {
+        name: "SUIRO_IMPI_ACK_MARK",
+        values: "a number of packets",
+        default: "10",
+        meaning: "packets from a rank of another job that are acknowledged at once",
+    },
+    Setting {
+        name: "SUIRO_IMPI_HIGH_WATER",
+        values: "a number of packets, SUIRO_IMPI_ACK_MARK at least",
+        default: "20",
+        meaning: "packets from a rank of another job that are not acknowledged, at most",
+    },
+    Setting {
+        name: "SUIRO_IMPI_TIMEOUT",
+        values: "a duration like 500ms, 30s or 2m",
+        default: "60s",
+        meaning: "the time in which all jobs of SUIRO_IMPI_SERVER must have joined",
+    },
+    Setting {
         name: "SUIRO_OFFLOAD",
         values: "auto|off|tank|tank1|prematched",
         default: "auto",
@@ -293,6 +352,10 @@ const AGREED: &[&str] = &[
     "SUIRO_DEVICE",
     "SUIRO_TCP_CRYPT",
     "SUIRO_TCP_TIMEOUT",
+    "SUIRO_IMPI_SERVER",
+    "SUIRO_IMPI_CLIENT",
+    "SUIRO_IMPI_CLEARTEXT",
+    "SUIRO_IMPI_GATEWAY",
     "SUIRO_OFFLOAD",
     "SUIRO_TOFU_GENERATION",
     "SUIRO_TOFU_PACE",

@@ -5,14 +5,13 @@
 //! ```
 
 use std::fmt;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::fs;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::network::SharedSecret;
-use crate::sys::process;
+use crate::sys::private_file;
 use crate::sys::secret::JobCredentials;
 
 /// The first word, with the version of the protocol.
@@ -20,9 +19,6 @@ const FORMAT: &str = "suiro-names/1";
 
 /// More than a file with many addresses has.
 const FILE_MAX_BYTES: u64 = 16 << 10;
-
-/// Rights of anybody but the owner.
-const OTHERS: u32 = 0o077;
 
 /// Where a name server is, and what proves that a job may use it.
 #[derive(Clone, PartialEq, Eq)]
@@ -67,18 +63,8 @@ impl NameServerContact {
     /// # Errors
     /// A phrase: the file cannot be read, is no such file, or others could have read or written it.
     pub fn read(file: &Path) -> Result<Self, String> {
-        let why = |error: io::Error| format!("{}: {error}", file.display());
-        let opened = File::open(file).map_err(why)?;
-        let data = opened.metadata().map_err(why)?;
-        if data.uid() != process::effective_user() || data.mode() & OTHERS != 0 {
-            return Err(format!(
-                "{}: not used, because another user may have read or written it; expected a file of \
-                 this user with the mode 600",
-                file.display()
-            ));
-        }
-        let mut text = String::new();
-        opened.take(FILE_MAX_BYTES).read_to_string(&mut text).map_err(why)?;
+        let text = private_file::read(file, FILE_MAX_BYTES)
+            .map_err(|error| format!("{}: {error}", file.display()))?;
         Self::parse(&text)
             .ok_or_else(|| format!("{}: no file that suiro-names has written", file.display()))
     }
@@ -89,18 +75,7 @@ impl NameServerContact {
     /// # Errors
     /// The system's.
     pub fn write(&self, file: &Path) -> io::Result<()> {
-        let unfinished = unfinished(file);
-        let options = OpenOptions::new().write(true).create_new(true).mode(0o600).to_owned();
-        let result = options.open(&unfinished).and_then(|mut new| {
-            new.write_all(self.to_text().as_bytes())?;
-            new.sync_data()?;
-            fs::rename(&unfinished, file)
-        });
-        if result.is_err() {
-            // The error of the first call says more.
-            let _ = fs::remove_file(&unfinished);
-        }
-        result
+        private_file::replace(file, self.to_text().as_bytes())
     }
 
     /// Removes the file, unless it is that of another server by now.
@@ -110,13 +85,6 @@ impl NameServerContact {
             let _ = fs::remove_file(file);
         }
     }
-}
-
-/// The file beside `file` that becomes it; of this process alone.
-fn unfinished(file: &Path) -> PathBuf {
-    let mut name = file.as_os_str().to_owned();
-    name.push(format!(".{}", process::own_pid()));
-    name.into()
 }
 
 impl fmt::Debug for NameServerContact {
@@ -129,6 +97,7 @@ impl fmt::Debug for NameServerContact {
 pub(super) mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
+    use std::path::PathBuf;
 
     /// A file in a folder of the test, which is removed with it.
     pub(in crate::names) struct TestFile(pub PathBuf);

@@ -5,7 +5,7 @@
 
 pub mod address_choice;
 #[cfg(test)]
-mod fuzz;
+pub(crate) mod fuzz;
 pub mod handshake;
 pub mod key_wrap;
 pub mod sealed_channel;

@@ -15,6 +15,7 @@ pub mod membarrier;
 pub mod network_interfaces;
 pub(crate) mod pmix;
 pub mod poll;
+pub mod private_file;
 pub mod process;
 pub mod ready_set;
 pub mod secret;

@@ -173,6 +173,11 @@ impl TcpConnection {
         let _ = self.0.shutdown(std::net::Shutdown::Both);
     }
 
+    /// Tells the other end that nothing follows; it may still send.
+    pub fn end_sending(&self) {
+        let _ = self.0.shutdown(std::net::Shutdown::Write);
+    }
+
     /// The address of the other end.
     pub fn peer_address(&self) -> Option<SocketAddr> {
         self.0.peer_addr().ok()

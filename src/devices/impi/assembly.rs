@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 use super::introduction::{
     FailedIntroduction, Introduction, IntroductionError, IntroductionStep, MeshIdentity, MeshRole,
 };
+use super::mesh_stream::MeshStream;
 use super::roster::Roster;
-use super::wire::Wire;
 use platform::sys::clock::monotonic_ns;
 use platform::sys::poll::is_readable;
 use platform::sys::ready_set::Ready;
@@ -190,7 +190,7 @@ impl<'a> Assembly<'a> {
 pub(crate) fn connect_hosts(
     acceptor: &TcpAcceptor, roster: &Roster, identity: MeshIdentity, deadline: Instant,
     is_given_up: impl Fn() -> bool,
-) -> Result<Vec<(u32, Wire)>, String> {
+) -> Result<Vec<(u32, MeshStream)>, String> {
     let sentence = |NoMesh { number, why }: NoMesh| match number {
         Some(number) => format!("{} {why}", roster.host_name(number)),
         None => format!("the connections to other IMPI clients cannot be made: this process {why}"),
@@ -207,7 +207,7 @@ pub(crate) fn connect_hosts(
     }
     assembly.await_ends(acceptor, higher);
     let ends = assembly.run(deadline, is_given_up).map_err(sentence)?;
-    Ok(ends.into_iter().map(|(number, end)| (number, end.into_wire())).collect())
+    Ok(ends.into_iter().map(|(number, end)| (number, end.into_stream())).collect())
 }
 
 fn no_mesh(why: String) -> NoMesh {

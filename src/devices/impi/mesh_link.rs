@@ -2,8 +2,8 @@
 
 use std::io;
 
+use super::mesh_stream::MeshStream;
 use super::silence::SilenceWatch;
-use super::wire::Wire;
 use platform::impi::ProcessId;
 use platform::sys::tcp::Watched;
 
@@ -18,7 +18,7 @@ pub(crate) struct MeshLink {
     /// The host behind the connection; `None` at a gateway.
     pub(crate) host: Option<u32>,
     /// The connection, until it has ended.
-    pub(crate) wire: Option<Box<Wire>>,
+    pub(crate) stream: Option<Box<MeshStream>>,
     /// Why nothing can be written any more; what has arrived is read first.
     pub(crate) broken: Option<String>,
     /// Whether FINI is in the queue, or behind it.
@@ -35,10 +35,10 @@ pub(crate) struct MeshLink {
 }
 
 impl MeshLink {
-    pub(crate) fn new(host: Option<u32>, wire: Wire) -> Self {
+    pub(crate) fn new(host: Option<u32>, stream: MeshStream) -> Self {
         Self {
             host,
-            wire: Some(Box::new(wire)),
+            stream: Some(Box::new(stream)),
             broken: None,
             said_fini: false,
             refused: Vec::new(),
@@ -52,34 +52,34 @@ impl MeshLink {
     /// Whether a packet is accepted.
     #[inline]
     pub(crate) fn has_room(&self) -> bool {
-        self.wire.as_ref().is_none_or(|wire| wire.queue.len() < QUEUE_MAX)
+        self.stream.as_ref().is_none_or(|stream| stream.queue.len() < QUEUE_MAX)
     }
 
     /// Whether there is enough room again after there was none.
     pub(crate) fn has_much_room(&self) -> bool {
-        self.wire.as_ref().is_none_or(|wire| wire.queue.len() <= QUEUE_MAX / 2)
+        self.stream.as_ref().is_none_or(|stream| stream.queue.len() <= QUEUE_MAX / 2)
     }
 
     /// Whether an acknowledgement is accepted.
     pub(crate) fn has_room_for_acknowledgement(&self) -> bool {
-        self.wire.as_ref().is_some_and(|wire| wire.queue.len() < QUEUE_ACKNOWLEDGEMENTS_MAX)
+        self.stream.as_ref().is_some_and(|stream| stream.queue.len() < QUEUE_ACKNOWLEDGEMENTS_MAX)
     }
 
     /// Writes what the socket takes. `blocked` is the number of connections that wait for that, of which
     /// this is number `token`.
     pub(crate) fn write(&mut self, token: u64, watched: &Watched, blocked: &mut usize) {
-        let Some(wire) = &mut self.wire else { return };
+        let Some(stream) = &mut self.stream else { return };
         if self.broken.is_some() {
-            return wire.drop_output();
+            return stream.drop_output();
         }
-        if let Err(error) = wire.write() {
+        if let Err(error) = stream.write() {
             self.broken = Some(reason(&error));
-            wire.drop_output();
+            stream.drop_output();
         }
-        let is_blocked = !wire.is_written();
-        if is_blocked != wire.is_blocked {
-            wire.is_blocked = is_blocked;
-            watched.change(&**wire, token, is_blocked);
+        let is_blocked = !stream.is_written();
+        if is_blocked != stream.is_blocked {
+            stream.is_blocked = is_blocked;
+            watched.change(&**stream, token, is_blocked);
             if is_blocked { *blocked += 1 } else { *blocked -= 1 }
         }
         self.is_under_way = true;
@@ -87,13 +87,13 @@ impl MeshLink {
 
     /// Ends the connection; at once at both ends if `is_cut`, else after what has been written.
     pub(crate) fn close(&mut self, is_cut: bool, watched: &Watched, blocked: &mut usize) {
-        let Some(wire) = self.wire.take() else { return };
-        if wire.is_blocked {
+        let Some(stream) = self.stream.take() else { return };
+        if stream.is_blocked {
             *blocked -= 1;
         }
-        watched.remove(&*wire);
+        watched.remove(&*stream);
         if is_cut {
-            wire.connection().cut();
+            stream.connection().cut();
         }
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! ```text
 //!   Mesh ── MeshLink (one host of another client, or the gateway)
-//!    │         └── Wire ── OutQueue         packets that are not written
+//!    │         └── MeshStream ── OutQueue         packets that are not written
 //!    │              ├───── PacketReader     the stream, cut into packets
-//!    │              └───── WireSealing      records, if the world is encrypted
+//!    │              └───── StreamSealing      records, if the world is encrypted
 //!    ├── MeshPair (each process of other clients) ── PairFlow
 //!    └── Roster                             hosts and processes of the world, by number
 //!
@@ -29,13 +29,13 @@ mod intake;
 mod introduction;
 mod listener;
 mod mesh_link;
+mod mesh_stream;
 mod out_queue;
 mod packet_reader;
 mod polling;
 mod roster;
 mod settings;
 mod silence;
-mod wire;
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -46,12 +46,12 @@ use flow::{FlowLimits, PairFlow, is_counted};
 use intake::{HostPresence, MeshEvent, MeshPair};
 use introduction::MeshIdentity;
 use mesh_link::MeshLink;
+use mesh_stream::MeshStream;
 use platform::base::{ErrorClass, Result};
-use platform::impi::{PacketHeader, PacketKind, World};
+use platform::impi::{ImpiKind, PacketHeader, World};
 use platform::sys::ready_set::Ready;
 use platform::sys::tcp::Watched;
 use roster::Roster;
-use wire::Wire;
 
 pub(crate) use intake::MeshSink;
 pub(crate) use introduction::{MeshRole, MeshSecurity};
@@ -66,9 +66,9 @@ const NO_LINK: u32 = u32::MAX;
 
 /// What the sender of a packet decides; source, destination and sequence number are the mesh's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct OutgoingPacket {
+pub(crate) struct Outgoing {
     /// Neither PROTOACK nor FINI.
-    pub(crate) kind: PacketKind,
+    pub(crate) kind: ImpiKind,
     pub(crate) source_request: u64,
     pub(crate) destination_request: u64,
     pub(crate) message_len: u64,
@@ -124,24 +124,24 @@ impl Mesh {
         let number = roster.host_of(me);
         let is_sealed = matches!(security, MeshSecurity::Sealed(..));
         let identity = MeshIdentity { number, role: MeshRole::Host, security };
-        let wires =
+        let streams =
             assembly::connect_hosts(&listener.acceptor, &roster, identity, deadline, || false);
-        let wires = wires.map_err(|why| ErrorClass::Other.error(why))?;
-        let links = wires.into_iter().map(|(host, wire)| (Some(host), wire)).collect();
+        let streams = streams.map_err(|why| ErrorClass::Other.error(why))?;
+        let links = streams.into_iter().map(|(host, stream)| (Some(host), stream)).collect();
         Self::new(roster, me, is_sealed, listener.settings.silence, links)
     }
 
     fn new(
         roster: Roster, me: u32, is_sealed: bool, silence: Duration,
-        wires: Vec<(Option<u32>, Wire)>,
+        streams: Vec<(Option<u32>, MeshStream)>,
     ) -> Result<Self> {
         let failed = |error| ErrorClass::Other.error(format!("cannot watch TCP sockets: {error}"));
         let watched = Watched::new().map_err(failed)?;
-        let mut links = Vec::with_capacity(wires.len());
-        for (token, (host, wire)) in (0..).zip(wires) {
-            wire.connection().keep_alive(silence).map_err(failed)?;
-            watched.add(&wire, token, false).map_err(failed)?;
-            links.push(MeshLink::new(host, wire));
+        let mut links = Vec::with_capacity(streams.len());
+        for (token, (host, stream)) in (0..).zip(streams) {
+            stream.connection().keep_alive(silence).map_err(failed)?;
+            watched.add(&stream, token, false).map_err(failed)?;
+            links.push(MeshLink::new(host, stream));
         }
         // What came with the introductions is in no socket.
         watched.ring();
@@ -200,7 +200,7 @@ impl Mesh {
     /// # Panics
     /// If `to` is a process of the own client, or the packet is none of a sender.
     pub(crate) fn send(
-        &mut self, to: u32, packet: &OutgoingPacket, data_len: usize, fill: impl FnOnce(&mut [u8]),
+        &mut self, to: u32, packet: &Outgoing, data_len: usize, fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Busy> {
         assert!(data_len <= self.data_len() && is_counted(packet.kind), "{packet:?}: {data_len}");
         let route = self.routes[to as usize];
@@ -225,7 +225,7 @@ impl Mesh {
 
     /// Adds a packet to the queue of its connection.
     #[inline]
-    fn push(&mut self, to: u32, packet: &OutgoingPacket, len: usize, fill: impl FnOnce(&mut [u8])) {
+    fn push(&mut self, to: u32, packet: &Outgoing, len: usize, fill: impl FnOnce(&mut [u8])) {
         let pair = &mut self.pairs[to as usize];
         let header = PacketHeader {
             kind: packet.kind,
@@ -243,8 +243,8 @@ impl Mesh {
             datatype: packet.datatype,
         };
         pair.sent += 1;
-        if let Some(wire) = &mut self.links[self.routes[to as usize] as usize].wire {
-            wire.queue.push(&header.emit(), len, fill);
+        if let Some(stream) = &mut self.links[self.routes[to as usize] as usize].stream {
+            stream.queue.push(&header.emit(), len, fill);
         }
     }
 
@@ -285,7 +285,7 @@ impl Mesh {
 
     /// Whether the kernel has all packets that were accepted.
     pub(crate) fn is_drained(&self) -> bool {
-        self.wires().all(Wire::is_written)
+        self.streams().all(MeshStream::is_written)
     }
 
     /// The numbers of packets that were accepted, and that have arrived; PROTOACK and FINI do not count.
@@ -308,11 +308,11 @@ impl Mesh {
 
     /// Whether all connections have been closed, after [`Mesh::leave`] when all hosts have left or failed.
     pub(crate) fn has_left(&self) -> bool {
-        self.wires().next().is_none()
+        self.streams().next().is_none()
     }
 
-    fn wires(&self) -> impl Iterator<Item = &Wire> {
-        self.links.iter().filter_map(|link| link.wire.as_deref())
+    fn streams(&self) -> impl Iterator<Item = &MeshStream> {
+        self.links.iter().filter_map(|link| link.stream.as_deref())
     }
 }
 

@@ -1,9 +1,9 @@
 //! What a poll of the mesh does: reads, answers, notices ends, and looks at times.
 
 use super::intake::{FAREWELL_MAX, HostPresence, MeshEvent, MeshIntake, MeshSink};
-use super::wire::WireEnd;
-use super::{Mesh, OutgoingPacket};
-use platform::impi::{PacketHeader, PacketKind};
+use super::mesh_stream::StreamEnd;
+use super::{Mesh, Outgoing};
+use platform::impi::{ImpiKind, PacketHeader};
 use platform::sys::clock::monotonic_ns;
 
 /// The number of open connections up to which each is read in every poll.
@@ -72,7 +72,7 @@ impl Mesh {
     #[inline]
     fn read(&mut self, index: usize, sink: &mut impl MeshSink) {
         let link = &mut self.links[index];
-        let Some(wire) = &mut link.wire else { return };
+        let Some(stream) = &mut link.stream else { return };
         let mut intake = MeshIntake {
             roster: &self.roster,
             me: self.me,
@@ -86,7 +86,7 @@ impl Mesh {
             events: &mut self.events,
             sink,
         };
-        let read = wire.read(&mut self.scratch, &mut intake);
+        let read = stream.read(&mut self.scratch, &mut intake);
         if !self.events.is_empty() {
             self.handle_events(index);
         }
@@ -135,13 +135,8 @@ impl Mesh {
                     return self.links[index].unacknowledged.push(process);
                 }
                 self.pairs[process as usize].flow.acknowledge();
-                let kind = PacketKind::ProtoAck;
-                self.push(
-                    process,
-                    &OutgoingPacket { kind, ..OutgoingPacket::default() },
-                    0,
-                    |_| {},
-                );
+                let kind = ImpiKind::ProtoAck;
+                self.push(process, &Outgoing { kind, ..Outgoing::default() }, 0, |_| {});
             }
         }
     }
@@ -191,7 +186,7 @@ impl Mesh {
             return;
         }
         if link.host.is_some() {
-            return self.end_link(index, WireEnd::Violation(why.to_owned()));
+            return self.end_link(index, StreamEnd::Violation(why.to_owned()));
         }
         self.presence[self.roster.host_of(process) as usize] = HostPresence::Failed;
         self.cut_behind_gateway(index, process, why);
@@ -205,17 +200,19 @@ impl Mesh {
             self.roster.rank(&header.source).is_some_and(|it| self.roster.host_of(it) == host)
         };
         let why = cut_off(why);
-        if let Some(wire) = &mut self.links[index].wire {
-            wire.discard_if(of_host);
+        if let Some(stream) = &mut self.links[index].stream {
+            stream.discard_if(of_host);
             let farewell = &why.as_bytes()[..why.len().min(FAREWELL_MAX)];
             let header = PacketHeader {
-                kind: PacketKind::Fini,
+                kind: ImpiKind::Fini,
                 len: farewell.len() as u32,
                 source: self.roster.id(self.me),
                 destination: self.roster.id(process),
                 ..PacketHeader::default()
             };
-            wire.queue.push(&header.emit(), farewell.len(), |data| data.copy_from_slice(farewell));
+            stream
+                .queue
+                .push(&header.emit(), farewell.len(), |data| data.copy_from_slice(farewell));
         }
         self.fail(host, why);
     }
@@ -228,18 +225,18 @@ impl Mesh {
 
     /// Nothing more comes from a connection.
     #[cold]
-    fn end_link(&mut self, index: usize, end: WireEnd) {
+    fn end_link(&mut self, index: usize, end: StreamEnd) {
         let link = &mut self.links[index];
-        let is_within = link.wire.as_ref().is_some_and(|wire| wire.is_within_packet());
-        let is_cut = matches!(end, WireEnd::Violation(_));
+        let is_within = link.stream.as_ref().is_some_and(|stream| stream.is_within_packet());
+        let is_cut = matches!(end, StreamEnd::Violation(_));
         let why = match (end, link.broken.take()) {
-            (WireEnd::Violation(why), _) => cut_off(&why),
-            (WireEnd::Lost(why), _) => why,
-            (WireEnd::Closed, Some(why)) => why,
-            (WireEnd::Closed, None) if is_within => {
+            (StreamEnd::Violation(why), _) => cut_off(&why),
+            (StreamEnd::Lost(why), _) => why,
+            (StreamEnd::Closed, Some(why)) => why,
+            (StreamEnd::Closed, None) if is_within => {
                 "has ended its connection within a packet".to_owned()
             }
-            (WireEnd::Closed, None) => "has ended its connection before FINI".to_owned(),
+            (StreamEnd::Closed, None) => "has ended its connection before FINI".to_owned(),
         };
         let why = match link.host {
             Some(_) => why,
@@ -269,21 +266,21 @@ impl Mesh {
             Some(host) => Some(&hosts[host as usize]),
             None => others.next(),
         };
-        let (Some(wire), Some(first)) = (&mut link.wire, first) else { return };
+        let (Some(stream), Some(first)) = (&mut link.stream, first) else { return };
         let header = PacketHeader {
-            kind: PacketKind::Fini,
+            kind: ImpiKind::Fini,
             source: self.roster.id(self.me),
             destination: self.roster.id(first.processes.start),
             ..PacketHeader::default()
         };
-        wire.queue.push(&header.emit(), 0, |_| {});
+        stream.queue.push(&header.emit(), 0, |_| {});
         link.said_fini = true;
     }
 
     /// Closes a connection when FINI has been sent, and all hosts behind it have left.
     pub(super) fn close_if_over(&mut self, index: usize) {
         let link = &mut self.links[index];
-        let is_written = link.wire.as_ref().is_some_and(|wire| wire.is_written());
+        let is_written = link.stream.as_ref().is_some_and(|stream| stream.is_written());
         if !(link.said_fini && is_written) {
             return;
         }
@@ -313,13 +310,13 @@ impl Mesh {
         let silence_ns = self.silence.as_nanos() as u64;
         for index in 0..self.links.len() {
             let link = &mut self.links[index];
-            let Some(wire) = link.wire.as_ref().filter(|_| link.is_under_way) else { continue };
+            let Some(stream) = link.stream.as_ref().filter(|_| link.is_under_way) else { continue };
             // A connection that has ended is found when it is read.
-            let Ok(traffic) = wire.connection().traffic() else { continue };
+            let Ok(traffic) = stream.connection().traffic() else { continue };
             link.is_under_way = traffic.has_data;
             if link.silence.is_silent(now_ns, traffic, silence_ns) {
                 let why = format!("has not answered for {:?}: its link is cut", self.silence);
-                self.end_link(index, WireEnd::Lost(why));
+                self.end_link(index, StreamEnd::Lost(why));
             } else if traffic.has_data {
                 self.due_ns = now_ns + self.question_ns();
             }

@@ -4,6 +4,7 @@
 //! The table of settings and their values is [`platform::base::settings`].
 
 pub(crate) mod explain;
+pub(crate) mod impi;
 mod interface;
 pub(crate) mod log;
 mod network;
@@ -120,6 +121,8 @@ pub struct Config {
     pub(crate) tofu: tofu::TofuSettings,
     /// `SUIRO_TCP_*`.
     pub(crate) tcp: TcpSettings,
+    /// `SUIRO_IMPI_*`, if this job is a client of an IMPI server.
+    pub(crate) impi: Option<impi::ImpiSettings>,
     /// `SUIRO_ACP_WITHOUT`.
     pub(crate) acp: AcpSettings,
     /// `SUIRO_SHM_COPY`.
@@ -282,6 +285,7 @@ impl Config {
             rdma_schedule: parse("SUIRO_RDMA_SCHEDULE", one, parse_rdma_schedule)?,
             tofu: interface::settings(one)?,
             tcp: network::settings(one)?,
+            impi: impi::settings(one)?,
             acp: parse("SUIRO_ACP_WITHOUT", one, AcpSettings::without)?,
             copy: parse("SUIRO_SHM_COPY", one, parse_copy)?,
             eager_max: parse("SUIRO_EAGER_MAX", one, parse_eager_max)?,

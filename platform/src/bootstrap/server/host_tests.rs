@@ -19,7 +19,7 @@ enum Message {
 }
 
 /// The job on `hosts` hosts; messages between hosts wait until they are delivered.
-struct World {
+struct HostWorld {
     host_of_rank: Vec<u32>,
     servers: Vec<Server>,
     fences: FenceMerger,
@@ -30,7 +30,7 @@ struct World {
     is_stuck: bool,
 }
 
-impl World {
+impl HostWorld {
     fn new(host_of_rank: &[u32]) -> Self {
         let hosts = host_of_rank.iter().max().map_or(0, |last| last + 1);
         let apps = vec![0; host_of_rank.len()];
@@ -190,7 +190,7 @@ fn script(size: u32, rounds: u32, dies: bool, random: &mut Random) -> Script {
 /// Runs `script` on `host_of_rank` in an order that `random` chooses: what each rank has read, and
 /// whether a rank waits for one that has ended.
 fn run(script: &Script, host_of_rank: &[u32], random: &mut Random) -> (Vec<Vec<String>>, bool) {
-    let mut world = World::new(host_of_rank);
+    let mut world = HostWorld::new(host_of_rank);
     let mut script = script.clone();
     let mut waits = vec![false; script.len()];
     let mut read = vec![Vec::new(); script.len()];
@@ -395,7 +395,7 @@ fn a_fence_carries_each_record_once() {
     };
     for (ranks, hosts) in sizes {
         let places: Vec<u32> = (0..ranks).map(|rank| rank * hosts / ranks).collect();
-        let mut world = World::new(&places);
+        let mut world = HostWorld::new(&places);
         // About the length of a record of this library.
         let value = "v".repeat(400);
         for rank in 0..ranks {
