@@ -298,6 +298,15 @@ pub(crate) fn judge_fini(header: &PacketHeader, may_say_why: bool) -> Result<(),
     }
 }
 
+/// A FINI, or a farewell if there is a reason: its header and its data.
+pub(crate) fn farewell(
+    source: ProcessId, destination: ProcessId, why: &str,
+) -> (PacketHeader, &[u8]) {
+    let data = &why.as_bytes()[..why.floor_char_boundary(FAREWELL_MAX)];
+    let (kind, len) = (ImpiKind::Fini, data.len() as u32);
+    (PacketHeader { kind, len, source, destination, ..PacketHeader::default() }, data)
+}
+
 /// The sentence of a peer, without characters that would change a terminal.
 pub(crate) fn readable(data: &[u8]) -> String {
     let text = String::from_utf8_lossy(data);

@@ -1,8 +1,8 @@
 //! One connection of a process, and what is behind it: a host of another client, or the gateway.
 
-use std::io;
+use std::time::Duration;
 
-use super::mesh_stream::MeshStream;
+use super::mesh_stream::{MeshStream, StreamEnd};
 use super::silence::SilenceWatch;
 use platform::impi::ProcessId;
 use platform::sys::tcp::Watched;
@@ -73,7 +73,7 @@ impl MeshLink {
             return stream.drop_output();
         }
         if let Err(error) = stream.write() {
-            self.broken = Some(reason(&error));
+            self.broken = Some(lost(&error.to_string()));
             stream.drop_output();
         }
         let is_blocked = !stream.is_written();
@@ -83,6 +83,30 @@ impl MeshLink {
             if is_blocked { *blocked += 1 } else { *blocked -= 1 }
         }
         self.is_under_way = true;
+    }
+
+    /// Why nothing more comes, as part of a sentence on the other end. `is_within`: the last packet has
+    /// arrived in part.
+    pub(crate) fn end_reason(&mut self, end: StreamEnd, is_within: bool) -> String {
+        match (end, self.broken.take()) {
+            (StreamEnd::Violation(why), _) => cut_off(&why),
+            (StreamEnd::Lost(error), _) => lost(&error),
+            (StreamEnd::Closed, Some(why)) => why,
+            (StreamEnd::Closed, None) if is_within => {
+                "has ended its connection within a packet".to_owned()
+            }
+            (StreamEnd::Closed, None) => "has ended its connection before FINI".to_owned(),
+        }
+    }
+
+    /// Whether the other kernel has been silent for the time, and why that is the end.
+    pub(crate) fn ask_for_silence(&mut self, now_ns: u64, silence: Duration) -> Option<String> {
+        let stream = self.stream.as_ref().filter(|_| self.is_under_way)?;
+        // A connection that has ended is found when it is read.
+        let traffic = stream.connection().traffic().ok()?;
+        self.is_under_way = traffic.has_data;
+        let is_silent = self.silence.is_silent(now_ns, traffic, silence.as_nanos() as u64);
+        is_silent.then(|| format!("has not answered for {silence:?}: its link is cut"))
     }
 
     /// Ends the connection; at once at both ends if `is_cut`, else after what has been written.
@@ -98,7 +122,11 @@ impl MeshLink {
     }
 }
 
-/// Part of a sentence on a lost connection.
-pub(crate) fn reason(error: &io::Error) -> String {
+fn lost(error: &str) -> String {
     format!("cannot be reached any more ({error})")
+}
+
+/// Part of a sentence on an end that has broken the protocol.
+pub(crate) fn cut_off(why: &str) -> String {
+    format!("has sent what it must not and is cut off: {why}")
 }

@@ -25,6 +25,7 @@
 
 mod assembly;
 mod flow;
+mod gateway;
 mod intake;
 mod introduction;
 mod listener;
@@ -42,6 +43,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::device::Busy;
+use assembly::{Assembly, NoMesh};
 use flow::{FlowLimits, PairFlow, is_counted};
 use intake::{HostPresence, MeshEvent, MeshPair};
 use introduction::MeshIdentity;
@@ -53,6 +55,7 @@ use platform::sys::ready_set::Ready;
 use platform::sys::tcp::Watched;
 use roster::Roster;
 
+pub(crate) use gateway::{Gateway, GatewayListener};
 pub(crate) use intake::MeshSink;
 pub(crate) use introduction::{MeshRole, MeshSecurity};
 pub(crate) use listener::MeshListener;
@@ -60,6 +63,9 @@ pub(crate) use settings::MeshSettings;
 
 /// Bytes that are received at once.
 const SCRATCH_BYTES: usize = 64 << 10;
+
+/// Questions about the silence of a connection in the time of the settings.
+const QUESTIONS: u32 = 8;
 
 /// A process without a link: one of the own client.
 const NO_LINK: u32 = u32::MAX;
@@ -129,6 +135,33 @@ impl Mesh {
         let streams = streams.map_err(|why| ErrorClass::Other.error(why))?;
         let links = streams.into_iter().map(|(host, stream)| (Some(host), stream)).collect();
         Self::new(roster, me, is_sealed, listener.settings.silence, links)
+    }
+
+    /// Connects process `me` with the gateway that gave `card`, and waits until that has connections to all
+    /// hosts of other clients. `silence` is as in the settings.
+    ///
+    /// # Errors
+    /// As [`Mesh::connect`]; also if the text is no card.
+    pub(crate) fn connect_gateway(
+        card: &str, world: &World, me: u32, security: MeshSecurity, silence: Duration,
+        deadline: Instant,
+    ) -> Result<Self> {
+        let wrong = |why: String| ErrorClass::Other.error(why);
+        let endpoints = gateway::endpoints(card);
+        let endpoints = endpoints.ok_or_else(|| wrong(format!("{card:?} is no gateway")))?;
+        let roster = Roster::new(world);
+        let host = roster.host_of(me);
+        let is_sealed = matches!(security, MeshSecurity::Sealed(..));
+        let identity = MeshIdentity { number: me, role: MeshRole::Process, security };
+        let mut there = Vec::new();
+        let connected = Assembly::new(identity).and_then(|mut assembly| {
+            assembly.dial(host, endpoints);
+            assembly.run(deadline, || false, &mut there)
+        });
+        let failed = |no_mesh: NoMesh| wrong(format!("the gateway of this client {}", no_mesh.why));
+        connected.map_err(failed)?;
+        let streams = there.into_iter().map(|(_, end)| (None, end.into_stream())).collect();
+        Self::new(roster, me, is_sealed, silence, streams)
     }
 
     fn new(

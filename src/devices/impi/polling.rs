@@ -1,8 +1,9 @@
 //! What a poll of the mesh does: reads, answers, notices ends, and looks at times.
 
-use super::intake::{FAREWELL_MAX, HostPresence, MeshEvent, MeshIntake, MeshSink};
+use super::intake::{HostPresence, MeshEvent, MeshIntake, MeshSink, farewell};
+use super::mesh_link::cut_off;
 use super::mesh_stream::StreamEnd;
-use super::{Mesh, Outgoing};
+use super::{Mesh, Outgoing, QUESTIONS};
 use platform::impi::{ImpiKind, PacketHeader};
 use platform::sys::clock::monotonic_ns;
 
@@ -11,9 +12,6 @@ const DIRECT_MAX: usize = 4;
 
 /// Direct polls between two looks at all descriptors.
 const LOOK_INTERVAL: u32 = 64;
-
-/// Questions about the silence of a connection in the time of the settings.
-const QUESTIONS: u32 = 8;
 
 impl Mesh {
     /// Delivers a bounded part of what has arrived, then what else has happened; the number of packets.
@@ -202,17 +200,8 @@ impl Mesh {
         let why = cut_off(why);
         if let Some(stream) = &mut self.links[index].stream {
             stream.discard_if(of_host);
-            let farewell = &why.as_bytes()[..why.len().min(FAREWELL_MAX)];
-            let header = PacketHeader {
-                kind: ImpiKind::Fini,
-                len: farewell.len() as u32,
-                source: self.roster.id(self.me),
-                destination: self.roster.id(process),
-                ..PacketHeader::default()
-            };
-            stream
-                .queue
-                .push(&header.emit(), farewell.len(), |data| data.copy_from_slice(farewell));
+            let (header, why) = farewell(self.roster.id(self.me), self.roster.id(process), &why);
+            stream.queue.push(&header.emit(), why.len(), |data| data.copy_from_slice(why));
         }
         self.fail(host, why);
     }
@@ -229,17 +218,15 @@ impl Mesh {
         let link = &mut self.links[index];
         let is_within = link.stream.as_ref().is_some_and(|stream| stream.is_within_packet());
         let is_cut = matches!(end, StreamEnd::Violation(_));
-        let why = match (end, link.broken.take()) {
-            (StreamEnd::Violation(why), _) => cut_off(&why),
-            (StreamEnd::Lost(why), _) => why,
-            (StreamEnd::Closed, Some(why)) => why,
-            (StreamEnd::Closed, None) if is_within => {
-                "has ended its connection within a packet".to_owned()
-            }
-            (StreamEnd::Closed, None) => "has ended its connection before FINI".to_owned(),
-        };
+        let why = link.end_reason(end, is_within);
+        self.fail_link(index, &why, is_cut);
+    }
+
+    /// All processes behind a connection have failed that have not left.
+    fn fail_link(&mut self, index: usize, why: &str, is_cut: bool) {
+        let link = &mut self.links[index];
         let why = match link.host {
-            Some(_) => why,
+            Some(_) => why.to_owned(),
             None => format!("cannot be reached: the gateway of this client {why}"),
         };
         link.close(is_cut, &self.watched, &mut self.blocked);
@@ -267,12 +254,8 @@ impl Mesh {
             None => others.next(),
         };
         let (Some(stream), Some(first)) = (&mut link.stream, first) else { return };
-        let header = PacketHeader {
-            kind: ImpiKind::Fini,
-            source: self.roster.id(self.me),
-            destination: self.roster.id(first.processes.start),
-            ..PacketHeader::default()
-        };
+        let destination = self.roster.id(first.processes.start);
+        let (header, _) = farewell(self.roster.id(self.me), destination, "");
         stream.queue.push(&header.emit(), 0, |_| {});
         link.said_fini = true;
     }
@@ -307,17 +290,11 @@ impl Mesh {
     #[cold]
     fn ask_for_silence(&mut self, now_ns: u64) {
         self.due_ns = u64::MAX;
-        let silence_ns = self.silence.as_nanos() as u64;
         for index in 0..self.links.len() {
-            let link = &mut self.links[index];
-            let Some(stream) = link.stream.as_ref().filter(|_| link.is_under_way) else { continue };
-            // A connection that has ended is found when it is read.
-            let Ok(traffic) = stream.connection().traffic() else { continue };
-            link.is_under_way = traffic.has_data;
-            if link.silence.is_silent(now_ns, traffic, silence_ns) {
-                let why = format!("has not answered for {:?}: its link is cut", self.silence);
-                self.end_link(index, StreamEnd::Lost(why));
-            } else if traffic.has_data {
+            if let Some(why) = self.links[index].ask_for_silence(now_ns, self.silence) {
+                self.fail_link(index, &why, false);
+            }
+            if self.links[index].is_under_way {
                 self.due_ns = now_ns + self.question_ns();
             }
         }
@@ -329,8 +306,4 @@ impl Mesh {
             self.watched.set_timer((self.due_ns != u64::MAX).then_some(self.due_ns));
         }
     }
-}
-
-fn cut_off(why: &str) -> String {
-    format!("has sent what it must not and is cut off: {why}")
 }

@@ -1,5 +1,6 @@
 #![allow(unsafe_code)]
 
+mod gateway;
 mod liars;
 mod traffic;
 
