@@ -187,7 +187,7 @@ impl<'a> Assembly<'a> {
 }
 
 /// Connects an end, which accepts at `acceptor`, with all hosts of other clients: the host with the higher
-/// number connects to the lower one. Returns their numbers and connections.
+/// number connects to the lower one. Returns their numbers and connections, in order.
 ///
 /// # Errors
 /// Why there is no mesh, as a sentence.
@@ -212,6 +212,7 @@ pub(crate) fn connect_hosts(
     assembly.await_ends(acceptor, higher);
     let mut there = Vec::new();
     assembly.run(deadline, is_given_up, &mut there).map_err(sentence)?;
+    there.sort_by_key(|(number, _)| *number);
     Ok(there.into_iter().map(|(number, end)| (number, end.into_stream())).collect())
 }
 
