@@ -5,11 +5,11 @@ use std::collections::VecDeque;
 use super::places::WorldPlaces;
 use super::requests::{AnnouncedReceive, AnnouncedSend, Requests};
 use crate::device::{Busy, Caps, Header, PacketSink, PeerCaps};
-use crate::devices::impi::{ImpiPacket, Mesh, MeshSink};
+use crate::devices::impi::{Mesh, MeshSink, Outgoing};
 use crate::engine::point_to_point::operation::OperationId;
 use crate::engine::point_to_point::wire::{Control, Envelope, PacketKind as EngineKind, Rts};
 use platform::base::{Peer, Span};
-use platform::impi::packet::{PacketHeader, PacketKind};
+use platform::impi::packet::{ImpiKind, PacketHeader};
 
 /// The shortest first packet that clients may agree on, in bytes: all inline messages fit in.
 pub(crate) const DATA_LEN_MIN: u32 = 256;
@@ -21,7 +21,7 @@ const WORLD_CONTEXTS: std::ops::Range<u64> = 0..8;
 pub(crate) trait Links: Send {
     /// As [`Mesh::send`].
     fn send(
-        &mut self, to: u32, packet: &ImpiPacket, len: usize, fill: impl FnOnce(&mut [u8]),
+        &mut self, to: u32, packet: &Outgoing, len: usize, fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Busy>;
     /// As [`Mesh::poll`].
     fn poll(&mut self, sink: &mut impl MeshSink) -> usize;
@@ -29,7 +29,7 @@ pub(crate) trait Links: Send {
 
 impl Links for Mesh {
     fn send(
-        &mut self, to: u32, packet: &ImpiPacket, len: usize, fill: impl FnOnce(&mut [u8]),
+        &mut self, to: u32, packet: &Outgoing, len: usize, fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Busy> {
         Self::send(self, to, packet, len, fill)
     }
@@ -55,7 +55,7 @@ struct State {
     /// Packets for the engine, in order.
     due: VecDeque<(Peer, Header, Vec<u8>)>,
     /// Answers that await room.
-    answers: VecDeque<(Peer, ImpiPacket)>,
+    answers: VecDeque<(Peer, Outgoing)>,
     /// By peer above the own ranks: bytes of the messages that are not acknowledged, one entry for each
     /// counted packet.
     unacknowledged: Vec<VecDeque<usize>>,
@@ -142,9 +142,9 @@ impl<L: Links> Translator<L> {
         &mut self, peer: Peer, envelope: Envelope, len: usize, fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Busy> {
         let number = self.state.messages.wrapping_add(1).max(1);
-        let packet = ImpiPacket {
+        let packet = Outgoing {
             source_request: u64::from(number),
-            ..first_packet(PacketKind::Data, envelope, len)
+            ..first_packet(ImpiKind::Data, envelope, len)
         };
         self.transmit(peer, &packet, len, fill)?;
         self.state.messages = number;
@@ -159,10 +159,10 @@ impl<L: Links> Translator<L> {
         let (rts, data) = announced.split_at(Rts::LEN);
         let rts = Rts::parse(rts).expect("the engine announces messages");
         let number = self.state.sent.next();
-        let packet = ImpiPacket {
+        let packet = Outgoing {
             source_request: u64::from(number),
             message_len: rts.total,
-            ..first_packet(PacketKind::DataSync, envelope, data.len())
+            ..first_packet(ImpiKind::DataSync, envelope, data.len())
         };
         self.transmit(peer, &packet, data.len(), |room| room.copy_from_slice(data))?;
         let (operation, announced) = (rts.sender, data.len() as u64);
@@ -177,11 +177,11 @@ impl<L: Links> Translator<L> {
         &mut self, peer: Peer, number: u32, receiver: OperationId, limit: u64,
     ) -> Result<(), Busy> {
         let Some(request) = self.state.arriving.get(number) else { return Ok(()) };
-        let packet = ImpiPacket {
+        let packet = Outgoing {
             source_request: request.sender,
             destination_request: u64::from(number),
             message_len: request.total,
-            ..of_kind(PacketKind::SyncAck)
+            ..of_kind(ImpiKind::SyncAck)
         };
         self.transmit(peer, &packet, 0, |_| ())?;
         let Some(request) = self.state.arriving.get(number) else { return Ok(()) };
@@ -208,11 +208,11 @@ impl<L: Links> Translator<L> {
         let (total, operation) = (request.total, request.operation);
         let sent_before = (request.announced.saturating_sub(offset) as usize).min(len);
         if sent_before < len {
-            let packet = ImpiPacket {
+            let packet = Outgoing {
                 source_request: u64::from(number),
                 destination_request: request.receiver.unwrap_or_default(),
                 message_len: total,
-                ..of_kind(PacketKind::Data)
+                ..of_kind(ImpiKind::Data)
             };
             self.transmit_rest(peer, &packet, sent_before, len, fill)?;
         }
@@ -225,7 +225,7 @@ impl<L: Links> Translator<L> {
 
     /// Sends what follows after the first `skipped` of `len` bytes.
     fn transmit_rest(
-        &mut self, peer: Peer, packet: &ImpiPacket, skipped: usize, len: usize,
+        &mut self, peer: Peer, packet: &Outgoing, skipped: usize, len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Busy> {
         if skipped == 0 {
@@ -240,11 +240,11 @@ impl<L: Links> Translator<L> {
 
     /// Sends a packet that counts in the flow control.
     fn transmit(
-        &mut self, peer: Peer, packet: &ImpiPacket, len: usize, fill: impl FnOnce(&mut [u8]),
+        &mut self, peer: Peer, packet: &Outgoing, len: usize, fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Busy> {
         let state = &mut self.state;
         self.links.send(state.places.rank(peer), packet, len, fill)?;
-        let is_eager = packet.kind == PacketKind::Data && packet.destination_request == 0;
+        let is_eager = packet.kind == ImpiKind::Data && packet.destination_request == 0;
         let counted = if is_eager { len } else { 0 };
         state.unacknowledged[(peer - state.places.own) as usize].push_back(counted);
         Ok(())
@@ -280,13 +280,13 @@ impl<L: Links> Translator<L> {
     }
 }
 
-fn of_kind(kind: PacketKind) -> ImpiPacket {
-    ImpiPacket { kind, ..ImpiPacket::default() }
+fn of_kind(kind: ImpiKind) -> Outgoing {
+    Outgoing { kind, ..Outgoing::default() }
 }
 
 /// The first packet of a message of `len` bytes.
-fn first_packet(kind: PacketKind, envelope: Envelope, len: usize) -> ImpiPacket {
-    ImpiPacket {
+fn first_packet(kind: ImpiKind, envelope: Envelope, len: usize) -> Outgoing {
+    Outgoing {
         message_len: len as u64,
         source_rank: envelope.source as i32,
         tag: envelope.tag,
@@ -306,18 +306,18 @@ impl<S: PacketSink> MeshSink for PacketsFromMesh<'_, S> {
     fn packet(&mut self, from: u32, header: &PacketHeader, data: &[u8]) -> Result<(), String> {
         let peer = self.state.places.peer(from);
         match header.kind {
-            PacketKind::Data if header.destination_request != 0 => self.rest(peer, header, data),
-            PacketKind::Data => self.whole(from, peer, header, data),
-            PacketKind::DataSync => self.announced(from, peer, header, data),
-            PacketKind::SyncAck => self.granted(peer, header),
-            PacketKind::Cancel => {
+            ImpiKind::Data if header.destination_request != 0 => self.rest(peer, header, data),
+            ImpiKind::Data => self.whole(from, peer, header, data),
+            ImpiKind::DataSync => self.announced(from, peer, header, data),
+            ImpiKind::SyncAck => self.granted(peer, header),
+            ImpiKind::Cancel => {
                 self.refuse_cancel(peer, header);
                 Ok(())
             }
-            PacketKind::CancelYes | PacketKind::CancelNo => {
+            ImpiKind::CancelYes | ImpiKind::CancelNo => {
                 Err("an answer to a cancel, where none was sent".to_owned())
             }
-            PacketKind::ProtoAck | PacketKind::Fini => Ok(()),
+            ImpiKind::ProtoAck | ImpiKind::Fini => Ok(()),
         }
     }
 
@@ -430,7 +430,7 @@ impl<S: PacketSink> PacketsFromMesh<'_, S> {
     /// A message that the engine has, matched or not, stays: a sender must expect that (MPI 5.0 §3.8.4).
     fn refuse_cancel(&mut self, peer: Peer, header: &PacketHeader) {
         let number = header.source_request;
-        let packet = ImpiPacket { source_request: number, ..of_kind(PacketKind::CancelNo) };
+        let packet = Outgoing { source_request: number, ..of_kind(ImpiKind::CancelNo) };
         self.state.answers.push_back((peer, packet));
     }
 }

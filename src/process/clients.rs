@@ -6,6 +6,9 @@
 //!   each rank   learn the world from rank 0, connect to the processes of other clients
 //! ```
 //!
+//! With a gateway (`SUIRO_IMPI_GATEWAY=1`) the job is one host of IMPI: rank 0 has a thread that forwards
+//! the packets of all ranks, which connect to it.
+//!
 //! Ranks of the job talk through the key-value space of their launcher, so any launcher will do. What
 //! rank 0 cannot do, all ranks say.
 
@@ -17,7 +20,9 @@ use super::initialization::hash_of;
 use super::settings::impi::ImpiSettings;
 use crate::bridge::places::WorldPlaces;
 use crate::bridge::translator::{DATA_LEN_MIN, Translator};
-use crate::devices::impi::{Mesh, MeshListener, MeshSecurity, MeshSettings};
+use crate::devices::impi::{
+    Gateway, GatewayListener, Mesh, MeshListener, MeshSecurity, MeshSettings,
+};
 use crate::mpi::communicator::clients::ClientProcess;
 use crate::mpi::processes::JobId;
 use platform::base::{ErrorClass, MpiError, Peer, Result, hex};
@@ -44,18 +49,50 @@ pub(super) struct JoinedWorld {
     pub(super) processes: Vec<(Peer, ClientProcess)>,
     /// The identities of the clients.
     pub(super) jobs: Vec<JobId>,
-    /// The connection of rank 0 to the start-up server.
-    pub(super) server: Option<ServerConnection>,
+    /// What rank 0 of the job has for all.
+    pub(super) of_job: Option<WorldOfJob>,
     /// What carries messages to other clients, until it is attached.
     pub(super) translator: Option<Translator<Mesh>>,
     /// What was decided, a sentence each.
     pub(super) explanations: Vec<String>,
 }
 
+/// What rank 0 of a job has, as long as it belongs to the world.
+pub(super) struct WorldOfJob {
+    server: ServerConnection,
+    gateway: Option<Gateway>,
+}
+
+impl WorldOfJob {
+    /// All ranks have left the world. The server hears of it; the gateway has until `deadline` to forward
+    /// the last packets.
+    pub(super) fn leave(self, deadline: Instant) {
+        if let Some(gateway) = self.gateway {
+            gateway.wait(deadline);
+        }
+        self.server.fini();
+    }
+}
+
+/// The sockets of a rank, before there is a world.
+struct Listeners {
+    mesh: MeshListener,
+    /// Of rank 0, if the job has a gateway.
+    gateway: Option<GatewayListener>,
+}
+
 /// Where a process is, and how others reach it.
 struct OwnPlace {
     id: ProcessId,
     port: u32,
+}
+
+/// What rank 0 tells the others.
+struct ToldWorld {
+    world: World,
+    security: MeshSecurity,
+    /// The card of the gateway, if there is one.
+    gateway: Option<String>,
 }
 
 impl JoinedWorld {
@@ -66,17 +103,17 @@ impl JoinedWorld {
     /// `Other` if the server or a client cannot be reached, refuses, or does not appear in time.
     pub(super) fn join(settings: &ImpiSettings, connection: &mut Connection) -> Result<Self> {
         let deadline = Instant::now() + settings.timeout;
-        let listener = MeshListener::open(&mesh_settings(settings))?;
-        let own = listener.offer(i64::from(system::own_pid()));
+        let listeners = Listeners::open(settings, connection.job.rank == 0)?;
+        let own = listeners.mesh.offer(i64::from(system::own_pid()));
         let own = OwnPlace { id: own.processes[0], port: own.port };
-        let (world, security, server) = match connection.launcher.is_some() {
-            true => agree(settings, connection, &own, deadline)?,
+        let (told, server) = match connection.launcher.is_some() {
+            true => agree(settings, connection, &listeners, &own, deadline)?,
             false => {
-                let joined = join_alone(settings, &[own], deadline).map_err(failed)?;
-                let (world, security, server) = joined;
-                (world, security, Some(server))
+                let (told, server) = join_for(settings, &listeners, &[own], deadline)?;
+                (told, Some(server))
             }
         };
+        let ToldWorld { world, security, gateway } = told;
         let own_ranks = world.ranks_of(settings.client);
         let places = WorldPlaces {
             first: own_ranks.start as u32,
@@ -97,12 +134,22 @@ impl JoinedWorld {
         let jobs = (0..).zip(&world.clients).map(|(client, _)| identity(&world, client)).collect();
         let me = places.rank(connection.job.rank);
         let explanations = explain(settings, &world, &security);
-        let mesh = Mesh::connect(listener, &world, me, security, deadline)?;
+        let own_gateway = match listeners.gateway {
+            Some(at) => Some(Gateway::start(at, &world, me, security.clone(), deadline)?),
+            None => None,
+        };
+        let mesh = match gateway {
+            None => Mesh::connect(listeners.mesh, &world, me, security, deadline)?,
+            Some(card) => {
+                let silence = MeshSettings::default().silence;
+                Mesh::connect_gateway(&card, &world, me, security, silence, deadline)?
+            }
+        };
         let mut joined = Self {
             places,
             processes: processes(&world, places),
             jobs,
-            server,
+            of_job: server.map(|server| WorldOfJob { server, gateway: own_gateway }),
             translator: Some(Translator::new(mesh, places, world.data_len as usize)),
             explanations,
         };
@@ -122,6 +169,19 @@ impl JoinedWorld {
     }
 }
 
+impl Listeners {
+    /// # Errors
+    /// As [`MeshListener::open`].
+    fn open(settings: &ImpiSettings, is_first: bool) -> Result<Self> {
+        let of_mesh = mesh_settings(settings);
+        let gateway = match is_first && settings.has_gateway {
+            true => Some(GatewayListener::open(&of_mesh)?),
+            false => None,
+        };
+        Ok(Self { mesh: MeshListener::open(&of_mesh)?, gateway })
+    }
+}
+
 fn mesh_settings(settings: &ImpiSettings) -> MeshSettings {
     MeshSettings {
         ack_mark: settings.ack_mark,
@@ -135,8 +195,9 @@ fn mesh_settings(settings: &ImpiSettings) -> MeshSettings {
 /// # Errors
 /// The error of rank 0, or without the launcher.
 fn agree(
-    settings: &ImpiSettings, connection: &mut Connection, own: &OwnPlace, deadline: Instant,
-) -> Result<(World, MeshSecurity, Option<ServerConnection>)> {
+    settings: &ImpiSettings, connection: &mut Connection, listeners: &Listeners, own: &OwnPlace,
+    deadline: Instant,
+) -> Result<(ToldWorld, Option<ServerConnection>)> {
     let Connection { launcher: Some(launcher), job, .. } = connection else {
         return Err(failed("there is no launcher".to_owned()));
     };
@@ -146,18 +207,17 @@ fn agree(
     if job.rank > 0 {
         launcher.barrier()?;
         let text = launcher.get_text(0, WORLD_KEY)?.unwrap_or_default();
-        let (world, security) = told_world(&text, &secret)?;
-        return Ok((world, security, None));
+        return Ok((ToldWorld::parse(&text, &secret)?, None));
     }
     let joined = all_places(launcher, job.size)
-        .and_then(|places| join_alone(settings, &places, deadline).map_err(failed));
+        .and_then(|places| join_for(settings, listeners, &places, deadline));
     let text = match &joined {
-        Ok((world, security, _)) => tell_world(world, security, &secret),
+        Ok((told, _)) => told.emit(&secret),
         Err(error) => format!("error:{}", hex::text(error.why.as_bytes())),
     };
     launcher.put_text(WORLD_KEY, &text)?;
     launcher.barrier()?;
-    joined.map(|(world, security, server)| (world, security, Some(server)))
+    joined.map(|(told, server)| (told, Some(server)))
 }
 
 fn all_places(launcher: &mut Client, size: u32) -> Result<Vec<OwnPlace>> {
@@ -177,58 +237,69 @@ fn all_places(launcher: &mut Client, size: u32) -> Result<Vec<OwnPlace>> {
 /// Joins for all processes of this client.
 ///
 /// # Errors
-/// A sentence.
-fn join_alone(
-    settings: &ImpiSettings, processes: &[OwnPlace], deadline: Instant,
-) -> Result<(World, MeshSecurity, ServerConnection), String> {
-    let security = settings.protection.security()?;
+/// `Other`: the server cannot be reached, refuses, or a client does not appear in time.
+fn join_for(
+    settings: &ImpiSettings, listeners: &Listeners, processes: &[OwnPlace], deadline: Instant,
+) -> Result<(ToldWorld, ServerConnection)> {
+    let security = settings.protection.security().map_err(failed)?;
+    let gateway = listeners.gateway.as_ref();
+    let hosts = match gateway {
+        None => processes.iter().map(|place| place.host(settings)).collect(),
+        Some(gateway) => vec![gateway.offer(processes.iter().map(|place| place.id).collect())],
+    };
     let offer = ClientOffer {
-        hosts: processes.iter().map(|place| place.host(settings)).collect(),
+        hosts,
         data_len: settings.data_bytes,
         tag_ub: TAG_BOUND,
         collective_xsize: DEFAULT_LIMIT,
         collective_max_linear: DEFAULT_LIMIT,
     };
-    let (world, server) = join(&settings.server, settings.client, &offer, &security, deadline)?;
+    let joined = join(&settings.server, settings.client, &offer, &security, deadline);
+    let (world, server) = joined.map_err(failed)?;
     let security = match security {
         ImpiSecurity::Sealed(secret) => MeshSecurity::Sealed(secret, world.id),
         ImpiSecurity::Cleartext(_) => MeshSecurity::Cleartext,
     };
-    Ok((world, security, server))
+    let gateway = gateway.map(GatewayListener::card);
+    Ok((ToldWorld { world, security, gateway }, server))
 }
 
-/// The world and what protects its connections, for the other ranks of the job: `clear:WORLD` or
-/// `sealed:KEY:WORLD` in hexadecimal digits, the key encrypted under the secret of the job.
-fn tell_world(world: &World, security: &MeshSecurity, secret: &SharedSecret) -> String {
-    let world = hex::text(&world.emit());
-    match security {
-        MeshSecurity::Cleartext => format!("clear:{world}"),
-        MeshSecurity::Sealed(key, _) => {
-            format!("sealed:{}:{world}", hex::text(&key_wrap::wrap(secret, key)))
+impl ToldWorld {
+    /// `GATEWAY:clear:WORLD` or `GATEWAY:KEY:WORLD` in hexadecimal digits, the key encrypted under the
+    /// secret of the job; without a gateway nothing is in its place.
+    fn emit(&self, secret: &SharedSecret) -> String {
+        let gateway =
+            self.gateway.as_ref().map_or(String::new(), |card| hex::text(card.as_bytes()));
+        let key = match &self.security {
+            MeshSecurity::Cleartext => "clear".to_owned(),
+            MeshSecurity::Sealed(key, _) => hex::text(&key_wrap::wrap(secret, key)),
+        };
+        format!("{gateway}:{key}:{}", hex::text(&self.world.emit()))
+    }
+
+    /// # Errors
+    /// `Other` with the error of rank 0, or if its text is none.
+    fn parse(text: &str, secret: &SharedSecret) -> Result<Self> {
+        let none = || failed("rank 0 has told nothing of the world".to_owned());
+        if let Some(why) = text.strip_prefix("error:").and_then(hex::bytes) {
+            return Err(failed(String::from_utf8_lossy(&why).into_owned()));
         }
+        let [gateway, key, world] = text.split(':').collect::<Vec<_>>()[..] else {
+            return Err(none());
+        };
+        let gateway = String::from_utf8(hex::bytes(gateway).ok_or_else(none)?);
+        let gateway = gateway.map_err(|_| none())?;
+        let world = World::parse(&hex::bytes(world).ok_or_else(none)?).map_err(failed)?;
+        let security = match key {
+            "clear" => MeshSecurity::Cleartext,
+            wrapped => {
+                let wrapped = hex::parse(wrapped).ok_or_else(none)?;
+                let key = key_wrap::unwrap(secret, &wrapped).ok_or_else(none)?;
+                MeshSecurity::Sealed(key, world.id)
+            }
+        };
+        Ok(Self { world, security, gateway: Some(gateway).filter(|card| !card.is_empty()) })
     }
-}
-
-/// # Errors
-/// `Other` with the error of rank 0, or if its text is none.
-fn told_world(text: &str, secret: &SharedSecret) -> Result<(World, MeshSecurity)> {
-    let none = || failed("rank 0 has told nothing of the world".to_owned());
-    let world = |text: &str| {
-        let bytes = hex::bytes(text).ok_or_else(none)?;
-        World::parse(&bytes).map_err(failed)
-    };
-    if let Some(why) = text.strip_prefix("error:").and_then(hex::bytes) {
-        return Err(ErrorClass::Other.error(String::from_utf8_lossy(&why).into_owned()));
-    }
-    if let Some(clear) = text.strip_prefix("clear:") {
-        return Ok((world(clear)?, MeshSecurity::Cleartext));
-    }
-    let sealed = text.strip_prefix("sealed:").and_then(|rest| rest.split_once(':'));
-    let (key, rest) = sealed.ok_or_else(none)?;
-    let key = hex::parse(key).and_then(|wrapped| key_wrap::unwrap(secret, &wrapped));
-    let (world, key) = (world(rest)?, key.ok_or_else(none)?);
-    let id = world.id;
-    Ok((world, MeshSecurity::Sealed(key, id)))
 }
 
 impl OwnPlace {

@@ -195,8 +195,8 @@ impl RunningMpi {
             self.mpi.engine.poll();
             std::thread::sleep(CLIENTS_PAUSE);
         }
-        if let Some(server) = self.world_server.take() {
-            server.fini();
+        if let Some(of_job) = self.world_of_job.take() {
+            of_job.leave(deadline);
         }
     }
 }

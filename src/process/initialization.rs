@@ -433,7 +433,7 @@ fn build(
         parent_port,
         parent: None,
         names: PublishedNames::default(),
-        world_server: world.and_then(|world| world.server),
+        world_of_job: world.and_then(|world| world.of_job),
         parts_at_exit: false,
     }
 }

@@ -64,9 +64,9 @@ use platform::bootstrap::{Client, JobHosts};
 use platform::diagnosis::ended_ranks::EndedRanks;
 use platform::diagnosis::wait_monitor::WaitMonitor;
 use platform::diagnosis::wait_report::WaitReport;
-use platform::impi::ServerConnection;
 use platform::sys::vendor::VendorLibrary;
 
+use clients::WorldOfJob;
 use contention::Contention;
 pub(crate) use devices::Devices;
 pub(crate) use hardware::{host_name, locality_id};
@@ -152,8 +152,8 @@ struct RunningMpi {
     parent: Option<Handle>,
     /// Published names that the launcher does not serve.
     names: PublishedNames,
-    /// The server that has joined this job to a world of clients, told by rank 0 of the end.
-    world_server: Option<ServerConnection>,
+    /// What rank 0 has for all ranks of the job in a world of several clients.
+    world_of_job: Option<WorldOfJob>,
     /// Whether this process leaves its world of clients when it ends.
     parts_at_exit: bool,
 }

@@ -17,7 +17,7 @@ use platform::base::Span;
 use platform::impi::ImpiServer;
 use platform::sys::poll::PollSet;
 use platform::sys::signals::Signals;
-use platform::sys::tcp::{Moved, SendPart, TcpAcceptor, StreamConnection};
+use platform::sys::tcp::{Moved, SendPart, StreamConnection, TcpAcceptor};
 
 use super::say;
 

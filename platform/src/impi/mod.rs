@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Here are the values of the start-up, [`ImpiServer`] and [`ImpiClient`], and the blocking client
-//! [`join`]. What hosts send to each other after the start-up is the matter of a device.
+//! [`join`]; and the packets that hosts send to each other after the start-up, as bytes ([`packet`]).
 //!
 //! All integers on the wire are big-endian. Between jobs of Suiro, connections prove a key and are
 //! encrypted ([`ImpiSecurity::Sealed`]); foreign implementations need plain bytes
@@ -33,7 +33,7 @@ pub use authentication::{Authentication, ImpiSecurity};
 pub use client::ImpiClient;
 pub use join::{ServerConnection, is_server_address, join};
 pub use key_file::{ImpiKeyFile, ImpiProtection};
-pub use packet::{HEADER_BYTES, PacketError, PacketHeader, PacketKind, ProcessId};
+pub use packet::{HEADER_BYTES, ImpiKind, PacketError, PacketHeader, ProcessId};
 pub use server::{ImpiOutcome, ImpiServer};
 pub use world::{
     ClientOffer, HostOffer, PROCESSES_MAX, World, WorldClient, WorldProcess, host_address,

@@ -24,7 +24,7 @@ pub const HEADER_BYTES: usize = 128;
 /// What a packet is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u32)]
-pub enum PacketKind {
+pub enum ImpiKind {
     /// A whole short message, or a further part of a long one.
     #[default]
     Data = 0,
@@ -44,7 +44,7 @@ pub enum PacketKind {
     Fini = 7,
 }
 
-impl PacketKind {
+impl ImpiKind {
     /// All kinds, in the order of their numbers.
     pub const ALL: [Self; 8] = [
         Self::Data,
@@ -72,7 +72,7 @@ impl PacketKind {
     }
 }
 
-impl fmt::Display for PacketKind {
+impl fmt::Display for ImpiKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -111,7 +111,7 @@ impl fmt::Display for ProcessId {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketHeader {
     /// What the packet is for.
-    pub kind: PacketKind,
+    pub kind: ImpiKind,
     /// The number of bytes behind the header.
     pub len: u32,
     /// The process that sent the packet.
@@ -178,7 +178,7 @@ impl PacketHeader {
     /// The kind is none.
     pub fn parse(bytes: &[u8; HEADER_BYTES]) -> Result<Self, PacketError> {
         let kind = u32::from_be_bytes(part(bytes, 0));
-        let known = PacketKind::ALL.get(kind as usize);
+        let known = ImpiKind::ALL.get(kind as usize);
         let process = |at| ProcessId {
             address: part(bytes, at),
             pid: i64::from_be_bytes(part(bytes, at + 16)),
@@ -236,7 +236,7 @@ mod tests {
             "0000000000000000",
         ]);
         let header = PacketHeader {
-            kind: PacketKind::Data,
+            kind: ImpiKind::Data,
             len: 5,
             source: ProcessId {
                 address: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x0a, 0x4d, 0, 1, 1],
@@ -278,7 +278,7 @@ mod tests {
             "0000000000000000",
         ]);
         let header = PacketHeader {
-            kind: PacketKind::DataSync,
+            kind: ImpiKind::DataSync,
             len: 0xfffe_fdfc,
             source: ProcessId { address: std::array::from_fn(|at| 0x10 + at as u8), pid: -16 },
             destination: ProcessId {
@@ -302,8 +302,7 @@ mod tests {
     #[test]
     fn kinds_have_these_numbers() {
         let names = "DATA DATASYNC PROTOACK SYNCACK CANCEL CANCELYES CANCELNO FINI";
-        for (number, (kind, name)) in PacketKind::ALL.into_iter().zip(names.split(' ')).enumerate()
-        {
+        for (number, (kind, name)) in ImpiKind::ALL.into_iter().zip(names.split(' ')).enumerate() {
             let bytes = PacketHeader { kind, ..PacketHeader::default() }.emit();
             assert_eq!((&bytes[..4], kind.name()), (&[0, 0, 0, number as u8][..], name));
             assert_eq!(PacketHeader::parse(&bytes).map(|header| header.kind), Ok(kind));

@@ -156,7 +156,8 @@ impl StreamConnection {
     pub fn traffic(&self) -> io::Result<TcpTraffic> {
         let mut unsent = 0;
         // SAFETY: the request writes one integer.
-        let asked = unsafe { libc::ioctl(self.stream.as_raw_fd(), libc::TIOCOUTQ, &raw mut unsent) };
+        let asked =
+            unsafe { libc::ioctl(self.stream.as_raw_fd(), libc::TIOCOUTQ, &raw mut unsent) };
         Errno::result(asked)?;
         if unsent == 0 {
             return Ok(TcpTraffic { has_data: false, awaits_answer: false, last_answer_ms: 0 });

@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 use super::introduction::{
     FailedIntroduction, Introduction, IntroductionError, IntroductionStep, MeshIdentity, MeshRole,
 };
+use super::mesh_stream::MeshStream;
 use super::roster::Roster;
-use super::wire::MeshWire;
 use platform::sys::clock::monotonic_ns;
 use platform::sys::poll::is_readable;
 use platform::sys::ready_set::Ready;
@@ -50,7 +50,6 @@ pub(crate) struct Assembly<'a> {
     /// Accepted connections, the oldest first, with their numbers.
     unnamed: VecDeque<(u64, Introduction)>,
     accepted: u64,
-    there: Vec<(u32, Introduction)>,
     watched: Watched,
     /// Why the last connection of nobody was closed.
     stranger: String,
@@ -59,7 +58,9 @@ pub(crate) struct Assembly<'a> {
 /// An end to connect to.
 struct Dial {
     number: u32,
-    to: SocketAddr,
+    /// Its addresses, and the one that is tried next.
+    endpoints: Vec<SocketAddr>,
+    next: usize,
     attempt: Option<Introduction>,
     retry_at: Instant,
     /// Since when nobody has listened there.
@@ -89,17 +90,17 @@ impl<'a> Assembly<'a> {
             awaited: BTreeSet::new(),
             unnamed: VecDeque::new(),
             accepted: 0,
-            there: Vec::new(),
             watched,
             stranger: String::new(),
         })
     }
 
-    /// Connects to the end with this number.
-    pub(crate) fn dial(&mut self, number: u32, to: SocketAddr) {
+    /// Connects to the end with this number, at one of its addresses.
+    pub(crate) fn dial(&mut self, number: u32, endpoints: Vec<SocketAddr>) {
         self.dials.push(Dial {
             number,
-            to,
+            endpoints,
+            next: 0,
             attempt: None,
             retry_at: Instant::now(),
             refused_since: None,
@@ -114,14 +115,15 @@ impl<'a> Assembly<'a> {
         self.awaited = numbers;
     }
 
-    /// Waits until all ends are there. Processes that have connected to their gateway await its answer
+    /// Waits until all ends are there, and adds them to `there`. Processes that have connected to their gateway await its answer
     /// ([`Introduction::answer`]).
     ///
     /// # Errors
     /// One is missing at the deadline, or there will be none; or `is_given_up`.
     pub(crate) fn run(
         mut self, deadline: Instant, is_given_up: impl Fn() -> bool,
-    ) -> Result<Vec<(u32, Introduction)>, NoMesh> {
+        there: &mut Vec<(u32, Introduction)>,
+    ) -> Result<(), NoMesh> {
         if let Some(acceptor) = self.acceptor {
             let added = self.watched.add(acceptor, ACCEPTOR, false);
             added.map_err(|error| no_mesh(format!("cannot watch a socket: {error}")))?;
@@ -134,7 +136,7 @@ impl<'a> Assembly<'a> {
                 self.proceed(index, now, deadline)?;
             }
             if self.awaited.is_empty() && self.dials.iter().all(|dial| dial.is_there) {
-                return Ok(self.there);
+                return Ok(());
             }
             if now >= deadline {
                 return Err(self.missing());
@@ -145,18 +147,20 @@ impl<'a> Assembly<'a> {
             is_readable(self.watched.descriptor(), self.next_time(deadline) - now);
             self.watched.look(&mut ready);
             for event in &ready {
-                self.event(*event)?;
+                self.event(*event, there)?;
             }
         }
     }
 
-    fn event(&mut self, Ready { token, .. }: Ready) -> Result<(), NoMesh> {
+    fn event(
+        &mut self, Ready { token, .. }: Ready, there: &mut Vec<(u32, Introduction)>,
+    ) -> Result<(), NoMesh> {
         if token == ACCEPTOR {
-            self.accept();
+            self.accept(there);
         } else if token & UNNAMED != 0 {
-            self.advance_unnamed(token & !UNNAMED);
+            self.advance_unnamed(token & !UNNAMED, there);
         } else {
-            self.advance_dial(token as usize)?;
+            self.advance_dial(token as usize, there)?;
         }
         Ok(())
     }
@@ -183,14 +187,14 @@ impl<'a> Assembly<'a> {
 }
 
 /// Connects an end, which accepts at `acceptor`, with all hosts of other clients: the host with the higher
-/// number connects to the lower one. Returns their numbers and connections.
+/// number connects to the lower one. Returns their numbers and connections, in order.
 ///
 /// # Errors
 /// Why there is no mesh, as a sentence.
 pub(crate) fn connect_hosts(
     acceptor: &TcpAcceptor, roster: &Roster, identity: MeshIdentity, deadline: Instant,
     is_given_up: impl Fn() -> bool,
-) -> Result<Vec<(u32, MeshWire)>, String> {
+) -> Result<Vec<(u32, MeshStream)>, String> {
     let sentence = |NoMesh { number, why }: NoMesh| match number {
         Some(number) => format!("{} {why}", roster.host_name(number)),
         None => format!("the connections to other IMPI clients cannot be made: this process {why}"),
@@ -203,11 +207,13 @@ pub(crate) fn connect_hosts(
     for number in lower {
         let to = roster.hosts[number as usize].socket_address();
         let to = to.map_err(|why| sentence(NoMesh { number: Some(number), why }))?;
-        assembly.dial(number, to);
+        assembly.dial(number, vec![to]);
     }
     assembly.await_ends(acceptor, higher);
-    let ends = assembly.run(deadline, is_given_up).map_err(sentence)?;
-    Ok(ends.into_iter().map(|(number, end)| (number, end.into_wire())).collect())
+    let mut there = Vec::new();
+    assembly.run(deadline, is_given_up, &mut there).map_err(sentence)?;
+    there.sort_by_key(|(number, _)| *number);
+    Ok(there.into_iter().map(|(number, end)| (number, end.into_stream())).collect())
 }
 
 fn no_mesh(why: String) -> NoMesh {
@@ -224,7 +230,9 @@ impl Assembly<'_> {
         }
         let left_ns = deadline.saturating_duration_since(now).as_nanos() as u64;
         let deadline_ns = monotonic_ns() + left_ns;
-        match Introduction::start(dial.to, dial.number, self.identity.clone(), deadline_ns) {
+        let to = dial.endpoints[dial.next % dial.endpoints.len()];
+        dial.next += 1;
+        match Introduction::start(to, dial.number, self.identity.clone(), deadline_ns) {
             Ok(attempt) => {
                 let added = self.watched.add(attempt.connection(), index as u64, true);
                 added.map_err(|error| no_mesh(format!("cannot watch a socket: {error}")))?;
@@ -235,14 +243,16 @@ impl Assembly<'_> {
         }
     }
 
-    fn advance_dial(&mut self, index: usize) -> Result<(), NoMesh> {
+    fn advance_dial(
+        &mut self, index: usize, there: &mut Vec<(u32, Introduction)>,
+    ) -> Result<(), NoMesh> {
         let dial = &mut self.dials[index];
         let Some(attempt) = &mut dial.attempt else { return Ok(()) };
         match attempt.advance() {
             Ok(IntroductionStep::Accepted) => {
                 self.watched.remove(attempt.connection());
                 dial.is_there = true;
-                self.there.extend(dial.attempt.take().map(|attempt| (dial.number, attempt)));
+                there.extend(dial.attempt.take().map(|attempt| (dial.number, attempt)));
                 Ok(())
             }
             Ok(IntroductionStep::Pending | IntroductionStep::Named(_)) => {
@@ -282,7 +292,7 @@ impl Dial {
 
 /// Connections of others.
 impl Assembly<'_> {
-    fn accept(&mut self) {
+    fn accept(&mut self, there: &mut Vec<(u32, Introduction)>) {
         // Others than strangers must have their turn.
         for _ in 0..UNNAMED_MAX {
             let Some(connection) = self.acceptor.and_then(TcpAcceptor::accept) else { return };
@@ -294,14 +304,14 @@ impl Assembly<'_> {
                 continue;
             }
             self.unnamed.push_back((key, introduction));
-            self.advance_unnamed(key);
+            self.advance_unnamed(key, there);
             if self.unnamed.len() > UNNAMED_MAX {
                 self.unnamed.pop_front();
             }
         }
     }
 
-    fn advance_unnamed(&mut self, key: u64) {
+    fn advance_unnamed(&mut self, key: u64, there: &mut Vec<(u32, Introduction)>) {
         let Some(place) = self.unnamed.iter().position(|it| it.0 == key) else { return };
         let introduction = &mut self.unnamed[place].1;
         match introduction.advance() {
@@ -317,7 +327,7 @@ impl Assembly<'_> {
                     if self.identity.role == MeshRole::Host {
                         introduction.answer(self.identity.number);
                     }
-                    self.there.push((number, introduction));
+                    there.push((number, introduction));
                 } else {
                     self.close_stranger(format!("it says that it is number {number}"));
                 }

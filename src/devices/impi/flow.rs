@@ -17,7 +17,7 @@
 
 use std::fmt;
 
-use platform::impi::PacketKind;
+use platform::impi::ImpiKind;
 
 /// What a receiver publishes, in packets: `1 <= ack_mark <= high_water`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,15 +66,15 @@ impl fmt::Display for FlowViolation {
 }
 
 /// Whether a packet counts.
-pub(crate) fn is_counted(kind: PacketKind) -> bool {
+pub(crate) fn is_counted(kind: ImpiKind) -> bool {
     match kind {
-        PacketKind::Data
-        | PacketKind::DataSync
-        | PacketKind::SyncAck
-        | PacketKind::Cancel
-        | PacketKind::CancelYes
-        | PacketKind::CancelNo => true,
-        PacketKind::ProtoAck | PacketKind::Fini => false,
+        ImpiKind::Data
+        | ImpiKind::DataSync
+        | ImpiKind::SyncAck
+        | ImpiKind::Cancel
+        | ImpiKind::CancelYes
+        | ImpiKind::CancelNo => true,
+        ImpiKind::ProtoAck | ImpiKind::Fini => false,
     }
 }
 
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn two_kinds_do_not_count() {
-        let counted = PacketKind::ALL.map(is_counted);
+        let counted = ImpiKind::ALL.map(is_counted);
         assert_eq!(counted, [true, true, false, true, true, true, true, false]);
     }
 

@@ -11,7 +11,7 @@ use super::flow::{PairFlow, is_counted};
 use super::packet_reader::{Intake, PacketHandler};
 use super::roster::Roster;
 use platform::base::Span;
-use platform::impi::{PacketHeader, PacketKind, ProcessId};
+use platform::impi::{ImpiKind, PacketHeader, ProcessId};
 
 /// The longest sentence of a farewell, in bytes.
 pub(crate) const FAREWELL_MAX: usize = 1 << 10;
@@ -222,7 +222,7 @@ impl<S: MeshSink> MeshIntake<'_, S> {
 impl<S: MeshSink> PacketHandler for MeshIntake<'_, S> {
     #[inline]
     fn begin(&mut self, header: &PacketHeader) -> Result<Intake, String> {
-        if header.kind == PacketKind::Fini {
+        if header.kind == ImpiKind::Fini {
             judge_fini(header, self.is_sealed || self.host.is_none())?;
             return Ok(Intake::Deliver);
         }
@@ -236,7 +236,7 @@ impl<S: MeshSink> PacketHandler for MeshIntake<'_, S> {
             self.violation(from, why)?;
             return Ok(Intake::Discard);
         }
-        if header.kind == PacketKind::Data
+        if header.kind == ImpiKind::Data
             && header.destination_request != 0
             && let Some(span) = self.sink.place(from, header)
         {
@@ -247,12 +247,12 @@ impl<S: MeshSink> PacketHandler for MeshIntake<'_, S> {
 
     #[inline]
     fn packet(&mut self, header: &PacketHeader, data: &[u8]) -> Result<(), String> {
-        if header.kind == PacketKind::Fini {
+        if header.kind == ImpiKind::Fini {
             return self.fini(header, data);
         }
         let from = self.source(header)?;
         let taken = match header.kind {
-            PacketKind::ProtoAck => self.acknowledged(from),
+            ImpiKind::ProtoAck => self.acknowledged(from),
             _ => self.sink.packet(from, header, data),
         };
         self.end(from, header, taken)
@@ -277,10 +277,10 @@ pub(crate) fn judge_lengths(header: &PacketHeader, data_len: u32) -> Result<(), 
         _ if len > data_len => {
             wrong(format_args!("longer than the {data_len} that were agreed on"))
         }
-        PacketKind::Data | PacketKind::DataSync if u64::from(len) > message_len => {
+        ImpiKind::Data | ImpiKind::DataSync if u64::from(len) > message_len => {
             wrong(format_args!("part of a message of {message_len}"))
         }
-        PacketKind::Data | PacketKind::DataSync => Ok(()),
+        ImpiKind::Data | ImpiKind::DataSync => Ok(()),
         _ if len > 0 => wrong(format_args!("where none have a meaning")),
         _ => Ok(()),
     }
@@ -296,6 +296,15 @@ pub(crate) fn judge_fini(header: &PacketHeader, may_say_why: bool) -> Result<(),
         len if len <= max => Ok(()),
         len => Err(format!("a packet FINI of {len} bytes, where at most {max} have a meaning")),
     }
+}
+
+/// A FINI, or a farewell if there is a reason: its header and its data.
+pub(crate) fn farewell(
+    source: ProcessId, destination: ProcessId, why: &str,
+) -> (PacketHeader, &[u8]) {
+    let data = &why.as_bytes()[..why.floor_char_boundary(FAREWELL_MAX)];
+    let (kind, len) = (ImpiKind::Fini, data.len() as u32);
+    (PacketHeader { kind, len, source, destination, ..PacketHeader::default() }, data)
 }
 
 /// The sentence of a peer, without characters that would change a terminal.

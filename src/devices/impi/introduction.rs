@@ -17,7 +17,7 @@
 use std::io;
 use std::net::SocketAddr;
 
-use super::wire::{MeshWire, WireSealing};
+use super::mesh_stream::{MeshStream, StreamSealing};
 use platform::base::Span;
 use platform::network::{Handshake, HandshakeStep, Refusal, SealedChannel, SharedSecret};
 use platform::sys::tcp::{Moved, SendPart, StreamConnection};
@@ -333,17 +333,17 @@ impl Introduction {
     }
 
     /// The connection, which begins with packets.
-    pub(crate) fn into_wire(self) -> MeshWire {
+    pub(crate) fn into_stream(self) -> MeshStream {
         let Self { connection, channel, input, plain, output, .. } = self;
         match channel {
             Some(channel) => {
-                let sealing = WireSealing::new(channel, input, output);
-                MeshWire::new(connection, Some(sealing), plain)
+                let sealing = StreamSealing::new(channel, input, output);
+                MeshStream::new(connection, Some(sealing), plain)
             }
             None => {
-                let mut wire = MeshWire::new(connection, None, plain);
-                wire.queue.push(&output, 0, |_| {});
-                wire
+                let mut stream = MeshStream::new(connection, None, plain);
+                stream.queue.push(&output, 0, |_| {});
+                stream
             }
         }
     }

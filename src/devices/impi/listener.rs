@@ -12,7 +12,8 @@ use platform::sys::tcp::TcpAcceptor;
 pub(crate) struct MeshListener {
     pub(super) acceptor: TcpAcceptor,
     pub(super) settings: MeshSettings,
-    address: IpAddr,
+    /// The addresses that the settings allow; the first is announced.
+    addresses: Vec<IpAddr>,
 }
 
 impl MeshListener {
@@ -24,8 +25,10 @@ impl MeshListener {
         let all = network_interfaces::interface_addresses().unwrap_or_default();
         let decisions = settings.interfaces.decide(&all, settings.spans_hosts);
         let chosen = decisions.iter().filter(|it| it.is_chosen).map(|it| it.address.address);
+        let mut addresses: Vec<_> = chosen.collect();
         // Foreign peers may not know IPv6.
-        let Some(address) = chosen.min_by_key(IpAddr::is_ipv6) else {
+        addresses.sort_by_key(IpAddr::is_ipv6);
+        if addresses.is_empty() {
             let skipped: Vec<_> = decisions.iter().map(ToString::to_string).collect();
             let skipped = match &*skipped {
                 [] => "there are none".to_owned(),
@@ -35,7 +38,7 @@ impl MeshListener {
                 "no address to announce to other IMPI clients; change SUIRO_TCP_IF or the interfaces: \
                  {skipped}"
             )));
-        };
+        }
         let acceptor = TcpAcceptor::listen(settings.ports.clone()).map_err(|error| {
             let ports = settings.ports.as_ref().map_or_else(String::new, |ports| {
                 format!(" of SUIRO_TCP_PORTS={}-{}", ports.start(), ports.end())
@@ -44,23 +47,23 @@ impl MeshListener {
                 "cannot listen for other IMPI clients on a TCP port{ports}: {error}"
             ))
         })?;
-        Ok(Self { acceptor, settings: settings.clone(), address })
+        Ok(Self { acceptor, settings: settings.clone(), addresses })
     }
 
-    /// The address that is announced.
-    pub(crate) fn address(&self) -> IpAddr {
-        self.address
+    /// The addresses of the host that the settings allow; the first is announced.
+    pub(crate) fn addresses(&self) -> &[IpAddr] {
+        &self.addresses
     }
 
     /// What a process without a gateway announces: itself, behind this socket.
     pub(crate) fn offer(&self, pid: i64) -> HostOffer {
-        self.offer_of(vec![ProcessId { address: host_address(self.address), pid }])
+        self.offer_of(vec![ProcessId { address: host_address(self.addresses[0]), pid }])
     }
 
     /// What a gateway announces: all `processes` of its client, in the order of their ranks.
     pub(crate) fn offer_of(&self, processes: Vec<ProcessId>) -> HostOffer {
         HostOffer {
-            address: host_address(self.address),
+            address: host_address(self.addresses[0]),
             port: self.acceptor.port().into(),
             ack_mark: self.settings.ack_mark,
             high_water: self.settings.high_water,

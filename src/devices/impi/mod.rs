@@ -2,9 +2,9 @@
 //!
 //! ```text
 //!   Mesh ── MeshLink (one host of another client, or the gateway)
-//!    │         └── MeshWire ── OutQueue         packets that are not written
+//!    │         └── MeshStream ── OutQueue         packets that are not written
 //!    │              ├───── PacketReader     the stream, cut into packets
-//!    │              └───── WireSealing      records, if the world is encrypted
+//!    │              └───── StreamSealing      records, if the world is encrypted
 //!    ├── MeshPair (each process of other clients) ── PairFlow
 //!    └── Roster                             hosts and processes of the world, by number
 //!
@@ -25,34 +25,37 @@
 
 mod assembly;
 mod flow;
+mod gateway;
 mod intake;
 mod introduction;
 mod listener;
 mod mesh_link;
+mod mesh_stream;
 mod out_queue;
 mod packet_reader;
 mod polling;
 mod roster;
 mod settings;
 mod silence;
-mod wire;
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::device::Busy;
+use assembly::{Assembly, NoMesh};
 use flow::{FlowLimits, PairFlow, is_counted};
 use intake::{HostPresence, MeshEvent, MeshPair};
 use introduction::MeshIdentity;
 use mesh_link::MeshLink;
+use mesh_stream::MeshStream;
 use platform::base::{ErrorClass, Result};
-use platform::impi::{PacketHeader, PacketKind, World};
+use platform::impi::{ImpiKind, PacketHeader, World};
 use platform::sys::ready_set::Ready;
 use platform::sys::tcp::Watched;
 use roster::Roster;
-use wire::MeshWire;
 
+pub(crate) use gateway::{Gateway, GatewayListener};
 pub(crate) use intake::MeshSink;
 pub(crate) use introduction::{MeshRole, MeshSecurity};
 pub(crate) use listener::MeshListener;
@@ -61,14 +64,17 @@ pub(crate) use settings::MeshSettings;
 /// Bytes that are received at once.
 const SCRATCH_BYTES: usize = 64 << 10;
 
+/// Questions about the silence of a connection in the time of the settings.
+const QUESTIONS: u32 = 8;
+
 /// A process without a link: one of the own client.
 const NO_LINK: u32 = u32::MAX;
 
 /// What the sender of a packet decides; source, destination and sequence number are the mesh's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ImpiPacket {
+pub(crate) struct Outgoing {
     /// Neither PROTOACK nor FINI.
-    pub(crate) kind: PacketKind,
+    pub(crate) kind: ImpiKind,
     pub(crate) source_request: u64,
     pub(crate) destination_request: u64,
     pub(crate) message_len: u64,
@@ -124,24 +130,51 @@ impl Mesh {
         let number = roster.host_of(me);
         let is_sealed = matches!(security, MeshSecurity::Sealed(..));
         let identity = MeshIdentity { number, role: MeshRole::Host, security };
-        let wires =
+        let streams =
             assembly::connect_hosts(&listener.acceptor, &roster, identity, deadline, || false);
-        let wires = wires.map_err(|why| ErrorClass::Other.error(why))?;
-        let links = wires.into_iter().map(|(host, wire)| (Some(host), wire)).collect();
+        let streams = streams.map_err(|why| ErrorClass::Other.error(why))?;
+        let links = streams.into_iter().map(|(host, stream)| (Some(host), stream)).collect();
         Self::new(roster, me, is_sealed, listener.settings.silence, links)
+    }
+
+    /// Connects process `me` with the gateway that gave `card`, and waits until that has connections to all
+    /// hosts of other clients. `silence` is as in the settings.
+    ///
+    /// # Errors
+    /// As [`Mesh::connect`]; also if the text is no card.
+    pub(crate) fn connect_gateway(
+        card: &str, world: &World, me: u32, security: MeshSecurity, silence: Duration,
+        deadline: Instant,
+    ) -> Result<Self> {
+        let wrong = |why: String| ErrorClass::Other.error(why);
+        let endpoints = gateway::endpoints(card);
+        let endpoints = endpoints.ok_or_else(|| wrong(format!("{card:?} is no gateway")))?;
+        let roster = Roster::new(world);
+        let host = roster.host_of(me);
+        let is_sealed = matches!(security, MeshSecurity::Sealed(..));
+        let identity = MeshIdentity { number: me, role: MeshRole::Process, security };
+        let mut there = Vec::new();
+        let connected = Assembly::new(identity).and_then(|mut assembly| {
+            assembly.dial(host, endpoints);
+            assembly.run(deadline, || false, &mut there)
+        });
+        let failed = |no_mesh: NoMesh| wrong(format!("the gateway of this client {}", no_mesh.why));
+        connected.map_err(failed)?;
+        let streams = there.into_iter().map(|(_, end)| (None, end.into_stream())).collect();
+        Self::new(roster, me, is_sealed, silence, streams)
     }
 
     fn new(
         roster: Roster, me: u32, is_sealed: bool, silence: Duration,
-        wires: Vec<(Option<u32>, MeshWire)>,
+        streams: Vec<(Option<u32>, MeshStream)>,
     ) -> Result<Self> {
         let failed = |error| ErrorClass::Other.error(format!("cannot watch TCP sockets: {error}"));
         let watched = Watched::new().map_err(failed)?;
-        let mut links = Vec::with_capacity(wires.len());
-        for (token, (host, wire)) in (0..).zip(wires) {
-            wire.connection().keep_alive(silence).map_err(failed)?;
-            watched.add(&wire, token, false).map_err(failed)?;
-            links.push(MeshLink::new(host, wire));
+        let mut links = Vec::with_capacity(streams.len());
+        for (token, (host, stream)) in (0..).zip(streams) {
+            stream.connection().keep_alive(silence).map_err(failed)?;
+            watched.add(&stream, token, false).map_err(failed)?;
+            links.push(MeshLink::new(host, stream));
         }
         // What came with the introductions is in no socket.
         watched.ring();
@@ -200,7 +233,7 @@ impl Mesh {
     /// # Panics
     /// If `to` is a process of the own client, or the packet is none of a sender.
     pub(crate) fn send(
-        &mut self, to: u32, packet: &ImpiPacket, data_len: usize, fill: impl FnOnce(&mut [u8]),
+        &mut self, to: u32, packet: &Outgoing, data_len: usize, fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Busy> {
         assert!(data_len <= self.data_len() && is_counted(packet.kind), "{packet:?}: {data_len}");
         let route = self.routes[to as usize];
@@ -225,7 +258,7 @@ impl Mesh {
 
     /// Adds a packet to the queue of its connection.
     #[inline]
-    fn push(&mut self, to: u32, packet: &ImpiPacket, len: usize, fill: impl FnOnce(&mut [u8])) {
+    fn push(&mut self, to: u32, packet: &Outgoing, len: usize, fill: impl FnOnce(&mut [u8])) {
         let pair = &mut self.pairs[to as usize];
         let header = PacketHeader {
             kind: packet.kind,
@@ -243,8 +276,8 @@ impl Mesh {
             datatype: packet.datatype,
         };
         pair.sent += 1;
-        if let Some(wire) = &mut self.links[self.routes[to as usize] as usize].wire {
-            wire.queue.push(&header.emit(), len, fill);
+        if let Some(stream) = &mut self.links[self.routes[to as usize] as usize].stream {
+            stream.queue.push(&header.emit(), len, fill);
         }
     }
 
@@ -285,7 +318,7 @@ impl Mesh {
 
     /// Whether the kernel has all packets that were accepted.
     pub(crate) fn is_drained(&self) -> bool {
-        self.wires().all(MeshWire::is_written)
+        self.streams().all(MeshStream::is_written)
     }
 
     /// The numbers of packets that were accepted, and that have arrived; PROTOACK and FINI do not count.
@@ -308,11 +341,11 @@ impl Mesh {
 
     /// Whether all connections have been closed, after [`Mesh::leave`] when all hosts have left or failed.
     pub(crate) fn has_left(&self) -> bool {
-        self.wires().next().is_none()
+        self.streams().next().is_none()
     }
 
-    fn wires(&self) -> impl Iterator<Item = &MeshWire> {
-        self.links.iter().filter_map(|link| link.wire.as_deref())
+    fn streams(&self) -> impl Iterator<Item = &MeshStream> {
+        self.links.iter().filter_map(|link| link.stream.as_deref())
     }
 }
 

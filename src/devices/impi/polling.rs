@@ -1,9 +1,10 @@
 //! What a poll of the mesh does: reads, answers, notices ends, and looks at times.
 
-use super::intake::{FAREWELL_MAX, HostPresence, MeshEvent, MeshIntake, MeshSink};
-use super::wire::WireEnd;
-use super::{ImpiPacket, Mesh};
-use platform::impi::{PacketHeader, PacketKind};
+use super::intake::{HostPresence, MeshEvent, MeshIntake, MeshSink, farewell};
+use super::mesh_link::cut_off;
+use super::mesh_stream::StreamEnd;
+use super::{Mesh, Outgoing, QUESTIONS};
+use platform::impi::{ImpiKind, PacketHeader};
 use platform::sys::clock::monotonic_ns;
 
 /// The number of open connections up to which each is read in every poll.
@@ -11,9 +12,6 @@ const DIRECT_MAX: usize = 4;
 
 /// Direct polls between two looks at all descriptors.
 const LOOK_INTERVAL: u32 = 64;
-
-/// Questions about the silence of a connection in the time of the settings.
-const QUESTIONS: u32 = 8;
 
 impl Mesh {
     /// Delivers a bounded part of what has arrived, then what else has happened; the number of packets.
@@ -72,7 +70,7 @@ impl Mesh {
     #[inline]
     fn read(&mut self, index: usize, sink: &mut impl MeshSink) {
         let link = &mut self.links[index];
-        let Some(wire) = &mut link.wire else { return };
+        let Some(stream) = &mut link.stream else { return };
         let mut intake = MeshIntake {
             roster: &self.roster,
             me: self.me,
@@ -86,7 +84,7 @@ impl Mesh {
             events: &mut self.events,
             sink,
         };
-        let read = wire.read(&mut self.scratch, &mut intake);
+        let read = stream.read(&mut self.scratch, &mut intake);
         if !self.events.is_empty() {
             self.handle_events(index);
         }
@@ -135,8 +133,8 @@ impl Mesh {
                     return self.links[index].unacknowledged.push(process);
                 }
                 self.pairs[process as usize].flow.acknowledge();
-                let kind = PacketKind::ProtoAck;
-                self.push(process, &ImpiPacket { kind, ..ImpiPacket::default() }, 0, |_| {});
+                let kind = ImpiKind::ProtoAck;
+                self.push(process, &Outgoing { kind, ..Outgoing::default() }, 0, |_| {});
             }
         }
     }
@@ -186,7 +184,7 @@ impl Mesh {
             return;
         }
         if link.host.is_some() {
-            return self.end_link(index, WireEnd::Violation(why.to_owned()));
+            return self.end_link(index, StreamEnd::Violation(why.to_owned()));
         }
         self.presence[self.roster.host_of(process) as usize] = HostPresence::Failed;
         self.cut_behind_gateway(index, process, why);
@@ -200,17 +198,10 @@ impl Mesh {
             self.roster.rank(&header.source).is_some_and(|it| self.roster.host_of(it) == host)
         };
         let why = cut_off(why);
-        if let Some(wire) = &mut self.links[index].wire {
-            wire.discard_if(of_host);
-            let farewell = &why.as_bytes()[..why.len().min(FAREWELL_MAX)];
-            let header = PacketHeader {
-                kind: PacketKind::Fini,
-                len: farewell.len() as u32,
-                source: self.roster.id(self.me),
-                destination: self.roster.id(process),
-                ..PacketHeader::default()
-            };
-            wire.queue.push(&header.emit(), farewell.len(), |data| data.copy_from_slice(farewell));
+        if let Some(stream) = &mut self.links[index].stream {
+            stream.discard_if(of_host);
+            let (header, why) = farewell(self.roster.id(self.me), self.roster.id(process), &why);
+            stream.queue.push(&header.emit(), why.len(), |data| data.copy_from_slice(why));
         }
         self.fail(host, why);
     }
@@ -223,21 +214,19 @@ impl Mesh {
 
     /// Nothing more comes from a connection.
     #[cold]
-    fn end_link(&mut self, index: usize, end: WireEnd) {
+    fn end_link(&mut self, index: usize, end: StreamEnd) {
         let link = &mut self.links[index];
-        let is_within = link.wire.as_ref().is_some_and(|wire| wire.is_within_packet());
-        let is_cut = matches!(end, WireEnd::Violation(_));
-        let why = match (end, link.broken.take()) {
-            (WireEnd::Violation(why), _) => cut_off(&why),
-            (WireEnd::Lost(why), _) => why,
-            (WireEnd::Closed, Some(why)) => why,
-            (WireEnd::Closed, None) if is_within => {
-                "has ended its connection within a packet".to_owned()
-            }
-            (WireEnd::Closed, None) => "has ended its connection before FINI".to_owned(),
-        };
+        let is_within = link.stream.as_ref().is_some_and(|stream| stream.is_within_packet());
+        let is_cut = matches!(end, StreamEnd::Violation(_));
+        let why = link.end_reason(end, is_within);
+        self.fail_link(index, &why, is_cut);
+    }
+
+    /// All processes behind a connection have failed that have not left.
+    fn fail_link(&mut self, index: usize, why: &str, is_cut: bool) {
+        let link = &mut self.links[index];
         let why = match link.host {
-            Some(_) => why,
+            Some(_) => why.to_owned(),
             None => format!("cannot be reached: the gateway of this client {why}"),
         };
         link.close(is_cut, &self.watched, &mut self.blocked);
@@ -264,21 +253,17 @@ impl Mesh {
             Some(host) => Some(&hosts[host as usize]),
             None => others.next(),
         };
-        let (Some(wire), Some(first)) = (&mut link.wire, first) else { return };
-        let header = PacketHeader {
-            kind: PacketKind::Fini,
-            source: self.roster.id(self.me),
-            destination: self.roster.id(first.processes.start),
-            ..PacketHeader::default()
-        };
-        wire.queue.push(&header.emit(), 0, |_| {});
+        let (Some(stream), Some(first)) = (&mut link.stream, first) else { return };
+        let destination = self.roster.id(first.processes.start);
+        let (header, _) = farewell(self.roster.id(self.me), destination, "");
+        stream.queue.push(&header.emit(), 0, |_| {});
         link.said_fini = true;
     }
 
     /// Closes a connection when FINI has been sent, and all hosts behind it have left.
     pub(super) fn close_if_over(&mut self, index: usize) {
         let link = &mut self.links[index];
-        let is_written = link.wire.as_ref().is_some_and(|wire| wire.is_written());
+        let is_written = link.stream.as_ref().is_some_and(|stream| stream.is_written());
         if !(link.said_fini && is_written) {
             return;
         }
@@ -305,17 +290,11 @@ impl Mesh {
     #[cold]
     fn ask_for_silence(&mut self, now_ns: u64) {
         self.due_ns = u64::MAX;
-        let silence_ns = self.silence.as_nanos() as u64;
         for index in 0..self.links.len() {
-            let link = &mut self.links[index];
-            let Some(wire) = link.wire.as_ref().filter(|_| link.is_under_way) else { continue };
-            // A connection that has ended is found when it is read.
-            let Ok(traffic) = wire.connection().traffic() else { continue };
-            link.is_under_way = traffic.has_data;
-            if link.silence.is_silent(now_ns, traffic, silence_ns) {
-                let why = format!("has not answered for {:?}: its link is cut", self.silence);
-                self.end_link(index, WireEnd::Lost(why));
-            } else if traffic.has_data {
+            if let Some(why) = self.links[index].ask_for_silence(now_ns, self.silence) {
+                self.fail_link(index, &why, false);
+            }
+            if self.links[index].is_under_way {
                 self.due_ns = now_ns + self.question_ns();
             }
         }
@@ -327,8 +306,4 @@ impl Mesh {
             self.watched.set_timer((self.due_ns != u64::MAX).then_some(self.due_ns));
         }
     }
-}
-
-fn cut_off(why: &str) -> String {
-    format!("has sent what it must not and is cut off: {why}")
 }

@@ -168,10 +168,7 @@ impl Devices {
 
     /// A sentence about connections of strangers, if there were some.
     pub(crate) fn stranger_report(&self) -> Option<String> {
-        match self.network.as_deref() {
-            Some(Network::Tcp(sockets)) => sockets.stranger_report(),
-            Some(Network::Tofu(_)) | None => None,
-        }
+        self.own_sockets().and_then(Sockets::stranger_report)
     }
 
     /// Whether sockets carry messages.

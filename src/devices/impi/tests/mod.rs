@@ -1,5 +1,6 @@
 #![allow(unsafe_code)]
 
+mod gateway;
 mod liars;
 mod traffic;
 
@@ -70,7 +71,7 @@ fn meshes(clients: &[usize], security: &MeshSecurity) -> Vec<Mesh> {
 
 /// What one process has received.
 #[derive(Default)]
-struct Received {
+struct ReceivedPackets {
     packets: VecDeque<(u32, PacketHeader, Vec<u8>)>,
     /// Places for the next packets with these sources and requests.
     places: HashMap<(u32, u64), Vec<u8>>,
@@ -83,7 +84,7 @@ struct Received {
     forbidden: Option<i32>,
 }
 
-impl Received {
+impl ReceivedPackets {
     fn take(&mut self, from: u32, header: &PacketHeader, data: &[u8]) -> Result<(), String> {
         if self.forbidden == Some(header.tag) {
             return Err(format!("the tag {}", header.tag));
@@ -94,7 +95,7 @@ impl Received {
     }
 }
 
-impl MeshSink for Received {
+impl MeshSink for ReceivedPackets {
     fn packet(&mut self, from: u32, header: &PacketHeader, data: &[u8]) -> Result<(), String> {
         self.take(from, header, data)
     }
@@ -129,7 +130,9 @@ impl MeshSink for Received {
 }
 
 /// Polls until the condition on what was received holds.
-fn poll_until(mesh: &mut Mesh, sink: &mut Received, is_done: impl Fn(&Mesh, &Received) -> bool) {
+fn poll_until(
+    mesh: &mut Mesh, sink: &mut ReceivedPackets, is_done: impl Fn(&Mesh, &ReceivedPackets) -> bool,
+) {
     let begin = Instant::now();
     while !is_done(mesh, sink) {
         assert!(begin.elapsed() < LIMIT, "no progress");
@@ -140,9 +143,9 @@ fn poll_until(mesh: &mut Mesh, sink: &mut Received, is_done: impl Fn(&Mesh, &Rec
 }
 
 /// A message of one packet.
-fn message(tag: i32, len: usize) -> ImpiPacket {
+fn message(tag: i32, len: usize) -> Outgoing {
     let (message_len, count) = (len as u64, len as i64);
-    ImpiPacket { tag, message_len, count, ..ImpiPacket::default() }
+    Outgoing { tag, message_len, count, ..Outgoing::default() }
 }
 
 fn send(mesh: &mut Mesh, to: u32, tag: i32, data: &[u8]) -> Result<(), Busy> {
@@ -164,7 +167,7 @@ fn packets_go_to_each_process_of_other_clients() {
             let expected = (0..6).filter(|from| clients[*from] != clients[to]);
             let expected: Vec<_> =
                 expected.map(|from| (from as u32, vec![from as u8, to as u8])).collect();
-            let mut sink = Received::default();
+            let mut sink = ReceivedPackets::default();
             poll_until(mesh, &mut sink, |_, sink| sink.packets.len() == expected.len());
             let mut packets: Vec<_> = sink.packets.iter().map(|it| (it.0, it.2.clone())).collect();
             packets.sort();
@@ -179,7 +182,7 @@ fn packets_go_to_each_process_of_other_clients() {
 
 /// All processes leave, and none of them fails.
 fn leave_all(meshes: &mut [Mesh]) {
-    let mut sinks: Vec<_> = meshes.iter().map(|_| Received::default()).collect();
+    let mut sinks: Vec<_> = meshes.iter().map(|_| ReceivedPackets::default()).collect();
     meshes.iter_mut().for_each(Mesh::leave);
     let begin = Instant::now();
     while !meshes.iter().all(Mesh::has_left) {
@@ -195,8 +198,8 @@ fn leave_all(meshes: &mut [Mesh]) {
 #[test]
 fn a_header_is_what_its_sender_decides_and_what_the_mesh_knows() {
     let mut meshes = meshes(&[1, 1], &MeshSecurity::Cleartext);
-    let packet = ImpiPacket {
-        kind: PacketKind::DataSync,
+    let packet = Outgoing {
+        kind: ImpiKind::DataSync,
         source_request: 1,
         destination_request: 2,
         message_len: 300,
@@ -208,12 +211,12 @@ fn a_header_is_what_its_sender_decides_and_what_the_mesh_knows() {
     };
     for sequence in 0..2 {
         meshes[0].send(1, &packet, 200, |data| data.fill(9)).unwrap();
-        let mut sink = Received::default();
+        let mut sink = ReceivedPackets::default();
         poll_until(&mut meshes[1], &mut sink, |_, sink| !sink.packets.is_empty());
         let (from, header, data) = sink.packets.pop_front().unwrap();
         let address = host_address("127.0.0.1".parse().unwrap());
         let expected = PacketHeader {
-            kind: PacketKind::DataSync,
+            kind: ImpiKind::DataSync,
             len: 200,
             source: ProcessId { address, pid: 101 },
             destination: ProcessId { address, pid: 102 },
@@ -243,13 +246,13 @@ fn a_receiver_decides_how_many_packets_are_on_their_way() {
     listeners.extend(listener);
     let mut meshes = connected(&world, listeners, &sealed());
     for (from, to, mark, high_water) in [(0_usize, 1, 4, 7), (1, 0, 2, 3)] {
-        let mut sender = Received::default();
+        let mut sender = ReceivedPackets::default();
         for number in 0..high_water {
             send(&mut meshes[from], to, number, b"x").unwrap();
         }
         assert_eq!(send(&mut meshes[from], to, 0, b"x"), Err(Busy));
         assert_eq!(send(&mut meshes[from], to, 0, b"x"), Err(Busy));
-        let mut receiver = Received::default();
+        let mut receiver = ReceivedPackets::default();
         poll_until(&mut meshes[to as usize], &mut receiver, |_, sink| {
             sink.packets.len() == high_water as usize
         });
@@ -278,7 +281,7 @@ fn a_slow_reader_is_no_failure_and_its_sender_is_refused() {
             packets += 1;
         }
         assert!(packets > 200 && !meshes[0].is_drained());
-        let [mut sender, mut receiver] = [Received::default(), Received::default()];
+        let [mut sender, mut receiver] = [ReceivedPackets::default(), ReceivedPackets::default()];
         let begin = Instant::now();
         while receiver.packets.len() < packets as usize {
             assert!(begin.elapsed() < LIMIT);
@@ -297,16 +300,16 @@ fn a_slow_reader_is_no_failure_and_its_sender_is_refused() {
 fn long_data_goes_to_its_place() {
     for security in [MeshSecurity::Cleartext, sealed()] {
         let mut meshes = meshes(&[1, 1], &security);
-        let mut sink = Received::default();
+        let mut sink = ReceivedPackets::default();
         let lengths = [0, 1, 1000, 4000];
         for (request, len) in (1..).zip(lengths) {
             sink.places.insert((1, request), Vec::new());
-            let packet = ImpiPacket { destination_request: request, ..message(5, len) };
+            let packet = Outgoing { destination_request: request, ..message(5, len) };
             let fill = |data: &mut [u8]| data.fill(request as u8);
             meshes[1].send(0, &packet, len, fill).unwrap();
         }
         // Without a place, and without a request.
-        let unknown = ImpiPacket { destination_request: 99, ..message(5, 10) };
+        let unknown = Outgoing { destination_request: 99, ..message(5, 10) };
         meshes[1].send(0, &unknown, 10, |data| data.fill(99)).unwrap();
         send(&mut meshes[1], 0, 5, &[98; 10]).unwrap();
         poll_until(&mut meshes[0], &mut sink, |_, sink| sink.packets.len() == 6);
@@ -322,7 +325,7 @@ fn long_data_goes_to_its_place() {
 fn a_sleeper_hears_of_packets() {
     use platform::sys::poll::is_readable;
     let mut meshes = meshes(&[1, 1], &sealed());
-    let [mut first, mut second] = [Received::default(), Received::default()];
+    let [mut first, mut second] = [ReceivedPackets::default(), ReceivedPackets::default()];
     // Questions about silence may still be due.
     for (mesh, sink) in meshes.iter_mut().zip([&mut first, &mut second]) {
         mesh.arm();

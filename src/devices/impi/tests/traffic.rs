@@ -5,7 +5,7 @@ use super::*;
 /// What one process does, and has seen.
 struct Actor {
     mesh: Mesh,
-    sink: Received,
+    sink: ReceivedPackets,
     /// The number of packets sent to each process, and received of it.
     sent: Vec<u64>,
     received: Vec<u64>,
@@ -27,10 +27,10 @@ impl Actor {
         let number = self.sent[to as usize];
         let bytes = data(me, to, number);
         let is_placed = random.one_in(2);
-        let packet = ImpiPacket {
+        let packet = Outgoing {
             source_request: number,
             destination_request: if is_placed { number + 1 } else { 0 },
-            kind: if random.one_in(5) { PacketKind::DataSync } else { PacketKind::Data },
+            kind: if random.one_in(5) { ImpiKind::DataSync } else { ImpiKind::Data },
             ..message(7, bytes.len())
         };
         match self.mesh.send(to, &packet, bytes.len(), |out| out.copy_from_slice(&bytes)) {
@@ -60,7 +60,7 @@ pub(super) fn run(meshes: Vec<Mesh>, clients: &[usize], seed: u64, steps: usize)
     let count = meshes.len();
     let actor = |mesh| Actor {
         mesh,
-        sink: Received { places_odd: true, ..Received::default() },
+        sink: ReceivedPackets { places_odd: true, ..ReceivedPackets::default() },
         sent: vec![0; count],
         received: vec![0; count],
         is_refused: vec![false; count],

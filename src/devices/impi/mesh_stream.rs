@@ -20,9 +20,9 @@ const READ_MAX: usize = 256 << 10;
 /// Bytes that are encrypted at once.
 const SEAL_MAX: usize = 64 << 10;
 
-pub(crate) struct MeshWire {
+pub(crate) struct MeshStream {
     connection: StreamConnection,
-    sealing: Option<WireSealing>,
+    sealing: Option<StreamSealing>,
     /// Bytes of the other end that came with its introduction, in the clear.
     early: Vec<u8>,
     pub(crate) queue: OutQueue,
@@ -32,7 +32,7 @@ pub(crate) struct MeshWire {
 }
 
 /// The records of a connection.
-pub(crate) struct WireSealing {
+pub(crate) struct StreamSealing {
     channel: SealedChannel,
     sealed: Vec<u8>,
     written: usize,
@@ -40,7 +40,7 @@ pub(crate) struct WireSealing {
     plain: Vec<u8>,
 }
 
-impl WireSealing {
+impl StreamSealing {
     /// `input` has arrived and is not opened; `sealed` is not written.
     pub(crate) fn new(channel: SealedChannel, input: Vec<u8>, sealed: Vec<u8>) -> Self {
         Self { channel, sealed, written: 0, input, plain: Vec::new() }
@@ -49,7 +49,7 @@ impl WireSealing {
 
 /// Why nothing more comes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum WireEnd {
+pub(crate) enum StreamEnd {
     /// The other end has closed the connection.
     Closed,
     /// The system's error.
@@ -58,10 +58,10 @@ pub(crate) enum WireEnd {
     Violation(String),
 }
 
-impl MeshWire {
+impl MeshStream {
     /// `early` has arrived, in the clear.
     pub(crate) fn new(
-        connection: StreamConnection, sealing: Option<WireSealing>, early: Vec<u8>,
+        connection: StreamConnection, sealing: Option<StreamSealing>, early: Vec<u8>,
     ) -> Self {
         Self {
             connection,
@@ -80,7 +80,7 @@ impl MeshWire {
     /// Whether all bytes have been written.
     #[inline]
     pub(crate) fn is_written(&self) -> bool {
-        self.queue.is_empty() && self.sealing.as_ref().is_none_or(WireSealing::is_written)
+        self.queue.is_empty() && self.sealing.as_ref().is_none_or(StreamSealing::is_written)
     }
 
     /// Whether bytes came with the introduction that no poll has taken.
@@ -124,10 +124,10 @@ impl MeshWire {
     #[inline]
     pub(crate) fn read(
         &mut self, scratch: &mut [u8], handler: &mut impl PacketHandler,
-    ) -> Result<(), WireEnd> {
+    ) -> Result<(), StreamEnd> {
         if self.has_early() {
             let early = std::mem::take(&mut self.early);
-            self.reader.feed(&early, handler).map_err(WireEnd::Violation)?;
+            self.reader.feed(&early, handler).map_err(StreamEnd::Violation)?;
             self.take(&[], handler)?;
         }
         let mut taken = 0;
@@ -137,12 +137,12 @@ impl MeshWire {
             let bytes = match self.connection.receive(place, scratch) {
                 Ok(Moved::Bytes(bytes)) => bytes,
                 Ok(Moved::Nothing) => return Ok(()),
-                Ok(Moved::End) => return Err(WireEnd::Closed),
-                Err(error) => return Err(WireEnd::Lost(error.to_string())),
+                Ok(Moved::End) => return Err(StreamEnd::Closed),
+                Err(error) => return Err(StreamEnd::Lost(error.to_string())),
             };
             let placed = bytes.min(place.len());
             if placed > 0 {
-                self.reader.arrived(placed, handler).map_err(WireEnd::Violation)?;
+                self.reader.arrived(placed, handler).map_err(StreamEnd::Violation)?;
             }
             self.take(&scratch[..bytes - placed], handler)?;
             taken += bytes;
@@ -155,16 +155,16 @@ impl MeshWire {
     }
 
     #[inline]
-    fn take(&mut self, bytes: &[u8], handler: &mut impl PacketHandler) -> Result<(), WireEnd> {
+    fn take(&mut self, bytes: &[u8], handler: &mut impl PacketHandler) -> Result<(), StreamEnd> {
         let Some(sealing) = &mut self.sealing else {
-            return self.reader.feed(bytes, handler).map_err(WireEnd::Violation);
+            return self.reader.feed(bytes, handler).map_err(StreamEnd::Violation);
         };
         sealing.input.extend_from_slice(bytes);
         sealing.plain.clear();
         // What came before a bad record is delivered.
         let opened = sealing.channel.open(&mut sealing.input, &mut sealing.plain);
-        self.reader.feed(&sealing.plain, handler).map_err(WireEnd::Violation)?;
-        opened.map_err(|why| WireEnd::Violation(why.to_string()))
+        self.reader.feed(&sealing.plain, handler).map_err(StreamEnd::Violation)?;
+        opened.map_err(|why| StreamEnd::Violation(why.to_string()))
     }
 
     /// Drops the rest of a packet that has arrived in part, if its header is such a one.
@@ -179,7 +179,7 @@ impl MeshWire {
     }
 }
 
-impl WireSealing {
+impl StreamSealing {
     fn is_written(&self) -> bool {
         self.written == self.sealed.len()
     }
@@ -205,7 +205,7 @@ impl WireSealing {
     }
 }
 
-impl AsFd for MeshWire {
+impl AsFd for MeshStream {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.connection.as_fd()
     }
