@@ -32,8 +32,11 @@ use connection::{ClientConnection, ConnectionState};
 /// The time in which a connection must become a client.
 const PROOF_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// The time that a connection has at least, however many there are.
+const PROOF_TIME_MIN: Duration = Duration::from_secs(1);
+
 /// Connections that are no clients, at most.
-const STRANGERS_MAX: usize = 256;
+const STRANGERS_MAX: usize = 512;
 
 /// Refusals that are reported: a flood of strangers must not fill a disk.
 const REFUSALS_REPORTED: u32 = 20;
@@ -115,6 +118,19 @@ impl ImpiServer {
         })
     }
 
+    /// Whether another connection may be accepted now. In a flood, each connection has a fair time to join.
+    pub fn has_room(&self, now: Instant) -> bool {
+        self.next_room().is_none_or(|at| now >= at)
+    }
+
+    /// When there is room for another connection, if there are too many.
+    fn next_room(&self) -> Option<Instant> {
+        let mut strangers = self.connections.values().filter(|connection| connection.is_stranger());
+        let oldest = strangers.next()?;
+        let is_full = strangers.count() + 1 >= STRANGERS_MAX;
+        is_full.then(|| oldest.until - (PROOF_TIMEOUT - PROOF_TIME_MIN))
+    }
+
     /// There is a new connection, of which `peer` is the address. If too many have not joined, the oldest
     /// is ended: it had the most time.
     ///
@@ -178,11 +194,12 @@ impl ImpiServer {
         connection.is_none_or(|it| it.state == ConnectionState::Ending)
     }
 
-    /// The time to call [`ImpiServer::tick`].
-    pub fn next_deadline(&self) -> Option<Instant> {
+    /// The time to call [`ImpiServer::tick`], or to ask for room again.
+    pub fn next_deadline(&self, now: Instant) -> Option<Instant> {
         let strangers = self.connections.values().filter(|connection| connection.is_stranger());
         let start = self.deadline.map(|(at, _)| at).filter(|_| self.is_starting());
-        strangers.map(|connection| connection.until).chain(start).min()
+        let room = self.next_room().filter(|at| now < *at);
+        strangers.map(|connection| connection.until).chain(start).chain(room).min()
     }
 
     /// Ends what is too late.
