@@ -29,17 +29,21 @@ const NARROW: &[(&str, &str)] = &[
     ("SUIRO_IMPI_HIGH_WATER", "2"),
 ];
 
+/// Every client has a gateway.
+const GATEWAY: &[(&str, &str)] = &[("SUIRO_IMPI_GATEWAY", "1")];
+
 const PAIR: World = World::of(&[2, 2]);
 
 /// Worlds that differ in all that matters to a program; a program runs in one of them, or in all
 /// (`SUIRO_TEST_LONG=1`).
-const WORLDS: [World; 6] = [
+const WORLDS: [World; 7] = [
     PAIR,
     World { environment: CLEAR, ..World::of(&[1, 3]) },
     World { of_first: TCP, ..World::of(&[2, 1]) },
     World { environment: NARROW, ..World::of(&[1, 2]) },
     World::of(&[3, 1, 1]),
     World { environment: TCP, ..World::of(&[1, 1, 2]) },
+    World { environment: GATEWAY, ..World::of(&[2, 2]) },
 ];
 
 /// Runs a program in a world; the standard output of the client with rank 0 has to say `expected`.
