@@ -131,7 +131,7 @@ impl Tcp {
             let is_of = (kept.job, kept.rank) == (link.job, link.rank) && kept.end.connects;
             is_of && (kept.may_call() || kept.read() && kept.may_call())
         };
-        let Some(place) = self.kept.all.iter_mut().position(|it| may_call(it)) else { return };
+        let Some(place) = self.kept.all.iter_mut().position(may_call) else { return };
         let Some(link) = &mut self.links[peer as usize] else { return };
         let Some((key, secret)) = self.keys.get(link.key).map(|it| (link.key, it)) else { return };
         let Some(opening) = link.opening() else { return };
