@@ -14,6 +14,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -77,6 +78,8 @@ pub(crate) struct Gateway {
     stopping: Arc<AtomicBool>,
     /// Wakes the thread when it is written.
     doorbell: File,
+    /// The end that is read: as long as it is open, no write raises SIGPIPE.
+    _woken: Arc<OwnedFd>,
 }
 
 impl Gateway {
@@ -97,16 +100,18 @@ impl Gateway {
             ErrorClass::NoMem.error(format!("cannot start the gateway to other clients: {error}"))
         };
         let (woken, doorbell) = descriptor::pipe().map_err(failed)?;
+        let woken = Arc::new(woken);
+        let read_end = Arc::clone(&woken);
         let stop = stopping.clone();
         let body = move || {
             if let Some(forwarder) = open(&listener, roster, identity, deadline, &stop) {
                 drop(listener);
-                forwarder.run(&woken, || stop.load(Ordering::Relaxed));
+                forwarder.run(&read_end, || stop.load(Ordering::Relaxed));
             }
         };
         let thread = std::thread::Builder::new().name(format!("{THREAD_NAME}gateway"));
         let thread = signals::without(|| thread.spawn(body)).map_err(failed)?;
-        Ok(Self { thread: Some(thread), stopping, doorbell: doorbell.into() })
+        Ok(Self { thread: Some(thread), stopping, doorbell: doorbell.into(), _woken: woken })
     }
 
     /// Waits until all processes have left and all hosts too, or something has failed; at most until
