@@ -46,7 +46,8 @@
 //! * [`device`]: the contract of a transport: packets, one-sided access, programs. Its conformance suite,
 //!   and middleware for faults, delays and traces.
 //! * [`devices`]: `loopback` (ranks in one process), `shm` (one host), `tcp` (any hosts) and `tofu` (one
-//!   host, with a simulated network interface per rank). A device knows no other device and no engine.
+//!   host, with a simulated network interface per rank); and `impi`, the connections to the processes of
+//!   other jobs. A device knows no other device and no engine.
 //! * [`engine`]: matching, eager and rendezvous protocols, operations, runs of schedules. The engine has
 //!   no clock and no thread, and makes no system call; it moves when it is called.
 //! * `global_memory`: the basic layer of ACP: addresses, the order of accesses and their ways, by the
