@@ -26,13 +26,17 @@ use platform::sys::poll::is_readable;
 use platform::sys::ready_set::Ready;
 use platform::sys::tcp::{TcpAcceptor, Watched};
 
-/// Connections that have not named themselves, at most, and the time for that.
+/// Connections that have not named themselves, at most, beside one for each awaited end; and the time for
+/// that.
 const UNNAMED_MAX: usize = 64;
 const UNNAMED_NS: u64 = 5_000_000_000;
 
 /// The time between two attempts, and that after which nobody listens there.
 const PAUSE: Duration = Duration::from_millis(100);
 const REFUSED_MAX: Duration = Duration::from_secs(2);
+
+/// The pause after a socket had nothing to accept.
+const EMPTY_PAUSE: Duration = Duration::from_millis(1);
 
 /// The longest sleep: the caller may have given up.
 const SLEEP_MAX: Duration = Duration::from_millis(200);
@@ -294,8 +298,12 @@ impl Dial {
 impl Assembly<'_> {
     fn accept(&mut self, there: &mut Vec<(u32, Introduction)>) {
         // Others than strangers must have their turn.
-        for _ in 0..UNNAMED_MAX {
-            let Some(connection) = self.acceptor.and_then(TcpAcceptor::accept) else { return };
+        for accepted in 0..UNNAMED_MAX {
+            let Some(connection) = self.acceptor.and_then(TcpAcceptor::accept) else {
+                // Without descriptors, the socket stays readable.
+                let pause = if accepted == 0 { EMPTY_PAUSE } else { Duration::ZERO };
+                return std::thread::sleep(pause);
+            };
             let deadline_ns = monotonic_ns() + UNNAMED_NS;
             let introduction = Introduction::accept(connection, self.identity.clone(), deadline_ns);
             let key = self.accepted;
@@ -305,7 +313,7 @@ impl Assembly<'_> {
             }
             self.unnamed.push_back((key, introduction));
             self.advance_unnamed(key, there);
-            if self.unnamed.len() > UNNAMED_MAX {
+            if self.unnamed.len() > UNNAMED_MAX + self.awaited.len() {
                 self.unnamed.pop_front();
             }
         }

@@ -22,23 +22,7 @@ impl MeshListener {
     /// # Errors
     /// `Other` if the host has no address that the settings allow, or no port is free.
     pub(crate) fn open(settings: &MeshSettings) -> Result<Self> {
-        let all = network_interfaces::interface_addresses().unwrap_or_default();
-        let decisions = settings.interfaces.decide(&all, settings.spans_hosts);
-        let chosen = decisions.iter().filter(|it| it.is_chosen).map(|it| it.address.address);
-        let mut addresses: Vec<_> = chosen.collect();
-        // Foreign peers may not know IPv6.
-        addresses.sort_by_key(IpAddr::is_ipv6);
-        if addresses.is_empty() {
-            let skipped: Vec<_> = decisions.iter().map(ToString::to_string).collect();
-            let skipped = match &*skipped {
-                [] => "there are none".to_owned(),
-                some => some.join("; "),
-            };
-            return Err(ErrorClass::Other.error(format!(
-                "no address to announce to other IMPI clients; change SUIRO_TCP_IF or the interfaces: \
-                 {skipped}"
-            )));
-        }
+        let addresses = addresses(settings)?;
         let acceptor = TcpAcceptor::listen(settings.ports.clone()).map_err(|error| {
             let ports = settings.ports.as_ref().map_or_else(String::new, |ports| {
                 format!(" of SUIRO_TCP_PORTS={}-{}", ports.start(), ports.end())
@@ -70,4 +54,33 @@ impl MeshListener {
             processes,
         }
     }
+}
+
+/// The name of a process behind a gateway, which has no socket of its own.
+///
+/// # Errors
+/// As [`MeshListener::open`].
+pub(crate) fn process_id(settings: &MeshSettings, pid: i64) -> Result<ProcessId> {
+    Ok(ProcessId { address: host_address(addresses(settings)?[0]), pid })
+}
+
+/// The addresses of this host that the settings allow, those of IPv4 first: foreign peers may not know
+/// IPv6. There is at least one.
+fn addresses(settings: &MeshSettings) -> Result<Vec<IpAddr>> {
+    let all = network_interfaces::interface_addresses().unwrap_or_default();
+    let decisions = settings.interfaces.decide(&all, settings.spans_hosts);
+    let chosen = decisions.iter().filter(|it| it.is_chosen).map(|it| it.address.address);
+    let mut addresses: Vec<_> = chosen.collect();
+    addresses.sort_by_key(IpAddr::is_ipv6);
+    if !addresses.is_empty() {
+        return Ok(addresses);
+    }
+    let skipped: Vec<_> = decisions.iter().map(ToString::to_string).collect();
+    let skipped = match &*skipped {
+        [] => "there are none".to_owned(),
+        some => some.join("; "),
+    };
+    Err(ErrorClass::Other.error(format!(
+        "no address to announce to other IMPI clients; change SUIRO_TCP_IF or the interfaces: {skipped}"
+    )))
 }

@@ -58,7 +58,7 @@ use roster::Roster;
 pub(crate) use gateway::{Gateway, GatewayListener};
 pub(crate) use intake::MeshSink;
 pub(crate) use introduction::{MeshRole, MeshSecurity};
-pub(crate) use listener::MeshListener;
+pub(crate) use listener::{MeshListener, process_id};
 pub(crate) use settings::MeshSettings;
 
 /// Bytes that are received at once.

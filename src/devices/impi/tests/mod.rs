@@ -196,6 +196,19 @@ fn leave_all(meshes: &mut [Mesh]) {
 }
 
 #[test]
+fn many_hosts_find_each_other() {
+    for security in [MeshSecurity::Cleartext, sealed()] {
+        let mut meshes = meshes(&[15, 1, 14], &security);
+        for (from, to) in [(0, 29), (29, 0), (15, 14), (14, 15), (16, 3)] {
+            send(&mut meshes[from], to, 1, b"x").unwrap();
+            let mut sink = ReceivedPackets::default();
+            poll_until(&mut meshes[to as usize], &mut sink, |_, sink| sink.packets.len() == 1);
+        }
+        leave_all(&mut meshes);
+    }
+}
+
+#[test]
 fn a_header_is_what_its_sender_decides_and_what_the_mesh_knows() {
     let mut meshes = meshes(&[1, 1], &MeshSecurity::Cleartext);
     let packet = Outgoing {
