@@ -7,11 +7,11 @@ mod programs;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use programs::{harness, vendor};
+use programs::{harness, root, vendor};
 
 /// A program of `c-tests`.
 fn program(name: &str) -> PathBuf {
-    let source = harness::root().join("c-tests").join(name).with_extension("c");
+    let source = root().join("c-tests").join(name).with_extension("c");
     harness::compile(&source, &["-std=c11", "-O2", "-g", "-pthread"])
 }
 
