@@ -575,7 +575,7 @@ mod tests {
         // Another test may have taken it.
         let Ok(listener) = TcpAcceptor::listen(Some(free..=free)) else { return };
         let to = SocketAddr::from((Ipv4Addr::LOCALHOST, free));
-        let dialed = TcpConnection::start(to).unwrap();
+        let dialed = StreamConnection::start(to).unwrap();
         let accepted = std::iter::repeat_with(|| listener.accept()).flatten().next().unwrap();
         // The end that closes first keeps the port.
         drop(accepted);
