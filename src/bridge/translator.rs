@@ -1,4 +1,4 @@
-//! Both directions of the translation, over any [`Links`].
+//! Both directions of the translation, over any [`PacketLinks`].
 
 use std::collections::VecDeque;
 
@@ -18,7 +18,7 @@ pub(crate) const DATA_LEN_MIN: u32 = 256;
 const WORLD_CONTEXTS: std::ops::Range<u64> = 0..8;
 
 /// What carries packets of IMPI between processes, by their ranks in the world.
-pub(crate) trait Links: Send {
+pub(crate) trait PacketLinks: Send {
     /// As [`Mesh::send`].
     fn send(
         &mut self, to: u32, packet: &Outgoing, len: usize, fill: impl FnOnce(&mut [u8]),
@@ -27,7 +27,7 @@ pub(crate) trait Links: Send {
     fn poll(&mut self, sink: &mut impl MeshSink) -> usize;
 }
 
-impl Links for Mesh {
+impl PacketLinks for Mesh {
     fn send(
         &mut self, to: u32, packet: &Outgoing, len: usize, fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Busy> {
@@ -63,7 +63,7 @@ struct State {
     messages: u32,
 }
 
-impl<L: Links> Translator<L> {
+impl<L: PacketLinks> Translator<L> {
     /// A process at its place, whose clients have agreed on `data_len` bytes.
     pub(crate) fn new(links: L, places: WorldPlaces, data_len: usize) -> Self {
         let others = (places.world - places.own) as usize;
