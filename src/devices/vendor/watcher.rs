@@ -43,20 +43,20 @@ pub(super) struct WatchedPort<C: VendorCalls> {
     pub(super) is_wanted: AtomicBool,
     is_napping: AtomicBool,
     is_stopping: AtomicBool,
-    pub(super) wake_word: VendorWakeCounter,
+    pub(super) wake_word: WatcherWord,
 }
 
 /// The futex word on which a rank sleeps that knows nothing else to sleep on.
 #[derive(Clone, Debug, Default)]
-pub(super) struct VendorWakeCounter(Arc<AtomicU32>);
+pub(super) struct WatcherWord(Arc<AtomicU32>);
 
-impl AsRef<AtomicU32> for VendorWakeCounter {
+impl AsRef<AtomicU32> for WatcherWord {
     fn as_ref(&self) -> &AtomicU32 {
         &self.0
     }
 }
 
-impl VendorWakeCounter {
+impl WatcherWord {
     pub(super) fn now(&self) -> u32 {
         self.0.load(Ordering::SeqCst)
     }
@@ -78,7 +78,7 @@ impl<C: VendorCalls> WatchedPort<C> {
             is_wanted: AtomicBool::new(false),
             is_napping: AtomicBool::new(false),
             is_stopping: AtomicBool::new(false),
-            wake_word: VendorWakeCounter::default(),
+            wake_word: WatcherWord::default(),
         }
     }
 
