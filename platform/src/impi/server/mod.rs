@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::CLIENTS_MAX;
-use super::agreement::Agreement;
+use super::agreement::WorldAgreement;
 use super::authentication::{Authentication, ImpiSecurity};
 use super::channel::ImpiChannel;
 use super::client::mask_of;
@@ -59,7 +59,7 @@ pub struct ImpiServer {
 
 enum ServerPhase {
     Gathering,
-    Exchanging { agreement: Agreement, values: Vec<Option<Vec<u8>>> },
+    Exchanging { agreement: WorldAgreement, values: Vec<Option<Vec<u8>>> },
     Completing { is_done: Vec<bool> },
     Running { ends: Vec<Option<ClientEnd>> },
     Ended(ImpiOutcome),
@@ -330,8 +330,10 @@ impl ImpiServer {
         let mut size = Vec::new();
         push(&mut size, ImpiCommand::Impi, &(count as u32).to_be_bytes());
         self.tell_all(&size);
-        self.phase =
-            ServerPhase::Exchanging { agreement: Agreement::new(count), values: vec![None; count] };
+        self.phase = ServerPhase::Exchanging {
+            agreement: WorldAgreement::new(count),
+            values: vec![None; count],
+        };
         true
     }
 
@@ -362,7 +364,7 @@ impl ImpiServer {
         let mut reply = Vec::new();
         push_coll_reply(&mut reply, label, mask_of(self.clients.len()), &values);
         if is_last {
-            let agreement = std::mem::replace(agreement, Agreement::new(0));
+            let agreement = std::mem::replace(agreement, WorldAgreement::new(0));
             if let Err(objection) = agreement.world(self.world_id) {
                 self.object(&objection);
                 return false;
@@ -522,7 +524,7 @@ impl ImpiServer {
 
 /// Takes a client's value of `label`.
 fn take_value(
-    input: &mut Vec<u8>, agreement: &Agreement, client: usize, label: Label,
+    input: &mut Vec<u8>, agreement: &WorldAgreement, client: usize, label: Label,
 ) -> Result<Option<Vec<u8>>, String> {
     let name = label.name();
     let lengths = agreement.lengths(client);
