@@ -33,7 +33,7 @@ const MAX_LINEAR: u32 = 4;
 
 /// What the clients have said so far.
 #[derive(Debug)]
-pub(super) struct StartupAgreement {
+pub(super) struct WorldAgreement {
     clients: Vec<ClientValues>,
     /// The position of the next label.
     next: usize,
@@ -51,7 +51,7 @@ struct ClientValues {
     hosts: Vec<HostOffer>,
 }
 
-impl StartupAgreement {
+impl WorldAgreement {
     /// Nothing has been said by this number of clients.
     pub(super) fn new(clients: usize) -> Self {
         let clients = (0..clients).map(|_| ClientValues::default()).collect();
@@ -75,9 +75,9 @@ impl StartupAgreement {
             None => 0..=0,
             Some(Label::Version) => VERSION_BYTES..=VERSIONS_MAX * VERSION_BYTES,
             Some(label) => match label.scope() {
-                LabelScope::Client => all(1, label.bytes()),
-                LabelScope::Host => all(values.host_count, label.bytes()),
-                LabelScope::Process => all(values.process_count, label.bytes()),
+                ValueScope::Client => all(1, label.bytes()),
+                ValueScope::Host => all(values.host_count, label.bytes()),
+                ValueScope::Process => all(values.process_count, label.bytes()),
             },
         }
     }
@@ -188,18 +188,18 @@ impl StartupAgreement {
 
 /// What a value belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum LabelScope {
+enum ValueScope {
     Client,
     Host,
     Process,
 }
 
 impl Label {
-    fn scope(self) -> LabelScope {
+    fn scope(self) -> ValueScope {
         match self.code() >> 12 {
-            1 => LabelScope::Client,
-            2 => LabelScope::Host,
-            _ => LabelScope::Process,
+            1 => ValueScope::Client,
+            2 => ValueScope::Host,
+            _ => ValueScope::Process,
         }
     }
 
@@ -412,7 +412,7 @@ mod tests {
     fn agreed(
         offers: &[ClientOffer], change: impl Fn(Label, &mut Vec<Vec<u8>>),
     ) -> Result<World, Objection> {
-        let mut agreement = StartupAgreement::new(offers.len());
+        let mut agreement = WorldAgreement::new(offers.len());
         while let Some(label) = agreement.label() {
             let mut values: Vec<_> = offers.iter().map(|offer| value(offer, label)).collect();
             change(label, &mut values);
@@ -436,7 +436,7 @@ mod tests {
     #[test]
     fn joined_values_are_split_by_what_the_clients_have_announced() {
         let offers = offers();
-        let mut agreement = StartupAgreement::new(offers.len());
+        let mut agreement = WorldAgreement::new(offers.len());
         while let Some(label) = agreement.label() {
             let values: Vec<_> = offers.iter().map(|offer| value(offer, label)).collect();
             let joined = values.concat();

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::CLIENTS_MAX;
-use super::agreement::StartupAgreement;
+use super::agreement::WorldAgreement;
 use super::authentication::{Authentication, ImpiSecurity};
 use super::channel::ImpiChannel;
 use super::client::mask_of;
@@ -59,7 +59,7 @@ pub struct ImpiServer {
 
 enum ServerPhase {
     Gathering,
-    Exchanging { agreement: StartupAgreement, values: Vec<Option<Vec<u8>>> },
+    Exchanging { agreement: WorldAgreement, values: Vec<Option<Vec<u8>>> },
     Completing { is_done: Vec<bool> },
     Running { ends: Vec<Option<ClientEnd>> },
     Ended(ImpiOutcome),
@@ -331,7 +331,7 @@ impl ImpiServer {
         push(&mut size, ImpiCommand::Impi, &(count as u32).to_be_bytes());
         self.tell_all(&size);
         self.phase = ServerPhase::Exchanging {
-            agreement: StartupAgreement::new(count),
+            agreement: WorldAgreement::new(count),
             values: vec![None; count],
         };
         true
@@ -364,7 +364,7 @@ impl ImpiServer {
         let mut reply = Vec::new();
         push_coll_reply(&mut reply, label, mask_of(self.clients.len()), &values);
         if is_last {
-            let agreement = std::mem::replace(agreement, StartupAgreement::new(0));
+            let agreement = std::mem::replace(agreement, WorldAgreement::new(0));
             if let Err(objection) = agreement.world(self.world_id) {
                 self.object(&objection);
                 return false;
@@ -524,7 +524,7 @@ impl ImpiServer {
 
 /// Takes a client's value of `label`.
 fn take_value(
-    input: &mut Vec<u8>, agreement: &StartupAgreement, client: usize, label: Label,
+    input: &mut Vec<u8>, agreement: &WorldAgreement, client: usize, label: Label,
 ) -> Result<Option<Vec<u8>>, String> {
     let name = label.name();
     let lengths = agreement.lengths(client);
