@@ -122,7 +122,6 @@ client_programs! {
     send_modes,
     send_sizes,
     sendrecv,
-    sessions,
     threads_multiple,
     truncation,
     type_transfer,

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use crate::device::Device;
 use crate::engine::point_to_point::operation::OperationId;
 use crate::engine::point_to_point::pending::PendingOperation;
+use crate::engine::schedules::plan::Members;
 use crate::mpi::Mpi;
 use crate::mpi::collective::shared::polling::CollectiveOwner;
 use crate::mpi::communicator::{Comm, Traffic};
@@ -161,8 +162,27 @@ impl<D: Device> Mpi<D> {
     #[cold]
     pub(crate) fn end_in_doubt(&mut self, operation: OperationId) {
         if self.is_receive_in_doubt(operation) {
-            self.engine.fail_receive(operation, doubtful_source());
+            let error = self.doubtful_source();
+            self.engine.fail_receive(operation, error);
         }
+    }
+
+    /// The error of a receive or probe of any source, with the reason of a failure that this process has not
+    /// acknowledged.
+    fn doubtful_source(&self) -> Box<MpiError> {
+        let new = |comm: &Comm| {
+            let rank = *comm.resilience.failed.get(comm.resilience.acknowledged)?;
+            self.engine.failure(comm.members().peer(rank))
+        };
+        let why = self
+            .comms
+            .iter()
+            .find_map(new)
+            .map_or(String::new(), |error| format!(": {}", error.why));
+        ErrorClass::ProcFailed.error(format!(
+            "a process that may send the message from MPI_ANY_SOURCE has failed (MPIX_Comm_ack_failed lets \
+             receives go on without it){why}"
+        ))
     }
 
     /// # Errors
@@ -172,11 +192,8 @@ impl<D: Device> Mpi<D> {
         let comm = self.comms.get(comm)?;
         comm.check_usable()?;
         match source {
-            Some(rank) => {
-                use crate::engine::schedules::plan::Members;
-                self.engine.failure(comm.targets().peer(rank)).map_or(Ok(()), Err)
-            }
-            None if comm.has_new_failures() => Err(doubtful_source()),
+            Some(rank) => self.engine.failure(comm.targets().peer(rank)).map_or(Ok(()), Err),
+            None if comm.has_new_failures() => Err(self.doubtful_source()),
             None => Ok(()),
         }
     }
@@ -187,11 +204,4 @@ impl Comm {
     fn has_new_failures(&self) -> bool {
         self.resilience.acknowledged < self.resilience.failed.len()
     }
-}
-
-fn doubtful_source() -> Box<MpiError> {
-    ErrorClass::ProcFailed.error(
-        "a process that may send the message from MPI_ANY_SOURCE has failed (MPIX_Comm_ack_failed lets \
-         receives go on without it)",
-    )
 }
