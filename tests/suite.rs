@@ -99,7 +99,7 @@ fn no_target_without_tests_has_one() {
             }
         }
     }
-    assert_eq!(targets_without, 10, "programs of launch, launch/info and sim, the Fortran library");
+    assert_eq!(targets_without, 11, "programs of launch, launch/info and sim, the Fortran library");
 }
 
 #[test]

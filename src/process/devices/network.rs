@@ -17,7 +17,6 @@ use super::socket_interval::SocketInterval;
 use super::vendor::VendorNetwork;
 
 /// A device beside that of the host.
-#[expect(clippy::large_enum_variant, reason = "there is one value of it, in a box")]
 pub(super) enum Network {
     /// Carries all messages.
     Tofu(Tofu),
