@@ -37,8 +37,8 @@
 //!
 //! * [`platform`]: errors, settings and spans of memory (`base`); Linux behind safe functions (`sys`),
 //!   the only caller of libc, nix and memmap2; how a process joins a job by PMI (`bootstrap`);
-//!   addresses and proofs of connections (`network`); the name server of several jobs (`names`); why a job
-//!   does not go on (`diagnosis`).
+//!   addresses and proofs of connections (`network`); the name server of several jobs (`names`); how jobs
+//!   join one world (`impi`); why a job does not go on (`diagnosis`).
 //! * [`shared_memory`]: the segment that the ranks of a communicator share, and the atomics under it.
 //! * [`offload`]: a collective operation as data, a [`Schedule`](offload::Schedule); its compiler to a
 //!   [`Program`](offload::Program), which a network interface with counters runs; the packing of puts

@@ -17,6 +17,7 @@ mod launch {
     mod faults;
     mod forms;
     mod fortran;
+    mod impi;
     mod kill;
     mod names;
     mod options;

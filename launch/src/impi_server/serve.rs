@@ -80,7 +80,10 @@ pub(super) fn until_end(
         if table.server.outcome().is_some() && table.connections.is_empty() {
             return Ok(ended_by.map_or(ServeEnd::Over, ServeEnd::Signal));
         }
-        for token in table.wait(acceptor, signals, now)? {
+        let tokens = table.wait(acceptor, signals, now)?;
+        // The wait may have been long.
+        let now = Instant::now();
+        for token in tokens {
             match token {
                 ServeToken::Signals => {
                     if let Some(signal) = signals.take() {
@@ -96,8 +99,10 @@ pub(super) fn until_end(
 }
 
 impl ServeTable<'_> {
-    fn accepts(&self) -> bool {
-        self.connections.len() < CONNECTIONS_MAX && self.server.outcome().is_none()
+    fn accepts(&self, now: Instant) -> bool {
+        self.connections.len() < CONNECTIONS_MAX
+            && self.server.has_room(now)
+            && self.server.outcome().is_none()
     }
 
     fn wait(
@@ -105,10 +110,10 @@ impl ServeTable<'_> {
     ) -> io::Result<Vec<ServeToken>> {
         let mut set = PollSet::default();
         set.add_read(signals.as_fd(), ServeToken::Signals);
-        if self.accepts() {
+        if self.accepts(now) {
             set.add_read(acceptor.as_fd(), ServeToken::Accept);
         }
-        let mut deadline = self.server.next_deadline();
+        let mut deadline = self.server.next_deadline(now);
         for (number, Served { connection, closes_at }) in &self.connections {
             let token = ServeToken::Connection(*number);
             match closes_at {
@@ -129,7 +134,7 @@ impl ServeTable<'_> {
     }
 
     fn accept(&mut self, acceptor: &TcpAcceptor, now: Instant) {
-        while self.accepts()
+        while self.accepts(now)
             && let Some(connection) = acceptor.accept()
         {
             let Some(peer) = connection.peer_address() else { continue };

@@ -53,7 +53,10 @@ pub(super) fn until_signal(
     loop {
         let now = Instant::now();
         table.drop_late(now);
-        for token in table.wait(acceptor, signals, now)? {
+        let tokens = table.wait(acceptor, signals, now)?;
+        // The wait may have been long.
+        let now = Instant::now();
+        for token in tokens {
             match token {
                 NameToken::Signals => {
                     if let Some(signal) = signals.take() {

@@ -188,6 +188,15 @@ fn ranks_of_other_hosts_share_names_too() {
     assert_eq!(replies(&outcome), expected);
 }
 
+/// The time for the proof of a connection begins with the connection, however long the server has waited.
+#[test]
+fn a_server_that_has_waited_for_long_serves_the_next_job() {
+    let server = Server::start("launch-names-idle");
+    thread::sleep(Duration::from_secs(3));
+    let outcome = start(server.job("publish:a=b lookup:global/a")).wait();
+    assert_eq!(replies(&outcome), ["publish a: done", "lookup a: port b"]);
+}
+
 #[test]
 fn a_job_and_its_children_share_a_server_and_names_end_with_the_children() {
     let server = Server::start("launch-names-children");

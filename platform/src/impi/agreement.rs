@@ -33,7 +33,7 @@ const MAX_LINEAR: u32 = 4;
 
 /// What the clients have said so far.
 #[derive(Debug)]
-pub(super) struct Agreement {
+pub(super) struct WorldAgreement {
     clients: Vec<ClientValues>,
     /// The position of the next label.
     next: usize,
@@ -51,7 +51,7 @@ struct ClientValues {
     hosts: Vec<HostOffer>,
 }
 
-impl Agreement {
+impl WorldAgreement {
     /// Nothing has been said by this number of clients.
     pub(super) fn new(clients: usize) -> Self {
         let clients = (0..clients).map(|_| ClientValues::default()).collect();
@@ -75,9 +75,9 @@ impl Agreement {
             None => 0..=0,
             Some(Label::Version) => VERSION_BYTES..=VERSIONS_MAX * VERSION_BYTES,
             Some(label) => match label.scope() {
-                Scope::Client => all(1, label.bytes()),
-                Scope::Host => all(values.host_count, label.bytes()),
-                Scope::Process => all(values.process_count, label.bytes()),
+                ValueScope::Client => all(1, label.bytes()),
+                ValueScope::Host => all(values.host_count, label.bytes()),
+                ValueScope::Process => all(values.process_count, label.bytes()),
             },
         }
     }
@@ -188,18 +188,18 @@ impl Agreement {
 
 /// What a value belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Scope {
+enum ValueScope {
     Client,
     Host,
     Process,
 }
 
 impl Label {
-    fn scope(self) -> Scope {
+    fn scope(self) -> ValueScope {
         match self.code() >> 12 {
-            1 => Scope::Client,
-            2 => Scope::Host,
-            _ => Scope::Process,
+            1 => ValueScope::Client,
+            2 => ValueScope::Host,
+            _ => ValueScope::Process,
         }
     }
 
@@ -412,7 +412,7 @@ mod tests {
     fn agreed(
         offers: &[ClientOffer], change: impl Fn(Label, &mut Vec<Vec<u8>>),
     ) -> Result<World, Objection> {
-        let mut agreement = Agreement::new(offers.len());
+        let mut agreement = WorldAgreement::new(offers.len());
         while let Some(label) = agreement.label() {
             let mut values: Vec<_> = offers.iter().map(|offer| value(offer, label)).collect();
             change(label, &mut values);
@@ -436,7 +436,7 @@ mod tests {
     #[test]
     fn joined_values_are_split_by_what_the_clients_have_announced() {
         let offers = offers();
-        let mut agreement = Agreement::new(offers.len());
+        let mut agreement = WorldAgreement::new(offers.len());
         while let Some(label) = agreement.label() {
             let values: Vec<_> = offers.iter().map(|offer| value(offer, label)).collect();
             let joined = values.concat();

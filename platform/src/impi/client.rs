@@ -10,7 +10,7 @@ use std::mem;
 use std::ops::RangeInclusive;
 
 use super::CLIENTS_MAX;
-use super::agreement::{Agreement, value};
+use super::agreement::{WorldAgreement, value};
 use super::authentication::{Authentication, Mechanism};
 use super::commands::{
     FAIL_MAX_BYTES, ImpiCommand, Label, fail_text, peek, push, push_coll, split_word, take,
@@ -42,7 +42,7 @@ enum ClientState {
     Authenticating,
     /// Waits for all other clients.
     Joining,
-    Exchanging(Agreement),
+    Exchanging(WorldAgreement),
     Finishing(World),
     Joined,
     Failed(String),
@@ -165,11 +165,11 @@ impl ImpiClient {
             let number = self.number;
             return Err(format!("the server has {size} clients, of which this one is {number}"));
         }
-        Ok(ClientStep::Next(self.say(Agreement::new(size as usize), out)?))
+        Ok(ClientStep::Next(self.say(WorldAgreement::new(size as usize), out)?))
     }
 
     fn exchange(
-        &self, mut agreement: Agreement, input: &mut Vec<u8>, out: &mut Vec<u8>,
+        &self, mut agreement: WorldAgreement, input: &mut Vec<u8>, out: &mut Vec<u8>,
     ) -> Result<ClientStep, String> {
         let lengths = agreement.joined_lengths();
         let lengths = REPLY_START + lengths.start()..=REPLY_START + lengths.end();
@@ -182,7 +182,7 @@ impl ImpiClient {
     }
 
     /// Says the next value, or that all have been said.
-    fn say(&self, agreement: Agreement, out: &mut Vec<u8>) -> Result<ClientState, String> {
+    fn say(&self, agreement: WorldAgreement, out: &mut Vec<u8>) -> Result<ClientState, String> {
         match agreement.label() {
             Some(label) => {
                 push_coll(out, label, &value(&self.offer, label));
@@ -198,7 +198,7 @@ impl ImpiClient {
 }
 
 /// The values of all clients in the answer to a COLL command.
-fn values(agreement: &Agreement, reply: &[u8]) -> Result<Vec<Vec<u8>>, String> {
+fn values(agreement: &WorldAgreement, reply: &[u8]) -> Result<Vec<Vec<u8>>, String> {
     let (code, rest) = split_word(reply).unwrap_or((0, &[]));
     let (mask, joined) = split_word(rest).unwrap_or((0, &[]));
     let expected = agreement.label().map_or(0, Label::code);
@@ -235,7 +235,7 @@ fn take_reply(
 
 /// What other clients would object to.
 fn check_offer(number: u32, offer: &ClientOffer, world_id: [u8; 16]) -> Result<(), String> {
-    let mut alone = Agreement::new(1);
+    let mut alone = WorldAgreement::new(1);
     let wrong = |why: &str| format!("client {number}: {why}");
     while let Some(label) = alone.label() {
         let value = value(offer, label);

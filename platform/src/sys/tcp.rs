@@ -319,6 +319,10 @@ impl TcpAcceptor {
         let family = if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         let socket = socket(family, SockType::Stream, flags, None)?;
+        if address.port() != 0 {
+            // Connections of a listener that has ended keep a given port for a minute otherwise.
+            setsockopt(&socket, sockopt::ReuseAddr, &true)?;
+        }
         let bound = match address {
             SocketAddr::V4(address) => {
                 nix::sys::socket::bind(socket.as_raw_fd(), &SockaddrIn::from(address))
@@ -545,5 +549,21 @@ mod tests {
         let first = TcpAcceptor::listen(None).unwrap();
         let taken = first.port()..=first.port();
         assert_eq!(TcpAcceptor::listen(Some(taken)).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+    }
+
+    #[test]
+    fn a_port_is_free_again_when_its_listener_has_ended() {
+        let free = TcpAcceptor::listen(None).unwrap().port();
+        // Another test may have taken it.
+        let Ok(listener) = TcpAcceptor::listen(Some(free..=free)) else { return };
+        let to = SocketAddr::from((Ipv4Addr::LOCALHOST, free));
+        let dialed = TcpConnection::start(to).unwrap();
+        let accepted = std::iter::repeat_with(|| listener.accept()).flatten().next().unwrap();
+        // The end that closes first keeps the port.
+        drop(accepted);
+        drop(listener);
+        assert!(is_readable(&dialed, Duration::from_secs(30)));
+        drop(dialed);
+        assert_eq!(TcpAcceptor::listen(Some(free..=free)).unwrap().port(), free);
     }
 }

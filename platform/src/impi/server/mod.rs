@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::CLIENTS_MAX;
-use super::agreement::Agreement;
+use super::agreement::WorldAgreement;
 use super::authentication::{Authentication, ImpiSecurity};
 use super::channel::ImpiChannel;
 use super::client::mask_of;
@@ -32,8 +32,11 @@ use connection::{ClientConnection, ConnectionState};
 /// The time in which a connection must become a client.
 const PROOF_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// The time that a connection has at least, however many there are.
+const PROOF_TIME_MIN: Duration = Duration::from_secs(1);
+
 /// Connections that are no clients, at most.
-const STRANGERS_MAX: usize = 256;
+const STRANGERS_MAX: usize = 512;
 
 /// Refusals that are reported: a flood of strangers must not fill a disk.
 const REFUSALS_REPORTED: u32 = 20;
@@ -56,7 +59,7 @@ pub struct ImpiServer {
 
 enum ServerPhase {
     Gathering,
-    Exchanging { agreement: Agreement, values: Vec<Option<Vec<u8>>> },
+    Exchanging { agreement: WorldAgreement, values: Vec<Option<Vec<u8>>> },
     Completing { is_done: Vec<bool> },
     Running { ends: Vec<Option<ClientEnd>> },
     Ended(ImpiOutcome),
@@ -113,6 +116,19 @@ impl ImpiServer {
             refusals: 0,
             notes: Vec::new(),
         })
+    }
+
+    /// Whether another connection may be accepted now. In a flood, each connection has a fair time to join.
+    pub fn has_room(&self, now: Instant) -> bool {
+        self.next_room().is_none_or(|at| now >= at)
+    }
+
+    /// When there is room for another connection, if there are too many.
+    fn next_room(&self) -> Option<Instant> {
+        let mut strangers = self.connections.values().filter(|connection| connection.is_stranger());
+        let oldest = strangers.next()?;
+        let is_full = strangers.count() + 1 >= STRANGERS_MAX;
+        is_full.then(|| oldest.until - (PROOF_TIMEOUT - PROOF_TIME_MIN))
     }
 
     /// There is a new connection, of which `peer` is the address. If too many have not joined, the oldest
@@ -178,11 +194,12 @@ impl ImpiServer {
         connection.is_none_or(|it| it.state == ConnectionState::Ending)
     }
 
-    /// The time to call [`ImpiServer::tick`].
-    pub fn next_deadline(&self) -> Option<Instant> {
+    /// The time to call [`ImpiServer::tick`], or to ask for room again.
+    pub fn next_deadline(&self, now: Instant) -> Option<Instant> {
         let strangers = self.connections.values().filter(|connection| connection.is_stranger());
         let start = self.deadline.map(|(at, _)| at).filter(|_| self.is_starting());
-        strangers.map(|connection| connection.until).chain(start).min()
+        let room = self.next_room().filter(|at| now < *at);
+        strangers.map(|connection| connection.until).chain(start).chain(room).min()
     }
 
     /// Ends what is too late.
@@ -313,8 +330,10 @@ impl ImpiServer {
         let mut size = Vec::new();
         push(&mut size, ImpiCommand::Impi, &(count as u32).to_be_bytes());
         self.tell_all(&size);
-        self.phase =
-            ServerPhase::Exchanging { agreement: Agreement::new(count), values: vec![None; count] };
+        self.phase = ServerPhase::Exchanging {
+            agreement: WorldAgreement::new(count),
+            values: vec![None; count],
+        };
         true
     }
 
@@ -345,7 +364,7 @@ impl ImpiServer {
         let mut reply = Vec::new();
         push_coll_reply(&mut reply, label, mask_of(self.clients.len()), &values);
         if is_last {
-            let agreement = std::mem::replace(agreement, Agreement::new(0));
+            let agreement = std::mem::replace(agreement, WorldAgreement::new(0));
             if let Err(objection) = agreement.world(self.world_id) {
                 self.object(&objection);
                 return false;
@@ -505,7 +524,7 @@ impl ImpiServer {
 
 /// Takes a client's value of `label`.
 fn take_value(
-    input: &mut Vec<u8>, agreement: &Agreement, client: usize, label: Label,
+    input: &mut Vec<u8>, agreement: &WorldAgreement, client: usize, label: Label,
 ) -> Result<Option<Vec<u8>>, String> {
     let name = label.name();
     let lengths = agreement.lengths(client);

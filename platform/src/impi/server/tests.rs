@@ -234,7 +234,7 @@ fn after_the_start_up_the_ends_of_clients_are_counted() {
 fn what_is_late_is_named() {
     let late = |table: &mut Table| {
         let at = table.start + Duration::from_secs(60);
-        assert_eq!(table.server.next_deadline().map(|next| next <= at), Some(true));
+        assert_eq!(table.server.next_deadline(table.start).map(|next| next <= at), Some(true));
         table.server.tick(at - Duration::from_millis(1));
         assert_eq!(table.server.outcome(), None);
         table.server.tick(at);
@@ -253,7 +253,7 @@ fn what_is_late_is_named() {
     assert_eq!(table.failure(), "after 60s, client 1 of 2 has not sent DONE");
     assert_eq!(missing_text(&[0, 3, 4], 5, "joined"), "clients 0, 3 and 4 of 5 have not joined");
     let mut table = started();
-    assert_eq!(table.server.next_deadline(), None);
+    assert_eq!(table.server.next_deadline(table.start), None);
     table.server.tick(table.start + Duration::from_secs(3600));
     assert_eq!(table.server.outcome(), None);
 }
@@ -262,11 +262,22 @@ fn what_is_late_is_named() {
 fn a_silent_stranger_is_closed_in_time_and_a_flood_costs_the_oldest() {
     let mut table = Table::new();
     table.server.connected(1, "a", table.start);
-    assert_eq!(table.server.next_deadline(), Some(table.start + PROOF_TIMEOUT));
+    let closes_at = table.start + PROOF_TIMEOUT;
+    assert_eq!(table.server.next_deadline(table.start), Some(closes_at));
     table.server.tick(table.start + PROOF_TIMEOUT);
     assert!(table.server.is_ending(1) && !table.server.takes_input(1));
-    for connection in 2..2 + STRANGERS_MAX as u32 + 10 {
+    for connection in 2..2 + STRANGERS_MAX as u32 {
+        assert!(table.server.has_room(table.start));
         table.server.connected(connection, "b", table.start);
+    }
+    // Each has a second.
+    let fair = table.start + PROOF_TIME_MIN;
+    assert!(!table.server.has_room(table.start) && table.server.has_room(fair));
+    assert_eq!(table.server.next_deadline(table.start), Some(fair));
+    assert_eq!(table.server.next_deadline(fair), Some(closes_at));
+    for connection in 0..10 {
+        let connection = 2 + STRANGERS_MAX as u32 + connection;
+        table.server.connected(connection, "b", fair);
         assert!(!table.server.is_ending(connection));
     }
     let ending = (2..).take_while(|it| table.server.is_ending(*it)).count();
