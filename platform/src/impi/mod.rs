@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Here are the values of the start-up, [`ImpiServer`] and [`ImpiClient`], and the blocking client
-//! [`join()`]. What hosts send to each other after the start-up is the matter of a device.
+//! [`join()`]; and the packets that hosts send to each other after the start-up, as bytes ([`packet`]).
 //!
 //! All integers on the wire are big-endian. Between jobs of Suiro, connections prove a key and are
 //! encrypted ([`ImpiSecurity::Sealed`]); foreign implementations need plain bytes

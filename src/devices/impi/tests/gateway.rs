@@ -4,27 +4,27 @@ use super::*;
 
 /// How a client is connected: the number of its processes.
 #[derive(Clone, Copy)]
-pub(super) enum GatewayClient {
+pub(super) enum ClientShape {
     Direct(usize),
     Behind(usize),
 }
 
 /// The sockets of a client.
-enum GatewaySockets {
+enum ClientSockets {
     Direct(Vec<MeshListener>),
     Behind(GatewayListener, usize),
 }
 
 /// A world with the gateways that are at work.
-pub(super) struct GatewayNetwork {
+pub(super) struct TestWorld {
     pub(super) world: World,
     pub(super) meshes: Vec<Mesh>,
     pub(super) gateways: Vec<Gateway>,
 }
 
 pub(super) fn network(
-    clients: &[GatewayClient], settings: &MeshSettings, security: &MeshSecurity,
-) -> GatewayNetwork {
+    clients: &[ClientShape], settings: &MeshSettings, security: &MeshSecurity,
+) -> TestWorld {
     let (mut world, _) = world_of(&[], settings);
     let address = host_address("127.0.0.1".parse().unwrap());
     let mut sockets = Vec::new();
@@ -32,21 +32,21 @@ pub(super) fn network(
     for client in clients {
         let mut hosts = Vec::new();
         match *client {
-            GatewayClient::Direct(count) => {
+            ClientShape::Direct(count) => {
                 let mut listeners = Vec::new();
                 for _ in 0..count {
                     pid += 1;
                     listeners.push(MeshListener::open(settings).unwrap());
                     hosts.push(listeners.last().unwrap().offer(pid));
                 }
-                sockets.push(GatewaySockets::Direct(listeners));
+                sockets.push(ClientSockets::Direct(listeners));
             }
-            GatewayClient::Behind(count) => {
+            ClientShape::Behind(count) => {
                 let listener = GatewayListener::open(settings).unwrap();
                 let processes = (1..=count as i64).map(|it| ProcessId { address, pid: pid + it });
                 hosts.push(listener.offer(processes.collect()));
                 pid += count as i64;
-                sockets.push(GatewaySockets::Behind(listener, count));
+                sockets.push(ClientSockets::Behind(listener, count));
             }
         }
         world.clients.push(WorldClient { hosts });
@@ -55,7 +55,7 @@ pub(super) fn network(
     let mut me = 0;
     for sockets in sockets {
         match sockets {
-            GatewaySockets::Direct(listeners) => {
+            ClientSockets::Direct(listeners) => {
                 for listener in listeners {
                     let (world, security) = (world.clone(), security.clone());
                     threads.push(std::thread::spawn(move || {
@@ -64,7 +64,7 @@ pub(super) fn network(
                     me += 1;
                 }
             }
-            GatewaySockets::Behind(listener, count) => {
+            ClientSockets::Behind(listener, count) => {
                 let card = listener.card();
                 let start = Gateway::start(listener, &world, me, security.clone(), deadline());
                 gateways.push(start.unwrap());
@@ -80,7 +80,7 @@ pub(super) fn network(
         }
     }
     let meshes = threads.into_iter().map(|thread| thread.join().unwrap().unwrap()).collect();
-    GatewayNetwork { world, meshes, gateways }
+    TestWorld { world, meshes, gateways }
 }
 
 #[test]
@@ -88,19 +88,19 @@ fn random_traffic_passes_gateways() {
     let seed = 20261128;
     let settings = MeshSettings { ack_mark: 3, high_water: 5, ..settings() };
     let shapes = [
-        &[GatewayClient::Behind(2), GatewayClient::Direct(2)][..],
-        &[GatewayClient::Direct(1), GatewayClient::Behind(3), GatewayClient::Behind(1)],
-        &[GatewayClient::Behind(2), GatewayClient::Behind(2)],
+        &[ClientShape::Behind(2), ClientShape::Direct(2)][..],
+        &[ClientShape::Direct(1), ClientShape::Behind(3), ClientShape::Behind(1)],
+        &[ClientShape::Behind(2), ClientShape::Behind(2)],
     ];
     for (at, security) in [MeshSecurity::Cleartext, sealed()].into_iter().enumerate() {
         for (shape, clients) in shapes.into_iter().enumerate() {
             let counts: Vec<_> = clients
                 .iter()
                 .map(|client| match client {
-                    GatewayClient::Direct(count) | GatewayClient::Behind(count) => *count,
+                    ClientShape::Direct(count) | ClientShape::Behind(count) => *count,
                 })
                 .collect();
-            let GatewayNetwork { meshes, gateways, .. } = network(clients, &settings, &security);
+            let TestWorld { meshes, gateways, .. } = network(clients, &settings, &security);
             traffic::run(meshes, &counts, seed + 10 * at as u64 + shape as u64, 3000);
             assert!(gateways.iter().all(|gateway| gateway.wait(deadline())));
         }
@@ -110,8 +110,8 @@ fn random_traffic_passes_gateways() {
 #[test]
 fn a_process_that_does_not_read_holds_up_no_other() {
     let settings = MeshSettings { ack_mark: 500, high_water: 1000, ..settings() };
-    let clients = [GatewayClient::Behind(2), GatewayClient::Behind(2)];
-    let GatewayNetwork { mut meshes, gateways, .. } = network(&clients, &settings, &sealed());
+    let clients = [ClientShape::Behind(2), ClientShape::Behind(2)];
+    let TestWorld { mut meshes, gateways, .. } = network(&clients, &settings, &sealed());
     let mut sinks: [ReceivedPackets; 4] = Default::default();
     // More than all buffers of the kernel and the way hold.
     let mut sent = 0;
@@ -157,9 +157,8 @@ fn poll_failures(meshes: &mut [Option<Mesh>], counts: &[usize]) -> Vec<ReceivedP
 #[test]
 fn the_failure_of_a_process_ends_its_client() {
     for security in [MeshSecurity::Cleartext, sealed()] {
-        let clients =
-            [GatewayClient::Behind(2), GatewayClient::Direct(1), GatewayClient::Behind(1)];
-        let GatewayNetwork { meshes, gateways, .. } = network(&clients, &settings(), &security);
+        let clients = [ClientShape::Behind(2), ClientShape::Direct(1), ClientShape::Behind(1)];
+        let TestWorld { meshes, gateways, .. } = network(&clients, &settings(), &security);
         let mut meshes: Vec<_> = meshes.into_iter().map(Some).collect();
         meshes[1] = None;
         let mut sinks = poll_failures(&mut meshes, &[2, 0, 2, 2]);
@@ -195,8 +194,8 @@ fn the_failure_of_a_process_ends_its_client() {
 #[test]
 fn the_failure_of_a_host_reaches_the_processes_behind_a_gateway() {
     for security in [MeshSecurity::Cleartext, sealed()] {
-        let clients = [GatewayClient::Direct(2), GatewayClient::Behind(2)];
-        let GatewayNetwork { meshes, gateways: _gateways, .. } =
+        let clients = [ClientShape::Direct(2), ClientShape::Behind(2)];
+        let TestWorld { meshes, gateways: _gateways, .. } =
             network(&clients, &settings(), &security);
         let mut meshes: Vec<_> = meshes.into_iter().map(Some).collect();
         meshes[0] = None;
@@ -217,9 +216,8 @@ fn the_failure_of_a_host_reaches_the_processes_behind_a_gateway() {
 
 #[test]
 fn a_process_behind_a_gateway_cuts_off_a_host() {
-    let clients = [GatewayClient::Direct(2), GatewayClient::Behind(2)];
-    let GatewayNetwork { meshes, gateways: _gateways, .. } =
-        network(&clients, &settings(), &sealed());
+    let clients = [ClientShape::Direct(2), ClientShape::Behind(2)];
+    let TestWorld { meshes, gateways: _gateways, .. } = network(&clients, &settings(), &sealed());
     let mut meshes: Vec<_> = meshes.into_iter().map(Some).collect();
     let mut sink = ReceivedPackets { forbidden: Some(66), ..ReceivedPackets::default() };
     // The place of a packet that is cut off belongs to the application again.
@@ -269,8 +267,8 @@ fn a_gateway_without_a_mesh_says_why() {
 
 #[test]
 fn a_dropped_gateway_is_the_end_of_its_connections() {
-    let clients = [GatewayClient::Behind(1), GatewayClient::Direct(1)];
-    let GatewayNetwork { meshes, gateways, .. } = network(&clients, &settings(), &sealed());
+    let clients = [ClientShape::Behind(1), ClientShape::Direct(1)];
+    let TestWorld { meshes, gateways, .. } = network(&clients, &settings(), &sealed());
     let mut meshes: Vec<_> = meshes.into_iter().map(Some).collect();
     assert!(!gateways[0].wait(Instant::now()));
     drop(gateways);
