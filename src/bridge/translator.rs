@@ -322,7 +322,9 @@ impl<S: PacketSink> MeshSink for PacketsFromMesh<'_, S> {
     }
 
     fn place(&mut self, from: u32, header: &PacketHeader) -> Option<Span> {
-        let (receiver, offset, len) = self.state.position(from, header)?;
+        // What the engine takes in part comes as a packet.
+        let whole = |position: &(OperationId, u64, usize)| position.2 == header.len as usize;
+        let (receiver, offset, len) = self.state.position(from, header).filter(whole)?;
         let peer = self.state.places.peer(from);
         self.sink.place(peer, &Control::Data { receiver, offset }.header(), len)
     }

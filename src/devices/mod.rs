@@ -14,8 +14,6 @@
 //!
 //! No device knows another.
 
-// Its user is not there yet.
-#[allow(dead_code, unused_imports)]
 pub(crate) mod impi;
 pub(crate) mod interface;
 pub mod loopback;

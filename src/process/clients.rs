@@ -21,7 +21,7 @@ use super::settings::impi::ImpiSettings;
 use crate::bridge::places::WorldPlaces;
 use crate::bridge::translator::{DATA_LEN_MIN, Translator};
 use crate::devices::impi::{
-    Gateway, GatewayListener, Mesh, MeshListener, MeshSecurity, MeshSettings,
+    Gateway, GatewayListener, Mesh, MeshListener, MeshSecurity, MeshSettings, process_id,
 };
 use crate::mpi::communicator::clients::ClientProcess;
 use crate::mpi::processes::JobId;
@@ -74,11 +74,14 @@ impl WorldOfJob {
     }
 }
 
-/// The sockets of a rank, before there is a world.
-struct Listeners {
-    mesh: MeshListener,
+/// The socket of a rank, before there is a world.
+enum ClientListener {
+    /// Of each rank.
+    Mesh(MeshListener),
     /// Of rank 0, if the job has a gateway.
-    gateway: Option<GatewayListener>,
+    Gateway(GatewayListener),
+    /// Of the others then.
+    Nothing,
 }
 
 /// Where a process is, and how others reach it.
@@ -103,13 +106,12 @@ impl JoinedWorld {
     /// `Other` if the server or a client cannot be reached, refuses, or does not appear in time.
     pub(super) fn join(settings: &ImpiSettings, connection: &mut Connection) -> Result<Self> {
         let deadline = Instant::now() + settings.timeout;
-        let listeners = Listeners::open(settings, connection.job.rank == 0)?;
-        let own = listeners.mesh.offer(i64::from(system::own_pid()));
-        let own = OwnPlace { id: own.processes[0], port: own.port };
+        let listener = ClientListener::open(settings, connection.job.rank == 0)?;
+        let own = listener.place(settings)?;
         let (told, server) = match connection.launcher.is_some() {
-            true => agree(settings, connection, &listeners, &own, deadline)?,
+            true => agree(settings, connection, &listener, &own, deadline)?,
             false => {
-                let (told, server) = join_for(settings, &listeners, &[own], deadline)?;
+                let (told, server) = join_for(settings, &listener, &[own], deadline)?;
                 (told, Some(server))
             }
         };
@@ -134,16 +136,19 @@ impl JoinedWorld {
         let jobs = (0..).zip(&world.clients).map(|(client, _)| identity(&world, client)).collect();
         let me = places.rank(connection.job.rank);
         let explanations = explain(settings, &world, &security);
-        let own_gateway = match listeners.gateway {
-            Some(at) => Some(Gateway::start(at, &world, me, security.clone(), deadline)?),
-            None => None,
-        };
-        let mesh = match gateway {
-            None => Mesh::connect(listeners.mesh, &world, me, security, deadline)?,
-            Some(card) => {
+        let mut own_gateway = None;
+        let mesh = match (listener, gateway) {
+            (ClientListener::Mesh(listener), _) => {
+                Mesh::connect(listener, &world, me, security, deadline)?
+            }
+            (listener, Some(card)) => {
+                if let ClientListener::Gateway(at) = listener {
+                    own_gateway = Some(Gateway::start(at, &world, me, security.clone(), deadline)?);
+                }
                 let silence = MeshSettings::default().silence;
                 Mesh::connect_gateway(&card, &world, me, security, silence, deadline)?
             }
+            (_, None) => return Err(failed("rank 0 has no gateway".to_owned())),
         };
         let mut joined = Self {
             places,
@@ -169,16 +174,36 @@ impl JoinedWorld {
     }
 }
 
-impl Listeners {
+impl ClientListener {
     /// # Errors
     /// As [`MeshListener::open`].
     fn open(settings: &ImpiSettings, is_first: bool) -> Result<Self> {
         let of_mesh = mesh_settings(settings);
-        let gateway = match is_first && settings.has_gateway {
-            true => Some(GatewayListener::open(&of_mesh)?),
-            false => None,
-        };
-        Ok(Self { mesh: MeshListener::open(&of_mesh)?, gateway })
+        Ok(match (settings.has_gateway, is_first) {
+            (false, _) => Self::Mesh(MeshListener::open(&of_mesh)?),
+            (true, true) => Self::Gateway(GatewayListener::open(&of_mesh)?),
+            (true, false) => Self::Nothing,
+        })
+    }
+
+    /// Where this process is.
+    ///
+    /// # Errors
+    /// As [`MeshListener::open`].
+    fn place(&self, settings: &ImpiSettings) -> Result<OwnPlace> {
+        let pid = i64::from(system::own_pid());
+        if let Self::Mesh(listener) = self {
+            let offer = listener.offer(pid);
+            return Ok(OwnPlace { id: offer.processes[0], port: offer.port });
+        }
+        Ok(OwnPlace { id: process_id(&mesh_settings(settings), pid)?, port: 0 })
+    }
+
+    fn gateway(&self) -> Option<&GatewayListener> {
+        match self {
+            Self::Gateway(gateway) => Some(gateway),
+            Self::Mesh(_) | Self::Nothing => None,
+        }
     }
 }
 
@@ -195,8 +220,8 @@ fn mesh_settings(settings: &ImpiSettings) -> MeshSettings {
 /// # Errors
 /// The error of rank 0, or without the launcher.
 fn agree(
-    settings: &ImpiSettings, connection: &mut Connection, listeners: &Listeners, own: &OwnPlace,
-    deadline: Instant,
+    settings: &ImpiSettings, connection: &mut Connection, listener: &ClientListener,
+    own: &OwnPlace, deadline: Instant,
 ) -> Result<(ToldWorld, Option<ServerConnection>)> {
     let Connection { launcher: Some(launcher), job, .. } = connection else {
         return Err(failed("there is no launcher".to_owned()));
@@ -210,7 +235,7 @@ fn agree(
         return Ok((ToldWorld::parse(&text, &secret)?, None));
     }
     let joined = all_places(launcher, job.size)
-        .and_then(|places| join_for(settings, listeners, &places, deadline));
+        .and_then(|places| join_for(settings, listener, &places, deadline));
     let text = match &joined {
         Ok((told, _)) => told.emit(&secret),
         Err(error) => format!("error:{}", hex::text(error.why.as_bytes())),
@@ -239,10 +264,10 @@ fn all_places(launcher: &mut Client, size: u32) -> Result<Vec<OwnPlace>> {
 /// # Errors
 /// `Other`: the server cannot be reached, refuses, or a client does not appear in time.
 fn join_for(
-    settings: &ImpiSettings, listeners: &Listeners, processes: &[OwnPlace], deadline: Instant,
+    settings: &ImpiSettings, listener: &ClientListener, processes: &[OwnPlace], deadline: Instant,
 ) -> Result<(ToldWorld, ServerConnection)> {
     let security = settings.protection.security().map_err(failed)?;
-    let gateway = listeners.gateway.as_ref();
+    let gateway = listener.gateway();
     let hosts = match gateway {
         None => processes.iter().map(|place| place.host(settings)).collect(),
         Some(gateway) => vec![gateway.offer(processes.iter().map(|place| place.id).collect())],

@@ -246,7 +246,9 @@ impl Others {
     /// # Errors
     /// As [`JoinedWorld::join`] and [`Connection::reach`].
     fn meet(config: &Config, connection: &mut Connection) -> Result<Self> {
-        let world = config.impi.as_ref().map(|impi| JoinedWorld::join(impi, connection));
+        // The processes that a client has started inherit its variables, and belong to no world themselves.
+        let client = config.impi.as_ref().filter(|_| connection.parent_port.is_none());
+        let world = client.map(|impi| JoinedWorld::join(impi, connection));
         let world = world.transpose()?;
         Ok(Self { reached: connection.reach(config)?, world })
     }

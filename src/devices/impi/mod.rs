@@ -300,6 +300,7 @@ impl Mesh {
     }
 
     /// Makes the descriptor readable once.
+    #[cfg(test)]
     pub(crate) fn ring(&self) {
         self.watched.ring();
     }

@@ -177,6 +177,7 @@ impl Mesh {
 impl Mesh {
     /// Process `process` has sent what it must not, for the reason `why`, part of a sentence: all
     /// processes of its host fail, with the next poll.
+    #[cfg(test)]
     pub(crate) fn cut(&mut self, process: u32, why: &str) {
         let Some(link) = self.links.get(self.routes[process as usize] as usize) else { return };
         let index = self.routes[process as usize] as usize;

@@ -172,6 +172,8 @@ impl Bridged {
 
     pub(super) fn leave(&mut self) {
         self.is_leaving = true;
+        let (sent, received) = self.translator.links.packet_counts();
+        tracing::debug!(sent, received, "leaves the world of clients");
         self.translator.links.leave();
         if let Some(inner) = self.inner.as_deref_mut() {
             inner.leave();

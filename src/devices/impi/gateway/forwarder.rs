@@ -49,7 +49,6 @@ pub(super) enum EndOf {
 
 pub(super) struct Forwarder {
     own: u32,
-    client: u32,
     is_sealed: bool,
     silence: Duration,
     state: ForwarderState,
@@ -99,11 +98,9 @@ impl Forwarder {
     ) -> Result<Self, String> {
         let watched = Watched::new();
         let watched = watched.map_err(|error| format!("the gateway has no epoll: {error}"))?;
-        let client = roster.hosts[own as usize].client;
         let (ends, routes, queued) = (Vec::new(), HashMap::new(), HashMap::new());
         Ok(Self {
             own,
-            client,
             is_sealed,
             silence,
             state: ForwarderState { roster, ends, routes, queued },
@@ -205,7 +202,6 @@ impl Forwarder {
         let mut intake = ForwarderIntake {
             state: &mut self.state,
             of,
-            client: self.client,
             index,
             is_sealed: self.is_sealed,
             events: &mut events,
@@ -394,7 +390,6 @@ impl ForwarderEnd {
 struct ForwarderIntake<'a> {
     state: &'a mut ForwarderState,
     of: EndOf,
-    client: u32,
     index: usize,
     is_sealed: bool,
     events: &'a mut Vec<ForwarderEvent>,
