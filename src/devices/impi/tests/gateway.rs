@@ -17,7 +17,6 @@ enum ClientSockets {
 
 /// A world with the gateways that are at work.
 pub(super) struct TestWorld {
-    pub(super) world: World,
     pub(super) meshes: Vec<Mesh>,
     pub(super) gateways: Vec<Gateway>,
 }
@@ -80,7 +79,7 @@ pub(super) fn network(
         }
     }
     let meshes = threads.into_iter().map(|thread| thread.join().unwrap().unwrap()).collect();
-    TestWorld { world, meshes, gateways }
+    TestWorld { meshes, gateways }
 }
 
 #[test]
