@@ -22,6 +22,10 @@ module mpi_f08_ext
   integer, parameter :: MPI_ERR_REVOKED = 77
   integer, parameter :: MPIX_FT = 1000
   integer, parameter :: MPI_FT = 1000
+  integer, parameter :: IMPI_CLIENT_SIZE = 1001
+  integer, parameter :: IMPI_CLIENT_COLOR = 1002
+  integer, parameter :: IMPI_HOST_SIZE = 1003
+  integer, parameter :: IMPI_HOST_COLOR = 1004
 
   interface MPIX_Comm_ack_failed
     subroutine MPIX_Comm_ack_failed_f08(comm, num_to_ack, num_acked, ierror)

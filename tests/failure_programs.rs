@@ -313,6 +313,7 @@ fn every_program_is_run() {
         "agree",
         "any_source",
         "collective",
+        "exec",
         "fatal",
         "finalize",
         "handler",
