@@ -398,8 +398,14 @@ impl Device for Devices {
     }
 
     fn reach(&mut self) -> Option<&mut dyn Reach> {
+        let is_closed =
+            |network: &Network| matches!(network, Network::Tofu(_) | Network::Vendor(_));
+        let is_closed = match self.network.as_deref() {
+            Some(Network::Bridged(bridged)) => bridged.has_vendor(),
+            network => network.is_some_and(is_closed),
+        };
         if self.own_sockets().is_none()
-            && self.interface().is_none()
+            && !is_closed
             && let Err(error) = self.open_sockets()
         {
             tracing::warn!(%error, "this process reaches no other jobs");
