@@ -62,6 +62,7 @@ mod mpirun;
 pub mod name_server;
 mod output;
 mod placement;
+mod server_program;
 mod starter;
 mod supervisor;
 pub mod wrapper;

@@ -8,11 +8,11 @@
 //!   Cts, Fin                       <->  SYNCACK
 //!   Data                           <->  DATA with the receiver's request
 //!   Credit, to the sender          <--  PROTOACK
-//!   Withdraw, Withdrawn            <->  CANCEL, CANCELYES, CANCELNO
+//!                                  <--  CANCEL, answered by CANCELNO
 //! ```
 //!
-//! A device is blind to the packets that it carries. This is a [`Device`](crate::device::Device) to the
-//! engine, but one that reads them; the [mesh](crate::devices::impi) below carries packets of IMPI and
+//! A device is blind to the packets that it carries. The translator sends and polls like a
+//! [`Device`](crate::device::Device), but reads them; the [mesh](crate::devices::impi) below carries packets of IMPI and
 //! knows no engine. It knows the number of each process of the world as a peer, and no communicator: a
 //! context is IMPI's context id as it is, because contexts of two jobs never collide, and that of
 //! `MPI_COMM_WORLD` is 0 for its messages and 1 for its collective operations, as IMPI has them.

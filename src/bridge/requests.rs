@@ -6,9 +6,6 @@
 //!       │    <──────────────────────SYNCACK────────────────────────────────────── Granted
 //!   Granted ──DATA, the rest────────────────────> Granted, all bytes have arrived: end
 //!       └── the last byte has left: end
-//!
-//!   Announced ──CANCEL──────────────────────────> Announced ── the engine gives it up ──> end
-//!       end  <──────────────────CANCELYES───────────┘
 //! ```
 //!
 //! A request has a number, which packets carry instead of an address. It is used again after 2^32 others.

@@ -1,4 +1,4 @@
-//! Both directions of the translation, over any [`PacketLinks`].
+//! Both directions of the translation.
 
 use std::collections::VecDeque;
 
@@ -17,35 +17,13 @@ pub(crate) const DATA_LEN_MIN: u32 = 256;
 /// Contexts of `MPI_COMM_WORLD`: all kinds of its traffic.
 const WORLD_CONTEXTS: std::ops::Range<u64> = 0..8;
 
-/// What carries packets of IMPI between processes, by their ranks in the world.
-pub(crate) trait PacketLinks: Send {
-    /// As [`Mesh::send`].
-    fn send(
-        &mut self, to: u32, packet: &Outgoing, len: usize, fill: impl FnOnce(&mut [u8]),
-    ) -> Result<(), Busy>;
-    /// As [`Mesh::poll`].
-    fn poll(&mut self, sink: &mut impl MeshSink) -> usize;
-}
-
-impl PacketLinks for Mesh {
-    fn send(
-        &mut self, to: u32, packet: &Outgoing, len: usize, fill: impl FnOnce(&mut [u8]),
-    ) -> Result<(), Busy> {
-        Self::send(self, to, packet, len, fill)
-    }
-
-    fn poll(&mut self, sink: &mut impl MeshSink) -> usize {
-        Self::poll(self, sink)
-    }
-}
-
 /// The translator of one process.
-pub(crate) struct Translator<L> {
-    pub(crate) links: L,
+pub(crate) struct Translator {
+    pub(crate) mesh: Mesh,
     state: State,
 }
 
-/// What it keeps, apart from the links.
+/// What it keeps, apart from the mesh.
 struct State {
     places: WorldPlaces,
     /// Bytes of data that a first packet may have.
@@ -63,9 +41,9 @@ struct State {
     messages: u32,
 }
 
-impl<L: PacketLinks> Translator<L> {
+impl Translator {
     /// A process at its place, whose clients have agreed on `data_len` bytes.
-    pub(crate) fn new(links: L, places: WorldPlaces, data_len: usize) -> Self {
+    pub(crate) fn new(mesh: Mesh, places: WorldPlaces, data_len: usize) -> Self {
         let others = (places.world - places.own) as usize;
         let state = State {
             places,
@@ -77,7 +55,7 @@ impl<L: PacketLinks> Translator<L> {
             unacknowledged: vec![VecDeque::new(); others],
             messages: 0,
         };
-        Self { links, state }
+        Self { mesh, state }
     }
 
     /// Whether it carries packets to and from `peer`.
@@ -243,7 +221,7 @@ impl<L: PacketLinks> Translator<L> {
         &mut self, peer: Peer, packet: &Outgoing, len: usize, fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Busy> {
         let state = &mut self.state;
-        self.links.send(state.places.rank(peer), packet, len, fill)?;
+        self.mesh.send(state.places.rank(peer), packet, len, fill)?;
         let is_eager = packet.kind == ImpiKind::Data && packet.destination_request == 0;
         let counted = if is_eager { len } else { 0 };
         state.unacknowledged[(peer - state.places.own) as usize].push_back(counted);
@@ -257,8 +235,8 @@ impl<L: PacketLinks> Translator<L> {
         for (peer, header, data) in self.state.due.drain(..) {
             sink.packet(peer, &header, &data);
         }
-        let Self { links, state } = self;
-        let arrived = links.poll(&mut PacketsFromMesh { state, sink });
+        let Self { mesh, state } = self;
+        let arrived = mesh.poll(&mut PacketsFromMesh { state, sink });
         while let Some((peer, packet)) = self.state.answers.front() {
             let (peer, packet) = (*peer, *packet);
             if self.transmit(peer, &packet, 0, |_| ()).is_err() {
@@ -334,7 +312,7 @@ impl<S: PacketSink> MeshSink for PacketsFromMesh<'_, S> {
         if let Some((receiver, offset, len)) = self.state.position(from, header) {
             self.sink.placed(peer, &Control::Data { receiver, offset }.header(), len);
         }
-        self.state.took(peer, header).map(|_| ())
+        self.state.took(peer, header)
     }
 
     fn acknowledged(&mut self, to: u32, packets: u32) {

@@ -179,7 +179,7 @@ impl Processes {
         self.kept = self.appended.len() as u32;
     }
 
-    /// Whether a peer belongs to the world no more than to the own job: it was connected later.
+    /// Whether a peer belongs neither to the own job nor to its world: it was connected later.
     #[inline]
     pub(crate) fn is_guest(&self, peer: Peer) -> bool {
         peer >= self.size + self.kept

@@ -13,8 +13,8 @@ use super::errhandler::Handler;
 use super::group::Group;
 use super::info::Info;
 use crate::device::Device;
-use crate::mpi::communicator::COMM_WORLD;
 use crate::mpi::communicator::hints::MEMORY_KINDS;
+use crate::mpi::communicator::{COMM_WORLD, Comms};
 use crate::mpi::handle::{Handle, HandleKind, HandleTable};
 use crate::mpi::memory_kinds;
 use crate::mpi::point_to_point::buffer::{BsendBuffer, BufferOwner};
@@ -122,6 +122,14 @@ impl ProcessSet {
                 .error(format!("{name:?} is not a process set: expected mpi://WORLD or mpi://SELF"))
         })
     }
+
+    /// The processes of the set, at the process of these communicators.
+    pub(crate) fn group(self, comms: &Comms) -> Group {
+        match self {
+            Self::World => comms.world_group(),
+            Self::Own => comms.own_group(),
+        }
+    }
 }
 
 impl<D: Device> Mpi<D> {
@@ -131,11 +139,7 @@ impl<D: Device> Mpi<D> {
     /// `Session` if there is no such session.
     pub(crate) fn group_of_set(&self, session: Handle, set: ProcessSet) -> Result<Group> {
         self.sessions.get(session)?;
-        let me = self.engine.me();
-        let group = match set {
-            ProcessSet::World => self.comms.world_group(),
-            ProcessSet::Own => Group::range(me, 1, me),
-        };
+        let group = set.group(&self.comms);
         Ok(group.in_session(Some(session)))
     }
 
@@ -223,6 +227,15 @@ mod tests {
         let error = ProcessSet::named(b"mpi://NOBODY").unwrap_err();
         assert_eq!(error.code.0, ErrorClass::Arg as i32);
         assert!(error.why.contains("mpi://NOBODY"));
+    }
+
+    #[test]
+    fn the_sets_of_a_process_are_all_and_itself() {
+        let comms = Comms::without_world(2, 5);
+        let all = ProcessSet::World.group(&comms);
+        let own = ProcessSet::Own.group(&comms);
+        assert_eq!((all.size(), all.rank()), (5, Some(2)));
+        assert_eq!((own.size(), own.rank(), own.peers().next()), (1, Some(0), Some(2)));
     }
 
     #[test]

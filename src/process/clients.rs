@@ -12,6 +12,7 @@
 //! Ranks of the job talk through the key-value space of their launcher, so any launcher will do. What
 //! rank 0 cannot do, all ranks say.
 
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::time::Instant;
 
@@ -28,7 +29,8 @@ use crate::mpi::processes::JobId;
 use platform::base::{ErrorClass, MpiError, Peer, Result, hex};
 use platform::bootstrap::Client;
 use platform::impi::{
-    ClientOffer, HostOffer, ImpiSecurity, ProcessId, ServerConnection, World, ip_address, join,
+    ClientOffer, HostOffer, ImpiSecurity, ProcessId, ServerConnection, World, WorldProcess,
+    ip_address, join,
 };
 use platform::network::{SharedSecret, key_wrap};
 use platform::sys::process as system;
@@ -52,7 +54,7 @@ pub(super) struct JoinedWorld {
     /// What rank 0 of the job has for all.
     pub(super) of_job: Option<WorldOfJob>,
     /// What carries messages to other clients, until it is attached.
-    pub(super) translator: Option<Translator<Mesh>>,
+    pub(super) translator: Option<Translator>,
     /// What was decided, a sentence each.
     pub(super) explanations: Vec<String>,
 }
@@ -251,8 +253,8 @@ fn all_places(launcher: &mut Client, size: u32) -> Result<Vec<OwnPlace>> {
         let text = text.as_deref().and_then(OwnPlace::parse);
         text.ok_or_else(|| {
             failed(format!(
-                "rank {rank} has published nothing; SUIRO_IMPI_SERVER must be the same in \
-                            all ranks of a job"
+                "rank {rank} has published nothing; SUIRO_IMPI_SERVER must be the same in all ranks of \
+                 a job"
             ))
         })
     };
@@ -360,19 +362,15 @@ fn identity(world: &World, client: u32) -> JobId {
 
 /// All processes, each with its number as a peer. Processes of a client at one address are on one host.
 fn processes(world: &World, places: WorldPlaces) -> Vec<(Peer, ClientProcess)> {
-    let all: Vec<_> = world.processes().collect();
-    let host = |client, address| {
-        let same = |other: &&platform::impi::WorldProcess| {
-            (other.client, other.id.address) == (client, address)
-        };
-        all.iter().position(|other| same(&other)).unwrap_or_default() as u32
-    };
-    let process = |(rank, process): (u32, &platform::impi::WorldProcess)| {
-        let first = world.ranks_of(process.client).start as u32;
-        let (client, host) = (process.client, host(process.client, process.id.address));
+    let (mut hosts, mut firsts) = (HashMap::new(), HashMap::new());
+    let process = |(rank, process): (u32, WorldProcess)| {
+        let WorldProcess { client, id, .. } = process;
+        // The first rank of a host is its number.
+        let host = *hosts.entry((client, id.address)).or_insert(rank);
+        let first = *firsts.entry(client).or_insert(rank);
         (places.peer(rank), ClientProcess { client, host, rank: rank - first })
     };
-    (0..).zip(&all).map(process).collect()
+    (0..).zip(world.processes()).map(process).collect()
 }
 
 fn explain(settings: &ImpiSettings, world: &World, security: &MeshSecurity) -> Vec<String> {

@@ -11,6 +11,8 @@
 //! If another MPI library carries the messages (`SUIRO_DEVICE=vendor`), it has the connection to the launcher,
 //! and takes its place here. No sockets are opened then.
 
+use std::sync::Arc;
+
 use super::launcher_watch;
 use super::settings::{Config, DeviceKind};
 use crate::devices::tcp::{JobKey, Tcp};
@@ -22,10 +24,10 @@ use platform::diagnosis::status_table::StatusTable;
 use platform::diagnosis::wait_report::WaitReport;
 use platform::sys::vendor::VendorLibrary;
 use platform::sys::{clock, cpu, process as system};
-use std::sync::Arc;
 
 /// In place of the address of a rank that has no sockets.
 const NO_CARD: &str = "-";
+
 /// What the version of this library contains.
 const OWN_NAME: &str = "Suiro";
 

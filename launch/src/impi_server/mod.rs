@@ -22,13 +22,10 @@ use std::time::{Duration, Instant};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use platform::base::settings::parse_duration;
 use platform::impi::{Authentication, ImpiKeyFile, ImpiOutcome, ImpiSecurity, ImpiServer};
-use platform::sys::process;
 use platform::sys::secret::JobCredentials;
-use platform::sys::signals::{self, Signals};
-use platform::sys::tcp::TcpAcceptor;
+use platform::sys::signals::Signals;
 
-use crate::head::calls::own_addresses;
-use crate::head::ports::PortRange;
+use crate::server_program::{self, ENDING, failed};
 use crate::{LaunchError, USAGE};
 use serve::ServeEnd;
 
@@ -47,25 +44,10 @@ nothing if IMPI_AUTH_NONE is set.
 The server ends when all clients have ended. The exit code is 0; 1: the start-up has failed, or a client
 has ended without saying so; 2: wrong arguments; 128 plus the number of a signal that ended the server.";
 
-/// Signals that end the server.
-const ENDING: [i32; 4] = [signals::INT, signals::TERM, signals::HUP, signals::QUIT];
-
 /// Runs the server until all clients have ended; the exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> i32 {
-    signals::restore();
     let arguments = arguments.into_iter().filter_map(|word| of_impi(&word));
-    let matches = match command().try_get_matches_from(arguments) {
-        Ok(matches) => matches,
-        Err(error) => {
-            // Nothing is left to do without standard error.
-            let _ = error.print();
-            return if error.use_stderr() { USAGE } else { 0 };
-        }
-    };
-    run(&matches).unwrap_or_else(|error| {
-        say(&error.why);
-        error.code
-    })
+    server_program::main(command(), arguments, run)
 }
 
 /// A word in the spelling of IMPI as one of ours: `-server COUNT -port P` is `COUNT --port P`.
@@ -89,10 +71,7 @@ fn command() -> Command {
                 .value_parser(value_parser!(u32).range(1..=i64::from(platform::impi::CLIENTS_MAX)))
                 .help("the number of clients, 1 to 32"),
         )
-        .arg(Arg::new("port").short('p').long("port").value_name("PORT").help(
-            "listen on this port, or the first free one of a range like 40000-40100; default: \
-             IMPI_SERVER_PORT_RANGE, SUIRO_TCP_PORTS, or any",
-        ))
+        .arg(server_program::port_option("IMPI_SERVER_PORT_RANGE, SUIRO_TCP_PORTS, or any"))
         .arg(
             Arg::new("key-file")
                 .long("key-file")
@@ -120,28 +99,21 @@ fn command() -> Command {
 }
 
 fn run(matches: &ArgMatches) -> Result<i32, LaunchError> {
-    let failed = |what: &str, error: io::Error| LaunchError::new(1, format!("{what}: {error}"));
     let count = matches.get_one::<u32>("count").copied().unwrap_or(0);
-    let range = port_range(matches.get_one::<String>("port").map(String::as_str))?;
+    let option = matches.get_one::<String>("port").map(String::as_str);
+    let range = server_program::port_range(option, Some(PORT_RANGE))?;
     let timeout = timeout(matches.get_one::<String>("timeout").map_or("", String::as_str))?;
     let (security, about) = security(matches)?;
-    let id = JobCredentials::draw().map_err(|error| failed("no random numbers", error))?.id;
+    let id = JobCredentials::draw().map_err(|error| failed("no random numbers", &error))?.id;
     let server = ImpiServer::new(count, security, id, timeout, Instant::now());
     let mut server = server.map_err(|why| LaunchError::new(USAGE, why))?;
-    let signals = Signals::block(&ENDING).map_err(|error| failed("signals", error))?;
-    process::raise_file_limit();
-    let acceptor = TcpAcceptor::listen(range.as_ref().map(|range| range.ports.clone()));
-    let acceptor = acceptor.map_err(|error| {
-        let ports = range.map_or_else(String::new, |range| format!(" on a port of {}", range.text));
-        failed(&format!("cannot listen{ports}"), error)
-    })?;
-    let addresses = own_addresses().map_err(|error| failed("no jobs can connect", error))?;
-    let addresses = addresses.into_iter().map(|it| it.address.address).collect();
+    let signals = Signals::block(&ENDING).map_err(|error| failed("signals", &error))?;
+    let (acceptor, addresses) = server_program::listen(range.as_ref())?;
     // Whoever started the server may be gone.
     let _ = io::stdout().write_all(places(addresses, acceptor.port()).as_bytes());
     say(&format!("waiting for {count} clients, {about}"));
     let ended = serve::until_end(&acceptor, &mut server, &signals);
-    let ended = ended.map_err(|error| failed("cannot wait for clients", error))?;
+    let ended = ended.map_err(|error| failed("cannot wait for clients", &error))?;
     Ok(match ended {
         ServeEnd::Signal(signal) => 128 + signal,
         ServeEnd::Over => exit_code(server.outcome()),
@@ -159,27 +131,14 @@ fn exit_code(outcome: Option<&ImpiOutcome>) -> i32 {
     }
 }
 
-/// Tells the user something.
 fn say(what: &str) {
-    let _ = writeln!(io::stderr(), "{NAME}: {what}");
+    server_program::say(NAME, what);
 }
 
 /// The addresses of this server, a line for each: those of IPv4 first, which all implementations can use.
 fn places(mut addresses: Vec<IpAddr>, port: u16) -> String {
     addresses.sort_by_key(IpAddr::is_ipv6);
     addresses.into_iter().map(|it| format!("{}\n", SocketAddr::new(it, port))).collect()
-}
-
-/// The ports of the option, else those of the environment.
-fn port_range(option: Option<&str>) -> Result<Option<PortRange>, LaunchError> {
-    if let Some(text) = option {
-        return PortRange::from_option("--port", text).map(Some);
-    }
-    let lookup = |name: &str| env::var(name).ok();
-    match lookup(PORT_RANGE).filter(|text| !text.is_empty()) {
-        Some(text) => PortRange::from_option(PORT_RANGE, &text).map(Some),
-        None => PortRange::from_lookup(lookup),
-    }
 }
 
 fn timeout(text: &str) -> Result<Option<Duration>, LaunchError> {
@@ -226,7 +185,8 @@ mod tests {
             let matches = matches(line).unwrap();
             assert_eq!(matches.get_one("count"), Some(&3_u32), "{line}");
             let port = matches.get_one::<String>("port").map(String::as_str);
-            assert_eq!(port_range(port).unwrap().unwrap().ports, 7..=9, "{line}");
+            let range = server_program::port_range(port, Some(PORT_RANGE)).unwrap().unwrap();
+            assert_eq!(range.ports, 7..=9, "{line}");
         }
         for line in ["", "0", "33", "x", "2 3", "2 --key-file f --cleartext", "-client 0 a:1"] {
             assert!(matches(line).is_err(), "{line}");
@@ -235,7 +195,7 @@ mod tests {
 
     #[test]
     fn wrong_arguments_are_named() {
-        let error = port_range(Some("9-8")).unwrap_err();
+        let error = server_program::port_range(Some("9-8"), Some(PORT_RANGE)).unwrap_err();
         assert!(error.code == USAGE && error.why.contains("--port 9-8"), "{}", error.why);
         let error = timeout("10").unwrap_err();
         assert!(error.code == USAGE && error.why.contains("--timeout 10"), "{}", error.why);

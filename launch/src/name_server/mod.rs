@@ -19,13 +19,10 @@ use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgMatches, Command, value_parser};
 use platform::names::{NameServerAddress, NameServerContact};
-use platform::sys::process;
 use platform::sys::secret::JobCredentials;
-use platform::sys::signals::{self, Signals};
-use platform::sys::tcp::TcpAcceptor;
+use platform::sys::signals::Signals;
 
-use crate::head::calls::own_addresses;
-use crate::head::ports::PortRange;
+use crate::server_program::{self, ENDING, failed};
 use crate::{LaunchError, USAGE};
 
 const NOTES: &str = "\
@@ -36,24 +33,9 @@ ends. SIGTERM and SIGINT end the server, and remove FILE.
 The exit code is 128 plus the number of the signal; 1: a port, an address or FILE that cannot be used;
 2: wrong arguments.";
 
-/// Signals that end the server.
-const ENDING: [i32; 4] = [signals::INT, signals::TERM, signals::HUP, signals::QUIT];
-
 /// Runs the server until a signal ends it; the exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> i32 {
-    signals::restore();
-    let matches = match command().try_get_matches_from(arguments) {
-        Ok(matches) => matches,
-        Err(error) => {
-            // Nothing is left to do without standard error.
-            let _ = error.print();
-            return if error.use_stderr() { USAGE } else { 0 };
-        }
-    };
-    run(&matches).unwrap_or_else(|error| {
-        let _ = writeln!(io::stderr(), "suiro-names: {}", error.why);
-        error.code
-    })
+    server_program::main(command(), arguments, run)
 }
 
 fn command() -> Command {
@@ -61,10 +43,7 @@ fn command() -> Command {
         .about("Serves the names of MPI_Publish_name to jobs that are started independently.")
         .version(env!("CARGO_PKG_VERSION"))
         .after_help(NOTES)
-        .arg(Arg::new("port").short('p').long("port").value_name("PORT").help(
-            "listen on this port, or the first free one of a range like 40000-40100; \
-                       default: SUIRO_TCP_PORTS, or any",
-        ))
+        .arg(server_program::port_option("SUIRO_TCP_PORTS, or any"))
         .arg(
             Arg::new("report-uri")
                 .short('r')
@@ -77,21 +56,14 @@ fn command() -> Command {
 }
 
 fn run(matches: &ArgMatches) -> Result<i32, LaunchError> {
-    let range = port_range(matches.get_one::<String>("port").map(String::as_str))?;
+    let option = matches.get_one::<String>("port").map(String::as_str);
+    let range = server_program::port_range(option, None)?;
     let file = file_of(matches.get_one::<PathBuf>("report-uri"))?;
-    let failed = |what: &str, error: io::Error| LaunchError::new(1, format!("{what}: {error}"));
-    let signals = Signals::block(&ENDING).map_err(|error| failed("signals", error))?;
-    process::raise_file_limit();
-    let acceptor = TcpAcceptor::listen(range.as_ref().map(|range| range.ports.clone()));
-    let acceptor = acceptor.map_err(|error| {
-        let ports = range.map_or_else(String::new, |range| format!(" on a port of {}", range.text));
-        failed(&format!("cannot listen{ports}"), error)
-    })?;
-    let addresses = own_addresses().map_err(|error| failed("no jobs can connect", error))?;
-    let addresses = addresses.into_iter().map(|it| it.address.address).collect();
-    let key = JobCredentials::draw().map_err(|error| failed("no random numbers", error))?;
+    let signals = Signals::block(&ENDING).map_err(|error| failed("signals", &error))?;
+    let (acceptor, addresses) = server_program::listen(range.as_ref())?;
+    let key = JobCredentials::draw().map_err(|error| failed("no random numbers", &error))?;
     let contact = NameServerContact { port: acceptor.port(), addresses, key };
-    contact.write(&file).map_err(|error| failed(&file.display().to_string(), error))?;
+    contact.write(&file).map_err(|error| failed(&file.display().to_string(), &error))?;
     // Whoever starts the server may be gone.
     let _ = writeln!(
         io::stdout(),
@@ -101,15 +73,7 @@ fn run(matches: &ArgMatches) -> Result<i32, LaunchError> {
     );
     let ended = serve::until_signal(&acceptor, &contact.secret(), &signals);
     contact.remove(&file);
-    ended.map(|signal| 128 + signal).map_err(|error| failed("cannot wait for jobs", error))
-}
-
-/// The ports of the option, else those of the environment.
-fn port_range(option: Option<&str>) -> Result<Option<PortRange>, LaunchError> {
-    match option {
-        None => PortRange::from_lookup(|name| std::env::var(name).ok()),
-        Some(text) => PortRange::from_option("--port", text).map(Some),
-    }
+    ended.map(|signal| 128 + signal).map_err(|error| failed("cannot wait for jobs", &error))
 }
 
 /// The file to write, in a folder that exists.
@@ -142,11 +106,6 @@ mod tests {
 
     #[test]
     fn wrong_arguments_are_named() {
-        for (option, part) in [("0", "--port 0"), ("9-8", "--port 9-8"), ("x", "--port x")] {
-            let error = port_range(Some(option)).unwrap_err();
-            assert!(error.code == USAGE && error.why.contains(part), "{}", error.why);
-        }
-        assert_eq!(port_range(Some("7-9")).unwrap().unwrap().ports, 7..=9);
         for stream in ["-", "+"] {
             let error = file_of(Some(&PathBuf::from(stream))).unwrap_err();
             assert!(error.why.contains("no screen"), "{}", error.why);

@@ -356,7 +356,7 @@ fn versions(bytes: &[u8]) -> impl Iterator<Item = (u32, u32)> {
     })
 }
 
-/// Ascending pairs, of which the first is 0.0: all clients can speak that.
+/// Ascending pairs; all clients have the first, 0.0.
 fn check_versions(value: &[u8]) -> Result<(), String> {
     let is_ascending = versions(value).is_sorted_by(|one, other| one < other);
     if !value.len().is_multiple_of(VERSION_BYTES) || !is_ascending {

@@ -19,7 +19,7 @@ pub(super) struct ImpiChannel {
     seal: ChannelSeal,
     /// Bytes that have arrived and are not opened.
     sealed_input: Vec<u8>,
-    /// What the other end has said and nobody has taken.
+    /// Bytes of the other end that were not taken yet.
     pub(super) input: Vec<u8>,
     /// What is to be sent.
     pub(super) unsent: Vec<u8>,

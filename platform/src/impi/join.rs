@@ -46,7 +46,7 @@ struct ServerLink {
     channel: ImpiChannel,
 }
 
-/// Whether a text is `HOST:PORT`, of which the host is a name or an address.
+/// Whether a text is `HOST:PORT`, with a name or an address of the host.
 pub fn is_server_address(text: &str) -> bool {
     if let Ok(place) = text.parse::<SocketAddr>() {
         return place.port() > 0;

@@ -390,7 +390,7 @@ impl Comms {
     /// `Group` if this process is not a member of `MPI_COMM_WORLD`.
     pub(crate) fn open_world(&mut self, handler: &Handler) -> Result {
         let world = self.world_group();
-        let own = Group::range(self.me, 1, self.me);
+        let own = self.own_group();
         self.world = self.predefined(0, world, "MPI_COMM_WORLD", handler)?;
         self.self_comm = self.predefined(1, own, "MPI_COMM_SELF", handler)?;
         Ok(())
@@ -420,6 +420,11 @@ impl Comms {
             None => Group::range(0, self.processes.job_size(), self.me),
             Some(clients) => Group::new(clients.ranks(), self.me),
         }
+    }
+
+    /// This process alone.
+    pub(crate) fn own_group(&self) -> Group {
+        Group::range(self.me, 1, self.me)
     }
 
     /// Removes all communicators that were derived from this session, or for `None` from the world

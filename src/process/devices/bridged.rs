@@ -9,7 +9,6 @@ use super::network::{Network, Sockets};
 use super::socket_interval::SocketInterval;
 use crate::bridge::translator::Translator;
 use crate::device::{Busy, Caps, Device, Header, PacketSink, PeerCaps, WakeSource};
-use crate::devices::impi::Mesh;
 use crate::devices::shm::Shm;
 use platform::base::{ErrorClass, MpiError, Peer, Result, Span};
 use platform::sys::doorbell::Doorbell;
@@ -18,7 +17,7 @@ use platform::sys::doorbell::Doorbell;
 pub(super) struct Bridged {
     /// What carries messages of the own job beside shared memory or instead of it.
     pub(super) inner: Option<Box<Network>>,
-    translator: Translator<Mesh>,
+    translator: Translator,
     interval: SocketInterval,
     /// Whether this process has sent to another client since the last packet from there.
     awaits_answer: bool,
@@ -32,9 +31,9 @@ impl Bridged {
     /// `Other` if this process may not have more descriptors, or if the network of the job has no
     /// descriptor to sleep on.
     pub(super) fn new(
-        translator: Translator<Mesh>, inner: Option<Box<Network>>, node: &mut Shm,
+        translator: Translator, inner: Option<Box<Network>>, node: &mut Shm,
     ) -> Result<Self> {
-        let mesh = &translator.links;
+        let mesh = &translator.mesh;
         match inner.as_deref() {
             Some(Network::Tcp(sockets)) => sockets.watch_beside(mesh.descriptor())?,
             Some(Network::Tofu(_)) => return Err(simulated()),
@@ -53,19 +52,14 @@ impl Bridged {
     /// # Errors
     /// `Other` with the system's error.
     pub(super) fn add_sockets(&mut self, sockets: Sockets) -> Result {
-        sockets.watch_beside(self.translator.links.descriptor())?;
+        sockets.watch_beside(self.translator.mesh.descriptor())?;
         self.inner = Some(Box::new(Network::Tcp(sockets)));
         Ok(())
     }
 
-    /// Whether another library carries the messages of the own job.
-    pub(super) fn has_vendor(&self) -> bool {
-        matches!(self.inner.as_deref(), Some(Network::Vendor(_)))
-    }
-
     /// The translator, if it carries packets to `peer`; they await an answer then.
     #[inline]
-    fn toward(&mut self, peer: Peer) -> Option<&mut Translator<Mesh>> {
+    fn toward(&mut self, peer: Peer) -> Option<&mut Translator> {
         if !self.translator.carries(peer) {
             return None;
         }
@@ -146,7 +140,7 @@ impl Bridged {
     }
 
     pub(super) fn arm(&mut self, node: &mut Shm) -> WakeSource {
-        self.translator.links.arm();
+        self.translator.mesh.arm();
         match self.inner.as_deref_mut() {
             None => node.arm(),
             Some(inner) => inner.arm(node),
@@ -154,7 +148,7 @@ impl Bridged {
     }
 
     pub(super) fn disarm(&mut self, node: &mut Shm) {
-        self.translator.links.disarm();
+        self.translator.mesh.disarm();
         match self.inner.as_deref_mut() {
             None => node.disarm(),
             Some(inner) => inner.disarm(node),
@@ -164,7 +158,7 @@ impl Bridged {
     /// After `leave`, other clients must have left, too: an end that is closed before it has read what
     /// others say last makes them lose what it has said.
     pub(super) fn is_drained(&self) -> bool {
-        let mesh = &self.translator.links;
+        let mesh = &self.translator.mesh;
         (if self.is_leaving { mesh.has_left() } else { mesh.is_drained() })
             && self.translator.is_settled()
             && self.inner.as_deref().is_none_or(Network::is_drained)
@@ -172,9 +166,9 @@ impl Bridged {
 
     pub(super) fn leave(&mut self) {
         self.is_leaving = true;
-        let (sent, received) = self.translator.links.packet_counts();
+        let (sent, received) = self.translator.mesh.packet_counts();
         tracing::debug!(sent, received, "leaves the world of clients");
-        self.translator.links.leave();
+        self.translator.mesh.leave();
         if let Some(inner) = self.inner.as_deref_mut() {
             inner.leave();
         }

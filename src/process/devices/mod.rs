@@ -23,6 +23,7 @@ mod socket_interval;
 mod vendor;
 
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use crate::bridge::translator::Translator;
 use crate::device::reach::Reach;
@@ -31,7 +32,6 @@ use crate::device::trigger::Trigger;
 use crate::device::{
     Bulk, Busy, Caps, Device, Header, PacketSink, PeerCaps, SharedMemory, WakeSource,
 };
-use crate::devices::impi::Mesh;
 use crate::devices::shm::{CopyMethod, SettingsMismatch, Shm};
 use crate::devices::tcp::{JobKey, Tcp, TcpSettings};
 use crate::devices::tofu::{self, Tofu};
@@ -41,7 +41,6 @@ use network::{Network, Sockets};
 use platform::base::{Peer, Result, Span};
 use platform::diagnosis::status_table::StatusTable;
 use platform::sys::vendor::VendorLibrary;
-use std::sync::Arc;
 use vendor::VendorNetwork;
 
 pub(crate) struct Devices {
@@ -107,7 +106,7 @@ impl Devices {
     ///
     /// # Errors
     /// `Other` if this process may not have more descriptors, or beside `tofu`.
-    pub(crate) fn attach_bridge(&mut self, translator: Translator<Mesh>) -> Result {
+    pub(crate) fn attach_bridge(&mut self, translator: Translator) -> Result {
         let bridged = Bridged::new(translator, self.network.take(), &mut self.node)?;
         self.network = Some(Box::new(Network::Bridged(bridged)));
         Ok(())
@@ -386,10 +385,9 @@ impl Device for Devices {
         match self.network.as_deref() {
             None => self.node.rma(),
             Some(Network::Tofu(_)) => self.interface().and_then(Device::rma),
-            // Accesses are messages of the library above, so the other one carries them.
-            Some(Network::Vendor(_)) => None,
-            Some(Network::Bridged(bridged)) if bridged.has_vendor() => None,
-            Some(Network::Tcp(_) | Network::Bridged(_)) => Some(self),
+            // Below another library, accesses are messages, which that library carries.
+            Some(network) if !network.admits_sockets() => None,
+            Some(_) => Some(self),
         }
     }
 
@@ -398,14 +396,8 @@ impl Device for Devices {
     }
 
     fn reach(&mut self) -> Option<&mut dyn Reach> {
-        let is_closed =
-            |network: &Network| matches!(network, Network::Tofu(_) | Network::Vendor(_));
-        let is_closed = match self.network.as_deref() {
-            Some(Network::Bridged(bridged)) => bridged.has_vendor(),
-            network => network.is_some_and(is_closed),
-        };
         if self.own_sockets().is_none()
-            && !is_closed
+            && self.network.as_deref().is_none_or(Network::admits_sockets)
             && let Err(error) = self.open_sockets()
         {
             tracing::warn!(%error, "this process reaches no other jobs");

@@ -107,6 +107,15 @@ impl Network {
         }
     }
 
+    /// Whether there may be sockets beside it.
+    pub(super) fn admits_sockets(&self) -> bool {
+        match self {
+            Self::Tofu(_) | Self::Vendor(_) => false,
+            Self::Tcp(_) => true,
+            Self::Bridged(bridged) => bridged.inner.as_deref().is_none_or(Self::admits_sockets),
+        }
+    }
+
     /// The other library of the own job.
     pub(super) fn vendor_mut(&mut self) -> Option<&mut VendorNetwork> {
         match self {
