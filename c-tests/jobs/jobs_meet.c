@@ -101,6 +101,29 @@ static void collectives(MPI_Comm between)
     MUST(MPI_Comm_free(&all));
 }
 
+/* A group holds on to the processes of the other job after the communicator is gone. */
+static void groups_that_stay(int keepers, int turns)
+{
+    enum { ACCEPTING = 1, CONNECTING = 2 };
+    MPI_Group groups[4];
+    int keeps = keepers & (accepts ? ACCEPTING : CONNECTING);
+    for (int turn = 0; turn < turns; turn++) {
+        MPI_Comm between = meet(MPI_COMM_WORLD);
+        exchange(between);
+        MUST(MPI_Comm_remote_group(between, &groups[turn]));
+        if (turn > 0 && keeps) {
+            int same;
+            MUST(MPI_Group_compare(groups[turn], groups[0], &same));
+            CHECK(same == MPI_IDENT);
+        }
+        if (!keeps)
+            MUST(MPI_Group_free(&groups[turn]));
+        MUST(MPI_Comm_disconnect(&between));
+    }
+    for (int turn = 0; keeps && turn < turns; turn++)
+        MUST(MPI_Group_free(&groups[turn]));
+}
+
 int main(int argc, char **argv)
 {
     check_start(&argc, &argv);
@@ -117,6 +140,10 @@ int main(int argc, char **argv)
         collectives(between);
         MUST(MPI_Comm_disconnect(&between));
     }
+
+    section("groups that stay after a disconnect");
+    for (int keepers = 0; keepers < 4; keepers++)
+        groups_that_stay(keepers, 3);
 
     section("single ranks, and all beside them");
     MPI_Comm single = MPI_COMM_NULL;

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! disconnect ──barrier──> all have ended their communication ──packets have arrived──> freed
-//!     last communicator or group with a process of another job freed ──> the process is forgotten
+//!     last communicator with a process of another job freed ──> its connection ends, at both ends alike
+//!     last group with it, too ──> its number is free
 //! ```
 
 use std::collections::BTreeSet;
@@ -62,18 +63,19 @@ impl<D: Device> Mpi<D> {
         peers.filter(|peer| self.comms.processes.is_guest(*peer)).collect()
     }
 
-    /// Ends the connections to processes of other jobs that no communicator and no group names any
-    /// longer; their numbers are free.
+    /// Ends the connections to processes of other jobs that no communicator names any longer; the numbers of
+    /// those that are in no group are free. A group does not connect (§11.10.4), and only one end may have
+    /// it: if it held a connection, the ends would differ in what they know of it when they meet again.
     pub(crate) fn forget_unused(&mut self, is_orderly: bool) {
         if !self.comms.processes.has_guests() || self.comms.meetings > 0 {
             return;
         }
         let of_comms = self.comms.iter().flat_map(|comm| self.peers_of_other_jobs(comm));
+        let connected: BTreeSet<Peer> = of_comms.collect();
         let of_groups = self.objects.groups.iter().flat_map(|group| group.peers());
-        let used: BTreeSet<Peer> = of_comms.chain(of_groups).collect();
-        let unused: Vec<_> =
-            self.comms.processes.guests().filter(|peer| !used.contains(peer)).collect();
-        for peer in unused {
+        let named: BTreeSet<Peer> = of_groups.collect();
+        let guests: Vec<_> = self.comms.processes.guests().collect();
+        for peer in guests.into_iter().filter(|peer| !connected.contains(peer)) {
             let Ok(reach) = reach(&mut self.engine) else { return };
             if is_orderly && !reach.is_settled_with(peer) {
                 // What a freed communicator has sent is on its way.
@@ -81,7 +83,9 @@ impl<D: Device> Mpi<D> {
             }
             reach.forget(peer, is_orderly);
             self.engine.renew_peer(peer);
-            self.comms.processes.forget(peer);
+            if !named.contains(&peer) {
+                self.comms.processes.forget(peer);
+            }
         }
     }
 }
