@@ -28,6 +28,11 @@ const ATTEMPT_NS: u64 = 5_000_000_000;
 /// The longest time before all addresses are tried again.
 const PAUSE_MAX_NS: u64 = 1_000_000_000;
 
+/// The first time for which a connection that crosses this one is awaited; four times as long after each. It
+/// comes at once, or there is none: the other end knows a link that this one has forgotten, until it has
+/// disconnected, too.
+const CROSSED_MIN_NS: u64 = 2_000_000;
+
 pub(crate) struct Link {
     pub(crate) peer: Peer,
     card: TcpCard,
@@ -67,6 +72,7 @@ pub(crate) struct Opening {
     /// The place that is tried next.
     next: usize,
     pause_ns: u64,
+    crossed_ns: u64,
     /// When the next attempt begins, unless one is under way.
     pub(crate) retry_ns: u64,
     /// When the first attempt began.
@@ -172,6 +178,7 @@ impl Link {
             key: self.key,
             next: 0,
             pause_ns,
+            crossed_ns: CROSSED_MIN_NS,
             retry_ns,
             since_ns: now_ns,
             deadline_ns: now_ns + patience_ns,
@@ -324,7 +331,8 @@ impl Opening {
         self.greeting = None;
         self.next = 0;
         self.refused = 0;
-        self.retry_ns = now_ns + PAUSE_MAX_NS;
+        self.retry_ns = now_ns + self.crossed_ns;
+        self.crossed_ns = (4 * self.crossed_ns).min(PAUSE_MAX_NS);
     }
 
     /// Begins the next attempt if it is time.
