@@ -57,6 +57,11 @@ impl ImpiKind {
         Self::Fini,
     ];
 
+    /// Whether data follows the header.
+    pub fn has_data(self) -> bool {
+        matches!(self, Self::Data | Self::DataSync)
+    }
+
     /// The name in the report.
     pub fn name(self) -> &'static str {
         match self {
@@ -172,7 +177,7 @@ impl PacketHeader {
         bytes
     }
 
-    /// The header in bytes of a peer.
+    /// The header in bytes of a peer. LAM/MPI counts the header in the length of packets without data.
     ///
     /// # Errors
     /// The kind is none.
@@ -184,9 +189,12 @@ impl PacketHeader {
             pid: i64::from_be_bytes(part(bytes, at + 16)),
         };
         let word = |at| u64::from_be_bytes(part(bytes, at));
+        let kind = *known.ok_or(PacketError { kind })?;
+        let len = u32::from_be_bytes(part(bytes, 4));
+        let is_own = !kind.has_data() && len as usize == HEADER_BYTES;
         Ok(Self {
-            kind: *known.ok_or(PacketError { kind })?,
-            len: u32::from_be_bytes(part(bytes, 4)),
+            kind,
+            len: if is_own { 0 } else { len },
             source: process(8),
             destination: process(32),
             source_request: word(56),
@@ -312,6 +320,15 @@ mod tests {
             bytes[..4].copy_from_slice(&kind.to_be_bytes());
             assert_eq!(PacketHeader::parse(&bytes), Err(PacketError { kind }));
             assert!(PacketError { kind }.to_string().contains(&kind.to_string()));
+        }
+    }
+
+    #[test]
+    fn packets_without_data_may_count_their_header() {
+        for kind in ImpiKind::ALL {
+            let header = PacketHeader { kind, len: HEADER_BYTES as u32, ..PacketHeader::default() };
+            let len = if kind.has_data() { header.len } else { 0 };
+            assert_eq!(PacketHeader::parse(&header.emit()), Ok(PacketHeader { len, ..header }));
         }
     }
 
