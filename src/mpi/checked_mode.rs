@@ -281,7 +281,7 @@ impl<D: Device> Mpi<D> {
         &mut self, name: &str, comm: Handle, form: CallForm, call: Result<Call>,
     ) -> Result<Activity> {
         let mut record = self.call_record(name, &call);
-        let run = match call.and_then(|call| self.bind_messages(call)) {
+        let run = match call.and_then(|call| self.bind_messages(call, form)) {
             Ok(plan) => self.exchange_records(comm, record, Some(plan), None)?,
             Err(error) if form == CallForm::Blocking && self.comms.get(comm).is_ok() => {
                 record.class = error.code.0;

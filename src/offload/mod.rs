@@ -28,4 +28,7 @@ pub(crate) use gates::with_gates;
 pub use program::{
     Arithmetic, CounterAdd, CounterId, DeferredWork, Instance, Program, ProgramOp, Scheme,
 };
-pub use schedule::{Buffer, Region, Schedule, ScheduleBuilder, Step, StepAction, StepId, Wait};
+pub use schedule::{
+    Buffer, Region, Schedule, ScheduleBuilder, Step, StepAction, StepId, Wait, label_of_tag,
+    tag_of_label,
+};

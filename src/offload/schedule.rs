@@ -437,7 +437,24 @@ fn waits(step: &Step) -> u32 {
 }
 
 fn label(round: u32) -> u16 {
-    u16::try_from(round).expect("a schedule has fewer than 65,536 rounds")
+    let label = u16::try_from(round).ok().filter(|label| *label < FIXED_TAGS);
+    label.expect("a schedule has fewer than 65,024 rounds")
+}
+
+/// The labels from this one to the one 255 above stand for messages with a fixed tag, from 0 to 255,
+/// instead of one that tells calls apart: another library has prescribed it. Such messages of calls in a
+/// row are told apart by their order.
+const FIXED_TAGS: u16 = 0xfe00;
+
+/// The label of messages with this tag.
+pub const fn label_of_tag(tag: u8) -> u16 {
+    FIXED_TAGS + tag as u16
+}
+
+/// The fixed tag of messages with this label, if they have one.
+#[inline]
+pub fn tag_of_label(label: u16) -> Option<i32> {
+    label.checked_sub(FIXED_TAGS).filter(|tag| *tag < 0x100).map(i32::from)
 }
 
 fn index(value: usize) -> u32 {

@@ -55,6 +55,8 @@ pub(super) struct JoinedWorld {
     pub(super) of_job: Option<WorldOfJob>,
     /// What carries messages to other clients, until it is attached.
     pub(super) translator: Option<Translator>,
+    /// Whether other implementations may take part.
+    pub(super) is_in_the_clear: bool,
     /// What was decided, a sentence each.
     pub(super) explanations: Vec<String>,
 }
@@ -138,6 +140,7 @@ impl JoinedWorld {
         let jobs = (0..).zip(&world.clients).map(|(client, _)| identity(&world, client)).collect();
         let me = places.rank(connection.job.rank);
         let explanations = explain(settings, &world, &security);
+        let is_in_the_clear = matches!(security, MeshSecurity::Cleartext);
         let mut own_gateway = None;
         let mesh = match (listener, gateway) {
             (ClientListener::Mesh(listener), _) => {
@@ -158,6 +161,7 @@ impl JoinedWorld {
             jobs,
             of_job: server.map(|server| WorldOfJob { server, gateway: own_gateway }),
             translator: Some(Translator::new(mesh, places, world.data_len as usize)),
+            is_in_the_clear,
             explanations,
         };
         joined.identify(settings.client, connection)?;

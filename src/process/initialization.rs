@@ -404,6 +404,7 @@ fn build(
         mpi.comms.join_clients(&world.processes, &world.jobs);
         mpi.engine.set_world_size(world.places.world);
         mpi.selection = mpi.selection.with_clusters();
+        mpi.selection.follows_impi = world.is_in_the_clear;
     }
     mpi.offload = config.offload.0.filter(|_| config.device == DeviceKind::Tofu);
     mpi.rdma_schedule = config.rdma_schedule;

@@ -23,10 +23,10 @@ const ELEMENT: usize = 2;
 
 /// A placement of ranks on nodes.
 #[derive(Clone)]
-struct Placement {
+pub struct Placement {
     seed: u64,
-    nodes: Nodes,
-    by: Selection,
+    pub nodes: Nodes,
+    pub by: Selection,
 }
 
 /// Distributions of ranks over `nodes` nodes.
@@ -40,7 +40,7 @@ fn place(rank: u32, ranks: u32, nodes: u32, kind: u64, random: &mut Random) -> u
 }
 
 /// For each number of ranks some placements on several nodes, one of them with a node per rank.
-fn placements() -> impl Iterator<Item = Placement> {
+pub fn placements() -> impl Iterator<Item = Placement> {
     let seeds = (2..=24).flat_map(|ranks| {
         let seeds = if ranks <= 8 { 6 } else { 4 };
         (0..seeds).map(move |seed| (ranks, seed))
@@ -56,7 +56,7 @@ fn placements() -> impl Iterator<Item = Placement> {
 }
 
 impl Placement {
-    fn shape(&self) -> Shape {
+    pub fn shape(&self) -> Shape {
         Shape { ranks: self.nodes.size() }
     }
 
@@ -64,24 +64,24 @@ impl Placement {
         HierarchyView::new(&self.nodes, &self.by, rank)
     }
 
-    fn name(&self, what: &str) -> String {
+    pub fn name(&self, what: &str) -> String {
         let ranks: Vec<&[u32]> =
             (0..self.nodes.count()).map(|node| self.nodes.ranks(node)).collect();
         format!("{what}, seed {:#x}, nodes {ranks:?}", self.seed)
     }
 
     /// Two roots.
-    fn roots(&self) -> [u32; 2] {
+    pub fn roots(&self) -> [u32; 2] {
         let mut random = Random::new(self.seed ^ 0xf00d);
         [0, 1].map(|_| random.below(self.nodes.size().into()) as u32)
     }
 
-    fn schedules(&self, part: impl Fn(HierarchyView<'_>) -> Schedule) -> Vec<Schedule> {
+    pub fn schedules(&self, part: impl Fn(HierarchyView<'_>) -> Schedule) -> Vec<Schedule> {
         (0..self.nodes.size()).map(|rank| part(self.view(rank))).collect()
     }
 
     /// Messages between nodes: sender, receiver, bytes.
-    fn crossing(&self, part: impl Fn(HierarchyView<'_>) -> Schedule) -> Vec<(u32, u32, usize)> {
+    pub fn crossing(&self, part: impl Fn(HierarchyView<'_>) -> Schedule) -> Vec<(u32, u32, usize)> {
         let schedules = self.schedules(part);
         let mut crossing = Vec::new();
         for (rank, schedule) in (0..).zip(&schedules) {
@@ -97,7 +97,7 @@ impl Placement {
     }
 
     /// Runs an operation and compares all buffers.
-    fn expect(
+    pub fn expect(
         &self, what: &str, part: &dyn Fn(HierarchyView<'_>) -> Schedule,
         before: &dyn Fn(u32, &mut Algebra) -> Vec<Vec<Byte>>,
         after: &dyn Fn(u32, &mut Algebra) -> Vec<Vec<Byte>>,
@@ -108,7 +108,7 @@ impl Placement {
     }
 
     /// Whether a rank is the lowest of its node.
-    fn leads(&self, rank: u32) -> bool {
+    pub fn leads(&self, rank: u32) -> bool {
         self.leads_in_turn(0, rank)
     }
 
@@ -403,7 +403,7 @@ fn an_alltoall_crosses_in_one_message_for_two_nodes() {
 }
 
 /// Operands of two elements; in order if they do not commute.
-fn operands(placement: &Placement, elements: usize) -> Operands {
+pub fn operands(placement: &Placement, elements: usize) -> Operands {
     let commutative = !placement.nodes.are_in_order();
     Operands { bytes: elements * ELEMENT, element: ELEMENT, commutative }
 }
@@ -415,7 +415,7 @@ fn buffers(rank: u32, bytes: usize, in_place: bool, algebra: &mut Algebra) -> Ve
 }
 
 /// Runs a reduction; `result` gives the ranks whose operands a rank's result contains.
-fn reduction(
+pub fn reduction(
     placement: &Placement, what: &str, operands: Operands,
     part: &dyn Fn(HierarchyView<'_>) -> Schedule, in_place: &dyn Fn(u32) -> bool,
     result: &dyn Fn(u32) -> Option<u32>,

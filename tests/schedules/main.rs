@@ -13,6 +13,7 @@ mod inter;
 mod interleavings;
 mod levels;
 mod neighbor;
+mod prescribed;
 mod programs;
 mod reductions;
 mod reproducible;

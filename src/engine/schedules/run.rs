@@ -38,7 +38,7 @@ use crate::engine::schedules::continuation::Continuation;
 use crate::engine::schedules::plan::{Launch, PendingRun, RunEnd, RunId};
 use crate::engine::schedules::reduction::{ReductionMethod, ReductionWork, WorkOrigin};
 use crate::engine::schedules::run_progress::{ProgressFreeList, RunProgress};
-use crate::offload::{Buffer, Region, StepAction, StepId};
+use crate::offload::{Buffer, Region, StepAction, StepId, tag_of_label};
 use platform::base::{ErrorClass, MpiError, Slab, Span};
 
 struct ScheduleRun {
@@ -78,7 +78,8 @@ impl ScheduleRun {
 
     /// The envelope of a message that rank `source` sends.
     fn envelope(&self, source: u32, label: u16) -> Envelope {
-        let tag = (self.launch.sequence << 16 | u32::from(label)) as i32;
+        let of_call = || (self.launch.sequence << 16 | u32::from(label)) as i32;
+        let tag = tag_of_label(label).unwrap_or_else(of_call);
         Envelope { context: self.launch.context, source, tag }
     }
 

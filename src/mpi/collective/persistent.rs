@@ -87,7 +87,7 @@ impl<D: Device> Mpi<D> {
                 let request = match segment {
                     Some(segment) => self.persistent_in_segment(segment, call),
                     None => {
-                        let plan = self.bind_messages(call)?;
+                        let plan = self.bind_messages(call, CallForm::Persistent)?;
                         let launch = self.next_persistent(comm, plan)?;
                         self.persistent_run(comm, launch)
                     }
@@ -126,7 +126,7 @@ impl<D: Device> Mpi<D> {
     pub(in crate::mpi) fn persistent_launch(
         &mut self, comm: Handle, call: Result<Call>,
     ) -> Result<Launch> {
-        match call.and_then(|call| self.bind_messages(call)) {
+        match call.and_then(|call| self.bind_messages(call, CallForm::Persistent)) {
             Ok(plan) => self.next_persistent(comm, plan),
             Err(error) => {
                 if let Ok(comm) = self.comms.get_mut(comm) {

@@ -13,6 +13,7 @@ use crate::mpi::collective::algorithms::{
     Allreduce, Bcast, BlockPairs, Collective, InterShape, Operands, RankBlocks, RankLayout, Reduce,
     ReduceScatter, ReduceScatterBlock, Rooted, RootedBlocks, Scan, UniformBlocks,
 };
+use crate::mpi::collective::binding::CallForm;
 use crate::mpi::collective::calls::Call;
 use crate::mpi::collective::calls::function::CollectiveFunction;
 use crate::mpi::collective::reduction_operator::BufferUse;
@@ -27,7 +28,7 @@ impl<D: Device> Mpi<D> {
     /// # Errors
     /// `Comm` if there is no such communicator, or if it is an intercommunicator and the operation is
     /// not for those; for neighborhood collectives, `Topology`, `Truncate` or `Count`.
-    pub(in crate::mpi) fn bind_messages(&mut self, call: Call) -> Result<RunPlan> {
+    pub(in crate::mpi) fn bind_messages(&mut self, call: Call, form: CallForm) -> Result<RunPlan> {
         let comm = self.comms.get_mut(call.comm)?;
         let by = self.selection.across_jobs(comm.spans_jobs);
         let schedule = match call.function {
@@ -42,7 +43,11 @@ impl<D: Device> Mpi<D> {
                 (Some(shape), _) => Arc::new(call.inter_schedule(&by, comm, shape)?),
                 // Cached schedules are for the machine of this job.
                 (None, Some(collective)) if comm.spans_jobs => {
-                    Arc::new(collective.schedule(&by, comm.layout()?, comm.rank))
+                    let (layout, rank) = (comm.layout()?, comm.rank);
+                    let is_prescribed = by.follows_impi && form == CallForm::Blocking;
+                    let prescribed = || collective.prescribed_schedule(&by, layout, rank);
+                    let schedule = is_prescribed.then(prescribed).flatten();
+                    Arc::new(schedule.unwrap_or_else(|| collective.schedule(&by, layout, rank)))
                 }
                 (None, Some(collective)) => self.schedules.schedule(
                     &self.selection,

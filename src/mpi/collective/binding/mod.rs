@@ -54,7 +54,7 @@ impl<D: Device> Mpi<D> {
             return Ok(Bound::Shared(id));
         }
         let call = std::mem::replace(call, Call::barrier(call.comm));
-        self.bind_messages(call).map(Bound::Messages)
+        self.bind_messages(call, form).map(Bound::Messages)
     }
 
     /// Starts a call.

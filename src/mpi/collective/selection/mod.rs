@@ -60,6 +60,8 @@ pub struct Selection {
     /// The network of communicators of several jobs.
     between_jobs: MachineModel,
     choices: [AlgorithmChoice; CollectiveOperation::ALL.len()],
+    /// Whether messages between clusters are those that IMPI prescribes, where it does.
+    pub(crate) follows_impi: bool,
     /// Whether only reductions with one association are admitted.
     reproducible: bool,
     /// A bit for each operation with a warning about a setting that did not fit.
@@ -78,7 +80,9 @@ impl Selection {
         let choices = [AlgorithmChoice::Auto; CollectiveOperation::ALL.len()];
         let network = machine_model::NETWORK;
         let (reproducible, warned) = (false, Cell::new(0));
-        Self { machine, network, between_jobs: network, choices, reproducible, warned }
+        let between_jobs = network;
+        let follows_impi = false;
+        Self { machine, network, between_jobs, choices, follows_impi, reproducible, warned }
     }
 
     /// This selection for another machine.

@@ -17,7 +17,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::offload::{Buffer, Region, Schedule, ScheduleBuilder, Step, StepAction, StepId, Wait};
+use crate::offload::{
+    Buffer, Region, Schedule, ScheduleBuilder, Step, StepAction, StepId, Wait, label_of_tag,
+};
 
 /// The schedule under construction.
 #[derive(Default)]
@@ -30,6 +32,8 @@ pub(crate) struct Phases {
     rounds: u32,
     /// The highest label of this rank.
     labelled: u32,
+    /// The label of all messages, if their tag is fixed.
+    fixed_label: Option<u16>,
 }
 
 /// Placement of a phase among some ranks in a larger schedule.
@@ -77,6 +81,13 @@ impl Phases {
             &PhasePlacement { member, buffer: &|_| Region::EMPTY },
             PhaseStart::Completed,
         );
+    }
+
+    /// What `append` appends has messages with this tag.
+    pub(crate) fn with_tag(&mut self, tag: u8, append: impl FnOnce(&mut Self)) {
+        self.fixed_label = Some(label_of_tag(tag));
+        append(self);
+        self.fixed_label = None;
     }
 
     /// Appends a round of messages, each with the peer and the region.
@@ -168,8 +179,13 @@ impl Phases {
             }
             let round = match &mut action {
                 StepAction::Send { label, .. } | StepAction::Receive { label, .. } => {
-                    *label = relabelled(self.rounds, *label);
-                    self.labelled = self.labelled.max(u32::from(*label));
+                    match self.fixed_label {
+                        Some(fixed) => *label = fixed,
+                        None => {
+                            *label = relabelled(self.rounds, *label);
+                            self.labelled = self.labelled.max(u32::from(*label));
+                        }
+                    }
                     self.rounds + step.round
                 }
                 StepAction::Copy { .. } | StepAction::Reduce { .. } => self.plan.round_of(&after),

@@ -25,6 +25,7 @@ mod alltoall;
 mod blocks;
 pub mod costs;
 mod nodes;
+mod prescribed;
 mod reduce;
 
 pub use alltoall::alltoall;

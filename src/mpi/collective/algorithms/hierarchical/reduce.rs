@@ -55,7 +55,7 @@ pub fn allreduce(view: HierarchyView<'_>, args: Allreduce) -> Schedule {
 /// The leader of each node combines the operands there. Returns the result's location on a leader:
 /// the receive buffer if the leader `has_result`, otherwise scratch memory; a single operand stays
 /// where it is.
-fn to_leader(
+pub(super) fn to_leader(
     phases: &mut Phases, view: HierarchyView<'_>, args: Reduce, own: Region, has_result: bool,
 ) -> Region {
     let alone = view.is_alone();
