@@ -111,7 +111,7 @@ const SOME: [&str; WORLDS.len()] = [
     "coll_all",
     "coll_inter",
     "rma_put_get",
-    "truncation",
+    "type_transfer",
     "comm_from_group",
     "head_to_head",
     "send_modes",
