@@ -8,6 +8,7 @@
 //!   Cts, Fin                       <->  SYNCACK
 //!   Data                           <->  DATA with the receiver's request
 //!   Credit, to the sender          <--  PROTOACK
+//!   Hold, Resume                   -->  no PROTOACK, PROTOACK
 //!                                  <--  CANCEL, answered by CANCELNO
 //! ```
 //!
@@ -18,8 +19,8 @@
 //! `MPI_COMM_WORLD` is 0 for its messages and 1 for its collective operations, as IMPI has them.
 //!
 //! IMPI's flow control takes the place of the engine's: a process may send so many packets before the
-//! other acknowledges them. It limits packets on their way, not memory of unexpected messages: IMPI has
-//! no packet for `Hold` and `Resume`.
+//! other acknowledges them. A process whose unexpected messages fill its memory withholds acknowledgements
+//! while it waits for nothing that the others still have to send.
 
 pub(crate) mod places;
 pub(crate) mod requests;

@@ -59,6 +59,10 @@ impl<T> Requests<T> {
         self.all.remove(&number)
     }
 
+    pub(super) fn any(&self, is_such: impl Fn(&T) -> bool) -> bool {
+        self.all.values().any(is_such)
+    }
+
     pub(super) fn retain(&mut self, keep: impl Fn(&T) -> bool) {
         self.all.retain(|_, request| keep(request));
     }

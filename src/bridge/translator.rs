@@ -39,6 +39,8 @@ struct State {
     unacknowledged: Vec<VecDeque<usize>>,
     /// The number of the last short message, which names it if it is cancelled.
     messages: u32,
+    /// The peers whose messages the engine wants to wait.
+    held: Vec<Peer>,
 }
 
 impl Translator {
@@ -54,6 +56,7 @@ impl Translator {
             answers: VecDeque::new(),
             unacknowledged: vec![VecDeque::new(); others],
             messages: 0,
+            held: Vec::new(),
         };
         Self { mesh, state }
     }
@@ -104,11 +107,18 @@ impl Translator {
             Some(Control::Data { receiver, offset }) => {
                 self.send_rest(peer, receiver, offset, len, fill)
             }
+            Some(Control::Hold) => {
+                self.state.held.push(peer);
+                Ok(())
+            }
+            Some(Control::Resume) => {
+                self.state.held.retain(|held| *held != peer);
+                self.mesh.withhold(self.state.places.rank(peer), false);
+                Ok(())
+            }
             // IMPI's flow control replaces credit, and it has no direct copies.
             Some(
                 Control::Credit { .. }
-                | Control::Hold
-                | Control::Resume
                 | Control::CopyAssist { .. }
                 | Control::CopyAssistDone { .. },
             )
@@ -230,6 +240,9 @@ impl Translator {
 
     /// As [`crate::device::Device::poll`].
     pub(crate) fn poll(&mut self, sink: &mut impl PacketSink) -> usize {
+        if !self.state.held.is_empty() {
+            self.hold();
+        }
         // All of them: what follows the first data of a message may arrive now.
         let due = self.state.due.len();
         for (peer, header, data) in self.state.due.drain(..) {
@@ -245,6 +258,17 @@ impl Translator {
             self.state.answers.pop_front();
         }
         due + arrived
+    }
+
+    /// Peers that are held get no acknowledgements. They stop to send anything, so this must not be while
+    /// they owe the answer to a message, or the rest of one.
+    fn hold(&mut self) {
+        let Self { mesh, state } = self;
+        for peer in &state.held {
+            let awaits = state.sent.any(|request| request.to == *peer)
+                || state.arriving.any(|it| it.from == *peer && it.receiver.is_some());
+            mesh.withhold(state.places.rank(*peer), !awaits);
+        }
     }
 
     /// Whether the next poll has something for the engine.
@@ -331,7 +355,9 @@ impl<S: PacketSink> MeshSink for PacketsFromMesh<'_, S> {
 
     fn failed(&mut self, process: u32, why: &str) {
         let peer = self.state.places.peer(process);
-        let State { places, sent, arriving, due, answers, unacknowledged, .. } = &mut *self.state;
+        let State { places, sent, arriving, due, answers, unacknowledged, held, .. } =
+            &mut *self.state;
+        held.retain(|held| *held != peer);
         sent.retain(|request| request.to != peer);
         arriving.retain(|request| request.from != peer);
         due.retain(|(from, ..)| *from != peer);

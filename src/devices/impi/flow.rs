@@ -12,6 +12,8 @@
 //!     └────── acknowledged: less by the own mark ──┘
 //! ```
 //!
+//! A receiver may withhold its PROTOACKs: then the peer sends nothing after its high water.
+//!
 //! The values that the receiver has published decide. A PROTOACK and a FINI are not counted, all other
 //! packets are. Source: LAM/MPI 7, which counts so; its values are 10 and 20.
 
@@ -35,6 +37,7 @@ pub(crate) struct PairFlow {
     of_peer: FlowLimits,
     incoming: u32,
     own: FlowLimits,
+    is_withheld: bool,
 }
 
 /// The peer has not kept to the limits.
@@ -80,7 +83,7 @@ pub(crate) fn is_counted(kind: ImpiKind) -> bool {
 
 impl PairFlow {
     pub(crate) fn new(own: FlowLimits, of_peer: FlowLimits) -> Self {
-        Self { outgoing: 0, of_peer, incoming: 0, own }
+        Self { outgoing: 0, of_peer, incoming: 0, own, is_withheld: false }
     }
 
     /// Whether a counted packet may be sent.
@@ -129,7 +132,12 @@ impl PairFlow {
     /// Whether a PROTOACK is due.
     #[inline]
     pub(crate) fn owes_acknowledgement(&self) -> bool {
-        self.incoming >= self.own.ack_mark
+        !self.is_withheld && self.incoming >= self.own.ack_mark
+    }
+
+    /// From now on no PROTOACK is due, or one is as before; whether that is a change.
+    pub(crate) fn withhold(&mut self, is_withheld: bool) -> bool {
+        std::mem::replace(&mut self.is_withheld, is_withheld) != is_withheld
     }
 
     /// A PROTOACK leaves, which is due.

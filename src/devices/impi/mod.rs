@@ -256,6 +256,17 @@ impl Mesh {
         Ok(())
     }
 
+    /// Withholds the acknowledgements of what comes from a process, which then stops to send, or gives them
+    /// again.
+    pub(crate) fn withhold(&mut self, from: u32, is_withheld: bool) {
+        let flow = &mut self.pairs[from as usize].flow;
+        if flow.withhold(is_withheld) && flow.owes_acknowledgement() {
+            let route = self.routes[from as usize] as usize;
+            self.links[route].unacknowledged.push(from);
+            self.write(route);
+        }
+    }
+
     /// Adds a packet to the queue of its connection.
     #[inline]
     fn push(&mut self, to: u32, packet: &Outgoing, len: usize, fill: impl FnOnce(&mut [u8])) {

@@ -284,6 +284,27 @@ fn a_receiver_decides_how_many_packets_are_on_their_way() {
 }
 
 #[test]
+fn withheld_acknowledgements_stop_a_sender_until_they_come() {
+    let settings = MeshSettings { ack_mark: 2, high_water: 5, ..settings() };
+    let (world, listeners) = world_of(&[1, 1], &settings);
+    let mut meshes = connected(&world, listeners, &sealed());
+    let [mut sender, mut receiver] = [ReceivedPackets::default(), ReceivedPackets::default()];
+    meshes[1].withhold(0, true);
+    for number in 0..5 {
+        send(&mut meshes[0], 1, number, b"x").unwrap();
+    }
+    assert_eq!(send(&mut meshes[0], 1, 0, b"x"), Err(Busy));
+    poll_until(&mut meshes[1], &mut receiver, |_, sink| sink.packets.len() == 5);
+    // The other direction goes on, and its packets come after any PROTOACK.
+    send(&mut meshes[1], 0, 7, b"y").unwrap();
+    poll_until(&mut meshes[0], &mut sender, |_, sink| sink.packets.len() == 1);
+    assert_eq!((sender.rooms.len(), sender.acknowledged.len()), (0, 0));
+    meshes[1].withhold(0, false);
+    poll_until(&mut meshes[0], &mut sender, |_, sink| sink.acknowledged.get(&1) == Some(&4));
+    assert_eq!(sender.rooms, [1]);
+}
+
+#[test]
 fn a_slow_reader_is_no_failure_and_its_sender_is_refused() {
     for security in [MeshSecurity::Cleartext, sealed()] {
         let settings = MeshSettings { ack_mark: 1 << 20, high_water: 1 << 20, ..settings() };
