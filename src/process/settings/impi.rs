@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::{parse, parse_flag};
 use platform::base::settings::parse_duration;
-use platform::base::{ErrorClass, Result};
+use platform::base::{ErrorClass, Representation, Result};
 use platform::impi::{Authentication, CLIENTS_MAX, ImpiKeyFile, ImpiProtection, is_server_address};
 
 /// Names of the settings that need each other.
@@ -34,6 +34,8 @@ pub(crate) struct ImpiSettings {
     pub(crate) high_water: u32,
     /// The time in which all clients must have joined.
     pub(crate) timeout: Duration,
+    /// How this client says that it represents data.
+    pub(crate) representation: Representation,
 }
 
 /// Reads the settings through `lookup`; `None` if this job is no client.
@@ -62,6 +64,8 @@ pub(super) fn settings(
     let high_water = parse("SUIRO_IMPI_HIGH_WATER", lookup, |text| number(text, packets.clone()))?;
     let (ack_mark, high_water) = marks(ack_mark, high_water)?;
     let timeout = parse("SUIRO_IMPI_TIMEOUT", lookup, |text| parse_duration(text)?.map(Some))?;
+    let representation =
+        parse("SUIRO_IMPI_REPRESENTATION", lookup, |text| Representation::parse(text).map(Some))?;
     Ok(Some(ImpiSettings {
         server,
         client,
@@ -71,6 +75,7 @@ pub(super) fn settings(
         ack_mark,
         high_water,
         timeout: timeout.unwrap_or(Duration::from_secs(60)),
+        representation: representation.unwrap_or(Representation::NATIVE),
     }))
 }
 
@@ -141,6 +146,7 @@ mod tests {
             ack_mark: 10,
             high_water: 20,
             timeout: Duration::from_secs(60),
+            representation: Representation::NATIVE,
         };
         assert_eq!(settings, expected);
         let settings = with(&[
@@ -151,6 +157,7 @@ mod tests {
             ("SUIRO_IMPI_ACK_MARK", "3"),
             ("SUIRO_IMPI_HIGH_WATER", "3"),
             ("SUIRO_IMPI_TIMEOUT", "5m"),
+            ("SUIRO_IMPI_REPRESENTATION", "big-endian,long4"),
         ]);
         let authentication = Authentication { accepts_none: false, key: Some(77) };
         let expected = ImpiSettings {
@@ -160,6 +167,7 @@ mod tests {
             ack_mark: 3,
             high_water: 3,
             timeout: Duration::from_secs(300),
+            representation: Representation::parse("big-endian,long4").unwrap(),
             ..expected
         };
         assert_eq!(settings, Ok(Some(expected)));
@@ -182,6 +190,11 @@ mod tests {
             ("SUIRO_IMPI_ACK_MARK", "21", "SUIRO_IMPI_HIGH_WATER=20 is less than"),
             ("SUIRO_IMPI_HIGH_WATER", "9", "SUIRO_IMPI_HIGH_WATER=9 is less than"),
             ("SUIRO_IMPI_TIMEOUT", "off", "SUIRO_IMPI_TIMEOUT=off is not one of a duration"),
+            (
+                "SUIRO_IMPI_REPRESENTATION",
+                "long5",
+                "SUIRO_IMPI_REPRESENTATION=long5 is not one of words like big-endian,long4",
+            ),
             ("SUIRO_IMPI_GATEWAY", "yes", "SUIRO_IMPI_GATEWAY=yes is not one of 0|1"),
             ("SUIRO_IMPI_CLEARTEXT", "1", "SUIRO_IMPI_CLEARTEXT=1 needs IMPI_AUTH_KEY"),
         ] {
