@@ -32,11 +32,15 @@ const NARROW: &[(&str, &str)] = &[
 /// Every client has a gateway.
 const GATEWAY: &[(&str, &str)] = &[("SUIRO_IMPI_GATEWAY", "1")];
 
+/// Clients that say that they represent data otherwise than the others.
+const BIG_ENDIAN: &[&str] = &["little-endian", "big-endian"];
+const ALL_UNLIKE: &[&str] = &["long4,long-double-64", "little-endian", "big-endian"];
+
 const PAIR: World = World::of(&[2, 2]);
 
 /// Worlds that differ in all that matters to a program; a program runs in one of them, or in all
 /// (`SUIRO_TEST_LONG=1`).
-const WORLDS: [World; 7] = [
+const WORLDS: [World; 9] = [
     PAIR,
     World { environment: CLEAR, ..World::of(&[1, 3]) },
     World { of_first: TCP, ..World::of(&[2, 1]) },
@@ -44,6 +48,8 @@ const WORLDS: [World; 7] = [
     World::of(&[3, 1, 1]),
     World { environment: TCP, ..World::of(&[1, 1, 2]) },
     World { environment: GATEWAY, ..World::of(&[2, 2]) },
+    World { representations: BIG_ENDIAN, ..World::of(&[2, 2]) },
+    World { representations: ALL_UNLIKE, ..World::of(&[1, 2, 1]) },
 ];
 
 /// Runs a program in a world; the standard output of the client with rank 0 has to say `expected`.
@@ -115,6 +121,8 @@ const SOME: [&str; WORLDS.len()] = [
     "comm_from_group",
     "head_to_head",
     "send_modes",
+    "type_transfer",
+    "coll_reduce",
 ];
 
 fn check(number: usize) {
@@ -156,6 +164,16 @@ fn all_by_sockets() {
 #[test]
 fn behind_gateways() {
     check(6);
+}
+
+#[test]
+fn two_unlike_clients() {
+    check(7);
+}
+
+#[test]
+fn three_unlike_clients() {
+    check(8);
 }
 
 #[test]

@@ -13,11 +13,13 @@ pub struct World {
     pub environment: &'static [(&'static str, &'static str)],
     /// For the first client alone.
     pub of_first: &'static [(&'static str, &'static str)],
+    /// What the clients say of their representation of data; nothing for the others.
+    pub representations: &'static [&'static str],
 }
 
 impl World {
     pub const fn of(clients: &'static [u32]) -> Self {
-        Self { clients, environment: &[], of_first: &[] }
+        Self { clients, environment: &[], of_first: &[], representations: &[] }
     }
 
     fn is_sealed(&self) -> bool {
@@ -49,13 +51,16 @@ pub fn serve(key: &PathBuf, world: World) -> (Running, String) {
 pub fn client(
     key: &PathBuf, world: World, address: &str, number: usize, words: &[&str],
 ) -> Command {
-    let (ranks, number) = (world.clients[number].to_string(), number.to_string());
-    let options = ["--impi-server", address, "--impi-client", &number, "-n", &ranks];
+    let (ranks, client) = (world.clients[number].to_string(), number.to_string());
+    let options = ["--impi-server", address, "--impi-client", &client, "-n", &ranks];
     let mut command = harness::mpirun(&[&options[..], words].concat());
     command.env("SUIRO_IMPI_KEY_FILE", key).env("IMPI_AUTH_NONE", "1");
     command.env("CHECK_STRICT", "1").envs(world.environment.iter().copied());
-    if number == "0" {
+    if number == 0 {
         command.envs(world.of_first.iter().copied());
+    }
+    if let Some(representation) = world.representations.get(number) {
+        command.env("SUIRO_IMPI_REPRESENTATION", representation);
     }
     command
 }
