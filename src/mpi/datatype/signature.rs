@@ -1,5 +1,7 @@
 //! The signature of a datatype (MPI 5.0 §5.1): its basic types in packed order.
 
+use std::sync::Arc;
+
 use super::{Combiner, Datatype, Predefined, external};
 
 /// Iterates over the predefined types of some elements in packed order; each item is a type and its
@@ -81,6 +83,35 @@ impl<'a> SignatureLevel<'a> {
             *skip -= part.external_size() * count;
             *native += part.size() * count;
         }
+    }
+}
+
+impl Datatype {
+    /// The datatype of which an element is a repetition in packed order, and how often: a structure, or one
+    /// with a [`Datatype::unit`], of which the unit is repeated. The datatype must have data.
+    pub(crate) fn repeated_part(&self) -> (&Self, usize) {
+        let mut part = self;
+        loop {
+            if let Some(entry) = &part.0.unit {
+                return (part, self.size() / entry.unit.size());
+            }
+            if part.0.contents.combiner == Combiner::Struct {
+                return (part, self.size() / part.size());
+            }
+            part = &part.0.contents.types[0];
+        }
+    }
+
+    /// The members of a structure in packed order, each with its number of elements.
+    pub(crate) fn members(&self) -> impl DoubleEndedIterator<Item = (&Self, usize)> {
+        debug_assert_eq!(self.0.contents.combiner, Combiner::Struct);
+        let types = self.0.contents.types.iter().enumerate();
+        types.map(|(index, member)| (member, self.0.contents.block_length(index)))
+    }
+
+    /// The address of the value, which names it while it lives.
+    pub(crate) fn address(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
     }
 }
 
