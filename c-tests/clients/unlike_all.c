@@ -202,6 +202,25 @@ static void own_operation(MPI_Datatype mixed, MPI_Comm comm)
     MUST(MPI_Op_free(&op));
 }
 
+/* What collective operations move is on its way as "external32" between unlike clients: a long keeps its
+ * lower 4 bytes then. The ranks of a client that is alone keep all. */
+static void wide_longs(int is_unlike)
+{
+    const long wide = 5L << 32 | 6, expected = is_unlike ? 6 : wide;
+    long one = check_rank == 0 ? wide : 0, greatest = 0, *all = take((size_t)check_size * sizeof *all);
+    MUST(MPI_Bcast(&one, 1, MPI_LONG, 0, MPI_COMM_WORLD));
+    CHECK_EQUAL(one, check_rank == 0 ? wide : expected);
+    one = wide + check_rank;
+    MUST(MPI_Allgather(&one, 1, MPI_LONG, all, 1, MPI_LONG, MPI_COMM_WORLD));
+    for (int rank = 0; rank < check_size; rank++)
+        CHECK_EQUAL(all[rank], expected + rank);
+    MUST(MPI_Allreduce(&one, &greatest, 1, MPI_LONG, MPI_MAX, MPI_COMM_WORLD));
+    CHECK_EQUAL(greatest, expected + check_size - 1);
+    MUST(MPI_Allreduce(&one, &greatest, 1, MPI_LONG, MPI_MAX, MPI_COMM_SELF));
+    CHECK_EQUAL(greatest, one);
+    free(all);
+}
+
 /* Neighbors on a ring, and a persistent operation. */
 static void rings(MPI_Datatype type)
 {
@@ -360,6 +379,7 @@ int main(int argc, char **argv)
     }
     other_reductions(MPI_COMM_WORLD);
     own_operation(types[first_derived], MPI_COMM_WORLD);
+    wide_longs(is_unlike);
     section("neighbors");
     rings(types[first_derived]);
     rings(MPI_LONG);

@@ -26,7 +26,7 @@ use crate::devices::impi::{
 };
 use crate::mpi::communicator::clients::{ClientJob, ClientProcess};
 use crate::mpi::processes::JobId;
-use platform::base::{ErrorClass, MpiError, Peer, Result, hex};
+use platform::base::{ErrorClass, MpiError, Peer, Representation, Result, hex};
 use platform::bootstrap::Client;
 use platform::impi::{
     ClientOffer, HostOffer, ImpiSecurity, ProcessId, ServerConnection, World, WorldClient,
@@ -411,8 +411,18 @@ fn explain(settings: &ImpiSettings, world: &World, security: &MeshSecurity) -> V
                 format!("through the gateway {}", places.join(", "))
             }
         };
-        lines.push(format!("client {number}: ranks {first} to {last}, {way}"));
+        let represents = match client.representation {
+            Some(representation) => format!(", its data {representation}"),
+            None => String::new(),
+        };
+        lines.push(format!("client {number}: ranks {first} to {last}, {way}{represents}"));
     }
+    let first = world.clients.first().and_then(|client| client.representation);
+    let is_alike = |client: &WorldClient| Representation::are_alike(client.representation, first);
+    lines.push(match world.clients.iter().all(is_alike) {
+        true => "data between clients travels as it is in memory".to_owned(),
+        false => "data between unlike clients travels as external32".to_owned(),
+    });
     lines
 }
 

@@ -67,9 +67,14 @@ pub fn client(
 
 /// Starts a world in which every client runs `words`. `name` is unique among worlds at the same time.
 pub fn start(name: &str, world: World, words: &[&str]) -> RunningWorld {
+    start_each(name, world, &vec![words.to_vec(); world.clients.len()])
+}
+
+/// [`start`] with the words of each client.
+pub fn start_each(name: &str, world: World, words: &[Vec<&str>]) -> RunningWorld {
     let key = harness::folder(&format!("clients-{name}")).join("key");
     let (server, address) = serve(&key, world);
-    let command = |number| client(&key, world, &address, number, words);
+    let command = |number: usize| client(&key, world, &address, number, &words[number]);
     let clients = (0..world.clients.len()).map(|number| harness::start(command(number)));
     RunningWorld { server, clients: clients.collect() }
 }

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use super::Memory;
+use platform::base::Span;
 
 /// Memory of the application in another representation.
 pub trait ConvertedMemory: fmt::Debug + Send + Sync {
@@ -17,8 +17,8 @@ pub trait ConvertedMemory: fmt::Debug + Send + Sync {
         self.len() == 0
     }
 
-    /// The memory itself.
-    fn items(&self) -> &Memory;
+    /// The adjacent bytes of the memory that come first in packed order.
+    fn first_piece(&self) -> Span;
 
     /// Fills `out` with the converted bytes from `from` on. Of a number that has arrived in part these are
     /// the bytes that have arrived.

@@ -154,12 +154,12 @@ impl Memory {
 
     /// The adjacent bytes that come first in packed order.
     #[inline]
-    fn first_piece(&self) -> Span {
+    pub(crate) fn first_piece(&self) -> Span {
         match self {
             Self::Span(span) => *span,
             Self::Owned(bytes) => bytes.span(),
             Self::Typed(typed) => typed.first_piece(),
-            Self::Converted(converted) => converted.items().first_piece(),
+            Self::Converted(converted) => converted.first_piece(),
         }
     }
 

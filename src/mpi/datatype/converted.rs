@@ -18,6 +18,7 @@ use super::Datatype;
 use super::external::{BATCH, ExternalFormat, for_each_run};
 use super::signature::Signature;
 use crate::engine::memory::{ConvertedMemory, Memory};
+use platform::base::Span;
 
 /// Bytes of the longest number, in memory and in "external32".
 const NUMBER_BYTES: usize = 16;
@@ -66,8 +67,8 @@ impl ConvertedMemory for ExternalMemory {
         self.datatype.external_size() * self.count
     }
 
-    fn items(&self) -> &Memory {
-        &self.items
+    fn first_piece(&self) -> Span {
+        self.items.first_piece()
     }
 
     fn pack(&self, from: usize, out: &mut [u8]) {
@@ -197,15 +198,39 @@ fn bits(count: usize) -> u16 {
 }
 
 fn encode(format: ExternalFormat, native: &[u8], external: &mut [u8]) {
+    if swap(format, native, external) {
+        return;
+    }
     let from = native.chunks_exact(format.native());
     let to = external.chunks_exact_mut(format.external());
     from.zip(to).for_each(|(from, to)| format.encode(from, to));
 }
 
 fn decode(format: ExternalFormat, external: &[u8], native: &mut [u8]) {
+    if swap(format, external, native) {
+        return;
+    }
     let from = external.chunks_exact(format.external());
     let to = native.chunks_exact_mut(format.native());
     from.zip(to).for_each(|(from, to)| format.decode(from, to));
+}
+
+/// The usual case, in either direction: numbers that differ in the order of their bytes alone.
+fn swap(format: ExternalFormat, from: &[u8], to: &mut [u8]) -> bool {
+    match format {
+        ExternalFormat::Swapped(2) => swap_each::<2>(from, to),
+        ExternalFormat::Swapped(4) => swap_each::<4>(from, to),
+        ExternalFormat::Swapped(8) => swap_each::<8>(from, to),
+        _ => return false,
+    }
+    true
+}
+
+fn swap_each<const LEN: usize>(from: &[u8], to: &mut [u8]) {
+    for (from, to) in from.as_chunks::<LEN>().0.iter().zip(to.as_chunks_mut::<LEN>().0) {
+        *to = *from;
+        to.reverse();
+    }
 }
 
 #[cfg(test)]
@@ -246,7 +271,7 @@ mod tests {
     fn any_parts_in_any_order_are_converted() {
         let types = [nested(), named("MPI_INT"), named("MPI_LONG"), named("MPI_LONG_DOUBLE")];
         let mut random = Random::new(5);
-        for (datatype, count) in types.iter().zip([3, 1000, 300, 77]) {
+        for (datatype, count) in types.iter().zip([1, 200, 150, 40]) {
             let items = native(datatype, count);
             let mut expected = Memory::owned(vec![0; datatype.external_size() * count]);
             external::pack(datatype, count, &Memory::owned(&items[..]), &mut expected);
@@ -254,7 +279,7 @@ mod tests {
             assert_ne!(expected, items);
             let source = external_memory(datatype, count, Memory::owned(&items[..]));
             assert_eq!(source.packed(), expected);
-            for most in [1, 5, 40, 3000] {
+            for most in [1, 5, 40, 900] {
                 let all = Memory::owned(vec![0xee; items.len()]);
                 let target = external_memory(datatype, count, all.alias());
                 let (mut parts, mut at) = (Vec::new(), 0);

@@ -25,7 +25,7 @@ const MEMBER_BYTES: usize = 2 * 8;
 /// Appends the signature of an element of `datatype`, which has data.
 pub(super) fn emit(datatype: &Datatype, out: &mut Vec<u8>) {
     let (last, repetitions) = datatype.repeated_part();
-    let mut parts = Parts::default();
+    let mut parts = SignatureParts::default();
     parts.add(last);
     push(out, parts.ordered.len() as u64);
     for part in &parts.ordered {
@@ -94,13 +94,13 @@ fn push(out: &mut Vec<u8>, word: u64) {
 
 /// The parts of a signature, each once.
 #[derive(Default)]
-struct Parts<'a> {
+struct SignatureParts<'a> {
     ordered: Vec<&'a Datatype>,
     /// The position after each, by its address.
     numbers: HashMap<usize, u64>,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> SignatureParts<'a> {
     /// Adds a part after its members. The nesting depth of datatypes is limited only by memory, so the
     /// members that are due are in a list, not on the stack.
     fn add(&mut self, last: &'a Datatype) {
