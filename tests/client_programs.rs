@@ -210,6 +210,16 @@ fn collective_data_is_converted_between_unlike_clients_alone() {
     }
 }
 
+/// Each rank spawns a process, which has what the machine has.
+#[test]
+fn spawned_processes_may_be_unlike_their_parents() {
+    let program = client_program("unlike_spawn");
+    let world = World { representations: BIG_ENDIAN, ..World::of(&[2, 1]) };
+    run("unlike_spawn", Path::new(&program), &["aau"], world, "errors = 0\n");
+    let world = World { environment: CLEAR, ..World::of(&[1, 1]) };
+    run("unlike_spawn_clear", Path::new(&program), &["uu"], world, "errors = 0\n");
+}
+
 /// The program of `c-tests/clients` with this name.
 fn client_program(name: &str) -> String {
     let path = compile(&root().join("c-tests/clients").join(name).with_extension("c"));
