@@ -205,6 +205,7 @@ fn collective_data_is_converted_between_unlike_clients_alone() {
         (World { environment: NARROW, ..WORLDS[7] }, "unlike"),
         (WORLDS[8], "unlike"),
         (World { environment: CLEAR, ..PAIR }, "unlike"),
+        (World { environment: CLEAR, representations: &["alike", "alike"], ..PAIR }, "alike"),
     ] {
         run("unlike_all", Path::new(&program), &[expected], world, "errors = 0\n");
     }

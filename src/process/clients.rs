@@ -119,7 +119,7 @@ impl JoinedWorld {
                 (told, Some(server))
             }
         };
-        let ToldWorld { world, security, gateway } = told;
+        let ToldWorld { world, security, gateway } = told.assumed(settings);
         let own_ranks = world.ranks_of(settings.client);
         let places = WorldPlaces {
             first: own_ranks.start as u32,
@@ -305,6 +305,15 @@ fn join_for(
 }
 
 impl ToldWorld {
+    /// The world with what this process assumes of clients in the clear.
+    fn assumed(mut self, settings: &ImpiSettings) -> Self {
+        if settings.are_alike && matches!(self.security, MeshSecurity::Cleartext) {
+            let all = Some(settings.representation);
+            self.world.clients.iter_mut().for_each(|client| client.representation = all);
+        }
+        self
+    }
+
     /// `GATEWAY:clear:WORLD` or `GATEWAY:KEY:WORLD` in hexadecimal digits, the key encrypted under the
     /// secret of the job; without a gateway nothing is in its place.
     fn emit(&self, secret: &SharedSecret) -> String {

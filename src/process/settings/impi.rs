@@ -13,6 +13,9 @@ use platform::impi::{Authentication, CLIENTS_MAX, ImpiKeyFile, ImpiProtection, i
 const SERVER: &str = "SUIRO_IMPI_SERVER";
 const CLIENT: &str = "SUIRO_IMPI_CLIENT";
 
+/// The value of `SUIRO_IMPI_REPRESENTATION` that names none.
+const ALIKE: &str = "alike";
+
 /// The most data of a packet: a receiver keeps packets of all processes.
 const DATA_BYTES_MAX: u32 = 16 << 20;
 
@@ -36,6 +39,8 @@ pub(crate) struct ImpiSettings {
     pub(crate) timeout: Duration,
     /// How this client says that it represents data.
     pub(crate) representation: Representation,
+    /// Whether clients in cleartext, which say nothing, represent data as this one does.
+    pub(crate) are_alike: bool,
 }
 
 /// Reads the settings through `lookup`; `None` if this job is no client.
@@ -64,8 +69,11 @@ pub(super) fn settings(
     let high_water = parse("SUIRO_IMPI_HIGH_WATER", lookup, |text| number(text, packets.clone()))?;
     let (ack_mark, high_water) = marks(ack_mark, high_water)?;
     let timeout = parse("SUIRO_IMPI_TIMEOUT", lookup, |text| parse_duration(text)?.map(Some))?;
-    let representation =
-        parse("SUIRO_IMPI_REPRESENTATION", lookup, |text| Representation::parse(text).map(Some))?;
+    let (representation, are_alike) =
+        parse("SUIRO_IMPI_REPRESENTATION", lookup, |text| match text {
+            ALIKE => Some((None, true)),
+            text => Some((Some(Representation::parse(text)?), false)),
+        })?;
     Ok(Some(ImpiSettings {
         server,
         client,
@@ -76,6 +84,7 @@ pub(super) fn settings(
         high_water,
         timeout: timeout.unwrap_or(Duration::from_secs(60)),
         representation: representation.unwrap_or(Representation::NATIVE),
+        are_alike,
     }))
 }
 
@@ -147,6 +156,7 @@ mod tests {
             high_water: 20,
             timeout: Duration::from_secs(60),
             representation: Representation::NATIVE,
+            are_alike: false,
         };
         assert_eq!(settings, expected);
         let settings = with(&[
@@ -174,6 +184,13 @@ mod tests {
     }
 
     #[test]
+    fn clients_in_cleartext_may_be_alike() {
+        let settings = with(&[(ImpiKeyFile::VARIABLE, "/k"), ("SUIRO_IMPI_REPRESENTATION", ALIKE)]);
+        let settings = settings.unwrap().unwrap();
+        assert!(settings.are_alike && settings.representation == Representation::NATIVE);
+    }
+
+    #[test]
     fn wrong_values_and_missing_partners_are_named() {
         for (variables, part) in [
             (&[BOTH[0]][..], "SUIRO_IMPI_SERVER is set without SUIRO_IMPI_CLIENT"),
@@ -193,7 +210,7 @@ mod tests {
             (
                 "SUIRO_IMPI_REPRESENTATION",
                 "long5",
-                "SUIRO_IMPI_REPRESENTATION=long5 is not one of words like big-endian,long4",
+                "SUIRO_IMPI_REPRESENTATION=long5 is not one of alike|words like",
             ),
             ("SUIRO_IMPI_GATEWAY", "yes", "SUIRO_IMPI_GATEWAY=yes is not one of 0|1"),
             ("SUIRO_IMPI_CLEARTEXT", "1", "SUIRO_IMPI_CLEARTEXT=1 needs IMPI_AUTH_KEY"),
