@@ -6,6 +6,7 @@ mod clients;
 #[allow(dead_code)]
 mod programs;
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -32,11 +33,16 @@ const NARROW: &[(&str, &str)] = &[
 /// Every client has a gateway.
 const GATEWAY: &[(&str, &str)] = &[("SUIRO_IMPI_GATEWAY", "1")];
 
+/// Clients that say that they represent data otherwise than the others.
+const BIG_ENDIAN: &[&str] = &["little-endian", "big-endian"];
+const BOTH_BIG_ENDIAN: &[&str] = &["big-endian", "big-endian"];
+const ALL_UNLIKE: &[&str] = &["long4,long-double-64", "little-endian", "big-endian"];
+
 const PAIR: World = World::of(&[2, 2]);
 
 /// Worlds that differ in all that matters to a program; a program runs in one of them, or in all
 /// (`SUIRO_TEST_LONG=1`).
-const WORLDS: [World; 7] = [
+const WORLDS: [World; 9] = [
     PAIR,
     World { environment: CLEAR, ..World::of(&[1, 3]) },
     World { of_first: TCP, ..World::of(&[2, 1]) },
@@ -44,6 +50,8 @@ const WORLDS: [World; 7] = [
     World::of(&[3, 1, 1]),
     World { environment: TCP, ..World::of(&[1, 1, 2]) },
     World { environment: GATEWAY, ..World::of(&[2, 2]) },
+    World { representations: BIG_ENDIAN, ..World::of(&[2, 2]) },
+    World { representations: ALL_UNLIKE, ..World::of(&[1, 2, 1]) },
 ];
 
 /// Runs a program in a world; the standard output of the client with rank 0 has to say `expected`.
@@ -115,6 +123,8 @@ const SOME: [&str; WORLDS.len()] = [
     "comm_from_group",
     "head_to_head",
     "send_modes",
+    "type_transfer",
+    "rma_accumulate",
 ];
 
 fn check(number: usize) {
@@ -159,6 +169,16 @@ fn behind_gateways() {
 }
 
 #[test]
+fn two_unlike_clients() {
+    check(7);
+}
+
+#[test]
+fn three_unlike_clients() {
+    check(8);
+}
+
+#[test]
 fn kernels_verify() {
     let kernels: &[&str] = if is_long() { &["cg", "is", "mg", "ft", "lu"] } else { &["cg", "is"] };
     for (kernel, world) in kernels.iter().zip(WORLDS) {
@@ -168,10 +188,93 @@ fn kernels_verify() {
     }
 }
 
+/// All kinds of data between clients: what is on the way is converted if they are unlike, and in the clear,
+/// where IMPI wants it, and only then.
+#[test]
+fn messages_are_converted_between_unlike_clients_alone() {
+    for (world, expected) in [(PAIR, "alike"), (WORLDS[8], "unlike")] {
+        run("unlike", Path::new(&client_program("unlike")), &[expected], world, "errors = 0\n");
+    }
+}
+
+#[test]
+fn collective_data_is_converted_between_unlike_clients_alone() {
+    let program = client_program("unlike_all");
+    for (world, expected) in [
+        (World { representations: BOTH_BIG_ENDIAN, ..PAIR }, "alike"),
+        (World { environment: NARROW, ..WORLDS[7] }, "unlike"),
+        (WORLDS[8], "unlike"),
+        (World { environment: CLEAR, ..PAIR }, "unlike"),
+        (World { environment: CLEAR, representations: &["alike", "alike"], ..PAIR }, "alike"),
+    ] {
+        run("unlike_all", Path::new(&program), &[expected], world, "errors = 0\n");
+    }
+}
+
+/// Each rank spawns a process, which has what the machine has.
+#[test]
+fn spawned_processes_may_be_unlike_their_parents() {
+    let program = client_program("unlike_spawn");
+    let world = World { representations: BIG_ENDIAN, ..World::of(&[2, 1]) };
+    run("unlike_spawn", Path::new(&program), &["aau"], world, "errors = 0\n");
+    let world = World { environment: CLEAR, ..World::of(&[1, 1]) };
+    run("unlike_spawn_clear", Path::new(&program), &["uu"], world, "errors = 0\n");
+}
+
 /// The program of `c-tests/clients` with this name.
 fn client_program(name: &str) -> String {
     let path = compile(&root().join("c-tests/clients").join(name).with_extension("c"));
     path.to_str().unwrap().to_owned()
+}
+
+/// Two clients of two ranks whose programs round otherwise: what ranks compute in common differs, unless one
+/// decides (`examples/fused.c`).
+#[test]
+fn ranks_that_round_otherwise_need_one_that_decides() {
+    if cfg!(target_arch = "x86_64")
+        && !fs::read_to_string("/proc/cpuinfo").unwrap().contains(" fma ")
+    {
+        return;
+    }
+    let source = root().join("examples/fused.c");
+    let machine = if cfg!(target_arch = "x86_64") { "-mfma" } else { "-g" };
+    let [fused, strict] = ["-ffp-contract=fast", "-ffp-contract=off"].map(|contract| {
+        let program = harness::compile(&source, &["-std=gnu11", "-Wall", "-O2", machine, contract]);
+        program.to_str().unwrap().to_owned()
+    });
+    let lines = |name: &str, programs: [&str; 2], arguments: &[&str]| {
+        let words = programs.map(|program| [&[program], arguments].concat());
+        let (mut clients, _) = clients::start_each(name, PAIR, &words).wait();
+        let (first, all) = (clients.remove(0), clients);
+        assert!(
+            first.code == Some(0) && all[0].code == Some(0),
+            "{}{}",
+            first.stderr,
+            all[0].stderr
+        );
+        let lines: Vec<_> = first.text().lines().map(str::to_owned).collect();
+        assert_eq!(lines.len(), 4, "{lines:?}");
+        lines
+    };
+    // What follows the number of the rank, and its build.
+    let result = |line: &str| line.split_once(": ").unwrap().1.to_owned();
+    let converge = |line: &String| line.contains("converges in ");
+    for program in [&fused, &strict] {
+        let alike = lines("fused-alike", [program, program], &[]);
+        assert!(
+            alike.iter().all(|line| converge(line) && result(line) == result(&alike[0])),
+            "{alike:?}"
+        );
+    }
+    let unlike = lines("fused-unlike", [&fused, &strict], &[]);
+    assert!(unlike[0].contains("fused") && unlike[2].contains("strict"), "{unlike:?}");
+    assert_ne!(result(&unlike[0]), result(&unlike[2]));
+    let decided = lines("fused-one", [&fused, &strict], &["one"]);
+    let rounds = |line: &String| result(line).split_once(',').unwrap().0.to_owned();
+    assert!(
+        decided.iter().all(|line| converge(line) && rounds(line) == rounds(&decided[0])),
+        "{decided:?}"
+    );
 }
 
 /// The longest time from the end of something to that of all clients.

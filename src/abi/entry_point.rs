@@ -212,7 +212,7 @@ pub(crate) unsafe fn put_status(status: *mut MPI_Status, from: &Status) {
     status.MPI_SOURCE = from.source;
     status.MPI_TAG = from.tag;
     status.set_count_bytes(from.bytes as MPI_Count);
-    status.set_cancelled(from.cancelled);
+    status.set_flags(from.cancelled, from.is_external);
 }
 
 /// Return value of the function `name`: `MPI_SUCCESS`, or the error code if the error handler of

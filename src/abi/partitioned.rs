@@ -9,7 +9,7 @@
 use std::ffi::{c_int, c_void};
 
 use crate::abi::arguments::pointer::{list, out};
-use crate::abi::arguments::user_memory::{checked_count, memory};
+use crate::abi::arguments::user_memory::{checked_count, message_memory};
 use crate::abi::entry_point::{PROCESS, finish, local, number};
 use crate::abi::handles::MPI_REQUEST_NULL;
 use crate::abi::types::*;
@@ -153,7 +153,7 @@ unsafe fn init(
         let PartitionedElements { buf, partitions, count, datatype } = elements;
         let all = checked_partitions(partitions, count)?;
         // SAFETY: the caller's promise of the buffer.
-        let memory = unsafe { memory(mpi, buf, all, datatype)? };
+        let memory = unsafe { message_memory(mpi, number(comm), buf, all, datatype)? };
         let bytes = memory.len() as u64 / partitions as u64;
         let partitions = Partitions { count: partitions as u32, bytes };
         let comm = number(comm);

@@ -126,6 +126,10 @@ pub type MPI_T_cb_safety = c_int;
 /// Order of the events of a source; an enumeration in C.
 pub type MPI_T_source_order = c_int;
 
+/// Flags of [`MPI_Status`].
+const CANCELLED: c_int = 1;
+const EXTERNAL: c_int = 2;
+
 /// Result of a completed operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
@@ -155,12 +159,23 @@ impl MPI_Status {
 
     /// Whether the operation was cancelled.
     pub fn cancelled(&self) -> bool {
-        self.MPI_internal[2] != 0
+        self.MPI_internal[2] & CANCELLED != 0
     }
 
     /// Sets whether the operation was cancelled.
     pub fn set_cancelled(&mut self, cancelled: bool) {
-        self.MPI_internal[2] = cancelled.into();
+        self.set_flags(cancelled, self.is_external());
+    }
+
+    /// Whether the length is that of "external32", not that in memory.
+    pub(crate) fn is_external(&self) -> bool {
+        self.MPI_internal[2] & EXTERNAL != 0
+    }
+
+    /// Sets both flags.
+    #[inline]
+    pub(crate) fn set_flags(&mut self, cancelled: bool, is_external: bool) {
+        self.MPI_internal[2] = c_int::from(cancelled) | c_int::from(is_external) << 1;
     }
 }
 

@@ -12,7 +12,7 @@
 
 use std::collections::HashMap;
 
-use platform::base::Peer;
+use platform::base::{Peer, Representation};
 
 /// The identity of a job: 128 random bits, which its processes have agreed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -55,6 +55,8 @@ struct AppendedProcess {
     identity: ProcessIdentity,
     /// Its node, by the numbers of its job.
     node: u32,
+    /// How it represents data; `None` is unlike all others.
+    representation: Option<Representation>,
 }
 
 /// The lowest number that [`Processes::node`] gives: above those of nodes of the own job.
@@ -66,6 +68,8 @@ pub struct Processes {
     /// `None` if the processes of this job have not agreed on an identity.
     job: Option<JobId>,
     size: u32,
+    /// How the own job represents data, as it says to others; `None`: unlike all others.
+    representation: Option<Representation>,
     /// The number of processes of other jobs that belong to the world, the first that were appended.
     kept: u32,
     /// `None`: the number is free.
@@ -76,7 +80,9 @@ pub struct Processes {
 impl Processes {
     /// The ranks of a job of `size` processes.
     pub fn of_job(job: Option<JobId>, size: u32) -> Self {
-        Self { job, size, kept: 0, appended: Vec::new(), by_identity: HashMap::new() }
+        let representation = Some(Representation::NATIVE);
+        let (appended, by_identity) = (Vec::new(), HashMap::new());
+        Self { job, size, representation, kept: 0, appended, by_identity }
     }
 
     /// The number of ranks of the own job.
@@ -125,12 +131,14 @@ impl Processes {
     }
 
     /// The peer with this identity, a new one if there is none; `node` is the number of its node in
-    /// its job.
-    pub fn admit(&mut self, identity: ProcessIdentity, node: u32) -> Peer {
-        let process = AppendedProcess { identity, node };
+    /// its job. What the world says of the representation of a process of it holds.
+    pub fn admit(
+        &mut self, identity: ProcessIdentity, node: u32, representation: Option<Representation>,
+    ) -> Peer {
+        let process = AppendedProcess { identity, node, representation };
         if let Some(peer) = self.peer(identity) {
-            if let Some(index) = peer.checked_sub(self.size) {
-                self.appended[index as usize] = Some(process);
+            if self.is_guest(peer) {
+                self.appended[(peer - self.size) as usize] = Some(process);
             }
             return peer;
         }
@@ -147,7 +155,20 @@ impl Processes {
 
     /// [`Processes::admit`] for a process of which only the identity is known.
     pub(crate) fn admit_unless_known(&mut self, identity: ProcessIdentity) -> Peer {
-        self.peer_or_local(identity).unwrap_or_else(|| self.admit(identity, 0))
+        self.peer_or_local(identity).unwrap_or_else(|| self.admit(identity, 0, None))
+    }
+
+    /// How the own job represents data, as it says to others from now on; `None`: unlike all others.
+    pub(crate) fn set_representation(&mut self, representation: Option<Representation>) {
+        self.representation = representation;
+    }
+
+    /// How a peer represents data; `None` is unlike all others.
+    pub(crate) fn representation(&self, peer: Peer) -> Option<Representation> {
+        match peer.checked_sub(self.size) {
+            None => self.representation,
+            Some(index) => self.appended.get(index as usize)?.as_ref()?.representation,
+        }
     }
 
     /// Frees the number of a process that is no rank of the own job.
@@ -223,7 +244,7 @@ mod tests {
             (processes.identity(999_999), processes.peer(last)),
             (Some(last), Some(999_999))
         );
-        assert_eq!((processes.admit(last, 0), processes.len()), (999_999, 1_000_000));
+        assert_eq!((processes.admit(last, 0, None), processes.len()), (999_999, 1_000_000));
         assert_eq!(processes.identity(1_000_000), None);
     }
 
@@ -234,7 +255,7 @@ mod tests {
             .map(|(job, rank, epoch)| ProcessIdentity { job, rank, epoch });
         for _ in 0..2 {
             for (peer, identity) in (2..).zip(others) {
-                assert_eq!(processes.admit(identity, 3), peer);
+                assert_eq!(processes.admit(identity, 3, None), peer);
                 assert_eq!(processes.identity(peer), Some(identity));
                 assert_eq!(processes.peer(identity), Some(peer));
             }
@@ -246,15 +267,15 @@ mod tests {
     fn numbers_of_forgotten_processes_are_used_again() {
         let mut processes = Processes::of_job(Some(OWN), 2);
         let of = |rank| ProcessIdentity { job: OTHER, rank, epoch: 0 };
-        assert_eq!([0, 1, 2].map(|rank| processes.admit(of(rank), rank / 2)), [2, 3, 4]);
+        assert_eq!([0, 1, 2].map(|rank| processes.admit(of(rank), rank / 2, None)), [2, 3, 4]);
         assert_eq!([2, 3, 4].map(|peer| processes.node(peer) - FIRST_NODE), [0, 0, 2]);
         processes.forget(3);
         processes.forget(0);
         assert_eq!((processes.peer(of(1)), processes.identity(3)), (None, None));
         assert!(processes.guests().eq([2, 4]) && processes.peer(of(2)) == Some(4));
-        assert_eq!((processes.admit(of(9), 5), processes.node(3)), (3, FIRST_NODE + 1));
+        assert_eq!((processes.admit(of(9), 5, None), processes.node(3)), (3, FIRST_NODE + 1));
         [2, 3, 4].into_iter().for_each(|peer| processes.forget(peer));
-        assert_eq!((processes.len(), processes.admit(of(7), 0)), (2, 2));
+        assert_eq!((processes.len(), processes.admit(of(7), 0, None)), (2, 2));
     }
 
     #[test]
@@ -268,6 +289,19 @@ mod tests {
         let mut processes = Processes::of_job(None, 2);
         assert_eq!(processes.identity(1), None);
         let other = ProcessIdentity { job: OTHER, rank: 1, epoch: 0 };
-        assert_eq!((processes.peer(other), processes.admit(other, 0)), (None, 2));
+        assert_eq!((processes.peer(other), processes.admit(other, 0, None)), (None, 2));
+    }
+
+    #[test]
+    fn what_the_world_says_of_a_representation_holds() {
+        let mut processes = Processes::of_job(Some(OWN), 2);
+        let native = Some(Representation::NATIVE);
+        let of = |rank| ProcessIdentity { job: OTHER, rank, epoch: 0 };
+        processes.set_representation(None);
+        assert_eq!([processes.admit(of(0), 0, None), processes.admit(of(0), 0, native)], [2, 2]);
+        assert_eq!([1, 2, 3].map(|peer| processes.representation(peer)), [None, native, None]);
+        processes.keep_all();
+        processes.admit(of(0), 0, None);
+        assert_eq!(processes.representation(2), native);
     }
 }

@@ -24,13 +24,13 @@ use crate::bridge::translator::{DATA_LEN_MIN, Translator};
 use crate::devices::impi::{
     Gateway, GatewayListener, Mesh, MeshListener, MeshSecurity, MeshSettings, process_id,
 };
-use crate::mpi::communicator::clients::ClientProcess;
+use crate::mpi::communicator::clients::{ClientJob, ClientProcess};
 use crate::mpi::processes::JobId;
-use platform::base::{ErrorClass, MpiError, Peer, Result, hex};
+use platform::base::{ErrorClass, MpiError, Peer, Representation, Result, hex};
 use platform::bootstrap::Client;
 use platform::impi::{
-    ClientOffer, HostOffer, ImpiSecurity, ProcessId, ServerConnection, World, WorldProcess,
-    ip_address, join,
+    ClientOffer, HostOffer, ImpiSecurity, ProcessId, ServerConnection, World, WorldClient,
+    WorldProcess, ip_address, join,
 };
 use platform::network::{SharedSecret, key_wrap};
 use platform::sys::process as system;
@@ -49,8 +49,8 @@ pub(super) struct JoinedWorld {
     pub(super) places: WorldPlaces,
     /// Each process in the order of the world, with its number as a peer.
     pub(super) processes: Vec<(Peer, ClientProcess)>,
-    /// The identities of the clients.
-    pub(super) jobs: Vec<JobId>,
+    /// The clients in the order of their numbers.
+    pub(super) jobs: Vec<ClientJob>,
     /// What rank 0 of the job has for all.
     pub(super) of_job: Option<WorldOfJob>,
     /// What carries messages to other clients, until it is attached.
@@ -119,7 +119,7 @@ impl JoinedWorld {
                 (told, Some(server))
             }
         };
-        let ToldWorld { world, security, gateway } = told;
+        let ToldWorld { world, security, gateway } = told.assumed(settings);
         let own_ranks = world.ranks_of(settings.client);
         let places = WorldPlaces {
             first: own_ranks.start as u32,
@@ -137,7 +137,11 @@ impl JoinedWorld {
             let why = format!("the clients have agreed on packets of {len} bytes");
             return Err(failed(format!("{why}: at least {DATA_LEN_MIN} are needed")));
         }
-        let jobs = (0..).zip(&world.clients).map(|(client, _)| identity(&world, client)).collect();
+        let job = |(number, client): (u32, &WorldClient)| ClientJob {
+            id: identity(&world, number),
+            representation: client.representation,
+        };
+        let jobs = (0..).zip(&world.clients).map(job).collect();
         let me = places.rank(connection.job.rank);
         let explanations = explain(settings, &world, &security);
         let is_in_the_clear = matches!(security, MeshSecurity::Cleartext);
@@ -170,7 +174,7 @@ impl JoinedWorld {
 
     /// Gives the job the identity by which other clients know it.
     fn identify(&mut self, client: u32, connection: &mut Connection) -> Result {
-        let id = self.jobs[client as usize].0.to_le_bytes();
+        let id = self.jobs[client as usize].id.0.to_le_bytes();
         let key = match &connection.job.secret {
             Some(secret) => secret.key,
             None => JobCredentials::draw().map_err(|error| failed(error.to_string()))?.key,
@@ -284,6 +288,11 @@ fn join_for(
         tag_ub: TAG_BOUND,
         collective_xsize: DEFAULT_LIMIT,
         collective_max_linear: DEFAULT_LIMIT,
+        // IMPI has one representation for all, and other implementations may expect one version.
+        representation: match security {
+            ImpiSecurity::Sealed(_) => Some(settings.representation),
+            ImpiSecurity::Cleartext(_) => None,
+        },
     };
     let joined = join(&settings.server, settings.client, &offer, &security, deadline);
     let (world, server) = joined.map_err(failed)?;
@@ -296,6 +305,15 @@ fn join_for(
 }
 
 impl ToldWorld {
+    /// The world with what this process assumes of clients in the clear.
+    fn assumed(mut self, settings: &ImpiSettings) -> Self {
+        if settings.are_alike && matches!(self.security, MeshSecurity::Cleartext) {
+            let all = Some(settings.representation);
+            self.world.clients.iter_mut().for_each(|client| client.representation = all);
+        }
+        self
+    }
+
     /// `GATEWAY:clear:WORLD` or `GATEWAY:KEY:WORLD` in hexadecimal digits, the key encrypted under the
     /// secret of the job; without a gateway nothing is in its place.
     fn emit(&self, secret: &SharedSecret) -> String {
@@ -402,8 +420,18 @@ fn explain(settings: &ImpiSettings, world: &World, security: &MeshSecurity) -> V
                 format!("through the gateway {}", places.join(", "))
             }
         };
-        lines.push(format!("client {number}: ranks {first} to {last}, {way}"));
+        let represents = match client.representation {
+            Some(representation) => format!(", its data {representation}"),
+            None => String::new(),
+        };
+        lines.push(format!("client {number}: ranks {first} to {last}, {way}{represents}"));
     }
+    let first = world.clients.first().and_then(|client| client.representation);
+    let is_alike = |client: &WorldClient| Representation::are_alike(client.representation, first);
+    lines.push(match world.clients.iter().all(is_alike) {
+        true => "data between clients travels as it is in memory".to_owned(),
+        false => "data between unlike clients travels as external32".to_owned(),
+    });
     lines
 }
 

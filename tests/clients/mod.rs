@@ -13,11 +13,13 @@ pub struct World {
     pub environment: &'static [(&'static str, &'static str)],
     /// For the first client alone.
     pub of_first: &'static [(&'static str, &'static str)],
+    /// What the clients say of their representation of data; nothing for the others.
+    pub representations: &'static [&'static str],
 }
 
 impl World {
     pub const fn of(clients: &'static [u32]) -> Self {
-        Self { clients, environment: &[], of_first: &[] }
+        Self { clients, environment: &[], of_first: &[], representations: &[] }
     }
 
     fn is_sealed(&self) -> bool {
@@ -49,22 +51,30 @@ pub fn serve(key: &PathBuf, world: World) -> (Running, String) {
 pub fn client(
     key: &PathBuf, world: World, address: &str, number: usize, words: &[&str],
 ) -> Command {
-    let (ranks, number) = (world.clients[number].to_string(), number.to_string());
-    let options = ["--impi-server", address, "--impi-client", &number, "-n", &ranks];
+    let (ranks, client) = (world.clients[number].to_string(), number.to_string());
+    let options = ["--impi-server", address, "--impi-client", &client, "-n", &ranks];
     let mut command = harness::mpirun(&[&options[..], words].concat());
     command.env("SUIRO_IMPI_KEY_FILE", key).env("IMPI_AUTH_NONE", "1");
     command.env("CHECK_STRICT", "1").envs(world.environment.iter().copied());
-    if number == "0" {
+    if number == 0 {
         command.envs(world.of_first.iter().copied());
+    }
+    if let Some(representation) = world.representations.get(number) {
+        command.env("SUIRO_IMPI_REPRESENTATION", representation);
     }
     command
 }
 
 /// Starts a world in which every client runs `words`. `name` is unique among worlds at the same time.
 pub fn start(name: &str, world: World, words: &[&str]) -> RunningWorld {
+    start_each(name, world, &vec![words.to_vec(); world.clients.len()])
+}
+
+/// [`start`] with the words of each client.
+pub fn start_each(name: &str, world: World, words: &[Vec<&str>]) -> RunningWorld {
     let key = harness::folder(&format!("clients-{name}")).join("key");
     let (server, address) = serve(&key, world);
-    let command = |number| client(&key, world, &address, number, words);
+    let command = |number: usize| client(&key, world, &address, number, &words[number]);
     let clients = (0..world.clients.len()).map(|number| harness::start(command(number)));
     RunningWorld { server, clients: clients.collect() }
 }

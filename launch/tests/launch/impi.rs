@@ -9,6 +9,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use platform::base::Representation;
 use platform::impi::{
     Authentication, ClientOffer, HostOffer, ImpiKeyFile, ImpiSecurity, ProcessId, ServerConnection,
     World, host_address, join,
@@ -110,6 +111,7 @@ fn offer(client: u32) -> ClientOffer {
         tag_ub: i32::MAX as u32,
         collective_xsize: -1,
         collective_max_linear: -1,
+        representation: Some(Representation::NATIVE),
     }
 }
 

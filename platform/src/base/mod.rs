@@ -1,15 +1,18 @@
-//! Types for every layer: errors, peers, spans of memory, slabs, settings. Knows no MPI and no Linux.
+//! Types for every layer: errors, peers, spans of memory, slabs, settings,
+//! the representation of data. Knows no MPI and no Linux.
 
 mod error;
 pub mod hex;
 mod memory;
 mod random;
+mod representation;
 pub mod settings;
 mod slab;
 
 pub use error::{ErrorClass, ErrorCode, MpiError, Result};
 pub use memory::Span;
 pub use random::Random;
+pub use representation::Representation;
 pub use slab::Slab;
 
 /// A process of the job: its rank in the world. Devices and the engine use no other name.

@@ -193,6 +193,16 @@ pub const SETTINGS: &[Setting] = &[
         meaning: "the time in which all jobs of SUIRO_IMPI_SERVER must have joined",
     },
     Setting {
+        name: "SUIRO_IMPI_REPRESENTATION",
+        values: "alike|words like big-endian,long4,wchar2,long-double-64",
+        default: "",
+        meaning: "how this job says that it represents data, where that differs from the machine: \
+                  little-endian or big-endian, long4 or long8, wchar2 or wchar4, and long-double-64, \
+                  long-double-x87 or long-double-128; all data to and from jobs that say something else is \
+                  converted to external32 and back; alike: jobs in cleartext, which say nothing, have data \
+                  like this one, as LAM/MPI needs it; otherwise all data to and from them is converted",
+    },
+    Setting {
         name: "SUIRO_OFFLOAD",
         values: "auto|off|tank|tank1|prematched",
         default: "auto",

@@ -22,6 +22,11 @@ use super::world::{
     check_host_address, check_host_count, check_host_processes, check_marks, check_port,
     check_process_count, check_tag_bound,
 };
+use crate::base::Representation;
+
+/// The major number of a version that only clients of Suiro have ("SUIR"): the minor number is how they
+/// represent data. Two clients with an equal one have data that is alike.
+const REPRESENTATION: u32 = 0x5355_4952;
 
 /// Versions that a client may offer.
 const VERSIONS_MAX: usize = 64;
@@ -49,6 +54,7 @@ struct ClientValues {
     xsize: u32,
     max_linear: u32,
     hosts: Vec<HostOffer>,
+    representation: Option<Representation>,
 }
 
 impl WorldAgreement {
@@ -173,13 +179,15 @@ impl WorldAgreement {
     pub(super) fn world(self, id: [u8; 16]) -> Result<World, Objection> {
         let lowest = |value: fn(&ClientValues) -> u32| self.clients.iter().map(value).min();
         let first = self.clients.first();
+        let client =
+            |it: ClientValues| WorldClient { hosts: it.hosts, representation: it.representation };
         let world = World {
             id,
             data_len: lowest(|it| it.data_len).unwrap_or(0),
             tag_ub: lowest(|it| it.tag_ub).unwrap_or(0),
             collective_xsize: first.map_or(0, |it| it.xsize),
             collective_max_linear: first.map_or(0, |it| it.max_linear),
-            clients: self.clients.into_iter().map(|it| WorldClient { hosts: it.hosts }).collect(),
+            clients: self.clients.into_iter().map(client).collect(),
         };
         world.validate()?;
         Ok(world)
@@ -266,7 +274,10 @@ impl ClientValues {
     fn store(&mut self, label: Label, value: &[u8]) {
         let first = words(value).next().unwrap_or(0);
         match label {
-            Label::Version => {}
+            Label::Version => {
+                let found = versions(value).find(|version| version.0 == REPRESENTATION);
+                self.representation = found.and_then(|it| Representation::from_word(it.1));
+            }
             Label::HostCount => self.set_host_count(first as usize),
             Label::ProcessCount => self.process_count = first as usize,
             Label::DataLen => self.data_len = first,
@@ -311,13 +322,17 @@ impl ClientValues {
 
 /// The value of a client for a label.
 pub(super) fn value(offer: &ClientOffer, label: Label) -> Vec<u8> {
-    let ClientOffer { hosts, data_len, tag_ub, collective_xsize, collective_max_linear } = offer;
+    let ClientOffer { hosts, data_len, tag_ub, collective_xsize, collective_max_linear, .. } =
+        offer;
     let processes = || hosts.iter().flat_map(|host| &host.processes);
     let each =
         |word: fn(&HostOffer) -> u32| hosts.iter().flat_map(|it| word(it).to_be_bytes()).collect();
     match label {
-        // Version 0.0.
-        Label::Version => vec![0; VERSION_BYTES],
+        Label::Version => {
+            // The first is version 0.0.
+            let own = offer.representation.map(|it| [REPRESENTATION, it.word()]);
+            [0, 0].into_iter().chain(own.into_iter().flatten()).flat_map(u32::to_be_bytes).collect()
+        }
         Label::HostCount => word(hosts.len() as u32),
         Label::ProcessCount => word(processes().count() as u32),
         Label::DataLen => word(*data_len),

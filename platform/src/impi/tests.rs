@@ -132,11 +132,12 @@ fn offers_of_transcript() -> [ClientOffer; 2] {
     let (one, mut other) = (offer(&[host(1, &[11])]), offer(&[host(2, &[21, 22])]));
     (other.data_len, other.tag_ub) = (1000, 32767);
     (other.collective_xsize, other.collective_max_linear) = (1024, 4);
-    [one, other]
+    [one, other].map(|offer| ClientOffer { representation: None, ..offer })
 }
 
 fn world_of_transcript() -> World {
-    let clients = offers_of_transcript().map(|offer| WorldClient { hosts: offer.hosts }).to_vec();
+    let client = |offer: ClientOffer| WorldClient { hosts: offer.hosts, representation: None };
+    let clients = offers_of_transcript().map(client).to_vec();
     World { id: [0; 16], data_len: 1000, tag_ub: 32767, clients, ..world() }
 }
 

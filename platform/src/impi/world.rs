@@ -11,6 +11,7 @@ use std::ops::Range;
 use super::CLIENTS_MAX;
 use super::commands::{push_word, split_word};
 use super::packet::ProcessId;
+use crate::base::Representation;
 
 /// The highest number of processes of a client, and so of its hosts: it bounds what a client can make
 /// others keep.
@@ -23,7 +24,7 @@ const TAG_BOUND_MIN: u32 = 32767;
 const WORD_MAX: u32 = i32::MAX as u32;
 
 /// The first bytes of [`World::emit`].
-const MAGIC: [u8; 4] = *b"iw01";
+const MAGIC: [u8; 4] = *b"iw02";
 
 /// A host of a client: what others connect to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +54,8 @@ pub struct ClientOffer {
     pub collective_xsize: i32,
     /// The highest number of clients with which collective operations are linear; -1: the default.
     pub collective_max_linear: i32,
+    /// How it represents data, which only clients of Suiro say.
+    pub representation: Option<Representation>,
 }
 
 /// The world on which all clients agree.
@@ -77,6 +80,8 @@ pub struct World {
 pub struct WorldClient {
     /// Its hosts, in the order of their ranks.
     pub hosts: Vec<HostOffer>,
+    /// How it represents data, if it says so.
+    pub representation: Option<Representation>,
 }
 
 /// Where a process of a world is.
@@ -157,7 +162,8 @@ impl World {
         let words = [self.data_len, self.tag_ub, self.collective_xsize, self.collective_max_linear];
         words.into_iter().for_each(|word| push_word(&mut out, word));
         push_word(&mut out, self.clients.len() as u32);
-        for WorldClient { hosts } in &self.clients {
+        for WorldClient { hosts, representation } in &self.clients {
+            push_word(&mut out, representation.map_or(0, Representation::word));
             push_word(&mut out, hosts.len() as u32);
             for host in hosts {
                 out.extend_from_slice(&host.address);
@@ -343,9 +349,13 @@ impl WorldReader<'_> {
     }
 
     fn client(&mut self) -> Option<WorldClient> {
+        let representation = match self.word()? {
+            0 => None,
+            word => Some(Representation::from_word(word)?),
+        };
         let count = self.word()?;
         let hosts: Option<_> = (0..count).map(|_| self.host()).collect();
-        Some(WorldClient { hosts: hosts? })
+        Some(WorldClient { hosts: hosts?, representation })
     }
 
     fn host(&mut self) -> Option<HostOffer> {
@@ -396,6 +406,7 @@ pub(super) mod tests {
             tag_ub: i32::MAX as u32,
             collective_xsize: -1,
             collective_max_linear: -1,
+            representation: Some(Representation::NATIVE),
         }
     }
 
@@ -409,7 +420,9 @@ pub(super) mod tests {
     }
 
     pub(in crate::impi) fn world() -> World {
-        let clients = offers().map(|offer| WorldClient { hosts: offer.hosts }).to_vec();
+        let representation = Some(Representation::NATIVE);
+        let clients =
+            offers().map(|offer| WorldClient { hosts: offer.hosts, representation }).to_vec();
         World {
             id: [7; 16],
             data_len: 65536,

@@ -8,6 +8,7 @@ use crate::abi::entry_point::number;
 use crate::abi::types::{MPI_Count, MPI_Datatype};
 use crate::mpi::Memory;
 use crate::mpi::datatype::Datatype;
+use crate::mpi::handle::Handle;
 use crate::process::ProcessMpi;
 use platform::base::{ErrorClass, Result};
 
@@ -28,6 +29,26 @@ pub(crate) unsafe fn memory(
     let datatype = mpi.objects.datatypes.committed(number(datatype))?;
     // SAFETY: the caller's promise.
     unsafe { memory_of(buf, count, datatype) }
+}
+
+/// [`memory`] for messages on `comm`: as "external32" if its processes are unlike.
+///
+/// # Errors
+/// As for [`memory`].
+///
+/// # Safety
+/// As for [`memory`].
+#[inline(always)]
+pub(crate) unsafe fn message_memory(
+    mpi: &ProcessMpi, comm: Handle, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
+) -> Result<Memory> {
+    // SAFETY: the caller's promise.
+    let memory = unsafe { memory(mpi, buf, count, datatype)? };
+    if mpi.comms.has_unlike() {
+        let datatype = mpi.objects.datatypes.committed(number(datatype))?;
+        return Ok(mpi.comms.on_the_way(comm, datatype, count as usize, memory));
+    }
+    Ok(memory)
 }
 
 /// [`memory`] of a datatype instead of its handle.

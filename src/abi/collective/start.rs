@@ -7,7 +7,7 @@
 use std::ffi::{c_int, c_void};
 
 use crate::abi::arguments::pointer::out;
-use crate::abi::arguments::user_memory::{checked_count, is_in_place, memory, memory_at};
+use crate::abi::arguments::user_memory::{checked_count, is_in_place, memory_at, message_memory};
 use crate::abi::arguments::width::Integers;
 use crate::abi::entry_point::{PROCESS, finish, number, start, wait_for};
 use crate::abi::reduction::user_function;
@@ -17,6 +17,7 @@ use crate::mpi::collective::binding::CallForm;
 use crate::mpi::collective::calls::Call;
 use crate::mpi::collective::calls::roots::RootRole;
 use crate::mpi::collective::reduction_operator::ReductionOperator;
+use crate::mpi::datatype::PackedForm;
 use crate::mpi::objects::Objects;
 use crate::mpi::op::Op;
 use crate::process::ProcessMpi;
@@ -164,6 +165,20 @@ pub(crate) fn combining(
     }
 }
 
+/// [`combining`] for a reduction on `comm`: of elements as "external32" if its processes are unlike.
+///
+/// # Errors
+/// As for [`combining`].
+fn combining_on(
+    mpi: &ProcessMpi, comm: MPI_Comm, op: MPI_Op, datatype: MPI_Datatype,
+) -> Result<ReductionOperator> {
+    let native = combining(&mpi.objects, op, datatype)?;
+    if !mpi.comms.has_unlike() || mpi.comms.packed_form(number(comm))? == PackedForm::Native {
+        return Ok(native);
+    }
+    Ok(native.external(mpi.objects.datatypes.committed(number(datatype))?))
+}
+
 /// `MPI_Bcast`.
 ///
 /// # Safety
@@ -177,7 +192,7 @@ pub(crate) unsafe fn bcast(
         return Ok(Call::proc_null(number(comm)));
     }
     // SAFETY: the caller's promise.
-    let buffer = unsafe { elements_memory(mpi, buffer, 1)? };
+    let buffer = unsafe { elements_memory(mpi, comm, buffer, 1)? };
     Ok(Call::bcast(number(comm), root.member, buffer))
 }
 
@@ -193,11 +208,11 @@ pub(crate) unsafe fn gather(
     let (send, receive) = unsafe {
         match root.role {
             RootRole::Root => (
-                memory_unless_in_place(mpi, send, 1)?,
-                Some(elements_memory(mpi, receive, root.ranks)?),
+                memory_unless_in_place(mpi, comm, send, 1)?,
+                Some(elements_memory(mpi, comm, receive, root.ranks)?),
             ),
-            RootRole::InterRoot => (None, Some(elements_memory(mpi, receive, root.ranks)?)),
-            RootRole::NonRoot => (Some(elements_memory(mpi, send, 1)?), None),
+            RootRole::InterRoot => (None, Some(elements_memory(mpi, comm, receive, root.ranks)?)),
+            RootRole::NonRoot => (Some(elements_memory(mpi, comm, send, 1)?), None),
             RootRole::ProcNull => return Ok(Call::proc_null(number(comm))),
         }
     };
@@ -216,11 +231,12 @@ pub(crate) unsafe fn gatherv(
     // SAFETY: the caller's promise.
     let (send, receive) = unsafe {
         match root.role {
-            RootRole::Root => {
-                (memory_unless_in_place(mpi, send, 1)?, block_memories(mpi, receive, root.ranks)?)
-            }
-            RootRole::InterRoot => (None, block_memories(mpi, receive, root.ranks)?),
-            RootRole::NonRoot => (Some(elements_memory(mpi, send, 1)?), Vec::new()),
+            RootRole::Root => (
+                memory_unless_in_place(mpi, comm, send, 1)?,
+                block_memories(mpi, comm, receive, root.ranks)?,
+            ),
+            RootRole::InterRoot => (None, block_memories(mpi, comm, receive, root.ranks)?),
+            RootRole::NonRoot => (Some(elements_memory(mpi, comm, send, 1)?), Vec::new()),
             RootRole::ProcNull => return Ok(Call::proc_null(number(comm))),
         }
     };
@@ -240,11 +256,11 @@ pub(crate) unsafe fn scatter(
     let (send, receive) = unsafe {
         match root.role {
             RootRole::Root => (
-                Some(elements_memory(mpi, send, root.ranks)?),
-                memory_unless_in_place(mpi, receive, 1)?,
+                Some(elements_memory(mpi, comm, send, root.ranks)?),
+                memory_unless_in_place(mpi, comm, receive, 1)?,
             ),
-            RootRole::InterRoot => (Some(elements_memory(mpi, send, root.ranks)?), None),
-            RootRole::NonRoot => (None, Some(elements_memory(mpi, receive, 1)?)),
+            RootRole::InterRoot => (Some(elements_memory(mpi, comm, send, root.ranks)?), None),
+            RootRole::NonRoot => (None, Some(elements_memory(mpi, comm, receive, 1)?)),
             RootRole::ProcNull => return Ok(Call::proc_null(number(comm))),
         }
     };
@@ -263,11 +279,12 @@ pub(crate) unsafe fn scatterv(
     // SAFETY: the caller's promise.
     let (send, receive) = unsafe {
         match root.role {
-            RootRole::Root => {
-                (block_memories(mpi, send, root.ranks)?, memory_unless_in_place(mpi, receive, 1)?)
-            }
-            RootRole::InterRoot => (block_memories(mpi, send, root.ranks)?, None),
-            RootRole::NonRoot => (Vec::new(), Some(elements_memory(mpi, receive, 1)?)),
+            RootRole::Root => (
+                block_memories(mpi, comm, send, root.ranks)?,
+                memory_unless_in_place(mpi, comm, receive, 1)?,
+            ),
+            RootRole::InterRoot => (block_memories(mpi, comm, send, root.ranks)?, None),
+            RootRole::NonRoot => (Vec::new(), Some(elements_memory(mpi, comm, receive, 1)?)),
             RootRole::ProcNull => return Ok(Call::proc_null(number(comm))),
         }
     };
@@ -284,8 +301,9 @@ pub(crate) unsafe fn allgather(
 ) -> Result<Call> {
     let ranks = partner_count(mpi, send.buf, comm)?;
     // SAFETY: the caller's promise.
-    let (send, receive) =
-        unsafe { (memory_unless_in_place(mpi, send, 1)?, elements_memory(mpi, receive, ranks)?) };
+    let (send, receive) = unsafe {
+        (memory_unless_in_place(mpi, comm, send, 1)?, elements_memory(mpi, comm, receive, ranks)?)
+    };
     check_disjoint(&send, [&receive])?;
     mpi.allgather(number(comm), send, receive)
 }
@@ -299,8 +317,9 @@ pub(crate) unsafe fn allgatherv(
 ) -> Result<Call> {
     let ranks = partner_count(mpi, send.buf, comm)?;
     // SAFETY: the caller's promise.
-    let (send, receive) =
-        unsafe { (memory_unless_in_place(mpi, send, 1)?, block_memories(mpi, receive, ranks)?) };
+    let (send, receive) = unsafe {
+        (memory_unless_in_place(mpi, comm, send, 1)?, block_memories(mpi, comm, receive, ranks)?)
+    };
     check_disjoint(&send, &receive)?;
     mpi.allgatherv(number(comm), send, receive)
 }
@@ -315,7 +334,10 @@ pub(crate) unsafe fn alltoall(
     let ranks = partner_count(mpi, send.buf, comm)?;
     // SAFETY: the caller's promise.
     let (send, receive) = unsafe {
-        (memory_unless_in_place(mpi, send, ranks)?, elements_memory(mpi, receive, ranks)?)
+        (
+            memory_unless_in_place(mpi, comm, send, ranks)?,
+            elements_memory(mpi, comm, receive, ranks)?,
+        )
     };
     check_disjoint(&send, [&receive])?;
     mpi.alltoall(number(comm), send, receive)
@@ -333,8 +355,8 @@ pub(crate) unsafe fn alltoallv(
     // SAFETY: the caller's promise.
     let (send, receive) = unsafe {
         (
-            if in_place { None } else { Some(block_memories(mpi, send, ranks)?) },
-            block_memories(mpi, receive, ranks)?,
+            if in_place { None } else { Some(block_memories(mpi, comm, send, ranks)?) },
+            block_memories(mpi, comm, receive, ranks)?,
         )
     };
     for (one, other) in send.iter().flatten().zip(&receive) {
@@ -355,16 +377,17 @@ pub(crate) unsafe fn reduce(
     // SAFETY: the caller's promise.
     let (from, to) = unsafe {
         match root.role {
-            RootRole::Root => {
-                (memory_unless_in_place(mpi, send, 1)?, Some(elements_memory(mpi, receive, 1)?))
-            }
-            RootRole::InterRoot => (None, Some(elements_memory(mpi, receive, 1)?)),
-            RootRole::NonRoot => (Some(elements_memory(mpi, send, 1)?), None),
+            RootRole::Root => (
+                memory_unless_in_place(mpi, comm, send, 1)?,
+                Some(elements_memory(mpi, comm, receive, 1)?),
+            ),
+            RootRole::InterRoot => (None, Some(elements_memory(mpi, comm, receive, 1)?)),
+            RootRole::NonRoot => (Some(elements_memory(mpi, comm, send, 1)?), None),
             RootRole::ProcNull => return Ok(Call::proc_null(number(comm))),
         }
     };
     check_disjoint(&from, &to)?;
-    let combining = combining(&mpi.objects, op, send.datatype)?;
+    let combining = combining_on(mpi, comm, op, send.datatype)?;
     Ok(Call::reduce(number(comm), root.member, from, to, combining))
 }
 
@@ -379,10 +402,11 @@ pub(crate) unsafe fn allreduce(
 ) -> Result<Call> {
     partner_count(mpi, send.buf, comm)?;
     // SAFETY: the caller's promise.
-    let (from, to) =
-        unsafe { (memory_unless_in_place(mpi, send, 1)?, elements_memory(mpi, receive, 1)?) };
+    let (from, to) = unsafe {
+        (memory_unless_in_place(mpi, comm, send, 1)?, elements_memory(mpi, comm, receive, 1)?)
+    };
     check_disjoint(&from, [&to])?;
-    let combining = combining(&mpi.objects, op, send.datatype)?;
+    let combining = combining_on(mpi, comm, op, send.datatype)?;
     Ok(Call::allreduce(number(comm), from, to, combining))
 }
 
@@ -399,10 +423,13 @@ pub(crate) unsafe fn reduce_scatter_block(
     let received = if is_in_place(send.buf) { ranks } else { 1 };
     // SAFETY: the caller's promise.
     let (from, to) = unsafe {
-        (memory_unless_in_place(mpi, send, ranks)?, elements_memory(mpi, receive, received)?)
+        (
+            memory_unless_in_place(mpi, comm, send, ranks)?,
+            elements_memory(mpi, comm, receive, received)?,
+        )
     };
     check_disjoint(&from, [&to])?;
-    let combining = combining(&mpi.objects, op, send.datatype)?;
+    let combining = combining_on(mpi, comm, op, send.datatype)?;
     mpi.reduce_scatter_block(number(comm), from, to, combining)
 }
 
@@ -426,13 +453,14 @@ pub(crate) unsafe fn reduce_scatter(
     let received = if is_in_place(send.buf) { count } else { counts[own] };
     // SAFETY: the caller's promise.
     let (from, to) = unsafe {
-        let receive = elements_memory(mpi, Elements { count: received, ..receive }, 1)?;
-        (memory_unless_in_place(mpi, Elements { count, ..send }, 1)?, receive)
+        let receive = elements_memory(mpi, comm, Elements { count: received, ..receive }, 1)?;
+        (memory_unless_in_place(mpi, comm, Elements { count, ..send }, 1)?, receive)
     };
-    let size = mpi.objects.datatypes.committed(number(send.datatype))?.size();
+    let form = mpi.comms.packed_form(number(comm))?;
+    let size = mpi.objects.datatypes.committed(number(send.datatype))?.packed_size(form);
     let blocks: Vec<usize> = counts.iter().map(|count| *count as usize * size).collect();
     check_disjoint(&from, [&to])?;
-    let combining = combining(&mpi.objects, op, send.datatype)?;
+    let combining = combining_on(mpi, comm, op, send.datatype)?;
     mpi.reduce_scatter(number(comm), from, to, &blocks, combining)
 }
 
@@ -446,10 +474,11 @@ pub(crate) unsafe fn scan(
 ) -> Result<Call> {
     mpi.comms.get(number(comm))?.check_intra("a scan")?;
     // SAFETY: the caller's promise.
-    let (from, to) =
-        unsafe { (memory_unless_in_place(mpi, send, 1)?, elements_memory(mpi, receive, 1)?) };
+    let (from, to) = unsafe {
+        (memory_unless_in_place(mpi, comm, send, 1)?, elements_memory(mpi, comm, receive, 1)?)
+    };
     check_disjoint(&from, [&to])?;
-    let combining = combining(&mpi.objects, op, send.datatype)?;
+    let combining = combining_on(mpi, comm, op, send.datatype)?;
     Ok(Call::scan(number(comm), from, to, combining))
 }
 
@@ -465,13 +494,13 @@ pub(crate) unsafe fn exscan(
     on.check_intra("a scan")?;
     let is_first = on.rank == 0;
     // SAFETY: the caller's promise.
-    let from = unsafe { memory_unless_in_place(mpi, send, 1)? };
+    let from = unsafe { memory_unless_in_place(mpi, comm, send, 1)? };
     // The first rank has no result, so its receive buffer is not significant.
     let received = !is_first || from.is_none();
     // SAFETY: the caller's promise.
-    let to = unsafe { received.then(|| elements_memory(mpi, receive, 1)).transpose()? };
+    let to = unsafe { received.then(|| elements_memory(mpi, comm, receive, 1)).transpose()? };
     check_disjoint(&from, &to)?;
-    let combining = combining(&mpi.objects, op, send.datatype)?;
+    let combining = combining_on(mpi, comm, op, send.datatype)?;
     Ok(Call::exscan(number(comm), from, to, combining))
 }
 
@@ -529,7 +558,7 @@ fn partner_count(mpi: &ProcessMpi, sendbuf: *const c_void, comm: MPI_Comm) -> Re
 /// The standard's requirements for the buffer.
 #[inline]
 pub(crate) unsafe fn elements_memory(
-    mpi: &ProcessMpi, of: Elements, ranks: usize,
+    mpi: &ProcessMpi, comm: MPI_Comm, of: Elements, ranks: usize,
 ) -> Result<Memory> {
     let count = MPI_Count::try_from(checked_count(of.count)?.saturating_mul(ranks));
     let count = count.map_err(|_| {
@@ -537,7 +566,7 @@ pub(crate) unsafe fn elements_memory(
         ErrorClass::Count.error(why)
     })?;
     // SAFETY: the caller's promise.
-    unsafe { memory(mpi, of.buf, count, of.datatype) }
+    unsafe { message_memory(mpi, number(comm), of.buf, count, of.datatype) }
 }
 
 /// Memory of the elements for `ranks` ranks; `None` for `MPI_IN_PLACE`.
@@ -546,13 +575,13 @@ pub(crate) unsafe fn elements_memory(
 /// The standard's requirements for the buffer.
 #[inline]
 unsafe fn memory_unless_in_place(
-    mpi: &ProcessMpi, of: Elements, ranks: usize,
+    mpi: &ProcessMpi, comm: MPI_Comm, of: Elements, ranks: usize,
 ) -> Result<Option<Memory>> {
     if is_in_place(of.buf) {
         return Ok(None);
     }
     // SAFETY: the caller's promise.
-    unsafe { elements_memory(mpi, of, ranks).map(Some) }
+    unsafe { elements_memory(mpi, comm, of, ranks).map(Some) }
 }
 
 /// Count of each rank's block; negative counts are errors.
@@ -578,7 +607,7 @@ fn null_array_error() -> Box<MpiError> {
 /// # Safety
 /// The standard's requirements for the buffer; the arrays are null or have `ranks` elements.
 pub(crate) unsafe fn block_memories(
-    mpi: &ProcessMpi, of: BlockArguments, ranks: usize,
+    mpi: &ProcessMpi, comm: MPI_Comm, of: BlockArguments, ranks: usize,
 ) -> Result<Vec<Memory>> {
     let mut blocks = Vec::with_capacity(ranks);
     for rank in 0..ranks {
@@ -602,7 +631,11 @@ pub(crate) unsafe fn block_memories(
             _ => (displacement as isize).wrapping_mul(unit),
         };
         // SAFETY: the caller's promise of the buffer.
-        blocks.push(unsafe { memory_at(of.buf, displacement, count, elements)? });
+        let block = unsafe { memory_at(of.buf, displacement, count, elements)? };
+        blocks.push(match mpi.comms.has_unlike() {
+            true => mpi.comms.on_the_way(number(comm), elements, count as usize, block),
+            false => block,
+        });
     }
     Ok(blocks)
 }

@@ -1,4 +1,5 @@
-//! Packing and unpacking (MPI 5.0, chapter 5), in the native representation and in "external32".
+//! Packing and unpacking (MPI 5.0, chapter 5), in the native representation and in "external32". For a
+//! communicator of unlike processes `MPI_Pack` packs as messages do there, which is "external32".
 
 #![allow(unsafe_code)]
 
@@ -6,7 +7,7 @@ use std::ffi::{c_char, c_int, c_void};
 
 use crate::abi::arguments::pointer::{InOut, in_out, out};
 use crate::abi::arguments::text::copy_text;
-use crate::abi::arguments::user_memory::{checked_count, memory, memory_of};
+use crate::abi::arguments::user_memory::{checked_count, memory, memory_of, message_memory};
 use crate::abi::constants::MPI_MAX_DATAREP_STRING;
 use crate::abi::entry_point::{PROCESS, Scope, early, finish, local, number};
 use crate::abi::handles::MPI_PACKED;
@@ -74,8 +75,8 @@ pub unsafe extern "C" fn PMPI_Pack_size_c(
     local("MPI_Pack_size", comm, |mpi| {
         // SAFETY: the caller's promise of the result.
         let size = unsafe { out(size, "size")? };
-        mpi.comms.get(number(comm))?;
-        let item = mpi.objects.datatypes.get(number(datatype))?.datatype.size();
+        let form = mpi.comms.packed_form(number(comm))?;
+        let item = mpi.objects.datatypes.get(number(datatype))?.datatype.packed_size(form);
         size.put(packed_len(incount, item)?);
         Ok(())
     })
@@ -133,7 +134,7 @@ unsafe fn pack_arguments(
         // SAFETY: the caller's promise.
         unsafe {
             let position = in_out(position, "position")?;
-            let items = memory(mpi, items, count, datatype)?;
+            let items = message_memory(mpi, number(comm), items, count, datatype)?;
             let packed = packed_at(packed, position.get(), items.len(), size)?;
             let packed = memory(mpi, packed, items.len() as MPI_Count, MPI_PACKED)?;
             Ok((items, packed, position))

@@ -24,8 +24,9 @@ pub(crate) unsafe fn neighbor_allgather(
     let [_, sources] = degrees(mpi, comm)?;
     check_not_in_place([send.buf, receive.buf])?;
     // SAFETY: the caller's promise.
-    let (send, receive) =
-        unsafe { (elements_memory(mpi, send, 1)?, elements_memory(mpi, receive, sources)?) };
+    let (send, receive) = unsafe {
+        (elements_memory(mpi, comm, send, 1)?, elements_memory(mpi, comm, receive, sources)?)
+    };
     check_disjoint([&send], [&receive])?;
     Ok(Call::neighbor_allgather(number(comm), send, receive))
 }
@@ -40,8 +41,9 @@ pub(crate) unsafe fn neighbor_allgatherv(
     let [_, sources] = degrees(mpi, comm)?;
     check_not_in_place([send.buf, receive.buf])?;
     // SAFETY: the caller's promise.
-    let (send, receive) =
-        unsafe { (elements_memory(mpi, send, 1)?, block_memories(mpi, receive, sources)?) };
+    let (send, receive) = unsafe {
+        (elements_memory(mpi, comm, send, 1)?, block_memories(mpi, comm, receive, sources)?)
+    };
     check_disjoint([&send], &receive)?;
     Ok(Call::neighbor_allgatherv(number(comm), send, receive))
 }
@@ -57,7 +59,10 @@ pub(crate) unsafe fn neighbor_alltoall(
     check_not_in_place([send.buf, receive.buf])?;
     // SAFETY: the caller's promise.
     let (send, receive) = unsafe {
-        (elements_memory(mpi, send, destinations)?, elements_memory(mpi, receive, sources)?)
+        (
+            elements_memory(mpi, comm, send, destinations)?,
+            elements_memory(mpi, comm, receive, sources)?,
+        )
     };
     check_disjoint([&send], [&receive])?;
     Ok(Call::neighbor_alltoall(number(comm), send, receive))
@@ -77,7 +82,10 @@ pub(crate) unsafe fn neighbor_alltoallv(
     check_not_in_place([send.buf, receive.buf])?;
     // SAFETY: the caller's promise.
     let (send, receive) = unsafe {
-        (block_memories(mpi, send, destinations)?, block_memories(mpi, receive, sources)?)
+        (
+            block_memories(mpi, comm, send, destinations)?,
+            block_memories(mpi, comm, receive, sources)?,
+        )
     };
     Ok(Call::neighbor_alltoallv(number(comm), send, receive))
 }

@@ -5,7 +5,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use crate::abi::arguments::user_memory::memory;
+use crate::abi::arguments::user_memory::message_memory;
 use crate::abi::entry_point::{PROCESS, blocking, conclude, finish, number, put_status};
 use crate::abi::types::*;
 use crate::mpi::point_to_point::SendMode;
@@ -33,7 +33,7 @@ pub unsafe extern "C" fn PMPI_Recv_c(
 ) -> c_int {
     let body = |mpi: &mut ProcessMpi| {
         // SAFETY: the caller's promise of the buffer (§3.2).
-        let memory = unsafe { memory(mpi, buf, count, datatype)? };
+        let memory = unsafe { message_memory(mpi, number(comm), buf, count, datatype)? };
         mpi.receive_operation(memory, source, tag, number(comm))
     };
     // SAFETY: the caller's promise of the status.
@@ -58,7 +58,7 @@ pub unsafe extern "C" fn PMPI_Send_c(
 ) -> c_int {
     let body = |mpi: &mut ProcessMpi| {
         // SAFETY: the caller's promise of the buffer (§3.2).
-        let memory = unsafe { memory(mpi, buf, count, datatype)? };
+        let memory = unsafe { message_memory(mpi, number(comm), buf, count, datatype)? };
         mpi.send_operation(memory, dest, tag, number(comm))
     };
     // SAFETY: the status is null.
@@ -75,7 +75,10 @@ pub unsafe extern "C" fn PMPI_Sendrecv_c(
     let body = |mpi: &mut ProcessMpi| {
         // SAFETY: the caller's promise of both buffers (§3.11).
         let (from, to) = unsafe {
-            (memory(mpi, sendbuf, sendcount, sendtype)?, memory(mpi, recvbuf, recvcount, recvtype)?)
+            (
+                message_memory(mpi, number(comm), sendbuf, sendcount, sendtype)?,
+                message_memory(mpi, number(comm), recvbuf, recvcount, recvtype)?,
+            )
         };
         exchange(mpi, from, (dest, sendtag), to, (source, recvtag), comm)
     };
@@ -91,7 +94,7 @@ pub unsafe extern "C" fn PMPI_Sendrecv_replace_c(
 ) -> c_int {
     let body = |mpi: &mut ProcessMpi| {
         // SAFETY: the caller's promise of the buffer (§3.11).
-        let to = unsafe { memory(mpi, buf, count, datatype)? };
+        let to = unsafe { message_memory(mpi, number(comm), buf, count, datatype)? };
         exchange(mpi, copy_of(&to), (dest, sendtag), to, (source, recvtag), comm)
     };
     // SAFETY: the caller's promise of the status.
@@ -156,7 +159,7 @@ unsafe fn send(
 ) -> c_int {
     let body = |mpi: &mut ProcessMpi| {
         // SAFETY: the caller's promise.
-        let memory = unsafe { memory(mpi, buf, count, datatype)? };
+        let memory = unsafe { message_memory(mpi, number(comm), buf, count, datatype)? };
         mpi.send(mode, memory, dest, tag, number(comm))
     };
     // SAFETY: the status is null.

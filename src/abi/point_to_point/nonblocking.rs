@@ -5,7 +5,7 @@
 use std::ffi::{c_int, c_void};
 
 use crate::abi::arguments::pointer::out;
-use crate::abi::arguments::user_memory::memory;
+use crate::abi::arguments::user_memory::message_memory;
 use crate::abi::entry_point::{local, number, start};
 use crate::abi::point_to_point::blocking::{copy_of, exchange};
 use crate::abi::types::*;
@@ -36,7 +36,7 @@ pub unsafe extern "C" fn PMPI_Irecv_c(
 ) -> c_int {
     let body = |mpi: &mut ProcessMpi| {
         // SAFETY: the caller's promise of the buffer (§3.7.2).
-        let memory = unsafe { memory(mpi, buf, count, datatype)? };
+        let memory = unsafe { message_memory(mpi, number(comm), buf, count, datatype)? };
         mpi.receive_operation(memory, source, tag, number(comm))
     };
     // SAFETY: the caller's promise of the request.
@@ -61,7 +61,7 @@ pub unsafe extern "C" fn PMPI_Isend_c(
 ) -> c_int {
     let body = |mpi: &mut ProcessMpi| {
         // SAFETY: the caller's promise of the buffer (§3.7.2).
-        let memory = unsafe { memory(mpi, buf, count, datatype)? };
+        let memory = unsafe { message_memory(mpi, number(comm), buf, count, datatype)? };
         mpi.send_operation(memory, dest, tag, number(comm))
     };
     // SAFETY: the caller's promise of the request.
@@ -78,7 +78,10 @@ pub unsafe extern "C" fn PMPI_Isendrecv_c(
     let body = |mpi: &mut ProcessMpi| {
         // SAFETY: the caller's promise of both buffers (§3.11).
         let (from, to) = unsafe {
-            (memory(mpi, sendbuf, sendcount, sendtype)?, memory(mpi, recvbuf, recvcount, recvtype)?)
+            (
+                message_memory(mpi, number(comm), sendbuf, sendcount, sendtype)?,
+                message_memory(mpi, number(comm), recvbuf, recvcount, recvtype)?,
+            )
         };
         exchange(mpi, from, (dest, sendtag), to, (source, recvtag), comm).map(Activity::both)
     };
@@ -94,7 +97,7 @@ pub unsafe extern "C" fn PMPI_Isendrecv_replace_c(
 ) -> c_int {
     let body = |mpi: &mut ProcessMpi| {
         // SAFETY: the caller's promise of the buffer (§3.11).
-        let to = unsafe { memory(mpi, buf, count, datatype)? };
+        let to = unsafe { message_memory(mpi, number(comm), buf, count, datatype)? };
         exchange(mpi, copy_of(&to), (dest, sendtag), to, (source, recvtag), comm)
             .map(Activity::both)
     };
@@ -145,7 +148,7 @@ unsafe fn isend(
 ) -> c_int {
     let body = |mpi: &mut ProcessMpi| {
         // SAFETY: the caller's promise.
-        let memory = unsafe { memory(mpi, buf, count, datatype)? };
+        let memory = unsafe { message_memory(mpi, number(comm), buf, count, datatype)? };
         mpi.send(mode, memory, dest, tag, number(comm))
     };
     // SAFETY: the caller's promise.

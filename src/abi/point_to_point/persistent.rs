@@ -6,7 +6,7 @@
 use std::ffi::{c_int, c_void};
 
 use crate::abi::arguments::pointer::out;
-use crate::abi::arguments::user_memory::memory;
+use crate::abi::arguments::user_memory::message_memory;
 use crate::abi::entry_point::{local, number};
 use crate::abi::types::*;
 use crate::mpi::point_to_point::{SendMode, StartArguments};
@@ -32,7 +32,7 @@ pub unsafe extern "C" fn PMPI_Recv_init_c(
 ) -> c_int {
     let body = |mpi: &mut ProcessMpi| {
         // SAFETY: the caller's promise of the buffer (§3.9).
-        let memory = unsafe { memory(mpi, buf, count, datatype)? };
+        let memory = unsafe { message_memory(mpi, number(comm), buf, count, datatype)? };
         mpi.receive_arguments(memory, source, tag, number(comm))
     };
     // SAFETY: the caller's promise of the request.
@@ -84,7 +84,7 @@ unsafe fn send_init(
 ) -> c_int {
     let body = |mpi: &mut ProcessMpi| {
         // SAFETY: the caller's promise.
-        let memory = unsafe { memory(mpi, buf, count, datatype)? };
+        let memory = unsafe { message_memory(mpi, number(comm), buf, count, datatype)? };
         mpi.send_arguments(mode, memory, dest, tag, number(comm))
     };
     // SAFETY: the caller's promise.

@@ -5,7 +5,7 @@
 use std::ffi::{c_int, c_void};
 
 use crate::abi::arguments::pointer::{InOut, in_out, out};
-use crate::abi::arguments::user_memory::memory;
+use crate::abi::arguments::user_memory::message_memory;
 use crate::abi::entry_point::{
     PROCESS, Scope, conclude, finish, local, number, put_status, test, wait_for,
 };
@@ -127,9 +127,11 @@ unsafe fn receive(
     mpi: &mut ProcessMpi, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
     message: InOut<MPI_Message>,
 ) -> Result<(Activity, Handle)> {
+    let taken = number(message.get());
+    let comm = mpi.comm_of_message(taken).unwrap_or_default();
     // SAFETY: the caller's promise.
-    let memory = unsafe { memory(mpi, buf, count, datatype)? };
-    let started = mpi.receive_matched(number(message.get()), memory)?;
+    let memory = unsafe { message_memory(mpi, comm, buf, count, datatype)? };
+    let started = mpi.receive_matched(taken, memory)?;
     message.put(MPI_MESSAGE_NULL);
     Ok(started)
 }

@@ -9,7 +9,7 @@ use crate::abi::arguments::user_memory::checked_count;
 use crate::abi::constants::MPI_UNDEFINED;
 use crate::abi::entry_point::{Scope, early, number, unlocked};
 use crate::abi::types::*;
-use crate::mpi::datatype::Datatype;
+use crate::mpi::datatype::{Datatype, PackedForm};
 use platform::base::ErrorClass;
 
 /// Number of whole items received; `MPI_UNDEFINED` if a part of an item remains.
@@ -18,7 +18,7 @@ pub unsafe extern "C" fn PMPI_Get_count_c(
     status: *const MPI_Status, datatype: MPI_Datatype, count: *mut MPI_Count,
 ) -> c_int {
     // SAFETY: the caller gives a valid status and a valid result pointer.
-    unsafe { counted("MPI_Get_count", status, datatype, count, Datatype::count) }
+    unsafe { counted("MPI_Get_count", status, datatype, count, Datatype::count_in) }
 }
 
 /// Number of basic elements received.
@@ -27,7 +27,7 @@ pub unsafe extern "C" fn PMPI_Get_elements_c(
     status: *const MPI_Status, datatype: MPI_Datatype, count: *mut MPI_Count,
 ) -> c_int {
     // SAFETY: the caller gives a valid status and a valid result pointer.
-    unsafe { counted("MPI_Get_elements", status, datatype, count, Datatype::elements) }
+    unsafe { counted("MPI_Get_elements", status, datatype, count, Datatype::elements_in) }
 }
 
 /// `MPI_Get_elements_c` under its deprecated name.
@@ -87,7 +87,10 @@ pub unsafe extern "C" fn PMPI_Status_set_elements_c(
             let what = found.describe();
             ErrorClass::Count.error(format!("{what} cannot make up {count} elements"))
         })?;
-        status.change(|status| status.set_count_bytes(bytes));
+        status.change(|status| {
+            status.set_count_bytes(bytes);
+            status.set_flags(status.cancelled(), false);
+        });
         Ok(())
     })
 }
@@ -164,13 +167,15 @@ unsafe fn changed(name: &str, status: *mut MPI_Status, how: impl FnOnce(&mut MPI
 /// `status` is null or may be read, `count` is null or may be written.
 unsafe fn counted(
     name: &str, status: *const MPI_Status, datatype: MPI_Datatype, count: *mut MPI_Count,
-    how: impl FnOnce(&Datatype, usize) -> Option<usize>,
+    how: impl FnOnce(&Datatype, PackedForm, usize) -> Option<usize>,
 ) -> c_int {
     early(name, Scope::None, |objects| {
         // SAFETY: the caller's promise of the result.
         let (status, count) = unsafe { (input(status, "status")?, out(count, "count")?) };
         let found = &objects.datatypes.get(number(datatype))?.datatype;
-        let items = usize::try_from(status.count_bytes()).ok().and_then(|bytes| how(found, bytes));
+        let form = if status.is_external() { PackedForm::External } else { PackedForm::Native };
+        let bytes = usize::try_from(status.count_bytes()).ok();
+        let items = bytes.and_then(|bytes| how(found, form, bytes));
         count.put(items.map_or(MPI_UNDEFINED.into(), |items| items as MPI_Count));
         Ok(())
     })

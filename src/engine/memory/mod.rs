@@ -10,8 +10,10 @@
 //! | `copier` | walks the runs and moves bytes between them and a packed buffer |
 //! | `strided_copy` | the inner loops: rows of equal pieces at equal distances |
 //! | `owned` | bytes of the library |
+//! | `converted` | bytes that are converted on their way, by a layer above |
 #![allow(unsafe_code)]
 
+mod converted;
 mod copier;
 pub mod layout;
 mod owned;
@@ -22,6 +24,7 @@ mod typed;
 
 use std::sync::Arc;
 
+pub use crate::engine::memory::converted::ConvertedMemory;
 use crate::engine::memory::layout::{Layout, StridedRun};
 pub use crate::engine::memory::owned::OwnedBytes;
 pub use crate::engine::memory::typed::TypedMemory;
@@ -40,6 +43,9 @@ pub enum Memory {
     Typed(Arc<TypedMemory>),
     /// Bytes of the library: buffered sends, unexpected messages, scratch space.
     Owned(OwnedBytes),
+    /// Bytes of the application that messages have in another representation; packed bytes are
+    /// converted ones. One value for all uses of a buffer: it has the parts of numbers that arrive.
+    Converted(Arc<dyn ConvertedMemory>),
 }
 
 impl Memory {
@@ -112,7 +118,14 @@ impl Memory {
             Self::Span(span) => span.len(),
             Self::Typed(typed) => typed.len(),
             Self::Owned(bytes) => bytes.len(),
+            Self::Converted(converted) => converted.len(),
         }
+    }
+
+    /// Whether the packed bytes are in another representation than the memory.
+    #[inline]
+    pub(crate) fn is_converted(&self) -> bool {
+        matches!(self, Self::Converted(_))
     }
 
     /// Whether there is no data.
@@ -126,7 +139,7 @@ impl Memory {
     pub fn span(&self) -> Option<Span> {
         match self {
             Self::Span(span) => Some(*span),
-            Self::Typed(_) => None,
+            Self::Typed(_) | Self::Converted(_) => None,
             Self::Owned(bytes) => Some(bytes.span()),
         }
     }
@@ -141,11 +154,12 @@ impl Memory {
 
     /// The adjacent bytes that come first in packed order.
     #[inline]
-    fn first_piece(&self) -> Span {
+    pub(crate) fn first_piece(&self) -> Span {
         match self {
             Self::Span(span) => *span,
             Self::Owned(bytes) => bytes.span(),
             Self::Typed(typed) => typed.first_piece(),
+            Self::Converted(converted) => converted.first_piece(),
         }
     }
 
@@ -157,6 +171,7 @@ impl Memory {
             Self::Span(span) => Self::Span(*span),
             Self::Typed(typed) => Self::Typed(Arc::clone(typed)),
             Self::Owned(bytes) => Self::Span(bytes.span()),
+            Self::Converted(converted) => Self::Converted(Arc::clone(converted)),
         }
     }
 
@@ -177,6 +192,7 @@ impl Memory {
             Self::Span(span) => span.read(from, out),
             Self::Owned(bytes) => bytes.span().read(from, out),
             Self::Typed(typed) => typed.pack(from, out),
+            Self::Converted(converted) => converted.pack(from, out),
         }
     }
 
@@ -190,6 +206,7 @@ impl Memory {
             Self::Span(span) => span.write(from, data),
             Self::Owned(bytes) => bytes.span().write(from, data),
             Self::Typed(typed) => typed.unpack(from, data),
+            Self::Converted(converted) => converted.unpack(from, data),
         }
     }
 
@@ -212,7 +229,7 @@ impl Memory {
         }
     }
 
-    /// Copies between two scattered memories through a buffer.
+    /// Copies between scattered or converted memory through a buffer.
     fn copy_scattered(&self, from: usize, to: &mut Self, at: usize, len: usize) {
         let mut bounce = [0; BOUNCE_BYTES];
         let mut done = 0;

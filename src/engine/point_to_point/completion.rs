@@ -30,8 +30,10 @@ impl<D> PointToPoint<D> {
             return None;
         };
         // Field by field, as they were written (`MessageProtocol::complete`).
-        let (source, tag, bytes, cancelled) = (end.source, end.tag, end.bytes, end.cancelled);
-        let completion = Completion { source, tag, bytes, cancelled, error: end.error.take() };
+        let (source, tag, bytes) = (end.source, end.tag, end.bytes);
+        let (is_converted, cancelled) = (end.is_converted, end.cancelled);
+        let error = end.error.take();
+        let completion = Completion { source, tag, bytes, is_converted, cancelled, error };
         self.protocol.operations.discard(id);
         if let Some(error) = &completion.error {
             self.protocol.told(error);

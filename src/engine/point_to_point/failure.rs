@@ -48,7 +48,7 @@ impl MessageProtocol {
         for id in lost {
             let (source, tag) = self.matched_envelope(id);
             let error = Some(ErrorClass::ProcFailed.error(why.clone()));
-            self.complete(id, Completion { source, tag, bytes: 0, cancelled: false, error });
+            self.complete(id, Completion { source, tag, error, ..Completion::default() });
         }
         self.events += 1;
         self.is_disturbed = true;
@@ -90,7 +90,7 @@ impl MessageProtocol {
             self.matching.unpost(posted);
             let (source, tag) = (pattern.source.unwrap_or(0), pattern.tag.unwrap_or(0));
             let error = Some(error);
-            self.complete(id, Completion { source, tag, bytes: 0, cancelled: false, error });
+            self.complete(id, Completion { source, tag, error, ..Completion::default() });
         }
     }
 
@@ -183,7 +183,7 @@ impl MessageProtocol {
                 "the process of rank {ended} of the world ended before its message with tag {tag} \
                  had arrived"
             )));
-            self.complete(id, Completion { source, tag, bytes: 0, cancelled: false, error });
+            self.complete(id, Completion { source, tag, error, ..Completion::default() });
         }
     }
 

@@ -188,6 +188,8 @@ pub struct Completion {
     pub tag: i32,
     /// Received bytes of the packed message.
     pub bytes: usize,
+    /// Whether these are bytes in another representation than the buffer's.
+    pub is_converted: bool,
     /// Whether the operation was cancelled.
     pub cancelled: bool,
     /// The error, if the operation failed.

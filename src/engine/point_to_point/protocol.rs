@@ -271,7 +271,7 @@ impl MessageProtocol {
         if let Some(error) = self.failure(from) {
             let Envelope { source, tag, .. } = envelope;
             let error = Some(error);
-            let end = Completion { source, tag, bytes: 0, cancelled: false, error };
+            let end = Completion { source, tag, error, ..Completion::default() };
             return self.complete(id, end);
         }
         let progress = RendezvousReceiver::new(rts.total, buffer.len);
@@ -329,7 +329,7 @@ impl MessageProtocol {
             let buffer = &mut receive.buffer;
             let bytes = message.len.min(buffer.len);
             message.copy(0, buffer, bytes);
-            let end = received(envelope, bytes, (bytes < message.len).then_some(buffer.len));
+            let end = received(envelope, buffer, bytes, bytes < message.len);
             self.complete(id, end);
         }
     }
@@ -393,13 +393,13 @@ impl MessageProtocol {
         let operation = &mut self.operations[id];
         if operation.owner == OperationOwner::Caller {
             self.events += 1;
-            let Completion { source, tag, bytes, cancelled, error } = completion;
+            let Completion { source, tag, bytes, is_converted, cancelled, error } = completion;
             operation.state = OperationState::Complete(Completion::default());
             // Field by field. A copy of the whole would load in one piece the bytes that were just
             // stored in parts, and stall until the parts have left the store buffer.
             if let OperationState::Complete(end) = &mut operation.state {
                 (end.source, end.tag, end.bytes) = (source, tag, bytes);
-                (end.cancelled, end.error) = (cancelled, error);
+                (end.is_converted, end.cancelled, end.error) = (is_converted, cancelled, error);
             }
         } else {
             self.complete_without_caller(id, completion);
@@ -432,8 +432,8 @@ impl MessageProtocol {
         let OperationState::Receive(receive) = &self.operations[id].state else { return };
         let ReceivePhase::Matched { envelope, progress, .. } = &receive.phase else { return };
         let (envelope, bytes, truncated) = (*envelope, progress.limit(), progress.is_truncated());
-        let capacity = receive.buffer.len;
-        self.complete(id, received(envelope, bytes, truncated.then_some(capacity)));
+        let end = received(envelope, &receive.buffer, bytes, truncated);
+        self.complete(id, end);
     }
 }
 
@@ -442,14 +442,18 @@ impl MessageProtocol {
 pub(crate) fn deliver(envelope: Envelope, buffer: &mut MemoryRange, data: &[u8]) -> Completion {
     let bytes = data.len().min(buffer.len);
     buffer.unpack(0, &data[..bytes]);
-    received(envelope, bytes, (bytes < data.len()).then_some(buffer.len))
+    received(envelope, buffer, bytes, bytes < data.len())
 }
 
-/// The completion of a receive; `truncated` is the capacity of a buffer shorter than the message.
+/// The completion of a receive of `bytes` bytes into `buffer`, which may be shorter than the message.
 #[inline]
-fn received(envelope: Envelope, bytes: usize, truncated: Option<usize>) -> Completion {
-    let error = truncated.map(|capacity| truncation_error(envelope, capacity));
-    Completion { source: envelope.source, tag: envelope.tag, bytes, cancelled: false, error }
+fn received(
+    envelope: Envelope, buffer: &MemoryRange, bytes: usize, is_truncated: bool,
+) -> Completion {
+    let error = is_truncated.then(|| truncation_error(envelope, buffer.len));
+    let Envelope { source, tag, .. } = envelope;
+    let is_converted = buffer.memory.is_converted();
+    Completion { source, tag, bytes, is_converted, cancelled: false, error }
 }
 
 #[cold]

@@ -10,11 +10,11 @@ use crate::engine::memory::Memory;
 use crate::engine::schedules::plan::{RunPlan, StagedBuffer};
 use crate::engine::schedules::reduction::{ReductionKernel, ReductionMethod};
 use crate::mpi::collective::algorithms::Operands;
-use crate::mpi::datatype::Datatype;
+use crate::mpi::datatype::{Datatype, external};
 use crate::mpi::fortran::Booleans;
 use crate::mpi::op::{Combination, Operator, PaddedKernel};
 use crate::offload::{Arithmetic, Schedule};
-use platform::base::Result;
+use platform::base::{Result, Span};
 
 /// An operation on a datatype.
 #[derive(Debug)]
@@ -58,6 +58,33 @@ impl ReductionOperator {
             padded: None,
             operator: None,
             arithmetic: None,
+        }
+    }
+
+    /// The same operation on elements of `datatype` as "external32". They are unpacked for the operation
+    /// and its result is packed, so that an intermediate result has the length that it has on the way.
+    pub(crate) fn external(self, datatype: &Datatype) -> Self {
+        let (native, datatype) = (self.kernel, datatype.clone());
+        let element = datatype.external_size().max(1);
+        let kernel = move |from: Span, into: Span| {
+            let count = into.len() / element;
+            let unpacked = |packed: Span| {
+                let mut items = Memory::owned(vec![0; datatype.size() * count]);
+                external::unpack(&datatype, count, &Memory::Span(packed), &mut items);
+                items
+            };
+            let (from, items) = (unpacked(from), unpacked(into));
+            if let (Some(from), Some(items)) = (from.span(), items.span()) {
+                native.apply(from, items);
+            }
+            external::pack(&datatype, count, &items, &mut Memory::Span(into));
+        };
+        Self {
+            element,
+            kernel: Combination::Shared(Arc::new(kernel)),
+            padded: None,
+            arithmetic: None,
+            ..self
         }
     }
 

@@ -13,7 +13,7 @@
 
 use std::collections::BTreeSet;
 
-use platform::base::{Peer, Result};
+use platform::base::{Peer, Representation, Result};
 
 use crate::mpi::communicator::Comms;
 use crate::mpi::handle::Handle;
@@ -28,6 +28,15 @@ pub(crate) struct ClientProcess {
     pub(crate) host: u32,
     /// Its rank in its client.
     pub(crate) rank: u32,
+}
+
+/// A client, equal on all processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ClientJob {
+    /// Its identity.
+    pub(crate) id: JobId,
+    /// How it says that it represents data; `None` is unlike all others.
+    pub(crate) representation: Option<Representation>,
 }
 
 /// The world of several clients, at one process.
@@ -88,21 +97,24 @@ impl Comms {
     }
 
     /// Makes the processes of several clients one world: `world` in its order, each with its number as a
-    /// peer, which is its rank for those of the own client. `jobs` are the identities of the clients,
-    /// equal on all processes. Called before the first communicator.
+    /// peer, which is its rank for those of the own client. `jobs` are the clients. Called before the
+    /// first communicator.
     ///
     /// # Panics
     /// If the numbers are not those of all processes.
-    pub(crate) fn join_clients(&mut self, world: &[(Peer, ClientProcess)], jobs: &[JobId]) {
+    pub(crate) fn join_clients(&mut self, world: &[(Peer, ClientProcess)], jobs: &[ClientJob]) {
         let mut by_peer = world.to_vec();
         by_peer.sort_unstable_by_key(|(peer, _)| *peer);
         for (number, (peer, process)) in (0..).zip(&by_peer) {
             assert_eq!(number, *peer);
-            if *peer >= self.processes.job_size() {
-                let job = jobs[process.client as usize];
-                let identity = ProcessIdentity { job, rank: process.rank, epoch: 0 };
-                assert_eq!(self.processes.admit(identity, process.host), *peer);
+            let ClientJob { id: job, representation } = jobs[process.client as usize];
+            if *peer < self.processes.job_size() {
+                self.processes.set_representation(representation);
+                continue;
             }
+            let identity = ProcessIdentity { job, rank: process.rank, epoch: 0 };
+            let admitted = self.processes.admit(identity, process.host, representation);
+            assert_eq!(admitted, *peer);
         }
         self.processes.keep_all();
         self.clients = Some(Box::new(Clients {
@@ -127,20 +139,50 @@ impl Comms {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
-    use crate::mpi::communicator::{COMM_SELF, COMM_WORLD};
+    use crate::mpi::communicator::{COMM_SELF, COMM_WORLD, Comm};
     use crate::mpi::errhandler::Handler;
+    use crate::mpi::group::Group;
 
     /// Clients of 2, 1 and 3 processes, at rank 0 of client 1.
-    fn world() -> Comms {
+    fn of_representations(representations: [Option<Representation>; 3]) -> Comms {
         let of = |(client, rank)| ClientProcess { client, host: client, rank };
         let processes = [(0, 0), (0, 1), (1, 0), (2, 0), (2, 1), (2, 2)].map(of);
         let world: Vec<_> = [1, 2, 0, 3, 4, 5].into_iter().zip(processes).collect();
         let mut comms = Comms::without_world(0, 1);
         comms.set_job(Some(JobId(8)), 5);
-        comms.join_clients(&world, &[JobId(7), JobId(8), JobId(9)]);
+        let jobs = [7, 8, 9].map(JobId).into_iter().zip(representations);
+        let jobs: Vec<_> =
+            jobs.map(|(id, representation)| ClientJob { id, representation }).collect();
+        comms.join_clients(&world, &jobs);
         comms.open_world(&Handler::Fatal).unwrap();
         comms
+    }
+
+    fn world() -> Comms {
+        of_representations([Some(Representation::NATIVE); 3])
+    }
+
+    #[test]
+    fn communicators_of_unlike_clients_are_unlike() {
+        let (native, other) = (Some(Representation::NATIVE), Representation::parse("big-endian"));
+        let is_unlike = |of: [Option<Representation>; 3], comm| {
+            of_representations(of).get(comm).unwrap().is_unlike
+        };
+        for alike in [native, other] {
+            assert!(!is_unlike([alike; 3], COMM_WORLD));
+        }
+        for unlike in [[native, native, other], [other, native, native], [None; 3]] {
+            assert!(is_unlike(unlike, COMM_WORLD) && !is_unlike(unlike, COMM_SELF), "{unlike:?}");
+        }
+        // A communicator of two of the three, which are alike.
+        let mut comms = of_representations([other, native, native]);
+        let group = Arc::new(Group::new(&[0, 3, 4, 5], 0));
+        let some = Comm::new(comms.choose_context(), group, Handler::Fatal).unwrap();
+        let some = comms.insert(some).unwrap();
+        assert!(!comms.get(some).unwrap().is_unlike && comms.get(some).unwrap().spans_jobs);
     }
 
     #[test]
@@ -167,7 +209,7 @@ mod tests {
         let mut comms = world();
         assert_eq!(comms.processes.guests().count(), 0);
         let guest = ProcessIdentity { job: JobId(1), rank: 0, epoch: 0 };
-        assert_eq!(comms.processes.admit(guest, 0), 6);
+        assert_eq!(comms.processes.admit(guest, 0, None), 6);
         assert!(comms.processes.guests().eq([6]));
         assert!(comms.processes.is_guest(6) && !comms.processes.is_guest(5));
         assert!(comms.part_of(6, true) > comms.part_of(5, true));

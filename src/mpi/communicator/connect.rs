@@ -208,6 +208,7 @@ impl<D: Device> Mpi<D> {
         let record = ProcessRecord {
             identity,
             node: self.comms.node_of(me),
+            representation: self.comms.processes.representation(me),
             card,
             host: self.presence.host.clone(),
         };
@@ -622,8 +623,8 @@ impl<D: Device> Mpi<D> {
         let key = self.received_key(meeting, outcome.key, &end.buffers[1].packed())?;
         reach(&mut self.engine)?.add_key(&key);
         let mut peers = Vec::with_capacity(records.len());
-        for ProcessRecord { identity, node, card, host } in records {
-            let peer = self.comms.processes.admit(*identity, *node);
+        for ProcessRecord { identity, node, representation, card, host } in records {
+            let peer = self.comms.processes.admit(*identity, *node, *representation);
             peers.push(peer);
             if self.comms.processes.is_appended(peer) {
                 let address =

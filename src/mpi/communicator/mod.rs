@@ -37,6 +37,7 @@ use super::attribute::Attributes;
 use super::errhandler::Handler;
 use super::group::Group;
 use super::topology::VirtualTopology;
+use crate::engine::memory::Memory;
 use crate::engine::point_to_point::matching::MatchPattern;
 use crate::engine::schedules::plan::Members;
 use crate::mpi::collective::algorithms::hierarchical::Nodes;
@@ -45,11 +46,12 @@ use crate::mpi::collective::shared::polling::SharedCollectiveId;
 use crate::mpi::communicator::clients::{Clients, ClusterAttributes};
 use crate::mpi::communicator::hints::CommHints;
 use crate::mpi::communicator::intercomm::IntercommView;
+use crate::mpi::datatype::{Datatype, PackedForm, external_memory};
 use crate::mpi::handle::{Handle, HandleKind, HandleTable};
 use crate::mpi::point_to_point::buffer::BsendBuffer;
 use crate::mpi::processes::{JobId, Processes};
 use crate::mpi::resilience::CommResilience;
-use platform::base::{ErrorClass, MpiError, Peer, Result};
+use platform::base::{ErrorClass, MpiError, Peer, Representation, Result};
 
 /// `MPI_COMM_NULL` of the standard ABI.
 pub const COMM_NULL: Handle = 0x100;
@@ -158,6 +160,8 @@ pub struct Comm {
     pub(crate) nodes: Option<Arc<Nodes>>,
     /// Whether some of its processes belong to other jobs.
     pub(crate) spans_jobs: bool,
+    /// Whether its processes differ in how they represent data: all data is "external32" on its way.
+    pub(crate) is_unlike: bool,
     /// Its attributes of IMPI, from their first use on.
     cluster_attributes: OnceLock<Box<ClusterAttributes>>,
 }
@@ -194,6 +198,7 @@ impl Comm {
             resilience: CommResilience::default(),
             nodes: None,
             spans_jobs: false,
+            is_unlike: false,
             cluster_attributes: OnceLock::new(),
         }
     }
@@ -291,6 +296,7 @@ pub struct Comms {
     nodes: Option<Box<[u32]>>,
     /// The clients of the world, if there are several.
     clients: Option<Box<Clients>>,
+    has_unlike: bool,
     /// Contexts of messages with a process of another job, without a communicator, while connections
     /// begin.
     pub(crate) job_links: Vec<(Context, Peer)>,
@@ -329,6 +335,7 @@ impl Comms {
             processes,
             nodes: None,
             clients: None,
+            has_unlike: false,
             job_links: Vec::new(),
             meetings: 0,
         }
@@ -453,6 +460,7 @@ impl Comms {
     pub(crate) fn insert(&mut self, mut comm: Comm) -> Result<Handle> {
         self.place(&mut comm);
         self.inserted += 1;
+        self.has_unlike |= comm.is_unlike;
         self.table.insert(comm)
     }
 
@@ -463,6 +471,7 @@ impl Comms {
     pub(crate) fn replace(&mut self, handle: Handle, mut comm: Comm) -> Result {
         self.place(&mut comm);
         self.inserted += 1;
+        self.has_unlike |= comm.is_unlike;
         *self.get_mut(handle)? = comm;
         Ok(())
     }
@@ -471,10 +480,47 @@ impl Comms {
         let remote = comm.remote.as_ref();
         comm.spans_jobs = self.processes.has_appended()
             && (self.spans_jobs(&comm.group) || remote.is_some_and(|group| self.spans_jobs(group)));
+        comm.is_unlike = comm.spans_jobs && self.is_unlike(comm);
         if (self.nodes.is_some() || comm.spans_jobs) && !comm.is_inter() {
             let places = comm.group.peers().map(|peer| self.part_of(peer, comm.spans_jobs));
             comm.nodes = Nodes::new(places).map(Arc::new);
         }
+    }
+
+    /// Whether the processes of a communicator of several jobs differ in how they represent data.
+    fn is_unlike(&self, comm: &Comm) -> bool {
+        let own = self.processes.representation(self.me);
+        let remote = comm.remote.iter().flat_map(|group| group.peers());
+        comm.group
+            .peers()
+            .chain(remote)
+            .any(|peer| !Representation::are_alike(self.processes.representation(peer), own))
+    }
+
+    /// Whether some communicator has been unlike ([`Comm::is_unlike`]).
+    #[inline(always)]
+    pub(crate) fn has_unlike(&self) -> bool {
+        self.has_unlike
+    }
+
+    /// The memory of `count` elements of `datatype` as messages on a communicator have it.
+    #[cold]
+    pub(crate) fn on_the_way(
+        &self, comm: Handle, datatype: &Datatype, count: usize, memory: Memory,
+    ) -> Memory {
+        match self.get(comm) {
+            Ok(comm) if comm.is_unlike => external_memory(datatype, count, memory),
+            // Without a communicator the call fails.
+            Ok(_) | Err(_) => memory,
+        }
+    }
+
+    /// The representation of packed data on a communicator.
+    ///
+    /// # Errors
+    /// `Comm` if there is no such communicator.
+    pub(crate) fn packed_form(&self, comm: Handle) -> Result<PackedForm> {
+        Ok(if self.get(comm)?.is_unlike { PackedForm::External } else { PackedForm::Native })
     }
 
     /// A number that changes with every new communicator.

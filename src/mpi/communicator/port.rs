@@ -1,7 +1,7 @@
 //! Names of ports, and what processes of two jobs tell each other of themselves (MPI 5.0 §11.9).
 //!
 //! ```text
-//!   suiro1 / job / rank / key / secret / host / card        hexadecimal numbers, text without a slash
+//!   suiro2 / job / rank / key / secret / host / card        hexadecimal numbers, text without a slash
 //! ```
 //!
 //! The name of a port is all that another job needs to connect, so every process with the name may do so.
@@ -12,10 +12,10 @@ use std::fmt::Write;
 use crate::device::reach::ConnectionKey;
 use crate::mpi::communicator::Context;
 use crate::mpi::processes::{JobId, ProcessIdentity};
-use platform::base::{ErrorClass, Result, hex};
+use platform::base::{ErrorClass, Representation, Result, hex};
 
 /// The beginning of the name of a port; the number changes with the protocol.
-const PROTOCOL: &str = "suiro1";
+const PROTOCOL: &str = "suiro2";
 
 /// `MPI_MAX_PORT_NAME` of the standard ABI: with the final zero.
 pub(crate) const PORT_NAME_MAX: usize = 1024;
@@ -87,21 +87,26 @@ pub(crate) struct ProcessRecord {
     pub(crate) identity: ProcessIdentity,
     /// Its node, by the numbers of its job.
     pub(crate) node: u32,
+    /// How it represents data; `None` is unlike all others.
+    pub(crate) representation: Option<Representation>,
     pub(crate) card: String,
     pub(crate) host: String,
 }
 
 impl ProcessRecord {
     /// Bytes of [`ProcessRecord::emit`].
-    pub(crate) const BYTES: usize = ProcessIdentity::BYTES + 4 + CARD_MAX + HOST_MAX;
+    pub(crate) const BYTES: usize = ProcessIdentity::BYTES + 8 + CARD_MAX + HOST_MAX;
 
     pub(crate) fn emit(&self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
         let (identity, rest) = bytes.split_at_mut(ProcessIdentity::BYTES);
         let (node, rest) = rest.split_at_mut(4);
+        let (representation, rest) = rest.split_at_mut(4);
         let (card, host) = rest.split_at_mut(CARD_MAX);
         identity.copy_from_slice(&self.identity.emit());
         node.copy_from_slice(&self.node.to_le_bytes());
+        let word = self.representation.map_or(0, Representation::word);
+        representation.copy_from_slice(&word.to_le_bytes());
         for (place, text) in [(card, &self.card), (host, &self.host)] {
             let len = text.floor_char_boundary(place.len());
             place[..len].copy_from_slice(&text.as_bytes()[..len]);
@@ -112,13 +117,15 @@ impl ProcessRecord {
     pub(crate) fn parse(bytes: &[u8; Self::BYTES]) -> Self {
         let (identity, rest) = bytes.split_first_chunk().expect("a record begins with an identity");
         let (node, rest) = rest.split_first_chunk().expect("a record has a node");
+        let (word, rest) = rest.split_first_chunk().expect("a record has a representation");
         let (card, host) = rest.split_at(CARD_MAX);
         let text = |bytes: &[u8]| {
             let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
             String::from_utf8_lossy(text).into_owned()
         };
         let (identity, node) = (ProcessIdentity::parse(identity), u32::from_le_bytes(*node));
-        Self { identity, node, card: text(card), host: text(host) }
+        let representation = Representation::from_word(u32::from_le_bytes(*word));
+        Self { identity, node, representation, card: text(card), host: text(host) }
     }
 }
 
@@ -147,7 +154,7 @@ mod tests {
     fn what_is_no_port_is_refused() {
         let good = port().emit();
         let cut = &good[..good.len() / 2];
-        for bad in ["", "suiro1", "tag#0$connentry#12$", cut, &good.replace("suiro1", "suiro2")] {
+        for bad in ["", "suiro2", "tag#0$connentry#12$", cut, &good.replace("suiro2", "suiro1")] {
             let error = PortName::parse(bad).err().unwrap();
             assert_eq!(error.code.0, ErrorClass::Port as i32, "{bad}");
         }
@@ -157,7 +164,8 @@ mod tests {
     #[test]
     fn records_read_back() {
         let PortName { process, host, card, .. } = port();
-        let record = ProcessRecord { identity: process, node: 9, card, host };
+        let representation = Some(Representation::NATIVE);
+        let record = ProcessRecord { identity: process, node: 9, representation, card, host };
         assert_eq!(ProcessRecord::parse(&record.emit()), record);
         let long = ProcessRecord { host: "ö".repeat(100), ..record };
         assert_eq!(ProcessRecord::parse(&long.emit()).host, "ö".repeat(32));

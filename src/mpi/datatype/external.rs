@@ -15,6 +15,9 @@
 //! Conversion is between two packed streams, native and external. The [`Memory`] has the addresses of
 //! the native bytes, the [`Signature`] their types.
 
+use std::convert::Infallible;
+use std::ops::ControlFlow;
+
 use super::signature::Signature;
 use super::{Datatype, Predefined, Unit};
 use crate::engine::memory::Memory;
@@ -23,11 +26,11 @@ use crate::engine::memory::Memory;
 const WINDOW_BYTES: usize = 4096;
 
 /// Numbers converted at a time; so many of the longest fit into a window.
-const BATCH: usize = 128;
+pub(super) const BATCH: usize = 128;
 
 /// External representation of one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ExternalFormat {
+pub(super) enum ExternalFormat {
     /// The same bytes in big-endian order.
     Swapped(usize),
     /// A byte that is 0 or 1.
@@ -56,7 +59,7 @@ impl ExternalFormat {
     }
 
     /// The numbers of an element.
-    fn of(entry: &Predefined) -> (Self, Option<Self>) {
+    pub(super) fn of(entry: &Predefined) -> (Self, Option<Self>) {
         let number = |unit| Self::new(entry, unit);
         let twice = |unit| (number(unit), Some(number(unit)));
         if let Some([value, index]) = entry.members() {
@@ -73,7 +76,7 @@ impl ExternalFormat {
     }
 
     /// Native bytes.
-    fn native(self) -> usize {
+    pub(super) fn native(self) -> usize {
         match self {
             Self::Swapped(len) => len,
             Self::Boolean => 1,
@@ -84,7 +87,7 @@ impl ExternalFormat {
     }
 
     /// External bytes.
-    fn external(self) -> usize {
+    pub(super) fn external(self) -> usize {
         match self {
             Self::Swapped(len) => len,
             Self::Boolean => 1,
@@ -96,7 +99,7 @@ impl ExternalFormat {
 
     /// Encodes one number. Numbers that are too large lose their upper bytes (§14.5.2, advice to
     /// implementors).
-    fn encode(self, native: &[u8], external: &mut [u8]) {
+    pub(super) fn encode(self, native: &[u8], external: &mut [u8]) {
         let len = external.len();
         match self {
             Self::Extended => external.copy_from_slice(&to_binary128(native).to_be_bytes()),
@@ -108,7 +111,7 @@ impl ExternalFormat {
     }
 
     /// Decodes one number.
-    fn decode(self, external: &[u8], native: &mut [u8]) {
+    pub(super) fn decode(self, external: &[u8], native: &mut [u8]) {
         let len = external.len();
         match self {
             Self::Extended => native.copy_from_slice(&from_binary128(external)),
@@ -156,22 +159,35 @@ pub fn unpack(datatype: &Datatype, count: usize, packed: &Memory, items: &mut Me
 /// Calls `each` for all numbers of `count` elements in packed order, with runs of at most [`BATCH`]
 /// numbers of one format.
 fn for_each_batch(datatype: &Datatype, count: usize, mut each: impl FnMut(ExternalFormat, usize)) {
-    for (entry, count) in Signature::new(datatype, count) {
+    let end = for_each_run(Signature::new(datatype, count), |format, count| {
+        each(format, count);
+        ControlFlow::<Infallible>::Continue(())
+    });
+    debug_assert!(end.is_continue());
+}
+
+/// Calls `each` for the numbers of a signature in packed order, with runs of at most [`BATCH`] numbers of
+/// one format, until it breaks.
+pub(super) fn for_each_run<B>(
+    signature: Signature<'_>, mut each: impl FnMut(ExternalFormat, usize) -> ControlFlow<B>,
+) -> ControlFlow<B> {
+    for (entry, count) in signature {
         let (first, second) = ExternalFormat::of(entry);
         if let Some(second) = second.filter(|second| *second != first) {
             for _ in 0..count {
-                each(first, 1);
-                each(second, 1);
+                each(first, 1)?;
+                each(second, 1)?;
             }
             continue;
         }
         let mut left = if second.is_some() { count * 2 } else { count };
         while left > 0 {
             let some = left.min(BATCH);
-            each(first, some);
+            each(first, some)?;
             left -= some;
         }
     }
+    ControlFlow::Continue(())
 }
 
 /// Reads packed bytes of a memory in order.

@@ -10,6 +10,7 @@
 mod array;
 mod construct;
 mod contents;
+mod converted;
 pub mod external;
 mod predefined;
 mod section;
@@ -22,6 +23,7 @@ use std::sync::Arc;
 
 pub use array::{ArrayOrder, Distribution};
 pub use contents::{Combiner, ConstructorForm, Contents};
+pub(crate) use converted::external_memory;
 pub(crate) use predefined::PlainElement;
 pub use predefined::{ByHandle, DatatypeClass, Predefined, Unit};
 pub(crate) use section::ArraySection;
@@ -49,6 +51,15 @@ struct DatatypeInner {
     contents: Contents,
     /// Sections of arrays, for a call with such buffers.
     sections: Option<Box<section::ArraySections>>,
+}
+
+/// The representation of packed bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PackedForm {
+    /// That of memory.
+    Native,
+    /// "external32" (§14.5.2).
+    External,
 }
 
 /// The predefined datatype with this handle value in the ABI; `None` for `MPI_DATATYPE_NULL` and
@@ -90,6 +101,14 @@ impl Datatype {
     /// Bytes of data in the representation "external32" (§14.5.2); never more than [`Self::size`].
     pub fn external_size(&self) -> usize {
         self.0.external_size
+    }
+
+    /// Bytes of data in a representation.
+    pub(crate) fn packed_size(&self, form: PackedForm) -> usize {
+        match form {
+            PackedForm::Native => self.size(),
+            PackedForm::External => self.external_size(),
+        }
     }
 
     /// Distance between elements of an array, in bytes.
@@ -151,7 +170,12 @@ impl Datatype {
     /// The number of whole elements in `bytes` packed bytes (`MPI_Get_count`); `None`, which is
     /// `MPI_UNDEFINED`, if the last one is incomplete.
     pub fn count(&self, bytes: usize) -> Option<usize> {
-        match self.size() {
+        self.count_in(PackedForm::Native, bytes)
+    }
+
+    /// [`Datatype::count`] of bytes in a representation.
+    pub(crate) fn count_in(&self, form: PackedForm, bytes: usize) -> Option<usize> {
+        match self.packed_size(form) {
             0 => (bytes == 0).then_some(0),
             size => bytes.is_multiple_of(size).then_some(bytes / size),
         }
@@ -160,10 +184,15 @@ impl Datatype {
     /// The number of basic elements in `bytes` packed bytes (`MPI_Get_elements`); `None` if the
     /// last one is incomplete.
     pub fn elements(&self, bytes: usize) -> Option<usize> {
+        self.elements_in(PackedForm::Native, bytes)
+    }
+
+    /// [`Datatype::elements`] of bytes in a representation.
+    pub(crate) fn elements_in(&self, form: PackedForm, bytes: usize) -> Option<usize> {
         let (mut whole, mut datatype, mut rest) = (0, self, bytes);
         // At most one element of each level is incomplete, so the loop descends without branching.
         while rest > 0 {
-            let (size, inner) = (datatype.size(), &datatype.0);
+            let (size, inner) = (datatype.packed_size(form), &datatype.0);
             if size == 0 {
                 return None;
             }
@@ -173,10 +202,13 @@ impl Datatype {
                 break;
             }
             if let Some(entry) = &inner.predefined {
-                let [value, _] = entry.unit.members()?;
-                return (rest == value.size()).then_some(whole + 1);
+                let value = match form {
+                    PackedForm::Native => entry.unit.members()?[0].size(),
+                    PackedForm::External => external::element_size(entry.members()?[0]),
+                };
+                return (rest == value).then_some(whole + 1);
             }
-            (whole, datatype, rest) = inner.incomplete_part(whole, rest);
+            (whole, datatype, rest) = inner.incomplete_part(form, whole, rest);
         }
         Some(whole)
     }
@@ -228,13 +260,15 @@ impl DatatypeInner {
 
     /// The part in which the first `rest` bytes (less than the size) end; adds the elements before
     /// it to `whole` and subtracts the bytes before it from `rest`.
-    fn incomplete_part(&self, mut whole: usize, mut rest: usize) -> (usize, &Datatype, usize) {
+    fn incomplete_part(
+        &self, form: PackedForm, mut whole: usize, mut rest: usize,
+    ) -> (usize, &Datatype, usize) {
         let types = &self.contents.types;
         if self.contents.combiner != Combiner::Struct {
             return (whole, &types[0], rest);
         }
         for (index, datatype) in types.iter().enumerate() {
-            let part = datatype.size() * self.contents.block_length(index);
+            let part = datatype.packed_size(form) * self.contents.block_length(index);
             if rest < part {
                 return (whole, datatype, rest);
             }

@@ -154,7 +154,8 @@ impl PartitionedOperation {
             (PartitionedKind::Receive, None) => Status::PROC_NULL,
             (PartitionedKind::Receive, Some(peer)) => {
                 let (source, bytes) = (peer.rank as i32, self.received_bytes);
-                Status { source, tag: self.tag, bytes, cancelled: false }
+                let is_external = self.memory.is_converted();
+                Status { source, tag: self.tag, bytes, is_external, cancelled: false }
             }
         }
     }

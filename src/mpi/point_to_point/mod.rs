@@ -16,6 +16,7 @@ use crate::engine::programs::offloaded::OffloadedId;
 use crate::engine::schedules::plan::{Members, RunId};
 use crate::mpi::collective::shared::polling::SharedCollectiveId;
 use crate::mpi::communicator::{Comm, Traffic};
+use crate::mpi::datatype::PackedForm;
 use crate::mpi::handle::Handle;
 use crate::mpi::partitioned::operation::PartitionedId;
 use crate::mpi::point_to_point::buffer::{BsendBuffer, BufferOwner};
@@ -333,7 +334,8 @@ impl<D: Device> Mpi<D> {
         if found.is_none() {
             self.found_nothing(pattern, comm)?;
         }
-        Ok(found.map(|(envelope, bytes)| arrived(envelope, bytes)))
+        let form = self.comms.packed_form(comm)?;
+        Ok(found.map(|(envelope, bytes)| arrived(envelope, bytes, form)))
     }
 
     /// Takes the oldest unexpected message that matches (§3.8.2).
@@ -351,7 +353,7 @@ impl<D: Device> Mpi<D> {
             self.found_nothing(pattern, comm)?;
             return Ok(None);
         };
-        let status = arrived(matched.envelope, matched.len());
+        let status = arrived(matched.envelope, matched.len(), self.comms.packed_form(comm)?);
         Ok(Some((self.messages.insert(MatchedMessage { matched, comm })?, status)))
     }
 
@@ -412,9 +414,10 @@ impl<D: Device> Mpi<D> {
     }
 }
 
-fn arrived(envelope: Envelope, bytes: u64) -> Status {
+fn arrived(envelope: Envelope, bytes: u64, form: PackedForm) -> Status {
     let Envelope { source, tag, .. } = envelope;
-    Status { source: source as i32, tag, bytes, ..Status::EMPTY }
+    let is_external = form == PackedForm::External;
+    Status { source: source as i32, tag, bytes, is_external, ..Status::EMPTY }
 }
 
 #[inline]

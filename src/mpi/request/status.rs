@@ -18,6 +18,8 @@ pub struct Status {
     pub tag: i32,
     /// Bytes of the packed message.
     pub bytes: u64,
+    /// Whether these are bytes of "external32".
+    pub(crate) is_external: bool,
     /// Whether the operation was cancelled.
     pub(crate) cancelled: bool,
 }
@@ -25,7 +27,7 @@ pub struct Status {
 impl Status {
     /// The empty status (§3.7.3): of sends, null requests and inactive ones.
     pub(crate) const EMPTY: Self =
-        Self { source: ANY_SOURCE, tag: ANY_TAG, bytes: 0, cancelled: false };
+        Self { source: ANY_SOURCE, tag: ANY_TAG, bytes: 0, is_external: false, cancelled: false };
 
     /// The status of a receive from `MPI_PROC_NULL` (§3.10).
     pub(crate) const PROC_NULL: Self = Self { source: PROC_NULL, ..Self::EMPTY };
@@ -36,6 +38,12 @@ impl From<&Completion> for Status {
         if end.cancelled {
             return Self { cancelled: true, ..Self::EMPTY };
         }
-        Self { source: end.source as i32, tag: end.tag, bytes: end.bytes as u64, cancelled: false }
+        Self {
+            source: end.source as i32,
+            tag: end.tag,
+            bytes: end.bytes as u64,
+            is_external: end.is_converted,
+            cancelled: false,
+        }
     }
 }

@@ -14,12 +14,15 @@ use platform::base::{ErrorClass, Peer, Result};
 pub(super) struct WindowChannel {
     messages: MessageChannel,
     group: Arc<Group>,
+    /// Whether data is "external32" on its way.
+    is_unlike: bool,
 }
 
 impl WindowChannel {
     pub(super) fn new(comm: &Comm) -> Self {
         let context = comm.context.for_traffic(Traffic::PointToPoint);
-        Self::of_group(context, Arc::clone(&comm.group), comm.rank)
+        let is_unlike = comm.is_unlike;
+        Self { is_unlike, ..Self::of_group(context, Arc::clone(&comm.group), comm.rank) }
     }
 
     /// The channel of a window that has no communicator yet.
@@ -29,7 +32,13 @@ impl WindowChannel {
 
     fn of_group(context: u64, group: Arc<Group>, rank: u32) -> Self {
         let members = Arc::clone(&group) as Arc<dyn Members>;
-        Self { messages: MessageChannel::new(context, members, rank), group }
+        Self { messages: MessageChannel::new(context, members, rank), group, is_unlike: false }
+    }
+
+    /// Whether data is "external32" on its way.
+    #[inline]
+    pub(super) fn is_unlike(&self) -> bool {
+        self.is_unlike
     }
 
     /// The number of ranks.

@@ -18,7 +18,7 @@
 //! | `mapped` | memory that ranks of a node share |
 //! | `regions` | the memory of the window at this process |
 //! | `accumulate` | what accumulates do with it |
-//! | `request_message`, `layout_message` | requests as bytes |
+//! | `request_message`, `layout_message`, `signature_message` | requests as bytes |
 //! | `channel` | messages on the private communicator |
 //! | `failures` | failed ranks, revoked windows |
 //! | `creation` | what ranks tell each other when a window is made |
@@ -46,6 +46,7 @@ mod peer_calls;
 mod regions;
 mod request_message;
 mod service;
+mod signature_message;
 pub(crate) mod synchronization;
 mod target;
 

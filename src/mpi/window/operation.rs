@@ -16,7 +16,7 @@ use crate::device::rma::{RemoteAddress, Rma, RmaError};
 use crate::engine::Engine;
 use crate::engine::memory::Memory;
 use crate::engine::point_to_point::operation::OperationId;
-use crate::mpi::datatype::{Datatype, Predefined};
+use crate::mpi::datatype::{Datatype, Predefined, external_memory};
 use crate::mpi::fortran::Booleans;
 use crate::mpi::op::Operator;
 use crate::mpi::request::status::PROC_NULL;
@@ -92,6 +92,8 @@ impl Window {
         let is_answered = completion == CompletionForm::Epoch && self.is_flush_next(target);
         let (answer, answered) =
             is_answered.then(|| self.fetch(engine, target, Memory::EMPTY)).unzip();
+        let converted = self.converted(&to, from);
+        let from = converted.as_ref().unwrap_or(from);
         let sent = self.send_with_data(engine, target, from, |data| WindowRequest::Put {
             range,
             data,
@@ -123,6 +125,7 @@ impl Window {
         }
         let range = self.range(engine, target, offset, &from);
         let number = self.origin.number(target, completion != CompletionForm::Epoch);
+        let into = self.converted(&from, &into).unwrap_or(into);
         let (answer, arriving) = self.fetch(engine, target, into);
         let request = WindowRequest::Get { range, answer };
         self.origin.request(engine, &self.channel, target, &request);
@@ -172,10 +175,12 @@ impl Window {
         }
         let range = self.range(engine, target, offset, &to);
         let number = self.origin.number(target, completion != CompletionForm::Epoch);
-        let old = old.map(|(old, _)| old);
+        let old = old.map(|(old, _)| self.converted(&to, &old).unwrap_or(old));
         let (answer, receive) = self.await_accumulate(engine, target, old, completion);
         let unit = UnitHandles::of(&unit);
+        let converted = if has_operand { self.converted(&to, from) } else { None };
         let operand = if has_operand { from } else { &Memory::EMPTY };
+        let operand = converted.as_ref().unwrap_or(operand);
         let sent = self.send_with_data(engine, target, operand, |data| WindowRequest::Accumulate {
             range,
             operator,
@@ -204,14 +209,18 @@ impl Window {
         let Some((target, offset)) = access else { return Ok(Started::Now(None)) };
         self.check_conflicts(engine, (target, offset), &to, AccessKind::CompareAndSwap, form)?;
         let mut operand = [0; 2 * SWAPPED_MAX];
-        let operand = &mut operand[..2 * new.len()];
-        compared.pack(0, &mut operand[..new.len()]);
-        new.pack(0, &mut operand[new.len()..]);
         if let Some(mut memory) = self.memory_here(target, offset, &to)? {
+            let operand = swap_operand(&mut operand, compared, new);
             let (compared, new) = operand.split_at(new.len());
             let is_done = self.swap_here(target, [compared, new], &mut memory, old);
             return Ok(if is_done { Started::Now(None) } else { Started::Contended(target) });
         }
+        let converted = [compared, new].map(|memory| self.converted(&to, memory));
+        let operand = match &converted {
+            [Some(compared), Some(new)] => swap_operand(&mut operand, compared, new),
+            _ => swap_operand(&mut operand, compared, new),
+        };
+        let old = self.converted(&to, &old).unwrap_or(old);
         let range = self.range(engine, target, offset, &to);
         let (answer, receive) = self.fetch(engine, target, old);
         let request = WindowRequest::CompareAndSwap {
@@ -354,7 +363,17 @@ impl Window {
     ) -> TargetRange {
         self.lock_if_due(engine, target);
         let layout = self.origin.name_layout(target, to.datatype.layout());
-        TargetRange { offset, count: to.count as u64, layout }
+        let has_numbers = self.channel.is_unlike() && to.datatype.size() > 0;
+        let signature = has_numbers.then(|| to.datatype.clone());
+        TargetRange { offset, count: to.count as u64, layout, signature }
+    }
+
+    /// Memory of this process as messages of this window have it, if that is not as it is. The origin and
+    /// the target of an operation have one signature (§12.3.1).
+    #[inline]
+    fn converted(&self, to: &TargetArguments<'_>, here: &Memory) -> Option<Memory> {
+        let is_unlike = self.channel.is_unlike();
+        is_unlike.then(|| external_memory(to.datatype, to.count, here.alias()))
     }
 
     /// Whether the answer to an operation tells all about its end. The answer to a flush tells of errors
@@ -482,6 +501,16 @@ fn common_unit<'a>(
         }
     }
     Ok(Some(*unit))
+}
+
+/// The number to compare with, and the new one.
+fn swap_operand<'a>(
+    room: &'a mut [u8; 2 * SWAPPED_MAX], compared: &Memory, new: &Memory,
+) -> &'a [u8] {
+    let operand = &mut room[..2 * new.len()];
+    compared.pack(0, &mut operand[..new.len()]);
+    new.pack(0, &mut operand[new.len()..]);
+    operand
 }
 
 /// The end of an access from outside.

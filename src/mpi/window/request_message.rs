@@ -15,7 +15,9 @@ use std::sync::Arc;
 use super::byte_reader::ByteReader;
 use super::conflicts::{AccessKind, EpochKind};
 use super::layout_message;
+use super::signature_message;
 use crate::engine::memory::layout::Layout;
+use crate::mpi::datatype::Datatype;
 use crate::mpi::handle::Handle;
 use crate::mpi::op::Operator;
 use crate::shared_memory::turn_lock::LockKind;
@@ -116,6 +118,8 @@ pub(super) struct TargetRange {
     pub(super) offset: i64,
     pub(super) count: u64,
     pub(super) layout: LayoutName,
+    /// What the elements are, if data is "external32" on its way.
+    pub(super) signature: Option<Datatype>,
 }
 
 /// How a request names a layout.
@@ -163,6 +167,9 @@ const COMPLETE: u8 = 9;
 const LOCK_ALL: u8 = 10;
 const ACCESS: u8 = 11;
 const HAND_OVER: u8 = 12;
+
+/// Bit of the kind of a layout in a range that has a signature.
+const SIGNED: u8 = 1 << 4;
 
 impl WindowRequest<'_> {
     pub(super) fn emit(&self) -> Vec<u8> {
@@ -274,28 +281,35 @@ impl TargetRange {
     fn emit(&self, out: &mut Vec<u8>) {
         push(out, self.offset as u64);
         push(out, self.count);
+        let signed = if self.signature.is_some() { SIGNED } else { 0 };
         match &self.layout {
             LayoutName::Dense(size) => {
-                out.push(0);
+                out.push(signed);
                 push(out, *size);
             }
-            LayoutName::Slot(slot) => out.extend([1, *slot]),
+            LayoutName::Slot(slot) => out.extend([1 | signed, *slot]),
             LayoutName::New(slot, layout) => {
-                out.extend([2, *slot]);
+                out.extend([2 | signed, *slot]);
                 layout_message::emit(layout, out);
             }
         }
+        self.signature.iter().for_each(|signature| signature_message::emit(signature, out));
     }
 
     fn parse(from: &mut ByteReader<'_>) -> Option<Self> {
         let (offset, count) = (from.number()? as i64, from.number()?);
-        let layout = match from.byte()? {
+        let kind = from.byte()?;
+        let layout = match kind & !SIGNED {
             0 => LayoutName::Dense(from.number()?),
             1 => LayoutName::Slot(from.byte()?),
             2 => LayoutName::New(from.byte()?, layout_message::parse(from)?),
             _ => return None,
         };
-        Some(Self { offset, count, layout })
+        let signature = match kind & SIGNED {
+            0 => None,
+            _ => Some(signature_message::parse(from)?),
+        };
+        Some(Self { offset, count, layout, signature })
     }
 }
 
@@ -360,11 +374,11 @@ impl AccumulateAnswer {
 }
 
 impl UnitHandles {
-    fn emit(self, out: &mut Vec<u8>) {
+    pub(super) fn emit(self, out: &mut Vec<u8>) {
         self.0.into_iter().for_each(|handle| push(out, handle.into()));
     }
 
-    fn parse(from: &mut ByteReader<'_>) -> Option<Self> {
+    pub(super) fn parse(from: &mut ByteReader<'_>) -> Option<Self> {
         let [first, second] = [from.number()?, from.number()?].map(Handle::try_from);
         Some(Self([first.ok()?, second.ok()?]))
     }
@@ -409,7 +423,8 @@ mod tests {
     use super::*;
 
     fn all() -> Vec<WindowRequest<'static>> {
-        let dense = TargetRange { offset: -8, count: 3, layout: LayoutName::Dense(24) };
+        let layout = LayoutName::Dense(24);
+        let dense = TargetRange { offset: -8, count: 3, layout, signature: None };
         let slot = TargetRange { layout: LayoutName::Slot(9), ..dense.clone() };
         let layout = Arc::new(Layout::dense(8).resized(0, 24).unwrap());
         let new = TargetRange { layout: LayoutName::New(255, layout), ..dense.clone() };

@@ -31,6 +31,7 @@ use crate::engine::channel::ArrivingMessage;
 use crate::engine::memory::layout::Layout;
 use crate::engine::memory::{Memory, OwnedBytes};
 use crate::engine::point_to_point::operation::OperationId;
+use crate::mpi::datatype::{Datatype, external, external_memory};
 use crate::mpi::fortran::Booleans;
 use crate::shared_memory::turn_lock::LockKind;
 use platform::base::{ErrorClass, MpiError, Result};
@@ -84,7 +85,7 @@ enum Work {
     Put(Memory, Payload, Option<DataTag>),
     Get(Memory, DataTag),
     Accumulate {
-        memory: Memory,
+        memory: RequestedMemory,
         accumulation: Accumulation,
         operand: Payload,
         answer: AccumulateAnswer,
@@ -102,6 +103,17 @@ enum Work {
     Unlock(DataTag),
     Complete,
     Access(AccessKind, EpochKind, Vec<Range<i64>>),
+}
+
+/// Memory of a request.
+#[derive(Debug)]
+struct RequestedMemory {
+    /// As it is.
+    items: Memory,
+    /// As messages have it.
+    on_the_way: Memory,
+    /// The elements, if that differs: a datatype with their signature, and their number.
+    elements: Option<(Datatype, usize)>,
 }
 
 /// Data of a request.
@@ -355,22 +367,24 @@ impl OriginQueue {
     ) -> Result<Work> {
         Ok(match request {
             WindowRequest::Put { range, data, answer } => {
-                let memory = self.memory(range, regions)?;
+                let memory = self.memory(range, regions)?.on_the_way;
                 check_len(&memory, data.len())?;
                 Work::Put(memory, Payload::of(data), answer)
             }
-            WindowRequest::Get { range, answer } => Work::Get(self.memory(range, regions)?, answer),
+            WindowRequest::Get { range, answer } => {
+                Work::Get(self.memory(range, regions)?.on_the_way, answer)
+            }
             WindowRequest::Accumulate { range, operator, unit, data, answer } => {
                 let memory = self.memory(range, regions)?;
                 let unit = unit.unit().ok_or_else(|| senseless("a datatype"))?;
                 let accumulation = Accumulation::new(operator, &unit, booleans)?;
                 if accumulation.has_operand() {
-                    check_len(&memory, data.len())?;
+                    check_len(&memory.on_the_way, data.len())?;
                 }
                 Work::Accumulate { memory, accumulation, operand: Payload::of(data), answer }
             }
             WindowRequest::CompareAndSwap { range, unit: _, data, answer } => {
-                let memory = self.memory(range, regions)?;
+                let memory = self.memory(range, regions)?.on_the_way;
                 if memory.len() > SWAPPED_MAX {
                     return Err(senseless("a number"));
                 }
@@ -394,9 +408,17 @@ impl OriginQueue {
     }
 
     /// The memory of a range.
-    fn memory(&mut self, range: TargetRange, regions: &Regions) -> Result<Memory> {
+    fn memory(&mut self, range: TargetRange, regions: &Regions) -> Result<RequestedMemory> {
         let (layout, count) = self.elements(&range)?;
-        regions.memory(range.offset, count, &layout)
+        let items = regions.memory(range.offset, count, &layout)?;
+        let Some(signature) = range.signature else {
+            return Ok(RequestedMemory { on_the_way: items.alias(), items, elements: None });
+        };
+        if signature.size() != layout.size() {
+            return Err(senseless("a signature"));
+        }
+        let on_the_way = external_memory(&signature, count, items.alias());
+        Ok(RequestedMemory { items, on_the_way, elements: Some((signature, count)) })
     }
 
     /// The layout of the elements of a range, and their number.
@@ -472,10 +494,13 @@ impl OriginQueue {
             Work::Accumulate { mut memory, accumulation, operand: Payload::Here(data), answer } => {
                 let bytes = match answer {
                     AccumulateAnswer::None => None,
-                    AccumulateAnswer::Fetched(_) => Some(Memory::Owned(packed(&memory))),
+                    AccumulateAnswer::Fetched(_) => Some(Memory::Owned(packed(&memory.on_the_way))),
                     AccumulateAnswer::Done(_) => Some(Memory::owned(AccumulateAnswer::DONE)),
                 };
-                accumulation.apply(&Memory::Owned(data), &mut memory);
+                if accumulation.has_operand() {
+                    let operand = memory.operand(data);
+                    accumulation.apply(&operand, &mut memory.items);
+                }
                 // Afterwards: the answer tells the origin that the operation is complete.
                 if let Some((tag, bytes)) = answer.tag().zip(bytes) {
                     channel.send_detached(engine, origin, tag.answer(), bytes);
@@ -529,6 +554,16 @@ impl OriginQueue {
     ) {
         let bytes = Answer::emit(self.error.take().as_deref());
         channel.send_detached(engine, origin, tag.answer(), Memory::owned(bytes));
+    }
+}
+
+impl RequestedMemory {
+    /// Data of a message, as the memory has it.
+    fn operand(&self, data: OwnedBytes) -> Memory {
+        let Some((signature, count)) = &self.elements else { return Memory::Owned(data) };
+        let mut operand = Memory::owned(vec![0; self.items.len()]);
+        external::unpack(signature, *count, &Memory::Owned(data), &mut operand);
+        operand
     }
 }
 

@@ -6,12 +6,15 @@ use std::time::Duration;
 
 use super::{parse, parse_flag};
 use platform::base::settings::parse_duration;
-use platform::base::{ErrorClass, Result};
+use platform::base::{ErrorClass, Representation, Result};
 use platform::impi::{Authentication, CLIENTS_MAX, ImpiKeyFile, ImpiProtection, is_server_address};
 
 /// Names of the settings that need each other.
 const SERVER: &str = "SUIRO_IMPI_SERVER";
 const CLIENT: &str = "SUIRO_IMPI_CLIENT";
+
+/// The value of `SUIRO_IMPI_REPRESENTATION` that names none.
+const ALIKE: &str = "alike";
 
 /// The most data of a packet: a receiver keeps packets of all processes.
 const DATA_BYTES_MAX: u32 = 16 << 20;
@@ -34,6 +37,10 @@ pub(crate) struct ImpiSettings {
     pub(crate) high_water: u32,
     /// The time in which all clients must have joined.
     pub(crate) timeout: Duration,
+    /// How this client says that it represents data.
+    pub(crate) representation: Representation,
+    /// Whether clients in cleartext, which say nothing, represent data as this one does.
+    pub(crate) are_alike: bool,
 }
 
 /// Reads the settings through `lookup`; `None` if this job is no client.
@@ -62,6 +69,11 @@ pub(super) fn settings(
     let high_water = parse("SUIRO_IMPI_HIGH_WATER", lookup, |text| number(text, packets.clone()))?;
     let (ack_mark, high_water) = marks(ack_mark, high_water)?;
     let timeout = parse("SUIRO_IMPI_TIMEOUT", lookup, |text| parse_duration(text)?.map(Some))?;
+    let (representation, are_alike) =
+        parse("SUIRO_IMPI_REPRESENTATION", lookup, |text| match text {
+            ALIKE => Some((None, true)),
+            text => Some((Some(Representation::parse(text)?), false)),
+        })?;
     Ok(Some(ImpiSettings {
         server,
         client,
@@ -71,6 +83,8 @@ pub(super) fn settings(
         ack_mark,
         high_water,
         timeout: timeout.unwrap_or(Duration::from_secs(60)),
+        representation: representation.unwrap_or(Representation::NATIVE),
+        are_alike,
     }))
 }
 
@@ -141,6 +155,8 @@ mod tests {
             ack_mark: 10,
             high_water: 20,
             timeout: Duration::from_secs(60),
+            representation: Representation::NATIVE,
+            are_alike: false,
         };
         assert_eq!(settings, expected);
         let settings = with(&[
@@ -151,6 +167,7 @@ mod tests {
             ("SUIRO_IMPI_ACK_MARK", "3"),
             ("SUIRO_IMPI_HIGH_WATER", "3"),
             ("SUIRO_IMPI_TIMEOUT", "5m"),
+            ("SUIRO_IMPI_REPRESENTATION", "big-endian,long4"),
         ]);
         let authentication = Authentication { accepts_none: false, key: Some(77) };
         let expected = ImpiSettings {
@@ -160,9 +177,17 @@ mod tests {
             ack_mark: 3,
             high_water: 3,
             timeout: Duration::from_secs(300),
+            representation: Representation::parse("big-endian,long4").unwrap(),
             ..expected
         };
         assert_eq!(settings, Ok(Some(expected)));
+    }
+
+    #[test]
+    fn clients_in_cleartext_may_be_alike() {
+        let settings = with(&[(ImpiKeyFile::VARIABLE, "/k"), ("SUIRO_IMPI_REPRESENTATION", ALIKE)]);
+        let settings = settings.unwrap().unwrap();
+        assert!(settings.are_alike && settings.representation == Representation::NATIVE);
     }
 
     #[test]
@@ -182,6 +207,11 @@ mod tests {
             ("SUIRO_IMPI_ACK_MARK", "21", "SUIRO_IMPI_HIGH_WATER=20 is less than"),
             ("SUIRO_IMPI_HIGH_WATER", "9", "SUIRO_IMPI_HIGH_WATER=9 is less than"),
             ("SUIRO_IMPI_TIMEOUT", "off", "SUIRO_IMPI_TIMEOUT=off is not one of a duration"),
+            (
+                "SUIRO_IMPI_REPRESENTATION",
+                "long5",
+                "SUIRO_IMPI_REPRESENTATION=long5 is not one of alike|words like",
+            ),
             ("SUIRO_IMPI_GATEWAY", "yes", "SUIRO_IMPI_GATEWAY=yes is not one of 0|1"),
             ("SUIRO_IMPI_CLEARTEXT", "1", "SUIRO_IMPI_CLEARTEXT=1 needs IMPI_AUTH_KEY"),
         ] {

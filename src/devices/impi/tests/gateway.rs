@@ -48,7 +48,7 @@ pub(super) fn network(
                 sockets.push(ClientSockets::Behind(listener, count));
             }
         }
-        world.clients.push(WorldClient { hosts });
+        world.clients.push(WorldClient { hosts, representation: None });
     }
     let (mut threads, mut gateways) = (Vec::new(), Vec::new());
     let mut me = 0;
@@ -243,7 +243,8 @@ fn a_gateway_without_a_mesh_says_why() {
     let listener = GatewayListener::open(&settings).unwrap();
     let address = host_address("127.0.0.1".parse().unwrap());
     let processes = [201, 202].map(|pid| ProcessId { address, pid }).to_vec();
-    world.clients.push(WorldClient { hosts: vec![listener.offer(processes)] });
+    let hosts = vec![listener.offer(processes)];
+    world.clients.push(WorldClient { hosts, representation: None });
     for security in [MeshSecurity::Cleartext, sealed()] {
         let listener = GatewayListener::open(&settings).unwrap();
         let card = listener.card();

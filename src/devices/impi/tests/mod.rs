@@ -40,9 +40,10 @@ fn world_of(clients: &[usize], settings: &MeshSettings) -> (World, Vec<MeshListe
         listeners.push(listener);
         offer
     };
-    let clients = clients
-        .iter()
-        .map(|processes| WorldClient { hosts: (0..*processes).map(|_| process()).collect() });
+    let clients = clients.iter().map(|processes| WorldClient {
+        hosts: (0..*processes).map(|_| process()).collect(),
+        representation: None,
+    });
     let world = World {
         id: WORLD_ID,
         data_len: 4000,
