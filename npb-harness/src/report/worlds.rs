@@ -26,6 +26,9 @@ struct Relative<'a> {
     ratios: Vec<(&'a str, f64)>,
 }
 
+/// The lines of a chart by name and style.
+type Lines = BTreeMap<(String, usize), Vec<Point>>;
+
 /// The experiments of these records; and the records of no such experiment.
 pub(super) fn divided(records: &[Record]) -> (Vec<WorldSection>, Vec<Record>) {
     let is_of =
@@ -143,15 +146,28 @@ impl WorldSection {
         way.device.clone().filter(|_| self.experiment == WorldExperiment::Progress)
     }
 
+    /// The style of a set-up in all charts: that of its mode where modes are compared.
+    fn style(&self, way: &LibraryVariant) -> usize {
+        let shown = |way: &LibraryVariant| match self.panel(way) {
+            Some(_) => way.progress.clone().unwrap_or_default(),
+            None => Self::name(way),
+        };
+        let mut all: Vec<_> = self.results.variants().into_iter().map(shown).collect();
+        all.sort();
+        all.dedup();
+        all.iter().position(|name| *name == shown(way)).unwrap_or_default()
+    }
+
     fn relative_charts(&self) -> Vec<Chart> {
-        let mut charts: BTreeMap<_, BTreeMap<String, Vec<Point>>> = BTreeMap::new();
+        let mut charts: BTreeMap<_, Lines> = BTreeMap::new();
         for relative in self.relatives() {
             let Some(y) = relative.mean() else { continue };
             let panel = self.panel(relative.way);
             let lines =
                 charts.entry((relative.class, panel, Self::name(relative.base))).or_default();
             let point = Point { x: f64::from(relative.ranks), y, low: y, high: y };
-            lines.entry(Self::name(relative.way)).or_default().push(point);
+            let key = (Self::name(relative.way), self.style(relative.way));
+            lines.entry(key).or_default().push(point);
         }
         let chart = |((class, panel, base), lines): ((Class, Option<String>, String), _)| {
             let panel = panel.map_or_else(String::new, |panel| format!("{panel}, "));
@@ -170,8 +186,7 @@ impl WorldSection {
     fn rate_charts(&self) -> Vec<Chart> {
         let mut charts = Vec::new();
         for (problem, ways) in &self.results.rates {
-            let mut panels: BTreeMap<Option<String>, BTreeMap<String, Vec<Point>>> =
-                BTreeMap::new();
+            let mut panels: BTreeMap<Option<String>, Lines> = BTreeMap::new();
             for (way, line) in ways {
                 let points = line.iter().map(|(ranks, figure)| Point {
                     x: f64::from(*ranks),
@@ -180,7 +195,7 @@ impl WorldSection {
                     high: figure.high,
                 });
                 let lines = panels.entry(self.panel(way)).or_default();
-                lines.insert(Self::name(way), points.collect());
+                lines.insert((Self::name(way), self.style(way)), points.collect());
             }
             charts
                 .extend(panels.into_iter().map(|(panel, lines)| rate_chart(problem, panel, lines)));
@@ -195,9 +210,7 @@ impl Relative<'_> {
     }
 }
 
-fn rate_chart(
-    problem: &Problem, panel: Option<String>, lines: BTreeMap<String, Vec<Point>>,
-) -> Chart {
+fn rate_chart(problem: &Problem, panel: Option<String>, lines: Lines) -> Chart {
     let kernel = problem.kernel.to_uppercase();
     let most = lines.values().flatten().map(|point| point.y).fold(0.0, f64::max);
     let panel = panel.map_or_else(String::new, |panel| format!(", {panel}"));
@@ -216,9 +229,8 @@ fn ratio(value: f64) -> String {
     if value < 0.1 { format!("{value:.4}") } else { format!("{value:.2}") }
 }
 
-fn series(lines: BTreeMap<String, Vec<Point>>) -> Vec<Series> {
-    let line = |(style, (name, points))| Series { name, style, points };
-    lines.into_iter().enumerate().map(line).collect()
+fn series(lines: Lines) -> Vec<Series> {
+    lines.into_iter().map(|((name, style), points)| Series { name, style, points }).collect()
 }
 
 #[cfg(test)]
@@ -280,5 +292,7 @@ mod tests {
         // One line each: polling is what delegate is compared with.
         assert_eq!(groups[0].charts[0].series.len(), 1);
         assert_eq!(groups[1].charts[0].series.len(), 2);
+        let styles = |chart: &Chart| chart.series.iter().map(|it| it.style).collect::<Vec<_>>();
+        assert_eq!(styles(&groups[1].charts[0]), styles(&groups[1].charts[1]));
     }
 }
