@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clients::{RunningWorld, World};
-use programs::{harness, is_long, root};
+use programs::{harness, is_long, root, vendor};
 
 fn compile(source: &Path) -> PathBuf {
     harness::compile(source, &["-std=c11", "-Wall", "-Wextra", "-Werror", "-O2", "-g", "-pthread"])
@@ -382,5 +382,32 @@ fn the_world_is_that_of_all_clients() {
         let sizes: Vec<_> = world.clients.iter().map(u32::to_string).collect();
         let sizes: Vec<_> = sizes.iter().map(String::as_str).collect();
         run(&format!("world{number}"), &program, &sizes, world, "errors = 0\n");
+    }
+}
+
+/// MPICH carries the messages inside one of the clients, which its launcher starts, and shared memory those
+/// inside the other one.
+#[test]
+fn a_client_over_another_library() {
+    let program = compile(&root().join("c-tests/clients/world.c"));
+    for (over, mode) in [(0, "polling"), (1, "thread")] {
+        let key = harness::folder(&format!("clients-vendor-{mode}")).join("key");
+        let (server, address) = clients::serve(&key, PAIR);
+        let number = over.to_string();
+        let environment = [
+            ("SUIRO_IMPI_SERVER", address.as_str()),
+            ("SUIRO_IMPI_CLIENT", &number),
+            ("SUIRO_IMPI_KEY_FILE", key.to_str().unwrap()),
+            ("SUIRO_VENDOR_MODE", mode),
+        ];
+        let first = vendor::over_mpich(2, &environment, &program, &["2", "2"]);
+        let words = [program.to_str().unwrap(), "2", "2"];
+        let other = clients::client(&key, PAIR, &address, 1 - over, &words);
+        let outcomes = [first, other].map(harness::start).map(harness::Running::wait);
+        // Client 0, which has rank 0, is the first of these if the other library carries it.
+        let said: Vec<_> = outcomes.iter().map(|it| (it.code, it.text(), &*it.stderr)).collect();
+        let good = said.iter().all(|(code, ..)| *code == Some(0));
+        assert!(good && said[over].1.contains("errors = 0\n"), "{mode}: {said:#?}");
+        assert_eq!(server.wait().code, Some(0));
     }
 }

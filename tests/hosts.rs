@@ -11,6 +11,7 @@ mod hosts {
     pub mod programs;
     pub mod sockets;
     pub mod strangers;
+    pub mod wan;
 }
 
 // The tests of the launcher use more of the shared harness.

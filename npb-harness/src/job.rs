@@ -1,5 +1,5 @@
-//! Runs a command to its end, to its time limit, or to an interrupt by the user; then the command and
-//! all processes that it started are ended. Its output goes to a file, complete or not.
+//! Runs a command, or several together, to the end, to a time limit, or to an interrupt by the user; then
+//! the command and all processes that it started are ended. Its output goes to a file, complete or not.
 //!
 //! Launchers put ranks into sessions and groups of their own, so neither the group nor the parent
 //! identifies the processes of a job. A variable of the environment does: launchers pass it on.
@@ -7,7 +7,7 @@
 use std::{
     fs::{self, File},
     path::Path,
-    process::{Command, ExitStatus, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
@@ -26,6 +26,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The time that a launcher has to end its ranks before all are killed.
 const GRACE: Duration = Duration::from_secs(3);
+
+/// The time that jobs have to end after one that they belong to has failed.
+const FAILURE_GRACE: Duration = Duration::from_secs(8);
 
 /// The variable of all processes of a job; its value differs between jobs.
 const MARK: &str = "NPB_JOB";
@@ -91,42 +94,103 @@ pub(crate) fn run(
 }
 
 fn finish(
-    mut command: Command, log: &Path, limit: Duration, stop: &Stop,
+    command: Command, log: &Path, limit: Duration, stop: &Stop,
 ) -> Result<ExitStatus, String> {
-    static JOBS: AtomicU64 = AtomicU64::new(0);
-    let mark = format!("{}-{}", std::process::id(), JOBS.fetch_add(1, Relaxed));
-    let unwritable = |error| format!("cannot write {}: {error}", log.display());
-    let out = File::create(log).map_err(unwritable)?;
-    let errors = out.try_clone().map_err(unwritable)?;
-    command.env(MARK, &mark).stdin(Stdio::null()).stdout(out).stderr(errors);
-    let mut child = command
-        .spawn()
-        .map_err(|error| format!("cannot start {}: {error}", command.get_program().display()))?;
-    let end = Instant::now() + limit;
-    loop {
-        if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
-            return Ok(status);
-        }
-        let why = if stop.is_interrupted() {
-            Some("interrupted".to_owned())
-        } else {
-            (Instant::now() >= end).then(|| format!("still running after {} s", limit.as_secs()))
-        };
-        if let Some(why) = why {
-            let launcher = Pid::from_raw(child.id().cast_signed());
-            // The process may have ended meanwhile.
-            let _ = kill(launcher, Signal::SIGTERM);
-            let last = Instant::now() + GRACE;
-            while Instant::now() < last
-                && child.try_wait().map_err(|error| error.to_string())?.is_none()
-            {
-                thread::sleep(POLL_INTERVAL);
+    let mut together = Together::default();
+    together.start(command, log)?;
+    let statuses = together.wait(limit, stop)?;
+    Ok(statuses[0])
+}
+
+/// Commands that run together, as the jobs of one world. Dropping it ends them and all processes that they
+/// started.
+pub(crate) struct Together {
+    mark: String,
+    children: Vec<Child>,
+}
+
+impl Default for Together {
+    fn default() -> Self {
+        static JOBS: AtomicU64 = AtomicU64::new(0);
+        let mark = format!("{}-{}", std::process::id(), JOBS.fetch_add(1, Relaxed));
+        Self { mark, children: Vec::new() }
+    }
+}
+
+impl Together {
+    /// Starts one more command, with its output and errors in the file `log`.
+    ///
+    /// # Errors
+    /// It cannot be started, or the file cannot be written.
+    pub(crate) fn start(&mut self, mut command: Command, log: &Path) -> Result<(), String> {
+        let unwritable = |error| format!("cannot write {}: {error}", log.display());
+        let out = File::create(log).map_err(unwritable)?;
+        let errors = out.try_clone().map_err(unwritable)?;
+        command.env(MARK, &self.mark).stdin(Stdio::null()).stdout(out).stderr(errors);
+        let child = command.spawn().map_err(|error| {
+            format!("cannot start {}: {error}", command.get_program().display())
+        })?;
+        self.children.push(child);
+        Ok(())
+    }
+
+    /// Waits until all have ended; how, in the order of their start. After the failure of one, the others
+    /// have a short time to end.
+    ///
+    /// # Errors
+    /// They are ended after `limit` or by `stop`.
+    pub(crate) fn wait(mut self, limit: Duration, stop: &Stop) -> Result<Vec<ExitStatus>, String> {
+        let mut end = Instant::now() + limit;
+        let mut why = format!("still running after {} s", limit.as_secs());
+        let mut statuses = vec![None; self.children.len()];
+        loop {
+            for (index, child) in self.children.iter_mut().enumerate() {
+                let status = child.try_wait().map_err(|error| error.to_string())?;
+                if statuses[index].is_none() && status.is_some_and(|status| !status.success()) {
+                    end = end.min(Instant::now() + FAILURE_GRACE);
+                    why = format!("job {index} of the world failed, and others did not end");
+                }
+                statuses[index] = status;
             }
-            end_all(&mark);
-            child.wait().map_err(|error| error.to_string())?;
-            return Err(why);
+            if let Some(all) = statuses.iter().copied().collect() {
+                return Ok(all);
+            }
+            if stop.is_interrupted() {
+                return Err("interrupted".to_owned());
+            }
+            if Instant::now() >= end {
+                return Err(why);
+            }
+            thread::sleep(POLL_INTERVAL);
         }
-        thread::sleep(POLL_INTERVAL);
+    }
+
+    /// Those that have not ended: the numbers of the others may be those of other processes by now.
+    fn running(&mut self) -> impl Iterator<Item = &mut Child> {
+        self.children.iter_mut().filter_map(|child| {
+            let is_running = child.try_wait().is_ok_and(|status| status.is_none());
+            is_running.then_some(child)
+        })
+    }
+}
+
+impl Drop for Together {
+    fn drop(&mut self) {
+        if self.running().next().is_none() {
+            return;
+        }
+        for child in self.running() {
+            // The process may have ended meanwhile; its number is free only after a wait.
+            let _ = kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM);
+        }
+        let last = Instant::now() + GRACE;
+        while Instant::now() < last && self.running().next().is_some() {
+            thread::sleep(POLL_INTERVAL);
+        }
+        end_all(&self.mark);
+        for child in &mut self.children {
+            let _ = child.wait();
+        }
     }
 }
 
@@ -214,6 +278,24 @@ mod tests {
         let environment = fs::read(format!("/proc/{background}/environ")).unwrap_or_default();
         assert!(environment.is_empty(), "process {background} still runs");
         fs::remove_file(log).unwrap();
+    }
+
+    #[test]
+    fn commands_that_run_together_end_together() {
+        let logs = [log("first"), log("second")];
+        let both = |scripts: [&str; 2]| {
+            let mut together = Together::default();
+            scripts.iter().zip(&logs).for_each(|(it, log)| together.start(shell(it), log).unwrap());
+            together.wait(POLL_INTERVAL * 20, &Stop::default())
+        };
+        let codes = both(["exit 0", "echo a; exit 3"]).unwrap();
+        assert_eq!(codes.iter().map(ExitStatus::code).collect::<Vec<_>>(), [Some(0), Some(3)]);
+        assert_eq!(fs::read_to_string(&logs[1]).unwrap(), "a\n");
+        let error = both(["echo $$; exec sleep 1000", "exit 0"]).unwrap_err();
+        assert!(error.starts_with("still running"), "{error}");
+        let process = fs::read_to_string(&logs[0]).unwrap().trim().to_owned();
+        assert!(!Path::new("/proc").join(&process).exists(), "process {process} still runs");
+        logs.iter().for_each(|log| fs::remove_file(log).unwrap());
     }
 
     #[test]

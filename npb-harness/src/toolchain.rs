@@ -217,6 +217,27 @@ impl Toolchain {
         Err(format!("{} failed with {}:\n{errors}", compiler.display(), output.status))
     }
 
+    /// The library with the standard ABI of an installed peer.
+    pub(crate) fn standard_library(&self) -> Option<PathBuf> {
+        let prefix = self.mpirun.parent().and_then(Path::parent).filter(|_| self.is_peer)?;
+        Some(prefix.join("lib").join(LIBRARIES[0])).filter(|path| path.exists())
+    }
+
+    /// The command that starts another program of this library, such as its servers.
+    pub(crate) fn program(&self, name: &str) -> Command {
+        self.command(&beside(&self.mpirun, name))
+    }
+
+    /// The launcher, to which options, the number of ranks, and a program are to be added.
+    pub(crate) fn launcher(&self) -> Command {
+        self.command(&self.mpirun)
+    }
+
+    /// The launcher of `other` for programs of this library.
+    pub(crate) fn launcher_of(&self, other: &Self) -> Command {
+        self.command(&other.mpirun)
+    }
+
     /// The command that runs a program on `ranks` ranks; arguments and variables may be added.
     pub(crate) fn job(&self, ranks: u32, program: &Path) -> Command {
         let mut command = self.command(&self.mpirun);

@@ -47,3 +47,51 @@ fn figures_about_messages_become_charts_beside_the_paper() {
     }
     fs::remove_dir_all(folder).unwrap();
 }
+
+/// Without another MPI library and a slow link, the other set-ups run, and what is missing is named.
+#[test]
+fn kernels_run_in_worlds_of_several_jobs() {
+    let folder = env::temp_dir().join(format!("npb-worlds-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let path = |name: &str| folder.join(name).display().to_string();
+    let (csv, page) = (path("runs.csv"), path("page.html"));
+    let mpicc = Path::new(env!("CARGO_BIN_EXE_npb")).with_file_name("mpicc");
+    let measured = npb(&[
+        "model",
+        "--experiments",
+        "clusters,wan",
+        "--kernels",
+        "is",
+        "--ranks",
+        "3",
+        "--hosts",
+        "/nowhere/hosts",
+        "--csv",
+        &csv,
+        "--page",
+        &page,
+        "--mpicc",
+        mpicc.to_str().unwrap(),
+    ]);
+    let text = String::from_utf8_lossy(&measured.stderr);
+    assert!(measured.status.success(), "{text}");
+    for missing in ["no --peer PREFIX with lib/libmpi_abi.so.1", "no slow link", "/nowhere/hosts"] {
+        assert!(text.contains(missing), "{missing}: {text}");
+    }
+    let runs = fs::read_to_string(&csv).unwrap();
+    let run =
+        |source: &str, device: &str| format!("{source},is,S,3,suiro,{device},polling,0,verified,");
+    let wanted = [
+        run("clusters", "shm"),
+        run("clusters", "shm + shm"),
+        run("clusters", "shm + tcp + shm"),
+        run("wan", "shm"),
+        run("wan", "shm + shm"),
+    ];
+    let lines: Vec<_> = runs.lines().skip(1).collect();
+    assert_eq!(lines.len(), wanted.len(), "{runs}");
+    assert!(lines.iter().zip(&wanted).all(|(line, wanted)| line.starts_with(wanted)), "{runs}");
+    let page = fs::read_to_string(&page).unwrap();
+    assert!(page.contains("Two clusters with a slow link between them") && page.contains("<svg"));
+    fs::remove_dir_all(folder).unwrap();
+}

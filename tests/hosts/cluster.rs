@@ -36,6 +36,11 @@ fn mpich() -> PathBuf {
 impl Hosts {
     /// Starts so many hosts; `None`, after saying so, where this machine does not permit it.
     pub fn up(count: u32) -> Option<Self> {
+        Self::up_with(count, &[])
+    }
+
+    /// As [`up`](Self::up), with more options of `scripts/hosts up`.
+    pub fn up_with(count: u32, options: &[&str]) -> Option<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let check = Command::new(script()).arg("check").output().unwrap();
         if !check.status.success() {
@@ -46,7 +51,9 @@ impl Hosts {
         let instance = format!("test{}-{number}", std::process::id());
         let hosts = Self { instance, mpich: mpich() };
         let mut command = hosts.command("up");
-        command.args([&count.to_string(), "--while", &std::process::id().to_string()]);
+        command
+            .args([&count.to_string(), "--while", &std::process::id().to_string()])
+            .args(options);
         for folder in hosts.shared() {
             command.arg("--share").arg(folder);
         }

@@ -28,10 +28,9 @@ const CONNECTIONS_MAX: usize = 1024;
 /// How long a connection that ends may still send.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// The kernel ends a connection whose other end does not acknowledge for this time: during the start-up,
-/// in which others wait, and after it, when only its end matters.
+/// The kernel ends a connection whose other end does not acknowledge for this time: as between clients, so
+/// that the server ends with a world that ends because a link is silent.
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(4);
-const LATER_SILENCE_TIMEOUT: Duration = Duration::from_secs(120);
 
 const READ_BYTES: usize = 64 << 10;
 
@@ -61,7 +60,6 @@ struct ServeTable<'a> {
     connections: BTreeMap<u32, Served>,
     /// The number of the next connection; none is used twice.
     next: u32,
-    has_started: bool,
 }
 
 /// Serves until all has ended, or a signal arrives.
@@ -72,7 +70,7 @@ pub(super) fn until_end(
     acceptor: &TcpAcceptor, server: &mut ImpiServer, signals: &Signals,
 ) -> io::Result<ServeEnd> {
     let connections = BTreeMap::new();
-    let mut table = ServeTable { server, connections, next: 0, has_started: false };
+    let mut table = ServeTable { server, connections, next: 0 };
     let mut ended_by = None;
     loop {
         let now = Instant::now();
@@ -179,13 +177,6 @@ impl ServeTable<'_> {
             }
         }
         self.server.take_notes().iter().for_each(|note| say(note));
-        if self.server.has_started() && !self.has_started {
-            self.has_started = true;
-            for served in self.connections.values() {
-                // A connection that does not take it is closed earlier than needed.
-                let _ = served.connection.configure(LATER_SILENCE_TIMEOUT);
-            }
-        }
     }
 
     /// Sends what the other end takes now, and closes a connection whose time has come.

@@ -110,6 +110,15 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, String> {
     matrix::run(&Kernels { scratch: &scratch }, &names, &request, &scratch)
 }
 
+/// Builds the kernel with this name for a library; its program, which needs the class as argument.
+///
+/// # Errors
+/// The output of the compiler.
+pub(crate) fn build(name: &str, tools: &Toolchain, scratch: &Scratch) -> Result<PathBuf, String> {
+    let kernel = BundledKernel::named(name).expect("the kernels come from the command line");
+    Kernels { scratch }.program(kernel, tools)
+}
+
 /// Runs the kernels with these names.
 ///
 /// # Errors

@@ -6,38 +6,48 @@
 //! kernels: bundled ── matrix ──> record ───────┘
 //! ```
 //!
-//! Figures and results go into one file, from which `npb report` makes charts.
+//! Figures and results go into one file, from which `npb report` makes charts. Beside messages and kernels in
+//! one job, there are experiments with several jobs in one world (worlds).
 
 pub(crate) mod claims;
 mod messages;
 pub(crate) mod point;
+pub(crate) mod worlds;
 
 use std::{
     fs::{self, OpenOptions},
     io::Write as _,
-    path::Path,
+    path::{Path, PathBuf},
     process::ExitCode,
     time::Duration,
 };
 
-use clap::{Arg, ArgAction, ArgMatches, Command, builder::PossibleValuesParser};
+use clap::{
+    Arg, ArgAction, ArgMatches, Command, builder::PossibleValuesParser, parser::ValueSource,
+    value_parser,
+};
 use comfy_table::{ContentArrangement, presets};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use crate::{
     job::Stop,
-    kernels, record,
-    report::results::Results,
+    kernels,
+    record::{self, Outcome, Record},
+    report::{Report, results::Results},
     request::{self, Request},
     toolchain::{Flavour, Scratch, Toolchain},
 };
 use claims::Claim;
 use messages::ProgressVariant;
 use point::Point;
+use worlds::{Plan, experiment::WorldExperiment};
 
-/// The experiments.
+/// The experiments that run by default; those with several jobs are beside them.
 const EXPERIMENTS: [&str; 2] = ["messages", "kernels"];
+/// The numbers of ranks and of repeats of experiments with several jobs.
+const WORLD_RANKS: [u32; 2] = [2, 4];
+const WORLD_REPEATS: u32 = 1;
 /// The kernels of the short form: one with long messages, and one with short ones.
 const SHORT_KERNELS: [&str; 2] = ["is", "cg"];
 /// The kernels without their variants in Fortran.
@@ -47,6 +57,11 @@ const SHORT_LIMIT: Duration = Duration::from_secs(20);
 
 /// The arguments of `npb model`.
 pub(crate) fn command() -> Command {
+    let path = |name: &'static str, value: &'static str| {
+        Arg::new(name).long(name).value_name(value).value_parser(value_parser!(PathBuf))
+    };
+    let experiments =
+        EXPERIMENTS.into_iter().chain(WorldExperiment::ALL.map(WorldExperiment::name));
     let own = Command::new("model")
         .about("Measures messages and kernels in every progress mode, and compares them with a paper")
         .arg(
@@ -56,9 +71,36 @@ pub(crate) fn command() -> Command {
                 .value_delimiter(',')
                 .num_args(1)
                 .default_values(EXPERIMENTS)
-                .value_parser(PossibleValuesParser::new(EXPERIMENTS))
-                .help("What to measure: messages (bandwidth, round trip, threshold, alltoall), kernels"),
+                .value_parser(PossibleValuesParser::new(experiments))
+                .help(
+                    "What to measure: messages (bandwidth, round trip, threshold, alltoall), kernels; clusters \
+                     (two in one world, one of them over another MPI library), progress (by calls or threads, \
+                     with one transport and two), vendor (another MPI library alone and below Suiro), wan (two \
+                     clusters with a slow link)",
+                ),
         )
+        .arg(
+            Arg::new("kernels")
+                .long("kernels")
+                .value_name("LIST")
+                .value_delimiter(',')
+                .value_parser(PossibleValuesParser::new(KERNELS.into_iter().chain(["lu"])))
+                .help("The kernels [default: all in the experiment kernels, else is,cg]"),
+        )
+        .arg(
+            Arg::new("link")
+                .long("link")
+                .value_name("MS,RATE")
+                .default_value("10ms,100Mbit")
+                .help("The slow link of wan: its delay each way, and its rate"),
+        )
+        .arg(
+            path("hosts", "PATH")
+                .default_value("scripts/hosts")
+                .help("scripts/hosts of the sources of Suiro, which makes the link"),
+        )
+        .arg(path("page", "PAGE").help("Also write a page with charts, as npb report does"))
+        .arg(path("csv", "FILE").help("Also write the runs of kernels, as comma-separated values"))
         .arg(
             Arg::new("short")
                 .long("short")
@@ -93,15 +135,17 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, String> {
         request.ranks.retain(|ranks| *ranks <= 8);
     }
     let libraries = request.libraries(&scratch)?;
-    if !libraries.iter().any(|tools| tools.is_peer) {
+    let is_requested = |name: &str| {
+        matches.get_many::<String>("experiments").into_iter().flatten().any(|it| it == name)
+    };
+    let is_of_paper = is_requested("messages") || is_requested("kernels");
+    if is_of_paper && !libraries.iter().any(|tools| tools.is_peer) {
         eprintln!(
             "npb: no --peer PREFIX: comparisons with the vendor's MPI of the paper have no baseline"
         );
     }
-    let is_requested = |name: &str| {
-        matches.get_many::<String>("experiments").into_iter().flatten().any(|it| it == name)
-    };
     let (mut points, mut records, mut all_well) = (Vec::new(), Vec::new(), true);
+    let named: Vec<String> = matches.get_many("kernels").into_iter().flatten().cloned().collect();
     if is_requested("messages") {
         let stop = Stop::on_signals()?;
         let measured = measure(&libraries, &request, is_short, (&scratch, &stop))?;
@@ -111,6 +155,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, String> {
     }
     if is_requested("kernels") && !request.ranks.is_empty() {
         let names: &[&str] = if is_short { &SHORT_KERNELS } else { &KERNELS };
+        let own: Vec<&str> = named.iter().map(String::as_str).collect();
+        let names = if own.is_empty() { names } else { &own };
         let file = scratch.path().join("kernels.jsonl");
         request.results = Some(file.clone());
         let outcome = kernels::run_named(names, &request, &scratch);
@@ -119,10 +165,59 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, String> {
         append(results.as_deref(), &records)?;
         all_well &= outcome? == ExitCode::SUCCESS;
     }
-    let claims = claims::claims(&point::values(&points), &Results::of(&records));
-    // The reader may close the pipe early, as `head` does.
-    let _ = std::io::stdout().write_all(lines(&claims).as_bytes());
+    if is_of_paper {
+        let claims = claims::claims(&point::values(&points), &Results::of(&records));
+        print(&lines(&claims));
+    }
+    let mut of_worlds = Vec::new();
+    let outcome = run_worlds(matches, &named, (&libraries, &scratch), &mut of_worlds);
+    append(results.as_deref(), &of_worlds)?;
+    outcome?;
+    all_well &= of_worlds.iter().all(|record| record.outcome == Outcome::Verified);
+    records.extend(of_worlds);
+    let report = Report::of(records, &points);
+    print(&report.text_of_worlds());
+    if let Some(path) = matches.get_one::<PathBuf>("page") {
+        report.write_page(path, &["npb model".to_owned()])?;
+    }
+    if let Some(path) = matches.get_one::<PathBuf>("csv") {
+        report.write_csv(path)?;
+    }
     Ok(if all_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Writes to standard output; the reader may close the pipe early, as `head` does.
+fn print(text: &str) {
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}
+
+/// Adds the results of the requested experiments with several jobs.
+fn run_worlds(
+    matches: &ArgMatches, kernels: &[String], (libraries, scratch): (&[Toolchain], &Scratch),
+    records: &mut Vec<Record>,
+) -> Result<(), String> {
+    let requested = matches.get_many::<String>("experiments").into_iter().flatten();
+    let experiments: Vec<_> = requested.filter_map(|it| WorldExperiment::named(it)).collect();
+    if experiments.is_empty() {
+        return Ok(());
+    }
+    let mut request = Request::of(matches, None);
+    let is_default = |name| matches.value_source(name) != Some(ValueSource::CommandLine);
+    if is_default("ranks") {
+        request.ranks = WORLD_RANKS.to_vec();
+    }
+    if is_default("repeats") || matches.get_flag("short") {
+        request.repeats = WORLD_REPEATS;
+    }
+    let short = SHORT_KERNELS.map(str::to_owned);
+    let plan = Plan {
+        experiments: &experiments,
+        kernels: if kernels.is_empty() { &short } else { kernels },
+        request: &request,
+        hosts: matches.get_one::<PathBuf>("hosts").expect("it has a default"),
+        link: matches.get_one::<String>("link").expect("it has a default"),
+    };
+    worlds::measure(&plan, libraries, (scratch, &Stop::on_signals()?), records)
 }
 
 struct Measured {
@@ -222,7 +317,12 @@ mod tests {
         assert_eq!(request.progress, ["polling", "thread", "auto", "delegate"]);
         assert_eq!((request.classes, request.repeats), (vec!['S'], 3));
         let refused = command().try_get_matches_from(["model", "--experiments", "weather"]);
-        assert!(refused.unwrap_err().to_string().contains("[possible values: messages, kernels]"));
+        assert!(
+            refused
+                .unwrap_err()
+                .to_string()
+                .contains("[possible values: messages, kernels, clusters")
+        );
     }
 
     #[test]

@@ -5,21 +5,24 @@
 //!                                                     └──> charts, tables ──> page
 //! ```
 //!
-//! Figures of `npb model` about messages become charts too, beside the claims of a paper (messages).
-//! The results of several files are combined; nothing is run.
+//! Figures of `npb model` about messages become charts too, beside the claims of a paper (messages), and its
+//! experiments with several jobs have sections of their own (worlds). The results of several files are
+//! combined; nothing is run.
 
 mod charts;
+mod csv;
 #[cfg(test)]
 mod fixture;
 mod messages;
 mod page;
 pub(crate) mod results;
 mod tables;
+mod worlds;
 
 use std::{
     fs,
     io::{self, Write as _},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::ExitCode,
 };
 
@@ -27,9 +30,11 @@ use clap::{Arg, ArgMatches, Command, value_parser};
 
 use crate::model::{
     self, claims,
-    point::{self, Values},
+    point::{self, Point, Values},
 };
+use crate::record::Record;
 use results::Results;
+use worlds::WorldSection;
 
 /// The arguments of `npb report`.
 pub(crate) fn command() -> Command {
@@ -51,6 +56,13 @@ pub(crate) fn command() -> Command {
                 .value_parser(value_parser!(PathBuf))
                 .help("The page to write; it needs no other files and no network"),
         )
+        .arg(
+            Arg::new("csv")
+                .long("csv")
+                .value_name("FILE")
+                .value_parser(value_parser!(PathBuf))
+                .help("Also write all runs of kernels to this file, as comma-separated values"),
+        )
 }
 
 /// Reads the files, prints the tables, writes the page.
@@ -66,14 +78,72 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, String> {
         records.extend(of_kernels);
         points.extend(of_messages);
     }
-    let (results, values) = (Results::of(&records), point::values(&points));
+    let report = Report::of(records, &points);
     let sources: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
-    fs::write(output, page::page(&results, &values, &sources).into_string())
-        .map_err(|error| format!("cannot write {}: {error}", output.display()))?;
-    let text = format!("{}\nPage: {}\n", terminal(&results, &values), output.display());
+    report.write_page(output, &sources)?;
+    if let Some(path) = matches.get_one::<PathBuf>("csv") {
+        report.write_csv(path)?;
+    }
+    let text = format!("{}\nPage: {}\n", report.text(), output.display());
     // The reader may close the pipe early, as `head` does.
     let _ = io::stdout().write_all(text.as_bytes());
     Ok(ExitCode::SUCCESS)
+}
+
+/// Results and figures, grouped by what is shown of them.
+pub(crate) struct Report {
+    records: Vec<Record>,
+    /// All results.
+    all: Results,
+    /// Those of the experiments with several jobs, and of all else.
+    worlds: Vec<WorldSection>,
+    kernels: Results,
+    values: Values,
+}
+
+impl Report {
+    /// A report of these results and figures.
+    pub(crate) fn of(records: Vec<Record>, points: &[Point]) -> Self {
+        let (worlds, others) = worlds::divided(&records);
+        Self {
+            all: Results::of(&records),
+            worlds,
+            kernels: Results::of(&others),
+            values: point::values(points),
+            records,
+        }
+    }
+
+    /// Writes the page; `sources` says what it is made from.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(crate) fn write_page(&self, path: &Path, sources: &[String]) -> Result<(), String> {
+        write(path, &page::page(self, sources).into_string())
+    }
+
+    /// Writes the results as comma-separated values.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(crate) fn write_csv(&self, path: &Path) -> Result<(), String> {
+        write(path, &csv::lines(&self.records))
+    }
+
+    /// The experiments with several jobs, for the terminal.
+    pub(crate) fn text_of_worlds(&self) -> String {
+        let part = |world: &WorldSection| {
+            let (title, figures) = (world.experiment.title(), world.figures().lines());
+            let (caption, means) = (world.experiment.caption(), world.means());
+            let means = if means.rows.is_empty() { String::new() } else { means.lines() };
+            format!("\n{title}\n{caption}\n\n{figures}\n{means}")
+        };
+        self.worlds.iter().map(part).collect()
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
 /// The number of results as a sentence.
@@ -89,35 +159,38 @@ fn overview(results: &Results) -> String {
     format!("{runs} run{}{machine}, {verified} verified.", if runs == 1 { "" } else { "s" })
 }
 
-/// The text for the terminal.
-fn terminal(results: &Results, values: &Values) -> String {
-    let mut text = overview(results) + "\n";
-    let mut part = |heading: &str, table: tables::Table| {
-        if !table.rows.is_empty() {
-            text += &format!("\n{heading}\n{}", table.lines());
+impl Report {
+    /// The text for the terminal.
+    fn text(&self) -> String {
+        let results = &self.kernels;
+        let mut text = overview(&self.all) + "\n";
+        let mut part = |heading: &str, table: tables::Table| {
+            if !table.rows.is_empty() {
+                text += &format!("\n{heading}\n{}", table.lines());
+            }
+        };
+        part("Not verified, and left out of all figures:", tables::failures(&self.all.failures));
+        part("Mop/s of all ranks, medians:", tables::rates(results, tables::median));
+        let comparisons = results.comparisons();
+        part(
+            "Suiro by the best peer: geometric mean over the kernels, the least and the most:",
+            tables::comparisons(&comparisons),
+        );
+        if !self.values.is_empty() {
+            text += &model::lines(&claims::claims(&self.values, results));
         }
-    };
-    part("Not verified, and left out of all figures:", tables::failures(&results.failures));
-    part("Mop/s of all ranks, medians:", tables::rates(results, tables::median));
-    let comparisons = results.comparisons();
-    part(
-        "Suiro by the best peer: geometric mean over the kernels, the least and the most:",
-        tables::comparisons(&comparisons),
-    );
-    if !values.is_empty() {
-        text += &model::lines(&claims::claims(values, results));
+        text + &self.text_of_worlds()
     }
-    text
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{self, Record};
+    use crate::record;
 
     fn page_of(records: &[Record]) -> String {
-        page::page(&Results::of(records), &Values::new(), &["<results> & more.jsonl".to_owned()])
-            .into_string()
+        let report = Report::of(records.to_vec(), &[]);
+        page::page(&report, &["<results> & more.jsonl".to_owned()]).into_string()
     }
 
     /// The body as a document: a page has no elements without an end in it.
@@ -165,11 +238,25 @@ mod tests {
         let alarm = page.find("2 runs are not verified").unwrap();
         assert!(alarm < page.find("<main>").unwrap());
         assert!(page.contains("still running after 60 s &lt;&amp;&quot;&gt;"));
-        let text = terminal(&Results::of(&fixture::records()), &Values::new());
+        let text = Report::of(fixture::records(), &[]).text();
         assert!(
             text.starts_with("864 runs on 2 processors, 862 verified.\n\nNot verified"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn an_experiment_has_a_section_of_its_own() {
+        let of = |library: &str, device: Option<&str>, mops| {
+            let mut record = fixture::record("cg", 'S', 2, library, mops);
+            record.setting.source = "vendor".to_owned();
+            record.setting.device = device.map(str::to_owned);
+            record
+        };
+        let page = page_of(&[of("mpich", None, 100.0), of("suiro", Some("vendor"), 90.0)]);
+        assert_eq!(count(&page, "figure"), 2);
+        assert!(page.contains("Another MPI library alone, and below Suiro"), "{page}");
+        assert!(!page.contains("There is no peer"), "{page}");
     }
 
     #[test]

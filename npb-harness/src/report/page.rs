@@ -5,7 +5,8 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::charts::{Charts, Group};
 use super::results::{Comparison, Results};
-use super::tables;
+use super::worlds::WorldSection;
+use super::{Report, tables};
 use crate::model::point::Values;
 
 /// Rules and colours in addition to `chart::COLOURS`.
@@ -50,8 +51,9 @@ html{font-size:12px}body{padding:0;max-width:none}nav,.chart details{display:non
 h2,h3{break-after:avoid}.grid{grid-template-columns:1fr 1fr;gap:1rem}.wide{overflow:visible}}
 ";
 
-/// The page of these results; `sources` are their files.
-pub(super) fn page(results: &Results, values: &Values, sources: &[String]) -> Markup {
+/// The page of this report; `sources` are its files.
+pub(super) fn page(report: &Report, sources: &[String]) -> Markup {
+    let (results, values) = (&report.kernels, &report.values);
     let comparisons = results.comparisons();
     let charts = Charts::new(results, &comparisons);
     html! {
@@ -66,9 +68,9 @@ pub(super) fn page(results: &Results, values: &Values, sources: &[String]) -> Ma
             body {
                 header {
                     h1 { "NAS Parallel Benchmarks" }
-                    p .soft { (super::overview(results)) " From " (sources.join(", ")) "." }
+                    p .soft { (super::overview(&report.all)) " From " (sources.join(", ")) "." }
                 }
-                (failures(results))
+                (failures(&report.all))
                 (contents(&charts))
                 main {
                     @if !results.rates.is_empty() { (summary(&comparisons)) }
@@ -80,6 +82,7 @@ pub(super) fn page(results: &Results, values: &Values, sources: &[String]) -> Ma
                         }
                     }
                     (rates(results))
+                    @for world in &report.worlds { (section(world)) }
                 }
             }
         }
@@ -150,6 +153,23 @@ fn messages(results: &Results, values: &Values) -> Markup {
                 }
                 div .prose.stack { (super::messages::claims(values, results)) }
                 (group_of(&group))
+            }
+        }
+    }
+}
+
+/// An experiment with several jobs.
+fn section(world: &WorldSection) -> Markup {
+    let means = world.means();
+    html! {
+        section {
+            h2 { (world.experiment.title()) }
+            p { (world.experiment.caption()) }
+            @if !means.rows.is_empty() { (means) }
+            @for group in world.groups() { (group_of(&group)) }
+            details {
+                summary { "All figures: Mop/s of all ranks" }
+                (world.figures())
             }
         }
     }
