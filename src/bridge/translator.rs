@@ -447,10 +447,11 @@ impl State {
     /// # Errors
     /// Why it cannot be its.
     fn envelope(&self, from: u32, header: &PacketHeader) -> Result<Envelope, String> {
-        let (source, world) = (header.source_rank, self.places.world);
+        let source = header.source_rank;
         let is_possible = match WORLD_CONTEXTS.contains(&header.context) {
             true => i64::from(source) == i64::from(from),
-            false => u32::try_from(source).is_ok_and(|source| source < world),
+            // Spawned processes may belong to a communicator, too.
+            false => source >= 0,
         };
         if !is_possible {
             return Err(format!("a message of the rank {source}, which is another process"));
