@@ -28,8 +28,8 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// Tries after which an injected fault cannot be the reason for [`Busy`].
 const TRIES_MAX: usize = 10_000;
 
-/// Packets of all lengths below are sent, in bytes, and some longer ones.
-const EVERY_SIZE: usize = 17_000;
+/// Packets of all lengths below are sent, in bytes, those about multiples of a page, and some between.
+const EVERY_SIZE: usize = 4_300;
 
 /// Runs the suite on the devices that `network` makes, ranks 0, 1, ... of one new network: alone, and below
 /// all middleware.
@@ -339,7 +339,8 @@ fn every_size_arrives<D: Device>(devices: Vec<D>) {
     let pattern = BytePattern::new(caps);
     let (mut sink, mut sent_packets) = (Sizes(&pattern, 0), 0);
     let sizes = (0..=caps.packet_max)
-        .filter(|len| *len < EVERY_SIZE || len.is_multiple_of(97) || *len == caps.packet_max);
+        .filter(|len| *len < EVERY_SIZE || (len + 40) % 4096 < 80 || len.is_multiple_of(97))
+        .chain([caps.packet_max]);
     for (number, len) in (0..).zip(sizes.flat_map(|len| [len, len])) {
         let header = Header { words: [number, len as u64], kind: 255 };
         let data = pattern.bytes(number, len);
