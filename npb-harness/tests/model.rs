@@ -12,16 +12,25 @@ fn npb(arguments: &[&str]) -> Output {
     Command::new(npb).args(arguments).stdin(Stdio::null()).output().unwrap()
 }
 
+/// Runs `npb model` with these arguments; its output, and its messages.
+fn model(arguments: &[&str]) -> (String, String) {
+    let mpicc = Path::new(env!("CARGO_BIN_EXE_npb")).with_file_name("mpicc");
+    assert!(mpicc.exists(), "{} is missing: build the package suiro first", mpicc.display());
+    let compiler = ["model", "--mpicc", mpicc.to_str().unwrap()];
+    let measured = npb(&[&compiler[..], arguments].concat());
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let said = (text(&measured.stdout), text(&measured.stderr));
+    assert!(measured.status.success(), "{}", said.1);
+    said
+}
+
 #[test]
 fn figures_about_messages_become_charts_beside_the_paper() {
     let folder = env::temp_dir().join(format!("npb-model-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
     let path = |name: &str| folder.join(name).display().to_string();
     let (figures, page) = (path("figures.jsonl"), path("page.html"));
-    let mpicc = Path::new(env!("CARGO_BIN_EXE_npb")).with_file_name("mpicc");
-    assert!(mpicc.exists(), "{} is missing: build the package suiro first", mpicc.display());
-    let measured = npb(&[
-        "model",
+    let (table, text) = model(&[
         "--short",
         "--experiments",
         "messages",
@@ -29,13 +38,8 @@ fn figures_about_messages_become_charts_beside_the_paper() {
         "polling",
         "--results",
         &figures,
-        "--mpicc",
-        mpicc.to_str().unwrap(),
     ]);
-    let text = String::from_utf8_lossy(&measured.stderr);
-    assert!(measured.status.success(), "{text}");
     assert!(text.contains("no --peer PREFIX"), "{text}");
-    let table = String::from_utf8_lossy(&measured.stdout);
     assert!(table.contains("1 KiB there and back"), "{table}");
     let reported = npb(&["report", &figures, "--output", &page]);
     assert!(reported.status.success(), "{}", String::from_utf8_lossy(&reported.stderr));
@@ -55,9 +59,7 @@ fn kernels_run_in_worlds_of_several_jobs() {
     fs::create_dir_all(&folder).unwrap();
     let path = |name: &str| folder.join(name).display().to_string();
     let (csv, page) = (path("runs.csv"), path("page.html"));
-    let mpicc = Path::new(env!("CARGO_BIN_EXE_npb")).with_file_name("mpicc");
-    let measured = npb(&[
-        "model",
+    let (_, text) = model(&[
         "--experiments",
         "clusters,wan",
         "--kernels",
@@ -70,11 +72,7 @@ fn kernels_run_in_worlds_of_several_jobs() {
         &csv,
         "--page",
         &page,
-        "--mpicc",
-        mpicc.to_str().unwrap(),
     ]);
-    let text = String::from_utf8_lossy(&measured.stderr);
-    assert!(measured.status.success(), "{text}");
     for missing in ["no --peer PREFIX with lib/libmpi_abi.so.1", "no slow link", "/nowhere/hosts"] {
         assert!(text.contains(missing), "{missing}: {text}");
     }

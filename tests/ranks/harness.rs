@@ -242,3 +242,8 @@ impl Drop for End {
         self.baton.passed.notify_all();
     }
 }
+
+/// Whether to run the long cases (`SUIRO_TEST_LONG=1`).
+pub fn is_long() -> bool {
+    std::env::var_os("SUIRO_TEST_LONG").is_some_and(|value| value == "1")
+}

@@ -8,7 +8,7 @@ use mpi_abi::mpi::communicator::COMM_WORLD;
 use mpi_abi::offload::Scheme;
 use platform::base::Random;
 
-use super::harness::{Rank, limited};
+use super::harness::{Rank, is_long, limited};
 use super::offloaded::{Drawn, Job, KINDS};
 use super::sequences::On;
 
@@ -19,8 +19,7 @@ const RESTARTS: usize = 5;
 const ABSENT_TURNS: u64 = 60;
 
 fn restarts() -> usize {
-    let is_long = std::env::var_os("SUIRO_TEST_LONG").is_some_and(|value| value == "1");
-    if is_long { 1000 } else { RESTARTS }
+    if is_long() { 1000 } else { RESTARTS }
 }
 
 /// An operation, its number of starts, and whether it is active.

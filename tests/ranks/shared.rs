@@ -18,6 +18,8 @@ use mpi_abi::mpi::communicator::COMM_WORLD;
 use mpi_abi::mpi::datatype::predefined;
 use platform::base::{Peer, Random, Span};
 
+use super::harness::is_long;
+
 /// An element is the function `x -> a x + b`; the operation composes two.
 const ELEMENT: usize = 8;
 /// Polls of a missing entry are few, so that calls wait.
@@ -326,8 +328,7 @@ fn program(seed: u64) {
 
 #[test]
 fn shared_segments_carry_every_collective() {
-    let is_long = std::env::var_os("SUIRO_TEST_LONG").is_some_and(|value| value == "1");
-    (0..if is_long { 60 } else { 20 }).for_each(program);
+    (0..if is_long() { 60 } else { 20 }).for_each(program);
 }
 
 #[test]

@@ -23,8 +23,8 @@ use platform::base::Span;
 /// Bytes of the longest number, in memory and in "external32".
 const NUMBER_BYTES: usize = 16;
 
-/// `count` elements of `datatype`, whose bytes in memory are `items`, as "external32". Data of which both
-/// have the same bytes, like characters, is `items` itself.
+/// The external32 view of `items`, the memory of `count` elements of `datatype`. Characters and bytes, which
+/// external32 does not change, are `items` itself.
 pub(crate) fn external_memory(datatype: &Datatype, count: usize, items: Memory) -> Memory {
     let is_equal = datatype.unit().is_some_and(|entry| entry.unit.size() == 1);
     if is_equal || items.is_empty() {
@@ -110,10 +110,10 @@ impl ConvertedMemory for ExternalMemory {
 }
 
 impl ExternalMemory {
-    /// Calls `each` for the numbers of the `len` external bytes from `from` on, with runs of whole numbers
-    /// of one format, or with one number of which not all bytes are wanted: the format, the number of
-    /// numbers, the place of the first, the bytes of it that come before those that are wanted, and the
-    /// range of the `len` bytes.
+    /// Calls `each` for the numbers of the `len` external bytes from `from` on: for a run of whole numbers of
+    /// one format, or for a single partial number at either end. Its arguments are the format, the count, the
+    /// place of the first number, the offset of the range within that number, and the range of the `len`
+    /// bytes.
     fn for_each_part(
         &self, from: usize, len: usize,
         mut each: impl FnMut(ExternalFormat, usize, NumberPlace, usize, Range<usize>),

@@ -29,9 +29,9 @@ impl<'a> Signature<'a> {
         Self { levels: vec![SignatureLevel { datatype, left: count, part: 0 }], begun: None }
     }
 
-    /// The signature without its first `skip` bytes of "external32", of which there must be more. The
-    /// result has the native bytes of the predefined elements that were skipped as a whole, and those
-    /// external bytes of `skip` that are in the first element of the signature then.
+    /// The signature from the external32 offset `skip` on, which must be less than the length. Also returns
+    /// the native bytes of the predefined elements before it, and the offset within the first element of
+    /// the result.
     ///
     /// One element of each level is begun, so the time depends on the nesting and on the parts of
     /// structures, not on `skip`.
@@ -65,8 +65,8 @@ impl<'a> Signature<'a> {
 }
 
 impl<'a> SignatureLevel<'a> {
-    /// Begins an element, of which `skip` external bytes are skipped: as a whole, those of the parts of a
-    /// structure before the one where `skip` ends, which is the level below.
+    /// Begins an element and skips `skip` external bytes of it: the members of a structure before the one
+    /// that contains the offset `skip`. That member is the level below.
     fn begin(&mut self, native: &mut usize, skip: &mut usize) -> Self {
         let contents = &self.datatype.0.contents;
         if contents.combiner != Combiner::Struct {
@@ -87,8 +87,8 @@ impl<'a> SignatureLevel<'a> {
 }
 
 impl Datatype {
-    /// The datatype of which an element is a repetition in packed order, and how often: a structure, or one
-    /// with a [`Datatype::unit`], of which the unit is repeated. The datatype must have data.
+    /// The smallest datatype that an element repeats in packed order, and the number of repetitions: a
+    /// structure, or a datatype with a [`Datatype::unit`], whose unit counts. The datatype must have data.
     pub(crate) fn repeated_part(&self) -> (&Self, usize) {
         let mut part = self;
         loop {

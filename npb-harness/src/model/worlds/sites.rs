@@ -5,7 +5,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// The folders of which each host has its own.
+/// The private folders of each host.
 const OWN_FOLDERS: [&str; 4] = ["/tmp", "/var/tmp", "/dev/shm", "/run"];
 
 /// Two hosts. Dropping it ends them, and so does the end of this process.

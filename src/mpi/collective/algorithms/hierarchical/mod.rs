@@ -185,22 +185,32 @@ fn place(ranks: &[u32], rank: u32) -> u32 {
 
 /// Schedule of a rank in a barrier.
 pub fn barrier(view: HierarchyView<'_>) -> Schedule {
+    let across = view.inter_node_cost(&registry::BARRIER, ()).rounds as u32;
+    barrier_around(view, across, |phases| {
+        let by = view.selection.choose_across_nodes(&registry::BARRIER, view.leaders(), ());
+        let part = (by.schedule)(view.leaders(), view.node(), ());
+        phases.then_synchronized(&part, across, &|node| view.leader(node));
+    })
+}
+
+/// A barrier inside each node before and after one between the leaders, which has `rounds` rounds and which
+/// a leader appends.
+fn barrier_around(
+    view: HierarchyView<'_>, rounds: u32, between_leaders: impl FnOnce(&mut Phases),
+) -> Schedule {
     // The leader first.
     let (shape, leader) = (view.shape(view.node()), view.leader_place(view.node()));
     let member = |place: u32| view.ranks()[shape.after(place, leader) as usize];
     let place = shape.before(view.place(), leader);
-    let rounds = Shape { ranks: view.nodes.largest() }.doublings();
+    let inside = Shape { ranks: view.nodes.largest() }.doublings();
     let mut phases = Phases::default();
-    phases.then_synchronized(&signal::fan_in(shape, place), rounds, &member);
-    let across = view.inter_node_cost(&registry::BARRIER, ()).rounds as u32;
+    phases.then_synchronized(&signal::fan_in(shape, place), inside, &member);
     if view.is_leader() {
-        let by = view.selection.choose_across_nodes(&registry::BARRIER, view.leaders(), ());
-        let part = (by.schedule)(view.leaders(), view.node(), ());
-        phases.then_synchronized(&part, across, &|node| view.leader(node));
+        between_leaders(&mut phases);
     } else {
-        phases.skip_rounds(across);
+        phases.skip_rounds(rounds);
     }
-    phases.then_synchronized(&signal::fan_out(shape, place), rounds, &member);
+    phases.then_synchronized(&signal::fan_out(shape, place), inside, &member);
     phases.finish()
 }
 

@@ -17,10 +17,9 @@
 //! phase: all send to the root. Each operation has a tag. Not here: gather and scatter in all their forms, alltoall and scan,
 //! which LAM/MPI does not have between clients; they use the algorithms of this library.
 
-use super::HierarchyView;
 use super::reduce::to_leader;
+use super::{HierarchyView, barrier_around};
 use crate::mpi::collective::algorithms::building_blocks::phases::{PhasePlacement, Phases};
-use crate::mpi::collective::algorithms::building_blocks::signal;
 use crate::mpi::collective::algorithms::reduce as reductions;
 use crate::mpi::collective::algorithms::{
     Allreduce, BUFFER, Bcast, Collective, RECEIVE, RankLayout, Reduce, Shape, input_buffer,
@@ -54,22 +53,13 @@ impl Collective {
 }
 
 fn barrier(view: HierarchyView<'_>) -> Schedule {
-    let (shape, place) = (view.shape(view.node()), view.place());
-    let member = |place: u32| view.ranks()[place as usize];
-    let rounds = Shape { ranks: view.nodes.largest() }.doublings();
-    let mut phases = Phases::default();
-    phases.then_synchronized(&signal::fan_in(shape, place), rounds, &member);
-    let across = 2 * depth(view.leaders());
-    if view.is_leader() {
+    let rounds = 2 * depth(view.leaders());
+    barrier_around(view, rounds, |phases| {
         let part = barrier_of_masters(view.leaders(), view.node());
         phases.with_tag(BARRIER_TAG, |phases| {
-            phases.then_synchronized(&part, across, &|node| view.leader(node));
+            phases.then_synchronized(&part, rounds, &|node| view.leader(node));
         });
-    } else {
-        phases.skip_rounds(across);
-    }
-    phases.then_synchronized(&signal::fan_out(shape, place), rounds, &member);
-    phases.finish()
+    })
 }
 
 fn bcast(view: HierarchyView<'_>, args: Bcast) -> Schedule {
