@@ -313,7 +313,9 @@ fn the_end_of_a_process_ends_the_world() {
             assert_ne!(client.code, Some(0), "{}", client.stderr);
         }
         let said = &clients[0].stderr;
-        assert!(said.contains("process 2") && said.contains("client 1"), "{said}");
+        // Its client ends the other one as well, whose end may be heard of first.
+        let names_one = said.contains("process 2") || said.contains("process 3");
+        assert!(names_one && said.contains("client 1"), "{said}");
         // It has done its work, and tells who has gone without a word.
         assert!(server.stderr.contains("client 1"), "{}", server.stderr);
     }
