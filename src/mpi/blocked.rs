@@ -135,6 +135,15 @@ impl<D: Device> Mpi<D> {
                     unmatched: None,
                 }));
             }
+            Activity::File(operation) => match self.file_run(*operation) {
+                Some(run) => self.describe(&Activity::Run(run), parts),
+                None => parts.push(PendingActivity {
+                    verb: "file access",
+                    arguments: "which the system makes".to_owned(),
+                    need: WaitCondition::default(),
+                    unmatched: None,
+                }),
+            },
             Activity::Consent(_) => parts.push(PendingActivity {
                 verb: "agreement",
                 arguments: "of all processes of the communicator that have not failed".to_owned(),

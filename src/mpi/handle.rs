@@ -24,7 +24,6 @@ pub(crate) enum HandleKind {
     /// An error handler.
     Errhandler,
     /// A file.
-    #[allow(dead_code, reason = "the numbers of the kinds after it; files are not supported yet")]
     File,
     Group,
     /// An info object.
@@ -176,6 +175,11 @@ impl<T> HandleTable<T> {
     pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
     }
+}
+
+/// Whether a handle is that of a file, open or not.
+pub(crate) fn is_file(handle: Handle) -> bool {
+    handle >> (SLOT_BITS + AGE_BITS) == HandleKind::File as u32
 }
 
 /// The slot of a handle in its table.

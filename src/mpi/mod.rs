@@ -13,6 +13,7 @@ pub mod collective;
 pub mod communicator;
 pub mod datatype;
 pub mod errhandler;
+pub(crate) mod file;
 pub(crate) mod fortran;
 pub(crate) mod global_memory;
 pub mod group;
@@ -51,6 +52,7 @@ use crate::mpi::partitioned::operation::PartitionedOperations;
 use crate::mpi::point_to_point::MatchedMessage;
 use crate::mpi::point_to_point::buffer::BsendBuffer;
 use checked_mode::CheckedMode;
+use file::Files;
 use objects::Objects;
 use request::Request;
 use resilience::Resilience;
@@ -75,6 +77,7 @@ pub struct Mpi<D> {
     /// Communicators.
     pub comms: Comms,
     pub(crate) windows: Windows,
+    pub(crate) files: Files,
     pub(crate) global_memory: GlobalMemory,
     /// The ways of accesses to global memory; set before its first use.
     pub(crate) access_policy: AccessPolicy,
@@ -120,6 +123,7 @@ impl<D: Device> Mpi<D> {
             objects,
             comms: Comms::without_world(me, size),
             windows: Windows::default(),
+            files: Files::default(),
             global_memory: GlobalMemory::default(),
             access_policy: AccessPolicy::default(),
             sessions: Sessions::default(),

@@ -1,5 +1,5 @@
 //! Progress: one poll moves messages, handles requests on windows and global memory, and advances
-//! collective calls in shared memory.
+//! accesses of files and collective calls in shared memory.
 //!
 //! The caller decides how often to poll and what to do in between; time and threads are not known
 //! here.
@@ -18,6 +18,7 @@ impl<D: Device> Mpi<D> {
             | self.engine.has_completed_parts()
             | self.partitioned.is_any_by_put()
             | !self.windows.is_empty()
+            | !self.files.is_idle()
             | self.global_memory.is_active()
             | !self.shared_collectives.is_idle();
         if has_more { arrived + self.poll_rest() } else { arrived }
@@ -39,6 +40,7 @@ impl<D: Device> Mpi<D> {
         }
         let served = if self.windows.is_empty() { 0 } else { self.serve_windows() };
         let served = served + self.global_memory.poll(&mut self.engine);
+        let served = served + if self.files.is_idle() { 0 } else { self.advance_files() };
         let shared = !self.shared_collectives.is_idle();
         parts + served + if shared { self.advance_shared() } else { 0 }
     }

@@ -20,6 +20,7 @@
 //! | `progress_thread` | moves messages while the application computes |
 //! | `settings` | `SUIRO_*`, the log, explanations of decisions |
 //! | `other_jobs`, `spawning` | connections with other jobs; processes that this one has started |
+//! | `files` | files of the system, and threads for accesses that do not wait |
 //! | `global_memory` | accesses to global memory that wait |
 //! | `devices` | the devices in use, as one device |
 //! | `vendor` | the end of another MPI library that carries messages |
@@ -36,6 +37,7 @@ mod connection;
 pub(crate) mod contention;
 mod devices;
 mod failure_watch;
+pub(crate) mod files;
 mod finalization;
 mod global_memory;
 pub(crate) mod hardware;

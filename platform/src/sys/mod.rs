@@ -5,6 +5,7 @@ pub mod clock;
 pub mod cma;
 pub mod control_group;
 pub mod cpu;
+pub mod data_file;
 pub mod descriptor;
 pub mod doorbell;
 pub mod file_system;

@@ -312,6 +312,11 @@ impl Layout {
         matches!(&*self.runs, [run] if run.nested.is_none())
     }
 
+    /// The packed offset of the first byte of a run.
+    pub(crate) fn start_of(&self, run: usize) -> usize {
+        self.starts[run]
+    }
+
     /// The index of the run with the packed byte `position`, and the offset of that byte in the run.
     ///
     /// `position` must be less than the size.

@@ -10,6 +10,7 @@
 //! | `copier` | walks the runs and moves bytes between them and a packed buffer |
 //! | `strided_copy` | the inner loops: rows of equal pieces at equal distances |
 //! | `owned` | bytes of the library |
+//! | `pieces` | where each of the adjacent bytes are, one piece after the other |
 //! | `converted` | bytes that are converted on their way, by a layer above |
 #![allow(unsafe_code)]
 
@@ -17,6 +18,7 @@ mod converted;
 mod copier;
 pub mod layout;
 mod owned;
+pub(crate) mod pieces;
 mod strided_copy;
 #[cfg(test)]
 mod tests;

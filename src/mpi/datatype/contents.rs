@@ -64,7 +64,7 @@ pub struct Contents {
     pub(crate) counts: Vec<i64>,
     /// Arguments that are datatypes.
     pub(crate) types: Vec<Datatype>,
-    form: ConstructorForm,
+    pub(crate) form: ConstructorForm,
 }
 
 impl Contents {

@@ -13,6 +13,7 @@ mod contents;
 mod converted;
 pub mod external;
 mod predefined;
+mod rebuilt;
 mod section;
 mod signature;
 #[cfg(test)]

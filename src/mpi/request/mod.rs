@@ -18,6 +18,7 @@ use crate::engine::point_to_point::operation::OperationId;
 use crate::engine::programs::offloaded::OffloadedId;
 use crate::engine::schedules::plan::RunId;
 use crate::mpi::collective::shared::polling::SharedCollectiveId;
+use crate::mpi::file::operation::FileOperationId;
 use crate::mpi::communicator::COMM_SELF;
 use crate::mpi::handle::Handle;
 use crate::mpi::partitioned::operation::PartitionedId;
@@ -65,6 +66,8 @@ pub enum Activity {
         /// Its number there.
         operation: OperationNumber,
     },
+    /// A data access of a file.
+    File(FileOperationId),
     /// An agreement of processes that may fail.
     Consent(Box<Consent>),
     /// An operation of the application.
@@ -162,6 +165,7 @@ impl<D: Device> Mpi<D> {
             Activity::Partitioned(partitioned) => self.partitioned.is_complete(*partitioned),
             Activity::Flush(place) => self.has_flushed(*place),
             Activity::Access { window, operation } => self.is_access_complete(*window, *operation),
+            Activity::File(operation) => self.is_file_operation_complete(*operation),
             Activity::Consent(consent) => self.has_consent(consent),
             Activity::Both(halves) => halves.iter().all(|half| self.is_complete(half)),
             Activity::Generalized(general) => general.state == GrequestState::Complete,
@@ -176,6 +180,7 @@ impl<D: Device> Mpi<D> {
                 self.engine.completion(*operation).map_or(Status::EMPTY, Status::from)
             }
             Activity::Partitioned(partitioned) => self.partitioned.status(*partitioned),
+            Activity::File(operation) => self.file_status(*operation),
             Activity::Run(_)
             | Activity::Shared(_)
             | Activity::Program(_)
@@ -209,6 +214,7 @@ impl<D: Device> Mpi<D> {
             | Activity::Creation { .. }
             | Activity::Flush(_)
             | Activity::Access { .. }
+            | Activity::File(_)
             | Activity::Consent(_)
             | Activity::Both(_)
             | Activity::Generalized(..) => self.end_others_if_complete(activity),
@@ -245,6 +251,7 @@ impl<D: Device> Mpi<D> {
                 Outcome { status: Status::EMPTY, error }
             }
             Activity::Partitioned(partitioned) => self.end_partitioned(partitioned),
+            Activity::File(operation) => self.end_file_operation(operation),
             Activity::Creation { run, comm } => {
                 Outcome { status: Status::EMPTY, error: self.end_creation(run, comm).err() }
             }
@@ -270,6 +277,7 @@ impl<D: Device> Mpi<D> {
             | Activity::Consent(_)
             | Activity::Generalized(..) => {}
             Activity::Message(operation) => self.engine.release(operation),
+            Activity::File(operation) => self.release_file_operation(operation),
             Activity::Run(run) | Activity::Creation { run, .. } => {
                 self.engine.release_run(run);
             }
@@ -581,6 +589,7 @@ impl<D: Device> Mpi<D> {
                 | Activity::Creation { .. }
                 | Activity::Flush(_)
                 | Activity::Access { .. }
+                | Activity::File(_)
                 | Activity::Consent(_)
                 | Activity::Both(_),
             ) => {

@@ -21,7 +21,7 @@ const PARTS_MAX: u64 = 1 << 20;
 const RUN_BYTES: usize = 5 * 8;
 
 /// Appends the description of `layout`.
-pub(super) fn emit(layout: &Arc<Layout>, out: &mut Vec<u8>) {
+pub(crate) fn emit(layout: &Arc<Layout>, out: &mut Vec<u8>) {
     let mut parts = Parts::default();
     parts.add(layout);
     push(out, parts.ordered.len() as u64);
@@ -38,7 +38,7 @@ pub(super) fn emit(layout: &Arc<Layout>, out: &mut Vec<u8>) {
 }
 
 /// The layout of a description; `None` if it makes no sense.
-pub(super) fn parse(from: &mut ByteReader<'_>) -> Option<Arc<Layout>> {
+pub(crate) fn parse(from: &mut ByteReader<'_>) -> Option<Arc<Layout>> {
     let count = from.number().filter(|count| (1..=PARTS_MAX).contains(count))?;
     let mut parts: Vec<Arc<Layout>> = Vec::new();
     for _ in 0..count {

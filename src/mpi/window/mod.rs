@@ -30,14 +30,14 @@
 
 mod access_check;
 mod accumulate;
-mod byte_reader;
+pub(crate) mod byte_reader;
 mod channel;
 mod conflicts;
 pub(crate) mod creation;
 pub(crate) mod direct;
 mod epoch;
 pub(crate) mod failures;
-mod layout_message;
+pub(crate) mod layout_message;
 mod lock_queue;
 pub(crate) mod mapped;
 pub(crate) mod operation;
@@ -300,7 +300,7 @@ impl Window {
     }
 
     /// The memory of this rank in the segment.
-    fn own_mapped(&self) -> Option<Span> {
+    pub(crate) fn own_mapped(&self) -> Option<Span> {
         self.mapped.as_ref()?.memory(self.channel.rank())
     }
 

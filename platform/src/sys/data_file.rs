@@ -1,0 +1,264 @@
+//! Files of data: positioned reads and writes of memory of the application, sizes, locks of ranges.
+//!
+//! All calls are those of the system, once: they may move fewer bytes than asked for. Only signals that
+//! interrupt a call are hidden. Locks belong to the open file (`F_OFD_SETLKW`): they hold between
+//! processes, and the end of another descriptor of the same file does not drop them.
+#![allow(unsafe_code)]
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::ops::Range;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use nix::fcntl::{FallocateFlags, FcntlArg, fallocate, fcntl};
+
+use crate::base::Span;
+
+/// The most bytes that Linux moves in one call: 2 GiB less a page.
+const CALL_BYTES_MAX: usize = 0x7fff_f000;
+
+/// Writes of zeros at a time, where the file system does not allocate.
+const ZEROS: usize = 1 << 16;
+
+/// An open file.
+#[derive(Debug)]
+pub struct DataFile(File);
+
+/// How a file is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenForm {
+    /// For reading.
+    pub reads: bool,
+    /// For writing.
+    pub writes: bool,
+    /// Creates it if it does not exist.
+    pub creates: bool,
+    /// Fails if it exists; with `creates`.
+    pub is_new: bool,
+    /// The permissions of a new file, before the mask of the process.
+    pub permissions: u32,
+}
+
+/// A lock of a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RangeLock {
+    /// Others may have it, too.
+    Shared,
+    /// No other may have it.
+    Exclusive,
+    /// Gives back what the open file has of it.
+    Free,
+}
+
+impl DataFile {
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// The error of open(2); `InvalidInput` for a path with a zero byte.
+    pub fn open(path: &Path, form: OpenForm) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        options.read(form.reads).write(form.writes).mode(form.permissions);
+        options.create(form.creates).create_new(form.creates && form.is_new);
+        let file = uninterrupted(|| options.open(path))?;
+        // Linux opens a folder for reading; nothing can be read there.
+        if file.metadata()?.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        Ok(Self(file))
+    }
+
+    /// Reads bytes from offset `at` on; 0 at the end of the file.
+    ///
+    /// # Errors
+    /// The error of pread(2).
+    pub fn read(&self, at: u64, into: Span) -> io::Result<usize> {
+        let (len, at) = (into.len().min(CALL_BYTES_MAX), offset(at)?);
+        uninterrupted(|| {
+            // SAFETY: the span is writable until the operation that it was made for has ended
+            // (`Span::new`).
+            let read =
+                unsafe { libc::pread(self.0.as_raw_fd(), into.address() as *mut _, len, at) };
+            usize::try_from(read).map_err(|_| io::Error::last_os_error())
+        })
+    }
+
+    /// Writes bytes from offset `at` on.
+    ///
+    /// # Errors
+    /// The error of pwrite(2).
+    pub fn write(&self, at: u64, from: Span) -> io::Result<usize> {
+        let (len, at) = (from.len().min(CALL_BYTES_MAX), offset(at)?);
+        uninterrupted(|| {
+            // SAFETY: the span is readable until the operation that it was made for has ended
+            // (`Span::new`).
+            let written =
+                unsafe { libc::pwrite(self.0.as_raw_fd(), from.address() as *const _, len, at) };
+            usize::try_from(written).map_err(|_| io::Error::last_os_error())
+        })
+    }
+
+    /// The size in bytes.
+    ///
+    /// # Errors
+    /// The error of fstat(2).
+    pub fn size(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
+    }
+
+    /// Cuts the file, or adds a hole.
+    ///
+    /// # Errors
+    /// The error of ftruncate(2).
+    pub fn set_size(&self, size: u64) -> io::Result<()> {
+        offset(size)?;
+        uninterrupted(|| self.0.set_len(size))
+    }
+
+    /// Gives the file space for its first `size` bytes, and at least this size.
+    ///
+    /// # Errors
+    /// The error of fallocate(2), or of writing where the file system does not know it.
+    pub fn allocate(&self, size: u64) -> io::Result<()> {
+        let len = offset(size)?;
+        if len == 0 {
+            return Ok(());
+        }
+        let given = uninterrupted(|| {
+            Ok(fallocate(self.0.as_fd(), FallocateFlags::empty(), 0, len)?)
+        });
+        match given {
+            Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => self.fill(size),
+            other => other,
+        }
+    }
+
+    /// Writes zeros behind the end, up to this size. Space in holes is left to later writes.
+    fn fill(&self, size: u64) -> io::Result<()> {
+        let mut zeros = vec![0; ZEROS];
+        // SAFETY: the vector outlives the loop and has no other user.
+        let zeros = unsafe { Span::of(&mut zeros) };
+        let mut end = self.size()?;
+        while end < size {
+            let len = (size - end).min(ZEROS as u64) as usize;
+            end += self.write(end, zeros.part(0, len))? as u64;
+        }
+        Ok(())
+    }
+
+    /// Brings all data to the device.
+    ///
+    /// # Errors
+    /// The error of fsync(2); files without a device, such as pipes, have none.
+    pub fn sync(&self) -> io::Result<()> {
+        match uninterrupted(|| self.0.sync_all()) {
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Ok(()),
+            other => other,
+        }
+    }
+
+    /// Locks or frees a range, and waits until others have freed it.
+    ///
+    /// # Errors
+    /// The error of fcntl(2): some file systems have no locks.
+    pub fn lock(&self, range: Range<u64>, lock: RangeLock) -> io::Result<()> {
+        let kind = match lock {
+            RangeLock::Shared => libc::F_RDLCK,
+            RangeLock::Exclusive => libc::F_WRLCK,
+            RangeLock::Free => libc::F_UNLCK,
+        };
+        let start = offset(range.start)?;
+        let request = libc::flock {
+            l_type: kind as i16,
+            l_whence: libc::SEEK_SET as i16,
+            l_start: start,
+            l_len: offset(range.end)? - start,
+            l_pid: 0,
+        };
+        uninterrupted(|| {
+            fcntl(self.0.as_fd(), FcntlArg::F_OFD_SETLKW(&request))?;
+            Ok(())
+        })
+    }
+}
+
+/// An offset as the system has it.
+fn offset(at: u64) -> io::Result<i64> {
+    i64::try_from(at).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG))
+}
+
+/// Repeats a call that signals interrupt.
+fn uninterrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            other => return other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: OpenForm =
+        OpenForm { reads: true, writes: true, creates: true, is_new: false, permissions: 0o600 };
+
+    fn span(bytes: &mut [u8]) -> Span {
+        // SAFETY: the bytes of the tests outlive their spans and have no other user.
+        unsafe { Span::of(bytes) }
+    }
+
+    fn place(name: &str) -> std::path::PathBuf {
+        std::env::temp_dir().join(format!("suiro-data-file-{}-{name}", std::process::id()))
+    }
+
+    #[test]
+    fn bytes_are_read_where_they_were_written() {
+        let path = place("bytes");
+        let file = DataFile::open(&path, ALL).unwrap();
+        assert_eq!(file.write(5, span(&mut [1, 2, 3])).unwrap(), 3);
+        let mut found = [9; 4];
+        assert_eq!(file.read(4, span(&mut found)).unwrap(), 4);
+        assert_eq!((found, file.size().unwrap()), ([0, 1, 2, 3], 8));
+        file.set_size(6).unwrap();
+        assert_eq!(file.read(6, span(&mut found)).unwrap(), 0);
+        file.allocate(1 << 17).unwrap();
+        file.sync().unwrap();
+        assert_eq!(file.size().unwrap(), 1 << 17);
+        assert!(file.set_size(u64::MAX).is_err());
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn files_that_cannot_be_opened_say_why() {
+        let path = place("new");
+        let new = OpenForm { is_new: true, ..ALL };
+        drop(DataFile::open(&path, new).unwrap());
+        let again = DataFile::open(&path, new).unwrap_err();
+        assert_eq!(again.kind(), io::ErrorKind::AlreadyExists);
+        std::fs::remove_file(&path).unwrap();
+        let absent = DataFile::open(&path, OpenForm { creates: false, ..ALL }).unwrap_err();
+        assert_eq!(absent.kind(), io::ErrorKind::NotFound);
+        let reads = OpenForm { writes: false, creates: false, ..ALL };
+        let folder = DataFile::open(Path::new("/"), reads).unwrap_err();
+        assert_eq!(folder.kind(), io::ErrorKind::IsADirectory);
+    }
+
+    #[test]
+    fn locks_hold_between_open_files_of_one_process() {
+        let path = place("locks");
+        let one = DataFile::open(&path, ALL).unwrap();
+        let other = DataFile::open(&path, ALL).unwrap();
+        one.lock(0..10, RangeLock::Exclusive).unwrap();
+        other.lock(10..20, RangeLock::Exclusive).unwrap();
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| other.lock(5..6, RangeLock::Shared).unwrap());
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            assert!(!waits.is_finished());
+            one.lock(0..10, RangeLock::Free).unwrap();
+        });
+        std::fs::remove_file(path).unwrap();
+    }
+}

@@ -1,0 +1,730 @@
+//! A data access in progress (MPI 5.0 §14.4), blocking or not, of one rank or of all.
+//!
+//! ```text
+//!   independent   ┌─(shared pointer)─ Fetch ─┐
+//!                 └──────────────────────────┴─> Work ─────────────────────────────────────────────> Done
+//!   collective    Queued ─> Ranges ─┬─(each rank alone)────────> Work ──────────┬─> Agreement ─> Done
+//!                                   └─(Views)─> Exchange <─> Work, in rounds ───┘
+//!   ordered       Queued ─> Ranges ─(rank 0: Fetch)─> Base ─────> Work ─────────┘
+//! ```
+//!
+//! Collective accesses of a file wait for earlier ones of this rank, so that the messages of all ranks are
+//! in one order. Every rank hears of the errors of all: in Ranges of those before the file was touched, in
+//! Agreement of the others.
+
+use std::sync::Arc;
+
+use super::access::{Direction, IndependentAccess, Transfer};
+use super::plan::{PlanRules, RankAccess, TwoPhasePlan};
+use super::pointer::{PointerChange, PointerFetch};
+use super::storage::file_error;
+use super::two_phase::{PeerViews, TwoPhase, WindowAccess};
+use super::view::Tiles;
+use super::{File, Files};
+use crate::device::Device;
+use crate::engine::memory::Memory;
+use crate::engine::schedules::plan::{RunId, RunPlan};
+use crate::mpi::Mpi;
+use crate::mpi::collective::algorithms::{Bcast, Collective};
+use crate::mpi::collective::exchange::exchanged;
+use crate::mpi::file::hints::Choice;
+use crate::mpi::file::representation::Representation;
+use crate::mpi::handle::Handle;
+use crate::mpi::request::Outcome;
+use crate::mpi::request::status::Status;
+use crate::offload::{Buffer, ScheduleBuilder, StepAction, Wait};
+use platform::base::{ErrorClass, ErrorCode, MpiError, Result};
+
+/// The number of an operation among those of the process.
+pub type FileOperationId = usize;
+
+/// Where an access begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// At a position of the view.
+    At(u64),
+    /// At the shared pointer.
+    Shared,
+    /// At the shared pointer, ranks in their order; collective.
+    Ordered,
+}
+
+/// An access to start.
+#[derive(Debug)]
+pub(crate) struct AccessRequest {
+    pub(crate) file: Handle,
+    pub(crate) direction: Direction,
+    pub(crate) place: Place,
+    pub(crate) is_collective: bool,
+    /// The data, in the representation of the file; or the error of the arguments, which a collective
+    /// access tells the other ranks.
+    pub(crate) memory: Result<Memory>,
+    /// Whether the caller does the work with the file itself.
+    pub(crate) is_inline: bool,
+}
+
+/// Work with a file, without the lock.
+#[derive(Debug)]
+pub(crate) enum FileWork {
+    Independent(IndependentAccess),
+    Window(WindowAccess),
+}
+
+impl FileWork {
+    pub(crate) fn run(&mut self) -> Transfer {
+        match self {
+            Self::Independent(access) => access.run(),
+            Self::Window(access) => access.run(),
+        }
+    }
+}
+
+/// What a blocking call does next.
+#[derive(Debug)]
+pub(crate) enum FileStep {
+    Work(FileWork),
+    Done(Outcome),
+}
+
+#[derive(Debug)]
+pub(crate) struct FileOperation {
+    file: Handle,
+    direction: Direction,
+    place: Place,
+    is_collective: bool,
+    is_inline: bool,
+    /// Whether nobody asks for its end.
+    is_released: bool,
+    memory: Memory,
+    /// The first error of this rank.
+    error: Option<Box<MpiError>>,
+    /// Bytes moved.
+    bytes: u64,
+    stage: Stage,
+}
+
+#[derive(Debug)]
+enum Stage {
+    Queued,
+    Fetch(PointerFetch),
+    Ranges(RunId),
+    /// Rank 0 moves the shared pointer for all.
+    FetchForAll(PointerFetch, Vec<RankRecord>),
+    /// The others learn of it.
+    Base(RunId, Vec<RankRecord>),
+    Views(RunId, TwoPhasePlan, Vec<RankAccess>),
+    Exchange(RunId, Box<TwoPhase>),
+    /// Work that the calling thread takes.
+    Ready(FileWork, AfterWork),
+    Working(AfterWork),
+    Agreement(RunId),
+    Done,
+}
+
+/// What follows when the work is done.
+#[derive(Debug)]
+enum AfterWork {
+    End,
+    Round(Box<TwoPhase>),
+}
+
+/// What a rank tells the others first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct RankRecord {
+    access: RankAccess,
+    /// Bytes of the description of its view.
+    view_bytes: u64,
+    /// The size of the file, for reads.
+    size: u64,
+    /// The code of an error, or 0.
+    error: i32,
+}
+
+/// Words of [`RankRecord`].
+type RecordWords = [u64; 8];
+
+impl RankRecord {
+    fn words(self) -> RecordWords {
+        let RankAccess { start, end, position, len, ascends } = self.access;
+        let error = self.error.cast_unsigned().into();
+        [start, end, position, len, ascends.into(), self.view_bytes, self.size, error]
+    }
+
+    fn of(words: RecordWords) -> Self {
+        let [start, end, position, len, ascends, view_bytes, size, error] = words;
+        let access = RankAccess { start, end, position, len, ascends: ascends != 0 };
+        Self { access, view_bytes, size, error: (error as u32).cast_signed() }
+    }
+}
+
+impl Files {
+    fn new_number(&mut self) -> FileOperationId {
+        self.free.pop().unwrap_or_else(|| {
+            self.operations.push(None);
+            self.operations.len() - 1
+        })
+    }
+
+    fn operation(&self, id: FileOperationId) -> Option<&FileOperation> {
+        self.operations.get(id)?.as_deref()
+    }
+}
+
+/// Starting and ending.
+impl<D: Device> Mpi<D> {
+    /// Starts an access.
+    ///
+    /// # Errors
+    /// `File`; that of the arguments, unless other ranks must hear of it.
+    pub(crate) fn start_file_access(&mut self, request: AccessRequest) -> Result<FileOperationId> {
+        let AccessRequest { file, direction, place, is_collective, memory, is_inline } = request;
+        let (memory, error) = match memory {
+            Ok(memory) => (memory, None),
+            Err(error) if is_collective => (Memory::EMPTY, Some(error)),
+            Err(error) => return Err(error),
+        };
+        let stage = match place {
+            _ if is_collective => Stage::Queued,
+            Place::At(position) => {
+                self.files.get(file)?.ready(&memory, direction, position, AfterWork::End)
+            }
+            Place::Shared | Place::Ordered => {
+                Stage::Fetch(PointerFetch::new(PointerChange::Add(memory.len() as u64)))
+            }
+        };
+        let id = self.files.new_number();
+        let on = self.files.get_mut(file)?;
+        on.pending += 1;
+        if is_collective {
+            on.queue.push_back(id);
+        }
+        self.files.active += 1;
+        self.files.operations[id] = Some(Box::new(FileOperation {
+            file,
+            direction,
+            place,
+            is_collective,
+            is_inline,
+            is_released: false,
+            memory,
+            error,
+            bytes: 0,
+            stage,
+        }));
+        self.advance_file(id);
+        Ok(id)
+    }
+
+    /// What a blocking call does next; `None` if it waits.
+    pub(crate) fn next_file_step(&mut self, id: FileOperationId) -> Option<FileStep> {
+        self.advance_file(id);
+        let operation = self.files.operations.get_mut(id)?.as_deref_mut()?;
+        match std::mem::replace(&mut operation.stage, Stage::Done) {
+            Stage::Done => Some(FileStep::Done(self.end_file_operation(id))),
+            Stage::Ready(work, after) => {
+                operation.stage = Stage::Working(after);
+                Some(FileStep::Work(work))
+            }
+            other => {
+                operation.stage = other;
+                None
+            }
+        }
+    }
+
+    pub(crate) fn is_file_operation_complete(&self, id: FileOperationId) -> bool {
+        let operation = self.files.operation(id);
+        operation.is_none_or(|operation| matches!(operation.stage, Stage::Done))
+    }
+
+    /// The status of a complete operation.
+    pub(crate) fn file_status(&self, id: FileOperationId) -> Status {
+        let Some(operation) = self.files.operation(id) else { return Status::EMPTY };
+        let is_external = self.files.get(operation.file).is_ok_and(|file| {
+            matches!(file.view.representation, Representation::External)
+        });
+        Status { bytes: operation.bytes, is_external, ..Status::EMPTY }
+    }
+
+    /// The run that an operation waits for, if it waits for other ranks.
+    pub(crate) fn file_run(&self, id: FileOperationId) -> Option<RunId> {
+        match &self.files.operation(id)?.stage {
+            Stage::Ranges(run)
+            | Stage::Base(run, _)
+            | Stage::Views(run, ..)
+            | Stage::Exchange(run, _)
+            | Stage::Agreement(run) => Some(*run),
+            Stage::Queued
+            | Stage::Fetch(_)
+            | Stage::FetchForAll(..)
+            | Stage::Ready(..)
+            | Stage::Working(_)
+            | Stage::Done => None,
+        }
+    }
+
+    /// Consumes a complete operation.
+    pub(crate) fn end_file_operation(&mut self, id: FileOperationId) -> Outcome {
+        let status = self.file_status(id);
+        let operation = self.files.operations.get_mut(id).and_then(Option::take);
+        self.files.free.push(id);
+        Outcome { status, error: operation.and_then(|operation| operation.error) }
+    }
+
+    /// The operation completes without anyone who asks.
+    pub(crate) fn release_file_operation(&mut self, id: FileOperationId) {
+        if self.is_file_operation_complete(id) {
+            self.end_file_operation(id);
+        } else if let Some(Some(operation)) = self.files.operations.get_mut(id) {
+            operation.is_released = true;
+        }
+    }
+
+    /// Takes over the result of work with a file.
+    pub(crate) fn end_file_work(&mut self, id: FileOperationId, transfer: Transfer) {
+        let Some(mut operation) = self.files.operations.get_mut(id).and_then(Option::take) else {
+            return;
+        };
+        if let Stage::Working(after) = std::mem::replace(&mut operation.stage, Stage::Done) {
+            let next = self.worked(&mut operation, transfer, after);
+            self.settle(id, &mut operation, next);
+        }
+        self.put_back(id, operation);
+        self.advance_file(id);
+    }
+}
+
+/// Advancing.
+impl<D: Device> Mpi<D> {
+    /// Advances all operations as far as they go; the number that have changed.
+    pub(crate) fn advance_files(&mut self) -> usize {
+        (0..self.files.operations.len()).filter(|id| self.advance_file(*id)).count()
+    }
+
+    /// Whether an operation has changed.
+    fn advance_file(&mut self, id: FileOperationId) -> bool {
+        let Some(mut operation) = self.files.operations.get_mut(id).and_then(Option::take) else {
+            return false;
+        };
+        let mut has_changed = false;
+        loop {
+            let stage = std::mem::replace(&mut operation.stage, Stage::Done);
+            match self.next_file_stage(id, &mut operation, stage) {
+                Ok(Progress::To(stage)) => self.settle(id, &mut operation, Ok(stage)),
+                Err(error) => self.settle(id, &mut operation, Err(error)),
+                Ok(Progress::Stays(stage)) => {
+                    operation.stage = stage;
+                    break;
+                }
+            }
+            has_changed = true;
+        }
+        self.put_back(id, operation);
+        has_changed
+    }
+
+    fn put_back(&mut self, id: FileOperationId, operation: Box<FileOperation>) {
+        if operation.is_released && matches!(operation.stage, Stage::Done) {
+            self.files.free.push(id);
+        } else {
+            self.files.operations[id] = Some(operation);
+        }
+    }
+
+    /// Enters a stage, or ends with an error.
+    fn settle(
+        &mut self, id: FileOperationId, operation: &mut FileOperation, next: Result<Stage>,
+    ) {
+        operation.stage = match next {
+            Ok(Stage::Ready(work, after)) if !operation.is_inline => {
+                match self.files.executor.clone() {
+                    Some(executor) => {
+                        executor.submit(id, work);
+                        Stage::Working(after)
+                    }
+                    None => Stage::Ready(work, after),
+                }
+            }
+            Ok(stage) => stage,
+            Err(error) => {
+                operation.error.get_or_insert(error);
+                Stage::Done
+            }
+        };
+        if matches!(operation.stage, Stage::Done) {
+            self.files.active -= 1;
+            self.engine.note_event();
+            if let Ok(file) = self.files.get_mut(operation.file) {
+                file.pending -= 1;
+                if operation.is_collective {
+                    file.queue.retain(|queued| *queued != id);
+                }
+            }
+        }
+    }
+
+    fn next_file_stage(
+        &mut self, id: FileOperationId, operation: &mut FileOperation, stage: Stage,
+    ) -> Result<Progress> {
+        Ok(match stage {
+            Stage::Done | Stage::Ready(..) | Stage::Working(_) => Progress::Stays(stage),
+            Stage::Queued => match self.files.get(operation.file)?.queue.front() {
+                Some(first) if *first != id => Progress::Stays(stage),
+                _ => Progress::To(Stage::Ranges(self.tell_range(operation)?)),
+            },
+            Stage::Fetch(mut fetch) => match self.advance_pointer(operation.file, &mut fetch)? {
+                None => Progress::Stays(Stage::Fetch(fetch)),
+                Some(position) => Progress::To(self.alone(operation, position)?),
+            },
+            Stage::FetchForAll(mut fetch, records) => {
+                match self.advance_pointer(operation.file, &mut fetch)? {
+                    None => Progress::Stays(Stage::FetchForAll(fetch, records)),
+                    Some(base) => {
+                        Progress::To(Stage::Base(self.tell_base(operation, base)?, records))
+                    }
+                }
+            }
+            Stage::Ranges(run) => match self.end_run(run)? {
+                None => Progress::Stays(stage),
+                Some(buffers) => Progress::To(self.planned(operation, &buffers)?),
+            },
+            Stage::Base(run, records) => match self.end_run(run)? {
+                None => Progress::Stays(Stage::Base(run, records)),
+                Some(buffers) => Progress::To(self.ordered(operation, &buffers, &records)?),
+            },
+            Stage::Views(run, plan, accesses) => match self.end_run(run)? {
+                None => Progress::Stays(Stage::Views(run, plan, accesses)),
+                Some(buffers) => {
+                    self.note_views(operation, &buffers)?;
+                    Progress::To(self.first_round(operation, plan, accesses)?)
+                }
+            },
+            Stage::Exchange(run, two_phase) => match self.end_run(run)? {
+                None => Progress::Stays(Stage::Exchange(run, two_phase)),
+                Some(_) => Progress::To(self.exchanged_round(operation, two_phase)?),
+            },
+            Stage::Agreement(run) => match self.end_run(run)? {
+                None => Progress::Stays(stage),
+                Some(buffers) => {
+                    operation.error = agreed(operation.error.take(), &buffers);
+                    Progress::To(Stage::Done)
+                }
+            },
+        })
+    }
+
+    /// The buffers of a run that has completed.
+    fn end_run(&mut self, run: RunId) -> Result<Option<Vec<Memory>>> {
+        match self.engine.take_run_end(run) {
+            None => Ok(None),
+            Some(end) => end.error.map_or(Ok(Some(end.buffers)), Err),
+        }
+    }
+}
+
+enum Progress {
+    To(Stage),
+    Stays(Stage),
+}
+
+/// Accesses of one rank, and what all begin with.
+impl<D: Device> Mpi<D> {
+    /// Work of this rank alone.
+    fn alone(&self, operation: &FileOperation, position: u64) -> Result<Stage> {
+        let file = self.files.get(operation.file)?;
+        Ok(file.ready(&operation.memory, operation.direction, position, AfterWork::End))
+    }
+
+    fn tell_range(&mut self, operation: &mut FileOperation) -> Result<RunId> {
+        let file = self.files.get(operation.file)?;
+        let tiles = &file.view.tiles;
+        let len = operation.memory.len() as u64;
+        let position = match operation.place {
+            Place::At(position) => position,
+            Place::Shared | Place::Ordered => 0,
+        };
+        let covered = tiles.covered(position, len).ok_or_else(|| {
+            ErrorClass::Arg.error(format!("{len} bytes at position {position} are in no file"))
+        });
+        let is_read = operation.direction == Direction::Read;
+        let size = if is_read && operation.place != Place::Ordered {
+            file.storage.size().map_err(|error| file_error("read", &file.name, &error))
+        } else {
+            Ok(u64::MAX)
+        };
+        let view_bytes = if file.are_views_told { 0 } else { described(tiles).len() as u64 };
+        let comm = file.comm;
+        let ascends = tiles.ascends();
+        let (range, size) = match (covered, size) {
+            (Ok(range), Ok(size)) => (range, size),
+            (Err(error), _) | (_, Err(error)) => {
+                operation.error.get_or_insert(error);
+                (0..0, 0)
+            }
+        };
+        let access = RankAccess { start: range.start, end: range.end, position, len, ascends };
+        let error = operation.error.as_ref().map_or(0, |error| error.code.0);
+        self.start_exchange(comm, RankRecord { access, view_bytes, size, error }.words())
+    }
+
+    /// All ranks have told what they access.
+    fn planned(&mut self, operation: &mut FileOperation, buffers: &[Memory]) -> Result<Stage> {
+        let records: Vec<_> =
+            exchanged(buffers).into_iter().map(RankRecord::of).collect();
+        if let Some(error) = first_error(operation.error.take(), records.iter().map(|it| it.error)) {
+            return Err(error);
+        }
+        let file = self.files.get(operation.file)?;
+        let rank = self.comms.get(file.comm)?.rank;
+        if operation.place == Place::Ordered {
+            let all = records.iter().map(|record| record.access.len).sum();
+            return Ok(match rank {
+                0 => Stage::FetchForAll(PointerFetch::new(PointerChange::Add(all)), records),
+                _ => Stage::Base(self.tell_base(operation, 0)?, records),
+            });
+        }
+        let rules = file.rules(operation.direction);
+        // A read goes to the end of the file, as rank 0 has found it.
+        let size = records[0].size;
+        let accesses: Vec<_> = records.iter().map(|record| record.access).collect();
+        let ends_before = accesses.iter().all(|access| access.end <= size);
+        match TwoPhasePlan::new(&accesses, &rules).filter(|_| ends_before) {
+            None => {
+                let Place::At(position) = operation.place else {
+                    return Err(ErrorClass::Intern.error("a shared pointer has no position"));
+                };
+                self.alone(operation, position)
+            }
+            Some(plan) if file.are_views_told => self.first_round(operation, plan, accesses),
+            Some(plan) => {
+                let run = self.tell_views(operation.file, &records)?;
+                Ok(Stage::Views(run, plan, accesses))
+            }
+        }
+    }
+
+    /// Rank 0 tells where the shared pointer was.
+    fn tell_base(&mut self, operation: &FileOperation, base: u64) -> Result<RunId> {
+        let comm = self.files.get(operation.file)?.comm;
+        let bcast = Collective::Bcast(Bcast { bytes: 8, root: 0 });
+        self.launch_on(comm, bcast, vec![Memory::owned(base.to_le_bytes())])
+    }
+
+    fn ordered(
+        &mut self, operation: &FileOperation, buffers: &[Memory], records: &[RankRecord],
+    ) -> Result<Stage> {
+        let mut word = [0; 8];
+        buffers[0].pack(0, &mut word);
+        let comm = self.files.get(operation.file)?.comm;
+        let rank = self.comms.get(comm)?.rank as usize;
+        let before: u64 = records[..rank].iter().map(|record| record.access.len).sum();
+        self.alone(operation, u64::from_le_bytes(word) + before)
+    }
+
+    /// The result of work.
+    fn worked(
+        &mut self, operation: &mut FileOperation, transfer: Transfer, after: AfterWork,
+    ) -> Result<Stage> {
+        let file = self.files.get(operation.file)?;
+        let doing = match operation.direction {
+            Direction::Read => "read",
+            Direction::Write => "write",
+        };
+        if let Some(error) = transfer.error {
+            operation.error.get_or_insert(file_error(doing, &file.name, &error));
+        }
+        match after {
+            AfterWork::End => {
+                operation.bytes = transfer.bytes;
+                if operation.is_collective { self.agree(operation) } else { Ok(Stage::Done) }
+            }
+            AfterWork::Round(two_phase) => self.worked_round(operation, two_phase),
+        }
+    }
+
+    /// All ranks tell their errors.
+    fn agree(&mut self, operation: &FileOperation) -> Result<Stage> {
+        let comm = self.files.get(operation.file)?.comm;
+        let code = operation.error.as_ref().map_or(0, |error| error.code.0);
+        Ok(Stage::Agreement(self.start_exchange(comm, [code.cast_unsigned().into()])?))
+    }
+}
+
+/// Two phases.
+impl<D: Device> Mpi<D> {
+    /// Each rank sends its view to the aggregators.
+    fn tell_views(&mut self, file: Handle, records: &[RankRecord]) -> Result<RunId> {
+        let on = self.files.get(file)?;
+        let (comm, own) = (on.comm, described(&on.view.tiles));
+        let rank = self.comms.get(comm)?.rank;
+        let is_aggregator = on.aggregators.contains(&rank);
+        let sizes = records.iter().map(|record| record.view_bytes as usize);
+        let room = |(peer, len): (u32, usize)| match peer == rank {
+            true => Memory::owned(own.clone()),
+            false => Memory::owned(vec![0; if is_aggregator { len } else { 0 }]),
+        };
+        let buffers: Vec<_> = (0..).zip(sizes.clone()).map(room).collect();
+        let mut plan = ScheduleBuilder::new();
+        let label = 0;
+        for (peer, len) in (0..).zip(sizes).filter(|(peer, _)| is_aggregator && *peer != rank) {
+            let region = Buffer::User(peer).region(0, len);
+            plan.push(StepAction::Receive { peer, region, label }, 1, Wait::All, &[]);
+        }
+        for peer in on.aggregators.iter().copied().filter(|peer| *peer != rank) {
+            let region = Buffer::User(rank).region(0, own.len());
+            plan.push(StepAction::Send { peer, region, label }, 1, Wait::All, &[]);
+        }
+        self.launch_run(comm, RunPlan::moving(plan.finish(), buffers))
+    }
+
+    fn note_views(&mut self, operation: &FileOperation, buffers: &[Memory]) -> Result {
+        let file = self.files.get_mut(operation.file)?;
+        let rank = self.comms.get(file.comm)?.rank;
+        if file.aggregators.contains(&rank) {
+            let parsed = buffers.iter().map(|view| Tiles::parse(&view.packed()).map(Arc::new));
+            let views: Option<PeerViews> = parsed.collect();
+            let wrong = || ErrorClass::Intern.error("a rank has told a view that makes no sense");
+            file.peer_views = Some(views.ok_or_else(wrong)?);
+        }
+        file.are_views_told = true;
+        Ok(())
+    }
+
+    fn first_round(
+        &mut self, operation: &mut FileOperation, plan: TwoPhasePlan, accesses: Vec<RankAccess>,
+    ) -> Result<Stage> {
+        let file = self.files.get(operation.file)?;
+        let rank = self.comms.get(file.comm)?.rank;
+        let (own, views) = (Arc::clone(&file.view.tiles), file.peer_views.clone());
+        let two_phase = TwoPhase::new(plan, accesses, rank, own, views, operation.direction);
+        self.begin_round(operation, Box::new(two_phase))
+    }
+
+    fn begin_round(
+        &mut self, operation: &mut FileOperation, mut two_phase: Box<TwoPhase>,
+    ) -> Result<Stage> {
+        if two_phase.is_over() {
+            operation.bytes = operation.memory.len() as u64;
+            return self.agree(operation);
+        }
+        two_phase.open_window();
+        match operation.direction {
+            Direction::Write => self.exchange(operation, two_phase),
+            Direction::Read => self.window_work(operation, two_phase),
+        }
+    }
+
+    fn exchange(
+        &mut self, operation: &FileOperation, two_phase: Box<TwoPhase>,
+    ) -> Result<Stage> {
+        let comm = self.files.get(operation.file)?.comm;
+        let run = self.launch_run(comm, two_phase.exchange(&operation.memory))?;
+        Ok(Stage::Exchange(run, two_phase))
+    }
+
+    /// The work of an aggregator, if there is some.
+    fn window_work(
+        &mut self, operation: &mut FileOperation, mut two_phase: Box<TwoPhase>,
+    ) -> Result<Stage> {
+        let file = self.files.get(operation.file)?;
+        match two_phase.work(&file.storage, file.is_atomic) {
+            Some(work) => {
+                Ok(Stage::Ready(FileWork::Window(work), AfterWork::Round(two_phase)))
+            }
+            None => self.worked_round(operation, two_phase),
+        }
+    }
+
+    fn exchanged_round(
+        &mut self, operation: &mut FileOperation, mut two_phase: Box<TwoPhase>,
+    ) -> Result<Stage> {
+        match operation.direction {
+            Direction::Write => self.window_work(operation, two_phase),
+            Direction::Read => {
+                two_phase.next_round();
+                self.begin_round(operation, two_phase)
+            }
+        }
+    }
+
+    fn worked_round(
+        &mut self, operation: &mut FileOperation, mut two_phase: Box<TwoPhase>,
+    ) -> Result<Stage> {
+        match operation.direction {
+            Direction::Read => self.exchange(operation, two_phase),
+            Direction::Write => {
+                two_phase.next_round();
+                self.begin_round(operation, two_phase)
+            }
+        }
+    }
+}
+
+impl File {
+    /// Work of this rank alone.
+    fn ready(
+        &self, memory: &Memory, direction: Direction, position: u64, after: AfterWork,
+    ) -> Stage {
+        Stage::Ready(FileWork::Independent(self.access(memory, direction, position)), after)
+    }
+
+    /// An access at a position.
+    pub(crate) fn access(
+        &self, memory: &Memory, direction: Direction, position: u64,
+    ) -> IndependentAccess {
+        let (buffer, sieving) = match direction {
+            Direction::Read => (self.hints.read_buffer, self.hints.sieving_reads),
+            Direction::Write => (self.hints.write_buffer, Choice::Disable),
+        };
+        IndependentAccess {
+            storage: Arc::clone(&self.storage),
+            view: Arc::clone(&self.view.tiles),
+            direction,
+            memory: memory.alias(),
+            position,
+            buffer,
+            sieves: sieving != Choice::Disable,
+            is_atomic: self.is_atomic,
+        }
+    }
+
+    fn rules(&self, direction: Direction) -> PlanRules {
+        let choice = match direction {
+            Direction::Read => self.hints.collective_reads,
+            Direction::Write => self.hints.collective_writes,
+        };
+        PlanRules {
+            aggregators: self.aggregators.clone(),
+            alignment: self.hints.alignment,
+            round_bytes: self.hints.round_bytes,
+            is_two_phase: match choice {
+                Choice::Enable => Some(true),
+                Choice::Disable => Some(false),
+                Choice::Automatic => None,
+            },
+        }
+    }
+}
+
+fn described(tiles: &Tiles) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    tiles.emit(&mut bytes);
+    bytes
+}
+
+/// The error of all ranks: the own one, or that of the first other rank.
+pub(crate) fn first_error(
+    own: Option<Box<MpiError>>, codes: impl Iterator<Item = i32>,
+) -> Option<Box<MpiError>> {
+    own.or_else(|| {
+        let (rank, code) = (0..).zip(codes).find(|(_, code): &(u32, i32)| *code != 0)?;
+        let text = ErrorClass::from_value(code).map_or("an error", ErrorClass::text);
+        let why = format!("rank {rank} of the file could not do its part: {text}");
+        Some(MpiError::new(ErrorCode(code), why))
+    })
+}
+
+fn agreed(own: Option<Box<MpiError>>, buffers: &[Memory]) -> Option<Box<MpiError>> {
+    let codes = exchanged::<1>(buffers).into_iter().map(|[code]| (code as u32).cast_signed());
+    first_error(own, codes)
+}

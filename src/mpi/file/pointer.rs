@@ -1,0 +1,160 @@
+//! File pointers (MPI 5.0 §14.4.3, §14.4.4): positions in a view, from where the next access goes on.
+//!
+//! The shared pointer is a word of rank 0 in a window of the file, and in the memory of the process in a
+//! file of one. Ranks fetch and add to it: no rank answers for another, and nothing stays beside the file.
+
+use crate::device::Device;
+use crate::engine::memory::{Memory, OwnedBytes};
+use crate::mpi::Mpi;
+use crate::mpi::datatype::{Datatype, Predefined};
+use crate::mpi::handle::Handle;
+use crate::mpi::op::Operator;
+use crate::mpi::window::OperationNumber;
+use crate::mpi::window::operation::{
+    AccumulateArguments, CompletionForm, Started, TargetArguments,
+};
+use platform::base::{ErrorClass, Result, Span};
+
+/// Where the shared pointer of a file is.
+#[derive(Debug)]
+pub(crate) enum SharedPointer {
+    /// The file belongs to this process.
+    Own(u64),
+    /// The first word of this window, at rank 0, with its memory if no segment has it.
+    Window(Handle, SharedWord),
+}
+
+/// The memory of a shared pointer.
+#[derive(Debug)]
+pub(crate) struct SharedWord(OwnedBytes);
+
+impl SharedWord {
+    pub(crate) const BYTES: usize = 8;
+
+    pub(crate) fn new(position: u64) -> Self {
+        Self(OwnedBytes::from(Box::<[u8]>::from(position.to_ne_bytes())))
+    }
+
+    /// Its first bytes: all or none.
+    pub(crate) fn part(&self, len: usize) -> Span {
+        self.0.span().part(0, len)
+    }
+
+    /// Copies the position into a segment, as far as that has room.
+    pub(crate) fn copy_to(&self, segment: Span) {
+        self.part(segment.len().min(Self::BYTES)).copy_to(segment);
+    }
+}
+
+/// What happens to the pointer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PointerChange {
+    /// It is only read.
+    None,
+    Add(u64),
+    Set(u64),
+}
+
+/// A change of the shared pointer in progress.
+#[derive(Debug)]
+pub(crate) struct PointerFetch {
+    change: PointerChange,
+    /// The word that is added or set.
+    operand: OwnedBytes,
+    /// The word before.
+    old: OwnedBytes,
+    stage: FetchStage,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FetchStage {
+    /// Another rank has the word.
+    Contended,
+    Started(OperationNumber),
+    Done,
+}
+
+impl PointerFetch {
+    pub(crate) fn new(change: PointerChange) -> Self {
+        let operand = match change {
+            PointerChange::None => 0,
+            PointerChange::Add(value) | PointerChange::Set(value) => value,
+        };
+        let bytes = |value: u64| OwnedBytes::from(Box::<[u8]>::from(value.to_ne_bytes()));
+        Self { change, operand: bytes(operand), old: bytes(0), stage: FetchStage::Contended }
+    }
+
+    fn operator(&self) -> Operator {
+        match self.change {
+            PointerChange::None => Operator::NoOp,
+            PointerChange::Add(_) => Operator::Sum,
+            PointerChange::Set(_) => Operator::Replace,
+        }
+    }
+
+    fn old(&self) -> u64 {
+        let mut word = [0; 8];
+        self.old.span().read(0, &mut word);
+        u64::from_ne_bytes(word)
+    }
+}
+
+impl<D: Device> Mpi<D> {
+    /// Advances a change of the shared pointer of a file: the position before it, once it is done.
+    ///
+    /// # Errors
+    /// `File`; the errors of one-sided accesses.
+    pub(crate) fn advance_pointer(
+        &mut self, file: Handle, fetch: &mut PointerFetch,
+    ) -> Result<Option<u64>> {
+        let window = match &mut self.files.get_mut(file)?.shared {
+            SharedPointer::Own(position) => {
+                let old = *position;
+                match fetch.change {
+                    PointerChange::None => {}
+                    PointerChange::Add(more) => *position += more,
+                    PointerChange::Set(new) => *position = new,
+                }
+                return Ok(Some(old));
+            }
+            SharedPointer::Window(window, _) => *window,
+        };
+        if fetch.stage == FetchStage::Contended {
+            fetch.stage = self.start_fetch(window, fetch)?;
+        }
+        if let FetchStage::Started(number) = fetch.stage
+            && self.is_access_complete(window, number)
+        {
+            fetch.stage = FetchStage::Done;
+        }
+        Ok((fetch.stage == FetchStage::Done).then(|| fetch.old()))
+    }
+
+    fn start_fetch(&mut self, window: Handle, fetch: &PointerFetch) -> Result<FetchStage> {
+        let word = word()?;
+        let from = Memory::Span(fetch.operand.span());
+        let old = Memory::Span(fetch.old.span());
+        let arguments = AccumulateArguments {
+            operator: fetch.operator(),
+            from: &from,
+            datatype: &word,
+            old: Some((old, &word)),
+            booleans: None,
+        };
+        let to = TargetArguments { rank: 0, displacement: 0, count: 1, datatype: &word };
+        let form = CompletionForm::Request("MPI_File_write_shared");
+        let window = self.windows.get_mut(window)?;
+        Ok(match window.accumulate(&mut self.engine, arguments, to, form)? {
+            Started::Contended(_) => FetchStage::Contended,
+            Started::Now(None) => FetchStage::Done,
+            Started::Now(Some(number)) => FetchStage::Started(number),
+        })
+    }
+}
+
+/// The datatype of the pointer.
+fn word() -> Result<Datatype> {
+    let entry = Predefined::all().iter().find(|entry| entry.name == "MPI_UINT64_T");
+    let entry = entry.ok_or_else(|| ErrorClass::Intern.error("there is no MPI_UINT64_T"))?;
+    Ok(Datatype::predefined(entry))
+}

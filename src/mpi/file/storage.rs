@@ -1,0 +1,117 @@
+//! What an open file can do, whatever it is on. `process` has files of the system; tests have files in
+//! memory that fail where they are told to.
+
+use std::fmt::Debug;
+use std::io;
+use std::ops::Range;
+
+use platform::base::{ErrorClass, MpiError, Span};
+
+/// An open file. All calls may move fewer bytes than asked for; none holds the lock of MPI.
+pub(crate) trait Storage: Debug + Send + Sync {
+    /// Reads bytes from offset `at` on; 0 at the end of the file.
+    ///
+    /// # Errors
+    /// That of the system.
+    fn read(&self, at: u64, into: Span) -> io::Result<usize>;
+
+    /// Writes bytes from offset `at` on.
+    ///
+    /// # Errors
+    /// That of the system.
+    fn write(&self, at: u64, from: Span) -> io::Result<usize>;
+
+    /// The size in bytes.
+    ///
+    /// # Errors
+    /// That of the system.
+    fn size(&self) -> io::Result<u64>;
+
+    /// Cuts the file, or adds a hole.
+    ///
+    /// # Errors
+    /// That of the system.
+    fn set_size(&self, size: u64) -> io::Result<()>;
+
+    /// Gives the file space for its first bytes, and at least this size.
+    ///
+    /// # Errors
+    /// That of the system.
+    fn allocate(&self, size: u64) -> io::Result<()>;
+
+    /// Brings all data to the device.
+    ///
+    /// # Errors
+    /// That of the system.
+    fn sync(&self) -> io::Result<()>;
+
+    /// Locks a range, and waits until others have freed it.
+    ///
+    /// # Errors
+    /// That of the system; some files have no locks.
+    fn lock(&self, range: Range<u64>, is_shared: bool) -> io::Result<()>;
+
+    /// Frees a range that was locked.
+    ///
+    /// # Errors
+    /// That of the system.
+    fn unlock(&self, range: Range<u64>) -> io::Result<()>;
+}
+
+/// The error of a call that could not do something with the file of this name.
+pub(crate) fn file_error(doing: &str, name: &str, error: &io::Error) -> Box<MpiError> {
+    class_of(error).error(format!("cannot {doing} the file \"{name}\": {error}"))
+}
+
+/// The class of an error of the system (MPI 5.0 §14.8, and what the ROMIO library does).
+fn class_of(error: &io::Error) -> ErrorClass {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => ErrorClass::Access,
+        io::ErrorKind::NotFound => ErrorClass::NoSuchFile,
+        io::ErrorKind::AlreadyExists => ErrorClass::FileExists,
+        io::ErrorKind::ReadOnlyFilesystem => ErrorClass::ReadOnly,
+        io::ErrorKind::StorageFull => ErrorClass::NoSpace,
+        io::ErrorKind::QuotaExceeded => ErrorClass::Quota,
+        io::ErrorKind::InvalidFilename
+        | io::ErrorKind::IsADirectory
+        | io::ErrorKind::NotADirectory
+        | io::ErrorKind::InvalidInput => ErrorClass::BadFile,
+        io::ErrorKind::ExecutableFileBusy => ErrorClass::FileInUse,
+        _ if is_loop(error) => ErrorClass::BadFile,
+        _ => ErrorClass::Io,
+    }
+}
+
+/// ELOOP, which has no kind yet.
+fn is_loop(error: &io::Error) -> bool {
+    const ELOOP: i32 = 40;
+    error.raw_os_error() == Some(ELOOP)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_the_system_have_their_classes() {
+        let classes = [
+            (13, ErrorClass::Access),
+            (2, ErrorClass::NoSuchFile),
+            (17, ErrorClass::FileExists),
+            (30, ErrorClass::ReadOnly),
+            (28, ErrorClass::NoSpace),
+            (122, ErrorClass::Quota),
+            (36, ErrorClass::BadFile),
+            (21, ErrorClass::BadFile),
+            (20, ErrorClass::BadFile),
+            (40, ErrorClass::BadFile),
+            (26, ErrorClass::FileInUse),
+            (5, ErrorClass::Io),
+        ];
+        for (number, class) in classes {
+            let error = file_error("open", "data", &io::Error::from_raw_os_error(number));
+            assert_eq!(error.code.0, class as i32, "{error}");
+            assert!(error.why.contains("open the file \"data\""), "{error}");
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! The exchange of a collective access in two phases, at one rank ([`plan`](super::plan)).
+//!
+//! ```text
+//!   write    ┌─> data of a round ──> aggregators write ──┐      read    ┌─> aggregators read ──> data ──┐
+//!            └───────────── next round ─────────────────┘              └──────── next round ──────────┘
+//! ```
+//!
+//! Aggregators know the views of all ranks, so the data of a round needs no description: both sides
+//! compute which positions are in the window of an aggregator. Data moves from the memory of the
+//! application to its place in the window, and back, without a copy between.
+
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::access::{Direction, Transfer, read_all, write_all};
+use super::plan::{RankAccess, TwoPhasePlan};
+use super::storage::Storage;
+use super::view::{FilePiece, Tiles};
+use crate::engine::memory::{ConvertedMemory, Memory, OwnedBytes};
+use crate::engine::schedules::plan::RunPlan;
+use crate::offload::{Buffer, ScheduleBuilder, StepAction, Wait};
+use platform::base::Span;
+
+/// The label of all data: no rank sends two messages of one call to another.
+const LABEL: u16 = 0;
+
+/// A collective access in progress.
+#[derive(Debug)]
+pub(super) struct TwoPhase {
+    plan: TwoPhasePlan,
+    accesses: Vec<RankAccess>,
+    rank: u32,
+    own: Arc<Tiles>,
+    /// The views of all ranks, at an aggregator.
+    views: Option<PeerViews>,
+    direction: Direction,
+    round: u64,
+    /// What this aggregator has in this round.
+    window: Option<Arc<Window>>,
+}
+
+/// The views of all ranks, by rank.
+pub(super) type PeerViews = Arc<[Arc<Tiles>]>;
+
+/// A part of the file in memory.
+#[derive(Debug)]
+struct Window {
+    start: u64,
+    bytes: OwnedBytes,
+}
+
+/// The data of a rank in a window.
+#[derive(Debug)]
+struct PlacedData {
+    view: Arc<Tiles>,
+    /// Of the first byte.
+    position: u64,
+    len: usize,
+    window: Arc<Window>,
+}
+
+/// What an aggregator does with the file.
+#[derive(Debug)]
+pub(crate) struct WindowAccess {
+    storage: Arc<dyn Storage>,
+    direction: Direction,
+    window: Arc<Window>,
+    /// What ranks have of it: view, position and length.
+    parts: Vec<(Arc<Tiles>, u64, u64)>,
+    is_atomic: bool,
+}
+
+impl TwoPhase {
+    pub(super) fn new(
+        plan: TwoPhasePlan, accesses: Vec<RankAccess>, rank: u32, own: Arc<Tiles>,
+        views: Option<PeerViews>, direction: Direction,
+    ) -> Self {
+        Self { plan, accesses, rank, own, views, direction, round: 0, window: None }
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.round >= self.plan.rounds()
+    }
+
+    pub(super) fn next_round(&mut self) {
+        self.round += 1;
+        self.window = None;
+    }
+
+    /// The work of this rank with the file in this round, if it is an aggregator with data.
+    pub(super) fn work(
+        &mut self, storage: &Arc<dyn Storage>, is_atomic: bool,
+    ) -> Option<WindowAccess> {
+        let views = self.views.as_ref()?;
+        let window = self.window.as_ref()?;
+        let range = self.plan.window_of(self.rank, self.round);
+        let parts = views.iter().zip(&self.accesses).filter_map(|(view, access)| {
+            let part = positions(view, access, &range);
+            (!part.is_empty()).then(|| (Arc::clone(view), part.start, part.end - part.start))
+        });
+        Some(WindowAccess {
+            storage: Arc::clone(storage),
+            direction: self.direction,
+            window: Arc::clone(window),
+            parts: parts.collect(),
+            is_atomic,
+        })
+    }
+
+    /// Makes room for the window of this round, if this rank is an aggregator with data.
+    pub(super) fn open_window(&mut self) {
+        let range = self.plan.window_of(self.rank, self.round);
+        if self.views.is_some() && !range.is_empty() {
+            let bytes = OwnedBytes::zeroed((range.end - range.start) as usize);
+            self.window = Some(Arc::new(Window { start: range.start, bytes }));
+        }
+    }
+
+    /// The messages of this round; `memory` has the data of this rank from its first position on.
+    pub(super) fn exchange(&self, memory: &Memory) -> RunPlan {
+        let mut steps = Exchange { plan: ScheduleBuilder::new(), buffers: vec![memory.alias()] };
+        let to_file = self.direction == Direction::Write;
+        // Receives come first.
+        for receives in [true, false] {
+            if receives == to_file {
+                self.at_aggregator(&mut steps, receives);
+            } else {
+                self.at_owner(&mut steps, receives);
+            }
+        }
+        self.keep_own(&mut steps);
+        RunPlan::moving(steps.plan.finish(), steps.buffers)
+    }
+
+    /// Messages between the window of this rank and other ranks.
+    fn at_aggregator(&self, steps: &mut Exchange, receives: bool) {
+        for (peer, data) in self.placed() {
+            if peer != self.rank {
+                let len = data.len;
+                let buffer = steps.add(Memory::Converted(Arc::new(data)));
+                steps.message(peer, buffer, 0, len, receives);
+            }
+        }
+    }
+
+    /// Messages between the memory of this rank and other aggregators.
+    fn at_owner(&self, steps: &mut Exchange, receives: bool) {
+        let access = &self.accesses[self.rank as usize];
+        for (peer, window) in self.plan.windows(self.round) {
+            let part = positions(&self.own, access, &window);
+            if peer != self.rank && !part.is_empty() {
+                let start = (part.start - access.position) as usize;
+                steps.message(peer, 0, start, (part.end - part.start) as usize, receives);
+            }
+        }
+    }
+
+    /// The data of an aggregator in its own window.
+    fn keep_own(&self, steps: &mut Exchange) {
+        let access = &self.accesses[self.rank as usize];
+        let Some((_, data)) = self.placed().find(|(peer, _)| *peer == self.rank) else { return };
+        let (start, len) = ((data.position - access.position) as usize, data.len);
+        let placed = steps.add(Memory::Converted(Arc::new(data)));
+        let ends = [Buffer::User(0).region(start, len), Buffer::User(placed).region(0, len)];
+        let [from, to] = match self.direction {
+            Direction::Write => ends,
+            Direction::Read => [ends[1], ends[0]],
+        };
+        steps.plan.push(StepAction::Copy { from, to }, 0, Wait::All, &[]);
+    }
+
+    /// The data of each rank in the window of this one.
+    fn placed(&self) -> impl Iterator<Item = (u32, PlacedData)> {
+        let views = self.views.as_deref().unwrap_or_default();
+        let window = self.window.as_ref();
+        let range = self.plan.window_of(self.rank, self.round);
+        (0..).zip(views.iter().zip(&self.accesses)).filter_map(move |(rank, (view, access))| {
+            let part = positions(view, access, &range);
+            let (window, view) = (Arc::clone(window?), Arc::clone(view));
+            let (position, len) = (part.start, (part.end - part.start) as usize);
+            (len > 0).then_some((rank, PlacedData { view, position, len, window }))
+        })
+    }
+}
+
+/// The positions of an access in a part of the file.
+fn positions(view: &Tiles, access: &RankAccess, window: &Range<u64>) -> Range<u64> {
+    let end = access.position + access.len;
+    if access.len == 0 || window.is_empty() {
+        return end..end;
+    }
+    let at = |offset| view.bytes_below(offset).clamp(access.position, end);
+    at(window.start)..at(window.end)
+}
+
+/// The steps of a round.
+struct Exchange {
+    plan: ScheduleBuilder,
+    buffers: Vec<Memory>,
+}
+
+impl Exchange {
+    fn add(&mut self, memory: Memory) -> u32 {
+        self.buffers.push(memory);
+        self.buffers.len() as u32 - 1
+    }
+
+    fn message(&mut self, peer: u32, buffer: u32, start: usize, len: usize, receives: bool) {
+        let (region, label) = (Buffer::User(buffer).region(start, len), LABEL);
+        let action = match receives {
+            true => StepAction::Receive { peer, region, label },
+            false => StepAction::Send { peer, region, label },
+        };
+        self.plan.push(action, 1, Wait::All, &[]);
+    }
+}
+
+impl PlacedData {
+    /// The places of bytes from `from` on, in the order of the data.
+    fn places(&self, from: usize, len: usize) -> impl Iterator<Item = Span> {
+        let window = &self.window;
+        self.view.pieces(self.position + from as u64, len as u64).map(|piece| {
+            window.bytes.span().part((piece.offset - window.start) as usize, piece.len as usize)
+        })
+    }
+}
+
+impl ConvertedMemory for PlacedData {
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn first_piece(&self) -> Span {
+        self.places(0, self.len).next().unwrap_or(Span::EMPTY)
+    }
+
+    fn pack(&self, from: usize, out: &mut [u8]) {
+        let mut done = 0;
+        for place in self.places(from, out.len()) {
+            place.read(0, &mut out[done..done + place.len()]);
+            done += place.len();
+        }
+    }
+
+    fn unpack(&self, from: usize, data: &[u8]) {
+        let mut done = 0;
+        for place in self.places(from, data.len()) {
+            place.write(0, &data[done..done + place.len()]);
+            done += place.len();
+        }
+    }
+}
+
+impl WindowAccess {
+    /// Reads or writes what ranks have of the window.
+    pub(crate) fn run(&self) -> Transfer {
+        let extents = self.extents();
+        let (Some(first), Some(last)) = (extents.first(), extents.last()) else {
+            return Transfer::default();
+        };
+        let range = first.offset..last.end();
+        let mut transfer = Transfer::default();
+        let is_read = self.direction == Direction::Read;
+        let locked = match self.is_atomic {
+            true => self.storage.lock(range.clone(), is_read),
+            false => Ok(()),
+        };
+        let moved = locked.and_then(|()| self.move_extents(&extents, &mut transfer.bytes));
+        let freed = if self.is_atomic { self.storage.unlock(range) } else { Ok(()) };
+        transfer.error = moved.and(freed).err();
+        transfer
+    }
+
+    fn move_extents(&self, extents: &[FilePiece], done: &mut u64) -> io::Result<()> {
+        let place = |piece: &FilePiece| {
+            let start = (piece.offset - self.window.start) as usize;
+            self.window.bytes.span().part(start, piece.len as usize)
+        };
+        match self.direction {
+            Direction::Write => extents
+                .iter()
+                .try_for_each(|piece| write_all(&*self.storage, piece.offset, place(piece), done)),
+            Direction::Read => {
+                // Gaps are read as well: all of it is this rank's own memory.
+                let (first, last) = (extents[0], extents[extents.len() - 1]);
+                let whole = FilePiece { offset: first.offset, len: last.end() - first.offset };
+                read_all(&*self.storage, whole.offset, place(&whole), done).map(drop)
+            }
+        }
+    }
+
+    /// The bytes that ranks have, as adjacent ones, ascending.
+    fn extents(&self) -> Vec<FilePiece> {
+        let pieces = self.parts.iter();
+        let pieces = pieces.flat_map(|(view, position, len)| view.pieces(*position, *len));
+        let mut pieces: Vec<_> = pieces.collect();
+        pieces.sort_unstable_by_key(|piece| piece.offset);
+        let mut extents: Vec<FilePiece> = Vec::new();
+        for piece in pieces {
+            match extents.last_mut() {
+                Some(last) if piece.offset <= last.end() => {
+                    last.len = last.len.max(piece.end() - last.offset);
+                }
+                _ => extents.push(piece),
+            }
+        }
+        extents
+    }
+}

@@ -1,0 +1,331 @@
+//! Opening and closing (MPI 5.0 §14.2): collective, and either all ranks have the file or none.
+//!
+//! ```text
+//!   all       arguments of all ranks ──> equal?
+//!   rank 0    creates the file ──> result to all          with MPI_MODE_CREATE
+//!   all       open it ──> results of all ──> the window of the shared pointer
+//! ```
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::{code_of, code_word};
+use crate::mpi::attribute::Attributes;
+use crate::mpi::collective::algorithms::{Bcast, Collective};
+use crate::mpi::communicator::COMM_NULL;
+use crate::mpi::datatype::{Datatype, Predefined};
+use crate::mpi::file::File;
+use crate::mpi::file::hints::FileHints;
+use crate::mpi::file::mode::AccessMode;
+use crate::mpi::file::name::without_prefix;
+use crate::mpi::file::operation::first_error;
+use crate::mpi::file::pointer::{SharedPointer, SharedWord};
+use crate::mpi::file::storage::file_error;
+use crate::mpi::file::view::View;
+use crate::mpi::handle::Handle;
+use crate::mpi::info::Info;
+use crate::mpi::request::Activity;
+use crate::mpi::window::mapped::SegmentPlacement;
+use crate::mpi::window::synchronization::Assertions;
+use crate::mpi::window::{Flavor, Window, WindowMemory};
+use crate::mpi::errhandler::Handler;
+use crate::mpi::Memory;
+use crate::process::{Process, ProcessMpi};
+use platform::base::{ErrorClass, Result, Span};
+use platform::sys::data_file::{DataFile, OpenForm};
+
+const OPEN: &str = "MPI_File_open";
+const CLOSE: &str = "MPI_File_close";
+
+/// What is opened.
+pub(crate) struct OpenArguments {
+    pub(crate) comm: Handle,
+    /// In any encoding.
+    pub(crate) name: Vec<u8>,
+    pub(crate) amode: i32,
+    pub(crate) info: Handle,
+}
+
+/// The file of one rank, before all ranks have it.
+struct Opening {
+    comm: Handle,
+    rank: u32,
+    size: u32,
+    name: String,
+    /// The name for the system.
+    path: Vec<u8>,
+    mode: AccessMode,
+    hints: FileHints,
+    handler: Handler,
+}
+
+impl Process {
+    /// Opens a file on all ranks of a communicator.
+    ///
+    /// # Errors
+    /// `Comm`, `Info`, `Amode`, `NotSame`, those of the system; the same class on all ranks.
+    pub(crate) fn open_file(&'static self, arguments: OpenArguments) -> Result<Handle> {
+        let private = self.private_comm(arguments.comm)?;
+        let opened = self.open_on(private, &arguments);
+        if opened.is_err() {
+            self.with_mpi(|mpi| mpi.free_comm(private))?;
+        }
+        opened
+    }
+
+    /// A duplicate of a communicator.
+    ///
+    /// # Errors
+    /// `Comm`; errors of messages.
+    fn private_comm(&'static self, comm: Handle) -> Result<Handle> {
+        let mut private = COMM_NULL;
+        let outcome = self.until(
+            |mpi| {
+                mpi.comms.get(comm)?.check_intra("a file")?;
+                let (own, activity) = mpi.duplicate(comm, Attributes::default())?;
+                private = own;
+                Ok(activity)
+            },
+            |mpi, activity| Ok(mpi.end_if_complete(activity)),
+            |mpi, activity| mpi.blocked(OPEN, [activity]),
+        )?;
+        outcome.error.map_or(Ok(private), Err)
+    }
+
+    fn open_on(&'static self, comm: Handle, arguments: &OpenArguments) -> Result<Handle> {
+        let prepared = self.with_mpi(|mpi| prepare(mpi, comm, arguments));
+        let opening = self.compare_arguments(comm, arguments, prepared)?;
+        let created = self.create_file(&opening)?;
+        let storage = match created {
+            Some(file) => Ok(file),
+            None => open_path(&opening, false),
+        };
+        let storage = storage.and_then(|file| {
+            let size = if opening.mode.appends() { file.size()? } else { 0 };
+            Ok((Arc::new(file), size))
+        });
+        let storage = storage.map_err(|error| file_error("open", &opening.name, &error));
+        let (own, end) = match &storage {
+            Ok((_, size)) => (None, *size),
+            Err(error) => (Some(error.clone()), 0),
+        };
+        let rules = opening.hints.rules();
+        let words = [code_word(own.as_deref()), end, rules[0], rules[1], rules[2]];
+        let records = self.tell_all(OPEN, comm, words)?;
+        if let Some(error) = first_error(own, records.iter().map(|words| code_of(words[0]))) {
+            return Err(error);
+        }
+        let (storage, _) = storage?;
+        let [_, end, first, second, third] = records[0];
+        self.finish_opening(opening, storage, end, [first, second, third])
+    }
+
+    /// All ranks compare what they were called with.
+    ///
+    /// # Errors
+    /// Those of a rank, and `NotSame` if the access modes differ.
+    fn compare_arguments(
+        &'static self, comm: Handle, arguments: &OpenArguments, prepared: Result<Opening>,
+    ) -> Result<Opening> {
+        let (opening, own) = match prepared {
+            Ok(opening) => (Some(opening), None),
+            Err(error) => (None, Some(error)),
+        };
+        let amode = arguments.amode.cast_unsigned();
+        let records = self.tell_all(OPEN, comm, [code_word(own.as_deref()), amode.into()])?;
+        if let Some(other) = records.iter().find(|words| words[1] != records[0][1]) {
+            let why = format!(
+                "amode is {} on rank 0 and {} on another rank: expected one value on all ranks",
+                records[0][1] as u32, other[1] as u32
+            );
+            return Err(ErrorClass::NotSame.error(why));
+        }
+        match first_error(own, records.iter().map(|words| code_of(words[0]))) {
+            Some(error) => Err(error),
+            None => opening.ok_or_else(|| ErrorClass::Intern.error("a file was not prepared")),
+        }
+    }
+
+    /// Rank 0 creates the file, if the mode says so, and tells the others.
+    ///
+    /// # Errors
+    /// That of rank 0.
+    fn create_file(&'static self, opening: &Opening) -> Result<Option<DataFile>> {
+        if !opening.mode.creates() {
+            return Ok(None);
+        }
+        let (created, own) = match opening.rank {
+            0 => match open_path(opening, true) {
+                Ok(file) => (Some(file), None),
+                Err(error) => (None, Some(file_error("create", &opening.name, &error))),
+            },
+            _ => (None, None),
+        };
+        if opening.size == 1 {
+            return own.map_or(Ok(created), Err);
+        }
+        let word = code_word(own.as_deref()).to_le_bytes();
+        let bcast = Collective::Bcast(Bcast { bytes: word.len(), root: 0 });
+        let buffers = self.until(
+            |mpi| mpi.launch_on(opening.comm, bcast, vec![Memory::owned(word)]),
+            |mpi, run| match mpi.engine.take_run_end(*run) {
+                None => Ok(None),
+                Some(end) => end.error.map_or(Ok(Some(end.buffers)), Err),
+            },
+            |mpi, run| mpi.blocked(OPEN, [&Activity::Run(*run)]),
+        )?;
+        let mut word = [0; 8];
+        buffers[0].pack(0, &mut word);
+        let code = code_of(u64::from_le_bytes(word));
+        first_error(own, std::iter::once(code)).map_or(Ok(created), Err)
+    }
+
+    /// All ranks have opened the file: they get its handle.
+    fn finish_opening(
+        &'static self, opening: Opening, storage: Arc<DataFile>, end: u64, rules: [u64; 3],
+    ) -> Result<Handle> {
+        let shared = self.shared_pointer(&opening, end)?;
+        if end > 0 && opening.size > 1 {
+            // No rank moves the pointer before rank 0 has set it.
+            self.agree_on(OPEN, opening.comm, Ok(()))?;
+        }
+        let Opening { comm, name, path, mode, mut hints, handler, .. } = opening;
+        hints.set_rules(rules);
+        let view = View::bytes(byte()?);
+        self.with_mpi(|mpi| {
+            let peers = mpi.comms.get(comm)?.group.peers();
+            let nodes: Vec<_> = peers.map(|peer| mpi.comms.node_of(peer)).collect();
+            let mut file = File::new(comm, name, mode, storage, view, hints, &nodes);
+            (file.handler, file.pointer, file.shared, file.path) = (handler, end, shared, path);
+            mpi.files.insert(file)
+        })
+    }
+
+    /// The shared pointer of a file, in a window whose communicator is that of the file.
+    fn shared_pointer(&'static self, opening: &Opening, at: u64) -> Result<SharedPointer> {
+        if opening.size == 1 {
+            return Ok(SharedPointer::Own(at));
+        }
+        let bytes = if opening.rank == 0 { SharedWord::BYTES } else { 0 };
+        let window = self.until(
+            |mpi| {
+                let memory = WindowMemory::new(Flavor::Allocate, 0, bytes as isize, 1)?;
+                let window = Box::new(Window::new(memory, Span::EMPTY)?);
+                let placement = SegmentPlacement::Aligned(SharedWord::BYTES);
+                mpi.start_window_creation(window, opening.comm, Some(placement))
+            },
+            ProcessMpi::end_window_creation,
+            |mpi, creation| mpi.blocked_window_creation(OPEN, creation),
+        )?;
+        self.with_mpi(|mpi| {
+            let mut window = window;
+            let word = SharedWord::new(at);
+            match window.own_mapped() {
+                Some(mapped) => word.copy_to(mapped),
+                None => window.set_memory(word.part(bytes)),
+            }
+            let window = mpi.insert_window(*window)?;
+            let all = Assertions { no_check: true, ..Assertions::default() };
+            mpi.lock_all_window(window, all)?;
+            Ok(SharedPointer::Window(window, word))
+        })
+    }
+
+    /// Closes a file on all its ranks.
+    ///
+    /// # Errors
+    /// `File`; `Io` in a split collective access; those of the system and of messages. The file is closed
+    /// also after an error of the system.
+    pub(crate) fn close_file(&'static self, file: Handle) -> Result {
+        self.until(
+            |mpi| mpi.files.get(file)?.check_idle(),
+            |mpi, ()| Ok((!mpi.files.get(file)?.is_busy()).then_some(())),
+            |mpi, ()| mpi.blocked_on(CLOSE, COMM_NULL),
+        )?;
+        let (comm, deletes, path) =
+            self.with_file(file, |on| Ok((on.comm, on.mode.deletes_on_close(), on.path.clone())))?;
+        // Nobody uses the file or its shared pointer after this.
+        let rank = self.with_mpi(|mpi| Ok(mpi.comms.get(comm)?.rank))?;
+        let closed = self.with_mpi(|mpi| mpi.files.remove(file))?;
+        let File { name, shared, .. } = closed;
+        let met = self.agree_on(CLOSE, comm, Ok(()));
+        let deleted = match deletes {
+            false => Ok(()),
+            true => {
+                let removed = match rank {
+                    0 => remove_path(&path).map_err(|error| file_error("delete", &name, &error)),
+                    _ => Ok(()),
+                };
+                self.agree_on(CLOSE, comm, removed)
+            }
+        };
+        self.with_mpi(|mpi| match &shared {
+            SharedPointer::Own(_) => mpi.free_comm(comm),
+            SharedPointer::Window(window, _) => {
+                mpi.unlock_window(*window, None)?;
+                mpi.free_window(*window).map(drop)
+            }
+        })?;
+        met.and(deleted)
+    }
+
+    /// Deletes a file (§14.2.3); not collective.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub(crate) fn delete_file(name: &[u8]) -> Result {
+        let text = String::from_utf8_lossy(name);
+        remove_path(without_prefix(name)).map_err(|error| file_error("delete", &text, &error))
+    }
+}
+
+fn prepare(mpi: &mut ProcessMpi, comm: Handle, arguments: &OpenArguments) -> Result<Opening> {
+    let mode = AccessMode::new(arguments.amode)?;
+    let given: Option<&Info> = mpi.objects.infos.hints(arguments.info)?;
+    let hints = FileHints::new(given)?;
+    let handler = mpi.objects.file_handler.clone();
+    let on = mpi.comms.get(comm)?;
+    Ok(Opening {
+        comm,
+        rank: on.rank,
+        size: on.size(),
+        name: String::from_utf8_lossy(&arguments.name).into_owned(),
+        path: without_prefix(&arguments.name).to_owned(),
+        mode,
+        hints,
+        handler,
+    })
+}
+
+/// Opens the file, and creates it if the mode says so and `creates`.
+fn open_path(opening: &Opening, creates: bool) -> io::Result<DataFile> {
+    let mode = opening.mode;
+    let form = OpenForm {
+        // A write of an aggregator may read first.
+        reads: true,
+        writes: mode.writes(),
+        creates: creates && mode.creates(),
+        is_new: mode.is_new(),
+        permissions: opening.hints.permissions,
+    };
+    let path = Path::new(OsStr::from_bytes(&opening.path));
+    match DataFile::open(path, form) {
+        // A file that this user may only write.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied && !mode.reads() => {
+            DataFile::open(path, OpenForm { reads: false, ..form })
+        }
+        other => other,
+    }
+}
+
+fn remove_path(path: &[u8]) -> io::Result<()> {
+    std::fs::remove_file(Path::new(OsStr::from_bytes(path)))
+}
+
+fn byte() -> Result<Datatype> {
+    let entry = Predefined::all().iter().find(|entry| entry.name == "MPI_BYTE");
+    entry.map(Datatype::predefined).ok_or_else(|| ErrorClass::Intern.error("there is no MPI_BYTE"))
+}
