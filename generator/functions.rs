@@ -7,9 +7,6 @@
 //! |---|---|
 //! | `hand` | a file of `src/abi` |
 //! | `int` | generated: widens its arguments and calls the hand-written `_c` form |
-//! | `unsupported:win` | generated: raises an error on the object of the argument `win` |
-//! | `unsupported:MPI_FILE_NULL` | the same, with the default error handler of files |
-//! | `unsupported:none` | the same, with the error handler of calls without an object |
 //! | `-` | none: the function is not in the standard ABI |
 //!
 //! This module does not depend on the generated text. A new hand-written function has `hand` in its
@@ -39,32 +36,14 @@ pub enum Body {
     Hand,
     /// Generated: widens the arguments and calls the `_c` form.
     IntForm,
-    /// Generated: reports an unsupported function.
-    Unsupported(ErrorScope),
     /// None: the function is not in the standard ABI.
     Absent,
-}
-
-/// Error handler for an unsupported function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ErrorScope {
-    /// The handler of the object in this argument.
-    Argument(&'static str),
-    /// The default handler of files.
-    NewFile,
-    /// The handler of calls without an object.
-    None,
 }
 
 impl Function {
     /// Whether the function is in the standard ABI.
     pub fn is_exported(&self) -> bool {
         self.body != Body::Absent
-    }
-
-    /// Whether the library implements the function.
-    pub fn is_supported(&self) -> bool {
-        matches!(self.body, Body::Hand | Body::IntForm)
     }
 }
 
@@ -93,11 +72,6 @@ fn body_of(name: &str, text: &'static str) -> Body {
         "hand" => Body::Hand,
         "int" => Body::IntForm,
         "-" => Body::Absent,
-        _ => match text.strip_prefix("unsupported:") {
-            Some("MPI_FILE_NULL") => Body::Unsupported(ErrorScope::NewFile),
-            Some("none") => Body::Unsupported(ErrorScope::None),
-            Some(argument) => Body::Unsupported(ErrorScope::Argument(argument)),
-            None => panic!("{name}: `{text}` is no place of a body"),
-        },
+        _ => panic!("{name}: `{text}` is no place of a body"),
     }
 }

@@ -5,7 +5,6 @@
 //! ```text
 //!  MPI_x ──jmp──> PMPI_x ──widen──> PMPI_x_c
 //!   profile.rs     int_form.rs       src/abi, by hand
-//!                  unsupported.rs
 //! ```
 //!
 //! The result is plain Rust in the layout of rustfmt, in the order of the table; a debugger can
@@ -17,16 +16,14 @@ pub mod int_form;
 pub mod layout;
 pub mod profile;
 pub mod prototype;
-pub mod unsupported;
 
 use functions::Function;
 
 /// Name and text of each file.
-pub fn files(functions: &[Function]) -> [(&'static str, String); 3] {
+pub fn files(functions: &[Function]) -> [(&'static str, String); 2] {
     let files = [
         ("int_form.rs", int_form::render(functions)),
         ("profile.rs", profile::render(functions)),
-        ("unsupported.rs", unsupported::render(functions)),
     ];
     files.map(|(name, text)| {
         (name, format!("// Made from generator/functions.tsv by generator/{name}.\n\n{text}"))

@@ -34,8 +34,6 @@ struct Kind {
     make: &'static str,
     /// C code that frees the handle in `x`.
     free: &'static str,
-    /// C declarations for the creation.
-    needs: &'static str,
 }
 
 const KINDS: &[Kind] = &[
@@ -46,7 +44,6 @@ const KINDS: &[Kind] = &[
         good: "MPI_COMM_SELF",
         make: "MPI_Comm_dup(MPI_COMM_SELF, &x)",
         free: "MPI_Comm_free(&x)",
-        needs: "MPI_Comm_free",
     },
     Kind {
         c_type: "MPI_Datatype",
@@ -55,7 +52,6 @@ const KINDS: &[Kind] = &[
         good: "MPI_INT",
         make: "MPI_Type_contiguous(2, MPI_INT, &x)",
         free: "MPI_Type_free(&x)",
-        needs: "MPI_Type_free",
     },
     Kind {
         c_type: "MPI_Op",
@@ -64,7 +60,6 @@ const KINDS: &[Kind] = &[
         good: "MPI_SUM",
         make: "MPI_Op_create(combine, 1, &x)",
         free: "MPI_Op_free(&x)",
-        needs: "MPI_Op_free",
     },
     Kind {
         c_type: "MPI_Group",
@@ -73,7 +68,6 @@ const KINDS: &[Kind] = &[
         good: "group",
         make: "MPI_Comm_group(MPI_COMM_SELF, &x)",
         free: "MPI_Group_free(&x)",
-        needs: "MPI_Group_free",
     },
     Kind {
         c_type: "MPI_Request",
@@ -82,7 +76,6 @@ const KINDS: &[Kind] = &[
         good: "MPI_REQUEST_NULL",
         make: "MPI_Recv_init(NULL, 0, MPI_INT, 0, 9, MPI_COMM_SELF, &x)",
         free: "MPI_Request_free(&x)",
-        needs: "MPI_Request_free",
     },
     Kind {
         c_type: "MPI_Message",
@@ -91,7 +84,6 @@ const KINDS: &[Kind] = &[
         good: "MPI_MESSAGE_NO_PROC",
         make: "probed(&x)",
         free: "MPI_Mrecv(NULL, 0, MPI_INT, &x, MPI_STATUS_IGNORE)",
-        needs: "MPI_Mrecv",
     },
     Kind {
         c_type: "MPI_Info",
@@ -100,7 +92,6 @@ const KINDS: &[Kind] = &[
         good: "info",
         make: "MPI_Info_create(&x)",
         free: "MPI_Info_free(&x)",
-        needs: "MPI_Info_free",
     },
     Kind {
         c_type: "MPI_Errhandler",
@@ -109,7 +100,6 @@ const KINDS: &[Kind] = &[
         good: "MPI_ERRORS_RETURN",
         make: "MPI_Comm_create_errhandler(on_error, &x)",
         free: "MPI_Errhandler_free(&x)",
-        needs: "MPI_Errhandler_free",
     },
     Kind {
         c_type: "MPI_Win",
@@ -118,7 +108,6 @@ const KINDS: &[Kind] = &[
         good: "win",
         make: "MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_SELF, &x)",
         free: "MPI_Win_free(&x)",
-        needs: "MPI_Win_free",
     },
     Kind {
         c_type: "MPI_Session",
@@ -127,16 +116,14 @@ const KINDS: &[Kind] = &[
         good: "session",
         make: "MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &x)",
         free: "MPI_Session_finalize(&x)",
-        needs: "MPI_Session_finalize",
     },
     Kind {
         c_type: "MPI_File",
         null: "MPI_FILE_NULL",
         class: "MPI_ERR_FILE",
-        good: "MPI_FILE_NULL",
-        make: "",
-        free: "",
-        needs: "",
+        good: "file",
+        make: "MPI_File_open(MPI_COMM_SELF, FILE_NAME, FILE_MODE, MPI_INFO_NULL, &x)",
+        free: "MPI_File_close(&x)",
     },
 ];
 
@@ -373,7 +360,7 @@ fn null_trial(
 }
 
 /// Declarations before the calls: buffers, and the lists of invalid handles.
-fn prologue(is_supported: impl Fn(&str) -> bool) -> String {
+fn prologue() -> String {
     let mut text = String::from(PROLOGUE);
     for kind in KINDS {
         writeln!(text, "__attribute__((unused)) static struct bad bad_{};", kind.c_type).unwrap();
@@ -383,7 +370,7 @@ fn prologue(is_supported: impl Fn(&str) -> bool) -> String {
         let c_type = kind.c_type;
         writeln!(text, "    add(&bad_{c_type}, (uintptr_t){}, \"the null handle\");", kind.null)
             .unwrap();
-        if !kind.needs.is_empty() && is_supported(kind.needs) {
+        if !kind.make.is_empty() {
             let (make, free) = (kind.make, kind.free);
             writeln!(text, "    {{\n        {c_type} x, old;\n        MUST({make});").unwrap();
             writeln!(text, "        old = x;\n        MUST({free});").unwrap();
@@ -396,21 +383,14 @@ fn prologue(is_supported: impl Fn(&str) -> bool) -> String {
         writeln!(text, "    add(&bad_{c_type}, (uintptr_t){other}, \"another kind's\");").unwrap();
         writeln!(text, "    add_garbage(&bad_{c_type});").unwrap();
     }
-    if is_supported("MPI_Cart_create") {
-        text += "    MUST(MPI_Cart_create(MPI_COMM_SELF, 1, (int[1]){1}, (int[1]){1}, 0, \
-                 &topology));\n";
-    }
-    if is_supported("MPI_Graph_create") {
-        text += "    MUST(MPI_Graph_create(MPI_COMM_SELF, 1, (int[1]){1}, (int[1]){0}, 0, \
-                 &graph));\n";
-    }
-    if is_supported("MPI_Dist_graph_create") {
-        text += "    MUST(MPI_Dist_graph_create(MPI_COMM_SELF, 1, (int[1]){0}, (int[1]){1}, \
-                 (int[1]){0}, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &dist_graph));\n";
-    }
-    if is_supported("MPI_Session_init") {
-        text += "    MUST(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session));\n";
-    }
+    text += "    MUST(MPI_Cart_create(MPI_COMM_SELF, 1, (int[1]){1}, (int[1]){1}, 0, \
+             &topology));\n";
+    text += "    MUST(MPI_Graph_create(MPI_COMM_SELF, 1, (int[1]){1}, (int[1]){0}, 0, \
+             &graph));\n";
+    text += "    MUST(MPI_Dist_graph_create(MPI_COMM_SELF, 1, (int[1]){0}, (int[1]){1}, \
+             (int[1]){0}, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &dist_graph));\n";
+    text += "    MUST(MPI_File_open(MPI_COMM_SELF, FILE_NAME, FILE_MODE, MPI_INFO_NULL, &file));\n";
+    text += "    MUST(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session));\n";
     text + "}\n\n"
 }
 
@@ -422,12 +402,9 @@ type Trial = fn(&Function, &[Argument<'_>], usize) -> Option<(String, String)>;
 /// The program, and the number of arguments that it tests.
 fn program(trial: Trial) -> (String, usize) {
     let functions = functions();
-    let is_supported = |name: &str| {
-        functions.iter().any(|function| function.name == name && function.is_supported())
-    };
-    let mut text = prologue(is_supported);
+    let mut text = prologue();
     let mut trials = Vec::new();
-    let tried = |function: &&Function| function.is_supported() && !is_left_out(function.name);
+    let tried = |function: &&Function| function.is_exported() && !is_left_out(function.name);
     for function in functions.iter().filter(tried) {
         let arguments = arguments(function.prototype);
         for which in 0..arguments.len() {
@@ -441,9 +418,8 @@ fn program(trial: Trial) -> (String, usize) {
     for trial in &trials {
         writeln!(text, "    {trial}();").unwrap();
     }
-    if is_supported("MPI_Session_finalize") {
-        text += "    MUST(MPI_Session_finalize(&session));\n";
-    }
+    text += "    MUST(MPI_File_close(&file));\n";
+    text += "    MUST(MPI_Session_finalize(&session));\n";
     text += "    return check_end();\n}\n";
     (text, trials.len())
 }

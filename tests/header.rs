@@ -27,8 +27,7 @@ fn prototypes() -> String {
     let library = cbindgen::Builder::new()
         .with_config(config)
         .with_src(root().join("src/abi/mod.rs"))
-        .with_src(generated.join("int_form.rs"))
-        .with_src(generated.join("unsupported.rs"));
+        .with_src(generated.join("int_form.rs"));
     let mut written = Vec::new();
     library.generate().unwrap().write(&mut written);
     let bodies: String = String::from_utf8(written)

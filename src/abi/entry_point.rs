@@ -19,7 +19,7 @@ use super::types::*;
 use crate::abi::arguments::pointer::out;
 use crate::mpi::communicator::COMM_SELF;
 use crate::mpi::errhandler::{ErrhandlerFunction, ErrhandlerKind, Handler};
-use crate::mpi::handle::Handle;
+use crate::mpi::handle::{Handle, is_file};
 use crate::mpi::objects::Objects;
 use crate::mpi::request::status::Status;
 use crate::mpi::request::{Activity, Outcome};
@@ -48,6 +48,16 @@ pub enum Scope {
     Request(MPI_Request),
     /// No handler: functions of the tool interface return their code (§15.3).
     Tool,
+}
+
+impl Scope {
+    /// That of the owner of a request: a communicator or a file.
+    pub(crate) fn of_owner(owner: Handle) -> Self {
+        match is_file(owner) {
+            true => Self::File(handle(owner as c_int)),
+            false => Self::Comm(handle(owner as c_int)),
+        }
+    }
 }
 
 impl From<MPI_Comm> for Scope {
@@ -234,22 +244,6 @@ pub(crate) fn finish_by(handler: Handler, object: Handle, name: &str, result: Re
     }
 }
 
-/// The body of a function that is not supported yet; invalid communicators and windows are still
-/// errors.
-pub(crate) fn unsupported(name: &str, scope: impl Into<Scope>) -> c_int {
-    let scope = scope.into();
-    let checked = match scope {
-        Scope::Comm(comm) => PROCESS.with_mpi(|mpi| mpi.comms.get(number(comm)).map(drop)),
-        Scope::Win(win) => PROCESS.with_mpi(|mpi| mpi.windows.get(number(win)).map(drop)),
-        _ => Ok(()),
-    };
-    if checked.is_err() {
-        return finish(scope, name, checked);
-    }
-    let why = format!("{name} is not supported yet");
-    finish(scope, name, Err(ErrorClass::UnsupportedOperation.error(why)))
-}
-
 /// The error handler to call, and the object it gets as its argument.
 struct ErrorTarget {
     handler: Handler,
@@ -315,8 +309,14 @@ pub(crate) fn raise(name: &str, scope: impl Into<Scope>, code: c_int) -> c_int {
 /// one while MPI is not initialized (§9.3).
 fn error_target(scope: Scope) -> ErrorTarget {
     if let Scope::File(file) = scope {
-        let handler = PROCESS.visit(|objects| objects.file_handler.clone());
-        return ErrorTarget { handler, object: number(file), place: String::new() };
+        return file_target(number(file));
+    }
+    if let Scope::Request(request) = scope
+        && let Ok(Some(file)) = PROCESS.visit_running(|mpi| {
+            Ok(mpi.owner_of_request(number(request)).filter(|owner| is_file(*owner)))
+        })
+    {
+        return file_target(file);
     }
     let host = PROCESS.own_host().map_or(String::new(), |host| format!(" on {host}"));
     let found = PROCESS.visit_running(|mpi| {
@@ -343,7 +343,7 @@ fn error_target(scope: Scope) -> ErrorTarget {
         }
         let of = match scope {
             Scope::Comm(comm) => Some(number(comm)),
-            Scope::Request(request) => mpi.comm_of_request(number(request)),
+            Scope::Request(request) => mpi.owner_of_request(number(request)),
             _ => None,
         };
         let object = of.filter(|comm| mpi.comms.get(*comm).is_ok()).unwrap_or(COMM_SELF);
@@ -351,6 +351,19 @@ fn error_target(scope: Scope) -> ErrorTarget {
         Ok(ErrorTarget { handler: comm.handler.clone(), object, place: at(&comm.title()) })
     });
     found.unwrap_or_else(|_| ErrorTarget::initial())
+}
+
+/// The handler of an open file; that of files that will be opened for any other value.
+fn file_target(file: Handle) -> ErrorTarget {
+    let open = PROCESS.visit_running(|mpi| {
+        let me = mpi.engine.me();
+        let file = mpi.files.get(file)?;
+        Ok((file.handler.clone(), format!(" on \"{}\", rank {me} of the world", file.name)))
+    });
+    let (handler, place) = open.unwrap_or_else(|_| {
+        (PROCESS.visit(|objects| objects.file_handler.clone()), String::new())
+    });
+    ErrorTarget { handler, object: file, place }
 }
 
 /// Calls the error handler of the application for `object`; returns the code after the call.
@@ -401,17 +414,10 @@ pub(crate) fn call_handler(function: &ErrhandlerFunction, object: Handle, code: 
 
 #[cfg(test)]
 mod tests {
-    use super::super::handles::MPI_FILE_NULL;
     use super::*;
 
     #[test]
     fn success_is_zero_whatever_the_scope() {
         assert_eq!(finish(Scope::None, "MPI_Barrier", Ok(())), MPI_SUCCESS);
-    }
-
-    #[test]
-    fn files_get_the_code_back() {
-        let file = unsupported("MPI_File_open", MPI_FILE_NULL);
-        assert_eq!(file, ErrorClass::UnsupportedOperation as c_int);
     }
 }

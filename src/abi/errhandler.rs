@@ -12,7 +12,7 @@ use super::types::*;
 use crate::abi::arguments::pointer::{in_out, out};
 use crate::abi::arguments::text::{put_text, string_at};
 use crate::abi::initialization::session::look_at;
-use crate::mpi::errhandler::ErrhandlerKind;
+use crate::mpi::errhandler::{ErrhandlerKind, Handler};
 use platform::base::{ErrorClass, Result};
 
 /// A new error class.
@@ -139,9 +139,9 @@ pub unsafe extern "C" fn PMPI_Error_string(
 /// Calls the error handler of a file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_call_errhandler(fh: MPI_File, errorcode: c_int) -> c_int {
-    match check_file(fh) {
-        Ok(()) => raise("MPI_File_call_errhandler", fh, errorcode),
-        no_file => finish(fh, "MPI_File_call_errhandler", no_file),
+    match open_handler(fh) {
+        Ok(_) => raise("MPI_File_call_errhandler", fh, errorcode),
+        Err(no_file) => finish(fh, "MPI_File_call_errhandler", Err(no_file)),
     }
 }
 
@@ -160,11 +160,12 @@ pub unsafe extern "C" fn PMPI_File_create_errhandler(
 pub unsafe extern "C" fn PMPI_File_get_errhandler(
     file: MPI_File, errhandler: *mut MPI_Errhandler,
 ) -> c_int {
+    let open = open_handler(file);
     early("MPI_File_get_errhandler", file, |objects| {
         // SAFETY: the caller's promise of the result.
         let errhandler = unsafe { out(errhandler, "errhandler")? };
-        check_file(file)?;
-        errhandler.put_handle(objects.errhandlers.handle_of(&objects.file_handler)?);
+        let handler = open?.unwrap_or_else(|| objects.file_handler.clone());
+        errhandler.put_handle(objects.errhandlers.handle_of(&handler)?);
         Ok(())
     })
 }
@@ -174,8 +175,15 @@ pub unsafe extern "C" fn PMPI_File_get_errhandler(
 pub unsafe extern "C" fn PMPI_File_set_errhandler(
     file: MPI_File, errhandler: MPI_Errhandler,
 ) -> c_int {
+    if file != MPI_FILE_NULL {
+        return local("MPI_File_set_errhandler", file, |mpi| {
+            let handlers = &mpi.objects.errhandlers;
+            let handler = handlers.get_for(ErrhandlerKind::File, number(errhandler))?;
+            mpi.files.get_mut(number(file))?.handler = handler;
+            Ok(())
+        });
+    }
     early("MPI_File_set_errhandler", file, |objects| {
-        check_file(file)?;
         objects.file_handler =
             objects.errhandlers.get_for(ErrhandlerKind::File, number(errhandler))?;
         Ok(())
@@ -322,17 +330,15 @@ unsafe fn create(
     })
 }
 
+/// The handler of an open file; `None` for `MPI_FILE_NULL`, which stands for files that will be opened.
+///
 /// # Errors
-/// `File` except for `MPI_FILE_NULL`, which stands for files that will be opened: files are not
-/// supported.
-fn check_file(file: MPI_File) -> Result {
+/// `File` for anything else.
+fn open_handler(file: MPI_File) -> Result<Option<Handler>> {
     if file == MPI_FILE_NULL {
-        return Ok(());
+        return Ok(None);
     }
-    Err(ErrorClass::File.error(format!(
-        "{:#x} is not a file: expected MPI_FILE_NULL, as files are not supported",
-        file.addr()
-    )))
+    PROCESS.with_mpi(|mpi| Ok(Some(mpi.files.get(number(file))?.handler.clone())))
 }
 
 /// The name of an error class of the tool interface.

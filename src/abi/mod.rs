@@ -25,8 +25,6 @@
 //!   the library mapped, because its thread and its exit handlers need its code.
 //! * The `_c` form is the implementation; the `int` form widens its arguments and calls it
 //!   (`arguments::width`).
-//! * A function that is not supported yet returns an error (`entry_point::unsupported`); the coverage
-//!   table of the README is generated from the table of functions.
 //!
 //! Every function here is `unsafe` because it uses the pointers of its C caller. The standard
 //! defines the contract of these pointers.
@@ -46,6 +44,7 @@ pub(crate) mod datatype;
 pub(crate) mod entry_point;
 pub(crate) mod environment;
 pub(crate) mod errhandler;
+pub(crate) mod file;
 pub(crate) mod fortran_info;
 pub(crate) mod generated;
 pub(crate) mod global_memory;

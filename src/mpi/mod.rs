@@ -143,10 +143,10 @@ impl<D: Device> Mpi<D> {
         }
     }
 
-    /// The communicator whose error handler is called for errors of a request.
-    pub(crate) fn comm_of_request(
+    /// The communicator or the file whose error handler is called for errors of a request.
+    pub(crate) fn owner_of_request(
         &self, request: crate::mpi::handle::Handle,
     ) -> Option<crate::mpi::handle::Handle> {
-        Some(self.requests.get(request)?.comm)
+        Some(self.requests.get(request)?.owner)
     }
 }

@@ -1,7 +1,6 @@
 //! Every body `PMPI_x`, whichever file it is in, for what is generated.
 
 pub(crate) use super::int_form::*;
-pub(crate) use super::unsupported::*;
 pub(crate) use crate::abi::attribute::*;
 pub(crate) use crate::abi::collective::blocking::*;
 pub(crate) use crate::abi::collective::nonblocking::*;
@@ -19,6 +18,12 @@ pub(crate) use crate::abi::datatype::pack::*;
 pub(crate) use crate::abi::datatype::query::*;
 pub(crate) use crate::abi::environment::*;
 pub(crate) use crate::abi::errhandler::*;
+pub(crate) use crate::abi::file::blocking::*;
+pub(crate) use crate::abi::file::nonblocking::*;
+pub(crate) use crate::abi::file::representation::*;
+pub(crate) use crate::abi::file::split::*;
+pub(crate) use crate::abi::file::view::*;
+pub(crate) use crate::abi::file::*;
 pub(crate) use crate::abi::fortran_info::*;
 pub(crate) use crate::abi::info::*;
 pub(crate) use crate::abi::initialization::other_jobs::*;

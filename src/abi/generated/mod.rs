@@ -3,4 +3,3 @@
 pub(crate) mod bodies;
 pub(crate) mod int_form;
 pub(crate) mod profile;
-pub(crate) mod unsupported;

@@ -10,7 +10,7 @@ use crate::abi::arguments::pointer::{Out, OutList, null_list, out, out_list};
 use crate::abi::arguments::user_memory::checked_count;
 use crate::abi::constants::{MPI_SUCCESS, MPI_UNDEFINED};
 use crate::abi::entry_point::{Scope, conclude, finish, number, put_status};
-use crate::abi::handles::{MPI_REQUEST_NULL, handle};
+use crate::abi::handles::MPI_REQUEST_NULL;
 use crate::abi::request::generalized::GeneralizedCompletion;
 use crate::abi::types::*;
 use crate::mpi::communicator::COMM_SELF;
@@ -91,7 +91,7 @@ pub(crate) struct Batch {
     pub indices: Vec<usize>,
     /// Generalized requests of the batch; their functions are called without the lock.
     generalized: Vec<BatchEntry<GeneralizedCompletion>>,
-    /// The communicators and the errors of the requests that failed.
+    /// The owners and the errors of the requests that failed.
     failed: Vec<BatchEntry<(Handle, Box<MpiError>)>>,
     /// The statuses that were stored: their address, null if they are ignored, and their number.
     statuses: (*mut MPI_Status, usize),
@@ -273,7 +273,7 @@ impl RequestArray {
     /// function.
     #[inline(always)]
     fn store_status(&self, place: usize, completed: Completed, batch: &mut Batch) {
-        let Completed { outcome, comm, functions, inactive, .. } = completed;
+        let Completed { outcome, owner, functions, inactive, .. } = completed;
         let status = self.status(place);
         // SAFETY: `new` was promised as many statuses as requests.
         unsafe {
@@ -287,7 +287,7 @@ impl RequestArray {
             batch.generalized.push(BatchEntry { place, of });
         }
         if let Some(error) = outcome.error {
-            batch.failed.push(BatchEntry { place, of: (comm, error) });
+            batch.failed.push(BatchEntry { place, of: (owner, error) });
         }
     }
 
@@ -373,7 +373,7 @@ pub(crate) unsafe fn end_one(
     name: &str, completed: Result<Completed>, status: *mut MPI_Status,
 ) -> c_int {
     match completed {
-        Ok(Completed { outcome, comm, functions, inactive: idle, .. }) => {
+        Ok(Completed { outcome, owner, functions, inactive: idle, .. }) => {
             // SAFETY: the caller's promise.
             let result = unsafe {
                 if idle {
@@ -383,7 +383,7 @@ pub(crate) unsafe fn end_one(
             };
             let found = functions.map(|functions| GeneralizedCompletion { functions, status });
             let result = found.map_or(result, GeneralizedCompletion::conclude);
-            finish(Scope::Comm(handle(comm as c_int)), name, result)
+            finish(Scope::of_owner(owner), name, result)
         }
         Err(error) => finish(Scope::None, name, Err(error)),
     }
@@ -422,10 +422,10 @@ fn end_batch(
         Ok(batch) => batch,
         Err(error) => return finish(Scope::None, name, Err(error)),
     };
-    let Some((comm, error)) = batch.conclude(call) else { return MPI_SUCCESS };
+    let Some((owner, error)) = batch.conclude(call) else { return MPI_SUCCESS };
     // The error handler gets the code of the request, the caller one for all requests (§9.3.1).
     let of_request = error.code.0;
-    let code = finish(Scope::Comm(handle(comm as c_int)), name, Err(error));
+    let code = finish(Scope::of_owner(owner), name, Err(error));
     if code == of_request { ErrorClass::InStatus as c_int } else { code }
 }
 

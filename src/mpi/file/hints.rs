@@ -194,9 +194,15 @@ impl FileHints {
         self.alignment = rest >> 16;
     }
 
-    /// What is told.
-    pub(crate) fn info(&self) -> &Info {
-        &self.info
+    /// What is told of a file with this number of aggregators.
+    ///
+    /// # Errors
+    /// Only internal errors.
+    pub(crate) fn told(&self, aggregators: usize) -> Result<Info> {
+        let mut info = self.info.clone();
+        info.set(CB_NODES, aggregators.to_string().as_bytes())?;
+        info.set(CB_BUFFER_SIZE, self.round_bytes.to_string().as_bytes())?;
+        Ok(info)
     }
 }
 
@@ -211,7 +217,8 @@ mod tests {
     }
 
     fn told(hints: &FileHints, key: &str) -> Option<String> {
-        let value = hints.info().get(key.as_bytes()).unwrap();
+        let info = hints.told(3).unwrap();
+        let value = info.get(key.as_bytes()).unwrap();
         value.map(|value| String::from_utf8_lossy(value).into_owned())
     }
 

@@ -40,11 +40,13 @@ use std::sync::Arc;
 
 use crate::mpi::errhandler::Handler;
 use crate::mpi::handle::{Handle, HandleKind, HandleTable};
+use crate::mpi::info::Info;
 use hints::FileHints;
 use mode::AccessMode;
 use operation::{FileOperation, FileOperationId, FileWork};
 use platform::base::{ErrorClass, MpiError, Result};
 use pointer::SharedPointer;
+use representation::UserRepresentations;
 use storage::Storage;
 use two_phase::PeerViews;
 use view::View;
@@ -107,12 +109,16 @@ pub(crate) struct Files {
     /// Operations that are not complete.
     active: usize,
     executor: Option<Arc<dyn Executor>>,
+    /// What the application has registered.
+    pub(crate) representations: UserRepresentations,
 }
 
 impl Default for Files {
     fn default() -> Self {
         let table = HandleTable::new(HandleKind::File);
-        Self { table, operations: Vec::new(), free: Vec::new(), active: 0, executor: None }
+        let representations = UserRepresentations::default();
+        let (operations, free) = (Vec::new(), Vec::new());
+        Self { table, operations, free, active: 0, executor: None, representations }
     }
 }
 
@@ -191,6 +197,14 @@ impl File {
             pending: 0,
             split: None,
         }
+    }
+
+    /// The hints in use, with the number of aggregators.
+    ///
+    /// # Errors
+    /// Only internal errors.
+    pub(crate) fn told_hints(&self) -> Result<Info> {
+        self.hints.told(self.aggregators.len())
     }
 
     /// Whether accesses are in progress.

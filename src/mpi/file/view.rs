@@ -199,6 +199,15 @@ impl Tiles {
         tile * size + self.tile.bytes_below(rest as isize) as u64
     }
 
+    /// The number of bytes of the view in a file of this size; whole tiles if offsets do not ascend.
+    pub(crate) fn bytes_before_end(&self, size: u64) -> u64 {
+        if self.ascends {
+            return self.bytes_below(size);
+        }
+        let tiles = size.saturating_sub(self.displacement) / (self.tile.extent() as u64).max(1);
+        tiles * self.tile.size() as u64
+    }
+
     /// The range of the file from the first to the last byte of some positions; `None` if no file is that
     /// long.
     pub(crate) fn covered(&self, position: u64, len: u64) -> Option<Range<u64>> {

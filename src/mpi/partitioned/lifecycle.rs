@@ -238,7 +238,7 @@ impl<D: Device> Mpi<D> {
 
     /// The error of a call that needs a partitioned request.
     pub(crate) fn not_partitioned(&self, handle: Handle) -> Box<MpiError> {
-        if handle == REQUEST_NULL || self.comm_of_request(handle).is_none() {
+        if handle == REQUEST_NULL || self.owner_of_request(handle).is_none() {
             return not_a_request(handle);
         }
         let why = format!("request {handle:#x} is not of MPI_Psend_init or MPI_Precv_init");

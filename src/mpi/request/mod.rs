@@ -94,8 +94,8 @@ pub struct Outcome {
 pub struct Completed {
     /// Result of its activity.
     pub outcome: Outcome,
-    /// The communicator whose error handler is called.
-    pub(crate) comm: Handle,
+    /// The communicator or the file whose error handler is called.
+    pub(crate) owner: Handle,
     /// Whether its handle was freed.
     pub handle_freed: bool,
     /// The functions of a generalized request; the caller must call query and free.
@@ -108,7 +108,7 @@ impl Completed {
     /// The completion of a null or inactive request, or of an empty list.
     pub(crate) const EMPTY: Self = Self {
         outcome: Outcome { status: Status::EMPTY, error: None },
-        comm: COMM_SELF,
+        owner: COMM_SELF,
         handle_freed: false,
         functions: None,
         inactive: true,
@@ -117,8 +117,8 @@ impl Completed {
 
 #[derive(Debug)]
 pub(crate) struct Request {
-    /// The communicator whose error handler is called for errors.
-    pub(crate) comm: Handle,
+    /// The communicator or the file whose error handler is called for errors.
+    pub(crate) owner: Handle,
     /// `None` while a persistent request is inactive.
     pub(crate) activity: Option<Activity>,
     /// The operation of a persistent request.
@@ -295,13 +295,13 @@ impl<D: Device> Mpi<D> {
         self.requests.check_space()
     }
 
-    /// A request for an activity of `comm`.
+    /// A request for an activity of a communicator or a file.
     ///
     /// # Errors
     /// `NoMem` without a free handle.
     #[inline(always)]
-    pub(crate) fn request(&mut self, comm: Handle, activity: Activity) -> Result<Handle> {
-        let inactive = Request { comm, activity: None, arguments: None };
+    pub(crate) fn request(&mut self, owner: Handle, activity: Activity) -> Result<Handle> {
+        let inactive = Request { owner, activity: None, arguments: None };
         let (handle, request) = self.requests.insert_mut(inactive)?;
         // Not copied as a whole: `Protocol::complete` has just written it in parts.
         request.activity = Some(match activity {
@@ -319,7 +319,7 @@ impl<D: Device> Mpi<D> {
     pub(crate) fn message_request(
         &mut self, comm: Handle, operation: Option<OperationId>, none: Status,
     ) -> Result<Handle> {
-        let inactive = Request { comm, activity: None, arguments: None };
+        let inactive = Request { owner: comm, activity: None, arguments: None };
         let (handle, request) = self.requests.insert_mut(inactive)?;
         request.activity = Some(match operation {
             Some(operation) => Activity::Message(operation),
@@ -333,7 +333,8 @@ impl<D: Device> Mpi<D> {
     /// # Errors
     /// `NoMem` without a free handle.
     pub(crate) fn persistent(&mut self, comm: Handle, arguments: StartArguments) -> Result<Handle> {
-        self.requests.insert(Request { comm, activity: None, arguments: Some(Box::new(arguments)) })
+        let arguments = Some(Box::new(arguments));
+        self.requests.insert(Request { owner: comm, activity: None, arguments })
     }
 
     /// Starts persistent requests (§3.9); the puts of offloaded ones are scheduled together.
@@ -404,7 +405,7 @@ impl<D: Device> Mpi<D> {
     fn startable(&self, handle: Handle) -> Result<(&StartArguments, Handle)> {
         let request = self.requests.get(handle).ok_or_else(|| not_a_request(handle))?;
         match &request.arguments {
-            Some(arguments) if request.activity.is_none() => Ok((arguments, request.comm)),
+            Some(arguments) if request.activity.is_none() => Ok((arguments, request.owner)),
             _ => Err(not_startable(handle)),
         }
     }
@@ -433,7 +434,7 @@ impl<D: Device> Mpi<D> {
 
     /// Whether no request of a communicator is pending.
     pub(crate) fn are_complete(&self, comm: Handle) -> bool {
-        let mut requests = self.requests.iter().filter(|(_, request)| request.comm == comm);
+        let mut requests = self.requests.iter().filter(|(_, request)| request.owner == comm);
         requests.all(|(_, request)| {
             request.activity.as_ref().is_none_or(|activity| self.is_complete(activity))
         })
@@ -475,13 +476,13 @@ impl<D: Device> Mpi<D> {
             },
             Some(_) => return self.complete_other(handle),
         };
-        let (comm, gone) = (request.comm, request.arguments.is_none());
+        let (owner, gone) = (request.owner, request.arguments.is_none());
         if gone {
             self.requests.remove(handle);
         } else {
             request.activity = None;
         }
-        Ok(Some(Completed { outcome, comm, handle_freed: gone, functions: None, inactive: false }))
+        Ok(Some(Completed { outcome, owner, handle_freed: gone, functions: None, inactive: false }))
     }
 
     /// The end of a call on a request whose receive may wait for a failed process: the request stays
@@ -505,8 +506,8 @@ impl<D: Device> Mpi<D> {
         let Some(error) = self.doubt(operation) else { return self.complete(handle) };
         let Some(request) = self.requests.get(handle) else { return Ok(None) };
         let outcome = Outcome { status: Status::EMPTY, error: Some(error) };
-        let (comm, functions) = (request.comm, None);
-        Ok(Some(Completed { outcome, comm, handle_freed: false, functions, inactive: false }))
+        let (owner, functions) = (request.owner, None);
+        Ok(Some(Completed { outcome, owner, handle_freed: false, functions, inactive: false }))
     }
 
     /// [`Mpi::complete`] for all activities except messages.
@@ -519,13 +520,13 @@ impl<D: Device> Mpi<D> {
         let Some(activity) = request.activity.take() else {
             return Ok(Some(Completed::EMPTY));
         };
-        let (comm, gone) = (request.comm, request.arguments.is_none());
+        let (owner, gone) = (request.owner, request.arguments.is_none());
         if gone {
             self.requests.remove(handle);
         }
         let functions = activity.functions();
         let outcome = self.end(activity);
-        Ok(Some(Completed { outcome, comm, handle_freed: gone, functions, inactive: false }))
+        Ok(Some(Completed { outcome, owner, handle_freed: gone, functions, inactive: false }))
     }
 
     /// Frees a request; its activity completes (§3.7.3). Returns the functions of a complete

@@ -12,7 +12,7 @@ use parking_lot::{Condvar, Mutex};
 use crate::mpi::file::Executor;
 use crate::mpi::file::access::Transfer;
 use crate::mpi::file::operation::{FileOperationId, FileWork};
-use crate::process::{Process, ProcessState};
+use crate::process::{Process, ProcessMpi, ProcessState};
 use platform::sys::process::THREAD_NAME;
 use platform::sys::signals;
 
@@ -81,9 +81,12 @@ impl FilePool {
 
 impl Process {
     /// Lets calls that do not wait have their work done.
-    pub(super) fn have_file_pool(&'static self) -> Arc<dyn Executor> {
-        let (queue, work_came) = (Mutex::default(), Condvar::new());
-        Arc::new(SharedPool(Arc::new(FilePool { process: self, queue, work_came })))
+    pub(crate) fn have_file_executor(&'static self, mpi: &mut ProcessMpi) {
+        if !mpi.files.has_executor() {
+            let (queue, work_came) = (Mutex::default(), Condvar::new());
+            let pool = FilePool { process: self, queue, work_came };
+            mpi.files.set_executor(Arc::new(SharedPool(Arc::new(pool))));
+        }
     }
 
     /// Work for an operation is done: the operation goes on, and threads that wait for it wake.

@@ -1,0 +1,164 @@
+//! What all data access functions have in common: from their arguments in C to an access.
+
+#![allow(unsafe_code)]
+
+use std::ffi::c_void;
+
+use crate::abi::arguments::user_memory::{checked_count, memory};
+use crate::abi::entry_point::{PROCESS, number};
+use crate::abi::file::representation;
+use crate::abi::types::*;
+use crate::mpi::Memory;
+use crate::mpi::file::access::Direction;
+use crate::mpi::file::operation::{AccessRequest, Place};
+use crate::mpi::file::File;
+use crate::mpi::request::Outcome;
+use crate::process::ProcessMpi;
+use platform::base::{ErrorClass, Result};
+
+/// Where a function begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// At an offset in etypes.
+    At(MPI_Offset),
+    Individual,
+    Shared,
+    /// At the shared pointer, processes in their order.
+    Ordered,
+}
+
+/// A call of a data access function.
+#[derive(Clone, Copy)]
+pub(crate) struct FileCall {
+    pub(crate) name: &'static str,
+    pub(crate) fh: MPI_File,
+    pub(crate) direction: Direction,
+    pub(crate) start: Start,
+    pub(crate) is_collective: bool,
+    pub(crate) buf: *const c_void,
+    pub(crate) count: MPI_Count,
+    pub(crate) datatype: MPI_Datatype,
+}
+
+impl FileCall {
+    /// Whether the caller makes the access without any other process.
+    pub(crate) fn is_simple(&self) -> bool {
+        !self.is_collective && matches!(self.start, Start::At(_) | Start::Individual)
+    }
+
+    /// The access.
+    ///
+    /// # Errors
+    /// `File`; if the call is not collective, also those of the other arguments.
+    ///
+    /// # Safety
+    /// The standard's requirements for the buffer.
+    pub(crate) unsafe fn request(
+        &self, mpi: &mut ProcessMpi, is_inline: bool,
+    ) -> Result<AccessRequest> {
+        // SAFETY: the caller's promise.
+        let memory = unsafe { self.memory(mpi) };
+        self.request_of(mpi, memory, is_inline)
+    }
+
+    /// The access to these bytes of the file.
+    ///
+    /// # Errors
+    /// As of [`FileCall::request`].
+    pub(crate) fn request_of(
+        &self, mpi: &mut ProcessMpi, memory: Result<Memory>, is_inline: bool,
+    ) -> Result<AccessRequest> {
+        let handle = number(self.fh);
+        let file = mpi.files.get_mut(handle)?;
+        let placed = self
+            .check(file)
+            .and(memory)
+            .and_then(|memory| Ok((self.place(file, memory.len() as u64)?, memory)));
+        let (place, memory) = match placed {
+            Ok((place, memory)) => (place, Ok(memory)),
+            // Others must hear of it.
+            Err(error) => (if self.start == Start::Ordered { Place::Ordered } else { Place::At(0) }, Err(error)),
+        };
+        Ok(AccessRequest {
+            file: handle,
+            direction: self.direction,
+            place,
+            is_collective: self.is_collective,
+            memory,
+            is_inline,
+        })
+    }
+
+    fn check(&self, file: &File) -> Result {
+        match self.direction {
+            Direction::Read => file.mode.check_read()?,
+            Direction::Write => file.mode.check_write()?,
+        }
+        if matches!(self.start, Start::At(_) | Start::Individual) {
+            file.mode.check_random()?;
+        }
+        if self.is_collective { file.check_idle() } else { Ok(()) }
+    }
+
+    /// Where the access begins; moves the individual pointer behind it.
+    fn place(&self, file: &mut File, len: u64) -> Result<Place> {
+        let unit = file.view.unit();
+        if unit > 0 && !len.is_multiple_of(unit) {
+            return Err(ErrorClass::Io.error(format!(
+                "the access has {len} bytes of the file: expected a multiple of the etype, which has \
+                 {unit}"
+            )));
+        }
+        Ok(match self.start {
+            Start::At(offset) => Place::At(file.view.position(offset)?),
+            Start::Individual => {
+                let at = file.pointer;
+                file.pointer += len;
+                Place::At(at)
+            }
+            Start::Shared => Place::Shared,
+            Start::Ordered => Place::Ordered,
+        })
+    }
+
+    /// The buffer as bytes of the file.
+    ///
+    /// # Safety
+    /// The standard's requirements for the buffer.
+    unsafe fn memory(&self, mpi: &ProcessMpi) -> Result<Memory> {
+        // SAFETY: the caller's promise.
+        let memory = unsafe { memory(mpi, self.buf, self.count, self.datatype)? };
+        let datatype = mpi.objects.datatypes.committed(number(self.datatype))?;
+        let view = &mpi.files.get(number(self.fh))?.view;
+        Ok(view.representation.memory(datatype, self.count as usize, memory))
+    }
+
+    /// Makes the access from its start to its end.
+    ///
+    /// # Errors
+    /// As of [`FileCall::request`]; those of the system.
+    ///
+    /// # Safety
+    /// The standard's requirements for the buffer.
+    pub(crate) unsafe fn run(self) -> Result<Outcome> {
+        if let Some(user) = representation::of_call(self.fh, self.direction)? {
+            // SAFETY: the caller's promise.
+            return unsafe { user.run(self) };
+        }
+        // SAFETY: the caller's promise.
+        let request = |mpi: &mut ProcessMpi| unsafe { self.request(mpi, true) };
+        match self.is_simple() {
+            true => PROCESS.access_file_alone(request),
+            false => PROCESS.access_file(self.name, request),
+        }
+    }
+
+    /// Elements of the buffer.
+    ///
+    /// # Errors
+    /// `Count` if the number is negative.
+    pub(crate) fn elements(&self) -> Result<usize> {
+        checked_count(self.count)
+    }
+}
+

@@ -1,0 +1,239 @@
+//! Nonblocking data access (MPI 5.0 §14.4): requests that complete without further calls.
+
+#![allow(unsafe_code)]
+
+use std::ffi::{c_int, c_void};
+
+use super::call::{FileCall, Start};
+use super::representation;
+use crate::abi::arguments::pointer::out;
+use crate::abi::entry_point::{PROCESS, finish, local, number};
+use crate::abi::types::*;
+use crate::mpi::file::access::Direction;
+use crate::mpi::file::operation::FileOperationId;
+use crate::mpi::request::Activity;
+use crate::process::ProcessMpi;
+use platform::base::Result;
+
+/// Starts to read at the individual file pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_File_iread_c(
+    fh: MPI_File, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, request: *mut MPI_Request,
+) -> c_int {
+    let call = FileCall {
+        name: "MPI_File_iread",
+        fh,
+        direction: Direction::Read,
+        start: Start::Individual,
+        is_collective: false,
+        buf: buf.cast_const(),
+        count,
+        datatype,
+    };
+    // SAFETY: the caller's promise of the buffer (§14.4) and of the request.
+    unsafe { start(call, request) }
+}
+
+/// Starts to read at the individual file pointer; collective.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_File_iread_all_c(
+    fh: MPI_File, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, request: *mut MPI_Request,
+) -> c_int {
+    let call = FileCall {
+        name: "MPI_File_iread_all",
+        fh,
+        direction: Direction::Read,
+        start: Start::Individual,
+        is_collective: true,
+        buf: buf.cast_const(),
+        count,
+        datatype,
+    };
+    // SAFETY: the caller's promise of the buffer (§14.4) and of the request.
+    unsafe { start(call, request) }
+}
+
+/// Starts to read at an explicit offset.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_File_iread_at_c(
+    fh: MPI_File, offset: MPI_Offset, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, request: *mut MPI_Request,
+) -> c_int {
+    let call = FileCall {
+        name: "MPI_File_iread_at",
+        fh,
+        direction: Direction::Read,
+        start: Start::At(offset),
+        is_collective: false,
+        buf: buf.cast_const(),
+        count,
+        datatype,
+    };
+    // SAFETY: the caller's promise of the buffer (§14.4) and of the request.
+    unsafe { start(call, request) }
+}
+
+/// Starts to read at an explicit offset; collective.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_File_iread_at_all_c(
+    fh: MPI_File, offset: MPI_Offset, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, request: *mut MPI_Request,
+) -> c_int {
+    let call = FileCall {
+        name: "MPI_File_iread_at_all",
+        fh,
+        direction: Direction::Read,
+        start: Start::At(offset),
+        is_collective: true,
+        buf: buf.cast_const(),
+        count,
+        datatype,
+    };
+    // SAFETY: the caller's promise of the buffer (§14.4) and of the request.
+    unsafe { start(call, request) }
+}
+
+/// Starts to read at the shared file pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_File_iread_shared_c(
+    fh: MPI_File, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, request: *mut MPI_Request,
+) -> c_int {
+    let call = FileCall {
+        name: "MPI_File_iread_shared",
+        fh,
+        direction: Direction::Read,
+        start: Start::Shared,
+        is_collective: false,
+        buf: buf.cast_const(),
+        count,
+        datatype,
+    };
+    // SAFETY: the caller's promise of the buffer (§14.4) and of the request.
+    unsafe { start(call, request) }
+}
+
+/// Starts to write at the individual file pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_File_iwrite_c(
+    fh: MPI_File, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, request: *mut MPI_Request,
+) -> c_int {
+    let call = FileCall {
+        name: "MPI_File_iwrite",
+        fh,
+        direction: Direction::Write,
+        start: Start::Individual,
+        is_collective: false,
+        buf,
+        count,
+        datatype,
+    };
+    // SAFETY: the caller's promise of the buffer (§14.4) and of the request.
+    unsafe { start(call, request) }
+}
+
+/// Starts to write at the individual file pointer; collective.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_File_iwrite_all_c(
+    fh: MPI_File, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, request: *mut MPI_Request,
+) -> c_int {
+    let call = FileCall {
+        name: "MPI_File_iwrite_all",
+        fh,
+        direction: Direction::Write,
+        start: Start::Individual,
+        is_collective: true,
+        buf,
+        count,
+        datatype,
+    };
+    // SAFETY: the caller's promise of the buffer (§14.4) and of the request.
+    unsafe { start(call, request) }
+}
+
+/// Starts to write at an explicit offset.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_File_iwrite_at_c(
+    fh: MPI_File, offset: MPI_Offset, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, request: *mut MPI_Request,
+) -> c_int {
+    let call = FileCall {
+        name: "MPI_File_iwrite_at",
+        fh,
+        direction: Direction::Write,
+        start: Start::At(offset),
+        is_collective: false,
+        buf,
+        count,
+        datatype,
+    };
+    // SAFETY: the caller's promise of the buffer (§14.4) and of the request.
+    unsafe { start(call, request) }
+}
+
+/// Starts to write at an explicit offset; collective.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_File_iwrite_at_all_c(
+    fh: MPI_File, offset: MPI_Offset, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, request: *mut MPI_Request,
+) -> c_int {
+    let call = FileCall {
+        name: "MPI_File_iwrite_at_all",
+        fh,
+        direction: Direction::Write,
+        start: Start::At(offset),
+        is_collective: true,
+        buf,
+        count,
+        datatype,
+    };
+    // SAFETY: the caller's promise of the buffer (§14.4) and of the request.
+    unsafe { start(call, request) }
+}
+
+/// Starts to write at the shared file pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_File_iwrite_shared_c(
+    fh: MPI_File, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, request: *mut MPI_Request,
+) -> c_int {
+    let call = FileCall {
+        name: "MPI_File_iwrite_shared",
+        fh,
+        direction: Direction::Write,
+        start: Start::Shared,
+        is_collective: false,
+        buf,
+        count,
+        datatype,
+    };
+    // SAFETY: the caller's promise of the buffer (§14.4) and of the request.
+    unsafe { start(call, request) }
+}
+
+/// Starts an access and stores its request.
+///
+/// # Safety
+/// The standard's requirements for the buffer; `request` is null or may be written.
+unsafe fn start(call: FileCall, request: *mut MPI_Request) -> c_int {
+    if let Err(error) = representation::check_nonblocking(call.fh, call.direction) {
+        return finish(call.fh, call.name, Err(error));
+    }
+    local(call.name, call.fh, |mpi| {
+        // SAFETY: the caller's promise of the request.
+        let request = unsafe { out(request, "request")? };
+        mpi.check_request_space()?;
+        // SAFETY: the caller's promise of the buffer.
+        let operation = unsafe { begin(mpi, &call)? };
+        request.put_handle(mpi.request(number(call.fh), Activity::File(operation))?);
+        Ok(())
+    })
+}
+
+/// Starts an access that goes on without the caller.
+///
+/// # Errors
+/// As of [`FileCall::request`].
+///
+/// # Safety
+/// The standard's requirements for the buffer.
+pub(super) unsafe fn begin(mpi: &mut ProcessMpi, call: &FileCall) -> Result<FileOperationId> {
+    PROCESS.have_file_executor(mpi);
+    // SAFETY: the caller's promise.
+    let request = unsafe { call.request(mpi, false)? };
+    mpi.start_file_access(request)
+}

@@ -1,0 +1,242 @@
+//! Data representations of the application (MPI 5.0 §14.5.3): registration, and the calls of its
+//! functions, without the lock.
+//!
+//! ```text
+//!   write   user's buffer ── write_conversion_fn ──> elements of the file, one after the other ──> file
+//!   read    file ──> elements of the file ── read_conversion_fn ──> user's buffer
+//! ```
+
+#![allow(unsafe_code)]
+
+use std::cell::RefCell;
+use std::ffi::{c_char, c_int, c_void};
+use std::mem::transmute;
+use std::sync::Arc;
+
+use super::call::FileCall;
+use crate::abi::arguments::text::string_at;
+use crate::abi::constants::{MPI_MAX_DATAREP_STRING, MPI_SUCCESS};
+use crate::abi::entry_point::{PROCESS, finish, number};
+use crate::abi::handles::{MPI_FILE_NULL, handle};
+use crate::abi::types::*;
+use crate::mpi::Memory;
+use crate::mpi::datatype::Datatype;
+use crate::mpi::file::access::Direction;
+use crate::mpi::file::representation::{
+    ConversionFunction, ElementExtents, Representation, UserRepresentation, unknown,
+};
+use crate::mpi::request::Outcome;
+use crate::mpi::request::status::Status;
+use crate::process::ProcessMpi;
+use platform::base::{ErrorClass, ErrorCode, MpiError, Result};
+
+/// Makes a data representation known.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Register_datarep(
+    datarep: *const c_char, read_conversion_fn: MPI_Datarep_conversion_function,
+    write_conversion_fn: MPI_Datarep_conversion_function,
+    dtype_file_extent_fn: MPI_Datarep_extent_function, extra_state: *mut c_void,
+) -> c_int {
+    let small = |function: MPI_Datarep_conversion_function| {
+        function.map(|it| ConversionFunction { address: it as usize, is_large: false })
+    };
+    let functions = [small(read_conversion_fn), small(write_conversion_fn)];
+    // SAFETY: the same contract.
+    unsafe { register(datarep, functions, dtype_file_extent_fn, extra_state) }
+}
+
+/// Makes a data representation known whose functions have large counts.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Register_datarep_c(
+    datarep: *const c_char, read_conversion_fn: MPI_Datarep_conversion_function_c,
+    write_conversion_fn: MPI_Datarep_conversion_function_c,
+    dtype_file_extent_fn: MPI_Datarep_extent_function, extra_state: *mut c_void,
+) -> c_int {
+    let large = |function: MPI_Datarep_conversion_function_c| {
+        function.map(|it| ConversionFunction { address: it as usize, is_large: true })
+    };
+    let functions = [large(read_conversion_fn), large(write_conversion_fn)];
+    // SAFETY: the same contract.
+    unsafe { register(datarep, functions, dtype_file_extent_fn, extra_state) }
+}
+
+/// # Safety
+/// `datarep` is null or ends with a zero; the functions are what their types say.
+unsafe fn register(
+    datarep: *const c_char, [read, write]: [Option<ConversionFunction>; 2],
+    extent: MPI_Datarep_extent_function, extra_state: *mut c_void,
+) -> c_int {
+    let register = || {
+        // SAFETY: the caller's promise. A name that is too long is told from the longest one.
+        let name = unsafe { string_at((datarep, "datarep"), MPI_MAX_DATAREP_STRING + 1)? };
+        let Some(extent) = extent else {
+            let why = "the function dtype_file_extent_fn is a null pointer: expected a function";
+            return Err(ErrorClass::Arg.error(why));
+        };
+        let (extent, extra_state) = (extent as usize, extra_state.expose_provenance());
+        let new = UserRepresentation { name, read, write, extent, extra_state };
+        PROCESS.with_mpi(|mpi| mpi.files.representations.register(new))
+    };
+    finish(MPI_FILE_NULL, "MPI_Register_datarep", register())
+}
+
+/// The representation of this name; that of the application without its extents yet.
+///
+/// # Errors
+/// `UnsupportedDatarep` if there is none.
+pub(super) fn find(mpi: &ProcessMpi, name: &[u8]) -> Result<Representation> {
+    if let Some(known) = Representation::of_standard(name) {
+        return Ok(known);
+    }
+    let user = mpi.files.representations.find(name).ok_or_else(|| unknown(name))?;
+    Ok(Representation::User(Arc::clone(user), Arc::default()))
+}
+
+/// The representation, with the extents of all elements of some datatypes. Calls the application.
+///
+/// # Errors
+/// That of its function; `Conversion` for an extent that is none.
+pub(super) fn with_extents_of(
+    known: Representation, datatypes: &[&Datatype],
+) -> Result<Representation> {
+    let Representation::User(user, extents) = known else { return Ok(known) };
+    let extents = RefCell::new(ElementExtents::clone(&extents));
+    for datatype in datatypes {
+        datatype.rebuilt(&|entry| {
+            if !extents.borrow().contains_key(&entry.handle) {
+                let extent = extent_of(&user, entry.handle)?;
+                extents.borrow_mut().insert(entry.handle, extent);
+            }
+            Ok(None)
+        })?;
+    }
+    Ok(Representation::User(user, Arc::new(extents.into_inner())))
+}
+
+fn extent_of(user: &UserRepresentation, datatype: u32) -> Result<usize> {
+    let address = user.extent as *const c_void;
+    // SAFETY: the address came with this type to `MPI_Register_datarep`.
+    let call = unsafe { transmute::<*const c_void, MPI_Datarep_extent_function>(address) };
+    let (mut extent, state) = (0, std::ptr::with_exposed_provenance_mut(user.extra_state));
+    // SAFETY: the standard's types (§14.5.3); the result is a local variable.
+    let code = call.map_or(MPI_SUCCESS, |call| unsafe {
+        call(handle(datatype as c_int), &mut extent, state)
+    });
+    check_code(code, "dtype_file_extent_fn")?;
+    usize::try_from(extent).map_err(|_| {
+        let why = format!("the function dtype_file_extent_fn gave the extent {extent}");
+        ErrorClass::Conversion.error(why)
+    })
+}
+
+fn check_code(code: c_int, function: &str) -> Result {
+    match code {
+        MPI_SUCCESS => Ok(()),
+        code => Err(MpiError::new(ErrorCode(code), format!("the function {function} failed"))),
+    }
+}
+
+/// An access that a function of the application converts.
+pub(super) struct ConvertedCall {
+    function: ConversionFunction,
+    extra_state: usize,
+    representation: Representation,
+}
+
+/// How the data of an access is converted by the application; `None` if it is not.
+///
+/// # Errors
+/// `File` if there is no such file.
+pub(super) fn of_call(fh: MPI_File, direction: Direction) -> Result<Option<ConvertedCall>> {
+    PROCESS.with_file(number(fh), |file| {
+        let representation = &file.view.representation;
+        let Some(user) = representation.user() else { return Ok(None) };
+        let function = match direction {
+            Direction::Read => user.read,
+            Direction::Write => user.write,
+        };
+        Ok(function.map(|function| ConvertedCall {
+            function,
+            extra_state: user.extra_state,
+            representation: representation.clone(),
+        }))
+    })
+}
+
+/// # Errors
+/// `UnsupportedOperation` for an access that does not wait, if the application converts its data: its
+/// functions are called on its own threads, and in no call that does not wait.
+pub(super) fn check_nonblocking(fh: MPI_File, direction: Direction) -> Result {
+    match of_call(fh, direction)? {
+        None => Ok(()),
+        Some(_) => Err(ErrorClass::UnsupportedOperation.error(
+            "the view has a data representation of the application, whose functions convert in blocking \
+             calls only",
+        )),
+    }
+}
+
+impl ConvertedCall {
+    /// Makes the access.
+    ///
+    /// # Errors
+    /// Those of the arguments, of the function and of the system.
+    ///
+    /// # Safety
+    /// The standard's requirements for the buffer.
+    pub(super) unsafe fn run(self, call: FileCall) -> Result<Outcome> {
+        let datatype = PROCESS.with_mpi(|mpi| {
+            Ok(mpi.objects.datatypes.committed(number(call.datatype))?.clone())
+        })?;
+        let representation = with_extents_of(self.representation.clone(), &[&datatype])?;
+        let element = representation.layout(&datatype)?.size();
+        let mut bytes = vec![0_u8; element * call.elements()?];
+        if call.direction == Direction::Write {
+            // SAFETY: the caller's promise; the bytes have room for all elements.
+            unsafe { self.convert(&call, call.count, &mut bytes)? };
+        }
+        // It outlives the access.
+        let kept = Memory::owned(bytes);
+        let memory = kept.alias();
+        let outcome = PROCESS.access_file(call.name, |mpi| call.request_of(mpi, Ok(memory), true))?;
+        let whole = outcome.status.bytes as usize / element.max(1);
+        if call.direction == Direction::Read {
+            let mut bytes = kept.packed();
+            // SAFETY: as above.
+            unsafe { self.convert(&call, whole as MPI_Count, &mut bytes)? };
+        }
+        let bytes = (whole * datatype.size()) as u64;
+        let status = Status { bytes, ..outcome.status };
+        Ok(Outcome { status, ..outcome })
+    }
+
+    /// Calls the function for the first `count` elements.
+    ///
+    /// # Safety
+    /// The buffer of the call has these elements, and so have the bytes.
+    unsafe fn convert(&self, call: &FileCall, count: MPI_Count, bytes: &mut [u8]) -> Result {
+        let (address, user) = (self.function.address as *const c_void, call.buf.cast_mut());
+        let state = std::ptr::with_exposed_provenance_mut(self.extra_state);
+        let file = bytes.as_mut_ptr().cast();
+        // SAFETY: the address came with this type to `MPI_Register_datarep` or its large form; the
+        // standard's types and buffers (§14.5.3).
+        let code = unsafe {
+            if self.function.is_large {
+                transmute::<*const c_void, MPI_Datarep_conversion_function_c>(address)
+                    .map(|convert| convert(user, call.datatype, count, file, 0, state))
+            } else {
+                let count = c_int::try_from(count).map_err(|_| too_many(count))?;
+                transmute::<*const c_void, MPI_Datarep_conversion_function>(address)
+                    .map(|convert| convert(user, call.datatype, count, file, 0, state))
+            }
+        };
+        check_code(code.unwrap_or(MPI_SUCCESS), "that converts data")
+    }
+}
+
+fn too_many(count: MPI_Count) -> Box<MpiError> {
+    ErrorClass::Conversion.error(format!(
+        "{count} elements are too many for a conversion function with an int count: \
+         MPI_Register_datarep_c registers others"
+    ))
+}
