@@ -6,7 +6,7 @@ enum { BLOCK = 100 };
 
 static int block[BLOCK], found[BLOCK];
 
-static void fill(int of)
+static void number_from(int of)
 {
     for (int index = 0; index < BLOCK; index++)
         block[index] = of * 1000 + index;
@@ -52,7 +52,7 @@ static void explicit_offsets(void)
     ints_in(file);
     MPI_Offset mine = (MPI_Offset)check_rank * BLOCK, theirs = (MPI_Offset)next() * BLOCK;
     section("explicit offsets");
-    fill(check_rank);
+    number_from(check_rank);
     MUST(MPI_File_write_at(file, mine, block, BLOCK, MPI_INT, &status));
     CHECK(bytes_of(&status) == sizeof block);
     settle(file);
@@ -64,7 +64,7 @@ static void explicit_offsets(void)
     settle(file);
 
     section("requests at explicit offsets");
-    fill(check_rank + 100);
+    number_from(check_rank + 100);
     MUST(MPI_File_iwrite_at(file, mine, block, BLOCK, MPI_INT, &request));
     MUST(MPI_Wait(&request, &status));
     CHECK(request == MPI_REQUEST_NULL && bytes_of(&status) == sizeof block);
@@ -73,7 +73,7 @@ static void explicit_offsets(void)
     MUST(MPI_Wait(&request, &status));
     CHECK(is_of(next() + 100, 0, BLOCK));
     settle(file);
-    fill(check_rank + 200);
+    number_from(check_rank + 200);
     MUST(MPI_File_iwrite_at_all(file, mine, block, BLOCK, MPI_INT, &request));
     MUST(MPI_Wait(&request, &status));
     CHECK(bytes_of(&status) == sizeof block);
@@ -86,7 +86,7 @@ static void explicit_offsets(void)
     settle(file);
 
     section("split calls at explicit offsets");
-    fill(check_rank + 300);
+    number_from(check_rank + 300);
     MUST(MPI_File_write_at_all_begin(file, mine, block, BLOCK, MPI_INT));
     MUST_FAIL(MPI_File_read_all_begin(file, found, BLOCK, MPI_INT), MPI_ERR_IO);
     MUST_FAIL(MPI_File_read_all_end(file, found, &status), MPI_ERR_IO);
@@ -127,9 +127,9 @@ static void individual_pointers(void)
     ints_in(file);
     section("individual file pointers");
     MUST(MPI_File_seek(file, (MPI_Offset)check_rank * 2 * BLOCK, MPI_SEEK_SET));
-    fill(check_rank);
+    number_from(check_rank);
     MUST(MPI_File_write(file, block, BLOCK, MPI_INT, &status));
-    fill(check_rank + 50);
+    number_from(check_rank + 50);
     MUST(MPI_File_write_all(file, block, BLOCK, MPI_INT, &status));
     MUST(MPI_File_get_position(file, &at));
     CHECK(at == (check_rank + 1) * 2 * BLOCK);
@@ -200,7 +200,7 @@ static void shared_pointers(void)
     MPI_File file = open_new(MPI_INFO_NULL);
     ints_in(file);
     section("the shared file pointer");
-    fill(check_rank);
+    number_from(check_rank);
     for (int index = 0; index < EACH; index++)
         MUST(MPI_File_write_shared(file, &block[index], 1, MPI_INT, &status));
     MUST(MPI_Barrier(MPI_COMM_WORLD));
@@ -268,7 +268,7 @@ static void atomicity(void)
     CHECK(flag == 1);
     /* Every reader sees the block of one writer. */
     for (int round = 0; round < 20; round++) {
-        fill(check_rank);
+        number_from(check_rank);
         MUST(MPI_File_write_at(file, 0, block, BLOCK, MPI_INT, &status));
         MUST(MPI_File_read_at(file, 0, found, BLOCK, MPI_INT, &status));
         CHECK(is_of(found[0] / 1000, 0, BLOCK));
@@ -290,7 +290,7 @@ static void datatypes(void)
     section("scattered memory");
     MUST(MPI_Type_vector(BLOCK / 2, 1, 2, MPI_INT, &every_second));
     MUST(MPI_Type_commit(&every_second));
-    fill(check_rank);
+    number_from(check_rank);
     MPI_Offset mine = (MPI_Offset)check_rank * BLOCK / 2 * sizeof(int);
     MUST(MPI_File_write_at(file, mine, block, 1, every_second, &status));
     CHECK(bytes_of(&status) == sizeof block / 2);

@@ -155,6 +155,11 @@ impl Files {
         self.active == 0
     }
 
+    /// Whether the system makes an access.
+    pub(crate) fn is_working(&self) -> bool {
+        self.operations.iter().flatten().any(|operation| operation.is_working())
+    }
+
     /// Whether something does work for calls that do not wait.
     pub(crate) fn has_executor(&self) -> bool {
         self.executor.is_some()

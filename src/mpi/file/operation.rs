@@ -106,6 +106,8 @@ pub(crate) struct FileOperation {
 #[derive(Debug)]
 enum Stage {
     Queued,
+    /// This rank alone accesses the file, at a position.
+    Placed(u64),
     Fetch(PointerFetch),
     Ranges(RunId),
     /// Rank 0 moves the shared pointer for all.
@@ -157,6 +159,13 @@ impl RankRecord {
     }
 }
 
+impl FileOperation {
+    /// Whether the system makes the access.
+    pub(super) fn is_working(&self) -> bool {
+        matches!(self.stage, Stage::Working(_))
+    }
+}
+
 impl Files {
     fn new_number(&mut self) -> FileOperationId {
         self.free.pop().unwrap_or_else(|| {
@@ -178,6 +187,7 @@ impl<D: Device> Mpi<D> {
     /// `File`; that of the arguments, unless other ranks must hear of it.
     pub(crate) fn start_file_access(&mut self, request: AccessRequest) -> Result<FileOperationId> {
         let AccessRequest { file, direction, place, is_collective, memory, is_inline } = request;
+        self.files.get(file)?;
         let (memory, error) = match memory {
             Ok(memory) => (memory, None),
             Err(error) if is_collective => (Memory::EMPTY, Some(error)),
@@ -185,9 +195,7 @@ impl<D: Device> Mpi<D> {
         };
         let stage = match place {
             _ if is_collective => Stage::Queued,
-            Place::At(position) => {
-                self.files.get(file)?.ready(&memory, direction, position, AfterWork::End)
-            }
+            Place::At(position) => Stage::Placed(position),
             Place::Shared | Place::Ordered => {
                 Stage::Fetch(PointerFetch::new(PointerChange::Add(memory.len() as u64)))
             }
@@ -255,6 +263,7 @@ impl<D: Device> Mpi<D> {
             | Stage::Exchange(run, _)
             | Stage::Agreement(run) => Some(*run),
             Stage::Queued
+            | Stage::Placed(_)
             | Stage::Fetch(_)
             | Stage::FetchForAll(..)
             | Stage::Ready(..)
@@ -372,6 +381,7 @@ impl<D: Device> Mpi<D> {
                 Some(first) if *first != id => Progress::Stays(stage),
                 _ => Progress::To(Stage::Ranges(self.tell_range(operation)?)),
             },
+            Stage::Placed(position) => Progress::To(self.alone(operation, position)?),
             Stage::Fetch(mut fetch) => match self.advance_pointer(operation.file, &mut fetch)? {
                 None => Progress::Stays(Stage::Fetch(fetch)),
                 Some(position) => Progress::To(self.alone(operation, position)?),

@@ -86,8 +86,11 @@ impl WaitSource for LongestWait<'_> {
         let mut hasher = DefaultHasher::new();
         let quiescence = self.mpi.engine.device_quiescence();
         (self.numbers, self.mpi.position(), quiescence).hash(&mut hasher);
-        // Generalized requests are completed by the application, and other jobs do what they like.
-        let is_ended_by_ranks = !self.mpi.has_generalized() && !self.mpi.comms.has_other_jobs();
+        // Generalized requests are completed by the application, accesses of files by the system, and other
+        // jobs do what they like.
+        let is_ended_by_ranks = !self.mpi.has_generalized()
+            && !self.mpi.files.is_working()
+            && !self.mpi.comms.has_other_jobs();
         WaitSnapshot {
             state: hasher.finish(),
             is_conclusive: self.mpi.engine.is_quiescent()
