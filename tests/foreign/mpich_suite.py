@@ -28,16 +28,16 @@ from pathlib import Path
 from expected import Expected
 
 FOLDERS = [
-    "attr", "basic", "coll", "comm", "datatype", "errhan", "group", "info", "init", "mpi_t", "part", "pt2pt",
+    "attr", "basic", "coll", "comm", "datatype", "errhan", "group", "info", "init", "io", "mpi_t", "part", "pt2pt",
     "rma", "session", "spawn", "topo", "ft", "errors/attr", "errors/coll", "errors/comm", "errors/datatype", "errors/group",
-    "errors/pt2pt", "errors/rma", "errors/session", "errors/spawn", "errors/topo", "threads/coll", "threads/comm",
+    "errors/io", "errors/pt2pt", "errors/rma", "errors/session", "errors/spawn", "errors/topo", "threads/coll", "threads/comm",
     "threads/init", "threads/part", "threads/pt2pt", "threads/rma", "threads/spawn",
 ]
 FORTRAN_PARTS = {
-    "f77": ["attr", "coll", "comm", "datatype", "ext", "info", "init", "profile", "pt2pt", "rma", "spawn", "topo"],
-    "f90": ["attr", "coll", "comm", "datatype", "ext", "f90types", "info", "init", "misc", "profile", "pt2pt",
+    "f77": ["attr", "coll", "comm", "datatype", "ext", "info", "init", "io", "profile", "pt2pt", "rma", "spawn", "topo"],
+    "f90": ["attr", "coll", "comm", "datatype", "ext", "f90types", "info", "init", "io", "misc", "profile", "pt2pt",
             "rma", "spawn", "timer", "topo"],
-    "f08": ["attr", "coll", "comm", "datatype", "ext", "info", "init", "misc", "profile", "pt2pt", "rma", "spawn", "subarray",
+    "f08": ["attr", "coll", "comm", "datatype", "ext", "info", "init", "io", "misc", "profile", "pt2pt", "rma", "spawn", "subarray",
             "timer", "topo"],
 }
 FORTRAN_FOLDERS = [f"{binding}/{part}" for binding, parts in FORTRAN_PARTS.items() for part in parts]
@@ -115,7 +115,7 @@ def prepare(source, build, mpicc, mpifort):
                    "FCFLAGS=-O0 -w"]
     if not (build / "Makefile").exists():
         words = [source.resolve() / "configure", "--disable-cxx", *fortran,
-                 "--disable-romio", "--enable-strictmpi", "--enable-large-tests", f"MPICC={mpicc}", "CC=gcc",
+                 "--enable-romio", "--enable-strictmpi", "--enable-large-tests", f"MPICC={mpicc}", "CC=gcc",
                  "CFLAGS=-O0 -w"]
         with open(build / "configure.log", "w") as log:
             subprocess.run(words, cwd=build, stdout=log, stderr=log, check=True, timeout=BUILD_S)
