@@ -214,7 +214,7 @@ static void told(void)
     MUST_FAIL(MPI_File_set_view(file, -2, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL),
               MPI_ERR_ARG);
     MUST_FAIL(MPI_File_set_view(file, 0, MPI_INT, MPI_BYTE, "native", MPI_INFO_NULL),
-              MPI_ERR_TYPE);
+              MPI_ERR_IO);
     if (check_size > 1)
         MUST_FAIL(MPI_File_set_view(file, 0, check_rank ? MPI_INT : MPI_BYTE,
                                     check_rank ? MPI_INT : MPI_BYTE, "native", MPI_INFO_NULL),

@@ -21,10 +21,8 @@ use functions::Function;
 
 /// Name and text of each file.
 pub fn files(functions: &[Function]) -> [(&'static str, String); 2] {
-    let files = [
-        ("int_form.rs", int_form::render(functions)),
-        ("profile.rs", profile::render(functions)),
-    ];
+    let files =
+        [("int_form.rs", int_form::render(functions)), ("profile.rs", profile::render(functions))];
     files.map(|(name, text)| {
         (name, format!("// Made from generator/functions.tsv by generator/{name}.\n\n{text}"))
     })

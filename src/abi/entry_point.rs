@@ -360,9 +360,8 @@ fn file_target(file: Handle) -> ErrorTarget {
         let file = mpi.files.get(file)?;
         Ok((file.handler.clone(), format!(" on \"{}\", rank {me} of the world", file.name)))
     });
-    let (handler, place) = open.unwrap_or_else(|_| {
-        (PROCESS.visit(|objects| objects.file_handler.clone()), String::new())
-    });
+    let (handler, place) = open
+        .unwrap_or_else(|_| (PROCESS.visit(|objects| objects.file_handler.clone()), String::new()));
     ErrorTarget { handler, object: file, place }
 }
 

@@ -125,9 +125,8 @@ impl DataFile {
         if len == 0 {
             return Ok(());
         }
-        let given = uninterrupted(|| {
-            Ok(fallocate(self.0.as_fd(), FallocateFlags::empty(), 0, len)?)
-        });
+        let given =
+            uninterrupted(|| Ok(fallocate(self.0.as_fd(), FallocateFlags::empty(), 0, len)?));
         match given {
             Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => self.fill(size),
             other => other,

@@ -13,7 +13,8 @@ use crate::mpi::file::access::Direction;
 /// Reads at the individual file pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_read_c(
-    fh: MPI_File, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, status: *mut MPI_Status,
+    fh: MPI_File, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
+    status: *mut MPI_Status,
 ) -> c_int {
     let call = FileCall {
         name: "MPI_File_read",
@@ -32,7 +33,8 @@ pub unsafe extern "C" fn PMPI_File_read_c(
 /// Reads at the individual file pointer; collective.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_read_all_c(
-    fh: MPI_File, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, status: *mut MPI_Status,
+    fh: MPI_File, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
+    status: *mut MPI_Status,
 ) -> c_int {
     let call = FileCall {
         name: "MPI_File_read_all",
@@ -51,7 +53,8 @@ pub unsafe extern "C" fn PMPI_File_read_all_c(
 /// Reads at an explicit offset.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_read_at_c(
-    fh: MPI_File, offset: MPI_Offset, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, status: *mut MPI_Status,
+    fh: MPI_File, offset: MPI_Offset, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
+    status: *mut MPI_Status,
 ) -> c_int {
     let call = FileCall {
         name: "MPI_File_read_at",
@@ -70,7 +73,8 @@ pub unsafe extern "C" fn PMPI_File_read_at_c(
 /// Reads at an explicit offset; collective.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_read_at_all_c(
-    fh: MPI_File, offset: MPI_Offset, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, status: *mut MPI_Status,
+    fh: MPI_File, offset: MPI_Offset, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
+    status: *mut MPI_Status,
 ) -> c_int {
     let call = FileCall {
         name: "MPI_File_read_at_all",
@@ -89,7 +93,8 @@ pub unsafe extern "C" fn PMPI_File_read_at_all_c(
 /// Reads at the shared file pointer, processes in their order; collective.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_read_ordered_c(
-    fh: MPI_File, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, status: *mut MPI_Status,
+    fh: MPI_File, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
+    status: *mut MPI_Status,
 ) -> c_int {
     let call = FileCall {
         name: "MPI_File_read_ordered",
@@ -108,7 +113,8 @@ pub unsafe extern "C" fn PMPI_File_read_ordered_c(
 /// Reads at the shared file pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_read_shared_c(
-    fh: MPI_File, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, status: *mut MPI_Status,
+    fh: MPI_File, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
+    status: *mut MPI_Status,
 ) -> c_int {
     let call = FileCall {
         name: "MPI_File_read_shared",
@@ -127,7 +133,8 @@ pub unsafe extern "C" fn PMPI_File_read_shared_c(
 /// Writes at the individual file pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_write_c(
-    fh: MPI_File, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, status: *mut MPI_Status,
+    fh: MPI_File, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
+    status: *mut MPI_Status,
 ) -> c_int {
     let call = FileCall {
         name: "MPI_File_write",
@@ -146,7 +153,8 @@ pub unsafe extern "C" fn PMPI_File_write_c(
 /// Writes at the individual file pointer; collective.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_write_all_c(
-    fh: MPI_File, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, status: *mut MPI_Status,
+    fh: MPI_File, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
+    status: *mut MPI_Status,
 ) -> c_int {
     let call = FileCall {
         name: "MPI_File_write_all",
@@ -165,7 +173,8 @@ pub unsafe extern "C" fn PMPI_File_write_all_c(
 /// Writes at an explicit offset.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_write_at_c(
-    fh: MPI_File, offset: MPI_Offset, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, status: *mut MPI_Status,
+    fh: MPI_File, offset: MPI_Offset, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
+    status: *mut MPI_Status,
 ) -> c_int {
     let call = FileCall {
         name: "MPI_File_write_at",
@@ -184,7 +193,8 @@ pub unsafe extern "C" fn PMPI_File_write_at_c(
 /// Writes at an explicit offset; collective.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_write_at_all_c(
-    fh: MPI_File, offset: MPI_Offset, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, status: *mut MPI_Status,
+    fh: MPI_File, offset: MPI_Offset, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
+    status: *mut MPI_Status,
 ) -> c_int {
     let call = FileCall {
         name: "MPI_File_write_at_all",
@@ -203,7 +213,8 @@ pub unsafe extern "C" fn PMPI_File_write_at_all_c(
 /// Writes at the shared file pointer, processes in their order; collective.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_write_ordered_c(
-    fh: MPI_File, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, status: *mut MPI_Status,
+    fh: MPI_File, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
+    status: *mut MPI_Status,
 ) -> c_int {
     let call = FileCall {
         name: "MPI_File_write_ordered",
@@ -222,7 +233,8 @@ pub unsafe extern "C" fn PMPI_File_write_ordered_c(
 /// Writes at the shared file pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_write_shared_c(
-    fh: MPI_File, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, status: *mut MPI_Status,
+    fh: MPI_File, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
+    status: *mut MPI_Status,
 ) -> c_int {
     let call = FileCall {
         name: "MPI_File_write_shared",

@@ -9,9 +9,9 @@ use crate::abi::entry_point::{PROCESS, number};
 use crate::abi::file::representation;
 use crate::abi::types::*;
 use crate::mpi::Memory;
+use crate::mpi::file::File;
 use crate::mpi::file::access::Direction;
 use crate::mpi::file::operation::{AccessRequest, Place};
-use crate::mpi::file::File;
 use crate::mpi::request::Outcome;
 use crate::process::ProcessMpi;
 use platform::base::{ErrorClass, Result};
@@ -77,7 +77,10 @@ impl FileCall {
         let (place, memory) = match placed {
             Ok((place, memory)) => (place, Ok(memory)),
             // Others must hear of it.
-            Err(error) => (if self.start == Start::Ordered { Place::Ordered } else { Place::At(0) }, Err(error)),
+            Err(error) => (
+                if self.start == Start::Ordered { Place::Ordered } else { Place::At(0) },
+                Err(error),
+            ),
         };
         Ok(AccessRequest {
             file: handle,
@@ -161,4 +164,3 @@ impl FileCall {
         checked_count(self.count)
     }
 }
-

@@ -2,8 +2,8 @@
 
 #![allow(unsafe_code)]
 
-mod call;
 pub(crate) mod blocking;
+mod call;
 pub(crate) mod nonblocking;
 pub(crate) mod representation;
 pub(crate) mod split;
@@ -19,8 +19,8 @@ use crate::abi::entry_point::{PROCESS, finish, local, number};
 use crate::abi::handles::MPI_FILE_NULL;
 use crate::abi::types::*;
 use crate::mpi::file::storage::file_error;
-use crate::process::files::{OpenArguments, SizeChange};
 use crate::process::Process;
+use crate::process::files::{OpenArguments, SizeChange};
 use platform::base::{ErrorClass, Result};
 
 /// The longest name of a file, with its zero: `PATH_MAX`, and room for the name of a file system.

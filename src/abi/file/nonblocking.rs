@@ -18,7 +18,8 @@ use platform::base::Result;
 /// Starts to read at the individual file pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_iread_c(
-    fh: MPI_File, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, request: *mut MPI_Request,
+    fh: MPI_File, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
+    request: *mut MPI_Request,
 ) -> c_int {
     let call = FileCall {
         name: "MPI_File_iread",
@@ -37,7 +38,8 @@ pub unsafe extern "C" fn PMPI_File_iread_c(
 /// Starts to read at the individual file pointer; collective.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_iread_all_c(
-    fh: MPI_File, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, request: *mut MPI_Request,
+    fh: MPI_File, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
+    request: *mut MPI_Request,
 ) -> c_int {
     let call = FileCall {
         name: "MPI_File_iread_all",
@@ -56,7 +58,8 @@ pub unsafe extern "C" fn PMPI_File_iread_all_c(
 /// Starts to read at an explicit offset.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_iread_at_c(
-    fh: MPI_File, offset: MPI_Offset, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, request: *mut MPI_Request,
+    fh: MPI_File, offset: MPI_Offset, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
+    request: *mut MPI_Request,
 ) -> c_int {
     let call = FileCall {
         name: "MPI_File_iread_at",
@@ -75,7 +78,8 @@ pub unsafe extern "C" fn PMPI_File_iread_at_c(
 /// Starts to read at an explicit offset; collective.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_iread_at_all_c(
-    fh: MPI_File, offset: MPI_Offset, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, request: *mut MPI_Request,
+    fh: MPI_File, offset: MPI_Offset, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
+    request: *mut MPI_Request,
 ) -> c_int {
     let call = FileCall {
         name: "MPI_File_iread_at_all",
@@ -94,7 +98,8 @@ pub unsafe extern "C" fn PMPI_File_iread_at_all_c(
 /// Starts to read at the shared file pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_iread_shared_c(
-    fh: MPI_File, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, request: *mut MPI_Request,
+    fh: MPI_File, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
+    request: *mut MPI_Request,
 ) -> c_int {
     let call = FileCall {
         name: "MPI_File_iread_shared",
@@ -113,7 +118,8 @@ pub unsafe extern "C" fn PMPI_File_iread_shared_c(
 /// Starts to write at the individual file pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_iwrite_c(
-    fh: MPI_File, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, request: *mut MPI_Request,
+    fh: MPI_File, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
+    request: *mut MPI_Request,
 ) -> c_int {
     let call = FileCall {
         name: "MPI_File_iwrite",
@@ -132,7 +138,8 @@ pub unsafe extern "C" fn PMPI_File_iwrite_c(
 /// Starts to write at the individual file pointer; collective.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_iwrite_all_c(
-    fh: MPI_File, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, request: *mut MPI_Request,
+    fh: MPI_File, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
+    request: *mut MPI_Request,
 ) -> c_int {
     let call = FileCall {
         name: "MPI_File_iwrite_all",
@@ -151,7 +158,8 @@ pub unsafe extern "C" fn PMPI_File_iwrite_all_c(
 /// Starts to write at an explicit offset.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_iwrite_at_c(
-    fh: MPI_File, offset: MPI_Offset, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, request: *mut MPI_Request,
+    fh: MPI_File, offset: MPI_Offset, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
+    request: *mut MPI_Request,
 ) -> c_int {
     let call = FileCall {
         name: "MPI_File_iwrite_at",
@@ -170,7 +178,8 @@ pub unsafe extern "C" fn PMPI_File_iwrite_at_c(
 /// Starts to write at an explicit offset; collective.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_iwrite_at_all_c(
-    fh: MPI_File, offset: MPI_Offset, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, request: *mut MPI_Request,
+    fh: MPI_File, offset: MPI_Offset, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
+    request: *mut MPI_Request,
 ) -> c_int {
     let call = FileCall {
         name: "MPI_File_iwrite_at_all",
@@ -189,7 +198,8 @@ pub unsafe extern "C" fn PMPI_File_iwrite_at_all_c(
 /// Starts to write at the shared file pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_iwrite_shared_c(
-    fh: MPI_File, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, request: *mut MPI_Request,
+    fh: MPI_File, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
+    request: *mut MPI_Request,
 ) -> c_int {
     let call = FileCall {
         name: "MPI_File_iwrite_shared",

@@ -119,9 +119,8 @@ fn extent_of(user: &UserRepresentation, datatype: u32) -> Result<usize> {
     let call = unsafe { transmute::<*const c_void, MPI_Datarep_extent_function>(address) };
     let (mut extent, state) = (0, std::ptr::with_exposed_provenance_mut(user.extra_state));
     // SAFETY: the standard's types (§14.5.3); the result is a local variable.
-    let code = call.map_or(MPI_SUCCESS, |call| unsafe {
-        call(handle(datatype as c_int), &mut extent, state)
-    });
+    let code = call
+        .map_or(MPI_SUCCESS, |call| unsafe { call(handle(datatype as c_int), &mut extent, state) });
     check_code(code, "dtype_file_extent_fn")?;
     usize::try_from(extent).map_err(|_| {
         let why = format!("the function dtype_file_extent_fn gave the extent {extent}");
@@ -185,9 +184,8 @@ impl ConvertedCall {
     /// # Safety
     /// The standard's requirements for the buffer.
     pub(super) unsafe fn run(self, call: FileCall) -> Result<Outcome> {
-        let datatype = PROCESS.with_mpi(|mpi| {
-            Ok(mpi.objects.datatypes.committed(number(call.datatype))?.clone())
-        })?;
+        let datatype = PROCESS
+            .with_mpi(|mpi| Ok(mpi.objects.datatypes.committed(number(call.datatype))?.clone()))?;
         let representation = with_extents_of(self.representation.clone(), &[&datatype])?;
         let element = representation.layout(&datatype)?.size();
         let mut bytes = vec![0_u8; element * call.elements()?];
@@ -198,7 +196,8 @@ impl ConvertedCall {
         // It outlives the access.
         let kept = Memory::owned(bytes);
         let memory = kept.alias();
-        let outcome = PROCESS.access_file(call.name, |mpi| call.request_of(mpi, Ok(memory), true))?;
+        let outcome =
+            PROCESS.access_file(call.name, |mpi| call.request_of(mpi, Ok(memory), true))?;
         let whole = outcome.status.bytes as usize / element.max(1);
         if call.direction == Direction::Read {
             let mut bytes = kept.packed();

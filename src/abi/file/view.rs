@@ -115,9 +115,7 @@ pub unsafe extern "C" fn PMPI_File_get_view(
 
 /// Moves the individual file pointer.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_File_seek(
-    fh: MPI_File, offset: MPI_Offset, whence: c_int,
-) -> c_int {
+pub unsafe extern "C" fn PMPI_File_seek(fh: MPI_File, offset: MPI_Offset, whence: c_int) -> c_int {
     let seek = || {
         let at = PROCESS.with_file(number(fh), |file| {
             file.mode.check_random()?;

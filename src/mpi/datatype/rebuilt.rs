@@ -6,9 +6,7 @@
 
 use std::sync::Arc;
 
-use super::{
-    ArrayOrder, Combiner, ConstructorForm, Contents, Datatype, DatatypeInner, Predefined,
-};
+use super::{ArrayOrder, Combiner, ConstructorForm, Contents, Datatype, DatatypeInner, Predefined};
 use crate::engine::memory::layout::Layout;
 use platform::base::Result;
 

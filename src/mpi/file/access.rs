@@ -96,8 +96,7 @@ impl IndependentAccess {
             if self.direction == Direction::Write {
                 self.memory.copy(done, &mut bytes, 0, wanted);
             }
-            let moved =
-                self.move_span(self.position + transfer.bytes, step.span().part(0, wanted));
+            let moved = self.move_span(self.position + transfer.bytes, step.span().part(0, wanted));
             if self.direction == Direction::Read {
                 bytes.copy(0, &mut self.memory, done, moved.bytes as usize);
             }

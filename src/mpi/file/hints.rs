@@ -242,7 +242,8 @@ mod tests {
 
     #[test]
     fn rules_are_those_of_another_rank() {
-        let told = with(&[("cb_nodes", "3"), ("romio_cb_read", "enable"), ("striping_unit", "65536")]);
+        let told =
+            with(&[("cb_nodes", "3"), ("romio_cb_read", "enable"), ("striping_unit", "65536")]);
         let mut hints = with(&[("romio_cb_write", "disable")]);
         hints.set_rules(told.rules());
         assert_eq!(hints.rules(), told.rules());

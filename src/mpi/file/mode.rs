@@ -13,15 +13,8 @@ const SEQUENTIAL: i32 = 64;
 const UNIQUE_OPEN: i32 = 128;
 const WRONLY: i32 = 256;
 
-const ALL: i32 = APPEND
-    | CREATE
-    | DELETE_ON_CLOSE
-    | EXCL
-    | RDONLY
-    | RDWR
-    | SEQUENTIAL
-    | UNIQUE_OPEN
-    | WRONLY;
+const ALL: i32 =
+    APPEND | CREATE | DELETE_ON_CLOSE | EXCL | RDONLY | RDWR | SEQUENTIAL | UNIQUE_OPEN | WRONLY;
 
 /// A legal access mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,9 +87,8 @@ impl AccessMode {
     pub(crate) fn check_read(self) -> Result {
         match self.reads() {
             true => Ok(()),
-            false => Err(ErrorClass::Access.error(
-                "the file was opened with MPI_MODE_WRONLY: it cannot be read",
-            )),
+            false => Err(ErrorClass::Access
+                .error("the file was opened with MPI_MODE_WRONLY: it cannot be read")),
         }
     }
 
@@ -105,9 +97,8 @@ impl AccessMode {
     pub(crate) fn check_write(self) -> Result {
         match self.writes() {
             true => Ok(()),
-            false => Err(ErrorClass::ReadOnly.error(
-                "the file was opened with MPI_MODE_RDONLY: it cannot be changed",
-            )),
+            false => Err(ErrorClass::ReadOnly
+                .error("the file was opened with MPI_MODE_RDONLY: it cannot be changed")),
         }
     }
 

@@ -30,10 +30,11 @@ use crate::mpi::collective::exchange::exchanged;
 use crate::mpi::file::hints::Choice;
 use crate::mpi::file::representation::Representation;
 use crate::mpi::handle::Handle;
-use crate::mpi::request::Outcome;
 use crate::mpi::request::status::Status;
+use crate::mpi::request::{Activity, Outcome};
 use crate::offload::{Buffer, ScheduleBuilder, StepAction, Wait};
 use platform::base::{ErrorClass, ErrorCode, MpiError, Result};
+use platform::diagnosis::wait_report::WaitReport;
 
 /// The number of an operation among those of the process.
 pub type FileOperationId = usize;
@@ -248,9 +249,10 @@ impl<D: Device> Mpi<D> {
     /// The status of a complete operation.
     pub(crate) fn file_status(&self, id: FileOperationId) -> Status {
         let Some(operation) = self.files.operation(id) else { return Status::EMPTY };
-        let is_external = self.files.get(operation.file).is_ok_and(|file| {
-            matches!(file.view.representation, Representation::External)
-        });
+        let is_external = self
+            .files
+            .get(operation.file)
+            .is_ok_and(|file| matches!(file.view.representation, Representation::External));
         Status { bytes: operation.bytes, is_external, ..Status::EMPTY }
     }
 
@@ -270,6 +272,16 @@ impl<D: Device> Mpi<D> {
             | Stage::Working(_)
             | Stage::Done => None,
         }
+    }
+
+    /// The call `function`, which waits for the accesses of a file.
+    pub(crate) fn blocked_file(&self, function: &str, file: Handle) -> WaitReport {
+        let operations = (0..).zip(&self.files.operations);
+        let of_file = operations.filter(|(_, operation)| {
+            operation.as_ref().is_some_and(|operation| operation.file == file)
+        });
+        let activities: Vec<_> = of_file.map(|(id, _)| Activity::File(id)).collect();
+        self.blocked(function, &activities)
     }
 
     /// Consumes a complete operation.
@@ -341,9 +353,7 @@ impl<D: Device> Mpi<D> {
     }
 
     /// Enters a stage, or ends with an error.
-    fn settle(
-        &mut self, id: FileOperationId, operation: &mut FileOperation, next: Result<Stage>,
-    ) {
+    fn settle(&mut self, id: FileOperationId, operation: &mut FileOperation, next: Result<Stage>) {
         operation.stage = match next {
             Ok(Stage::Ready(work, after)) if !operation.is_inline => {
                 match self.files.executor.clone() {
@@ -479,9 +489,9 @@ impl<D: Device> Mpi<D> {
 
     /// All ranks have told what they access.
     fn planned(&mut self, operation: &mut FileOperation, buffers: &[Memory]) -> Result<Stage> {
-        let records: Vec<_> =
-            exchanged(buffers).into_iter().map(RankRecord::of).collect();
-        if let Some(error) = first_error(operation.error.take(), records.iter().map(|it| it.error)) {
+        let records: Vec<_> = exchanged(buffers).into_iter().map(RankRecord::of).collect();
+        if let Some(error) = first_error(operation.error.take(), records.iter().map(|it| it.error))
+        {
             return Err(error);
         }
         let file = self.files.get(operation.file)?;
@@ -624,9 +634,7 @@ impl<D: Device> Mpi<D> {
         }
     }
 
-    fn exchange(
-        &mut self, operation: &FileOperation, two_phase: Box<TwoPhase>,
-    ) -> Result<Stage> {
+    fn exchange(&mut self, operation: &FileOperation, two_phase: Box<TwoPhase>) -> Result<Stage> {
         let comm = self.files.get(operation.file)?.comm;
         let run = self.launch_run(comm, two_phase.exchange(&operation.memory))?;
         Ok(Stage::Exchange(run, two_phase))
@@ -638,9 +646,7 @@ impl<D: Device> Mpi<D> {
     ) -> Result<Stage> {
         let file = self.files.get(operation.file)?;
         match two_phase.work(&file.storage, file.is_atomic) {
-            Some(work) => {
-                Ok(Stage::Ready(FileWork::Window(work), AfterWork::Round(two_phase)))
-            }
+            Some(work) => Ok(Stage::Ready(FileWork::Window(work), AfterWork::Round(two_phase))),
             None => self.worked_round(operation, two_phase),
         }
     }

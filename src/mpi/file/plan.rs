@@ -72,9 +72,10 @@ impl TwoPhasePlan {
 
     /// The number of rounds.
     pub(crate) fn rounds(&self) -> u64 {
-        let rounds = self.domains.iter().map(|domain| {
-            (domain.end - domain.start).div_ceil(self.round_bytes)
-        });
+        let rounds = self
+            .domains
+            .iter()
+            .map(|domain| (domain.end - domain.start).div_ceil(self.round_bytes));
         rounds.max().unwrap_or(0)
     }
 

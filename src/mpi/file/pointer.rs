@@ -21,10 +21,7 @@ pub(crate) enum SharedPointer {
     /// The file belongs to this process.
     Own(u64),
     /// The first word of this window, at rank 0, with its memory if no segment has it.
-    Window(
-        Handle,
-        #[expect(dead_code, reason = "it lives as long as the window")] SharedWord,
-    ),
+    Window(Handle, #[expect(dead_code, reason = "it lives as long as the window")] SharedWord),
 }
 
 /// The memory of a shared pointer.

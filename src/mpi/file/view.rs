@@ -70,13 +70,14 @@ impl View {
     /// A view of tiles.
     ///
     /// # Errors
-    /// `Arg` for a negative displacement; `Type` for a filetype that is no multiple of the etype, goes
+    /// `Arg` for a negative displacement; `Io` for a filetype that is no multiple of the etype, goes
     /// back, or begins before the tile; if the file is written, also for one that overlaps.
     pub(crate) fn new(
         displacement: i64, etype: Datatype, filetype: Datatype, representation: Representation,
         writes: bool,
     ) -> Result<Self> {
-        let wrong = |why: String| Err(ErrorClass::Type.error(why));
+        // The class of the peers, and of what others' tests expect.
+        let wrong = |why: String| Err(ErrorClass::Io.error(why));
         let Ok(displacement) = u64::try_from(displacement) else {
             let why = format!("the displacement of a view is {displacement}: expected 0 or more");
             return Err(ErrorClass::Arg.error(why));
@@ -97,7 +98,8 @@ impl View {
         }
         if writes && !tile.is_ascending() {
             return wrong(
-                "a file that is written needs a filetype in which no byte is there twice".to_owned(),
+                "a file that is written needs a filetype in which no byte is there twice"
+                    .to_owned(),
             );
         }
         let (unit, tiles) = (unit as u64, Arc::new(Tiles::new(displacement, tile)));
@@ -361,15 +363,15 @@ mod tests {
         let form = ConstructorForm::Int;
         assert_eq!(class(new(-1, &int(), false)), ErrorClass::Arg as i32);
         let back = Datatype::indexed(form, &[1, 1], &[3, 0], &int()).unwrap();
-        assert_eq!(class(new(0, &back, false)), ErrorClass::Type as i32);
+        assert_eq!(class(new(0, &back, false)), ErrorClass::Io as i32);
         let twice = Datatype::hindexed(form, &[1, 1], &[0, 2], &int()).unwrap();
-        assert_eq!(class(new(0, &twice, true)), ErrorClass::Type as i32);
+        assert_eq!(class(new(0, &twice, true)), ErrorClass::Io as i32);
         assert!(!new(0, &twice, false).unwrap().tiles.ascends());
         let before = Datatype::hindexed(form, &[1], &[-4], &int()).unwrap();
-        assert_eq!(class(new(0, &before, false)), ErrorClass::Type as i32);
+        assert_eq!(class(new(0, &before, false)), ErrorClass::Io as i32);
         let byte = Predefined::all().iter().find(|entry| entry.name == "MPI_BYTE").unwrap();
         let byte = predefined(byte.handle).unwrap();
-        assert_eq!(class(new(0, &byte, false)), ErrorClass::Type as i32);
+        assert_eq!(class(new(0, &byte, false)), ErrorClass::Io as i32);
         let whole = new(8, &int(), true).unwrap();
         assert_eq!((whole.position(3).unwrap(), whole.etypes(12)), (12, 3));
         assert!(whole.position(-1).is_err() && whole.position(i64::MAX).is_err());

@@ -26,7 +26,7 @@ impl Process {
     pub(crate) fn resize_file(
         &'static self, name: &str, file: Handle, size: i64, change: SizeChange,
     ) -> Result {
-        let comm = self.with_file(file, |on| Ok(on.comm))?;
+        let comm = self.quiet_file(name, file)?;
         let checked = self.with_file(file, |on| {
             on.check_idle()?;
             on.mode.check_write()?;
@@ -41,8 +41,25 @@ impl Process {
         self.agree_on(name, comm, changed)
     }
 
+    /// The communicator of a file, once the accesses of this rank have ended: their messages and those of a
+    /// change are in one order on all ranks.
+    ///
+    /// # Errors
+    /// `File` if there is no such file.
+    pub(super) fn quiet_file(&'static self, name: &str, file: Handle) -> Result<Handle> {
+        self.until(
+            |_| Ok(()),
+            |mpi, ()| {
+                let on = mpi.files.get(file)?;
+                Ok((!on.is_busy()).then_some(on.comm))
+            },
+            |mpi, ()| mpi.blocked_file(name, file),
+        )
+    }
+
     fn change_size(&'static self, file: Handle, size: u64, change: SizeChange) -> Result {
-        let (storage, name) = self.with_file(file, |on| Ok((on.storage.clone(), on.name.clone())))?;
+        let (storage, name) =
+            self.with_file(file, |on| Ok((on.storage.clone(), on.name.clone())))?;
         let (changed, doing) = match change {
             SizeChange::Set => (storage.set_size(size), "change the size of"),
             SizeChange::Allocate => (storage.allocate(size), "allocate space for"),
@@ -77,8 +94,9 @@ impl Process {
     /// # Errors
     /// `Io` in a split collective access; those of the system.
     pub(crate) fn sync_file(&'static self, name: &str, file: Handle) -> Result {
-        let (comm, storage, title) =
-            self.with_file(file, |on| Ok((on.comm, on.storage.clone(), on.name.clone())))?;
+        let comm = self.quiet_file(name, file)?;
+        let (storage, title) =
+            self.with_file(file, |on| Ok((on.storage.clone(), on.name.clone())))?;
         let synced = self.with_file(file, |on| on.check_idle()).and_then(|()| {
             storage.sync().map_err(|error| file_error("synchronize", &title, &error))
         });
@@ -92,7 +110,7 @@ impl Process {
     pub(crate) fn set_file_view(
         &'static self, name: &str, file: Handle, info: Handle, view: Result<View>,
     ) -> Result {
-        let comm = self.with_file(file, |on| Ok(on.comm))?;
+        let comm = self.quiet_file(name, file)?;
         let view = view.and_then(|view| {
             self.with_file(file, |on| on.check_idle())?;
             self.advise_file(file, info)?;
@@ -130,7 +148,7 @@ impl Process {
     /// # Errors
     /// `Info`; those of messages.
     pub(crate) fn set_file_info(&'static self, name: &str, file: Handle, info: Handle) -> Result {
-        let comm = self.with_file(file, |on| Ok(on.comm))?;
+        let comm = self.quiet_file(name, file)?;
         let advised = self.advise_file(file, info).err();
         let rules = self.with_file(file, |on| Ok(on.hints.rules()))?;
         let words = [code_word(advised.as_deref()), rules[0], rules[1], rules[2]];
@@ -159,8 +177,9 @@ impl Process {
     pub(crate) fn set_file_atomicity(
         &'static self, name: &str, file: Handle, is_atomic: bool,
     ) -> Result {
-        let (comm, storage, title) =
-            self.with_file(file, |on| Ok((on.comm, on.storage.clone(), on.name.clone())))?;
+        let comm = self.quiet_file(name, file)?;
+        let (storage, title) =
+            self.with_file(file, |on| Ok((on.storage.clone(), on.name.clone())))?;
         // Whether there are locks is told now, and not by the first access.
         let can = match is_atomic {
             false => Ok(()),
@@ -182,7 +201,7 @@ impl Process {
     pub(crate) fn seek_file_shared(
         &'static self, name: &str, file: Handle, position: Result<u64>,
     ) -> Result {
-        let comm = self.with_file(file, |on| Ok(on.comm))?;
+        let comm = self.quiet_file(name, file)?;
         let position = self.same_on_all(name, comm, position)?;
         self.set_shared_pointer(name, file, comm, position)
     }

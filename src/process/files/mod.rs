@@ -13,13 +13,11 @@ mod pool;
 use std::io;
 use std::ops::Range;
 
+use crate::mpi::collective::exchange::exchanged;
 use crate::mpi::file::File;
 use crate::mpi::file::access::Direction;
-use crate::mpi::file::operation::{
-    AccessRequest, FileOperationId, FileStep, Place, first_error,
-};
+use crate::mpi::file::operation::{AccessRequest, FileOperationId, FileStep, Place, first_error};
 use crate::mpi::file::storage::{Storage, file_error};
-use crate::mpi::collective::exchange::exchanged;
 use crate::mpi::handle::Handle;
 use crate::mpi::request::status::Status;
 use crate::mpi::request::{Activity, Outcome};
@@ -125,8 +123,7 @@ impl Process {
         let error = match &transfer.error {
             None => None,
             Some(error) => Some(self.with_mpi(|mpi| {
-                let doing =
-                    if access.direction == Direction::Read { "read" } else { "write" };
+                let doing = if access.direction == Direction::Read { "read" } else { "write" };
                 Ok(file_error(doing, &mpi.files.get(file)?.name, error))
             })?),
         };

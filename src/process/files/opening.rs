@@ -13,10 +13,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::{code_of, code_word};
+use crate::mpi::Memory;
 use crate::mpi::attribute::Attributes;
 use crate::mpi::collective::algorithms::{Bcast, Collective};
 use crate::mpi::communicator::COMM_NULL;
 use crate::mpi::datatype::{Datatype, Predefined};
+use crate::mpi::errhandler::Handler;
 use crate::mpi::file::File;
 use crate::mpi::file::hints::FileHints;
 use crate::mpi::file::mode::AccessMode;
@@ -31,8 +33,6 @@ use crate::mpi::request::Activity;
 use crate::mpi::window::mapped::SegmentPlacement;
 use crate::mpi::window::synchronization::Assertions;
 use crate::mpi::window::{Flavor, Window, WindowMemory};
-use crate::mpi::errhandler::Handler;
-use crate::mpi::Memory;
 use crate::process::{Process, ProcessMpi};
 use platform::base::{ErrorClass, Result, Span};
 use platform::sys::data_file::{DataFile, OpenForm};
@@ -240,13 +240,11 @@ impl Process {
     /// `File`; `Io` in a split collective access; those of the system and of messages. The file is closed
     /// also after an error of the system.
     pub(crate) fn close_file(&'static self, file: Handle) -> Result {
-        self.until(
-            |mpi| mpi.files.get(file)?.check_idle(),
-            |mpi, ()| Ok((!mpi.files.get(file)?.is_busy()).then_some(())),
-            |mpi, ()| mpi.blocked_on(CLOSE, COMM_NULL),
-        )?;
-        let (comm, deletes, path) =
-            self.with_file(file, |on| Ok((on.comm, on.mode.deletes_on_close(), on.path.clone())))?;
+        let comm = self.quiet_file(CLOSE, file)?;
+        let (deletes, path) = self.with_file(file, |on| {
+            on.check_idle()?;
+            Ok((on.mode.deletes_on_close(), on.path.clone()))
+        })?;
         // Nobody uses the file or its shared pointer after this.
         let rank = self.with_mpi(|mpi| Ok(mpi.comms.get(comm)?.rank))?;
         let closed = self.with_mpi(|mpi| mpi.files.remove(file))?;
