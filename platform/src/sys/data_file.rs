@@ -12,19 +12,36 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use memmap2::{MmapMut, MmapOptions};
 use nix::fcntl::{FallocateFlags, FcntlArg, fallocate, fcntl};
+use nix::sys::statfs::{self, FsType, fstatfs};
 
 use crate::base::Span;
 
 /// The most bytes that Linux moves in one call: 2 GiB less a page.
 const CALL_BYTES_MAX: usize = 0x7fff_f000;
 
+/// File systems of one host whose space can be had ahead.
+const LOCAL: [FsType; 5] = [
+    statfs::EXT4_SUPER_MAGIC,
+    statfs::XFS_SUPER_MAGIC,
+    statfs::BTRFS_SUPER_MAGIC,
+    statfs::TMPFS_MAGIC,
+    statfs::OVERLAYFS_SUPER_MAGIC,
+];
+
+/// Maps begin at multiples of it on all processors.
+const PAGE: u64 = 1 << 16;
+
 /// Writes of zeros at a time, where the file system does not allocate.
 const ZEROS: usize = 1 << 16;
 
 /// An open file.
 #[derive(Debug)]
-pub struct DataFile(File);
+pub struct DataFile {
+    file: File,
+    has_memory: bool,
+}
 
 /// How a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +56,23 @@ pub struct OpenForm {
     pub is_new: bool,
     /// The permissions of a new file, before the mask of the process.
     pub permissions: u32,
+}
+
+/// A range of a file in memory: what is stored there is in the file.
+#[derive(Debug)]
+pub struct MappedRange {
+    map: MmapMut,
+    /// Bytes before the range: a map begins at a page.
+    before: usize,
+}
+
+impl MappedRange {
+    /// The bytes of the range, while this value lives.
+    pub fn span(&self) -> Span {
+        let len = self.map.len() - self.before;
+        // SAFETY: the mapping lives as long as this value; nothing in Rust refers to its bytes.
+        unsafe { Span::new(self.map.as_ptr().wrapping_add(self.before), len) }
+    }
 }
 
 /// A lock of a range.
@@ -66,7 +100,8 @@ impl DataFile {
         if file.metadata()?.is_dir() {
             return Err(io::ErrorKind::IsADirectory.into());
         }
-        Ok(Self(file))
+        let kind = fstatfs(&file)?.filesystem_type();
+        Ok(Self { file, has_memory: LOCAL.contains(&kind) })
     }
 
     /// Reads bytes from offset `at` on; 0 at the end of the file.
@@ -79,7 +114,7 @@ impl DataFile {
             // SAFETY: the span is writable until the operation that it was made for has ended
             // (`Span::new`).
             let read =
-                unsafe { libc::pread(self.0.as_raw_fd(), into.address() as *mut _, len, at) };
+                unsafe { libc::pread(self.file.as_raw_fd(), into.address() as *mut _, len, at) };
             usize::try_from(read).map_err(|_| io::Error::last_os_error())
         })
     }
@@ -94,7 +129,7 @@ impl DataFile {
             // SAFETY: the span is readable until the operation that it was made for has ended
             // (`Span::new`).
             let written =
-                unsafe { libc::pwrite(self.0.as_raw_fd(), from.address() as *const _, len, at) };
+                unsafe { libc::pwrite(self.file.as_raw_fd(), from.address() as *const _, len, at) };
             usize::try_from(written).map_err(|_| io::Error::last_os_error())
         })
     }
@@ -104,7 +139,7 @@ impl DataFile {
     /// # Errors
     /// The error of fstat(2).
     pub fn size(&self) -> io::Result<u64> {
-        Ok(self.0.metadata()?.len())
+        Ok(self.file.metadata()?.len())
     }
 
     /// Cuts the file, or adds a hole.
@@ -113,7 +148,7 @@ impl DataFile {
     /// The error of ftruncate(2).
     pub fn set_size(&self, size: u64) -> io::Result<()> {
         offset(size)?;
-        uninterrupted(|| self.0.set_len(size))
+        uninterrupted(|| self.file.set_len(size))
     }
 
     /// Gives the file space for its first `size` bytes, and at least this size.
@@ -126,7 +161,7 @@ impl DataFile {
             return Ok(());
         }
         let given =
-            uninterrupted(|| Ok(fallocate(self.0.as_fd(), FallocateFlags::empty(), 0, len)?));
+            uninterrupted(|| Ok(fallocate(self.file.as_fd(), FallocateFlags::empty(), 0, len)?));
         match given {
             Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => self.fill(size),
             other => other,
@@ -146,12 +181,46 @@ impl DataFile {
         Ok(())
     }
 
+    /// Whether [`DataFile::map`] gives memory: on file systems of this host that give space ahead. Maps of
+    /// others differ between hosts.
+    pub fn has_memory(&self) -> bool {
+        self.has_memory
+    }
+
+    /// A range of the file in memory, for stores that need no call each. It gets space first, so that a full
+    /// file system is an error here. `None` if the file system [has none](DataFile::has_memory).
+    ///
+    /// A process that cuts the file meanwhile ends this one by SIGBUS at the next store.
+    ///
+    /// # Errors
+    /// The error of fallocate(2) or mmap(2).
+    pub fn map(&self, range: Range<u64>) -> io::Result<Option<MappedRange>> {
+        if !self.has_memory {
+            return Ok(None);
+        }
+        let (start, len) = (offset(range.start)?, offset(range.end)? - offset(range.start)?);
+        let given = uninterrupted(|| {
+            Ok(fallocate(self.file.as_fd(), FallocateFlags::empty(), start, len)?)
+        });
+        match given {
+            Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => return Ok(None),
+            other => other?,
+        }
+        let page = range.start / PAGE * PAGE;
+        let before = (range.start - page) as usize;
+        let mut options = MmapOptions::new();
+        options.offset(page).len(before + len as usize).populate();
+        // SAFETY: the map is used by its address only, as memory that others may change.
+        let map = unsafe { options.map_mut(&self.file)? };
+        Ok(Some(MappedRange { map, before }))
+    }
+
     /// Brings all data to the device.
     ///
     /// # Errors
     /// The error of fsync(2); files without a device, such as pipes, have none.
     pub fn sync(&self) -> io::Result<()> {
-        match uninterrupted(|| self.0.sync_all()) {
+        match uninterrupted(|| self.file.sync_all()) {
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Ok(()),
             other => other,
         }
@@ -176,7 +245,7 @@ impl DataFile {
             l_pid: 0,
         };
         uninterrupted(|| {
-            fcntl(self.0.as_fd(), FcntlArg::F_OFD_SETLKW(&request))?;
+            fcntl(self.file.as_fd(), FcntlArg::F_OFD_SETLKW(&request))?;
             Ok(())
         })
     }
@@ -227,6 +296,20 @@ mod tests {
         file.sync().unwrap();
         assert_eq!(file.size().unwrap(), 1 << 17);
         assert!(file.set_size(u64::MAX).is_err());
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn stores_in_a_mapped_range_are_in_the_file() {
+        let path = place("map");
+        let file = DataFile::open(&path, ALL).unwrap();
+        let start = (1 << 16) + 5;
+        match file.map(start..start + 10).unwrap() {
+            Some(mapped) => mapped.span().write(0, b"0123456789"),
+            // This file system makes no promise: nothing more to test.
+            None => drop(file.write(start, span(&mut [0; 10])).unwrap()),
+        }
+        assert_eq!(file.size().unwrap(), start + 10);
         std::fs::remove_file(path).unwrap();
     }
 

@@ -36,6 +36,15 @@ impl Layout {
         pieces
     }
 
+    /// The number of pieces.
+    pub(crate) fn piece_count(&self) -> usize {
+        let of_run = |run: &StridedRun| {
+            let inside = run.nested.as_ref().map_or(1, |nested| nested.piece_count());
+            run.count.saturating_mul(inside)
+        };
+        self.runs().iter().map(of_run).fold(0, usize::saturating_add)
+    }
+
     /// Whether the bytes ascend in packed order, and none is there twice.
     pub(crate) fn is_ascending(&self) -> bool {
         let mut end = isize::MIN;
@@ -164,6 +173,7 @@ mod tests {
         let layout = nested();
         let all = offsets(&layout, 0);
         assert_eq!(all.len(), layout.size());
+        assert_eq!(layout.piece_count(), layout.pieces(0).count());
         assert_eq!(all[..8], [0, 1, 2, 3, 8, 14, 17, 21]);
         for from in 0..=layout.size() {
             assert_eq!(offsets(&layout, from), all[from..], "from {from}");

@@ -73,6 +73,8 @@ pub(crate) struct File {
     pub(crate) is_atomic: bool,
     /// The ranks that access the file for others.
     pub(crate) aggregators: Vec<u32>,
+    /// Whether all ranks are on one node.
+    is_one_node: bool,
     /// The views of all ranks, at an aggregator, once they were told.
     peer_views: Option<PeerViews>,
     /// Whether the views of all ranks were told since they changed.
@@ -196,6 +198,7 @@ impl File {
             shared: SharedPointer::Own(0),
             is_atomic: false,
             aggregators,
+            is_one_node: nodes.iter().all(|node| *node == nodes[0]),
             peer_views: None,
             are_views_told: false,
             queue: VecDeque::new(),

@@ -36,6 +36,9 @@ use crate::offload::{Buffer, ScheduleBuilder, StepAction, Wait};
 use platform::base::{ErrorClass, ErrorCode, MpiError, Result};
 use platform::diagnosis::wait_report::WaitReport;
 
+/// Pieces of so many bytes are worth a call of the system each.
+const COARSE_MIN: u64 = 2048;
+
 /// The number of an operation among those of the process.
 pub type FileOperationId = usize;
 
@@ -148,14 +151,16 @@ type RecordWords = [u64; 8];
 
 impl RankRecord {
     fn words(self) -> RecordWords {
-        let RankAccess { start, end, position, len, ascends } = self.access;
+        let RankAccess { start, end, position, len, ascends, is_coarse } = self.access;
+        let flags = u64::from(ascends) | u64::from(is_coarse) << 1;
         let error = self.error.cast_unsigned().into();
-        [start, end, position, len, ascends.into(), self.view_bytes, self.size, error]
+        [start, end, position, len, flags, self.view_bytes, self.size, error]
     }
 
     fn of(words: RecordWords) -> Self {
-        let [start, end, position, len, ascends, view_bytes, size, error] = words;
-        let access = RankAccess { start, end, position, len, ascends: ascends != 0 };
+        let [start, end, position, len, flags, view_bytes, size, error] = words;
+        let (ascends, is_coarse) = (flags & 1 != 0, flags & 2 != 0);
+        let access = RankAccess { start, end, position, len, ascends, is_coarse };
         Self { access, view_bytes, size, error: (error as u32).cast_signed() }
     }
 }
@@ -474,7 +479,9 @@ impl<D: Device> Mpi<D> {
         };
         let view_bytes = if file.are_views_told { 0 } else { described(tiles).len() as u64 };
         let comm = file.comm;
-        let ascends = tiles.ascends();
+        let (ascends, mean) = (tiles.ascends(), tiles.mean_piece());
+        // Writes of many short pieces are stores; reads of them would read all of the file at each rank.
+        let is_coarse = !is_read && file.storage.has_memory() || mean >= COARSE_MIN;
         let (range, size) = match (covered, size) {
             (Ok(range), Ok(size)) => (range, size),
             (Err(error), _) | (_, Err(error)) => {
@@ -482,7 +489,8 @@ impl<D: Device> Mpi<D> {
                 (0..0, 0)
             }
         };
-        let access = RankAccess { start: range.start, end: range.end, position, len, ascends };
+        let (start, end) = (range.start, range.end);
+        let access = RankAccess { start, end, position, len, ascends, is_coarse };
         let error = operation.error.as_ref().map_or(0, |error| error.code.0);
         self.start_exchange(comm, RankRecord { access, view_bytes, size, error }.words())
     }
@@ -710,6 +718,7 @@ impl File {
             Direction::Write => self.hints.collective_writes,
         };
         PlanRules {
+            is_one_node: self.is_one_node,
             aggregators: self.aggregators.clone(),
             alignment: self.hints.alignment,
             round_bytes: self.hints.round_bytes,

@@ -23,6 +23,8 @@ pub(crate) struct RankAccess {
     pub(crate) len: u64,
     /// Whether offsets ascend with positions.
     pub(crate) ascends: bool,
+    /// Whether the rank has its data in few pieces for the system.
+    pub(crate) is_coarse: bool,
 }
 
 /// How collective accesses are made.
@@ -34,7 +36,10 @@ pub(crate) struct PlanRules {
     pub(crate) alignment: u64,
     /// The most bytes of the file that an aggregator accesses in one round.
     pub(crate) round_bytes: u64,
-    /// `None`: where ranks interleave.
+    /// Whether all ranks share the system's copy of the file: then only pieces that are too many for it are
+    /// worth an exchange.
+    pub(crate) is_one_node: bool,
+    /// `None`: where it pays.
     pub(crate) is_two_phase: Option<bool>,
 }
 
@@ -52,7 +57,10 @@ impl TwoPhasePlan {
     pub(crate) fn new(accesses: &[RankAccess], rules: &PlanRules) -> Option<Self> {
         let with_data = || accesses.iter().filter(|access| access.len > 0);
         let can = with_data().all(|access| access.ascends);
-        let wanted = rules.is_two_phase.unwrap_or_else(|| interleaves(with_data().copied()));
+        let wanted = rules.is_two_phase.unwrap_or_else(|| {
+            let is_easy = rules.is_one_node && with_data().all(|access| access.is_coarse);
+            !is_easy && interleaves(with_data().copied())
+        });
         if !can || !wanted {
             return None;
         }
@@ -131,11 +139,13 @@ mod tests {
 
     fn rules(aggregators: &[u32], alignment: u64, round_bytes: u64) -> PlanRules {
         let aggregators = aggregators.to_vec();
-        PlanRules { aggregators, alignment, round_bytes, is_two_phase: None }
+        let (is_one_node, is_two_phase) = (false, None);
+        PlanRules { aggregators, alignment, round_bytes, is_one_node, is_two_phase }
     }
 
     fn access(start: u64, end: u64) -> RankAccess {
-        RankAccess { start, end, position: 0, len: end - start, ascends: true }
+        let (position, len) = (0, end - start);
+        RankAccess { start, end, position, len, ascends: true, is_coarse: true }
     }
 
     #[test]
@@ -145,6 +155,10 @@ mod tests {
         assert_eq!(TwoPhasePlan::new(&apart, &rules), None);
         let across = [access(0, 11), access(10, 20)];
         assert!(TwoPhasePlan::new(&across, &rules).is_some());
+        let near = PlanRules { is_one_node: true, ..rules.clone() };
+        assert_eq!(TwoPhasePlan::new(&across, &near), None);
+        let fine = across.map(|access| RankAccess { is_coarse: false, ..access });
+        assert!(TwoPhasePlan::new(&fine, &near).is_some());
         let always = PlanRules { is_two_phase: Some(true), ..rules.clone() };
         assert!(TwoPhasePlan::new(&apart, &always).is_some());
         let unordered = [access(0, 11), RankAccess { ascends: false, ..access(10, 20) }];

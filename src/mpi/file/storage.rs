@@ -39,6 +39,15 @@ pub(crate) trait Storage: Debug + Send + Sync {
     /// That of the system.
     fn allocate(&self, size: u64) -> io::Result<()>;
 
+    /// Whether ranges of the file can be [mapped](Storage::map).
+    fn has_memory(&self) -> bool;
+
+    /// A range of the file in memory, which has space for it; `None` if there is no such memory.
+    ///
+    /// # Errors
+    /// That of the system.
+    fn map(&self, range: Range<u64>) -> io::Result<Option<Box<dyn FileMemory>>>;
+
     /// Brings all data to the device.
     ///
     /// # Errors
@@ -56,6 +65,12 @@ pub(crate) trait Storage: Debug + Send + Sync {
     /// # Errors
     /// That of the system.
     fn unlock(&self, range: Range<u64>) -> io::Result<()>;
+}
+
+/// A range of a file in memory: what is stored there is in the file.
+pub(crate) trait FileMemory {
+    /// The bytes of the range, while this value lives.
+    fn span(&self) -> Span;
 }
 
 /// The error of a call that could not do something with the file of this name.

@@ -166,6 +166,14 @@ impl Tiles {
         self.tile.is_dense()
     }
 
+    /// The bytes of a piece, on an average; as long as the data if there are no gaps.
+    pub(crate) fn mean_piece(&self) -> u64 {
+        match self.is_contiguous() {
+            true => u64::MAX,
+            false => (self.tile.size() / self.tile.piece_count().max(1)) as u64,
+        }
+    }
+
     /// The offset of the byte at a position; `None` if no file is that long.
     pub(crate) fn offset(&self, position: u64) -> Option<u64> {
         let size = self.tile.size() as u64;

@@ -17,7 +17,7 @@ use crate::mpi::collective::exchange::exchanged;
 use crate::mpi::file::File;
 use crate::mpi::file::access::Direction;
 use crate::mpi::file::operation::{AccessRequest, FileOperationId, FileStep, Place, first_error};
-use crate::mpi::file::storage::{Storage, file_error};
+use crate::mpi::file::storage::{FileMemory, Storage, file_error};
 use crate::mpi::handle::Handle;
 use crate::mpi::request::status::Status;
 use crate::mpi::request::{Activity, Outcome};
@@ -26,7 +26,13 @@ use crate::process::{Process, ProcessMpi};
 pub(crate) use changes::SizeChange;
 pub(crate) use opening::OpenArguments;
 use platform::base::{ErrorClass, MpiError, Result, Span};
-use platform::sys::data_file::{DataFile, RangeLock};
+use platform::sys::data_file::{DataFile, MappedRange, RangeLock};
+
+impl FileMemory for MappedRange {
+    fn span(&self) -> Span {
+        self.span()
+    }
+}
 
 impl Storage for DataFile {
     fn read(&self, at: u64, into: Span) -> io::Result<usize> {
@@ -47,6 +53,14 @@ impl Storage for DataFile {
 
     fn allocate(&self, size: u64) -> io::Result<()> {
         self.allocate(size)
+    }
+
+    fn has_memory(&self) -> bool {
+        self.has_memory()
+    }
+
+    fn map(&self, range: Range<u64>) -> io::Result<Option<Box<dyn FileMemory>>> {
+        Ok(self.map(range)?.map(|mapped| Box::new(mapped) as Box<dyn FileMemory>))
     }
 
     fn sync(&self) -> io::Result<()> {
