@@ -123,6 +123,7 @@ c_programs! {
     errors_initial,
     errhandlers,
     file_access,
+    file_errors,
     file_open,
     file_representations,
     file_views,
