@@ -234,6 +234,7 @@ fn good(function: &str, argument: &Argument<'_>, index: usize) -> String {
             ];
             match *name {
                 "order" => "MPI_ORDER_C".into(),
+                "amode" => "MPI_MODE_RDONLY".into(),
                 "split_type" => "MPI_COMM_TYPE_SHARED".into(),
                 name if ones.iter().any(|one| name.starts_with(one)) => "1".into(),
                 name if name.ends_with("count") || name.ends_with("extent") => "1".into(),
@@ -322,6 +323,8 @@ fn class_of_null(function: &str, argument: &Argument<'_>) -> Option<&'static str
         // class.
         ("void", "extra_state" | "location") => None,
         ("void", "base") if !starts("MPI_Win_create") => None,
+        // The begin of a split access had the buffer.
+        ("void", "buf") if function.ends_with("_end") => None,
         ("void", "attribute_val") if !function.contains("_get") => None,
         // Not significant on the first rank; not to be stored for a predefined datatype.
         ("void", "recvbuf") if function.to_lowercase().contains("exscan") => None,

@@ -19,9 +19,22 @@ static char attempt[256];
 static MPI_Group group;
 static MPI_Info info;
 static MPI_Win win;
+static MPI_File file;
 __attribute__((unused)) static MPI_Session session;
 __attribute__((unused)) static MPI_Comm topology, graph, dist_graph;
 static struct bad keyvals, comm_keyvals, type_keyvals, win_keyvals;
+
+#define FILE_MODE (MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE)
+#define FILE_NAME file_name()
+
+/* Of a file of this process alone. */
+static const char *file_name(void)
+{
+    static char name[256];
+    const char *folder = getenv("TMPDIR");
+    snprintf(name, sizeof name, "%s/suiro-handles-%ld", folder ? folder : "/tmp", (long)getpid());
+    return name;
+}
 
 static void add(struct bad *bad, uintptr_t value, const char *what)
 {

@@ -8,7 +8,7 @@ use std::ffi::{c_int, c_void};
 use super::call::{FileCall, Start};
 use crate::abi::entry_point::{conclude, finish};
 use crate::abi::types::*;
-use crate::mpi::file::access::Direction;
+use crate::mpi::file::access::AccessDirection;
 
 /// Reads at the individual file pointer.
 #[unsafe(no_mangle)]
@@ -19,7 +19,7 @@ pub unsafe extern "C" fn PMPI_File_read_c(
     let call = FileCall {
         name: "MPI_File_read",
         fh,
-        direction: Direction::Read,
+        direction: AccessDirection::Read,
         start: Start::Individual,
         is_collective: false,
         buf: buf.cast_const(),
@@ -39,7 +39,7 @@ pub unsafe extern "C" fn PMPI_File_read_all_c(
     let call = FileCall {
         name: "MPI_File_read_all",
         fh,
-        direction: Direction::Read,
+        direction: AccessDirection::Read,
         start: Start::Individual,
         is_collective: true,
         buf: buf.cast_const(),
@@ -59,7 +59,7 @@ pub unsafe extern "C" fn PMPI_File_read_at_c(
     let call = FileCall {
         name: "MPI_File_read_at",
         fh,
-        direction: Direction::Read,
+        direction: AccessDirection::Read,
         start: Start::At(offset),
         is_collective: false,
         buf: buf.cast_const(),
@@ -79,7 +79,7 @@ pub unsafe extern "C" fn PMPI_File_read_at_all_c(
     let call = FileCall {
         name: "MPI_File_read_at_all",
         fh,
-        direction: Direction::Read,
+        direction: AccessDirection::Read,
         start: Start::At(offset),
         is_collective: true,
         buf: buf.cast_const(),
@@ -99,7 +99,7 @@ pub unsafe extern "C" fn PMPI_File_read_ordered_c(
     let call = FileCall {
         name: "MPI_File_read_ordered",
         fh,
-        direction: Direction::Read,
+        direction: AccessDirection::Read,
         start: Start::Ordered,
         is_collective: true,
         buf: buf.cast_const(),
@@ -119,7 +119,7 @@ pub unsafe extern "C" fn PMPI_File_read_shared_c(
     let call = FileCall {
         name: "MPI_File_read_shared",
         fh,
-        direction: Direction::Read,
+        direction: AccessDirection::Read,
         start: Start::Shared,
         is_collective: false,
         buf: buf.cast_const(),
@@ -139,7 +139,7 @@ pub unsafe extern "C" fn PMPI_File_write_c(
     let call = FileCall {
         name: "MPI_File_write",
         fh,
-        direction: Direction::Write,
+        direction: AccessDirection::Write,
         start: Start::Individual,
         is_collective: false,
         buf,
@@ -159,7 +159,7 @@ pub unsafe extern "C" fn PMPI_File_write_all_c(
     let call = FileCall {
         name: "MPI_File_write_all",
         fh,
-        direction: Direction::Write,
+        direction: AccessDirection::Write,
         start: Start::Individual,
         is_collective: true,
         buf,
@@ -179,7 +179,7 @@ pub unsafe extern "C" fn PMPI_File_write_at_c(
     let call = FileCall {
         name: "MPI_File_write_at",
         fh,
-        direction: Direction::Write,
+        direction: AccessDirection::Write,
         start: Start::At(offset),
         is_collective: false,
         buf,
@@ -199,7 +199,7 @@ pub unsafe extern "C" fn PMPI_File_write_at_all_c(
     let call = FileCall {
         name: "MPI_File_write_at_all",
         fh,
-        direction: Direction::Write,
+        direction: AccessDirection::Write,
         start: Start::At(offset),
         is_collective: true,
         buf,
@@ -219,7 +219,7 @@ pub unsafe extern "C" fn PMPI_File_write_ordered_c(
     let call = FileCall {
         name: "MPI_File_write_ordered",
         fh,
-        direction: Direction::Write,
+        direction: AccessDirection::Write,
         start: Start::Ordered,
         is_collective: true,
         buf,
@@ -239,7 +239,7 @@ pub unsafe extern "C" fn PMPI_File_write_shared_c(
     let call = FileCall {
         name: "MPI_File_write_shared",
         fh,
-        direction: Direction::Write,
+        direction: AccessDirection::Write,
         start: Start::Shared,
         is_collective: false,
         buf,

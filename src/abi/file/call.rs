@@ -10,8 +10,8 @@ use crate::abi::file::representation;
 use crate::abi::types::*;
 use crate::mpi::Memory;
 use crate::mpi::file::File;
-use crate::mpi::file::access::Direction;
-use crate::mpi::file::operation::{AccessRequest, Place};
+use crate::mpi::file::access::AccessDirection;
+use crate::mpi::file::operation::{AccessRequest, FilePlace};
 use crate::mpi::request::Outcome;
 use crate::process::ProcessMpi;
 use platform::base::{ErrorClass, Result};
@@ -32,7 +32,7 @@ pub(crate) enum Start {
 pub(crate) struct FileCall {
     pub(crate) name: &'static str,
     pub(crate) fh: MPI_File,
-    pub(crate) direction: Direction,
+    pub(crate) direction: AccessDirection,
     pub(crate) start: Start,
     pub(crate) is_collective: bool,
     pub(crate) buf: *const c_void,
@@ -78,7 +78,7 @@ impl FileCall {
             Ok((place, memory)) => (place, Ok(memory)),
             // Others must hear of it.
             Err(error) => (
-                if self.start == Start::Ordered { Place::Ordered } else { Place::At(0) },
+                if self.start == Start::Ordered { FilePlace::Ordered } else { FilePlace::At(0) },
                 Err(error),
             ),
         };
@@ -94,8 +94,8 @@ impl FileCall {
 
     fn check(&self, file: &File) -> Result {
         match self.direction {
-            Direction::Read => file.mode.check_read()?,
-            Direction::Write => file.mode.check_write()?,
+            AccessDirection::Read => file.mode.check_read()?,
+            AccessDirection::Write => file.mode.check_write()?,
         }
         if matches!(self.start, Start::At(_) | Start::Individual) {
             file.mode.check_random()?;
@@ -104,7 +104,7 @@ impl FileCall {
     }
 
     /// Where the access begins; moves the individual pointer behind it.
-    fn place(&self, file: &mut File, len: u64) -> Result<Place> {
+    fn place(&self, file: &mut File, len: u64) -> Result<FilePlace> {
         let unit = file.view.unit();
         if unit > 0 && !len.is_multiple_of(unit) {
             return Err(ErrorClass::Io.error(format!(
@@ -113,14 +113,14 @@ impl FileCall {
             )));
         }
         Ok(match self.start {
-            Start::At(offset) => Place::At(file.view.position(offset)?),
+            Start::At(offset) => FilePlace::At(file.view.position(offset)?),
             Start::Individual => {
                 let at = file.pointer;
                 file.pointer += len;
-                Place::At(at)
+                FilePlace::At(at)
             }
-            Start::Shared => Place::Shared,
-            Start::Ordered => Place::Ordered,
+            Start::Shared => FilePlace::Shared,
+            Start::Ordered => FilePlace::Ordered,
         })
     }
 

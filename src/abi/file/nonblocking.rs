@@ -9,7 +9,7 @@ use super::representation;
 use crate::abi::arguments::pointer::out;
 use crate::abi::entry_point::{PROCESS, finish, local, number};
 use crate::abi::types::*;
-use crate::mpi::file::access::Direction;
+use crate::mpi::file::access::AccessDirection;
 use crate::mpi::file::operation::FileOperationId;
 use crate::mpi::request::Activity;
 use crate::process::ProcessMpi;
@@ -24,7 +24,7 @@ pub unsafe extern "C" fn PMPI_File_iread_c(
     let call = FileCall {
         name: "MPI_File_iread",
         fh,
-        direction: Direction::Read,
+        direction: AccessDirection::Read,
         start: Start::Individual,
         is_collective: false,
         buf: buf.cast_const(),
@@ -44,7 +44,7 @@ pub unsafe extern "C" fn PMPI_File_iread_all_c(
     let call = FileCall {
         name: "MPI_File_iread_all",
         fh,
-        direction: Direction::Read,
+        direction: AccessDirection::Read,
         start: Start::Individual,
         is_collective: true,
         buf: buf.cast_const(),
@@ -64,7 +64,7 @@ pub unsafe extern "C" fn PMPI_File_iread_at_c(
     let call = FileCall {
         name: "MPI_File_iread_at",
         fh,
-        direction: Direction::Read,
+        direction: AccessDirection::Read,
         start: Start::At(offset),
         is_collective: false,
         buf: buf.cast_const(),
@@ -84,7 +84,7 @@ pub unsafe extern "C" fn PMPI_File_iread_at_all_c(
     let call = FileCall {
         name: "MPI_File_iread_at_all",
         fh,
-        direction: Direction::Read,
+        direction: AccessDirection::Read,
         start: Start::At(offset),
         is_collective: true,
         buf: buf.cast_const(),
@@ -104,7 +104,7 @@ pub unsafe extern "C" fn PMPI_File_iread_shared_c(
     let call = FileCall {
         name: "MPI_File_iread_shared",
         fh,
-        direction: Direction::Read,
+        direction: AccessDirection::Read,
         start: Start::Shared,
         is_collective: false,
         buf: buf.cast_const(),
@@ -124,7 +124,7 @@ pub unsafe extern "C" fn PMPI_File_iwrite_c(
     let call = FileCall {
         name: "MPI_File_iwrite",
         fh,
-        direction: Direction::Write,
+        direction: AccessDirection::Write,
         start: Start::Individual,
         is_collective: false,
         buf,
@@ -144,7 +144,7 @@ pub unsafe extern "C" fn PMPI_File_iwrite_all_c(
     let call = FileCall {
         name: "MPI_File_iwrite_all",
         fh,
-        direction: Direction::Write,
+        direction: AccessDirection::Write,
         start: Start::Individual,
         is_collective: true,
         buf,
@@ -164,7 +164,7 @@ pub unsafe extern "C" fn PMPI_File_iwrite_at_c(
     let call = FileCall {
         name: "MPI_File_iwrite_at",
         fh,
-        direction: Direction::Write,
+        direction: AccessDirection::Write,
         start: Start::At(offset),
         is_collective: false,
         buf,
@@ -184,7 +184,7 @@ pub unsafe extern "C" fn PMPI_File_iwrite_at_all_c(
     let call = FileCall {
         name: "MPI_File_iwrite_at_all",
         fh,
-        direction: Direction::Write,
+        direction: AccessDirection::Write,
         start: Start::At(offset),
         is_collective: true,
         buf,
@@ -204,7 +204,7 @@ pub unsafe extern "C" fn PMPI_File_iwrite_shared_c(
     let call = FileCall {
         name: "MPI_File_iwrite_shared",
         fh,
-        direction: Direction::Write,
+        direction: AccessDirection::Write,
         start: Start::Shared,
         is_collective: false,
         buf,
@@ -234,10 +234,11 @@ unsafe fn start(call: FileCall, request: *mut MPI_Request) -> c_int {
     })
 }
 
-/// Starts an access that goes on without the caller.
+/// Starts an access that goes on without the caller. After an error of the arguments other processes hear of
+/// it, and nothing is in progress here.
 ///
 /// # Errors
-/// As of [`FileCall::request`].
+/// `File`; those of the arguments.
 ///
 /// # Safety
 /// The standard's requirements for the buffer.
@@ -245,5 +246,13 @@ pub(super) unsafe fn begin(mpi: &mut ProcessMpi, call: &FileCall) -> Result<File
     PROCESS.have_file_executor(mpi);
     // SAFETY: the caller's promise.
     let request = unsafe { call.request(mpi, false)? };
-    mpi.start_file_access(request)
+    let failure = request.memory.as_ref().err().cloned();
+    let operation = mpi.start_file_access(request)?;
+    match failure {
+        None => Ok(operation),
+        Some(error) => {
+            mpi.release_file_operation(operation);
+            Err(error)
+        }
+    }
 }

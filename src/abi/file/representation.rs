@@ -21,9 +21,9 @@ use crate::abi::handles::{MPI_FILE_NULL, handle};
 use crate::abi::types::*;
 use crate::mpi::Memory;
 use crate::mpi::datatype::Datatype;
-use crate::mpi::file::access::Direction;
+use crate::mpi::file::access::AccessDirection;
 use crate::mpi::file::representation::{
-    ConversionFunction, ElementExtents, Representation, UserRepresentation, unknown,
+    ConversionFunction, DataRepresentation, ElementExtents, UserRepresentation, unknown,
 };
 use crate::mpi::request::Outcome;
 use crate::mpi::request::status::Status;
@@ -84,12 +84,12 @@ unsafe fn register(
 ///
 /// # Errors
 /// `UnsupportedDatarep` if there is none.
-pub(super) fn find(mpi: &ProcessMpi, name: &[u8]) -> Result<Representation> {
-    if let Some(known) = Representation::of_standard(name) {
+pub(super) fn find(mpi: &ProcessMpi, name: &[u8]) -> Result<DataRepresentation> {
+    if let Some(known) = DataRepresentation::of_standard(name) {
         return Ok(known);
     }
     let user = mpi.files.representations.find(name).ok_or_else(|| unknown(name))?;
-    Ok(Representation::User(Arc::clone(user), Arc::default()))
+    Ok(DataRepresentation::User(Arc::clone(user), Arc::default()))
 }
 
 /// The representation, with the extents of all elements of some datatypes. Calls the application.
@@ -97,9 +97,9 @@ pub(super) fn find(mpi: &ProcessMpi, name: &[u8]) -> Result<Representation> {
 /// # Errors
 /// That of its function; `Conversion` for an extent that is none.
 pub(super) fn with_extents_of(
-    known: Representation, datatypes: &[&Datatype],
-) -> Result<Representation> {
-    let Representation::User(user, extents) = known else { return Ok(known) };
+    known: DataRepresentation, datatypes: &[&Datatype],
+) -> Result<DataRepresentation> {
+    let DataRepresentation::User(user, extents) = known else { return Ok(known) };
     let extents = RefCell::new(ElementExtents::clone(&extents));
     for datatype in datatypes {
         datatype.rebuilt(&|entry| {
@@ -110,7 +110,7 @@ pub(super) fn with_extents_of(
             Ok(None)
         })?;
     }
-    Ok(Representation::User(user, Arc::new(extents.into_inner())))
+    Ok(DataRepresentation::User(user, Arc::new(extents.into_inner())))
 }
 
 fn extent_of(user: &UserRepresentation, datatype: u32) -> Result<usize> {
@@ -139,20 +139,20 @@ fn check_code(code: c_int, function: &str) -> Result {
 pub(super) struct ConvertedCall {
     function: ConversionFunction,
     extra_state: usize,
-    representation: Representation,
+    representation: DataRepresentation,
 }
 
 /// How the data of an access is converted by the application; `None` if it is not.
 ///
 /// # Errors
 /// `File` if there is no such file.
-pub(super) fn of_call(fh: MPI_File, direction: Direction) -> Result<Option<ConvertedCall>> {
+pub(super) fn of_call(fh: MPI_File, direction: AccessDirection) -> Result<Option<ConvertedCall>> {
     PROCESS.with_file(number(fh), |file| {
         let representation = &file.view.representation;
         let Some(user) = representation.user() else { return Ok(None) };
         let function = match direction {
-            Direction::Read => user.read,
-            Direction::Write => user.write,
+            AccessDirection::Read => user.read,
+            AccessDirection::Write => user.write,
         };
         Ok(function.map(|function| ConvertedCall {
             function,
@@ -165,7 +165,7 @@ pub(super) fn of_call(fh: MPI_File, direction: Direction) -> Result<Option<Conve
 /// # Errors
 /// `UnsupportedOperation` for an access that does not wait, if the application converts its data: its
 /// functions are called on its own threads, and in no call that does not wait.
-pub(super) fn check_nonblocking(fh: MPI_File, direction: Direction) -> Result {
+pub(super) fn check_nonblocking(fh: MPI_File, direction: AccessDirection) -> Result {
     match of_call(fh, direction)? {
         None => Ok(()),
         Some(_) => Err(ErrorClass::UnsupportedOperation.error(
@@ -189,7 +189,7 @@ impl ConvertedCall {
         let representation = with_extents_of(self.representation.clone(), &[&datatype])?;
         let element = representation.layout(&datatype)?.size();
         let mut bytes = vec![0_u8; element * call.elements()?];
-        if call.direction == Direction::Write {
+        if call.direction == AccessDirection::Write {
             // SAFETY: the caller's promise; the bytes have room for all elements.
             unsafe { self.convert(&call, call.count, &mut bytes)? };
         }
@@ -199,7 +199,7 @@ impl ConvertedCall {
         let outcome =
             PROCESS.access_file(call.name, |mpi| call.request_of(mpi, Ok(memory), true))?;
         let whole = outcome.status.bytes as usize / element.max(1);
-        if call.direction == Direction::Read {
+        if call.direction == AccessDirection::Read {
             let mut bytes = kept.packed();
             // SAFETY: as above.
             unsafe { self.convert(&call, whole as MPI_Count, &mut bytes)? };

@@ -9,7 +9,7 @@ use super::{nonblocking, representation};
 use crate::abi::entry_point::{PROCESS, conclude, finish, local, number};
 use crate::abi::types::*;
 use crate::mpi::file::SplitAccess;
-use crate::mpi::file::access::Direction;
+use crate::mpi::file::access::AccessDirection;
 use crate::mpi::request::Outcome;
 use platform::base::{ErrorClass, Result};
 
@@ -21,7 +21,7 @@ pub unsafe extern "C" fn PMPI_File_read_all_begin_c(
     let call = FileCall {
         name: "MPI_File_read_all_begin",
         fh,
-        direction: Direction::Read,
+        direction: AccessDirection::Read,
         start: Start::Individual,
         is_collective: true,
         buf: buf.cast_const(),
@@ -50,7 +50,7 @@ pub unsafe extern "C" fn PMPI_File_read_at_all_begin_c(
     let call = FileCall {
         name: "MPI_File_read_at_all_begin",
         fh,
-        direction: Direction::Read,
+        direction: AccessDirection::Read,
         start: Start::At(offset),
         is_collective: true,
         buf: buf.cast_const(),
@@ -79,7 +79,7 @@ pub unsafe extern "C" fn PMPI_File_read_ordered_begin_c(
     let call = FileCall {
         name: "MPI_File_read_ordered_begin",
         fh,
-        direction: Direction::Read,
+        direction: AccessDirection::Read,
         start: Start::Ordered,
         is_collective: true,
         buf: buf.cast_const(),
@@ -108,7 +108,7 @@ pub unsafe extern "C" fn PMPI_File_write_all_begin_c(
     let call = FileCall {
         name: "MPI_File_write_all_begin",
         fh,
-        direction: Direction::Write,
+        direction: AccessDirection::Write,
         start: Start::Individual,
         is_collective: true,
         buf,
@@ -137,7 +137,7 @@ pub unsafe extern "C" fn PMPI_File_write_at_all_begin_c(
     let call = FileCall {
         name: "MPI_File_write_at_all_begin",
         fh,
-        direction: Direction::Write,
+        direction: AccessDirection::Write,
         start: Start::At(offset),
         is_collective: true,
         buf,
@@ -166,7 +166,7 @@ pub unsafe extern "C" fn PMPI_File_write_ordered_begin_c(
     let call = FileCall {
         name: "MPI_File_write_ordered_begin",
         fh,
-        direction: Direction::Write,
+        direction: AccessDirection::Write,
         start: Start::Ordered,
         is_collective: true,
         buf,

@@ -13,15 +13,15 @@ pub(crate) struct Piece {
 }
 
 /// The pieces of one element in packed order.
-pub(crate) struct Pieces<'a> {
+pub(crate) struct LayoutPieces<'a> {
     /// The places in the nested layouts, the innermost one last.
-    places: Vec<Place<'a>>,
+    places: Vec<PiecePlace<'a>>,
     /// Bytes of the next piece that are left out.
     skip: usize,
 }
 
 /// The next piece in a layout.
-struct Place<'a> {
+struct PiecePlace<'a> {
     layout: &'a Layout,
     base: isize,
     run: usize,
@@ -30,8 +30,8 @@ struct Place<'a> {
 
 impl Layout {
     /// The pieces from the packed byte `position` on.
-    pub(crate) fn pieces(&self, position: usize) -> Pieces<'_> {
-        let mut pieces = Pieces { places: Vec::new(), skip: 0 };
+    pub(crate) fn pieces(&self, position: usize) -> LayoutPieces<'_> {
+        let mut pieces = LayoutPieces { places: Vec::new(), skip: 0 };
         pieces.seek(self, position);
         pieces
     }
@@ -101,7 +101,7 @@ impl StridedRun {
     }
 }
 
-impl<'a> Pieces<'a> {
+impl<'a> LayoutPieces<'a> {
     fn seek(&mut self, layout: &'a Layout, position: usize) {
         let (mut layout, mut base, mut rest) = (layout, 0, position);
         while rest < layout.size() {
@@ -109,7 +109,7 @@ impl<'a> Pieces<'a> {
             let found = &layout.runs()[run];
             let piece = in_run / found.len;
             rest = in_run % found.len;
-            self.places.push(Place { layout, base, run, piece });
+            self.places.push(PiecePlace { layout, base, run, piece });
             let Some(nested) = &found.nested else { break };
             base += found.offset + piece as isize * found.stride;
             self.places.last_mut().expect("just pushed").piece += 1;
@@ -119,7 +119,7 @@ impl<'a> Pieces<'a> {
     }
 }
 
-impl Iterator for Pieces<'_> {
+impl Iterator for LayoutPieces<'_> {
     type Item = Piece;
 
     fn next(&mut self) -> Option<Piece> {
@@ -140,7 +140,7 @@ impl Iterator for Pieces<'_> {
                     let skip = std::mem::take(&mut self.skip);
                     return Some(Piece { offset: base + skip as isize, len: run.len - skip });
                 }
-                Some(layout) => self.places.push(Place { layout, base, run: 0, piece: 0 }),
+                Some(layout) => self.places.push(PiecePlace { layout, base, run: 0, piece: 0 }),
             }
         }
     }

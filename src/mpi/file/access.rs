@@ -34,7 +34,7 @@ const MAPPED_BYTES_MAX: u64 = 4 << 20;
 
 /// Where data goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Direction {
+pub(crate) enum AccessDirection {
     /// From the file to memory.
     Read,
     /// From memory to the file.
@@ -46,7 +46,7 @@ pub(crate) enum Direction {
 pub(crate) struct IndependentAccess {
     pub(crate) storage: Arc<dyn Storage>,
     pub(crate) view: Arc<Tiles>,
-    pub(crate) direction: Direction,
+    pub(crate) direction: AccessDirection,
     /// Its packed bytes are those of the view from `position` on.
     pub(crate) memory: Memory,
     pub(crate) position: u64,
@@ -87,7 +87,7 @@ impl IndependentAccess {
         if !self.is_atomic || range.is_empty() {
             return Ok(None);
         }
-        self.storage.lock(range.clone(), self.direction == Direction::Read)?;
+        self.storage.lock(range.clone(), self.direction == AccessDirection::Read)?;
         Ok(Some(range))
     }
 
@@ -102,11 +102,11 @@ impl IndependentAccess {
             let done = transfer.bytes as usize;
             let wanted = (len - done).min(step.len());
             let mut bytes = Memory::Span(step.span().part(0, wanted));
-            if self.direction == Direction::Write {
+            if self.direction == AccessDirection::Write {
                 self.memory.copy(done, &mut bytes, 0, wanted);
             }
             let moved = self.move_span(self.position + transfer.bytes, step.span().part(0, wanted));
-            if self.direction == Direction::Read {
+            if self.direction == AccessDirection::Read {
                 bytes.copy(0, &mut self.memory, done, moved.bytes as usize);
             }
             transfer.bytes += moved.bytes;
@@ -122,15 +122,16 @@ impl IndependentAccess {
     fn move_span(&self, position: u64, span: Span) -> Transfer {
         let mut transfer = Transfer::default();
         let moved = match self.direction {
-            Direction::Write => self.write_pieces(position, span, &mut transfer.bytes),
-            Direction::Read => self.read_pieces(position, span, &mut transfer.bytes),
+            AccessDirection::Write => self.write_pieces(position, span, &mut transfer.bytes),
+            AccessDirection::Read => self.read_pieces(position, span, &mut transfer.bytes),
         };
         transfer.error = moved.err();
         transfer
     }
 
     fn write_pieces(&self, position: u64, from: Span, done: &mut u64) -> io::Result<()> {
-        let mut groups = Groups::new(&self.view, position, from.len() as u64, MAPPED_BYTES_MAX);
+        let mut groups =
+            PieceGroups::new(&self.view, position, from.len() as u64, MAPPED_BYTES_MAX);
         while let Some(pieces) = groups.next() {
             let part = from.part(*done as usize, bytes_of(pieces) as usize);
             store_pieces(&*self.storage, pieces, part, done)?;
@@ -141,7 +142,7 @@ impl IndependentAccess {
     /// Reads up to the end of the file.
     fn read_pieces(&self, position: u64, into: Span, done: &mut u64) -> io::Result<()> {
         let reach = if self.sieves { self.buffer as u64 } else { 0 };
-        let mut groups = Groups::new(&self.view, position, into.len() as u64, reach);
+        let mut groups = PieceGroups::new(&self.view, position, into.len() as u64, reach);
         let (mut whole, longest) = (None, groups.longest as usize);
         while let Some(pieces) = groups.next() {
             let wanted = bytes_of(pieces);
@@ -185,7 +186,7 @@ impl IndependentAccess {
 }
 
 /// Pieces in groups: near ones together, others alone.
-struct Groups<'a> {
+struct PieceGroups<'a> {
     pieces: Peekable<ViewPieces<'a>>,
     group: Vec<FilePiece>,
     /// The most bytes from the first to the last piece of a group.
@@ -194,7 +195,7 @@ struct Groups<'a> {
     longest: u64,
 }
 
-impl<'a> Groups<'a> {
+impl<'a> PieceGroups<'a> {
     fn new(view: &'a Tiles, position: u64, len: u64, reach: u64) -> Self {
         let covered = view.covered(position, len);
         let longest = covered.map_or(reach, |range| (range.end - range.start).min(reach));

@@ -42,7 +42,7 @@ use crate::mpi::errhandler::Handler;
 use crate::mpi::handle::{Handle, HandleKind, HandleTable};
 use crate::mpi::info::Info;
 use hints::FileHints;
-use mode::AccessMode;
+use mode::FileMode;
 use operation::{FileOperation, FileOperationId, FileWork};
 use platform::base::{ErrorClass, MpiError, Result};
 use pointer::SharedPointer;
@@ -62,7 +62,7 @@ pub(crate) struct File {
     pub(crate) name: String,
     /// The name for the system.
     pub(crate) path: Vec<u8>,
-    pub(crate) mode: AccessMode,
+    pub(crate) mode: FileMode,
     pub(crate) storage: Arc<dyn Storage>,
     pub(crate) view: Arc<View>,
     pub(crate) hints: FileHints,
@@ -181,7 +181,7 @@ impl fmt::Debug for Files {
 impl File {
     /// A file that ranks on these nodes have opened, without file pointers yet.
     pub(crate) fn new(
-        comm: Handle, name: String, mode: AccessMode, storage: Arc<dyn Storage>, view: View,
+        comm: Handle, name: String, mode: FileMode, storage: Arc<dyn Storage>, view: View,
         hints: FileHints, nodes: &[u32],
     ) -> Self {
         let aggregators = plan::aggregators(nodes, hints.aggregators);

@@ -18,9 +18,9 @@ const ALL: i32 =
 
 /// A legal access mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct AccessMode(i32);
+pub(crate) struct FileMode(i32);
 
-impl AccessMode {
+impl FileMode {
     /// # Errors
     /// `Amode` for a combination that the standard excludes.
     pub(crate) fn new(amode: i32) -> Result<Self> {
@@ -123,7 +123,7 @@ mod tests {
     fn one_way_of_access_and_no_contradiction() {
         for legal in [RDONLY, RDWR | CREATE | EXCL, WRONLY | SEQUENTIAL | APPEND, RDWR | ALL & 0x85]
         {
-            assert!(AccessMode::new(legal).is_ok(), "{legal}");
+            assert!(FileMode::new(legal).is_ok(), "{legal}");
         }
         let wrong = [
             0,
@@ -137,7 +137,7 @@ mod tests {
             -1,
         ];
         for wrong in wrong {
-            let error = AccessMode::new(wrong).unwrap_err();
+            let error = FileMode::new(wrong).unwrap_err();
             assert_eq!(error.code.0, ErrorClass::Amode as i32);
             assert!(error.why.contains(&wrong.to_string()), "{error}");
         }
@@ -147,7 +147,7 @@ mod tests {
     fn calls_that_the_mode_excludes_have_their_classes() {
         let class = |result: Result| result.map_err(|error| error.code.0);
         let [read, write, sequential] =
-            [RDONLY, WRONLY, RDONLY | SEQUENTIAL].map(|mode| AccessMode::new(mode).unwrap());
+            [RDONLY, WRONLY, RDONLY | SEQUENTIAL].map(|mode| FileMode::new(mode).unwrap());
         assert_eq!(class(read.check_write()), Err(ErrorClass::ReadOnly as i32));
         assert_eq!(class(write.check_read()), Err(ErrorClass::Access as i32));
         let unsupported = ErrorClass::UnsupportedOperation as i32;

@@ -14,7 +14,7 @@
 
 use std::sync::Arc;
 
-use super::access::{Direction, IndependentAccess, Transfer};
+use super::access::{AccessDirection, IndependentAccess, Transfer};
 use super::plan::{PlanRules, RankAccess, TwoPhasePlan};
 use super::pointer::{PointerChange, PointerFetch};
 use super::storage::file_error;
@@ -28,7 +28,7 @@ use crate::mpi::Mpi;
 use crate::mpi::collective::algorithms::{Bcast, Collective};
 use crate::mpi::collective::exchange::exchanged;
 use crate::mpi::file::hints::Choice;
-use crate::mpi::file::representation::Representation;
+use crate::mpi::file::representation::DataRepresentation;
 use crate::mpi::handle::Handle;
 use crate::mpi::request::status::Status;
 use crate::mpi::request::{Activity, Outcome};
@@ -44,7 +44,7 @@ pub type FileOperationId = usize;
 
 /// Where an access begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum FilePlace {
     /// At a position of the view.
     At(u64),
     /// At the shared pointer.
@@ -57,8 +57,8 @@ pub(crate) enum Place {
 #[derive(Debug)]
 pub(crate) struct AccessRequest {
     pub(crate) file: Handle,
-    pub(crate) direction: Direction,
-    pub(crate) place: Place,
+    pub(crate) direction: AccessDirection,
+    pub(crate) place: FilePlace,
     pub(crate) is_collective: bool,
     /// The data, in the representation of the file; or the error of the arguments, which a collective
     /// access tells the other ranks.
@@ -93,8 +93,8 @@ pub(crate) enum FileStep {
 #[derive(Debug)]
 pub(crate) struct FileOperation {
     file: Handle,
-    direction: Direction,
-    place: Place,
+    direction: AccessDirection,
+    place: FilePlace,
     is_collective: bool,
     is_inline: bool,
     /// Whether nobody asks for its end.
@@ -104,11 +104,11 @@ pub(crate) struct FileOperation {
     error: Option<Box<MpiError>>,
     /// Bytes moved.
     bytes: u64,
-    stage: Stage,
+    stage: AccessStage,
 }
 
 #[derive(Debug)]
-enum Stage {
+enum AccessStage {
     Queued,
     /// This rank alone accesses the file, at a position.
     Placed(u64),
@@ -168,7 +168,7 @@ impl RankRecord {
 impl FileOperation {
     /// Whether the system makes the access.
     pub(super) fn is_working(&self) -> bool {
-        matches!(self.stage, Stage::Working(_))
+        matches!(self.stage, AccessStage::Working(_))
     }
 }
 
@@ -200,10 +200,10 @@ impl<D: Device> Mpi<D> {
             Err(error) => return Err(error),
         };
         let stage = match place {
-            _ if is_collective => Stage::Queued,
-            Place::At(position) => Stage::Placed(position),
-            Place::Shared | Place::Ordered => {
-                Stage::Fetch(PointerFetch::new(PointerChange::Add(memory.len() as u64)))
+            _ if is_collective => AccessStage::Queued,
+            FilePlace::At(position) => AccessStage::Placed(position),
+            FilePlace::Shared | FilePlace::Ordered => {
+                AccessStage::Fetch(PointerFetch::new(PointerChange::Add(memory.len() as u64)))
             }
         };
         let id = self.files.new_number();
@@ -233,10 +233,10 @@ impl<D: Device> Mpi<D> {
     pub(crate) fn next_file_step(&mut self, id: FileOperationId) -> Option<FileStep> {
         self.advance_file(id);
         let operation = self.files.operations.get_mut(id)?.as_deref_mut()?;
-        match std::mem::replace(&mut operation.stage, Stage::Done) {
-            Stage::Done => Some(FileStep::Done(self.end_file_operation(id))),
-            Stage::Ready(work, after) => {
-                operation.stage = Stage::Working(after);
+        match std::mem::replace(&mut operation.stage, AccessStage::Done) {
+            AccessStage::Done => Some(FileStep::Done(self.end_file_operation(id))),
+            AccessStage::Ready(work, after) => {
+                operation.stage = AccessStage::Working(after);
                 Some(FileStep::Work(work))
             }
             other => {
@@ -248,7 +248,7 @@ impl<D: Device> Mpi<D> {
 
     pub(crate) fn is_file_operation_complete(&self, id: FileOperationId) -> bool {
         let operation = self.files.operation(id);
-        operation.is_none_or(|operation| matches!(operation.stage, Stage::Done))
+        operation.is_none_or(|operation| matches!(operation.stage, AccessStage::Done))
     }
 
     /// The status of a complete operation.
@@ -257,25 +257,25 @@ impl<D: Device> Mpi<D> {
         let is_external = self
             .files
             .get(operation.file)
-            .is_ok_and(|file| matches!(file.view.representation, Representation::External));
+            .is_ok_and(|file| matches!(file.view.representation, DataRepresentation::External));
         Status { bytes: operation.bytes, is_external, ..Status::EMPTY }
     }
 
     /// The run that an operation waits for, if it waits for other ranks.
     pub(crate) fn file_run(&self, id: FileOperationId) -> Option<RunId> {
         match &self.files.operation(id)?.stage {
-            Stage::Ranges(run)
-            | Stage::Base(run, _)
-            | Stage::Views(run, ..)
-            | Stage::Exchange(run, _)
-            | Stage::Agreement(run) => Some(*run),
-            Stage::Queued
-            | Stage::Placed(_)
-            | Stage::Fetch(_)
-            | Stage::FetchForAll(..)
-            | Stage::Ready(..)
-            | Stage::Working(_)
-            | Stage::Done => None,
+            AccessStage::Ranges(run)
+            | AccessStage::Base(run, _)
+            | AccessStage::Views(run, ..)
+            | AccessStage::Exchange(run, _)
+            | AccessStage::Agreement(run) => Some(*run),
+            AccessStage::Queued
+            | AccessStage::Placed(_)
+            | AccessStage::Fetch(_)
+            | AccessStage::FetchForAll(..)
+            | AccessStage::Ready(..)
+            | AccessStage::Working(_)
+            | AccessStage::Done => None,
         }
     }
 
@@ -311,7 +311,9 @@ impl<D: Device> Mpi<D> {
         let Some(mut operation) = self.files.operations.get_mut(id).and_then(Option::take) else {
             return;
         };
-        if let Stage::Working(after) = std::mem::replace(&mut operation.stage, Stage::Done) {
+        if let AccessStage::Working(after) =
+            std::mem::replace(&mut operation.stage, AccessStage::Done)
+        {
             let next = self.worked(&mut operation, transfer, after);
             self.settle(id, &mut operation, next);
         }
@@ -334,7 +336,7 @@ impl<D: Device> Mpi<D> {
         };
         let mut has_changed = false;
         loop {
-            let stage = std::mem::replace(&mut operation.stage, Stage::Done);
+            let stage = std::mem::replace(&mut operation.stage, AccessStage::Done);
             match self.next_file_stage(id, &mut operation, stage) {
                 Ok(Progress::To(stage)) => self.settle(id, &mut operation, Ok(stage)),
                 Err(error) => self.settle(id, &mut operation, Err(error)),
@@ -350,7 +352,7 @@ impl<D: Device> Mpi<D> {
     }
 
     fn put_back(&mut self, id: FileOperationId, operation: Box<FileOperation>) {
-        if operation.is_released && matches!(operation.stage, Stage::Done) {
+        if operation.is_released && matches!(operation.stage, AccessStage::Done) {
             self.files.free.push(id);
         } else {
             self.files.operations[id] = Some(operation);
@@ -358,24 +360,26 @@ impl<D: Device> Mpi<D> {
     }
 
     /// Enters a stage, or ends with an error.
-    fn settle(&mut self, id: FileOperationId, operation: &mut FileOperation, next: Result<Stage>) {
+    fn settle(
+        &mut self, id: FileOperationId, operation: &mut FileOperation, next: Result<AccessStage>,
+    ) {
         operation.stage = match next {
-            Ok(Stage::Ready(work, after)) if !operation.is_inline => {
+            Ok(AccessStage::Ready(work, after)) if !operation.is_inline => {
                 match self.files.executor.clone() {
                     Some(executor) => {
                         executor.submit(id, work);
-                        Stage::Working(after)
+                        AccessStage::Working(after)
                     }
-                    None => Stage::Ready(work, after),
+                    None => AccessStage::Ready(work, after),
                 }
             }
             Ok(stage) => stage,
             Err(error) => {
                 operation.error.get_or_insert(error);
-                Stage::Done
+                AccessStage::Done
             }
         };
-        if matches!(operation.stage, Stage::Done) {
+        if matches!(operation.stage, AccessStage::Done) {
             self.files.active -= 1;
             self.engine.note_event();
             if let Ok(file) = self.files.get_mut(operation.file) {
@@ -388,51 +392,55 @@ impl<D: Device> Mpi<D> {
     }
 
     fn next_file_stage(
-        &mut self, id: FileOperationId, operation: &mut FileOperation, stage: Stage,
+        &mut self, id: FileOperationId, operation: &mut FileOperation, stage: AccessStage,
     ) -> Result<Progress> {
         Ok(match stage {
-            Stage::Done | Stage::Ready(..) | Stage::Working(_) => Progress::Stays(stage),
-            Stage::Queued => match self.files.get(operation.file)?.queue.front() {
+            AccessStage::Done | AccessStage::Ready(..) | AccessStage::Working(_) => {
+                Progress::Stays(stage)
+            }
+            AccessStage::Queued => match self.files.get(operation.file)?.queue.front() {
                 Some(first) if *first != id => Progress::Stays(stage),
-                _ => Progress::To(Stage::Ranges(self.tell_range(operation)?)),
+                _ => Progress::To(AccessStage::Ranges(self.tell_range(operation)?)),
             },
-            Stage::Placed(position) => Progress::To(self.alone(operation, position)?),
-            Stage::Fetch(mut fetch) => match self.advance_pointer(operation.file, &mut fetch)? {
-                None => Progress::Stays(Stage::Fetch(fetch)),
-                Some(position) => Progress::To(self.alone(operation, position)?),
-            },
-            Stage::FetchForAll(mut fetch, records) => {
+            AccessStage::Placed(position) => Progress::To(self.alone(operation, position)?),
+            AccessStage::Fetch(mut fetch) => {
                 match self.advance_pointer(operation.file, &mut fetch)? {
-                    None => Progress::Stays(Stage::FetchForAll(fetch, records)),
+                    None => Progress::Stays(AccessStage::Fetch(fetch)),
+                    Some(position) => Progress::To(self.alone(operation, position)?),
+                }
+            }
+            AccessStage::FetchForAll(mut fetch, records) => {
+                match self.advance_pointer(operation.file, &mut fetch)? {
+                    None => Progress::Stays(AccessStage::FetchForAll(fetch, records)),
                     Some(base) => {
-                        Progress::To(Stage::Base(self.tell_base(operation, base)?, records))
+                        Progress::To(AccessStage::Base(self.tell_base(operation, base)?, records))
                     }
                 }
             }
-            Stage::Ranges(run) => match self.end_run(run)? {
+            AccessStage::Ranges(run) => match self.end_run(run)? {
                 None => Progress::Stays(stage),
                 Some(buffers) => Progress::To(self.planned(operation, &buffers)?),
             },
-            Stage::Base(run, records) => match self.end_run(run)? {
-                None => Progress::Stays(Stage::Base(run, records)),
+            AccessStage::Base(run, records) => match self.end_run(run)? {
+                None => Progress::Stays(AccessStage::Base(run, records)),
                 Some(buffers) => Progress::To(self.ordered(operation, &buffers, &records)?),
             },
-            Stage::Views(run, plan, accesses) => match self.end_run(run)? {
-                None => Progress::Stays(Stage::Views(run, plan, accesses)),
+            AccessStage::Views(run, plan, accesses) => match self.end_run(run)? {
+                None => Progress::Stays(AccessStage::Views(run, plan, accesses)),
                 Some(buffers) => {
                     self.note_views(operation, &buffers)?;
                     Progress::To(self.first_round(operation, plan, accesses)?)
                 }
             },
-            Stage::Exchange(run, two_phase) => match self.end_run(run)? {
-                None => Progress::Stays(Stage::Exchange(run, two_phase)),
+            AccessStage::Exchange(run, two_phase) => match self.end_run(run)? {
+                None => Progress::Stays(AccessStage::Exchange(run, two_phase)),
                 Some(_) => Progress::To(self.exchanged_round(operation, two_phase)?),
             },
-            Stage::Agreement(run) => match self.end_run(run)? {
+            AccessStage::Agreement(run) => match self.end_run(run)? {
                 None => Progress::Stays(stage),
                 Some(buffers) => {
                     operation.error = agreed(operation.error.take(), &buffers);
-                    Progress::To(Stage::Done)
+                    Progress::To(AccessStage::Done)
                 }
             },
         })
@@ -448,14 +456,14 @@ impl<D: Device> Mpi<D> {
 }
 
 enum Progress {
-    To(Stage),
-    Stays(Stage),
+    To(AccessStage),
+    Stays(AccessStage),
 }
 
 /// Accesses of one rank, and what all begin with.
 impl<D: Device> Mpi<D> {
     /// Work of this rank alone.
-    fn alone(&self, operation: &FileOperation, position: u64) -> Result<Stage> {
+    fn alone(&self, operation: &FileOperation, position: u64) -> Result<AccessStage> {
         let file = self.files.get(operation.file)?;
         Ok(file.ready(&operation.memory, operation.direction, position, AfterWork::End))
     }
@@ -465,14 +473,14 @@ impl<D: Device> Mpi<D> {
         let tiles = &file.view.tiles;
         let len = operation.memory.len() as u64;
         let position = match operation.place {
-            Place::At(position) => position,
-            Place::Shared | Place::Ordered => 0,
+            FilePlace::At(position) => position,
+            FilePlace::Shared | FilePlace::Ordered => 0,
         };
         let covered = tiles.covered(position, len).ok_or_else(|| {
             ErrorClass::Arg.error(format!("{len} bytes at position {position} are in no file"))
         });
-        let is_read = operation.direction == Direction::Read;
-        let size = if is_read && operation.place != Place::Ordered {
+        let is_read = operation.direction == AccessDirection::Read;
+        let size = if is_read && operation.place != FilePlace::Ordered {
             file.storage.size().map_err(|error| file_error("read", &file.name, &error))
         } else {
             Ok(u64::MAX)
@@ -496,7 +504,9 @@ impl<D: Device> Mpi<D> {
     }
 
     /// All ranks have told what they access.
-    fn planned(&mut self, operation: &mut FileOperation, buffers: &[Memory]) -> Result<Stage> {
+    fn planned(
+        &mut self, operation: &mut FileOperation, buffers: &[Memory],
+    ) -> Result<AccessStage> {
         let records: Vec<_> = exchanged(buffers).into_iter().map(RankRecord::of).collect();
         if let Some(error) = first_error(operation.error.take(), records.iter().map(|it| it.error))
         {
@@ -504,11 +514,11 @@ impl<D: Device> Mpi<D> {
         }
         let file = self.files.get(operation.file)?;
         let rank = self.comms.get(file.comm)?.rank;
-        if operation.place == Place::Ordered {
+        if operation.place == FilePlace::Ordered {
             let all = records.iter().map(|record| record.access.len).sum();
             return Ok(match rank {
-                0 => Stage::FetchForAll(PointerFetch::new(PointerChange::Add(all)), records),
-                _ => Stage::Base(self.tell_base(operation, 0)?, records),
+                0 => AccessStage::FetchForAll(PointerFetch::new(PointerChange::Add(all)), records),
+                _ => AccessStage::Base(self.tell_base(operation, 0)?, records),
             });
         }
         let rules = file.rules(operation.direction);
@@ -518,7 +528,7 @@ impl<D: Device> Mpi<D> {
         let ends_before = accesses.iter().all(|access| access.end <= size);
         match TwoPhasePlan::new(&accesses, &rules).filter(|_| ends_before) {
             None => {
-                let Place::At(position) = operation.place else {
+                let FilePlace::At(position) = operation.place else {
                     return Err(ErrorClass::Intern.error("a shared pointer has no position"));
                 };
                 self.alone(operation, position)
@@ -526,7 +536,7 @@ impl<D: Device> Mpi<D> {
             Some(plan) if file.are_views_told => self.first_round(operation, plan, accesses),
             Some(plan) => {
                 let run = self.tell_views(operation.file, &records)?;
-                Ok(Stage::Views(run, plan, accesses))
+                Ok(AccessStage::Views(run, plan, accesses))
             }
         }
     }
@@ -540,7 +550,7 @@ impl<D: Device> Mpi<D> {
 
     fn ordered(
         &mut self, operation: &FileOperation, buffers: &[Memory], records: &[RankRecord],
-    ) -> Result<Stage> {
+    ) -> Result<AccessStage> {
         let mut word = [0; 8];
         buffers[0].pack(0, &mut word);
         let comm = self.files.get(operation.file)?.comm;
@@ -552,11 +562,11 @@ impl<D: Device> Mpi<D> {
     /// The result of work.
     fn worked(
         &mut self, operation: &mut FileOperation, transfer: Transfer, after: AfterWork,
-    ) -> Result<Stage> {
+    ) -> Result<AccessStage> {
         let file = self.files.get(operation.file)?;
         let doing = match operation.direction {
-            Direction::Read => "read",
-            Direction::Write => "write",
+            AccessDirection::Read => "read",
+            AccessDirection::Write => "write",
         };
         if let Some(error) = transfer.error {
             operation.error.get_or_insert(file_error(doing, &file.name, &error));
@@ -564,17 +574,17 @@ impl<D: Device> Mpi<D> {
         match after {
             AfterWork::End => {
                 operation.bytes = transfer.bytes;
-                if operation.is_collective { self.agree(operation) } else { Ok(Stage::Done) }
+                if operation.is_collective { self.agree(operation) } else { Ok(AccessStage::Done) }
             }
             AfterWork::Round(two_phase) => self.worked_round(operation, two_phase),
         }
     }
 
     /// All ranks tell their errors.
-    fn agree(&mut self, operation: &FileOperation) -> Result<Stage> {
+    fn agree(&mut self, operation: &FileOperation) -> Result<AccessStage> {
         let comm = self.files.get(operation.file)?.comm;
         let code = operation.error.as_ref().map_or(0, |error| error.code.0);
-        Ok(Stage::Agreement(self.start_exchange(comm, [code.cast_unsigned().into()])?))
+        Ok(AccessStage::Agreement(self.start_exchange(comm, [code.cast_unsigned().into()])?))
     }
 }
 
@@ -620,7 +630,7 @@ impl<D: Device> Mpi<D> {
 
     fn first_round(
         &mut self, operation: &mut FileOperation, plan: TwoPhasePlan, accesses: Vec<RankAccess>,
-    ) -> Result<Stage> {
+    ) -> Result<AccessStage> {
         let file = self.files.get(operation.file)?;
         let rank = self.comms.get(file.comm)?.rank;
         let (own, views) = (Arc::clone(&file.view.tiles), file.peer_views.clone());
@@ -630,41 +640,45 @@ impl<D: Device> Mpi<D> {
 
     fn begin_round(
         &mut self, operation: &mut FileOperation, mut two_phase: Box<TwoPhase>,
-    ) -> Result<Stage> {
+    ) -> Result<AccessStage> {
         if two_phase.is_over() {
             operation.bytes = operation.memory.len() as u64;
             return self.agree(operation);
         }
         two_phase.open_window();
         match operation.direction {
-            Direction::Write => self.exchange(operation, two_phase),
-            Direction::Read => self.window_work(operation, two_phase),
+            AccessDirection::Write => self.exchange(operation, two_phase),
+            AccessDirection::Read => self.window_work(operation, two_phase),
         }
     }
 
-    fn exchange(&mut self, operation: &FileOperation, two_phase: Box<TwoPhase>) -> Result<Stage> {
+    fn exchange(
+        &mut self, operation: &FileOperation, two_phase: Box<TwoPhase>,
+    ) -> Result<AccessStage> {
         let comm = self.files.get(operation.file)?.comm;
         let run = self.launch_run(comm, two_phase.exchange(&operation.memory))?;
-        Ok(Stage::Exchange(run, two_phase))
+        Ok(AccessStage::Exchange(run, two_phase))
     }
 
     /// The work of an aggregator, if there is some.
     fn window_work(
         &mut self, operation: &mut FileOperation, mut two_phase: Box<TwoPhase>,
-    ) -> Result<Stage> {
+    ) -> Result<AccessStage> {
         let file = self.files.get(operation.file)?;
         match two_phase.work(&file.storage, file.is_atomic) {
-            Some(work) => Ok(Stage::Ready(FileWork::Window(work), AfterWork::Round(two_phase))),
+            Some(work) => {
+                Ok(AccessStage::Ready(FileWork::Window(work), AfterWork::Round(two_phase)))
+            }
             None => self.worked_round(operation, two_phase),
         }
     }
 
     fn exchanged_round(
         &mut self, operation: &mut FileOperation, mut two_phase: Box<TwoPhase>,
-    ) -> Result<Stage> {
+    ) -> Result<AccessStage> {
         match operation.direction {
-            Direction::Write => self.window_work(operation, two_phase),
-            Direction::Read => {
+            AccessDirection::Write => self.window_work(operation, two_phase),
+            AccessDirection::Read => {
                 two_phase.next_round();
                 self.begin_round(operation, two_phase)
             }
@@ -673,10 +687,10 @@ impl<D: Device> Mpi<D> {
 
     fn worked_round(
         &mut self, operation: &mut FileOperation, mut two_phase: Box<TwoPhase>,
-    ) -> Result<Stage> {
+    ) -> Result<AccessStage> {
         match operation.direction {
-            Direction::Read => self.exchange(operation, two_phase),
-            Direction::Write => {
+            AccessDirection::Read => self.exchange(operation, two_phase),
+            AccessDirection::Write => {
                 two_phase.next_round();
                 self.begin_round(operation, two_phase)
             }
@@ -687,18 +701,18 @@ impl<D: Device> Mpi<D> {
 impl File {
     /// Work of this rank alone.
     fn ready(
-        &self, memory: &Memory, direction: Direction, position: u64, after: AfterWork,
-    ) -> Stage {
-        Stage::Ready(FileWork::Independent(self.access(memory, direction, position)), after)
+        &self, memory: &Memory, direction: AccessDirection, position: u64, after: AfterWork,
+    ) -> AccessStage {
+        AccessStage::Ready(FileWork::Independent(self.access(memory, direction, position)), after)
     }
 
     /// An access at a position.
     pub(crate) fn access(
-        &self, memory: &Memory, direction: Direction, position: u64,
+        &self, memory: &Memory, direction: AccessDirection, position: u64,
     ) -> IndependentAccess {
         let (buffer, sieving) = match direction {
-            Direction::Read => (self.hints.read_buffer, self.hints.sieving_reads),
-            Direction::Write => (self.hints.write_buffer, Choice::Disable),
+            AccessDirection::Read => (self.hints.read_buffer, self.hints.sieving_reads),
+            AccessDirection::Write => (self.hints.write_buffer, Choice::Disable),
         };
         IndependentAccess {
             storage: Arc::clone(&self.storage),
@@ -712,10 +726,10 @@ impl File {
         }
     }
 
-    fn rules(&self, direction: Direction) -> PlanRules {
+    fn rules(&self, direction: AccessDirection) -> PlanRules {
         let choice = match direction {
-            Direction::Read => self.hints.collective_reads,
-            Direction::Write => self.hints.collective_writes,
+            AccessDirection::Read => self.hints.collective_reads,
+            AccessDirection::Write => self.hints.collective_writes,
         };
         PlanRules {
             is_one_node: self.is_one_node,

@@ -19,7 +19,7 @@ pub(crate) const NAME_MAX: usize = 128;
 
 /// The representation of a view.
 #[derive(Clone, Debug)]
-pub(crate) enum Representation {
+pub(crate) enum DataRepresentation {
     /// As in memory.
     Native,
     /// As in memory of this implementation.
@@ -54,7 +54,7 @@ pub(crate) struct ConversionFunction {
 /// The extents in a file of predefined datatypes, by their handles.
 pub(crate) type ElementExtents = BTreeMap<Handle, usize>;
 
-impl Representation {
+impl DataRepresentation {
     /// A representation of the standard.
     pub(crate) fn of_standard(name: &[u8]) -> Option<Self> {
         match name {
@@ -128,7 +128,7 @@ impl UserRepresentations {
                 NAME_MAX - 1
             )));
         }
-        if Representation::of_standard(&new.name).is_some() || self.find(&new.name).is_some() {
+        if DataRepresentation::of_standard(&new.name).is_some() || self.find(&new.name).is_some() {
             let why = format!("there is a data representation \"{name}\" already");
             return Err(ErrorClass::DupDatarep.error(why));
         }
@@ -183,11 +183,11 @@ mod tests {
     fn long_integers_have_four_bytes_in_external_files() {
         let long = named("MPI_LONG");
         let vector = Datatype::vector(ConstructorForm::Int, 2, 1, 3, &long).unwrap();
-        let layout = Representation::External.layout(&vector).unwrap();
+        let layout = DataRepresentation::External.layout(&vector).unwrap();
         assert_eq!((layout.size(), layout.extent()), (8, 16));
-        let same = Representation::External.layout(&named("MPI_DOUBLE")).unwrap();
+        let same = DataRepresentation::External.layout(&named("MPI_DOUBLE")).unwrap();
         assert_eq!((same.size(), same.extent()), (8, 8));
-        let internal = Representation::Internal.layout(&vector).unwrap();
+        let internal = DataRepresentation::Internal.layout(&vector).unwrap();
         assert_eq!((internal.size(), internal.extent()), (16, 32));
     }
 }

@@ -13,7 +13,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::access::{Direction, Transfer, read_all, write_all};
+use super::access::{AccessDirection, Transfer, read_all, write_all};
 use super::plan::{RankAccess, TwoPhasePlan};
 use super::storage::Storage;
 use super::view::{FilePiece, Tiles};
@@ -34,10 +34,10 @@ pub(super) struct TwoPhase {
     own: Arc<Tiles>,
     /// The views of all ranks, at an aggregator.
     views: Option<PeerViews>,
-    direction: Direction,
+    direction: AccessDirection,
     round: u64,
     /// What this aggregator has in this round.
-    window: Option<Arc<Window>>,
+    window: Option<Arc<FileWindow>>,
 }
 
 /// The views of all ranks, by rank.
@@ -45,7 +45,7 @@ pub(super) type PeerViews = Arc<[Arc<Tiles>]>;
 
 /// A part of the file in memory.
 #[derive(Debug)]
-struct Window {
+struct FileWindow {
     start: u64,
     bytes: OwnedBytes,
 }
@@ -57,15 +57,15 @@ struct PlacedData {
     /// Of the first byte.
     position: u64,
     len: usize,
-    window: Arc<Window>,
+    window: Arc<FileWindow>,
 }
 
 /// What an aggregator does with the file.
 #[derive(Debug)]
 pub(crate) struct WindowAccess {
     storage: Arc<dyn Storage>,
-    direction: Direction,
-    window: Arc<Window>,
+    direction: AccessDirection,
+    window: Arc<FileWindow>,
     /// What ranks have of it: view, position and length.
     parts: Vec<(Arc<Tiles>, u64, u64)>,
     is_atomic: bool,
@@ -74,7 +74,7 @@ pub(crate) struct WindowAccess {
 impl TwoPhase {
     pub(super) fn new(
         plan: TwoPhasePlan, accesses: Vec<RankAccess>, rank: u32, own: Arc<Tiles>,
-        views: Option<PeerViews>, direction: Direction,
+        views: Option<PeerViews>, direction: AccessDirection,
     ) -> Self {
         Self { plan, accesses, rank, own, views, direction, round: 0, window: None }
     }
@@ -113,14 +113,14 @@ impl TwoPhase {
         let range = self.plan.window_of(self.rank, self.round);
         if self.views.is_some() && !range.is_empty() {
             let bytes = OwnedBytes::zeroed((range.end - range.start) as usize);
-            self.window = Some(Arc::new(Window { start: range.start, bytes }));
+            self.window = Some(Arc::new(FileWindow { start: range.start, bytes }));
         }
     }
 
     /// The messages of this round; `memory` has the data of this rank from its first position on.
     pub(super) fn exchange(&self, memory: &Memory) -> RunPlan {
         let mut steps = Exchange { plan: ScheduleBuilder::new(), buffers: vec![memory.alias()] };
-        let to_file = self.direction == Direction::Write;
+        let to_file = self.direction == AccessDirection::Write;
         // Receives come first.
         for receives in [true, false] {
             if receives == to_file {
@@ -164,8 +164,8 @@ impl TwoPhase {
         let placed = steps.add(Memory::Converted(Arc::new(data)));
         let ends = [Buffer::User(0).region(start, len), Buffer::User(placed).region(0, len)];
         let [from, to] = match self.direction {
-            Direction::Write => ends,
-            Direction::Read => [ends[1], ends[0]],
+            AccessDirection::Write => ends,
+            AccessDirection::Read => [ends[1], ends[0]],
         };
         steps.plan.push(StepAction::Copy { from, to }, 0, Wait::All, &[]);
     }
@@ -261,7 +261,7 @@ impl WindowAccess {
         };
         let range = first.offset..last.end();
         let mut transfer = Transfer::default();
-        let is_read = self.direction == Direction::Read;
+        let is_read = self.direction == AccessDirection::Read;
         let locked = match self.is_atomic {
             true => self.storage.lock(range.clone(), is_read),
             false => Ok(()),
@@ -278,10 +278,10 @@ impl WindowAccess {
             self.window.bytes.span().part(start, piece.len as usize)
         };
         match self.direction {
-            Direction::Write => extents
+            AccessDirection::Write => extents
                 .iter()
                 .try_for_each(|piece| write_all(&*self.storage, piece.offset, place(piece), done)),
-            Direction::Read => {
+            AccessDirection::Read => {
                 // Gaps are read as well: all of it is this rank's own memory.
                 let (first, last) = (extents[0], extents[extents.len() - 1]);
                 let whole = FilePiece { offset: first.offset, len: last.end() - first.offset };

@@ -12,9 +12,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::representation::Representation;
+use super::representation::DataRepresentation;
 use crate::engine::memory::layout::Layout;
-use crate::engine::memory::pieces::Pieces;
+use crate::engine::memory::pieces::LayoutPieces;
 use crate::mpi::datatype::Datatype;
 use crate::mpi::window::byte_reader::ByteReader;
 use crate::mpi::window::layout_message;
@@ -28,7 +28,7 @@ const OFFSET_MAX: u64 = i64::MAX as u64;
 pub(crate) struct View {
     pub(crate) etype: Datatype,
     pub(crate) filetype: Datatype,
-    pub(crate) representation: Representation,
+    pub(crate) representation: DataRepresentation,
     /// Bytes of an elementary datatype in the file.
     unit: u64,
     pub(crate) tiles: Arc<Tiles>,
@@ -62,7 +62,7 @@ impl View {
     /// The view of a new file: its bytes.
     pub(crate) fn bytes(byte: Datatype) -> Self {
         let tiles = Arc::new(Tiles::new(0, Arc::clone(byte.layout())));
-        let representation = Representation::Native;
+        let representation = DataRepresentation::Native;
         let (etype, filetype) = (byte.clone(), byte);
         Self { etype, filetype, representation, unit: 1, tiles }
     }
@@ -73,7 +73,7 @@ impl View {
     /// `Arg` for a negative displacement; `Io` for a filetype that is no multiple of the etype, goes
     /// back, or begins before the tile; if the file is written, also for one that overlaps.
     pub(crate) fn new(
-        displacement: i64, etype: Datatype, filetype: Datatype, representation: Representation,
+        displacement: i64, etype: Datatype, filetype: Datatype, representation: DataRepresentation,
         writes: bool,
     ) -> Result<Self> {
         // The class of the peers, and of what others' tests expect.
@@ -249,7 +249,7 @@ impl Tiles {
 pub(crate) struct ViewPieces<'a> {
     tiles: &'a Tiles,
     tile: u64,
-    inside: Pieces<'a>,
+    inside: LayoutPieces<'a>,
     /// Bytes after `next`.
     left: u64,
     /// A piece that others may join.
@@ -365,7 +365,7 @@ mod tests {
     #[test]
     fn views_that_the_standard_excludes_are_refused() {
         let new = |displacement, filetype: &Datatype, writes| {
-            View::new(displacement, int(), filetype.clone(), Representation::Native, writes)
+            View::new(displacement, int(), filetype.clone(), DataRepresentation::Native, writes)
         };
         let class = |result: Result<View>| result.unwrap_err().code.0;
         let form = ConstructorForm::Int;

@@ -15,8 +15,10 @@ use std::ops::Range;
 
 use crate::mpi::collective::exchange::exchanged;
 use crate::mpi::file::File;
-use crate::mpi::file::access::Direction;
-use crate::mpi::file::operation::{AccessRequest, FileOperationId, FileStep, Place, first_error};
+use crate::mpi::file::access::AccessDirection;
+use crate::mpi::file::operation::{
+    AccessRequest, FileOperationId, FilePlace, FileStep, first_error,
+};
 use crate::mpi::file::storage::{FileMemory, Storage, file_error};
 use crate::mpi::handle::Handle;
 use crate::mpi::request::status::Status;
@@ -126,7 +128,7 @@ impl Process {
     ) -> Result<Outcome> {
         let (mut access, memory, file) = self.with_mpi(|mpi| {
             let AccessRequest { file, direction, place, memory, .. } = request(mpi)?;
-            let Place::At(position) = place else {
+            let FilePlace::At(position) = place else {
                 return Err(ErrorClass::Intern.error("a shared pointer has no position"));
             };
             let (memory, on) = (memory?, mpi.files.get(file)?);
@@ -137,7 +139,8 @@ impl Process {
         let error = match &transfer.error {
             None => None,
             Some(error) => Some(self.with_mpi(|mpi| {
-                let doing = if access.direction == Direction::Read { "read" } else { "write" };
+                let doing =
+                    if access.direction == AccessDirection::Read { "read" } else { "write" };
                 Ok(file_error(doing, &mpi.files.get(file)?.name, error))
             })?),
         };

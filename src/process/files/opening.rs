@@ -1,4 +1,4 @@
-//! Opening and closing (MPI 5.0 §14.2): collective, and either all ranks have the file or none.
+//! FileOpening and closing (MPI 5.0 §14.2): collective, and either all ranks have the file or none.
 //!
 //! ```text
 //!   all       arguments of all ranks ──> equal?
@@ -21,7 +21,7 @@ use crate::mpi::datatype::{Datatype, Predefined};
 use crate::mpi::errhandler::Handler;
 use crate::mpi::file::File;
 use crate::mpi::file::hints::FileHints;
-use crate::mpi::file::mode::AccessMode;
+use crate::mpi::file::mode::FileMode;
 use crate::mpi::file::name::without_prefix;
 use crate::mpi::file::operation::first_error;
 use crate::mpi::file::pointer::{SharedPointer, SharedWord};
@@ -50,14 +50,14 @@ pub(crate) struct OpenArguments {
 }
 
 /// The file of one rank, before all ranks have it.
-struct Opening {
+struct FileOpening {
     comm: Handle,
     rank: u32,
     size: u32,
     name: String,
     /// The name for the system.
     path: Vec<u8>,
-    mode: AccessMode,
+    mode: FileMode,
     hints: FileHints,
     handler: Handler,
 }
@@ -128,8 +128,8 @@ impl Process {
     /// # Errors
     /// Those of a rank, and `NotSame` if the access modes differ.
     fn compare_arguments(
-        &'static self, comm: Handle, arguments: &OpenArguments, prepared: Result<Opening>,
-    ) -> Result<Opening> {
+        &'static self, comm: Handle, arguments: &OpenArguments, prepared: Result<FileOpening>,
+    ) -> Result<FileOpening> {
         let (opening, own) = match prepared {
             Ok(opening) => (Some(opening), None),
             Err(error) => (None, Some(error)),
@@ -153,7 +153,7 @@ impl Process {
     ///
     /// # Errors
     /// That of rank 0.
-    fn create_file(&'static self, opening: &Opening) -> Result<Option<DataFile>> {
+    fn create_file(&'static self, opening: &FileOpening) -> Result<Option<DataFile>> {
         if !opening.mode.creates() {
             return Ok(None);
         }
@@ -185,14 +185,14 @@ impl Process {
 
     /// All ranks have opened the file: they get its handle.
     fn finish_opening(
-        &'static self, opening: Opening, storage: Arc<DataFile>, end: u64, rules: [u64; 3],
+        &'static self, opening: FileOpening, storage: Arc<DataFile>, end: u64, rules: [u64; 3],
     ) -> Result<Handle> {
         let shared = self.shared_pointer(&opening, end)?;
         if end > 0 && opening.size > 1 {
             // No rank moves the pointer before rank 0 has set it.
             self.agree_on(OPEN, opening.comm, Ok(()))?;
         }
-        let Opening { comm, name, path, mode, mut hints, handler, .. } = opening;
+        let FileOpening { comm, name, path, mode, mut hints, handler, .. } = opening;
         hints.set_rules(rules);
         let view = View::bytes(byte()?);
         self.with_mpi(|mpi| {
@@ -205,7 +205,7 @@ impl Process {
     }
 
     /// The shared pointer of a file, in a window whose communicator is that of the file.
-    fn shared_pointer(&'static self, opening: &Opening, at: u64) -> Result<SharedPointer> {
+    fn shared_pointer(&'static self, opening: &FileOpening, at: u64) -> Result<SharedPointer> {
         if opening.size == 1 {
             return Ok(SharedPointer::Own(at));
         }
@@ -280,13 +280,13 @@ impl Process {
     }
 }
 
-fn prepare(mpi: &mut ProcessMpi, comm: Handle, arguments: &OpenArguments) -> Result<Opening> {
-    let mode = AccessMode::new(arguments.amode)?;
+fn prepare(mpi: &mut ProcessMpi, comm: Handle, arguments: &OpenArguments) -> Result<FileOpening> {
+    let mode = FileMode::new(arguments.amode)?;
     let given: Option<&Info> = mpi.objects.infos.hints(arguments.info)?;
     let hints = FileHints::new(given)?;
     let handler = mpi.objects.file_handler.clone();
     let on = mpi.comms.get(comm)?;
-    Ok(Opening {
+    Ok(FileOpening {
         comm,
         rank: on.rank,
         size: on.size(),
@@ -299,7 +299,7 @@ fn prepare(mpi: &mut ProcessMpi, comm: Handle, arguments: &OpenArguments) -> Res
 }
 
 /// Opens the file, and creates it if the mode says so and `creates`.
-fn open_path(opening: &Opening, creates: bool) -> io::Result<DataFile> {
+fn open_path(opening: &FileOpening, creates: bool) -> io::Result<DataFile> {
     let mode = opening.mode;
     let form = OpenForm {
         // A write of an aggregator may read first.
