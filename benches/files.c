@@ -1,12 +1,11 @@
 /* What access to files costs, on any MPI library.
  *
- *   mpirun -n N files [-t MS] [-d FOLDER] TEST...
+ *   mpirun -n N files [-t MS] TEST...
  *
  *   -t   milliseconds for one figure (25)
- *   -d   where the file is made (/dev/shm)
  *
- * A test is one of those at the end of this file, or all. Data of 64 MiB is in the file in all; the bytes of
- * a figure are those of one call of one rank. Times are those of the slowest rank, per call. What was
+ * A test is one of those below, or all: with disk_ before its name in $TMPDIR or /tmp, else in /dev/shm. Data
+ * of 64 MiB is in the file in all; the bytes of a figure are those of one call of one rank. Times are those of the slowest rank, per call. What was
  * written is read back and checked before the first window. Lines: see measure.h; the first one is the
  * library. */
 #include "measure.h"
@@ -18,7 +17,6 @@ enum { WINDOWS_MIN = 5 };
 
 static int rank, size;
 static double point_s = 0.025;
-static const char *folder = "/dev/shm";
 static char name[512];
 static char *buffer;
 static MPI_File file;
@@ -210,10 +208,21 @@ static double per_call(const struct test *test, long bytes, int calls)
     return largest(seconds() - begin) / calls;
 }
 
-static void point(const struct test *test)
+static void name_file(int on_disk)
+{
+    const char *temporary = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
+    const char *folder = on_disk ? temporary : "/dev/shm";
+    if (rank == 0) snprintf(name, sizeof name, "%s/suiro-files-%ld", folder, (long)getpid());
+    MPI_Bcast(name, sizeof name, MPI_CHAR, 0, MPI_COMM_WORLD);
+}
+
+static void point(const struct test *test, int on_disk)
 {
     long bytes = bytes_of(test);
-    struct figure figure = {.test = test->name, .unit = "us", .ranks = size, .bytes = bytes};
+    char title[64];
+    snprintf(title, sizeof title, "%s%s", on_disk ? "disk_" : "", test->name);
+    struct figure figure = {.test = title, .unit = "us", .ranks = size, .bytes = bytes};
+    name_file(on_disk);
     open_file();
     must(MPI_File_set_size(file, ALL_BYTES));
     if (test->layout == TURNS) in_turn(TURN);
@@ -233,10 +242,13 @@ static void point(const struct test *test)
     if (rank == 0) print_figure(&figure, is_wrong ? "wrong" : "ok");
 }
 
-static int is_named(const struct test *test, char **words)
+static int is_named(const struct test *test, int on_disk, char **words)
 {
-    for (; *words; words++)
-        if (strcmp(*words, "all") == 0 || strcmp(*words, test->name) == 0) return 1;
+    for (; *words; words++) {
+        int says_disk = strncmp(*words, "disk_", 5) == 0;
+        if (strcmp(*words, "all") == 0) return 1;
+        if (says_disk == on_disk && strcmp(*words + 5 * says_disk, test->name) == 0) return 1;
+    }
     return 0;
 }
 
@@ -247,21 +259,19 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    for (int option; (option = getopt(argc, argv, "t:d:")) != -1;) {
+    for (int option; (option = getopt(argc, argv, "t:")) != -1;) {
         if (option == 't') point_s = atof(optarg) * 1e-3;
-        else if (option == 'd') folder = optarg;
         else fail("wrong arguments; see the head of benches/files.c");
     }
     if (optind == argc || point_s <= 0) fail("wrong arguments; see the head of benches/files.c");
     share = ALL_BYTES / size / TURN * TURN;
     buffer = calloc(1, share);
     if (!buffer) fail("no memory");
-    if (rank == 0) snprintf(name, sizeof name, "%s/suiro-files-%ld", folder, (long)getpid());
-    MPI_Bcast(name, sizeof name, MPI_CHAR, 0, MPI_COMM_WORLD);
     MPI_Get_library_version(library, &length);
     if (rank == 0) printf("library %.*s\n", (int)strcspn(library, "\n"), library);
-    for (int test = 0; test < TESTS; test++)
-        if (is_named(&tests[test], argv + optind)) point(&tests[test]);
+    for (int on_disk = 0; on_disk < 2; on_disk++)
+        for (int test = 0; test < TESTS; test++)
+            if (is_named(&tests[test], on_disk, argv + optind)) point(&tests[test], on_disk);
     free(buffer);
     MPI_Finalize();
     return 0;

@@ -52,6 +52,9 @@ CARRIED_TESTS = ["latency:8", "rate:8", "stream:1048576", "barrier", "allreduce:
 LIMIT_SIZES = [1024, 4096, 16384, 65536]
 RMA_OVER_HOSTS = ["put", "get", "fetch_and_op", "put_stream", "fence", "pscw", "lock_put", "beside"]
 ACP_TESTS = ["put", "get", "fetch_and_op", "compare_and_swap", "put_stream", "contended"]
+FILE_TESTS = ["write_all", "read_all", "turns_write_all", "turns_read_all", "turns_write", "turns_read"]
+FILE_TESTS += ["gaps_write", "gaps_read", "write", "write_shared", "write_ordered", "open", "create"]
+FILE_TESTS += [f"disk_{test}" for test in FILE_TESTS]
 TWO, TWO_BY_TWO, FOUR_BY_TWO = Layout(2, 1), Layout(2, 2), Layout(4, 2)
 KINDS = {
     "posted": ["tags", "sources", "any-source", "any-tag", "communicators"],
@@ -155,6 +158,10 @@ GROUPS = {
         ranks=[2],
         flags="tb",
         layout=TWO,
+    ),
+    "files": Group("Access to files", program="files", runs=[FILE_TESTS], ranks=[2], flags="t"),
+    "files-open": Group(
+        "Files that eight ranks open", program="files", runs=[["open", "create"]], ranks=[8], flags="t"
     ),
     "spawn": Group(
         "Spawned children, until they are disconnected",

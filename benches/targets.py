@@ -103,6 +103,20 @@ def jobs():
         yield Target(f"{test}, --with-ft ulfm by default", "tolerant", test, size=size, **with_ft)
 
 
+def files():
+    """Beside the best of the others, in memory and on a disk."""
+    for place, prefix in [("", ""), (", on a disk", "disk_")]:
+        share = 32 << 20
+        for test in ["write_all", "read_all", "turns_write", "turns_read"]:
+            yield Target(f"file: {test}{place}", "files", prefix + test, size=share, most=1.0)
+        for test in ["turns_write_all", "turns_read_all"]:
+            yield Target(f"file: {test}{place}", "files", prefix + test, size=share, most=0.67)
+        for test in ["gaps_write", "gaps_read"]:
+            yield Target(f"file: {test}{place}", "files", prefix + test, size=1 << 20, most=1.0)
+        yield Target(f"file: write_shared{place}", "files", prefix + "write_shared", size=1024, most=0.5)
+    yield Target("file: open and close, 8 ranks", "files-open", "open", 8, 0, most=0.5)
+
+
 def link(where, group):
     """Between two ranks that have TCP only."""
     yield Target(f"{where}: 8 B one way", group, "latency", most=1.0)
@@ -155,6 +169,7 @@ TARGETS = [
     *acp("ACP", "acp"),
     *acp("ACP, 2 hosts", "acp-2x1"),
     *jobs(),
+    *files(),
     *link("2 hosts x 1", "hosts-2x1"),
     *(target for group in ["hosts-2x1", "hosts-2x2", "hosts-4x2"] for target in over_hosts(group)),
     *link("loopback", "loopback"),

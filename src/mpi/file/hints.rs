@@ -29,7 +29,7 @@ const HINTS: &[FileHint] = &[
     FileHint(CB_READ, b"automatic", is_choice),
     FileHint(CB_WRITE, b"automatic", is_choice),
     FileHint(SIEVING_READS, b"automatic", is_choice),
-    FileHint(READ_BUFFER_SIZE, b"4194304", is_positive),
+    FileHint(READ_BUFFER_SIZE, b"524288", is_positive),
     FileHint(WRITE_BUFFER_SIZE, b"524288", is_positive),
     FileHint(FILE_PERM, b"", is_octal),
     FileHint(STRIPING_UNIT, b"", is_positive),
