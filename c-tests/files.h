@@ -13,7 +13,8 @@ static char file_name[256];
 __attribute__((unused))
 static void name_file(const char *what)
 {
-    const char *folder = getenv("TMPDIR");
+    /* Of all hosts, if there are several. */
+    const char *folder = getenv("SHARED_FOLDER") ? getenv("SHARED_FOLDER") : getenv("TMPDIR");
     if (check_rank == 0)
         snprintf(file_name, sizeof file_name, "%s/suiro-%s-%ld", folder ? folder : "/tmp", what,
                  (long)getpid());

@@ -19,6 +19,9 @@ const SOME: &[&str] = &[
     "coll_nonblocking",
     "comm_split_type",
     "completion",
+    "file_access",
+    "file_errors",
+    "file_views",
     "floods",
     "head_to_head",
     "init_finalize",
@@ -70,12 +73,15 @@ const OF_ACP: &[&str] =
 /// Runs one of `parts` equal parts of the programs; reports all that fail.
 fn check(part: usize, parts: usize) {
     let Some(hosts) = Hosts::up(2) else { return };
+    // Each host has a folder for temporary files of its own.
+    let shared = harness::folder(&format!("files-of-hosts-{part}"));
     let mut wrong = String::new();
     for name in programs().iter().skip(part).step_by(parts) {
         let mut command = hosts.mpiexec(2, 2, &[&compiled(name)]);
         if !NOT_STRICT.contains(&name.as_str()) {
             command.env("CHECK_STRICT", "1");
         }
+        command.env("SHARED_FOLDER", &shared);
         let outcome = harness::start(command).wait();
         if outcome.code != Some(0) || !outcome.text().ends_with("errors = 0\n") {
             let said = [outcome.text(), &outcome.stderr].concat();
