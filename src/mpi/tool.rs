@@ -7,6 +7,7 @@
 use super::Mpi;
 use crate::device::Device;
 use crate::global_memory::counts::WayCounts;
+use crate::mpi::file::counters::FileCounts;
 use crate::mpi::handle::{Handle, HandleKind, HandleTable};
 use platform::base::Result;
 
@@ -36,6 +37,7 @@ enum VariableSource {
     Outgoing,
     HostPrograms,
     Accesses(fn(WayCounts) -> u64),
+    Files(fn(FileCounts) -> u64),
 }
 
 /// All performance variables.
@@ -82,7 +84,22 @@ pub(crate) const VARIABLES: &[PerformanceVariable] = &[
     accesses("suiro_acp_served", "accesses of ACP that this rank has made for others", |counts| {
         counts.served
     }),
+    files("suiro_file_calls", "reads and writes of files by the system", |counts| counts.calls),
+    files("suiro_file_read_bytes", "bytes read from files, gaps included", |counts| counts.read),
+    files("suiro_file_written_bytes", "bytes written to files", |counts| counts.written),
+    files(
+        "suiro_file_gap_bytes",
+        "bytes of gaps that were read from files with the pieces beside them",
+        |counts| counts.gaps,
+    ),
 ];
+
+const fn files(
+    name: &'static str, meaning: &'static str, of: fn(FileCounts) -> u64,
+) -> PerformanceVariable {
+    let (class, source) = (VariableClass::Counter, VariableSource::Files(of));
+    PerformanceVariable { name, meaning, class, source }
+}
 
 const fn accesses(
     name: &'static str, meaning: &'static str, of: fn(WayCounts) -> u64,
@@ -104,6 +121,7 @@ impl<D: Device> Mpi<D> {
             VariableSource::Outgoing => queues.outgoing as u64,
             VariableSource::HostPrograms => self.engine.host_programs(),
             VariableSource::Accesses(of) => of(self.global_memory.counts()),
+            VariableSource::Files(of) => of(self.files.counters.counts()),
         }
     }
 }

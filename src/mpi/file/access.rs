@@ -180,6 +180,7 @@ impl IndependentAccess {
                 break;
             }
         }
+        self.storage.note(0, found.saturating_sub(bytes_of(pieces)));
         *done += copied;
         read.map(|_| copied)
     }
@@ -251,6 +252,7 @@ pub(crate) fn store_pieces(
             }
         }
     }
+    storage.note(if mapped.is_some() { taken } else { 0 }, 0);
     Ok(())
 }
 

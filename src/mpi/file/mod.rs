@@ -10,7 +10,7 @@
 //! | file | content |
 //! |---|---|
 //! | `mode`, `name`, `hints` | how a file is opened |
-//! | `storage` | what an open file can do; errors of the system |
+//! | `storage`, `counters` | what an open file can do, and has done; errors of the system |
 //! | `view`, `representation` | which bytes of the file, in which order, and how data is in them |
 //! | `access` | data between memory and the file, at one rank |
 //! | `plan`, `two_phase` | data of all ranks, by a few of them |
@@ -23,6 +23,7 @@
 //! [`Storage`](storage::Storage).
 
 pub(crate) mod access;
+pub(crate) mod counters;
 pub(crate) mod hints;
 pub(crate) mod mode;
 pub(crate) mod name;
@@ -41,6 +42,7 @@ use std::sync::Arc;
 use crate::mpi::errhandler::Handler;
 use crate::mpi::handle::{Handle, HandleKind, HandleTable};
 use crate::mpi::info::Info;
+use counters::FileCounters;
 use hints::FileHints;
 use mode::FileMode;
 use operation::{FileOperation, FileOperationId, FileWork};
@@ -83,6 +85,8 @@ pub(crate) struct File {
     queue: VecDeque<FileOperationId>,
     /// Accesses in progress.
     pending: usize,
+    /// Collective accesses that each rank has made alone, and in two phases.
+    pub(crate) planned: [u64; 2],
     /// A split collective access that has begun (§14.4.5).
     pub(crate) split: Option<SplitAccess>,
 }
@@ -111,6 +115,7 @@ pub(crate) struct Files {
     /// Operations that are not complete.
     active: usize,
     executor: Option<Arc<dyn Executor>>,
+    pub(crate) counters: Arc<FileCounters>,
     /// What the application has registered.
     pub(crate) representations: UserRepresentations,
 }
@@ -120,7 +125,8 @@ impl Default for Files {
         let table = HandleTable::new(HandleKind::File);
         let representations = UserRepresentations::default();
         let (operations, free) = (Vec::new(), Vec::new());
-        Self { table, operations, free, active: 0, executor: None, representations }
+        let (executor, counters) = (None, Arc::default());
+        Self { table, operations, free, active: 0, executor, counters, representations }
     }
 }
 
@@ -203,6 +209,7 @@ impl File {
             are_views_told: false,
             queue: VecDeque::new(),
             pending: 0,
+            planned: [0; 2],
             split: None,
         }
     }

@@ -526,7 +526,10 @@ impl<D: Device> Mpi<D> {
         let size = records[0].size;
         let accesses: Vec<_> = records.iter().map(|record| record.access).collect();
         let ends_before = accesses.iter().all(|access| access.end <= size);
-        match TwoPhasePlan::new(&accesses, &rules).filter(|_| ends_before) {
+        let plan = TwoPhasePlan::new(&accesses, &rules).filter(|_| ends_before);
+        let file = self.files.get_mut(operation.file)?;
+        file.planned[usize::from(plan.is_some())] += 1;
+        match plan {
             None => {
                 let FilePlace::At(position) = operation.place else {
                     return Err(ErrorClass::Intern.error("a shared pointer has no position"));

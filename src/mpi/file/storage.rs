@@ -48,6 +48,9 @@ pub(crate) trait Storage: Debug + Send + Sync {
     /// That of the system.
     fn map(&self, range: Range<u64>) -> io::Result<Option<Box<dyn FileMemory>>>;
 
+    /// Notes bytes that were stored in a mapped range, and bytes of gaps that were read.
+    fn note(&self, stored: usize, gaps: u64);
+
     /// Brings all data to the device.
     ///
     /// # Errors

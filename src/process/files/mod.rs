@@ -12,10 +12,12 @@ mod pool;
 
 use std::io;
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::mpi::collective::exchange::exchanged;
 use crate::mpi::file::File;
 use crate::mpi::file::access::AccessDirection;
+use crate::mpi::file::counters::FileCounters;
 use crate::mpi::file::operation::{
     AccessRequest, FileOperationId, FilePlace, FileStep, first_error,
 };
@@ -30,51 +32,63 @@ pub(crate) use opening::OpenArguments;
 use platform::base::{ErrorClass, MpiError, Result, Span};
 use platform::sys::data_file::{DataFile, MappedRange, RangeLock};
 
+/// A file of the system whose accesses are counted.
+#[derive(Debug)]
+struct CountedFile {
+    file: DataFile,
+    counters: Arc<FileCounters>,
+}
+
 impl FileMemory for MappedRange {
     fn span(&self) -> Span {
         self.span()
     }
 }
 
-impl Storage for DataFile {
+impl Storage for CountedFile {
     fn read(&self, at: u64, into: Span) -> io::Result<usize> {
-        self.read(at, into)
+        self.file.read(at, into).inspect(|bytes| self.counters.note_read(*bytes))
     }
 
     fn write(&self, at: u64, from: Span) -> io::Result<usize> {
-        self.write(at, from)
+        self.file.write(at, from).inspect(|bytes| self.counters.note_write(*bytes))
     }
 
     fn size(&self) -> io::Result<u64> {
-        self.size()
+        self.file.size()
     }
 
     fn set_size(&self, size: u64) -> io::Result<()> {
-        self.set_size(size)
+        self.file.set_size(size)
     }
 
     fn allocate(&self, size: u64) -> io::Result<()> {
-        self.allocate(size)
+        self.file.allocate(size)
     }
 
     fn has_memory(&self) -> bool {
-        self.has_memory()
+        self.file.has_memory()
     }
 
     fn map(&self, range: Range<u64>) -> io::Result<Option<Box<dyn FileMemory>>> {
-        Ok(self.map(range)?.map(|mapped| Box::new(mapped) as Box<dyn FileMemory>))
+        Ok(self.file.map(range)?.map(|mapped| Box::new(mapped) as Box<dyn FileMemory>))
+    }
+
+    fn note(&self, stored: usize, gaps: u64) {
+        self.counters.note_stores(stored);
+        self.counters.note_gaps(gaps);
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.sync()
+        self.file.sync()
     }
 
     fn lock(&self, range: Range<u64>, is_shared: bool) -> io::Result<()> {
-        self.lock(range, if is_shared { RangeLock::Shared } else { RangeLock::Exclusive })
+        self.file.lock(range, if is_shared { RangeLock::Shared } else { RangeLock::Exclusive })
     }
 
     fn unlock(&self, range: Range<u64>) -> io::Result<()> {
-        self.lock(range, RangeLock::Free)
+        self.file.lock(range, RangeLock::Free)
     }
 }
 

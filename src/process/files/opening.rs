@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{code_of, code_word};
+use super::{CountedFile, code_of, code_word};
 use crate::mpi::Memory;
 use crate::mpi::attribute::Attributes;
 use crate::mpi::collective::algorithms::{Bcast, Collective};
@@ -20,6 +20,7 @@ use crate::mpi::communicator::COMM_NULL;
 use crate::mpi::datatype::{Datatype, Predefined};
 use crate::mpi::errhandler::Handler;
 use crate::mpi::file::File;
+use crate::mpi::file::counters::FileCounts;
 use crate::mpi::file::hints::FileHints;
 use crate::mpi::file::mode::FileMode;
 use crate::mpi::file::name::without_prefix;
@@ -33,6 +34,7 @@ use crate::mpi::request::Activity;
 use crate::mpi::window::mapped::SegmentPlacement;
 use crate::mpi::window::synchronization::Assertions;
 use crate::mpi::window::{Flavor, Window, WindowMemory};
+use crate::process::settings::Config;
 use crate::process::{Process, ProcessMpi};
 use platform::base::{ErrorClass, Result, Span};
 use platform::sys::data_file::{DataFile, OpenForm};
@@ -105,7 +107,7 @@ impl Process {
         };
         let storage = storage.and_then(|file| {
             let size = if opening.mode.appends() { file.size()? } else { 0 };
-            Ok((Arc::new(file), size))
+            Ok((file, size))
         });
         let storage = storage.map_err(|error| file_error("open", &opening.name, &error));
         let (own, end) = match &storage {
@@ -185,7 +187,7 @@ impl Process {
 
     /// All ranks have opened the file: they get its handle.
     fn finish_opening(
-        &'static self, opening: FileOpening, storage: Arc<DataFile>, end: u64, rules: [u64; 3],
+        &'static self, opening: FileOpening, storage: DataFile, end: u64, rules: [u64; 3],
     ) -> Result<Handle> {
         let shared = self.shared_pointer(&opening, end)?;
         if end > 0 && opening.size > 1 {
@@ -196,6 +198,8 @@ impl Process {
         hints.set_rules(rules);
         let view = View::bytes(byte()?);
         self.with_mpi(|mpi| {
+            let counters = Arc::clone(&mpi.files.counters);
+            let storage = Arc::new(CountedFile { file: storage, counters });
             let peers = mpi.comms.get(comm)?.group.peers();
             let nodes: Vec<_> = peers.map(|peer| mpi.comms.node_of(peer)).collect();
             let mut file = File::new(comm, name, mode, storage, view, hints, &nodes);
@@ -248,6 +252,7 @@ impl Process {
         // Nobody uses the file or its shared pointer after this.
         let rank = self.with_mpi(|mpi| Ok(mpi.comms.get(comm)?.rank))?;
         let closed = self.with_mpi(|mpi| mpi.files.remove(file))?;
+        self.explain_file(&closed, rank)?;
         let File { name, shared, .. } = closed;
         let met = self.agree_on(CLOSE, comm, Ok(()));
         let deleted = match deletes {
@@ -268,6 +273,24 @@ impl Process {
             }
         })?;
         met.and(deleted)
+    }
+
+    /// Rank 0 tells how a file was accessed, if decisions are explained.
+    fn explain_file(&'static self, file: &File, rank: u32) -> Result {
+        if rank != 0 || !Config::read().is_ok_and(|config| config.explain) {
+            return Ok(());
+        }
+        let [alone, together] = file.planned;
+        let FileCounts { calls, read, written, gaps } =
+            self.with_mpi(|mpi| Ok(mpi.files.counters.counts()))?;
+        let name = &file.name;
+        eprintln!(
+            "Suiro: file \"{name}\": {alone} collective accesses by each rank alone, {together} in two phases \
+             by {} aggregators; files of rank 0: {calls} calls, {read} bytes read ({gaps} of gaps), \
+             {written} written",
+            file.aggregators.len()
+        );
+        Ok(())
     }
 
     /// Deletes a file (§14.2.3); not collective.
