@@ -32,6 +32,8 @@ mod plan;
 pub(crate) mod pointer;
 pub(crate) mod representation;
 pub(crate) mod storage;
+#[cfg(test)]
+mod tests;
 mod two_phase;
 pub(crate) mod view;
 

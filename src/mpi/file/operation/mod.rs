@@ -12,29 +12,30 @@
 //! in one order. Every rank hears of the errors of all: in Ranges of those before the file was touched, in
 //! Agreement of the others.
 
+mod rounds;
+
 use std::sync::Arc;
 
-use super::access::{AccessDirection, IndependentAccess, Transfer};
-use super::plan::{PlanRules, RankAccess, TwoPhasePlan};
-use super::pointer::{PointerChange, PointerFetch};
-use super::storage::file_error;
-use super::two_phase::{PeerViews, TwoPhase, WindowAccess};
-use super::view::Tiles;
-use super::{File, Files};
 use crate::device::Device;
 use crate::engine::memory::Memory;
-use crate::engine::schedules::plan::{RunId, RunPlan};
+use crate::engine::schedules::plan::RunId;
 use crate::mpi::Mpi;
 use crate::mpi::collective::algorithms::{Bcast, Collective};
 use crate::mpi::collective::exchange::exchanged;
+use crate::mpi::file::access::{AccessDirection, IndependentAccess, Transfer};
 use crate::mpi::file::hints::Choice;
+use crate::mpi::file::plan::{PlanRules, RankAccess, TwoPhasePlan};
+use crate::mpi::file::pointer::{PointerChange, PointerFetch};
 use crate::mpi::file::representation::DataRepresentation;
+use crate::mpi::file::storage::file_error;
+use crate::mpi::file::two_phase::{TwoPhase, WindowAccess};
+use crate::mpi::file::{File, Files};
 use crate::mpi::handle::Handle;
 use crate::mpi::request::status::Status;
 use crate::mpi::request::{Activity, Outcome};
-use crate::offload::{Buffer, ScheduleBuilder, StepAction, Wait};
 use platform::base::{ErrorClass, ErrorCode, MpiError, Result};
 use platform::diagnosis::wait_report::WaitReport;
+use rounds::described;
 
 /// Pieces of so many bytes are worth a call of the system each.
 const COARSE_MIN: u64 = 2048;
@@ -591,116 +592,6 @@ impl<D: Device> Mpi<D> {
     }
 }
 
-/// Two phases.
-impl<D: Device> Mpi<D> {
-    /// Each rank sends its view to the aggregators.
-    fn tell_views(&mut self, file: Handle, records: &[RankRecord]) -> Result<RunId> {
-        let on = self.files.get(file)?;
-        let (comm, own) = (on.comm, described(&on.view.tiles));
-        let rank = self.comms.get(comm)?.rank;
-        let is_aggregator = on.aggregators.contains(&rank);
-        let sizes = records.iter().map(|record| record.view_bytes as usize);
-        let room = |(peer, len): (u32, usize)| match peer == rank {
-            true => Memory::owned(own.clone()),
-            false => Memory::owned(vec![0; if is_aggregator { len } else { 0 }]),
-        };
-        let buffers: Vec<_> = (0..).zip(sizes.clone()).map(room).collect();
-        let mut plan = ScheduleBuilder::new();
-        let label = 0;
-        for (peer, len) in (0..).zip(sizes).filter(|(peer, _)| is_aggregator && *peer != rank) {
-            let region = Buffer::User(peer).region(0, len);
-            plan.push(StepAction::Receive { peer, region, label }, 1, Wait::All, &[]);
-        }
-        for peer in on.aggregators.iter().copied().filter(|peer| *peer != rank) {
-            let region = Buffer::User(rank).region(0, own.len());
-            plan.push(StepAction::Send { peer, region, label }, 1, Wait::All, &[]);
-        }
-        self.launch_run(comm, RunPlan::moving(plan.finish(), buffers))
-    }
-
-    fn note_views(&mut self, operation: &FileOperation, buffers: &[Memory]) -> Result {
-        let file = self.files.get_mut(operation.file)?;
-        let rank = self.comms.get(file.comm)?.rank;
-        if file.aggregators.contains(&rank) {
-            let parsed = buffers.iter().map(|view| Tiles::parse(&view.packed()).map(Arc::new));
-            let views: Option<PeerViews> = parsed.collect();
-            let wrong = || ErrorClass::Intern.error("a rank has told a view that makes no sense");
-            file.peer_views = Some(views.ok_or_else(wrong)?);
-        }
-        file.are_views_told = true;
-        Ok(())
-    }
-
-    fn first_round(
-        &mut self, operation: &mut FileOperation, plan: TwoPhasePlan, accesses: Vec<RankAccess>,
-    ) -> Result<AccessStage> {
-        let file = self.files.get(operation.file)?;
-        let rank = self.comms.get(file.comm)?.rank;
-        let (own, views) = (Arc::clone(&file.view.tiles), file.peer_views.clone());
-        let two_phase = TwoPhase::new(plan, accesses, rank, own, views, operation.direction);
-        self.begin_round(operation, Box::new(two_phase))
-    }
-
-    fn begin_round(
-        &mut self, operation: &mut FileOperation, mut two_phase: Box<TwoPhase>,
-    ) -> Result<AccessStage> {
-        if two_phase.is_over() {
-            operation.bytes = operation.memory.len() as u64;
-            return self.agree(operation);
-        }
-        two_phase.open_window();
-        match operation.direction {
-            AccessDirection::Write => self.exchange(operation, two_phase),
-            AccessDirection::Read => self.window_work(operation, two_phase),
-        }
-    }
-
-    fn exchange(
-        &mut self, operation: &FileOperation, two_phase: Box<TwoPhase>,
-    ) -> Result<AccessStage> {
-        let comm = self.files.get(operation.file)?.comm;
-        let run = self.launch_run(comm, two_phase.exchange(&operation.memory))?;
-        Ok(AccessStage::Exchange(run, two_phase))
-    }
-
-    /// The work of an aggregator, if there is some.
-    fn window_work(
-        &mut self, operation: &mut FileOperation, mut two_phase: Box<TwoPhase>,
-    ) -> Result<AccessStage> {
-        let file = self.files.get(operation.file)?;
-        match two_phase.work(&file.storage, file.is_atomic) {
-            Some(work) => {
-                Ok(AccessStage::Ready(FileWork::Window(work), AfterWork::Round(two_phase)))
-            }
-            None => self.worked_round(operation, two_phase),
-        }
-    }
-
-    fn exchanged_round(
-        &mut self, operation: &mut FileOperation, mut two_phase: Box<TwoPhase>,
-    ) -> Result<AccessStage> {
-        match operation.direction {
-            AccessDirection::Write => self.window_work(operation, two_phase),
-            AccessDirection::Read => {
-                two_phase.next_round();
-                self.begin_round(operation, two_phase)
-            }
-        }
-    }
-
-    fn worked_round(
-        &mut self, operation: &mut FileOperation, mut two_phase: Box<TwoPhase>,
-    ) -> Result<AccessStage> {
-        match operation.direction {
-            AccessDirection::Read => self.exchange(operation, two_phase),
-            AccessDirection::Write => {
-                two_phase.next_round();
-                self.begin_round(operation, two_phase)
-            }
-        }
-    }
-}
-
 impl File {
     /// Work of this rank alone.
     fn ready(
@@ -746,12 +637,6 @@ impl File {
             },
         }
     }
-}
-
-fn described(tiles: &Tiles) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    tiles.emit(&mut bytes);
-    bytes
 }
 
 /// The error of all ranks: the own one, or that of the first other rank.
