@@ -15,9 +15,10 @@ use std::sync::Arc;
 use crate::abi::arguments::pointer::{in_out, out};
 use crate::abi::arguments::text::string_at;
 use crate::abi::communicator::group::put_group;
-use crate::abi::entry_point::{PROCESS, finish, local, number};
+use crate::abi::entry_point::{PROCESS, finish, finish_by, local, number};
 use crate::abi::handles::MPI_FILE_NULL;
 use crate::abi::types::*;
+use crate::mpi::file::FILE_NULL;
 use crate::mpi::file::storage::file_error;
 use crate::process::Process;
 use crate::process::files::{OpenArguments, SizeChange};
@@ -35,12 +36,17 @@ pub unsafe extern "C" fn PMPI_File_close(fh: *mut MPI_File) -> c_int {
         Err(error) => return finish(MPI_FILE_NULL, "MPI_File_close", Err(error)),
     };
     let file = number(place.get());
+    let handler = PROCESS.with_mpi(|mpi| Ok(mpi.files.get(file)?.handler.clone()));
     let closed = PROCESS.close_file(file);
-    // An error of the system does not keep the file open.
-    if PROCESS.with_mpi(|mpi| mpi.files.get(file).map(drop)).is_err() && closed.is_ok() {
-        place.put(MPI_FILE_NULL);
+    // An error of the system does not keep the file open: its handler is called nevertheless.
+    let is_gone = PROCESS.with_mpi(|mpi| mpi.files.get(file).map(drop)).is_err();
+    match handler {
+        Ok(handler) if is_gone => {
+            place.put(MPI_FILE_NULL);
+            finish_by(handler, FILE_NULL, "MPI_File_close", closed)
+        }
+        _ => finish(place.get(), "MPI_File_close", closed),
     }
-    finish(place.get(), "MPI_File_close", closed)
 }
 
 /// Deletes a file that no process has open.
