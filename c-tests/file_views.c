@@ -3,7 +3,7 @@
  * changes. */
 #include "files.h"
 
-enum { FILE_BYTES = 60000, TRIES = 12, PIECES = 6, DATA = 4000 };
+enum { FILE_BYTES = 30000, TRIES = 10, PIECES = 6, DATA = 4000 };
 
 static unsigned char expected[FILE_BYTES], actual[FILE_BYTES];
 static unsigned state;
