@@ -18,9 +18,9 @@
 //! | `operation` | an access in progress: its stages |
 //!
 //! A file has a private communicator, that of the window with its shared pointer. Accesses that the system
-//! makes are values ([`FileWork`](operation::FileWork)): the caller of a blocking function does them
+//! makes are values ([`FileWork`]): the caller of a blocking function does them
 //! itself, others are given to an [`Executor`]. This layer makes no call of the system but by its
-//! [`Storage`](storage::Storage).
+//! [`Storage`].
 
 pub(crate) mod access;
 pub(crate) mod counters;
