@@ -14,21 +14,16 @@ use std::path::Path;
 
 use memmap2::{MmapMut, MmapOptions};
 use nix::fcntl::{FallocateFlags, FcntlArg, fallocate, fcntl};
-use nix::sys::statfs::{self, FsType, fstatfs};
+use nix::sys::statfs::fstatfs;
 
 use crate::base::Span;
 
 /// The most bytes that Linux moves in one call: 2 GiB less a page.
 const CALL_BYTES_MAX: usize = 0x7fff_f000;
 
-/// File systems of one host whose space can be had ahead.
-const LOCAL: [FsType; 5] = [
-    statfs::EXT4_SUPER_MAGIC,
-    statfs::XFS_SUPER_MAGIC,
-    statfs::BTRFS_SUPER_MAGIC,
-    statfs::TMPFS_MAGIC,
-    statfs::OVERLAYFS_SUPER_MAGIC,
-];
+/// File systems of one host whose space can be had ahead, by their numbers in linux/magic.h: ext4, xfs, btrfs,
+/// tmpfs, overlayfs.
+const LOCAL: [u32; 5] = [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994, 0x794c_7630];
 
 /// Maps begin at multiples of it on all processors.
 const PAGE: u64 = 1 << 16;
@@ -100,7 +95,8 @@ impl DataFile {
         if file.metadata()?.is_dir() {
             return Err(io::ErrorKind::IsADirectory.into());
         }
-        let kind = fstatfs(&file)?.filesystem_type();
+        // The type of the number differs between C libraries; its upper half is 0.
+        let kind = fstatfs(&file)?.filesystem_type().0 as u32;
         Ok(Self { file, has_memory: LOCAL.contains(&kind) })
     }
 
