@@ -169,7 +169,7 @@ mod tests {
         for (key, size) in SIZES {
             let key = String::from_utf8_lossy(key).to_uppercase();
             let name = key.strip_suffix("_SIZE").unwrap();
-            let entry = Predefined::all().iter().find(|entry| entry.name == name).unwrap();
+            let entry = Predefined::named(name).unwrap();
             assert_eq!(entry.unit.size().to_string().as_bytes(), size, "{name}");
         }
     }

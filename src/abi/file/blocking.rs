@@ -8,7 +8,6 @@ use std::ffi::{c_int, c_void};
 use super::call::{FileCall, Start};
 use crate::abi::entry_point::{conclude, finish};
 use crate::abi::types::*;
-use crate::mpi::file::access::AccessDirection;
 
 /// Reads at the individual file pointer.
 #[unsafe(no_mangle)]
@@ -16,16 +15,7 @@ pub unsafe extern "C" fn PMPI_File_read_c(
     fh: MPI_File, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
     status: *mut MPI_Status,
 ) -> c_int {
-    let call = FileCall {
-        name: "MPI_File_read",
-        fh,
-        direction: AccessDirection::Read,
-        start: Start::Individual,
-        is_collective: false,
-        buf: buf.cast_const(),
-        count,
-        datatype,
-    };
+    let call = FileCall::read("MPI_File_read", fh, Start::Individual, buf, count, datatype);
     // SAFETY: the caller's promise of the buffer (§14.4) and of the status.
     unsafe { run(call, status) }
 }
@@ -36,16 +26,8 @@ pub unsafe extern "C" fn PMPI_File_read_all_c(
     fh: MPI_File, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
     status: *mut MPI_Status,
 ) -> c_int {
-    let call = FileCall {
-        name: "MPI_File_read_all",
-        fh,
-        direction: AccessDirection::Read,
-        start: Start::Individual,
-        is_collective: true,
-        buf: buf.cast_const(),
-        count,
-        datatype,
-    };
+    let call = FileCall::read("MPI_File_read_all", fh, Start::Individual, buf, count, datatype)
+        .collective();
     // SAFETY: the caller's promise of the buffer (§14.4) and of the status.
     unsafe { run(call, status) }
 }
@@ -56,16 +38,7 @@ pub unsafe extern "C" fn PMPI_File_read_at_c(
     fh: MPI_File, offset: MPI_Offset, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
     status: *mut MPI_Status,
 ) -> c_int {
-    let call = FileCall {
-        name: "MPI_File_read_at",
-        fh,
-        direction: AccessDirection::Read,
-        start: Start::At(offset),
-        is_collective: false,
-        buf: buf.cast_const(),
-        count,
-        datatype,
-    };
+    let call = FileCall::read("MPI_File_read_at", fh, Start::At(offset), buf, count, datatype);
     // SAFETY: the caller's promise of the buffer (§14.4) and of the status.
     unsafe { run(call, status) }
 }
@@ -76,16 +49,8 @@ pub unsafe extern "C" fn PMPI_File_read_at_all_c(
     fh: MPI_File, offset: MPI_Offset, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
     status: *mut MPI_Status,
 ) -> c_int {
-    let call = FileCall {
-        name: "MPI_File_read_at_all",
-        fh,
-        direction: AccessDirection::Read,
-        start: Start::At(offset),
-        is_collective: true,
-        buf: buf.cast_const(),
-        count,
-        datatype,
-    };
+    let call = FileCall::read("MPI_File_read_at_all", fh, Start::At(offset), buf, count, datatype)
+        .collective();
     // SAFETY: the caller's promise of the buffer (§14.4) and of the status.
     unsafe { run(call, status) }
 }
@@ -96,16 +61,8 @@ pub unsafe extern "C" fn PMPI_File_read_ordered_c(
     fh: MPI_File, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
     status: *mut MPI_Status,
 ) -> c_int {
-    let call = FileCall {
-        name: "MPI_File_read_ordered",
-        fh,
-        direction: AccessDirection::Read,
-        start: Start::Ordered,
-        is_collective: true,
-        buf: buf.cast_const(),
-        count,
-        datatype,
-    };
+    let call = FileCall::read("MPI_File_read_ordered", fh, Start::Ordered, buf, count, datatype)
+        .collective();
     // SAFETY: the caller's promise of the buffer (§14.4) and of the status.
     unsafe { run(call, status) }
 }
@@ -116,16 +73,7 @@ pub unsafe extern "C" fn PMPI_File_read_shared_c(
     fh: MPI_File, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
     status: *mut MPI_Status,
 ) -> c_int {
-    let call = FileCall {
-        name: "MPI_File_read_shared",
-        fh,
-        direction: AccessDirection::Read,
-        start: Start::Shared,
-        is_collective: false,
-        buf: buf.cast_const(),
-        count,
-        datatype,
-    };
+    let call = FileCall::read("MPI_File_read_shared", fh, Start::Shared, buf, count, datatype);
     // SAFETY: the caller's promise of the buffer (§14.4) and of the status.
     unsafe { run(call, status) }
 }
@@ -136,16 +84,7 @@ pub unsafe extern "C" fn PMPI_File_write_c(
     fh: MPI_File, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
     status: *mut MPI_Status,
 ) -> c_int {
-    let call = FileCall {
-        name: "MPI_File_write",
-        fh,
-        direction: AccessDirection::Write,
-        start: Start::Individual,
-        is_collective: false,
-        buf,
-        count,
-        datatype,
-    };
+    let call = FileCall::write("MPI_File_write", fh, Start::Individual, buf, count, datatype);
     // SAFETY: the caller's promise of the buffer (§14.4) and of the status.
     unsafe { run(call, status) }
 }
@@ -156,16 +95,8 @@ pub unsafe extern "C" fn PMPI_File_write_all_c(
     fh: MPI_File, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
     status: *mut MPI_Status,
 ) -> c_int {
-    let call = FileCall {
-        name: "MPI_File_write_all",
-        fh,
-        direction: AccessDirection::Write,
-        start: Start::Individual,
-        is_collective: true,
-        buf,
-        count,
-        datatype,
-    };
+    let call = FileCall::write("MPI_File_write_all", fh, Start::Individual, buf, count, datatype)
+        .collective();
     // SAFETY: the caller's promise of the buffer (§14.4) and of the status.
     unsafe { run(call, status) }
 }
@@ -176,16 +107,7 @@ pub unsafe extern "C" fn PMPI_File_write_at_c(
     fh: MPI_File, offset: MPI_Offset, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
     status: *mut MPI_Status,
 ) -> c_int {
-    let call = FileCall {
-        name: "MPI_File_write_at",
-        fh,
-        direction: AccessDirection::Write,
-        start: Start::At(offset),
-        is_collective: false,
-        buf,
-        count,
-        datatype,
-    };
+    let call = FileCall::write("MPI_File_write_at", fh, Start::At(offset), buf, count, datatype);
     // SAFETY: the caller's promise of the buffer (§14.4) and of the status.
     unsafe { run(call, status) }
 }
@@ -196,16 +118,9 @@ pub unsafe extern "C" fn PMPI_File_write_at_all_c(
     fh: MPI_File, offset: MPI_Offset, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
     status: *mut MPI_Status,
 ) -> c_int {
-    let call = FileCall {
-        name: "MPI_File_write_at_all",
-        fh,
-        direction: AccessDirection::Write,
-        start: Start::At(offset),
-        is_collective: true,
-        buf,
-        count,
-        datatype,
-    };
+    let call =
+        FileCall::write("MPI_File_write_at_all", fh, Start::At(offset), buf, count, datatype)
+            .collective();
     // SAFETY: the caller's promise of the buffer (§14.4) and of the status.
     unsafe { run(call, status) }
 }
@@ -216,16 +131,8 @@ pub unsafe extern "C" fn PMPI_File_write_ordered_c(
     fh: MPI_File, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
     status: *mut MPI_Status,
 ) -> c_int {
-    let call = FileCall {
-        name: "MPI_File_write_ordered",
-        fh,
-        direction: AccessDirection::Write,
-        start: Start::Ordered,
-        is_collective: true,
-        buf,
-        count,
-        datatype,
-    };
+    let call = FileCall::write("MPI_File_write_ordered", fh, Start::Ordered, buf, count, datatype)
+        .collective();
     // SAFETY: the caller's promise of the buffer (§14.4) and of the status.
     unsafe { run(call, status) }
 }
@@ -236,16 +143,7 @@ pub unsafe extern "C" fn PMPI_File_write_shared_c(
     fh: MPI_File, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
     status: *mut MPI_Status,
 ) -> c_int {
-    let call = FileCall {
-        name: "MPI_File_write_shared",
-        fh,
-        direction: AccessDirection::Write,
-        start: Start::Shared,
-        is_collective: false,
-        buf,
-        count,
-        datatype,
-    };
+    let call = FileCall::write("MPI_File_write_shared", fh, Start::Shared, buf, count, datatype);
     // SAFETY: the caller's promise of the buffer (§14.4) and of the status.
     unsafe { run(call, status) }
 }

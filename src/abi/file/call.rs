@@ -33,16 +33,39 @@ pub(crate) struct FileCall {
     pub(crate) name: &'static str,
     pub(crate) fh: MPI_File,
     pub(crate) direction: AccessDirection,
-    pub(crate) start: Start,
-    pub(crate) is_collective: bool,
+    start: Start,
+    is_collective: bool,
     pub(crate) buf: *const c_void,
     pub(crate) count: MPI_Count,
     pub(crate) datatype: MPI_Datatype,
 }
 
 impl FileCall {
+    /// A read of one process.
+    pub(super) fn read(
+        name: &'static str, fh: MPI_File, start: Start, buf: *mut c_void, count: MPI_Count,
+        datatype: MPI_Datatype,
+    ) -> Self {
+        let (direction, is_collective, buf) = (AccessDirection::Read, false, buf.cast_const());
+        Self { name, fh, direction, start, is_collective, buf, count, datatype }
+    }
+
+    /// A write of one process.
+    pub(super) fn write(
+        name: &'static str, fh: MPI_File, start: Start, buf: *const c_void, count: MPI_Count,
+        datatype: MPI_Datatype,
+    ) -> Self {
+        let (direction, is_collective) = (AccessDirection::Write, false);
+        Self { name, fh, direction, start, is_collective, buf, count, datatype }
+    }
+
+    /// The same of all processes of the file.
+    pub(super) fn collective(self) -> Self {
+        Self { is_collective: true, ..self }
+    }
+
     /// Whether the caller makes the access without any other process.
-    pub(crate) fn is_simple(&self) -> bool {
+    fn is_simple(&self) -> bool {
         !self.is_collective && matches!(self.start, Start::At(_) | Start::Individual)
     }
 

@@ -9,7 +9,6 @@ use super::representation;
 use crate::abi::arguments::pointer::out;
 use crate::abi::entry_point::{PROCESS, finish, local, number};
 use crate::abi::types::*;
-use crate::mpi::file::access::AccessDirection;
 use crate::mpi::file::operation::FileOperationId;
 use crate::mpi::request::Activity;
 use crate::process::ProcessMpi;
@@ -21,16 +20,7 @@ pub unsafe extern "C" fn PMPI_File_iread_c(
     fh: MPI_File, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
     request: *mut MPI_Request,
 ) -> c_int {
-    let call = FileCall {
-        name: "MPI_File_iread",
-        fh,
-        direction: AccessDirection::Read,
-        start: Start::Individual,
-        is_collective: false,
-        buf: buf.cast_const(),
-        count,
-        datatype,
-    };
+    let call = FileCall::read("MPI_File_iread", fh, Start::Individual, buf, count, datatype);
     // SAFETY: the caller's promise of the buffer (§14.4) and of the request.
     unsafe { start(call, request) }
 }
@@ -41,16 +31,8 @@ pub unsafe extern "C" fn PMPI_File_iread_all_c(
     fh: MPI_File, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
     request: *mut MPI_Request,
 ) -> c_int {
-    let call = FileCall {
-        name: "MPI_File_iread_all",
-        fh,
-        direction: AccessDirection::Read,
-        start: Start::Individual,
-        is_collective: true,
-        buf: buf.cast_const(),
-        count,
-        datatype,
-    };
+    let call = FileCall::read("MPI_File_iread_all", fh, Start::Individual, buf, count, datatype)
+        .collective();
     // SAFETY: the caller's promise of the buffer (§14.4) and of the request.
     unsafe { start(call, request) }
 }
@@ -61,16 +43,7 @@ pub unsafe extern "C" fn PMPI_File_iread_at_c(
     fh: MPI_File, offset: MPI_Offset, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
     request: *mut MPI_Request,
 ) -> c_int {
-    let call = FileCall {
-        name: "MPI_File_iread_at",
-        fh,
-        direction: AccessDirection::Read,
-        start: Start::At(offset),
-        is_collective: false,
-        buf: buf.cast_const(),
-        count,
-        datatype,
-    };
+    let call = FileCall::read("MPI_File_iread_at", fh, Start::At(offset), buf, count, datatype);
     // SAFETY: the caller's promise of the buffer (§14.4) and of the request.
     unsafe { start(call, request) }
 }
@@ -81,16 +54,8 @@ pub unsafe extern "C" fn PMPI_File_iread_at_all_c(
     fh: MPI_File, offset: MPI_Offset, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
     request: *mut MPI_Request,
 ) -> c_int {
-    let call = FileCall {
-        name: "MPI_File_iread_at_all",
-        fh,
-        direction: AccessDirection::Read,
-        start: Start::At(offset),
-        is_collective: true,
-        buf: buf.cast_const(),
-        count,
-        datatype,
-    };
+    let call = FileCall::read("MPI_File_iread_at_all", fh, Start::At(offset), buf, count, datatype)
+        .collective();
     // SAFETY: the caller's promise of the buffer (§14.4) and of the request.
     unsafe { start(call, request) }
 }
@@ -101,16 +66,7 @@ pub unsafe extern "C" fn PMPI_File_iread_shared_c(
     fh: MPI_File, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
     request: *mut MPI_Request,
 ) -> c_int {
-    let call = FileCall {
-        name: "MPI_File_iread_shared",
-        fh,
-        direction: AccessDirection::Read,
-        start: Start::Shared,
-        is_collective: false,
-        buf: buf.cast_const(),
-        count,
-        datatype,
-    };
+    let call = FileCall::read("MPI_File_iread_shared", fh, Start::Shared, buf, count, datatype);
     // SAFETY: the caller's promise of the buffer (§14.4) and of the request.
     unsafe { start(call, request) }
 }
@@ -121,16 +77,7 @@ pub unsafe extern "C" fn PMPI_File_iwrite_c(
     fh: MPI_File, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
     request: *mut MPI_Request,
 ) -> c_int {
-    let call = FileCall {
-        name: "MPI_File_iwrite",
-        fh,
-        direction: AccessDirection::Write,
-        start: Start::Individual,
-        is_collective: false,
-        buf,
-        count,
-        datatype,
-    };
+    let call = FileCall::write("MPI_File_iwrite", fh, Start::Individual, buf, count, datatype);
     // SAFETY: the caller's promise of the buffer (§14.4) and of the request.
     unsafe { start(call, request) }
 }
@@ -141,16 +88,8 @@ pub unsafe extern "C" fn PMPI_File_iwrite_all_c(
     fh: MPI_File, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
     request: *mut MPI_Request,
 ) -> c_int {
-    let call = FileCall {
-        name: "MPI_File_iwrite_all",
-        fh,
-        direction: AccessDirection::Write,
-        start: Start::Individual,
-        is_collective: true,
-        buf,
-        count,
-        datatype,
-    };
+    let call = FileCall::write("MPI_File_iwrite_all", fh, Start::Individual, buf, count, datatype)
+        .collective();
     // SAFETY: the caller's promise of the buffer (§14.4) and of the request.
     unsafe { start(call, request) }
 }
@@ -161,16 +100,7 @@ pub unsafe extern "C" fn PMPI_File_iwrite_at_c(
     fh: MPI_File, offset: MPI_Offset, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
     request: *mut MPI_Request,
 ) -> c_int {
-    let call = FileCall {
-        name: "MPI_File_iwrite_at",
-        fh,
-        direction: AccessDirection::Write,
-        start: Start::At(offset),
-        is_collective: false,
-        buf,
-        count,
-        datatype,
-    };
+    let call = FileCall::write("MPI_File_iwrite_at", fh, Start::At(offset), buf, count, datatype);
     // SAFETY: the caller's promise of the buffer (§14.4) and of the request.
     unsafe { start(call, request) }
 }
@@ -181,16 +111,9 @@ pub unsafe extern "C" fn PMPI_File_iwrite_at_all_c(
     fh: MPI_File, offset: MPI_Offset, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
     request: *mut MPI_Request,
 ) -> c_int {
-    let call = FileCall {
-        name: "MPI_File_iwrite_at_all",
-        fh,
-        direction: AccessDirection::Write,
-        start: Start::At(offset),
-        is_collective: true,
-        buf,
-        count,
-        datatype,
-    };
+    let call =
+        FileCall::write("MPI_File_iwrite_at_all", fh, Start::At(offset), buf, count, datatype)
+            .collective();
     // SAFETY: the caller's promise of the buffer (§14.4) and of the request.
     unsafe { start(call, request) }
 }
@@ -201,16 +124,7 @@ pub unsafe extern "C" fn PMPI_File_iwrite_shared_c(
     fh: MPI_File, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
     request: *mut MPI_Request,
 ) -> c_int {
-    let call = FileCall {
-        name: "MPI_File_iwrite_shared",
-        fh,
-        direction: AccessDirection::Write,
-        start: Start::Shared,
-        is_collective: false,
-        buf,
-        count,
-        datatype,
-    };
+    let call = FileCall::write("MPI_File_iwrite_shared", fh, Start::Shared, buf, count, datatype);
     // SAFETY: the caller's promise of the buffer (§14.4) and of the request.
     unsafe { start(call, request) }
 }

@@ -9,7 +9,6 @@ use super::{nonblocking, representation};
 use crate::abi::entry_point::{PROCESS, conclude, finish, local, number};
 use crate::abi::types::*;
 use crate::mpi::file::SplitAccess;
-use crate::mpi::file::access::AccessDirection;
 use crate::mpi::request::Outcome;
 use platform::base::{ErrorClass, Result};
 
@@ -18,16 +17,9 @@ use platform::base::{ErrorClass, Result};
 pub unsafe extern "C" fn PMPI_File_read_all_begin_c(
     fh: MPI_File, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
 ) -> c_int {
-    let call = FileCall {
-        name: "MPI_File_read_all_begin",
-        fh,
-        direction: AccessDirection::Read,
-        start: Start::Individual,
-        is_collective: true,
-        buf: buf.cast_const(),
-        count,
-        datatype,
-    };
+    let call =
+        FileCall::read("MPI_File_read_all_begin", fh, Start::Individual, buf, count, datatype)
+            .collective();
     // SAFETY: the caller's promise of the buffer (§14.4.5).
     unsafe { begin(call, "MPI_File_read_all_end") }
 }
@@ -47,16 +39,9 @@ pub unsafe extern "C" fn PMPI_File_read_all_end(
 pub unsafe extern "C" fn PMPI_File_read_at_all_begin_c(
     fh: MPI_File, offset: MPI_Offset, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
 ) -> c_int {
-    let call = FileCall {
-        name: "MPI_File_read_at_all_begin",
-        fh,
-        direction: AccessDirection::Read,
-        start: Start::At(offset),
-        is_collective: true,
-        buf: buf.cast_const(),
-        count,
-        datatype,
-    };
+    let call =
+        FileCall::read("MPI_File_read_at_all_begin", fh, Start::At(offset), buf, count, datatype)
+            .collective();
     // SAFETY: the caller's promise of the buffer (§14.4.5).
     unsafe { begin(call, "MPI_File_read_at_all_end") }
 }
@@ -76,16 +61,9 @@ pub unsafe extern "C" fn PMPI_File_read_at_all_end(
 pub unsafe extern "C" fn PMPI_File_read_ordered_begin_c(
     fh: MPI_File, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype,
 ) -> c_int {
-    let call = FileCall {
-        name: "MPI_File_read_ordered_begin",
-        fh,
-        direction: AccessDirection::Read,
-        start: Start::Ordered,
-        is_collective: true,
-        buf: buf.cast_const(),
-        count,
-        datatype,
-    };
+    let call =
+        FileCall::read("MPI_File_read_ordered_begin", fh, Start::Ordered, buf, count, datatype)
+            .collective();
     // SAFETY: the caller's promise of the buffer (§14.4.5).
     unsafe { begin(call, "MPI_File_read_ordered_end") }
 }
@@ -105,16 +83,9 @@ pub unsafe extern "C" fn PMPI_File_read_ordered_end(
 pub unsafe extern "C" fn PMPI_File_write_all_begin_c(
     fh: MPI_File, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
 ) -> c_int {
-    let call = FileCall {
-        name: "MPI_File_write_all_begin",
-        fh,
-        direction: AccessDirection::Write,
-        start: Start::Individual,
-        is_collective: true,
-        buf,
-        count,
-        datatype,
-    };
+    let call =
+        FileCall::write("MPI_File_write_all_begin", fh, Start::Individual, buf, count, datatype)
+            .collective();
     // SAFETY: the caller's promise of the buffer (§14.4.5).
     unsafe { begin(call, "MPI_File_write_all_end") }
 }
@@ -134,16 +105,9 @@ pub unsafe extern "C" fn PMPI_File_write_all_end(
 pub unsafe extern "C" fn PMPI_File_write_at_all_begin_c(
     fh: MPI_File, offset: MPI_Offset, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
 ) -> c_int {
-    let call = FileCall {
-        name: "MPI_File_write_at_all_begin",
-        fh,
-        direction: AccessDirection::Write,
-        start: Start::At(offset),
-        is_collective: true,
-        buf,
-        count,
-        datatype,
-    };
+    let call =
+        FileCall::write("MPI_File_write_at_all_begin", fh, Start::At(offset), buf, count, datatype)
+            .collective();
     // SAFETY: the caller's promise of the buffer (§14.4.5).
     unsafe { begin(call, "MPI_File_write_at_all_end") }
 }
@@ -163,16 +127,9 @@ pub unsafe extern "C" fn PMPI_File_write_at_all_end(
 pub unsafe extern "C" fn PMPI_File_write_ordered_begin_c(
     fh: MPI_File, buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype,
 ) -> c_int {
-    let call = FileCall {
-        name: "MPI_File_write_ordered_begin",
-        fh,
-        direction: AccessDirection::Write,
-        start: Start::Ordered,
-        is_collective: true,
-        buf,
-        count,
-        datatype,
-    };
+    let call =
+        FileCall::write("MPI_File_write_ordered_begin", fh, Start::Ordered, buf, count, datatype)
+            .collective();
     // SAFETY: the caller's promise of the buffer (§14.4.5).
     unsafe { begin(call, "MPI_File_write_ordered_end") }
 }

@@ -241,7 +241,7 @@ mod tests {
     use platform::base::Random;
 
     fn named(name: &str) -> Datatype {
-        Datatype::predefined(Predefined::all().iter().find(|entry| entry.name == name).unwrap())
+        Datatype::predefined(Predefined::named(name).unwrap())
     }
 
     /// Structures in structures, of numbers of all lengths, with gaps.

@@ -305,7 +305,7 @@ mod tests {
     use super::*;
 
     fn named(name: &str) -> Datatype {
-        Datatype::predefined(Predefined::all().iter().find(|entry| entry.name == name).unwrap())
+        Datatype::predefined(Predefined::named(name).unwrap())
     }
 
     /// `native` as external32 and back.

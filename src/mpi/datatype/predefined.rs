@@ -198,6 +198,11 @@ impl Predefined {
     pub fn all() -> &'static [Self] {
         TABLE
     }
+
+    /// The predefined datatype with this name in C.
+    pub(crate) fn named(name: &str) -> Option<&'static Self> {
+        TABLE.iter().find(|entry| entry.name == name)
+    }
 }
 
 /// What a handle value tells of the elements without a look at the datatype.

@@ -183,7 +183,7 @@ mod tests {
     use crate::mpi::datatype::predefined;
 
     fn named(name: &str) -> Datatype {
-        let entry = Predefined::all().iter().find(|entry| entry.name == name);
+        let entry = Predefined::named(name);
         predefined(entry.unwrap().handle).unwrap()
     }
 

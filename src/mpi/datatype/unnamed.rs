@@ -75,7 +75,7 @@ impl Unnamed {
             Self::Real(precision) => precision.names()?.0,
             Self::Complex(precision) => precision.names()?.1,
         };
-        let found = Predefined::all().iter().find(|entry| entry.name == name);
+        let found = Predefined::named(name);
         Ok(*found.expect("the names above are in the table"))
     }
 
@@ -216,8 +216,7 @@ mod tests {
 
     #[test]
     fn pairs_are_made_of_numbers_and_integers() {
-        let handle =
-            |name: &str| Predefined::all().iter().find(|entry| entry.name == name).unwrap().handle;
+        let handle = |name: &str| Predefined::named(name).unwrap().handle;
         let pair = |value: &str, index: &str| ValueIndex::new(handle(value), handle(index));
         for (value, index) in [
             ("MPI_DOUBLE", "MPI_INT"),

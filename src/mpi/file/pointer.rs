@@ -154,7 +154,7 @@ impl<D: Device> Mpi<D> {
 
 /// The datatype of the pointer.
 fn word() -> Result<Datatype> {
-    let entry = Predefined::all().iter().find(|entry| entry.name == "MPI_UINT64_T");
+    let entry = Predefined::named("MPI_UINT64_T");
     let entry = entry.ok_or_else(|| ErrorClass::Intern.error("there is no MPI_UINT64_T"))?;
     Ok(Datatype::predefined(entry))
 }

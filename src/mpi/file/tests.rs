@@ -102,7 +102,7 @@ impl Storage for TestFile {
 }
 
 fn byte() -> Datatype {
-    let entry = Predefined::all().iter().find(|entry| entry.name == "MPI_BYTE").unwrap();
+    let entry = Predefined::named("MPI_BYTE").unwrap();
     Datatype::predefined(entry)
 }
 

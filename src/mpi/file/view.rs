@@ -303,7 +303,7 @@ mod tests {
     }
 
     fn int() -> Datatype {
-        let entry = Predefined::all().iter().find(|entry| entry.name == "MPI_INT").unwrap();
+        let entry = Predefined::named("MPI_INT").unwrap();
         predefined(entry.handle).unwrap()
     }
 
@@ -377,7 +377,7 @@ mod tests {
         assert!(!new(0, &twice, false).unwrap().tiles.ascends());
         let before = Datatype::hindexed(form, &[1], &[-4], &int()).unwrap();
         assert_eq!(class(new(0, &before, false)), ErrorClass::Io as i32);
-        let byte = Predefined::all().iter().find(|entry| entry.name == "MPI_BYTE").unwrap();
+        let byte = Predefined::named("MPI_BYTE").unwrap();
         let byte = predefined(byte.handle).unwrap();
         assert_eq!(class(new(0, &byte, false)), ErrorClass::Io as i32);
         let whole = new(8, &int(), true).unwrap();

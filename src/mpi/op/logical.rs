@@ -71,7 +71,7 @@ mod tests {
     use crate::engine::memory::OwnedBytes;
 
     fn reduced(operator: Operator, name: &str, truth: i8, count: usize) {
-        let entry = Predefined::all().iter().find(|entry| entry.name == name).unwrap();
+        let entry = Predefined::named(name).unwrap();
         let booleans = Booleans::new(&i32::from(truth).to_le_bytes(), &[0; 4]);
         let kernel = kernel(operator, entry, booleans).unwrap();
         let size = entry.unit.size();
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn other_types_and_operations_have_no_truth_values() {
-        let find = |name: &str| Predefined::all().iter().find(|entry| entry.name == name).unwrap();
+        let find = |name: &str| Predefined::named(name).unwrap();
         let booleans = Booleans::new(&[0xff], &[0]);
         assert!(kernel(Operator::Lor, find("MPI_C_BOOL"), booleans).is_none());
         assert!(kernel(Operator::Lor, find("MPI_INT"), booleans).is_none());

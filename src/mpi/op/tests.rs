@@ -156,7 +156,7 @@ fn exactly_the_pairs_of_the_standard_are_reductions() {
     for line in table.lines().skip(1) {
         let (name, allowed) = line.split_once('\t').unwrap();
         let allowed: Vec<_> = allowed.split(' ').filter(|name| !name.is_empty()).collect();
-        let entry = Predefined::all().iter().find(|entry| entry.name == name);
+        let entry = Predefined::named(name);
         let entry = entry.unwrap_or_else(|| panic!("{name} is no predefined datatype"));
         let datatype = Datatype::predefined(entry);
         for operator in Operator::ALL {

@@ -139,7 +139,7 @@ mod tests {
 
     fn nested(levels: usize) -> Datatype {
         let [int, long, char] = ["MPI_INT", "MPI_LONG", "MPI_CHAR"].map(|name| {
-            let entry = Predefined::all().iter().find(|entry| entry.name == name);
+            let entry = Predefined::named(name);
             Datatype::predefined(entry.unwrap())
         });
         let empty = Datatype::contiguous(FORM, 0, &int).unwrap();

@@ -347,6 +347,6 @@ fn remove_path(path: &[u8]) -> io::Result<()> {
 }
 
 fn byte() -> Result<Datatype> {
-    let entry = Predefined::all().iter().find(|entry| entry.name == "MPI_BYTE");
+    let entry = Predefined::named("MPI_BYTE");
     entry.map(Datatype::predefined).ok_or_else(|| ErrorClass::Intern.error("there is no MPI_BYTE"))
 }
