@@ -193,11 +193,7 @@ pub(crate) unsafe fn blocking(
 pub(crate) fn wait_for(
     name: &str, body: impl FnOnce(&mut ProcessMpi) -> Result<Activity>,
 ) -> Result<Outcome> {
-    PROCESS.until(
-        body,
-        |mpi, activity| Ok(mpi.end_if_complete(activity)),
-        |mpi, activity| mpi.blocked(name, [activity]),
-    )
+    PROCESS.wait_for(name, body)
 }
 
 /// Stores the status of an outcome and returns its error.

@@ -58,9 +58,12 @@ use std::sync::atomic::{AtomicPtr, AtomicU8};
 use std::sync::{Arc, OnceLock};
 
 use crate::global_memory::front::GlobalFront;
+use crate::mpi::attribute::Attributes;
+use crate::mpi::communicator::COMM_NULL;
 use crate::mpi::handle::Handle;
 use crate::mpi::objects::Objects;
 use crate::mpi::partitioned::table::PartitionedTable;
+use crate::mpi::request::{Activity, Outcome};
 use platform::base::{ErrorClass, MpiError, Result};
 use platform::bootstrap::{Client, JobHosts};
 use platform::diagnosis::ended_ranks::EndedRanks;
@@ -355,6 +358,38 @@ impl Process {
             self.finish_call(state, false);
         }
         quick
+    }
+}
+
+/// Waits for activities.
+impl Process {
+    /// Starts an activity for the function `name` and waits for its end.
+    ///
+    /// # Errors
+    /// `Other` unless MPI runs; the errors of `start`.
+    #[inline]
+    pub(crate) fn wait_for(
+        &self, name: &str, start: impl FnOnce(&mut ProcessMpi) -> Result<Activity>,
+    ) -> Result<Outcome> {
+        self.until(
+            start,
+            |mpi, activity| Ok(mpi.end_if_complete(activity)),
+            |mpi, activity| mpi.blocked(name, [activity]),
+        )
+    }
+
+    /// A duplicate of a communicator, for an object of the library.
+    ///
+    /// # Errors
+    /// `Comm`; errors of messages.
+    pub(crate) fn private_comm(&self, name: &str, comm: Handle) -> Result<Handle> {
+        let mut private = COMM_NULL;
+        let outcome = self.wait_for(name, |mpi| {
+            let (own, activity) = mpi.duplicate(comm, Attributes::default())?;
+            private = own;
+            Ok(activity)
+        })?;
+        outcome.error.map_or(Ok(private), Err)
     }
 }
 

@@ -19,7 +19,6 @@ use crate::abi::entry_point::{PROCESS, finish, finish_by, local, number};
 use crate::abi::handles::MPI_FILE_NULL;
 use crate::abi::types::*;
 use crate::mpi::file::FILE_NULL;
-use crate::mpi::file::storage::file_error;
 use crate::process::Process;
 use crate::process::files::{OpenArguments, SizeChange};
 use platform::base::{ErrorClass, Result};
@@ -113,11 +112,8 @@ pub unsafe extern "C" fn PMPI_File_get_size(fh: MPI_File, size: *mut MPI_Offset)
     let get = || {
         // SAFETY: the caller's promise of the result.
         let size = unsafe { out(size, "size")? };
-        let (storage, name) = PROCESS.with_file(number(fh), |file| {
-            file.mode.check_random()?;
-            Ok((Arc::clone(&file.storage), file.name.clone()))
-        })?;
-        let found = storage.size().map_err(|error| file_error("get the size of", &name, &error))?;
+        PROCESS.with_file(number(fh), |file| file.mode.check_random())?;
+        let found = PROCESS.call_storage(number(fh), "get the size of", |file| file.size())?;
         size.put(found as MPI_Offset);
         Ok(())
     };

@@ -13,7 +13,6 @@ use crate::abi::entry_point::{PROCESS, finish, local, number};
 use crate::abi::file::representation;
 use crate::abi::types::*;
 use crate::mpi::datatype::Datatype;
-use crate::mpi::file::storage::file_error;
 use crate::mpi::file::view::View;
 use crate::mpi::handle::Handle;
 use crate::process::ProcessMpi;
@@ -225,9 +224,8 @@ fn sought(file: Handle, offset: MPI_Offset, whence: c_int, at: MPI_Offset) -> Re
 
 /// The first etype of the view at or behind the end of the file.
 fn end_of_view(file: Handle) -> Result<MPI_Offset> {
+    let size = PROCESS.call_storage(file, "get the size of", |file| file.size())?;
     PROCESS.with_file(file, |file| {
-        let size = file.storage.size();
-        let size = size.map_err(|error| file_error("get the size of", &file.name, &error))?;
         let unit = file.view.unit().max(1);
         Ok((file.view.tiles.bytes_before_end(size).div_ceil(unit)) as MPI_Offset)
     })

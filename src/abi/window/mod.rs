@@ -14,12 +14,10 @@ use crate::abi::arguments::user_memory::is_in_place;
 use crate::abi::arguments::width::narrowed;
 use crate::abi::attribute::Holder;
 use crate::abi::communicator::group::put_group;
-use crate::abi::entry_point::{PROCESS, finish, finish_by, local, number, wait_for};
+use crate::abi::entry_point::{PROCESS, finish, finish_by, local, number};
 use crate::abi::environment::alignment;
 use crate::abi::handles::MPI_WIN_NULL;
 use crate::abi::types::*;
-use crate::mpi::attribute::Attributes;
-use crate::mpi::communicator::COMM_NULL;
 use crate::mpi::errhandler::Handler;
 use crate::mpi::handle::Handle;
 use crate::mpi::info::Info;
@@ -307,26 +305,12 @@ fn prepare(
 fn connect(
     name: &str, comm: MPI_Comm, window: Box<Window>, placement: Option<SegmentPlacement>,
 ) -> Result<Box<Window>> {
-    let private = duplicate(name, comm)?;
+    let private = PROCESS.private_comm(name, number(comm))?;
     PROCESS.until(
         |mpi| mpi.start_window_creation(window, private, placement),
         ProcessMpi::end_window_creation,
         |mpi, creation| mpi.blocked_window_creation(name, creation),
     )
-}
-
-/// The private communicator of a window.
-///
-/// # Errors
-/// `Comm`; errors of messages.
-fn duplicate(name: &str, comm: MPI_Comm) -> Result<Handle> {
-    let mut private = COMM_NULL;
-    let outcome = wait_for(name, |mpi| {
-        let (own, activity) = mpi.duplicate(number(comm), Attributes::default())?;
-        private = own;
-        Ok(activity)
-    })?;
-    outcome.error.map_or(Ok(private), Err)
 }
 
 /// Body of a function that makes a window, as [`create`] does, and stores its handle.

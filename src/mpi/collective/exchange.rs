@@ -3,7 +3,7 @@
 
 use crate::device::Device;
 use crate::engine::memory::Memory;
-use crate::engine::schedules::plan::RunId;
+use crate::engine::schedules::plan::{RunEnd, RunId};
 use crate::mpi::Mpi;
 use crate::mpi::collective::algorithms::{Collective, UniformBlocks};
 use crate::mpi::handle::Handle;
@@ -24,6 +24,25 @@ impl<D: Device> Mpi<D> {
         let all = Memory::owned(vec![0; block * size]);
         let blocks = UniformBlocks { block, in_place: false };
         self.launch_on(comm, Collective::Allgather(blocks), vec![own, all])
+    }
+
+    /// The end of a run that has completed.
+    ///
+    /// # Errors
+    /// That of the run.
+    pub(crate) fn run_end(&mut self, run: RunId) -> Result<Option<RunEnd>> {
+        match self.engine.take_run_end(run) {
+            Some(RunEnd { error: Some(error), .. }) => Err(error),
+            end => Ok(end),
+        }
+    }
+
+    /// The buffers of a run that has completed.
+    ///
+    /// # Errors
+    /// That of the run.
+    pub(crate) fn run_buffers(&mut self, run: RunId) -> Result<Option<Vec<Memory>>> {
+        Ok(self.run_end(run)?.map(|end| end.buffers))
     }
 }
 

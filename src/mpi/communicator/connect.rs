@@ -301,15 +301,6 @@ impl<D: Device> Mpi<D> {
         }
     }
 
-    /// # Errors
-    /// That of the run.
-    fn run_end(&mut self, run: RunId) -> Result<Option<RunEnd>> {
-        match self.engine.take_run_end(run) {
-            Some(RunEnd { error: Some(error), .. }) => Err(error),
-            end => Ok(end),
-        }
-    }
-
     /// The root gives up to wait for the other job.
     ///
     /// # Errors

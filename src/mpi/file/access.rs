@@ -41,6 +41,16 @@ pub(crate) enum AccessDirection {
     Write,
 }
 
+impl AccessDirection {
+    /// What is done with the file.
+    pub(crate) fn verb(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+        }
+    }
+}
+
 /// Data to move.
 #[derive(Debug)]
 pub(crate) struct IndependentAccess {

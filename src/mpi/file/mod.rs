@@ -16,6 +16,7 @@
 //! | `plan`, `two_phase` | data of all ranks, by a few of them |
 //! | `pointer` | individual and shared file pointers |
 //! | `operation` | an access in progress: its stages |
+//! | `agreement` | errors that all ranks hear of |
 //!
 //! A file has a private communicator, that of the window with its shared pointer. Accesses that the system
 //! makes are values ([`FileWork`]): the caller of a blocking function does them
@@ -23,6 +24,7 @@
 //! [`Storage`].
 
 pub(crate) mod access;
+pub(crate) mod agreement;
 pub(crate) mod counters;
 pub(crate) mod hints;
 pub(crate) mod mode;

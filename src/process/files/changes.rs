@@ -1,9 +1,6 @@
 //! What all ranks of a file do together besides accesses (MPI 5.0 §14.2, §14.3, §14.6).
 
-use super::{code_of, code_word};
-use crate::mpi::file::operation::first_error;
 use crate::mpi::file::pointer::{PointerChange, PointerFetch};
-use crate::mpi::file::storage::file_error;
 use crate::mpi::file::view::View;
 use crate::mpi::handle::Handle;
 use crate::process::Process;
@@ -58,13 +55,14 @@ impl Process {
     }
 
     fn change_size(&'static self, file: Handle, size: u64, change: SizeChange) -> Result {
-        let (storage, name) =
-            self.with_file(file, |on| Ok((on.storage.clone(), on.name.clone())))?;
-        let (changed, doing) = match change {
-            SizeChange::Set => (storage.set_size(size), "change the size of"),
-            SizeChange::Allocate => (storage.allocate(size), "allocate space for"),
-        };
-        changed.map_err(|error| file_error(doing, &name, &error))
+        match change {
+            SizeChange::Set => {
+                self.call_storage(file, "change the size of", |storage| storage.set_size(size))
+            }
+            SizeChange::Allocate => {
+                self.call_storage(file, "allocate space for", |storage| storage.allocate(size))
+            }
+        }
     }
 
     /// The number that all ranks have.
@@ -76,10 +74,7 @@ impl Process {
             Ok(number) => (number, None),
             Err(error) => (0, Some(error)),
         };
-        let records = self.tell_all(name, comm, [code_word(error.as_deref()), number])?;
-        if let Some(error) = first_error(error, records.iter().map(|words| code_of(words[0]))) {
-            return Err(error);
-        }
+        let records = self.tell_results(name, comm, error, [0, number])?;
         match records.iter().find(|words| words[1] != records[0][1]) {
             None => Ok(number),
             Some(other) => Err(ErrorClass::NotSame.error(format!(
@@ -95,11 +90,9 @@ impl Process {
     /// `Io` in a split collective access; those of the system.
     pub(crate) fn sync_file(&'static self, name: &str, file: Handle) -> Result {
         let comm = self.quiet_file(name, file)?;
-        let (storage, title) =
-            self.with_file(file, |on| Ok((on.storage.clone(), on.name.clone())))?;
-        let synced = self.with_file(file, |on| on.check_idle()).and_then(|()| {
-            storage.sync().map_err(|error| file_error("synchronize", &title, &error))
-        });
+        let idle = self.with_file(file, |on| on.check_idle());
+        let synced =
+            idle.and_then(|()| self.call_storage(file, "synchronize", |storage| storage.sync()));
         self.agree_on(name, comm, synced)
     }
 
@@ -122,12 +115,8 @@ impl Process {
         };
         let alike = own.as_ref().map_or([0; 2], alike);
         let rules = self.with_file(file, |on| Ok(on.hints.rules()))?;
-        let code = code_word(error.as_deref());
-        let words = [code, alike[0], alike[1], rules[0], rules[1], rules[2]];
-        let records = self.tell_all(name, comm, words)?;
-        if let Some(error) = first_error(error, records.iter().map(|words| code_of(words[0]))) {
-            return Err(error);
-        }
+        let words = [0, alike[0], alike[1], rules[0], rules[1], rules[2]];
+        let records = self.tell_results(name, comm, error, words)?;
         let first = records[0];
         if records.iter().any(|words| words[1..3] != first[1..3]) {
             let why = "the etypes of two ranks have different sizes in the file, or the data \
@@ -151,11 +140,8 @@ impl Process {
         let comm = self.quiet_file(name, file)?;
         let advised = self.advise_file(file, info).err();
         let rules = self.with_file(file, |on| Ok(on.hints.rules()))?;
-        let words = [code_word(advised.as_deref()), rules[0], rules[1], rules[2]];
-        let records = self.tell_all(name, comm, words)?;
-        if let Some(error) = first_error(advised, records.iter().map(|words| code_of(words[0]))) {
-            return Err(error);
-        }
+        let words = [0, rules[0], rules[1], rules[2]];
+        let records = self.tell_results(name, comm, advised, words)?;
         let [_, first, second, third] = records[0];
         self.with_file(file, |on| {
             on.hints.set_rules([first, second, third]);
@@ -178,14 +164,11 @@ impl Process {
         &'static self, name: &str, file: Handle, is_atomic: bool,
     ) -> Result {
         let comm = self.quiet_file(name, file)?;
-        let (storage, title) =
-            self.with_file(file, |on| Ok((on.storage.clone(), on.name.clone())))?;
         // Whether there are locks is told now, and not by the first access.
-        let can = match is_atomic {
+        let can = self.call_storage(file, "lock", |storage| match is_atomic {
             false => Ok(()),
             true => storage.lock(0..1, true).and_then(|()| storage.unlock(0..1)),
-        };
-        let can = can.map_err(|error| file_error("lock", &title, &error));
+        });
         let idle = self.with_file(file, |on| on.check_idle());
         self.same_on_all(name, comm, idle.and(can).map(|()| is_atomic.into()))?;
         self.with_file(file, |on| {

@@ -14,19 +14,18 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::engine::schedules::plan::RunId;
+use crate::mpi::Memory;
 use crate::mpi::collective::exchange::exchanged;
 use crate::mpi::file::File;
-use crate::mpi::file::access::AccessDirection;
+use crate::mpi::file::agreement::{error_word, first_error};
 use crate::mpi::file::counters::FileCounters;
-use crate::mpi::file::operation::{
-    AccessRequest, FileOperationId, FilePlace, FileStep, first_error,
-};
+use crate::mpi::file::operation::{AccessRequest, FileOperationId, FilePlace, FileStep};
 use crate::mpi::file::storage::{FileMemory, Storage, file_error};
 use crate::mpi::handle::Handle;
 use crate::mpi::request::status::Status;
 use crate::mpi::request::{Activity, Outcome};
 use crate::process::{Process, ProcessMpi};
-
 pub(crate) use changes::SizeChange;
 pub(crate) use opening::OpenArguments;
 use platform::base::{ErrorClass, MpiError, Result, Span};
@@ -153,9 +152,7 @@ impl Process {
         let error = match &transfer.error {
             None => None,
             Some(error) => Some(self.with_mpi(|mpi| {
-                let doing =
-                    if access.direction == AccessDirection::Read { "read" } else { "write" };
-                Ok(file_error(doing, &mpi.files.get(file)?.name, error))
+                Ok(file_error(access.direction.verb(), &mpi.files.get(file)?.name, error))
             })?),
         };
         let is_external = access.memory.is_converted();
@@ -170,14 +167,37 @@ impl Process {
     fn tell_all<const WORDS: usize>(
         &self, name: &str, comm: Handle, words: [u64; WORDS],
     ) -> Result<Vec<[u64; WORDS]>> {
+        let buffers = self.await_run(name, |mpi| mpi.start_exchange(comm, words))?;
+        Ok(exchanged(&buffers))
+    }
+
+    /// Starts a run and waits for its buffers.
+    ///
+    /// # Errors
+    /// Those of its start, and that of the run.
+    fn await_run(
+        &self, name: &str, start: impl FnOnce(&mut ProcessMpi) -> Result<RunId>,
+    ) -> Result<Vec<Memory>> {
         self.until(
-            |mpi| mpi.start_exchange(comm, words),
-            |mpi, run| match mpi.engine.take_run_end(*run) {
-                None => Ok(None),
-                Some(end) => end.error.map_or_else(|| Ok(Some(exchanged(&end.buffers))), Err),
-            },
+            start,
+            |mpi, run| mpi.run_buffers(*run),
             |mpi, run| mpi.blocked(name, [&Activity::Run(*run)]),
         )
+    }
+
+    /// [`Process::tell_all`], with the result of this rank in word 0.
+    ///
+    /// # Errors
+    /// That of this rank, or the first one of another rank.
+    fn tell_results<const WORDS: usize>(
+        &self, name: &str, comm: Handle, own: Option<Box<MpiError>>, mut words: [u64; WORDS],
+    ) -> Result<Vec<[u64; WORDS]>> {
+        words[0] = error_word(own.as_deref());
+        let records = self.tell_all(name, comm, words)?;
+        match first_error(own, records.iter().map(|words| words[0])) {
+            None => Ok(records),
+            Some(error) => Err(error),
+        }
     }
 
     /// Tells all ranks the result of this one.
@@ -185,9 +205,19 @@ impl Process {
     /// # Errors
     /// That of this rank, or the first one of another rank.
     fn agree_on(&self, name: &str, comm: Handle, own: Result) -> Result {
-        let own = own.err();
-        let codes = self.tell_all(name, comm, [code_word(own.as_deref())])?;
-        first_error(own, codes.iter().map(|[code]| code_of(*code))).map_or(Ok(()), Err)
+        self.tell_results(name, comm, own.err(), [0]).map(drop)
+    }
+
+    /// Makes a call of the system for a file, which is to do what `doing` says, without the lock.
+    ///
+    /// # Errors
+    /// `File` if there is no such file; that of the system.
+    pub(crate) fn call_storage<T>(
+        &'static self, file: Handle, doing: &str, call: impl FnOnce(&dyn Storage) -> io::Result<T>,
+    ) -> Result<T> {
+        let (storage, name) =
+            self.with_file(file, |on| Ok((Arc::clone(&on.storage), on.name.clone())))?;
+        call(&*storage).map_err(|error| file_error(doing, &name, &error))
     }
 
     /// A file.
@@ -199,13 +229,4 @@ impl Process {
     ) -> Result<T> {
         self.with_mpi(|mpi| body(mpi.files.get_mut(file)?))
     }
-}
-
-/// The code of an error for other ranks; 0 for none.
-fn code_word(error: Option<&MpiError>) -> u64 {
-    error.map_or(0, |error| error.code.0.cast_unsigned().into())
-}
-
-fn code_of(word: u64) -> i32 {
-    (word as u32).cast_signed()
 }

@@ -1,4 +1,4 @@
-//! FileOpening and closing (MPI 5.0 §14.2): collective, and either all ranks have the file or none.
+//! Opening and closing (MPI 5.0 §14.2): collective, and either all ranks have the file or none.
 //!
 //! ```text
 //!   all       arguments of all ranks ──> equal?
@@ -12,25 +12,22 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{CountedFile, code_of, code_word};
+use super::CountedFile;
 use crate::mpi::Memory;
-use crate::mpi::attribute::Attributes;
 use crate::mpi::collective::algorithms::{Bcast, Collective};
-use crate::mpi::communicator::COMM_NULL;
 use crate::mpi::datatype::{Datatype, Predefined};
 use crate::mpi::errhandler::Handler;
 use crate::mpi::file::File;
+use crate::mpi::file::agreement::{error_word, first_error};
 use crate::mpi::file::counters::FileCounts;
 use crate::mpi::file::hints::FileHints;
 use crate::mpi::file::mode::FileMode;
 use crate::mpi::file::name::without_prefix;
-use crate::mpi::file::operation::first_error;
 use crate::mpi::file::pointer::{SharedPointer, SharedWord};
 use crate::mpi::file::storage::file_error;
 use crate::mpi::file::view::View;
 use crate::mpi::handle::Handle;
 use crate::mpi::info::Info;
-use crate::mpi::request::Activity;
 use crate::mpi::window::mapped::SegmentPlacement;
 use crate::mpi::window::synchronization::Assertions;
 use crate::mpi::window::{Flavor, Window, WindowMemory};
@@ -70,31 +67,13 @@ impl Process {
     /// # Errors
     /// `Comm`, `Info`, `Amode`, `NotSame`, those of the system; the same class on all ranks.
     pub(crate) fn open_file(&'static self, arguments: OpenArguments) -> Result<Handle> {
-        let private = self.private_comm(arguments.comm)?;
+        self.with_mpi(|mpi| mpi.comms.get(arguments.comm)?.check_intra("a file"))?;
+        let private = self.private_comm(OPEN, arguments.comm)?;
         let opened = self.open_on(private, &arguments);
         if opened.is_err() {
             self.with_mpi(|mpi| mpi.free_comm(private))?;
         }
         opened
-    }
-
-    /// A duplicate of a communicator.
-    ///
-    /// # Errors
-    /// `Comm`; errors of messages.
-    fn private_comm(&'static self, comm: Handle) -> Result<Handle> {
-        let mut private = COMM_NULL;
-        let outcome = self.until(
-            |mpi| {
-                mpi.comms.get(comm)?.check_intra("a file")?;
-                let (own, activity) = mpi.duplicate(comm, Attributes::default())?;
-                private = own;
-                Ok(activity)
-            },
-            |mpi, activity| Ok(mpi.end_if_complete(activity)),
-            |mpi, activity| mpi.blocked(OPEN, [activity]),
-        )?;
-        outcome.error.map_or(Ok(private), Err)
     }
 
     fn open_on(&'static self, comm: Handle, arguments: &OpenArguments) -> Result<Handle> {
@@ -115,11 +94,8 @@ impl Process {
             Err(error) => (Some(error.clone()), 0),
         };
         let rules = opening.hints.rules();
-        let words = [code_word(own.as_deref()), end, rules[0], rules[1], rules[2]];
-        let records = self.tell_all(OPEN, comm, words)?;
-        if let Some(error) = first_error(own, records.iter().map(|words| code_of(words[0]))) {
-            return Err(error);
-        }
+        let words = [0, end, rules[0], rules[1], rules[2]];
+        let records = self.tell_results(OPEN, comm, own, words)?;
         let (storage, _) = storage?;
         let [_, end, first, second, third] = records[0];
         self.finish_opening(opening, storage, end, [first, second, third])
@@ -137,7 +113,7 @@ impl Process {
             Err(error) => (None, Some(error)),
         };
         let amode = arguments.amode.cast_unsigned();
-        let records = self.tell_all(OPEN, comm, [code_word(own.as_deref()), amode.into()])?;
+        let records = self.tell_all(OPEN, comm, [error_word(own.as_deref()), amode.into()])?;
         if let Some(other) = records.iter().find(|words| words[1] != records[0][1]) {
             let why = format!(
                 "amode is {} on rank 0 and {} on another rank: expected one value on all ranks",
@@ -145,7 +121,7 @@ impl Process {
             );
             return Err(ErrorClass::NotSame.error(why));
         }
-        match first_error(own, records.iter().map(|words| code_of(words[0]))) {
+        match first_error(own, records.iter().map(|words| words[0])) {
             Some(error) => Err(error),
             None => opening.ok_or_else(|| ErrorClass::Intern.error("a file was not prepared")),
         }
@@ -169,20 +145,12 @@ impl Process {
         if opening.size == 1 {
             return own.map_or(Ok(created), Err);
         }
-        let word = code_word(own.as_deref()).to_le_bytes();
+        let mut word = error_word(own.as_deref()).to_le_bytes();
         let bcast = Collective::Bcast(Bcast { bytes: word.len(), root: 0 });
-        let buffers = self.until(
-            |mpi| mpi.launch_on(opening.comm, bcast, vec![Memory::owned(word)]),
-            |mpi, run| match mpi.engine.take_run_end(*run) {
-                None => Ok(None),
-                Some(end) => end.error.map_or(Ok(Some(end.buffers)), Err),
-            },
-            |mpi, run| mpi.blocked(OPEN, [&Activity::Run(*run)]),
-        )?;
-        let mut word = [0; 8];
+        let buffers = self
+            .await_run(OPEN, |mpi| mpi.launch_on(opening.comm, bcast, vec![Memory::owned(word)]))?;
         buffers[0].pack(0, &mut word);
-        let code = code_of(u64::from_le_bytes(word));
-        first_error(own, std::iter::once(code)).map_or(Ok(created), Err)
+        first_error(own, std::iter::once(u64::from_le_bytes(word))).map_or(Ok(created), Err)
     }
 
     /// All ranks have opened the file: they get its handle.

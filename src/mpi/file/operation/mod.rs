@@ -23,6 +23,7 @@ use crate::mpi::Mpi;
 use crate::mpi::collective::algorithms::{Bcast, Collective};
 use crate::mpi::collective::exchange::exchanged;
 use crate::mpi::file::access::{AccessDirection, IndependentAccess, Transfer};
+use crate::mpi::file::agreement::{error_word, first_error};
 use crate::mpi::file::hints::Choice;
 use crate::mpi::file::plan::{PlanRules, RankAccess, TwoPhasePlan};
 use crate::mpi::file::pointer::{PointerChange, PointerFetch};
@@ -33,7 +34,7 @@ use crate::mpi::file::{File, Files};
 use crate::mpi::handle::Handle;
 use crate::mpi::request::status::Status;
 use crate::mpi::request::{Activity, Outcome};
-use platform::base::{ErrorClass, ErrorCode, MpiError, Result};
+use platform::base::{ErrorClass, MpiError, Result};
 use platform::diagnosis::wait_report::WaitReport;
 use rounds::described;
 
@@ -143,8 +144,8 @@ struct RankRecord {
     view_bytes: u64,
     /// The size of the file, for reads.
     size: u64,
-    /// The code of an error, or 0.
-    error: i32,
+    /// Of an error of this rank.
+    error: u64,
 }
 
 /// Words of [`RankRecord`].
@@ -154,15 +155,14 @@ impl RankRecord {
     fn words(self) -> RecordWords {
         let RankAccess { start, end, position, len, ascends, is_coarse } = self.access;
         let flags = u64::from(ascends) | u64::from(is_coarse) << 1;
-        let error = self.error.cast_unsigned().into();
-        [start, end, position, len, flags, self.view_bytes, self.size, error]
+        [start, end, position, len, flags, self.view_bytes, self.size, self.error]
     }
 
     fn of(words: RecordWords) -> Self {
         let [start, end, position, len, flags, view_bytes, size, error] = words;
         let (ascends, is_coarse) = (flags & 1 != 0, flags & 2 != 0);
         let access = RankAccess { start, end, position, len, ascends, is_coarse };
-        Self { access, view_bytes, size, error: (error as u32).cast_signed() }
+        Self { access, view_bytes, size, error }
     }
 }
 
@@ -418,26 +418,26 @@ impl<D: Device> Mpi<D> {
                     }
                 }
             }
-            AccessStage::Ranges(run) => match self.end_run(run)? {
+            AccessStage::Ranges(run) => match self.run_buffers(run)? {
                 None => Progress::Stays(stage),
                 Some(buffers) => Progress::To(self.planned(operation, &buffers)?),
             },
-            AccessStage::Base(run, records) => match self.end_run(run)? {
+            AccessStage::Base(run, records) => match self.run_buffers(run)? {
                 None => Progress::Stays(AccessStage::Base(run, records)),
                 Some(buffers) => Progress::To(self.ordered(operation, &buffers, &records)?),
             },
-            AccessStage::Views(run, plan, accesses) => match self.end_run(run)? {
+            AccessStage::Views(run, plan, accesses) => match self.run_buffers(run)? {
                 None => Progress::Stays(AccessStage::Views(run, plan, accesses)),
                 Some(buffers) => {
                     self.note_views(operation, &buffers)?;
                     Progress::To(self.first_round(operation, plan, accesses)?)
                 }
             },
-            AccessStage::Exchange(run, two_phase) => match self.end_run(run)? {
+            AccessStage::Exchange(run, two_phase) => match self.run_buffers(run)? {
                 None => Progress::Stays(AccessStage::Exchange(run, two_phase)),
                 Some(_) => Progress::To(self.exchanged_round(operation, two_phase)?),
             },
-            AccessStage::Agreement(run) => match self.end_run(run)? {
+            AccessStage::Agreement(run) => match self.run_buffers(run)? {
                 None => Progress::Stays(stage),
                 Some(buffers) => {
                     operation.error = agreed(operation.error.take(), &buffers);
@@ -445,14 +445,6 @@ impl<D: Device> Mpi<D> {
                 }
             },
         })
-    }
-
-    /// The buffers of a run that has completed.
-    fn end_run(&mut self, run: RunId) -> Result<Option<Vec<Memory>>> {
-        match self.engine.take_run_end(run) {
-            None => Ok(None),
-            Some(end) => end.error.map_or(Ok(Some(end.buffers)), Err),
-        }
     }
 }
 
@@ -500,7 +492,7 @@ impl<D: Device> Mpi<D> {
         };
         let (start, end) = (range.start, range.end);
         let access = RankAccess { start, end, position, len, ascends, is_coarse };
-        let error = operation.error.as_ref().map_or(0, |error| error.code.0);
+        let error = error_word(operation.error.as_deref());
         self.start_exchange(comm, RankRecord { access, view_bytes, size, error }.words())
     }
 
@@ -568,11 +560,8 @@ impl<D: Device> Mpi<D> {
         &mut self, operation: &mut FileOperation, transfer: Transfer, after: AfterWork,
     ) -> Result<AccessStage> {
         let file = self.files.get(operation.file)?;
-        let doing = match operation.direction {
-            AccessDirection::Read => "read",
-            AccessDirection::Write => "write",
-        };
         if let Some(error) = transfer.error {
+            let doing = operation.direction.verb();
             operation.error.get_or_insert(file_error(doing, &file.name, &error));
         }
         match after {
@@ -587,8 +576,8 @@ impl<D: Device> Mpi<D> {
     /// All ranks tell their errors.
     fn agree(&mut self, operation: &FileOperation) -> Result<AccessStage> {
         let comm = self.files.get(operation.file)?.comm;
-        let code = operation.error.as_ref().map_or(0, |error| error.code.0);
-        Ok(AccessStage::Agreement(self.start_exchange(comm, [code.cast_unsigned().into()])?))
+        let word = error_word(operation.error.as_deref());
+        Ok(AccessStage::Agreement(self.start_exchange(comm, [word])?))
     }
 }
 
@@ -639,19 +628,7 @@ impl File {
     }
 }
 
-/// The error of all ranks: the own one, or that of the first other rank.
-pub(crate) fn first_error(
-    own: Option<Box<MpiError>>, codes: impl Iterator<Item = i32>,
-) -> Option<Box<MpiError>> {
-    own.or_else(|| {
-        let (rank, code) = (0..).zip(codes).find(|(_, code): &(u32, i32)| *code != 0)?;
-        let text = ErrorClass::from_value(code).map_or("an error", ErrorClass::text);
-        let why = format!("rank {rank} of the file could not do its part: {text}");
-        Some(MpiError::new(ErrorCode(code), why))
-    })
-}
-
 fn agreed(own: Option<Box<MpiError>>, buffers: &[Memory]) -> Option<Box<MpiError>> {
-    let codes = exchanged::<1>(buffers).into_iter().map(|[code]| (code as u32).cast_signed());
-    first_error(own, codes)
+    let words = exchanged::<1>(buffers);
+    first_error(own, words.iter().map(|[word]| *word))
 }
