@@ -20,7 +20,8 @@ static double point_s = 0.025;
 static char name[512];
 static char *buffer;
 static MPI_File file;
-static long share; /* bytes of a rank */
+static long share;          /* bytes of a rank */
+static MPI_Offset begin_at; /* the offset of its data in the view */
 
 static void fail(const char *why)
 {
@@ -80,39 +81,24 @@ static void plain(void)
 
 /* ---- one call ---- */
 
-static void write_at_all(long bytes)
+static void write_all(long bytes)
 {
-    must(MPI_File_write_at_all(file, (MPI_Offset)rank * share, buffer, (int)bytes, MPI_BYTE, MPI_STATUS_IGNORE));
+    must(MPI_File_write_at_all(file, begin_at, buffer, (int)bytes, MPI_BYTE, MPI_STATUS_IGNORE));
 }
 
-static void read_at_all(long bytes)
+static void read_all(long bytes)
 {
-    must(MPI_File_read_at_all(file, (MPI_Offset)rank * share, buffer, (int)bytes, MPI_BYTE, MPI_STATUS_IGNORE));
+    must(MPI_File_read_at_all(file, begin_at, buffer, (int)bytes, MPI_BYTE, MPI_STATUS_IGNORE));
 }
 
-static void write_view_all(long bytes)
+static void write_alone(long bytes)
 {
-    must(MPI_File_write_at_all(file, 0, buffer, (int)bytes, MPI_BYTE, MPI_STATUS_IGNORE));
+    must(MPI_File_write_at(file, begin_at, buffer, (int)bytes, MPI_BYTE, MPI_STATUS_IGNORE));
 }
 
-static void read_view_all(long bytes)
+static void read_alone(long bytes)
 {
-    must(MPI_File_read_at_all(file, 0, buffer, (int)bytes, MPI_BYTE, MPI_STATUS_IGNORE));
-}
-
-static void write_view(long bytes)
-{
-    must(MPI_File_write_at(file, 0, buffer, (int)bytes, MPI_BYTE, MPI_STATUS_IGNORE));
-}
-
-static void read_view(long bytes)
-{
-    must(MPI_File_read_at(file, 0, buffer, (int)bytes, MPI_BYTE, MPI_STATUS_IGNORE));
-}
-
-static void write_short(long bytes)
-{
-    must(MPI_File_write_at(file, (MPI_Offset)rank * share, buffer, (int)bytes, MPI_BYTE, MPI_STATUS_IGNORE));
+    must(MPI_File_read_at(file, begin_at, buffer, (int)bytes, MPI_BYTE, MPI_STATUS_IGNORE));
 }
 
 static void write_shared(long bytes)
@@ -154,15 +140,15 @@ static const struct test {
     void (*check)(long bytes); /* reads what the call writes */
     int appends;
 } tests[] = {
-    {"write_all", PLAIN, SHARE, write_at_all, read_at_all, 0},
-    {"read_all", PLAIN, SHARE, read_at_all, NULL, 0},
-    {"turns_write_all", TURNS, SHARE, write_view_all, read_view_all, 0},
-    {"turns_read_all", TURNS, SHARE, read_view_all, NULL, 0},
-    {"turns_write", TURNS, SHARE, write_view, read_view, 0},
-    {"turns_read", TURNS, SHARE, read_view, NULL, 0},
-    {"gaps_write", GAPS, SIEVE, write_view, read_view, 0},
-    {"gaps_read", GAPS, SIEVE, read_view, NULL, 0},
-    {"write", PLAIN, SHORT, write_short, NULL, 0},
+    {"write_all", PLAIN, SHARE, write_all, read_all, 0},
+    {"read_all", PLAIN, SHARE, read_all, NULL, 0},
+    {"turns_write_all", TURNS, SHARE, write_all, read_all, 0},
+    {"turns_read_all", TURNS, SHARE, read_all, NULL, 0},
+    {"turns_write", TURNS, SHARE, write_alone, read_alone, 0},
+    {"turns_read", TURNS, SHARE, read_alone, NULL, 0},
+    {"gaps_write", GAPS, SIEVE, write_alone, read_alone, 0},
+    {"gaps_read", GAPS, SIEVE, read_alone, NULL, 0},
+    {"write", PLAIN, SHORT, write_alone, NULL, 0},
     {"write_shared", PLAIN, SHORT, write_shared, NULL, 1},
     {"write_ordered", PLAIN, SHORT, write_ordered, NULL, 1},
     {"open", PLAIN, NONE, open_and_close, NULL, 0},
@@ -225,6 +211,7 @@ static void point(const struct test *test, int on_disk)
     name_file(on_disk);
     open_file();
     must(MPI_File_set_size(file, ALL_BYTES));
+    begin_at = test->layout == PLAIN ? (MPI_Offset)rank * share : 0;
     if (test->layout == TURNS) in_turn(TURN);
     else if (test->layout == GAPS) with_gaps();
     else plain();

@@ -114,7 +114,6 @@ static void try_views(const char *hint)
     static unsigned char mine[FILE_BYTES], whose[FILE_BYTES], data[2 * DATA], found[2 * DATA];
     MPI_Info info;
     MPI_Status status;
-    MPI_Datatype every_second;
     MUST(MPI_Info_create(&info));
     MUST(MPI_Info_set(info, "romio_cb_write", hint));
     MUST(MPI_Info_set(info, "romio_cb_read", hint));
@@ -123,8 +122,6 @@ static void try_views(const char *hint)
     MPI_File file = open_new(info);
     MUST(MPI_File_set_size(file, FILE_BYTES));
     memset(expected, 0, sizeof expected);
-    MUST(MPI_Type_vector(DATA, 1, 2, MPI_BYTE, &every_second));
-    MUST(MPI_Type_commit(&every_second));
     for (int round = 0; round < TRIES; round++) {
         struct view view;
         int way = round % WAYS, scattered = round % 3 == 1;
@@ -170,7 +167,6 @@ static void try_views(const char *hint)
         MUST(MPI_Barrier(MPI_COMM_WORLD));
         MUST(MPI_Type_free(&view.type));
     }
-    MUST(MPI_Type_free(&every_second));
     MUST(MPI_Info_free(&info));
     MUST(MPI_File_close(&file));
 }

@@ -79,26 +79,15 @@ pub(crate) struct Transfer {
 impl IndependentAccess {
     /// Moves the data.
     pub(crate) fn run(&mut self) -> Transfer {
-        match self.locked() {
-            Err(error) => Transfer { bytes: 0, error: Some(error) },
-            Ok(None) => self.moved(),
-            Ok(Some(range)) => {
-                let moved = self.moved();
-                let freed = self.storage.unlock(range).err();
-                Transfer { error: moved.error.or(freed), ..moved }
-            }
-        }
-    }
-
-    /// Locks the range of an atomic access.
-    fn locked(&self) -> io::Result<Option<Range<u64>>> {
         let covered = self.view.covered(self.position, self.memory.len() as u64);
-        let range = covered.ok_or_else(|| io::Error::from(io::ErrorKind::FileTooLarge))?;
-        if !self.is_atomic || range.is_empty() {
-            return Ok(None);
+        let Some(range) = covered else {
+            return Transfer { bytes: 0, error: Some(io::ErrorKind::FileTooLarge.into()) };
+        };
+        if !self.is_atomic {
+            return self.moved();
         }
-        self.storage.lock(range.clone(), self.direction == AccessDirection::Read)?;
-        Ok(Some(range))
+        let storage = Arc::clone(&self.storage);
+        atomically(&*storage, range, self.direction, || self.moved())
     }
 
     fn moved(&mut self) -> Transfer {
@@ -153,14 +142,18 @@ impl IndependentAccess {
     fn read_pieces(&self, position: u64, into: Span, done: &mut u64) -> io::Result<()> {
         let reach = if self.sieves { self.buffer as u64 } else { 0 };
         let mut groups = PieceGroups::new(&self.view, position, into.len() as u64, reach);
-        let (mut whole, longest) = (None, groups.longest as usize);
+        let mut whole = None;
         while let Some(pieces) = groups.next() {
             let wanted = bytes_of(pieces);
             let part = into.part(*done as usize, wanted as usize);
             let read = match pieces {
                 [piece] => read_all(&*self.storage, piece.offset, part, done)?,
                 pieces => {
-                    let whole = whole.get_or_insert_with(|| OwnedBytes::zeroed(longest));
+                    let whole = whole.get_or_insert_with(|| {
+                        let covered = self.view.covered(position, into.len() as u64);
+                        let longest = covered.map_or(reach, |range| range.end - range.start);
+                        OwnedBytes::zeroed(longest.min(reach) as usize)
+                    });
                     self.read_group(pieces, whole.span(), part, done)?
                 }
             };
@@ -196,22 +189,33 @@ impl IndependentAccess {
     }
 }
 
+/// Moves data with a range of the file locked, so that others see all of it or nothing.
+pub(super) fn atomically(
+    storage: &dyn Storage, range: Range<u64>, direction: AccessDirection,
+    moved: impl FnOnce() -> Transfer,
+) -> Transfer {
+    if range.is_empty() {
+        return moved();
+    }
+    if let Err(error) = storage.lock(range.clone(), direction == AccessDirection::Read) {
+        return Transfer { bytes: 0, error: Some(error) };
+    }
+    let moved = moved();
+    let freed = storage.unlock(range).err();
+    Transfer { error: moved.error.or(freed), ..moved }
+}
+
 /// Pieces in groups: near ones together, others alone.
 struct PieceGroups<'a> {
     pieces: Peekable<ViewPieces<'a>>,
     group: Vec<FilePiece>,
     /// The most bytes from the first to the last piece of a group.
     reach: u64,
-    /// No group is longer.
-    longest: u64,
 }
 
 impl<'a> PieceGroups<'a> {
     fn new(view: &'a Tiles, position: u64, len: u64, reach: u64) -> Self {
-        let covered = view.covered(position, len);
-        let longest = covered.map_or(reach, |range| (range.end - range.start).min(reach));
-        let pieces = view.pieces(position, len).peekable();
-        Self { pieces, group: Vec::new(), reach, longest }
+        Self { pieces: view.pieces(position, len).peekable(), group: Vec::new(), reach }
     }
 
     fn next(&mut self) -> Option<&[FilePiece]> {
@@ -240,7 +244,7 @@ fn bytes_of(pieces: &[FilePiece]) -> u64 {
 ///
 /// # Errors
 /// That of the storage.
-pub(crate) fn store_pieces(
+fn store_pieces(
     storage: &dyn Storage, pieces: &[FilePiece], from: Span, done: &mut u64,
 ) -> io::Result<()> {
     let start = pieces.first().map_or(0, |piece| piece.offset);

@@ -19,9 +19,8 @@
 //! | `agreement` | errors that all ranks hear of |
 //!
 //! A file has a private communicator, that of the window with its shared pointer. Accesses that the system
-//! makes are values ([`FileWork`]): the caller of a blocking function does them
-//! itself, others are given to an [`Executor`]. This layer makes no call of the system but by its
-//! [`Storage`].
+//! makes are values ([`FileWork`]): a blocking function does them in its own thread, an [`Executor`] those of
+//! all others. This layer makes no call of the system but by its [`Storage`].
 
 pub(crate) mod access;
 pub(crate) mod agreement;

@@ -13,7 +13,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::access::{AccessDirection, Transfer, read_all, write_all};
+use super::access::{AccessDirection, Transfer, atomically, read_all, write_all};
 use super::plan::{RankAccess, TwoPhasePlan};
 use super::storage::Storage;
 use super::view::{FilePiece, Tiles};
@@ -66,8 +66,8 @@ pub(crate) struct WindowAccess {
     storage: Arc<dyn Storage>,
     direction: AccessDirection,
     window: Arc<FileWindow>,
-    /// What ranks have of it: view, position and length.
-    parts: Vec<(Arc<Tiles>, u64, u64)>,
+    /// What ranks have of it.
+    parts: Vec<PlacedData>,
     is_atomic: bool,
 }
 
@@ -89,21 +89,12 @@ impl TwoPhase {
     }
 
     /// The work of this rank with the file in this round, if it is an aggregator with data.
-    pub(super) fn work(
-        &mut self, storage: &Arc<dyn Storage>, is_atomic: bool,
-    ) -> Option<WindowAccess> {
-        let views = self.views.as_ref()?;
-        let window = self.window.as_ref()?;
-        let range = self.plan.window_of(self.rank, self.round);
-        let parts = views.iter().zip(&self.accesses).filter_map(|(view, access)| {
-            let part = positions(view, access, &range);
-            (!part.is_empty()).then(|| (Arc::clone(view), part.start, part.end - part.start))
-        });
+    pub(super) fn work(&self, storage: &Arc<dyn Storage>, is_atomic: bool) -> Option<WindowAccess> {
         Some(WindowAccess {
             storage: Arc::clone(storage),
             direction: self.direction,
-            window: Arc::clone(window),
-            parts: parts.collect(),
+            window: Arc::clone(self.window.as_ref()?),
+            parts: self.placed().map(|(_, data)| data).collect(),
             is_atomic,
         })
     }
@@ -260,15 +251,15 @@ impl WindowAccess {
             return Transfer::default();
         };
         let range = first.offset..last.end();
+        match self.is_atomic {
+            false => self.moved(&extents),
+            true => atomically(&*self.storage, range, self.direction, || self.moved(&extents)),
+        }
+    }
+
+    fn moved(&self, extents: &[FilePiece]) -> Transfer {
         let mut transfer = Transfer::default();
-        let is_read = self.direction == AccessDirection::Read;
-        let locked = match self.is_atomic {
-            true => self.storage.lock(range.clone(), is_read),
-            false => Ok(()),
-        };
-        let moved = locked.and_then(|()| self.move_extents(&extents, &mut transfer.bytes));
-        let freed = if self.is_atomic { self.storage.unlock(range) } else { Ok(()) };
-        transfer.error = moved.and(freed).err();
+        transfer.error = self.move_extents(extents, &mut transfer.bytes).err();
         transfer
     }
 
@@ -292,9 +283,9 @@ impl WindowAccess {
 
     /// The bytes that ranks have, as adjacent ones, ascending.
     fn extents(&self) -> Vec<FilePiece> {
-        let pieces = self.parts.iter();
-        let pieces = pieces.flat_map(|(view, position, len)| view.pieces(*position, *len));
-        let mut pieces: Vec<_> = pieces.collect();
+        let parts = self.parts.iter();
+        let mut pieces: Vec<_> =
+            parts.flat_map(|part| part.view.pieces(part.position, part.len as u64)).collect();
         pieces.sort_unstable_by_key(|piece| piece.offset);
         let mut extents: Vec<FilePiece> = Vec::new();
         for piece in pieces {

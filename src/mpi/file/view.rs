@@ -10,7 +10,7 @@
 //! here lists the pieces of a whole file: they are found one after the other from any position.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::representation::DataRepresentation;
 use crate::engine::memory::layout::Layout;
@@ -43,6 +43,8 @@ pub(crate) struct Tiles {
     tile: Arc<Layout>,
     /// Whether offsets ascend with positions, over all tiles.
     ascends: bool,
+    /// For other processes, once they were told.
+    description: OnceLock<Box<[u8]>>,
 }
 
 /// Adjacent bytes of a file.
@@ -134,7 +136,7 @@ impl View {
 impl Tiles {
     fn new(displacement: u64, tile: Arc<Layout>) -> Self {
         let ascends = tile.is_ascending() && tile.extent() >= tile.true_extent();
-        Self { displacement, tile, ascends }
+        Self { displacement, tile, ascends, description: OnceLock::new() }
     }
 
     /// The first byte of the first tile.
@@ -142,10 +144,13 @@ impl Tiles {
         self.displacement
     }
 
-    /// Appends a description for other processes.
-    pub(crate) fn emit(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.displacement.to_le_bytes());
-        layout_message::emit(&self.tile, out);
+    /// A description for other processes.
+    pub(crate) fn description(&self) -> &[u8] {
+        self.description.get_or_init(|| {
+            let mut bytes = self.displacement.to_le_bytes().to_vec();
+            layout_message::emit(&self.tile, &mut bytes);
+            bytes.into()
+        })
     }
 
     /// The tiles of a description; `None` if it makes no sense.
@@ -387,9 +392,9 @@ mod tests {
 
     #[test]
     fn a_description_has_the_same_bytes() {
-        let mut bytes = Vec::new();
-        gaps().emit(&mut bytes);
-        let read = Tiles::parse(&bytes).unwrap();
+        let view = gaps();
+        let bytes = view.description();
+        let read = Tiles::parse(bytes).unwrap();
         assert_eq!(offsets(&read, 5, 50), offsets(&gaps(), 5, 50));
         assert!(Tiles::parse(&bytes[..bytes.len() - 1]).is_none());
     }

@@ -1,4 +1,4 @@
-//! Files of the system for [`mpi::file`](crate::mpi::file): who makes the calls, and who waits.
+//! Files of the system for [`mpi::file`](crate::mpi::file): calls of the system, and calls of MPI that wait.
 //!
 //! | file | content |
 //! |---|---|

@@ -36,7 +36,6 @@ use crate::mpi::request::status::Status;
 use crate::mpi::request::{Activity, Outcome};
 use platform::base::{ErrorClass, MpiError, Result};
 use platform::diagnosis::wait_report::WaitReport;
-use rounds::described;
 
 /// Pieces of so many bytes are worth a call of the system each.
 const COARSE_MIN: u64 = 2048;
@@ -99,7 +98,7 @@ pub(crate) struct FileOperation {
     place: FilePlace,
     is_collective: bool,
     is_inline: bool,
-    /// Whether nobody asks for its end.
+    /// Whether it has no request any more.
     is_released: bool,
     memory: Memory,
     /// The first error of this rank.
@@ -298,7 +297,7 @@ impl<D: Device> Mpi<D> {
         Outcome { status, error: operation.and_then(|operation| operation.error) }
     }
 
-    /// The operation completes without anyone who asks.
+    /// Detaches an operation, which completes without a request.
     pub(crate) fn release_file_operation(&mut self, id: FileOperationId) {
         if self.is_file_operation_complete(id) {
             self.end_file_operation(id);
@@ -478,7 +477,7 @@ impl<D: Device> Mpi<D> {
         } else {
             Ok(u64::MAX)
         };
-        let view_bytes = if file.are_views_told { 0 } else { described(tiles).len() as u64 };
+        let view_bytes = if file.are_views_told { 0 } else { tiles.description().len() as u64 };
         let comm = file.comm;
         let (ascends, mean) = (tiles.ascends(), tiles.mean_piece());
         // Writes of many short pieces are stores; reads of them would read all of the file at each rank.

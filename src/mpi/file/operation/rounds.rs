@@ -20,12 +20,12 @@ impl<D: Device> Mpi<D> {
     /// Each rank sends its view to the aggregators.
     pub(super) fn tell_views(&mut self, file: Handle, records: &[RankRecord]) -> Result<RunId> {
         let on = self.files.get(file)?;
-        let (comm, own) = (on.comm, described(&on.view.tiles));
+        let (comm, own) = (on.comm, on.view.tiles.description());
         let rank = self.comms.get(comm)?.rank;
         let is_aggregator = on.aggregators.contains(&rank);
         let sizes = records.iter().map(|record| record.view_bytes as usize);
         let room = |(peer, len): (u32, usize)| match peer == rank {
-            true => Memory::owned(own.clone()),
+            true => Memory::owned(own),
             false => Memory::owned(vec![0; if is_aggregator { len } else { 0 }]),
         };
         let buffers: Vec<_> = (0..).zip(sizes.clone()).map(room).collect();
@@ -89,7 +89,7 @@ impl<D: Device> Mpi<D> {
 
     /// The work of an aggregator, if there is some.
     fn window_work(
-        &mut self, operation: &mut FileOperation, mut two_phase: Box<TwoPhase>,
+        &mut self, operation: &mut FileOperation, two_phase: Box<TwoPhase>,
     ) -> Result<AccessStage> {
         let file = self.files.get(operation.file)?;
         match two_phase.work(&file.storage, file.is_atomic) {
@@ -123,11 +123,4 @@ impl<D: Device> Mpi<D> {
             }
         }
     }
-}
-
-/// What the aggregators learn of a view.
-pub(super) fn described(tiles: &Tiles) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    tiles.emit(&mut bytes);
-    bytes
 }
