@@ -167,15 +167,21 @@ impl FileCall {
     /// # Safety
     /// The standard's requirements for the buffer.
     pub(crate) unsafe fn run(self) -> Result<Outcome> {
-        if let Some(user) = representation::of_call(self.fh, self.direction)? {
-            // SAFETY: the caller's promise.
-            return unsafe { user.run(self) };
-        }
         // SAFETY: the caller's promise.
         let request = |mpi: &mut ProcessMpi| unsafe { self.request(mpi, true) };
-        match self.is_simple() {
-            true => PROCESS.access_file_alone(request),
-            false => PROCESS.access_file(self.name, request),
+        if self.is_simple() {
+            let unless_converted = |mpi: &mut ProcessMpi| {
+                let is_converted = representation::converts(mpi, self.fh, self.direction)?;
+                if is_converted { Ok(None) } else { request(mpi).map(Some) }
+            };
+            if let Some(outcome) = PROCESS.access_file_alone(unless_converted)? {
+                return Ok(outcome);
+            }
+        }
+        match representation::of_call(self.fh, self.direction)? {
+            // SAFETY: the caller's promise.
+            Some(user) => unsafe { user.run(self) },
+            None => PROCESS.access_file(self.name, request),
         }
     }
 

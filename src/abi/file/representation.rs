@@ -25,6 +25,7 @@ use crate::mpi::file::access::AccessDirection;
 use crate::mpi::file::representation::{
     ConversionFunction, DataRepresentation, ElementExtents, UserRepresentation, unknown,
 };
+use crate::mpi::file::view::View;
 use crate::mpi::request::Outcome;
 use crate::mpi::request::status::Status;
 use crate::process::ProcessMpi;
@@ -142,22 +143,37 @@ pub(super) struct ConvertedCall {
     representation: DataRepresentation,
 }
 
-/// How the data of an access is converted by the application; `None` if it is not.
+/// The function of the application that converts data in this direction, and the representation.
+fn conversion(
+    view: &View, direction: AccessDirection,
+) -> Option<(ConversionFunction, &Arc<UserRepresentation>)> {
+    let user = view.representation.user()?;
+    let function = match direction {
+        AccessDirection::Read => user.read,
+        AccessDirection::Write => user.write,
+    };
+    Some((function?, user))
+}
+
+/// Whether the application converts the data of an access.
+///
+/// # Errors
+/// `File` if there is no such file.
+pub(super) fn converts(mpi: &ProcessMpi, fh: MPI_File, direction: AccessDirection) -> Result<bool> {
+    Ok(conversion(&mpi.files.get(number(fh))?.view, direction).is_some())
+}
+
+/// How the application converts the data of an access; `None` if it does not.
 ///
 /// # Errors
 /// `File` if there is no such file.
 pub(super) fn of_call(fh: MPI_File, direction: AccessDirection) -> Result<Option<ConvertedCall>> {
     PROCESS.with_file(number(fh), |file| {
-        let representation = &file.view.representation;
-        let Some(user) = representation.user() else { return Ok(None) };
-        let function = match direction {
-            AccessDirection::Read => user.read,
-            AccessDirection::Write => user.write,
-        };
-        Ok(function.map(|function| ConvertedCall {
+        let converted = conversion(&file.view, direction);
+        Ok(converted.map(|(function, user)| ConvertedCall {
             function,
             extra_state: user.extra_state,
-            representation: representation.clone(),
+            representation: file.view.representation.clone(),
         }))
     })
 }
@@ -166,9 +182,9 @@ pub(super) fn of_call(fh: MPI_File, direction: AccessDirection) -> Result<Option
 /// `UnsupportedOperation` for an access that does not wait, if the application converts its data: its
 /// functions are called on its own threads, and in no call that does not wait.
 pub(super) fn check_nonblocking(fh: MPI_File, direction: AccessDirection) -> Result {
-    match of_call(fh, direction)? {
-        None => Ok(()),
-        Some(_) => Err(ErrorClass::UnsupportedOperation.error(
+    match PROCESS.with_mpi(|mpi| converts(mpi, fh, direction))? {
+        false => Ok(()),
+        true => Err(ErrorClass::UnsupportedOperation.error(
             "the view has a data representation of the application, whose functions convert in blocking \
              calls only",
         )),

@@ -240,7 +240,9 @@ impl Tiles {
         if self.is_contiguous() && size > 0 {
             let whole = FilePiece { offset: self.displacement + position, len };
             let next = (len > 0).then_some(whole);
-            return ViewPieces { tiles: self, tile: 0, inside: self.tile.pieces(0), left: 0, next };
+            // No piece comes from the tile.
+            let inside = self.tile.pieces(self.tile.size());
+            return ViewPieces { tiles: self, tile: 0, inside, left: 0, next };
         }
         let (tile, inside, left) = match size {
             0 => (0, self.tile.pieces(0), 0),

@@ -132,21 +132,25 @@ impl Process {
         }
     }
 
-    /// Makes an access of this rank alone at a known position: the short way of blocking calls.
+    /// Makes an access of this rank alone at a known position, the short way of blocking calls; `None` if
+    /// there is no request.
     ///
     /// # Errors
     /// `File`; those of the arguments and of the system.
     pub(crate) fn access_file_alone(
-        &'static self, request: impl FnOnce(&mut ProcessMpi) -> Result<AccessRequest>,
-    ) -> Result<Outcome> {
-        let (mut access, memory, file) = self.with_mpi(|mpi| {
-            let AccessRequest { file, direction, place, memory, .. } = request(mpi)?;
+        &'static self, request: impl FnOnce(&mut ProcessMpi) -> Result<Option<AccessRequest>>,
+    ) -> Result<Option<Outcome>> {
+        let prepared = self.with_mpi(|mpi| {
+            let Some(AccessRequest { file, direction, place, memory, .. }) = request(mpi)? else {
+                return Ok(None);
+            };
             let FilePlace::At(position) = place else {
                 return Err(ErrorClass::Intern.error("a shared pointer has no position"));
             };
             let (memory, on) = (memory?, mpi.files.get(file)?);
-            Ok((on.access(&memory, direction, position), memory, file))
+            Ok(Some((on.access(&memory, direction, position), memory, file)))
         })?;
+        let Some((mut access, memory, file)) = prepared else { return Ok(None) };
         let transfer = access.run();
         drop(memory);
         let error = match &transfer.error {
@@ -157,7 +161,7 @@ impl Process {
         };
         let is_external = access.memory.is_converted();
         let status = Status { bytes: transfer.bytes, is_external, ..Status::EMPTY };
-        Ok(Outcome { status, error })
+        Ok(Some(Outcome { status, error }))
     }
 
     /// Tells all ranks of a communicator some words, and returns those of all ranks.
