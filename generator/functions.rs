@@ -45,6 +45,11 @@ impl Function {
     pub fn is_exported(&self) -> bool {
         self.body != Body::Absent
     }
+
+    /// Whether the library implements the function.
+    pub fn is_supported(&self) -> bool {
+        matches!(self.body, Body::Hand | Body::IntForm)
+    }
 }
 
 /// All functions of the table, in its order.

@@ -32,16 +32,19 @@ const CHAPTERS: &[(u32, &str)] = &[
 ];
 
 fn table() -> String {
-    let mut chapters: BTreeMap<u32, usize> = BTreeMap::new();
+    let mut chapters: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
     for function in functions().iter().filter(|function| function.is_exported()) {
-        *chapters.entry(function.chapter).or_default() += 1;
+        let (have, all) = chapters.entry(function.chapter).or_default();
+        *have += usize::from(function.is_supported());
+        *all += 1;
     }
-    let mut text = String::from("| chapter of MPI 5.0 | functions |\n|---|--:|\n");
-    for (chapter, count) in &chapters {
+    let sum = chapters.values().fold((0, 0), |sum, row| (sum.0 + row.0, sum.1 + row.1));
+    let mut text = String::from("| chapter of MPI 5.0 | functions | supported |\n|---|--:|--:|\n");
+    for (chapter, (have, all)) in &chapters {
         let (_, title) = CHAPTERS.iter().find(|(number, _)| number == chapter).unwrap();
-        writeln!(text, "| {chapter} {title} | {count} |").unwrap();
+        writeln!(text, "| {chapter} {title} | {all} | {have} |").unwrap();
     }
-    writeln!(text, "| **all** | **{}** |", chapters.values().sum::<usize>()).unwrap();
+    writeln!(text, "| **all** | **{}** | **{}** |", sum.1, sum.0).unwrap();
     text
 }
 
