@@ -70,6 +70,20 @@ module mpi_ext
       import
       integer :: comm, newcomm, ierror
     end subroutine
+    subroutine MPIX_FILE_GET_FAILED(fh, failedgrp, ierror)
+      import
+      integer :: fh, failedgrp, ierror
+    end subroutine
+    subroutine MPIX_FILE_IS_REVOKED(fh, flag, ierror)
+      import
+      integer :: fh
+      logical :: flag
+      integer :: ierror
+    end subroutine
+    subroutine MPIX_FILE_REVOKE(fh, ierror)
+      import
+      integer :: fh, ierror
+    end subroutine
     subroutine MPIX_WIN_GET_FAILED(win, failedgrp, ierror)
       import
       integer :: win, failedgrp, ierror
@@ -98,6 +112,9 @@ module mpi_ext
   procedure(MPIX_COMM_ISHRINK) :: PMPIX_COMM_ISHRINK
   procedure(MPIX_COMM_REVOKE) :: PMPIX_COMM_REVOKE
   procedure(MPIX_COMM_SHRINK) :: PMPIX_COMM_SHRINK
+  procedure(MPIX_FILE_GET_FAILED) :: PMPIX_FILE_GET_FAILED
+  procedure(MPIX_FILE_IS_REVOKED) :: PMPIX_FILE_IS_REVOKED
+  procedure(MPIX_FILE_REVOKE) :: PMPIX_FILE_REVOKE
   procedure(MPIX_WIN_GET_FAILED) :: PMPIX_WIN_GET_FAILED
   procedure(MPIX_WIN_IS_REVOKED) :: PMPIX_WIN_IS_REVOKED
   procedure(MPIX_WIN_REVOKE) :: PMPIX_WIN_REVOKE

@@ -118,6 +118,32 @@ module mpi_f08_ext
     end subroutine
   end interface
 
+  interface MPIX_File_get_failed
+    subroutine MPIX_File_get_failed_f08(fh, failedgrp, ierror)
+      import
+      type(MPI_File), intent(in) :: fh
+      type(MPI_Group), intent(out) :: failedgrp
+      integer, intent(out), optional :: ierror
+    end subroutine
+  end interface
+
+  interface MPIX_File_is_revoked
+    subroutine MPIX_File_is_revoked_f08(fh, flag, ierror)
+      import
+      type(MPI_File), intent(in) :: fh
+      logical, intent(out) :: flag
+      integer, intent(out), optional :: ierror
+    end subroutine
+  end interface
+
+  interface MPIX_File_revoke
+    subroutine MPIX_File_revoke_f08(fh, ierror)
+      import
+      type(MPI_File), intent(in) :: fh
+      integer, intent(out), optional :: ierror
+    end subroutine
+  end interface
+
   interface MPIX_Win_get_failed
     subroutine MPIX_Win_get_failed_f08(win, failedgrp, ierror)
       import
@@ -156,6 +182,9 @@ module mpi_f08_ext
   procedure(MPIX_Comm_ishrink_f08) :: PMPIX_Comm_ishrink_f08
   procedure(MPIX_Comm_revoke_f08) :: PMPIX_Comm_revoke_f08
   procedure(MPIX_Comm_shrink_f08) :: PMPIX_Comm_shrink_f08
+  procedure(MPIX_File_get_failed_f08) :: PMPIX_File_get_failed_f08
+  procedure(MPIX_File_is_revoked_f08) :: PMPIX_File_is_revoked_f08
+  procedure(MPIX_File_revoke_f08) :: PMPIX_File_revoke_f08
   procedure(MPIX_Win_get_failed_f08) :: PMPIX_Win_get_failed_f08
   procedure(MPIX_Win_is_revoked_f08) :: PMPIX_Win_is_revoked_f08
   procedure(MPIX_Win_revoke_f08) :: PMPIX_Win_revoke_f08
@@ -198,6 +227,18 @@ module mpi_f08_ext
 
   interface PMPIX_Comm_shrink
     procedure PMPIX_Comm_shrink_f08
+  end interface
+
+  interface PMPIX_File_get_failed
+    procedure PMPIX_File_get_failed_f08
+  end interface
+
+  interface PMPIX_File_is_revoked
+    procedure PMPIX_File_is_revoked_f08
+  end interface
+
+  interface PMPIX_File_revoke
+    procedure PMPIX_File_revoke_f08
   end interface
 
   interface PMPIX_Win_get_failed

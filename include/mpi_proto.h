@@ -1,6 +1,9 @@
 /* The functions of MPI 5.0, in the order of their names; included by mpi.h.
  * Made from src/abi by: SUIRO_BLESS=1 cargo test --test header */
 
+int PMPIX_File_get_failed(MPI_File fh, MPI_Group *failedgrp);
+int PMPIX_File_is_revoked(MPI_File fh, int *flag);
+int PMPIX_File_revoke(MPI_File fh);
 int MPI_Abi_get_fortran_booleans(int logical_size, void *logical_true, void *logical_false, int *is_set);
 int MPI_Abi_get_fortran_info(MPI_Info *info);
 int MPI_Abi_get_info(MPI_Info *info);
@@ -665,6 +668,9 @@ double MPI_Wtime(void);
 
 /* The profiling interface */
 
+int PMPIX_File_get_failed(MPI_File fh, MPI_Group *failedgrp);
+int PMPIX_File_is_revoked(MPI_File fh, int *flag);
+int PMPIX_File_revoke(MPI_File fh);
 int PMPI_Abi_get_fortran_booleans(int logical_size, void *logical_true, void *logical_false, int *is_set);
 int PMPI_Abi_get_fortran_info(MPI_Info *info);
 int PMPI_Abi_get_info(MPI_Info *info);

@@ -255,6 +255,32 @@ fn window_revoke() {
     }
 }
 
+/// A file of a program.
+fn place(name: &str) -> String {
+    harness::folder(name).join("file").to_str().unwrap().to_owned()
+}
+
+#[test]
+fn file_revoke() {
+    let path = place("failures-file-revoke");
+    for kind in ["write", "read", "sync", "view"] {
+        check("file_revoke", [2, 3, 5].into_iter(), &[&[&path, kind], &[&path, kind, "die"]]);
+    }
+}
+
+#[test]
+fn file_random() {
+    let seeds = if is_long() { 1000 } else { 12 };
+    let (program, path) = (program("c-tests/failures/file_random"), place("failures-file-random"));
+    for seed in 1..=seeds {
+        let (ranks, device) = (2 + seed % 5, DEVICES[seed as usize % 2]);
+        let outcome = run(&program, ranks, device, &[&seed.to_string(), &path]);
+        let good = outcome.code == Some(0) && outcome.text().contains("errors = 0\n");
+        let said = (outcome.code, outcome.text(), &outcome.stderr);
+        assert!(good, "seed {seed}, {ranks} ranks, {device}: {said:?}");
+    }
+}
+
 #[test]
 fn window_random() {
     let seeds = if is_long() { 500 } else { 6 };
@@ -318,6 +344,8 @@ fn every_program_is_run() {
         "collective",
         "exec",
         "fatal",
+        "file_random",
+        "file_revoke",
         "finalize",
         "handler",
         "host",

@@ -1,4 +1,4 @@
-! A rank ends; the others revoke a communicator and a window, shrink and agree: by the modules mpi_f08 and
+! A rank ends; the others revoke a communicator, a window and a file, shrink and agree: by the modules mpi_f08 and
 ! mpi_f08_ext.
 program failures
   use mpi_f08
@@ -9,6 +9,7 @@ program failures
   type(MPI_Group) :: failed
   type(MPI_Request) :: request
   type(MPI_Win) :: win
+  type(MPI_File) :: file
   integer, asynchronous :: agreed
   integer :: window_memory(4)
   logical :: revoked
@@ -19,6 +20,7 @@ program failures
   call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN)
   call MPI_Win_create(window_memory, 16_MPI_ADDRESS_KIND, 4, MPI_INFO_NULL, MPI_COMM_WORLD, win)
   call MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN)
+  call MPI_File_open(MPI_COMM_WORLD, '/dev/null', MPI_MODE_RDWR, MPI_INFO_NULL, file)
   call MPI_Barrier(MPI_COMM_WORLD)
   if (rank == ranks - 1) call abort
   ! A lock of a rank that fails.
@@ -46,6 +48,17 @@ program failures
   call MPI_Win_free(win, ierror)
   call expect_class(MPIX_ERR_PROC_FAILED)
   call expect(win == MPI_WIN_NULL)
+  call MPIX_File_revoke(file)
+  call MPIX_File_is_revoked(file, revoked)
+  call expect(revoked)
+  call MPI_File_sync(file, ierror)
+  call expect_class(MPIX_ERR_REVOKED)
+  call MPIX_File_get_failed(file, failed)
+  call MPI_Group_size(failed, members)
+  call expect(members == 1)
+  call MPI_File_close(file, ierror)
+  call expect_class(MPIX_ERR_PROC_FAILED)
+  call expect(file == MPI_FILE_NULL)
   call MPIX_Comm_revoke(MPI_COMM_WORLD)
   call MPIX_Comm_is_revoked(MPI_COMM_WORLD, revoked, ierror)
   call expect(revoked .and. ierror == MPI_SUCCESS)

@@ -13,6 +13,7 @@ use crate::abi::communicator::group::put_group;
 use crate::abi::entry_point::{blocking, finish, local, number, start};
 use crate::abi::handles::MPI_INT;
 use crate::abi::types::*;
+use crate::mpi::handle::Handle;
 use crate::mpi::request::Activity;
 use crate::process::ProcessMpi;
 use platform::base::{ErrorClass, Result};
@@ -54,6 +55,9 @@ profiled! {
     MPIX_Comm_iagree by PMPIX_Comm_iagree(
         comm: MPI_Comm, flag: *mut c_int, request: *mut MPI_Request
     );
+    MPIX_File_revoke by PMPIX_File_revoke(fh: MPI_File);
+    MPIX_File_is_revoked by PMPIX_File_is_revoked(fh: MPI_File, flag: *mut c_int);
+    MPIX_File_get_failed by PMPIX_File_get_failed(fh: MPI_File, failedgrp: *mut MPI_Group);
     MPIX_Win_revoke by PMPIX_Win_revoke(win: MPI_Win);
     MPIX_Win_is_revoked by PMPIX_Win_is_revoked(win: MPI_Win, flag: *mut c_int);
     MPIX_Win_get_failed by PMPIX_Win_get_failed(win: MPI_Win, failedgrp: *mut MPI_Group);
@@ -62,32 +66,23 @@ profiled! {
 /// Ends a communicator at all of its processes; any of them may call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPIX_Comm_revoke(comm: MPI_Comm) -> c_int {
-    local("MPIX_Comm_revoke", comm, |mpi| {
-        mpi.revoke(number(comm))?;
-        // The process may compute for long after this call.
-        mpi.poll();
-        mpi.engine.note_long_start();
-        Ok(())
-    })
+    local("MPIX_Comm_revoke", comm, |mpi| revoke(mpi, number(comm)))
 }
 
 /// Whether a communicator was revoked, as far as this process knows.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPIX_Comm_is_revoked(comm: MPI_Comm, flag: *mut c_int) -> c_int {
-    local("MPIX_Comm_is_revoked", comm, |mpi| {
-        // SAFETY: the caller's promise of the result.
-        let flag = unsafe { out(flag, "flag")? };
-        mpi.poll();
-        flag.put(mpi.comms.get(number(comm))?.resilience.is_revoked.into());
-        Ok(())
-    })
+    // SAFETY: the caller's promise of the result.
+    local("MPIX_Comm_is_revoked", comm, |mpi| unsafe { put_revoked(mpi, number(comm), flag) })
 }
 
 /// The group of the processes of a communicator that have failed, as far as this process knows.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPIX_Comm_get_failed(comm: MPI_Comm, failedgrp: *mut MPI_Group) -> c_int {
-    // SAFETY: the caller's promise of the result.
-    unsafe { failed("MPIX_Comm_get_failed", comm, failedgrp, false) }
+    local("MPIX_Comm_get_failed", comm, |mpi| {
+        // SAFETY: the caller's promise of the result.
+        unsafe { put_failed(mpi, number(comm), failedgrp, false) }
+    })
 }
 
 /// Acknowledges the first failures of a communicator.
@@ -118,8 +113,10 @@ pub unsafe extern "C" fn PMPIX_Comm_failure_ack(comm: MPI_Comm) -> c_int {
 pub unsafe extern "C" fn PMPIX_Comm_failure_get_acked(
     comm: MPI_Comm, failedgrp: *mut MPI_Group,
 ) -> c_int {
-    // SAFETY: the caller's promise of the result.
-    unsafe { failed("MPIX_Comm_failure_get_acked", comm, failedgrp, true) }
+    local("MPIX_Comm_failure_get_acked", comm, |mpi| {
+        // SAFETY: the caller's promise of the result.
+        unsafe { put_failed(mpi, number(comm), failedgrp, true) }
+    })
 }
 
 /// A communicator of the processes that survive.
@@ -169,27 +166,45 @@ pub unsafe extern "C" fn PMPIX_Comm_iagree(
     unsafe { start("MPIX_Comm_iagree", comm, request, body) }
 }
 
+/// Ends a file at all of its processes; any of them may call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPIX_File_revoke(fh: MPI_File) -> c_int {
+    local("MPIX_File_revoke", fh, |mpi| revoke(mpi, mpi.files.get(number(fh))?.comm))
+}
+
+/// Whether a file was revoked, as far as this process knows.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPIX_File_is_revoked(fh: MPI_File, flag: *mut c_int) -> c_int {
+    local("MPIX_File_is_revoked", fh, |mpi| {
+        let comm = mpi.files.get(number(fh))?.comm;
+        // SAFETY: the caller's promise of the result.
+        unsafe { put_revoked(mpi, comm, flag) }
+    })
+}
+
+/// The group of the processes of a file that have failed, as far as this process knows.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPIX_File_get_failed(fh: MPI_File, failedgrp: *mut MPI_Group) -> c_int {
+    local("MPIX_File_get_failed", fh, |mpi| {
+        let comm = mpi.files.get(number(fh))?.comm;
+        // SAFETY: the caller's promise of the result.
+        unsafe { put_failed(mpi, comm, failedgrp, false) }
+    })
+}
+
 /// Ends a window at all of its processes; any of them may call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPIX_Win_revoke(win: MPI_Win) -> c_int {
-    local("MPIX_Win_revoke", win, |mpi| {
-        mpi.revoke(mpi.windows.get(number(win))?.comm)?;
-        // As of a communicator.
-        mpi.poll();
-        mpi.engine.note_long_start();
-        Ok(())
-    })
+    local("MPIX_Win_revoke", win, |mpi| revoke(mpi, mpi.windows.get(number(win))?.comm))
 }
 
 /// Whether a window was revoked, as far as this process knows.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPIX_Win_is_revoked(win: MPI_Win, flag: *mut c_int) -> c_int {
     local("MPIX_Win_is_revoked", win, |mpi| {
+        let comm = mpi.windows.get(number(win))?.comm;
         // SAFETY: the caller's promise of the result.
-        let flag = unsafe { out(flag, "flag")? };
-        mpi.poll();
-        flag.put(mpi.windows.get(number(win))?.failures.is_revoked().into());
-        Ok(())
+        unsafe { put_revoked(mpi, comm, flag) }
     })
 }
 
@@ -197,13 +212,30 @@ pub unsafe extern "C" fn PMPIX_Win_is_revoked(win: MPI_Win, flag: *mut c_int) ->
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPIX_Win_get_failed(win: MPI_Win, failedgrp: *mut MPI_Group) -> c_int {
     local("MPIX_Win_get_failed", win, |mpi| {
-        // SAFETY: the caller's promise of the result.
-        let failedgrp = unsafe { out(failedgrp, "failedgrp")? };
-        mpi.poll();
         let comm = mpi.windows.get(number(win))?.comm;
-        let found = mpi.failed_group(comm, false)?;
-        put_group(mpi, found, failedgrp)
+        // SAFETY: the caller's promise of the result.
+        unsafe { put_failed(mpi, comm, failedgrp, false) }
     })
+}
+
+/// # Errors
+/// `Comm` if there is no such communicator.
+fn revoke(mpi: &mut ProcessMpi, comm: Handle) -> Result {
+    mpi.revoke(comm)?;
+    // The process may compute for long after this call.
+    mpi.poll();
+    mpi.engine.note_long_start();
+    Ok(())
+}
+
+/// # Safety
+/// `flag` is null or may be written.
+unsafe fn put_revoked(mpi: &mut ProcessMpi, comm: Handle, flag: *mut c_int) -> Result {
+    // SAFETY: the caller's promise.
+    let flag = unsafe { out(flag, "flag")? };
+    mpi.poll();
+    flag.put(mpi.comms.get(comm)?.resilience.is_revoked.into());
+    Ok(())
 }
 
 /// # Safety
@@ -219,12 +251,12 @@ unsafe fn agree(mpi: &mut ProcessMpi, comm: MPI_Comm, flag: *mut c_int) -> Resul
 
 /// # Safety
 /// `group` is null or may be written.
-unsafe fn failed(name: &str, comm: MPI_Comm, group: *mut MPI_Group, acknowledged: bool) -> c_int {
-    local(name, comm, |mpi| {
-        // SAFETY: the caller's promise.
-        let group = unsafe { out(group, "failedgrp")? };
-        mpi.poll();
-        let found = mpi.failed_group(number(comm), acknowledged)?;
-        put_group(mpi, found, group)
-    })
+unsafe fn put_failed(
+    mpi: &mut ProcessMpi, comm: Handle, group: *mut MPI_Group, acknowledged: bool,
+) -> Result {
+    // SAFETY: the caller's promise.
+    let group = unsafe { out(group, "failedgrp")? };
+    mpi.poll();
+    let found = mpi.failed_group(comm, acknowledged)?;
+    put_group(mpi, found, group)
 }

@@ -52,6 +52,7 @@ pub mod settings;
 pub(crate) mod spawning;
 mod vendor;
 mod waiting;
+pub(crate) mod window_end;
 mod world;
 
 use std::sync::atomic::{AtomicPtr, AtomicU8};

@@ -9,7 +9,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use memmap2::{MmapMut, MmapOptions};
@@ -136,6 +136,18 @@ impl DataFile {
     /// The error of fstat(2).
     pub fn size(&self) -> io::Result<u64> {
         Ok(self.file.metadata()?.len())
+    }
+
+    /// Whether this name is that of the file, and not of another one that has taken its place.
+    ///
+    /// # Errors
+    /// The error of fstat(2) or stat(2), other than that there is no such file.
+    pub fn is_at(&self, path: &Path) -> io::Result<bool> {
+        match (self.file.metadata()?, std::fs::metadata(path)) {
+            (own, Ok(found)) => Ok((own.dev(), own.ino()) == (found.dev(), found.ino())),
+            (_, Err(error)) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            (_, Err(error)) => Err(error),
+        }
     }
 
     /// Cuts the file, or adds a hole.

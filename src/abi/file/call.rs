@@ -92,6 +92,7 @@ impl FileCall {
         &self, mpi: &mut ProcessMpi, memory: Result<Memory>, is_inline: bool,
     ) -> Result<AccessRequest> {
         let handle = number(self.fh);
+        mpi.check_file_usable(handle)?;
         let file = mpi.files.get_mut(handle)?;
         let placed = self
             .check(file)

@@ -24,6 +24,7 @@ use crate::mpi::info::Info;
 use crate::mpi::window::direct::DirectWindow;
 use crate::mpi::window::mapped::SegmentPlacement;
 use crate::mpi::window::{Flavor, WIN_NULL, Window, WindowMemory, check_size};
+use crate::process::window_end::WindowEnd;
 use crate::process::{ProcessEngine, ProcessMpi};
 use platform::base::{ErrorClass, MpiError, Result, Span};
 
@@ -359,28 +360,16 @@ fn free(window: Handle) -> Result<Option<(Handler, Box<MpiError>)>> {
     const NAME: &str = "MPI_Win_free";
     PROCESS.with_mpi(|mpi| mpi.check_window_free(window))?;
     Holder::Win(window).delete_all()?;
-    let met = PROCESS.until(
-        |mpi| mpi.start_window_meeting(window),
-        |mpi, meeting| mpi.end_window_meeting(window, meeting),
-        |mpi, meeting| mpi.blocked(NAME, [meeting]),
-    );
-    let is_abandoned = PROCESS.with_mpi(|mpi| mpi.abandon_window(window))?;
-    if is_abandoned {
-        PROCESS.until(
-            |_| Ok(window),
-            ProcessMpi::end_window_transfers,
-            |mpi, window| mpi.blocked_abandonment(NAME, *window),
-        )?;
-    }
+    let end = PROCESS.leave_window(NAME, window)?;
     let (base, freed) = PROCESS.with_mpi(|mpi| {
         let base = owned_base(mpi.windows.get(window)?);
         Ok((base, mpi.free_window(window)?))
     })?;
     base.map_or(Ok(()), |base| allocation::free(AllocationOwner::Window, base))?;
-    if !is_abandoned {
-        return met.map(|()| None);
+    match end {
+        WindowEnd::Met(met) => met.map(|()| None),
+        WindowEnd::Abandoned => Ok(freed.lost_member().map(|error| (freed.handler, error))),
     }
-    Ok(freed.lost_member().map(|error| (freed.handler, error)))
 }
 
 /// The address of memory that was allocated for this process alone.

@@ -17,6 +17,7 @@
 //! | `pointer` | individual and shared file pointers |
 //! | `operation` | an access in progress: its stages |
 //! | `agreement` | errors that all ranks hear of |
+//! | `failures` | ranks that have failed, files that are revoked |
 //!
 //! A file has a private communicator, that of the window with its shared pointer. Accesses that the system
 //! makes are values ([`FileWork`]): a blocking function does them in its own thread, an [`Executor`] those of
@@ -25,6 +26,7 @@
 pub(crate) mod access;
 pub(crate) mod agreement;
 pub(crate) mod counters;
+mod failures;
 pub(crate) mod hints;
 pub(crate) mod mode;
 pub(crate) mod name;

@@ -125,6 +125,8 @@ impl<D: Device> Mpi<D> {
         if let FetchStage::Started(number) = fetch.stage
             && self.is_access_complete(window, number)
         {
+            // A failure completes the access, too.
+            self.check_shared_pointer(file)?;
             fetch.stage = FetchStage::Done;
         }
         Ok((fetch.stage == FetchStage::Done).then(|| fetch.old()))

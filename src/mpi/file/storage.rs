@@ -27,6 +27,12 @@ pub(crate) trait Storage: Debug + Send + Sync {
     /// That of the system.
     fn size(&self) -> io::Result<u64>;
 
+    /// Whether this path is that of the file, and not of another one that has taken its place.
+    ///
+    /// # Errors
+    /// That of the system.
+    fn is_at(&self, path: &[u8]) -> io::Result<bool>;
+
     /// Cuts the file, or adds a hole.
     ///
     /// # Errors

@@ -70,6 +70,10 @@ impl Storage for TestFile {
         Ok(self.bytes.lock().unwrap().len() as u64)
     }
 
+    fn is_at(&self, _: &[u8]) -> io::Result<bool> {
+        Ok(true)
+    }
+
     fn set_size(&self, _: u64) -> io::Result<()> {
         Ok(())
     }

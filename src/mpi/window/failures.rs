@@ -55,10 +55,6 @@ impl WindowFailures {
         self.is_revoked || !self.failed.is_empty()
     }
 
-    pub(crate) fn is_revoked(&self) -> bool {
-        self.is_revoked
-    }
-
     pub(super) fn has_failed(&self, rank: u32) -> bool {
         self.failed.iter().any(|(failed, _)| *failed == rank)
     }
@@ -250,7 +246,7 @@ impl Window {
     /// # Errors
     /// `Revoked` if the window was revoked, `ProcFailed` if this rank has failed.
     #[inline]
-    pub(super) fn check_target(&self, target: u32) -> Result {
+    pub(crate) fn check_target(&self, target: u32) -> Result {
         if !self.failures.is_any() {
             return Ok(());
         }

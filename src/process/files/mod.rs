@@ -10,8 +10,11 @@ mod changes;
 mod opening;
 mod pool;
 
+use std::ffi::OsStr;
 use std::io;
 use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::engine::schedules::plan::RunId;
@@ -57,6 +60,10 @@ impl Storage for CountedFile {
         self.file.size()
     }
 
+    fn is_at(&self, path: &[u8]) -> io::Result<bool> {
+        self.file.is_at(path_of(path))
+    }
+
     fn set_size(&self, size: u64) -> io::Result<()> {
         self.file.set_size(size)
     }
@@ -89,6 +96,10 @@ impl Storage for CountedFile {
     fn unlock(&self, range: Range<u64>) -> io::Result<()> {
         self.file.lock(range, RangeLock::Free)
     }
+}
+
+fn path_of(path: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(path))
 }
 
 impl Process {

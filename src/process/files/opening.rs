@@ -6,13 +6,10 @@
 //!   all       open it ──> results of all ──> the window of the shared pointer
 //! ```
 
-use std::ffi::OsStr;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::sync::Arc;
 
-use super::CountedFile;
+use super::{CountedFile, path_of};
 use crate::mpi::Memory;
 use crate::mpi::collective::algorithms::{Bcast, Collective};
 use crate::mpi::datatype::{Datatype, Predefined};
@@ -32,6 +29,7 @@ use crate::mpi::window::mapped::SegmentPlacement;
 use crate::mpi::window::synchronization::Assertions;
 use crate::mpi::window::{Flavor, Window, WindowMemory};
 use crate::process::settings::Config;
+use crate::process::window_end::WindowEnd;
 use crate::process::{Process, ProcessMpi};
 use platform::base::{ErrorClass, Result, Span};
 use platform::sys::data_file::{DataFile, OpenForm};
@@ -158,9 +156,12 @@ impl Process {
         &'static self, opening: FileOpening, storage: DataFile, end: u64, rules: [u64; 3],
     ) -> Result<Handle> {
         let shared = self.shared_pointer(&opening, end)?;
-        if end > 0 && opening.size > 1 {
+        if let SharedPointer::Window(window, _) = shared
+            && end > 0
+        {
             // No rank moves the pointer before rank 0 has set it.
-            self.agree_on(OPEN, opening.comm, Ok(()))?;
+            let set = self.agree_on(OPEN, opening.comm, Ok(()));
+            set.or_else(|error| self.abandon_pointer(window).and(Err(error)))?;
         }
         let FileOpening { comm, name, path, mode, mut hints, handler, .. } = opening;
         hints.set_rules(rules);
@@ -206,11 +207,18 @@ impl Process {
         })
     }
 
+    /// Ends the window of a shared pointer, at all ranks of a file that not all of them have opened.
+    fn abandon_pointer(&'static self, window: Handle) -> Result {
+        self.with_mpi(|mpi| mpi.revoke(mpi.windows.get(window)?.comm))?;
+        self.drain_window(OPEN, window)?;
+        self.with_mpi(|mpi| mpi.free_window(window)).map(drop)
+    }
+
     /// Closes a file on all its ranks.
     ///
     /// # Errors
-    /// `File`; `Io` in a split collective access; those of the system and of messages. The file is closed
-    /// also after an error of the system.
+    /// `File`; `Io` in a split collective access; those of the system and of messages; `ProcFailed` where a
+    /// rank has failed. The file is closed also after an error of the system, or the failure of a rank.
     pub(crate) fn close_file(&'static self, file: Handle) -> Result {
         let comm = self.quiet_file(CLOSE, file)?;
         let (deletes, path) = self.with_file(file, |on| {
@@ -221,26 +229,37 @@ impl Process {
         let rank = self.with_mpi(|mpi| Ok(mpi.comms.get(comm)?.rank))?;
         let closed = self.with_mpi(|mpi| mpi.files.remove(file))?;
         self.explain_file(&closed, rank)?;
-        let File { name, shared, .. } = closed;
-        let met = self.agree_on(CLOSE, comm, Ok(()));
-        let deleted = match deletes {
+        let File { name, shared, storage, .. } = closed;
+        let remove = |is_own: bool| match deletes && is_own {
+            true => remove_path(&path).map_err(|error| file_error("delete", &name, &error)),
             false => Ok(()),
-            true => {
-                let removed = match rank {
-                    0 => remove_path(&path).map_err(|error| file_error("delete", &name, &error)),
-                    _ => Ok(()),
-                };
-                self.agree_on(CLOSE, comm, removed)
-            }
         };
-        self.with_mpi(|mpi| match &shared {
-            SharedPointer::Own(_) => mpi.free_comm(comm),
-            SharedPointer::Window(window, _) => {
-                mpi.unlock_window(*window, None)?;
-                mpi.free_window(*window).map(drop)
+        let window = match &shared {
+            SharedPointer::Own(_) => {
+                self.with_mpi(|mpi| mpi.free_comm(comm))?;
+                return remove(true);
             }
-        })?;
-        met.and(deleted)
+            SharedPointer::Window(window, _) => *window,
+        };
+        let closed = match self.leave_window(CLOSE, window)? {
+            WindowEnd::Met(met) => {
+                let removed = remove(rank == 0);
+                let removed = if deletes { self.agree_on(CLOSE, comm, removed) } else { removed };
+                self.with_mpi(|mpi| mpi.unlock_window(window, None).map(drop))?;
+                met.and(removed)
+            }
+            // Any rank deletes it: nobody knows who lives. Another one may have.
+            WindowEnd::Abandoned => storage
+                .is_at(&path)
+                .map_err(|error| file_error("delete", &name, &error))
+                .and_then(remove)
+                .or_else(|error| error.is(ErrorClass::NoSuchFile).then_some(()).ok_or(error)),
+        };
+        let freed = self.with_mpi(|mpi| mpi.free_window(window))?;
+        match freed.lost_member() {
+            Some(error) => Err(error),
+            None => closed,
+        }
     }
 
     /// Rank 0 tells how a file was accessed, if decisions are explained.
@@ -300,7 +319,7 @@ fn open_path(opening: &FileOpening, creates: bool) -> io::Result<DataFile> {
         is_new: mode.is_new(),
         permissions: opening.hints.permissions,
     };
-    let path = Path::new(OsStr::from_bytes(&opening.path));
+    let path = path_of(&opening.path);
     match DataFile::open(path, form) {
         // A file that this user may only write.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied && !mode.reads() => {
@@ -311,7 +330,7 @@ fn open_path(opening: &FileOpening, creates: bool) -> io::Result<DataFile> {
 }
 
 fn remove_path(path: &[u8]) -> io::Result<()> {
-    std::fs::remove_file(Path::new(OsStr::from_bytes(path)))
+    std::fs::remove_file(path_of(path))
 }
 
 fn byte() -> Result<Datatype> {
