@@ -79,7 +79,7 @@ pub struct PeerCaps {
     /// [`Caps::packet_max`].
     pub long_max: usize,
     /// The longest message that should be sent eagerly, in bytes, if the device knows: at most
-    /// `long_max`.
+    /// `long_max`. Advice, which may change.
     pub eager_max: Option<usize>,
     /// Whether [`Device::send_lent`] may be called.
     pub lends: bool,

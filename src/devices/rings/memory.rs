@@ -49,7 +49,15 @@ impl SegmentMemory {
         let bytes = bytes
             .filter(|bytes| *bytes <= isize::MAX as usize)
             .ok_or_else(|| ErrorClass::NoMem.error(format!("no memory for {ranks} ranks")))?;
-        let memory = Self(Arc::new(shm::map(file, bytes)?));
+        Self::over(shm::map(file, bytes)?, layout)
+    }
+
+    /// A segment that is mapped, whose first word becomes `layout` (not 0).
+    ///
+    /// # Errors
+    /// `Other` if a process of another build of this library shares it.
+    pub(crate) fn over(memory: MmapRaw, layout: u64) -> Result<Self> {
+        let memory = Self(Arc::new(memory));
         let (order, first) = (Ordering::SeqCst, memory.part::<AtomicU64>(0));
         match first.compare_exchange(0, layout, order, order) {
             Err(other) if other != layout => Err(ErrorClass::Other.error(format!(

@@ -27,6 +27,7 @@ mod doorbells;
 pub(crate) mod memory;
 pub(crate) mod mpsc_queue;
 mod node_ranks;
+pub(crate) mod pair;
 pub(crate) mod peer_address;
 mod receive_queues;
 pub(crate) mod registrations;

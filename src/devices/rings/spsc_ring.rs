@@ -286,6 +286,11 @@ where
         self.cell
     }
 
+    /// The last published credit, in cells and bytes.
+    pub(crate) fn credit(&self) -> (u32, u32) {
+        (self.cell_published, self.byte_published)
+    }
+
     /// Passes the next packet to `deliver`; false if none has arrived.
     ///
     /// # Panics

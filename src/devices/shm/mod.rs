@@ -266,7 +266,8 @@ impl Bulk for Shm {
 
 impl SplitCopies for Shm {
     fn begin_split(&mut self, peer: Peer, into: Span) -> Option<u64> {
-        let slot = self.packets.node_ranks().slot_of(peer);
+        // The memory of a process of another job is read by its receiver alone.
+        let slot = self.packets.node_ranks().find_slot(peer)?;
         // A wake-up takes longer than half of the copy.
         if !self.can_split || into.len() < SPLIT_MIN || self.packets.is_armed(slot) {
             return None;

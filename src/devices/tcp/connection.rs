@@ -10,7 +10,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use super::frame::{FrameClass, FrameHeader};
 use super::frame_reader::{FrameReader, FrameSink};
 use super::kept::LocalEnd;
+use super::near::NearRings;
 use super::send_queue::{GATHER_PARTS, SendQueue};
+use crate::device::Header;
 use platform::base::{Peer, Span};
 use platform::network::SealedChannel;
 use platform::sys::tcp::{Moved, SendPart, StreamConnection};
@@ -78,6 +80,12 @@ impl OpenConnection {
         self.local.is_some()
     }
 
+    /// The shared memory that it was kept with, and whether this end has called.
+    pub(crate) fn take_near(&mut self) -> Option<(Box<NearRings>, bool)> {
+        let local = self.local.as_mut()?;
+        Some((local.near.take()?, local.connects))
+    }
+
     /// The connection without its frames; `None` if it is none of this host, or has bytes to write or to
     /// deliver.
     pub(crate) fn into_local(self) -> Option<(StreamConnection, LocalEnd)> {
@@ -107,6 +115,13 @@ impl OpenConnection {
     /// Adds a frame without a packet. No frame of the queue has been written in part.
     pub(crate) fn push_control(&mut self, class: FrameClass, received: u64) {
         self.prelude.extend_from_slice(&FrameHeader::control(class, received).emit());
+    }
+
+    /// Adds a frame without a packet that has words, under the same condition.
+    pub(crate) fn push_words(&mut self, class: FrameClass, words: [u64; 2], received: u64) {
+        let packet = Header { words, kind: 0 };
+        let frame = FrameHeader { packet, ..FrameHeader::control(class, received) };
+        self.prelude.extend_from_slice(&frame.emit());
     }
 
     /// Adds a datagram, under the same condition.

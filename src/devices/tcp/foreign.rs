@@ -244,6 +244,7 @@ impl Reach for Tcp {
             self.watched.remove(&**connection);
         }
         self.close(peer);
+        self.drop_near(peer);
         self.lost.retain(|(lost, _)| *lost != peer);
         self.failures.retain(|(failed, _)| *failed != peer);
         self.opened.retain(|opened| *opened != peer);

@@ -40,13 +40,19 @@ pub(crate) enum FrameClass {
     /// The last frame of a link: its sender has forgotten the peer. The connection may be of use to the next
     /// link.
     Released = 7,
+    /// The words name a segment that the sender offers, or has.
+    Offer = 8,
+    /// The words name a segment that the sender has now, too.
+    Taken = 9,
+    /// The words name a segment that the sender does not have.
+    Refused = 10,
 }
 
 /// The header of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FrameHeader {
     pub(crate) class: FrameClass,
-    /// The header of the packet or access; zero in other frames.
+    /// The header of the packet or access, and the words about a segment; zero in other frames.
     pub(crate) packet: Header,
     /// Bytes of data.
     pub(crate) len: usize,
@@ -88,13 +94,21 @@ impl FrameHeader {
             5 => FrameClass::Datagram,
             6 => FrameClass::Access,
             7 => FrameClass::Released,
+            8 => FrameClass::Offer,
+            9 => FrameClass::Taken,
+            10 => FrameClass::Refused,
             _ => return None,
         };
         let len_max = match class {
             FrameClass::Packet | FrameClass::UrgentPacket => FRAME_DATA_MAX,
             FrameClass::Datagram => DATAGRAM_MAX,
             FrameClass::Access => FRAME_ACCESS_MAX,
-            FrameClass::Acknowledgement | FrameClass::Leaving | FrameClass::Released => 0,
+            FrameClass::Acknowledgement
+            | FrameClass::Leaving
+            | FrameClass::Released
+            | FrameClass::Offer
+            | FrameClass::Taken
+            | FrameClass::Refused => 0,
         };
         let packet = Header { words: [word(0)?, word(8)?], kind: bytes[28] };
         (len <= len_max && bytes[30..] == [0, 0]).then_some(Self {

@@ -14,6 +14,7 @@
 //! It has no socket, and takes any bytes: those that are no frames are a [`StreamViolation`].
 
 use super::frame::{FrameClass, FrameHeader};
+use super::near::SegmentNotice;
 use crate::device::{DATAGRAM_MAX, Header, PacketSink};
 use platform::base::{Peer, Span};
 
@@ -40,6 +41,10 @@ pub(crate) struct FrameReader {
     is_urgent: bool,
     is_leaving: bool,
     is_released: bool,
+    /// What the peer has said last of a segment.
+    notice: Option<SegmentNotice>,
+    /// The segment that the peer keeps with the connection.
+    kept_segment: [u64; 2],
     /// What has come behind the last frame of the peer's link.
     behind_release: Vec<u8>,
 }
@@ -58,6 +63,11 @@ enum Place {
 
 /// What a stream delivers.
 pub(crate) trait FrameSink: PacketSink {
+    /// The packet with this number of the stream, from 0, is about to be delivered or placed.
+    fn next_is(&mut self, from: Peer, number: u64) {
+        let _ = (from, number);
+    }
+
     /// A frame of a one-sided access from `from`; `data` is valid during this call.
     fn access(&mut self, from: Peer, header: &Header, data: &[u8]);
 }
@@ -88,6 +98,11 @@ impl FrameReader {
     #[inline]
     pub(crate) fn is_released(&self) -> bool {
         self.is_released
+    }
+
+    /// The words of the segment that the peer keeps; zero without one.
+    pub(crate) fn kept_segment(&self) -> [u64; 2] {
+        self.kept_segment
     }
 
     /// What has come behind the last frame.
@@ -124,6 +139,7 @@ impl FrameReader {
         self.partial.clear();
         self.behind_release.clear();
         (self.is_leaving, self.is_released) = (false, false);
+        self.notice = None;
         if let Some(Body { place: Place::Memory(span), .. }) = self.body.take() {
             self.kept = Some(span);
         }
@@ -198,8 +214,17 @@ impl FrameReader {
             }
             return 0;
         }
+        if frame.class != FrameClass::Access {
+            sink.next_is(from, self.received - 1);
+        }
         deliver(from, frame, data, sink);
         1
+    }
+
+    /// What the peer has said of a segment, once.
+    #[inline]
+    pub(crate) fn take_notice(&mut self) -> Option<SegmentNotice> {
+        self.notice.take()
     }
 
     /// Counts a frame; whether it has a packet.
@@ -215,6 +240,12 @@ impl FrameReader {
             }
             FrameClass::Released => {
                 (self.is_leaving, self.is_released) = (true, true);
+                self.kept_segment = frame.packet.words;
+                return false;
+            }
+            FrameClass::Offer | FrameClass::Taken | FrameClass::Refused => {
+                let words = frame.packet.words;
+                self.notice = Some(SegmentNotice { class: frame.class, words });
                 return false;
             }
         }
@@ -228,6 +259,9 @@ impl FrameReader {
         self.acknowledged = self.acknowledged.max(frame.acknowledged);
         // What an access may do is known when all of it is there.
         let is_placed = frame.class != FrameClass::Access;
+        if is_placed {
+            sink.next_is(from, self.received);
+        }
         let place = || is_placed.then(|| sink.place(from, &frame.packet, frame.len)).flatten();
         let place = match self.kept.take().or_else(place) {
             Some(span) => Place::Memory(span),

@@ -20,9 +20,10 @@ use std::io;
 use super::card::{Hello, KeyId, Keyring, ListeningPlace, Verdict};
 use super::connection::OpenConnection;
 use super::kept::LocalEnd;
+use super::near::NearRings;
 use super::proof::{ConnectionProof, ProvenConnection};
 use platform::base::Span;
-use platform::network::{HandshakeStep, LocalSession, MAGIC, Refusal};
+use platform::network::{HandshakeStep, MAGIC, Refusal};
 use platform::sys::local_socket;
 use platform::sys::tcp::{Moved, SendPart, StreamConnection};
 
@@ -40,6 +41,8 @@ pub(crate) struct Greeting {
     is_foreign: bool,
     /// Whether the other end wants every byte to be encrypted.
     other_encrypts: bool,
+    /// The shared memory that a kept connection has.
+    near: Option<Box<NearRings>>,
     input: Vec<u8>,
     output: Vec<u8>,
     /// When this ends without success, in nanoseconds of the host's clock.
@@ -124,21 +127,20 @@ impl Greeting {
 
     /// A connection that was kept, on which this end has said `call`.
     pub(crate) fn called(
-        connection: StreamConnection, key: KeyId, session: LocalSession, call: Vec<u8>,
-        deadline_ns: u64,
+        connection: StreamConnection, key: KeyId, end: LocalEnd, call: Vec<u8>, deadline_ns: u64,
     ) -> Self {
-        let stage = Stage::AwaitingVerdict(ProvenConnection::Local(session));
+        let stage = Stage::AwaitingVerdict(ProvenConnection::Local(end.session));
         let mut greeting = Self::new(connection, stage, key, deadline_ns);
-        (greeting.connects, greeting.output) = (true, call);
+        (greeting.connects, greeting.output, greeting.near) = (end.connects, call, end.near);
         // What is not written here is written by `advance`, which finds the error, too.
         let _ = greeting.write();
         greeting
     }
 
     /// A connection that was kept, on which the other end has called.
-    pub(crate) fn asked(connection: StreamConnection, key: KeyId, session: LocalSession) -> Self {
-        let stage = Stage::Over(ProvenConnection::Local(session));
-        Self::new(connection, stage, key, u64::MAX)
+    pub(crate) fn asked(connection: StreamConnection, key: KeyId, end: LocalEnd) -> Self {
+        let stage = Stage::Over(ProvenConnection::Local(end.session));
+        Self { near: end.near, ..Self::new(connection, stage, key, u64::MAX) }
     }
 
     fn new(connection: StreamConnection, stage: Stage, key: KeyId, deadline_ns: u64) -> Self {
@@ -153,6 +155,7 @@ impl Greeting {
             connects,
             is_foreign,
             other_encrypts: false,
+            near: None,
             input: Vec::new(),
             output: Vec::new(),
             deadline_ns,
@@ -284,10 +287,10 @@ impl Greeting {
     /// the other end wants it.
     pub(crate) fn open(self, encrypts: bool) -> Option<OpenConnection> {
         let Stage::Over(proven) = self.stage else { return None };
-        let Self { connection, connects, input, output, .. } = self;
+        let Self { connection, connects, near, input, output, .. } = self;
         Some(match proven {
             ProvenConnection::Local(session) => {
-                let end = LocalEnd { session, connects };
+                let end = LocalEnd { session, connects, near };
                 OpenConnection::new_local(connection, end, input, output)
             }
             ProvenConnection::Network(channel) => {

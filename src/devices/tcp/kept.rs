@@ -18,6 +18,7 @@ use super::frame::FrameClass;
 use super::frame_reader::{FrameReader, FrameSink};
 use super::greeting::Greeting;
 use super::link::LinkState;
+use super::near::NearRings;
 use super::opening::{KEPT, OPENING};
 use crate::device::{Header, PacketSink};
 use platform::base::{Peer, Span};
@@ -39,6 +40,8 @@ pub(crate) struct LocalEnd {
     pub(crate) session: LocalSession,
     /// Whether this end has opened the connection.
     pub(crate) connects: bool,
+    /// The shared memory of the last link.
+    pub(crate) near: Option<Box<NearRings>>,
 }
 
 /// The kept connections of a process, the oldest first, by the numbers of their tokens.
@@ -76,7 +79,9 @@ impl Tcp {
         if !(connection.is_local() && connection.is_ready() && is_whole) {
             return;
         }
-        connection.push_control(FrameClass::Released, link.reader.received());
+        let near = link.near.take();
+        let words = near.as_ref().map_or([0; 2], |near| near.words());
+        connection.push_words(FrameClass::Released, words, link.reader.received());
         if link.write(false).is_err() {
             return;
         }
@@ -85,7 +90,8 @@ impl Tcp {
             return;
         };
         let reader = std::mem::take(&mut link.reader);
-        let Some(kept) = KeptConnection::of(*connection, reader, job, rank) else { return };
+        let Some(mut kept) = KeptConnection::of(*connection, reader, job, rank) else { return };
+        kept.end.near = near;
         let number = self.kept.next;
         self.kept.next = number.wrapping_add(1);
         self.kept.is_unread |= !kept.reader.behind_release().is_empty();
@@ -188,11 +194,15 @@ impl KeptConnection {
     }
 
     /// Calls the other end with a key.
-    fn call(self, key: KeyId, secret: &SharedSecret, hello: Hello, deadline_ns: u64) -> Greeting {
+    fn call(
+        mut self, key: KeyId, secret: &SharedSecret, hello: Hello, deadline_ns: u64,
+    ) -> Greeting {
+        let near = self.shared_near();
         let LocalEnd { mut session, .. } = self.end;
         let mut call = key.to_vec();
         session.call_again(secret, &hello.emit(), &mut call);
-        Greeting::called(self.connection, key, session, call, deadline_ns)
+        let end = LocalEnd { session, connects: true, near };
+        Greeting::called(self.connection, key, end, call, deadline_ns)
     }
 
     /// The call of the other end, once it is there.
@@ -213,8 +223,16 @@ impl KeptConnection {
     }
 
     /// Answers a call.
-    fn into_greeting(self, call: &LaterCall) -> Greeting {
-        Greeting::asked(self.connection, call.key, self.end.session)
+    fn into_greeting(mut self, call: &LaterCall) -> Greeting {
+        let near = self.shared_near();
+        let end = LocalEnd { near, ..self.end };
+        Greeting::asked(self.connection, call.key, end)
+    }
+
+    /// The shared memory that both ends have kept.
+    fn shared_near(&mut self) -> Option<Box<NearRings>> {
+        let words = self.reader.kept_segment();
+        self.end.near.take().filter(|near| near.words() == words)
     }
 }
 

@@ -18,6 +18,7 @@ use super::connection::OpenConnection;
 use super::frame::FrameClass;
 use super::frame_reader::{FrameReader, FrameSink};
 use super::greeting::{Greeting, GreetingError};
+use super::near::{NearState, OFFER_AFTER, SegmentNotice};
 use super::send_queue::SendQueue;
 use crate::device::PacketSink;
 use platform::base::Peer;
@@ -54,6 +55,12 @@ pub(crate) struct Link {
     pub(crate) has_ended: bool,
     /// The datagram for which a connection is being opened.
     pub(crate) first_datagram: Option<Box<[u8]>>,
+    /// Shared memory beside the connection.
+    pub(crate) near: NearState,
+    /// What is to be said of it.
+    pub(crate) notice: Option<SegmentNotice>,
+    /// Packets by the connection before it is offered.
+    pub(crate) offer_after: u32,
 }
 
 pub(crate) enum LinkState {
@@ -105,6 +112,9 @@ impl Link {
             opened_ns: 0,
             has_ended: false,
             first_datagram: None,
+            near: NearState::default(),
+            notice: None,
+            offer_after: OFFER_AFTER,
         }
     }
 
@@ -144,6 +154,12 @@ impl Link {
             LinkState::Failed => true,
             _ => self.queue.is_empty(),
         }
+    }
+
+    /// Whether there is a connection, inside this host.
+    #[inline]
+    pub(crate) fn is_local(&self) -> bool {
+        matches!(&self.state, LinkState::Open(connection) if connection.is_local())
     }
 
     pub(crate) fn has_failed(&self) -> bool {
@@ -231,6 +247,11 @@ impl Link {
             if is_due && self.queue.is_between_frames() {
                 connection.push_control(FrameClass::Acknowledgement, self.reader.received());
                 self.reader.note_acknowledged();
+            }
+            if self.queue.is_between_frames()
+                && let Some(SegmentNotice { class, words }) = self.notice.take()
+            {
+                connection.push_words(class, words, self.reader.received());
             }
             let is_written = connection.write(&mut self.queue).map_err(|why| why.to_string())?;
             // One that had to wait for the end of a frame leaves now.

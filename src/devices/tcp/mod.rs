@@ -33,6 +33,7 @@ mod frame_reader;
 mod greeting;
 mod kept;
 mod link;
+mod near;
 mod one_sided;
 mod opening;
 mod proof;
@@ -54,6 +55,7 @@ use frame::{FRAME_DATA_MAX, FrameClass, FrameHeader};
 use greeting::Greeting;
 use kept::KeptConnections;
 use link::{Link, LinkState};
+use near::{NEAR_EAGER_MAX, NearPeers};
 use one_sided::{OneSidedTraffic, SinkBesideAccesses};
 use platform::base::{ErrorClass, Peer, Result, Slab, Span};
 use platform::network::{AddressDecision, SharedSecret, StrangerCount, address_choice};
@@ -125,6 +127,8 @@ pub(crate) struct Tcp {
     pub(crate) strangers: StrangerCount,
     /// Connections that no link uses.
     kept: KeptConnections,
+    /// Peers with shared memory beside the connection.
+    near: NearPeers,
     /// Whether the acceptors are watched.
     accepts: bool,
     watched: Watched,
@@ -220,6 +224,7 @@ impl Tcp {
             unproven: Slab::default(),
             strangers: StrangerCount::default(),
             kept: KeptConnections::default(),
+            near: NearPeers::default(),
             accepts: true,
             watched,
             ready: Vec::new(),
@@ -291,7 +296,6 @@ impl Tcp {
             link.owes_room = true;
             return Err(Busy);
         }
-        link.said_leaving = false;
         Ok(Some(link))
     }
 
@@ -336,8 +340,25 @@ impl Tcp {
     fn read(&mut self, peer: Peer, sink: &mut impl PacketSink) -> usize {
         let Some(link) = &mut self.links[peer as usize] else { return 0 };
         let mut packets = 0;
-        let mut sink = SinkBesideAccesses { sink, accesses: &mut self.one_sided };
-        let read = link.read(&mut self.scratch, &mut sink, &mut packets);
+        // What is in the ring may precede what is in the connection.
+        let mut near = std::mem::take(&mut link.near);
+        let accesses = &mut self.one_sided;
+        let mut ordered = SinkBesideAccesses { sink, accesses, near: near.rings_mut() };
+        let read = link.read(&mut self.scratch, &mut ordered, &mut packets);
+        link.near = near;
+        if packets > 0 {
+            link.note_stream();
+        }
+        let notice = link.reader.take_notice();
+        if read.is_err() || link.reader.is_released() {
+            packets += self.drain_near(peer, sink);
+        } else if packets > 0 {
+            self.count_toward_offer(peer, packets as u32);
+        }
+        if let Some(notice) = notice {
+            self.take_notice(peer, notice);
+        }
+        let Some(link) = &mut self.links[peer as usize] else { return packets };
         // An acknowledgement may have been written, or have waited for the rest of a frame.
         if read.is_err() || link.connection().is_some_and(|connection| !connection.has_written()) {
             self.after_write(peer, read);
@@ -403,6 +424,8 @@ impl Tcp {
         }
         for (peer, why) in std::mem::take(&mut self.failures) {
             tracing::warn!(peer, why, "a peer has failed");
+            self.drain_near(peer, sink);
+            self.drop_near(peer);
             self.one_sided.fail(peer, &why);
             sink.failed(peer, &why);
         }
@@ -414,10 +437,12 @@ impl Device for Tcp {
         Caps { short_max: SHORT_MAX, packet_max: PACKET_MAX }
     }
 
-    fn peer_caps(&self, _peer: Peer) -> PeerCaps {
+    fn peer_caps(&self, peer: Peer) -> PeerCaps {
+        // Longer messages are read from the memory of their sender.
+        let eager_max = if self.is_near(peer) { NEAR_EAGER_MAX } else { EAGER_MAX };
         PeerCaps {
             long_max: FRAME_DATA_MAX,
-            eager_max: Some(EAGER_MAX),
+            eager_max: Some(eager_max),
             lends: true,
             delivers_alone: false,
             announces_room: true,
@@ -434,15 +459,24 @@ impl Device for Tcp {
         &mut self, peer: Peer, header: &Header, len: usize, fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Busy> {
         let Some(link) = self.roomy_link(peer)? else { return Ok(()) };
+        if link.is_near(header, len) {
+            return link.send_near(header, len, fill);
+        }
+        link.begin_by_stream()?;
         let received = link.reader.received();
         link.queue.push(FrameClass::Packet, header, received, len, fill);
         link.reader.note_acknowledged();
         self.write(peer, false);
+        self.count_toward_offer(peer, 1);
         Ok(())
     }
 
     fn send_contiguous(&mut self, peer: Peer, header: &Header, data: Span) -> Result<(), Busy> {
         let Some(link) = self.roomy_link(peer)? else { return Ok(()) };
+        if link.is_near(header, data.len()) {
+            return link.send_near(header, data.len(), |packet| data.read(0, packet));
+        }
+        link.begin_by_stream()?;
         let acknowledged = link.reader.received();
         let (class, len) = (FrameClass::Packet, data.len());
         let frame = FrameHeader { class, packet: *header, len, acknowledged }.emit();
@@ -464,6 +498,7 @@ impl Device for Tcp {
             Ok(_) => self.write(peer, false),
             Err(error) => self.lost.push((peer, error.to_string())),
         }
+        self.count_toward_offer(peer, 1);
         Ok(())
     }
 
@@ -471,6 +506,7 @@ impl Device for Tcp {
         &mut self, peer: Peer, header: &Header, data: Span, token: u32,
     ) -> Result<(), Busy> {
         let Some(link) = self.roomy_link(peer)? else { return Ok(()) };
+        link.begin_by_stream()?;
         let received = link.reader.received();
         link.queue.push_lent(header, received, data, token);
         link.reader.note_acknowledged();
@@ -503,7 +539,8 @@ impl Device for Tcp {
             self.lost.is_empty() && self.failures.is_empty() && self.one_sided.is_idle();
         let is_quiet = is_settled && links.all(|link| !link.has_packets() && !link.is_reopening());
         let links = self.links.iter().flatten();
-        is_quiet.then(|| links.map(|link| link.reader.received()).sum())
+        let received = || links.map(|link| link.reader.received()).sum::<u64>();
+        is_quiet.then(|| received().wrapping_add(self.near_arrivals()))
     }
 
     fn leave(&mut self) {
@@ -518,9 +555,9 @@ impl Device for Tcp {
 
     fn poll(&mut self, sink: &mut impl PacketSink) -> usize {
         self.polls = self.polls.wrapping_add(1);
-        let mut packets = 0;
+        let mut packets = self.poll_near(sink);
         let interval = if self.open.is_empty() { IDLE_LOOK_INTERVAL } else { LOOK_INTERVAL };
-        let is_direct = self.open.len() <= DIRECT_MAX
+        let is_direct = self.open.len() <= DIRECT_MAX + self.near.peers.len()
             && !self.is_armed
             && self.blocked == 0
             && self.opening.is_empty()
@@ -530,10 +567,13 @@ impl Device for Tcp {
         if is_direct {
             for index in 0..self.open.len() {
                 let peer = self.open[index];
-                packets += self.read(peer, sink);
+                let link = self.links[peer as usize].as_mut();
+                if link.is_some_and(|link| link.reads_stream()) {
+                    packets += self.read(peer, sink);
+                }
             }
         } else {
-            packets = self.look(sink);
+            packets += self.look(sink);
             self.keep_times(sink);
             if self.has_admitted() {
                 self.open_admitted(sink);
@@ -572,6 +612,7 @@ impl Device for Tcp {
 
     fn arm(&mut self) -> WakeSource {
         self.is_armed = true;
+        self.arm_near();
         self.acknowledge_all();
         self.order_timer();
         WakeSource::Descriptor {
@@ -583,6 +624,7 @@ impl Device for Tcp {
 
     fn disarm(&mut self) {
         self.is_armed = false;
+        self.disarm_near();
     }
 
     fn wake_self(&mut self) {

@@ -17,6 +17,7 @@ use super::access_target::AccessTarget;
 use super::frame::FrameClass;
 use super::frame_reader::FrameSink;
 use super::link::Link;
+use super::near::NearRings;
 use crate::device::access_ledger::AccessLedger;
 use crate::device::rma::{
     AccessProgress, MemoryKey, MemoryTable, NumberKind, PutSignal, RemoteAccess, RemoteAddress,
@@ -51,6 +52,8 @@ struct PeerAccesses {
 pub(crate) struct SinkBesideAccesses<'a, S> {
     pub(crate) sink: &'a mut S,
     pub(crate) accesses: &'a mut OneSidedTraffic,
+    /// Shared memory beside the connection.
+    pub(crate) near: Option<&'a mut NearRings>,
 }
 
 impl PeerAccesses {
@@ -226,6 +229,7 @@ impl Tcp {
         if self.one_sided.fill(link) && !self.one_sided.waiting.contains(&peer) {
             self.one_sided.waiting.push(peer);
         }
+        link.note_stream();
         self.write(peer, false);
     }
 
@@ -278,6 +282,13 @@ impl<S: PacketSink> PacketSink for SinkBesideAccesses<'_, S> {
 }
 
 impl<S: PacketSink> FrameSink for SinkBesideAccesses<'_, S> {
+    #[inline]
+    fn next_is(&mut self, from: Peer, number: u64) {
+        if let Some(near) = &mut self.near {
+            near.precede(from, number, self.sink);
+        }
+    }
+
     fn access(&mut self, from: Peer, header: &Header, data: &[u8]) {
         if self.accesses.take(from, header, data).is_err() {
             self.accesses.violators.push(from);

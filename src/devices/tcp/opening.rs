@@ -153,7 +153,7 @@ impl Tcp {
 
     /// Whether the connection that this process opens stays if both ends open one: the lower rank has
     /// that right, or the lower identity of the job.
-    fn is_preferred_to(&self, job: [u8; 16], rank: u32) -> bool {
+    pub(super) fn is_preferred_to(&self, job: [u8; 16], rank: u32) -> bool {
         (self.job, self.me) < (job, rank)
     }
 }
@@ -280,10 +280,15 @@ impl Tcp {
 
     /// Takes over a connection whose other end has received the packets before `received`.
     pub(super) fn adopt(
-        &mut self, peer: Peer, connection: OpenConnection, received: u64,
+        &mut self, peer: Peer, mut connection: OpenConnection, received: u64,
         sink: &mut impl PacketSink,
     ) {
         self.close(peer);
+        let kept = connection.take_near();
+        let kept = kept.map(|(near, connects)| near.renewed(connects));
+        if self.links[peer as usize].as_ref().is_some_and(|link| link.reader.is_released()) {
+            self.drop_near(peer);
+        }
         let Some(link) = &mut self.links[peer as usize] else { return };
         let (token, is_blocked) = (u64::from(peer), connection.is_blocked);
         if self.watched.add(&connection, token, is_blocked).is_err() {
@@ -294,6 +299,7 @@ impl Tcp {
             return self.failures.push((peer, why));
         }
         link.opened_ns = monotonic_ns();
+        self.adopt_near(peer, kept);
         tracing::debug!(peer, received, "connected");
         self.open.push(peer);
         self.write(peer, false);
@@ -334,6 +340,9 @@ impl Tcp {
         }
         tracing::debug!(peer, why, "the connection is lost");
         self.close(peer);
+        if self.links[peer as usize].as_ref().is_some_and(|link| link.reader.is_released()) {
+            self.drop_near(peer);
+        }
         let Some(link) = &mut self.links[peer as usize] else { return };
         if link.reader.is_leaving() && !link.queue.has_lent() {
             // What the peer has not received concerns operations that it has not waited for.

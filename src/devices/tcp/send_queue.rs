@@ -105,6 +105,12 @@ impl SendQueue {
         self.first
     }
 
+    /// The number of packets that have been added.
+    #[inline]
+    pub(crate) fn pushed(&self) -> u64 {
+        self.first + self.frames.len() as u64
+    }
+
     /// Whether data of the application is in use.
     pub(crate) fn has_lent(&self) -> bool {
         self.lent > 0

@@ -17,6 +17,7 @@
 //! messages. This module uses only the contract of a device.
 
 mod bridged;
+mod direct_copies;
 mod network;
 mod one_sided;
 mod socket_interval;
@@ -364,11 +365,13 @@ impl Device for Devices {
     }
 
     fn bulk(&mut self) -> Option<&mut dyn Bulk> {
-        match self.network.as_deref_mut() {
+        match self.network.as_deref() {
             None => self.node.bulk(),
-            Some(Network::Tofu(interface)) => interface.bulk(),
+            Some(Network::Vendor(vendor)) if !vendor.is_everywhere() => self.node.bulk(),
+            Some(Network::Tofu(_)) => self.interface().and_then(Device::bulk),
             Some(network) if network.is_everywhere() => None,
-            Some(_) => self.node.bulk(),
+            Some(_) if self.node.bulk().is_none() => None,
+            Some(_) => Some(self),
         }
     }
 

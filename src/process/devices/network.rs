@@ -284,11 +284,14 @@ impl Sockets {
     ///
     /// # Errors
     /// `Other` if this process may not have more descriptors.
-    pub(super) fn new(tcp: Tcp, everywhere: Option<Peer>, node: &mut Shm) -> Result<Self> {
+    pub(super) fn new(mut tcp: Tcp, everywhere: Option<Peer>, node: &mut Shm) -> Result<Self> {
         let doorbell = Doorbell::new().map_err(|error| {
             ErrorClass::Other.error(format!("a rank that uses sockets needs a pipe: {error}"))
         })?;
         let descriptor = tcp.watch_beside(&doorbell)?;
+        if everywhere.is_none() {
+            tcp.share_memory(doorbell.address());
+        }
         node.wait_for_descriptor(doorbell, descriptor);
         Ok(Self { tcp, everywhere, interval: SocketInterval::new(), awaits_answer: false })
     }
@@ -324,7 +327,9 @@ impl Sockets {
     }
 
     fn poll(&mut self, node: &mut Shm, sink: &mut impl PacketSink) -> usize {
-        let arrived = node.poll(sink);
+        let near = self.tcp.poll_near(sink);
+        self.awaits_answer &= near == 0;
+        let arrived = node.poll(sink) + near;
         if !self.interval.is_due(arrived, self.awaits_answer) {
             return arrived;
         }
@@ -361,7 +366,13 @@ impl Sockets {
     fn arm(&mut self, node: &mut Shm) -> WakeSource {
         // `wake_self` and peers of this host do not change its word: they ring.
         let _ = self.tcp.arm();
-        node.arm()
+        let wake = node.arm();
+        if self.tcp.must_poll() { WakeSource::Never } else { wake }
+    }
+
+    /// Direct copies from the memory of processes of other jobs.
+    pub(super) fn foreign_memory(&mut self) -> &mut Tcp {
+        &mut self.tcp
     }
 
     fn disarm(&mut self, node: &mut Shm) {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::device::conformance;
+use crate::device::reach::{ConnectionKey, ForeignAddress, ForeignProcess};
 use crate::device::rma::{NumberKind, RemoteAccess, RemoteAddress, Update, UpdateExecutor};
 use crate::devices::tcp::{JobKey, TcpSettings};
 use platform::base::{ErrorClass, Random};
@@ -66,6 +67,81 @@ fn connect(ranks: &mut [Devices]) {
             rank.poll(heard);
         }
     }
+}
+
+/// Processes of this host, each alone in its job; they know each other by the numbers 0, 1, ... Packets go
+/// by shared memory, or by connections.
+fn jobs(count: usize, by_memory: bool) -> Vec<Devices> {
+    let key = ConnectionKey { id: [77; 16], secret: [7; 32] };
+    let start = |me: usize| {
+        let own = JobKey { id: [me as u8 + 1; 16], secret: [me as u8; 32] };
+        let addresses = vec![Ipv4Addr::LOCALHOST.into()];
+        let tcp = Tcp::listen_at(me as Peer, count, own, &TcpSettings::default(), addresses);
+        let segment = shm::create().unwrap();
+        let mut devices = Devices::attach(segment, 0, &[me as Peer], CopyMethod::Auto).unwrap();
+        devices.attach_sockets(tcp.unwrap(), me as Peer, !by_memory).unwrap();
+        devices.reach().unwrap().add_key(&key);
+        devices
+    };
+    let mut all: Vec<_> = (0..count).map(start).collect();
+    let cards: Vec<_> = all.iter_mut().map(|it| it.reach().unwrap().card()).collect();
+    for (me, devices) in all.iter_mut().enumerate() {
+        for (peer, card) in cards.iter().enumerate().filter(|(peer, _)| *peer != me) {
+            let process = ForeignProcess { job: [peer as u8 + 1; 16], rank: peer as u32 };
+            let address = ForeignAddress { process, card, host: "here", key: key.id };
+            devices.reach().unwrap().admit(peer as Peer, address).unwrap();
+        }
+    }
+    all
+}
+
+/// Whether packets to `peer` go by shared memory.
+fn is_near(devices: &Devices, peer: Peer) -> bool {
+    devices.peer_caps(peer).eager_max == Some(32 << 10)
+}
+
+fn poll_all(all: &mut [Devices], sink: &mut impl PacketSink) {
+    for devices in all {
+        devices.poll(sink);
+    }
+}
+
+/// Processes of several jobs, after enough packets that they share memory.
+fn near_jobs(count: usize) -> Vec<Devices> {
+    let mut all = jobs(count, true);
+    let pairs: Vec<_> = (0..count).flat_map(|me| (0..count).map(move |it| (me, it))).collect();
+    let pairs = pairs.into_iter().filter(|(me, it)| me != it).collect::<Vec<_>>();
+    let begin = Instant::now();
+    while pairs.iter().any(|(me, peer)| !is_near(&all[*me], *peer as Peer)) {
+        assert!(begin.elapsed() < Duration::from_secs(20), "no shared memory");
+        for (me, peer) in &pairs {
+            if !is_near(&all[*me], *peer as Peer) {
+                let _ = all[*me].send_short(*peer as Peer, &Header::default(), b"");
+            }
+        }
+        poll_all(&mut all, &mut conformance::Ignore);
+    }
+    for _ in 0..1000 {
+        poll_all(&mut all, &mut conformance::Ignore);
+    }
+    all
+}
+
+#[test]
+fn processes_of_several_jobs_keep_the_contract_by_shared_memory() {
+    conformance::check_bare(near_jobs);
+}
+
+#[test]
+fn a_job_that_uses_sockets_everywhere_shares_no_memory() {
+    let mut all = jobs(2, false);
+    let (mut sink, begin) = (Count(0), Instant::now());
+    while sink.0 < 100 {
+        assert!(begin.elapsed() < Duration::from_secs(20), "no packets");
+        let _ = all[0].send_short(1, &Header::default(), b"");
+        poll_all(&mut all, &mut sink);
+    }
+    assert!(!is_near(&all[0], 1) && !is_near(&all[1], 0));
 }
 
 /// The ranks from which a datagram has come.
