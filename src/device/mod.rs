@@ -72,14 +72,16 @@ pub struct Caps {
     pub packet_max: usize,
 }
 
-/// What a device does for one peer, constant from its first packet on.
+/// What a device does for one peer, constant from its first packet on, with one exception: a device that
+/// finds a shorter way to a peer may have a smaller `long_max`, and lend no more, from then on. It takes what
+/// it has allowed before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerCaps {
     /// The longest data of [`Device::send_contiguous`] and [`Device::send_lent`], in bytes; at least
     /// [`Caps::packet_max`].
     pub long_max: usize,
     /// The longest message that should be sent eagerly, in bytes, if the device knows: at most
-    /// `long_max`. Advice, which may change.
+    /// `long_max`.
     pub eager_max: Option<usize>,
     /// Whether [`Device::send_lent`] may be called.
     pub lends: bool,

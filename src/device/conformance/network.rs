@@ -132,9 +132,13 @@ impl PacketSink for NetworkSink {
 impl<D: Device> NetworkRank<D> {
     fn all(devices: Vec<D>, seed: u64) -> Vec<Self> {
         let ranks = devices.len();
+        let longest = |device: &D| {
+            let peers = (0..ranks as Peer).map(|peer| device.peer_caps(peer).long_max);
+            peers.max().unwrap_or(0).min(LONGEST)
+        };
         let rank = |(device, seed): (D, u64)| Self {
             sink: NetworkSink {
-                pattern: BytePattern::of(device.peer_caps(0).long_max.min(LONGEST)),
+                pattern: BytePattern::of(longest(&device)),
                 next: vec![0; ranks],
                 placing: BTreeMap::new(),
                 declined: BTreeMap::new(),

@@ -27,8 +27,8 @@ use platform::sys::{cma, membarrier, shm};
 pub(crate) const MARKER: u8 = u8::MAX;
 
 /// Bytes of packets in each ring. Long messages are read from the memory of their sender, and a process
-/// may have many pairs, so the rings are the small ones.
-const RING_BYTES: usize = OVERSUBSCRIBED_RING_BYTES;
+/// may have many pairs, so the rings are small.
+const RING_BYTES: usize = 2 * OVERSUBSCRIBED_RING_BYTES;
 
 /// Where the ends begin.
 const ENDS_AT: usize = 4096;

@@ -57,6 +57,8 @@ pub(crate) struct Link {
     pub(crate) first_datagram: Option<Box<[u8]>>,
     /// Shared memory beside the connection.
     pub(crate) near: NearState,
+    /// Whether it was open before.
+    pub(crate) was_near: bool,
     /// What is to be said of it.
     pub(crate) notice: Option<SegmentNotice>,
     /// Packets by the connection before it is offered.
@@ -113,6 +115,7 @@ impl Link {
             has_ended: false,
             first_datagram: None,
             near: NearState::default(),
+            was_near: false,
             notice: None,
             offer_after: OFFER_AFTER,
         }

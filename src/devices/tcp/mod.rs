@@ -55,7 +55,7 @@ use frame::{FRAME_DATA_MAX, FrameClass, FrameHeader};
 use greeting::Greeting;
 use kept::KeptConnections;
 use link::{Link, LinkState};
-use near::{NEAR_EAGER_MAX, NearPeers};
+use near::{NEAR_PACKET_MAX, NearPeers, NearRings};
 use one_sided::{OneSidedTraffic, SinkBesideAccesses};
 use platform::base::{ErrorClass, Peer, Result, Slab, Span};
 use platform::network::{AddressDecision, SharedSecret, StrangerCount, address_choice};
@@ -345,6 +345,7 @@ impl Tcp {
         let accesses = &mut self.one_sided;
         let mut ordered = SinkBesideAccesses { sink, accesses, near: near.rings_mut() };
         let read = link.read(&mut self.scratch, &mut ordered, &mut packets);
+        packets += near.rings_mut().map_or(0, NearRings::take_preceding);
         link.near = near;
         if packets > 0 {
             link.note_stream();
@@ -434,19 +435,23 @@ impl Tcp {
 
 impl Device for Tcp {
     fn caps(&self) -> Caps {
-        Caps { short_max: SHORT_MAX, packet_max: PACKET_MAX }
+        let packet_max = if self.near.is_possible() { NEAR_PACKET_MAX } else { PACKET_MAX };
+        Caps { short_max: SHORT_MAX, packet_max }
     }
 
     fn peer_caps(&self, peer: Peer) -> PeerCaps {
-        // Longer messages are read from the memory of their sender.
-        let eager_max = if self.is_near(peer) { NEAR_EAGER_MAX } else { EAGER_MAX };
-        PeerCaps {
+        let caps = PeerCaps {
             long_max: FRAME_DATA_MAX,
-            eager_max: Some(eager_max),
+            eager_max: Some(EAGER_MAX),
             lends: true,
             delivers_alone: false,
             announces_room: true,
             announced_max: 0,
+        };
+        match self.is_near(peer) {
+            // Further data goes by the ring.
+            true => PeerCaps { long_max: NEAR_PACKET_MAX, eager_max: None, lends: false, ..caps },
+            false => caps,
         }
     }
 

@@ -23,7 +23,7 @@ use super::Tcp;
 use super::frame::FrameClass;
 use super::link::Link;
 use crate::device::{Busy, COPY_STEP, Header, PacketSink};
-use crate::devices::rings::PACKET_MAX;
+pub(super) use crate::devices::rings::PACKET_MAX as NEAR_PACKET_MAX;
 use crate::devices::rings::pair::{MARKER, PairAddress, PairArrival, PairEnd};
 use platform::base::{Peer, Span};
 use platform::sys::doorbell::DoorbellAddress;
@@ -32,9 +32,6 @@ use platform::sys::membarrier;
 /// Packets of a link, both ways, before a segment is offered: it costs some twenty microseconds, as long as
 /// two round trips without it.
 pub(crate) const OFFER_AFTER: u32 = 12;
-
-/// The longest message that is sent eagerly to a peer with a segment, in bytes: one packet of a ring.
-pub(super) const NEAR_EAGER_MAX: usize = PACKET_MAX;
 
 /// Segments of a process at most: each has a ring that is polled.
 const NEAR_MAX: usize = 64;
@@ -78,6 +75,8 @@ pub(crate) struct NearRings {
     has_switched: bool,
     /// How many packets of the connection precede the next one of the ring; `None` before the first marker.
     until: Option<u64>,
+    /// Packets of the ring that were delivered before those of the connection, in this poll.
+    preceding: usize,
     /// Further polls that read the connection.
     stream_polls: u8,
 }
@@ -119,7 +118,8 @@ impl NearState {
 impl NearRings {
     fn new(end: PairEnd, is_confirmed: bool) -> Self {
         let (generation, has_switched, until) = (0, false, None);
-        Self { end, generation, is_confirmed, has_switched, until, stream_polls: STREAM_POLLS }
+        let (preceding, stream_polls) = (0, STREAM_POLLS);
+        Self { end, generation, is_confirmed, has_switched, until, preceding, stream_polls }
     }
 
     /// The same rings for the next link; `is_confirmed`: the other end has accepted it.
@@ -174,9 +174,18 @@ impl NearRings {
     /// Delivers what precedes the packet with this `number` of the connection.
     pub(super) fn precede(&mut self, from: Peer, number: u64, sink: &mut impl PacketSink) {
         let mut packets = 0;
-        while self.until.is_none_or(|until| until <= number) && self.next(from, sink, &mut packets)
-        {
+        loop {
+            let is_next = self.until.is_some_and(|until| until > number);
+            if is_next || !self.next(from, sink, &mut packets) {
+                break;
+            }
         }
+        self.preceding += packets;
+    }
+
+    /// The number of packets that [`NearRings::precede`] has delivered since this was asked last.
+    pub(super) fn take_preceding(&mut self) -> usize {
+        std::mem::take(&mut self.preceding)
     }
 
     /// Takes the next packet or marker; false if there is none.
@@ -214,7 +223,7 @@ impl Link {
     /// Whether a packet of `len` bytes goes by shared memory.
     #[inline]
     pub(super) fn is_near(&mut self, header: &Header, len: usize) -> bool {
-        len <= PACKET_MAX
+        len <= NEAR_PACKET_MAX
             && header.kind != MARKER
             && !self.said_leaving
             && self.near.sending().is_some()
@@ -362,10 +371,10 @@ impl Tcp {
         Ok(done + len)
     }
 
-    /// Whether packets to a peer go by shared memory.
+    /// Whether packets to a peer go by shared memory, or have gone there.
     pub(super) fn is_near(&self, peer: Peer) -> bool {
         let link = self.links.get(peer as usize).and_then(Option::as_ref);
-        link.is_some_and(|link| matches!(link.near, NearState::Open(_)))
+        link.is_some_and(|link| link.was_near || matches!(link.near, NearState::Open(_)))
     }
 
     fn rings_with(&mut self, peer: Peer) -> Option<&mut NearRings> {
@@ -433,6 +442,7 @@ impl Tcp {
     pub(super) fn drop_near(&mut self, peer: Peer) {
         self.near.peers.retain(|near| *near != peer);
         if let Some(Some(link)) = self.links.get_mut(peer as usize) {
+            link.was_near |= matches!(link.near, NearState::Open(_));
             link.near = NearState::Unused;
             link.notice = None;
         }
@@ -518,6 +528,13 @@ impl Tcp {
         if let Some(link) = &mut self.links[peer as usize] {
             link.near = NearState::Refused;
         }
+    }
+}
+
+impl NearPeers {
+    /// Whether there may be segments.
+    pub(super) fn is_possible(&self) -> bool {
+        self.doorbell.is_some()
     }
 }
 

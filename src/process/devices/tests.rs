@@ -97,7 +97,7 @@ fn jobs(count: usize, by_memory: bool) -> Vec<Devices> {
 
 /// Whether packets to `peer` go by shared memory.
 fn is_near(devices: &Devices, peer: Peer) -> bool {
-    devices.peer_caps(peer).eager_max == Some(32 << 10)
+    !devices.peer_caps(peer).lends
 }
 
 fn poll_all(all: &mut [Devices], sink: &mut impl PacketSink) {
@@ -129,7 +129,7 @@ fn near_jobs(count: usize) -> Vec<Devices> {
 
 #[test]
 fn processes_of_several_jobs_keep_the_contract_by_shared_memory() {
-    conformance::check_bare(near_jobs);
+    conformance::check_packets(near_jobs, |devices| devices.network = None);
 }
 
 #[test]
