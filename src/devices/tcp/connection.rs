@@ -10,7 +10,6 @@ use std::os::fd::{AsFd, BorrowedFd};
 use super::frame::{FrameClass, FrameHeader};
 use super::frame_reader::{FrameReader, FrameSink};
 use super::kept::LocalEnd;
-use super::near::NearRings;
 use super::send_queue::{GATHER_PARTS, SendQueue};
 use crate::device::Header;
 use platform::base::{Peer, Span};
@@ -80,10 +79,9 @@ impl OpenConnection {
         self.local.is_some()
     }
 
-    /// The shared memory that it was kept with, and whether this end has called.
-    pub(crate) fn take_near(&mut self) -> Option<(Box<NearRings>, bool)> {
-        let local = self.local.as_mut()?;
-        Some((local.near.take()?, local.connects))
+    /// What it has of a link before, if it is one inside this host.
+    pub(crate) fn local_mut(&mut self) -> Option<&mut LocalEnd> {
+        self.local.as_mut()
     }
 
     /// The connection without its frames; `None` if it is none of this host, or has bytes to write or to

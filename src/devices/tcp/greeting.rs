@@ -20,7 +20,7 @@ use std::io;
 use super::card::{Hello, KeyId, Keyring, ListeningPlace, Verdict};
 use super::connection::OpenConnection;
 use super::kept::LocalEnd;
-use super::near::NearRings;
+use super::near::{NearRings, OFFER_AFTER};
 use super::proof::{ConnectionProof, ProvenConnection};
 use platform::base::Span;
 use platform::network::{HandshakeStep, MAGIC, Refusal};
@@ -43,6 +43,8 @@ pub(crate) struct Greeting {
     other_encrypts: bool,
     /// The shared memory that a kept connection has.
     near: Option<Box<NearRings>>,
+    /// Packets before one is offered.
+    offer_after: u32,
     input: Vec<u8>,
     output: Vec<u8>,
     /// When this ends without success, in nanoseconds of the host's clock.
@@ -131,7 +133,8 @@ impl Greeting {
     ) -> Self {
         let stage = Stage::AwaitingVerdict(ProvenConnection::Local(end.session));
         let mut greeting = Self::new(connection, stage, key, deadline_ns);
-        (greeting.connects, greeting.output, greeting.near) = (end.connects, call, end.near);
+        (greeting.connects, greeting.output) = (end.connects, call);
+        (greeting.near, greeting.offer_after) = (end.near, end.offer_after);
         // What is not written here is written by `advance`, which finds the error, too.
         let _ = greeting.write();
         greeting
@@ -140,7 +143,8 @@ impl Greeting {
     /// A connection that was kept, on which the other end has called.
     pub(crate) fn asked(connection: StreamConnection, key: KeyId, end: LocalEnd) -> Self {
         let stage = Stage::Over(ProvenConnection::Local(end.session));
-        Self { near: end.near, ..Self::new(connection, stage, key, u64::MAX) }
+        let LocalEnd { near, offer_after, .. } = end;
+        Self { near, offer_after, ..Self::new(connection, stage, key, u64::MAX) }
     }
 
     fn new(connection: StreamConnection, stage: Stage, key: KeyId, deadline_ns: u64) -> Self {
@@ -156,6 +160,7 @@ impl Greeting {
             is_foreign,
             other_encrypts: false,
             near: None,
+            offer_after: OFFER_AFTER,
             input: Vec::new(),
             output: Vec::new(),
             deadline_ns,
@@ -287,10 +292,10 @@ impl Greeting {
     /// the other end wants it.
     pub(crate) fn open(self, encrypts: bool) -> Option<OpenConnection> {
         let Stage::Over(proven) = self.stage else { return None };
-        let Self { connection, connects, near, input, output, .. } = self;
+        let Self { connection, connects, near, offer_after, input, output, .. } = self;
         Some(match proven {
             ProvenConnection::Local(session) => {
-                let end = LocalEnd { session, connects, near };
+                let end = LocalEnd { session, connects, near, offer_after };
                 OpenConnection::new_local(connection, end, input, output)
             }
             ProvenConnection::Network(channel) => {

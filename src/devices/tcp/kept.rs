@@ -42,6 +42,8 @@ pub(crate) struct LocalEnd {
     pub(crate) connects: bool,
     /// The shared memory of the last link.
     pub(crate) near: Option<Box<NearRings>>,
+    /// Packets before one is offered.
+    pub(crate) offer_after: u32,
 }
 
 /// The kept connections of a process, the oldest first, by the numbers of their tokens.
@@ -79,6 +81,7 @@ impl Tcp {
         if !(connection.is_local() && connection.is_ready() && is_whole) {
             return;
         }
+        let offer_after = link.near.offers_after(link.offer_after);
         let near = link.near.take();
         let words = near.as_ref().map_or([0; 2], |near| near.words());
         connection.push_words(FrameClass::Released, words, link.reader.received());
@@ -91,7 +94,7 @@ impl Tcp {
         };
         let reader = std::mem::take(&mut link.reader);
         let Some(mut kept) = KeptConnection::of(*connection, reader, job, rank) else { return };
-        kept.end.near = near;
+        (kept.end.near, kept.end.offer_after) = (near, offer_after);
         let number = self.kept.next;
         self.kept.next = number.wrapping_add(1);
         self.kept.is_unread |= !kept.reader.behind_release().is_empty();
@@ -198,10 +201,10 @@ impl KeptConnection {
         mut self, key: KeyId, secret: &SharedSecret, hello: Hello, deadline_ns: u64,
     ) -> Greeting {
         let near = self.shared_near();
-        let LocalEnd { mut session, .. } = self.end;
+        let LocalEnd { mut session, offer_after, .. } = self.end;
         let mut call = key.to_vec();
         session.call_again(secret, &hello.emit(), &mut call);
-        let end = LocalEnd { session, connects: true, near };
+        let end = LocalEnd { session, connects: true, near, offer_after };
         Greeting::called(self.connection, key, end, call, deadline_ns)
     }
 

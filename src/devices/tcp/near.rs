@@ -106,6 +106,11 @@ impl NearState {
         }
     }
 
+    /// Packets before one is offered to the next link of the connection, if there were `left` for this one.
+    pub(crate) fn offers_after(&self, left: u32) -> u32 {
+        if matches!(self, Self::Refused) { u32::MAX } else { left }
+    }
+
     /// What a kept connection takes along.
     pub(crate) fn take(&mut self) -> Option<Box<NearRings>> {
         match std::mem::take(self) {
@@ -469,9 +474,6 @@ impl Tcp {
             rings.is_confirmed |= is_known;
             let class = if is_known { FrameClass::Taken } else { FrameClass::Refused };
             link.notice = answer(class);
-            if is_known && let NearState::Offered(rings) = std::mem::take(&mut link.near) {
-                link.near = NearState::Open(rings);
-            }
             return;
         }
         let address = PairAddress {

@@ -284,8 +284,11 @@ impl Tcp {
         sink: &mut impl PacketSink,
     ) {
         self.close(peer);
-        let kept = connection.take_near();
-        let kept = kept.map(|(near, connects)| near.renewed(connects));
+        let mut kept = None;
+        if let (Some(end), Some(link)) = (connection.local_mut(), &mut self.links[peer as usize]) {
+            link.offer_after = end.offer_after;
+            kept = end.near.take().map(|near| near.renewed(end.connects));
+        }
         if self.links[peer as usize].as_ref().is_some_and(|link| link.reader.is_released()) {
             self.drop_near(peer);
         }

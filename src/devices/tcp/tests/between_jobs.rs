@@ -6,12 +6,12 @@ use super::*;
 use crate::device::reach::{ConnectionKey, ForeignAddress, ForeignProcess};
 
 /// A process that is alone in its job.
-fn alone(job: u8, settings: &TcpSettings) -> Tcp {
+pub(super) fn alone(job: u8, settings: &TcpSettings) -> Tcp {
     let key = JobKey { id: [job; 16], secret: [job; 32] };
     Tcp::listen_at(0, 1, key, settings, vec![Ipv4Addr::LOCALHOST.into()]).unwrap()
 }
 
-fn key(number: u8) -> ConnectionKey {
+pub(super) fn key(number: u8) -> ConnectionKey {
     ConnectionKey { id: [0xa0 + number; 16], secret: [number; 32] }
 }
 
@@ -24,7 +24,7 @@ fn call(tcp: &mut Tcp, job: u8, card: &str, key: &ConnectionKey) {
 
 /// One packet from the caller to the other process, which admits it at its port; the descriptor of the
 /// connection at the caller.
-fn meet(caller: &mut Tcp, called: &mut Tcp, key: &ConnectionKey) -> i32 {
+pub(super) fn meet(caller: &mut Tcp, called: &mut Tcp, key: &ConnectionKey) -> i32 {
     let (job, card) = (called.job[0], Reach::card(called));
     call(caller, job, &card, key);
     let (mut to, mut from) = (Ledger::default(), Ledger::default());
@@ -44,7 +44,7 @@ fn meet(caller: &mut Tcp, called: &mut Tcp, key: &ConnectionKey) -> i32 {
     link.connection().unwrap().as_fd().as_raw_fd()
 }
 
-fn part(one: &mut Tcp, other: &mut Tcp) {
+pub(super) fn part(one: &mut Tcp, other: &mut Tcp) {
     assert!(one.is_settled_with(1) && other.is_settled_with(1));
     one.forget(1, true);
     other.forget(1, true);

@@ -1,6 +1,7 @@
 #![allow(unsafe_code)]
 
 mod between_jobs;
+mod near;
 mod one_sided;
 mod simulation;
 
