@@ -58,6 +58,24 @@ fn jobs_ports() {
     check("jobs_ports");
 }
 
+#[test]
+fn messages_between_jobs() {
+    check("jobs_near");
+}
+
+/// Where both jobs use shared memory, so do their messages to each other; a job that uses TCP has none.
+#[test]
+fn jobs_of_a_host_share_memory_unless_one_uses_tcp() {
+    const SHARED: &str = "packets go by shared memory";
+    let program = program("jobs_near");
+    for (device, shares) in [("shm", true), ("tcp", false)] {
+        let environment = [("SUIRO_DEVICE", device), ("SUIRO_LOG", "mpi_abi=debug")];
+        let outcome = run_in(&environment, &program, &[], form(2, "windows"));
+        assert!(is_good(&outcome), "{device}: {:?} {}", outcome.text(), outcome.stderr);
+        assert_eq!(outcome.stderr.contains(SHARED), shares, "{device}: {}", outcome.stderr);
+    }
+}
+
 /// A process without a launcher starts one for its children.
 #[test]
 fn a_process_without_a_launcher() {

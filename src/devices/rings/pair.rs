@@ -274,11 +274,6 @@ impl PairEnd {
         self.own.wake_word.arm();
     }
 
-    /// Senders use fences from now on: this process has no membarrier.
-    pub(crate) fn require_fences(&self) {
-        self.own.wake_word.require_fences();
-    }
-
     /// Ends what [`PairEnd::arm`] began.
     pub(crate) fn disarm(&self) {
         self.own.wake_word.disarm();

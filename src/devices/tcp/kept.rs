@@ -81,7 +81,7 @@ impl Tcp {
         if !(connection.is_local() && connection.is_ready() && is_whole) {
             return;
         }
-        let offer_after = link.near.offers_after(link.offer_after);
+        let offer_after = link.near.offers_after();
         let near = link.near.take();
         let words = near.as_ref().map_or([0; 2], |near| near.words());
         connection.push_words(FrameClass::Released, words, link.reader.received());

@@ -27,7 +27,6 @@ pub(super) use crate::devices::rings::PACKET_MAX as NEAR_PACKET_MAX;
 use crate::devices::rings::pair::{MARKER, PairAddress, PairArrival, PairEnd};
 use platform::base::{Peer, Span};
 use platform::sys::doorbell::DoorbellAddress;
-use platform::sys::membarrier;
 
 /// Packets of a link, both ways, before a segment is offered: it costs some twenty microseconds, as long as
 /// two round trips without it.
@@ -106,9 +105,9 @@ impl NearState {
         }
     }
 
-    /// Packets before one is offered to the next link of the connection, if there were `left` for this one.
-    pub(crate) fn offers_after(&self, left: u32) -> u32 {
-        if matches!(self, Self::Refused) { u32::MAX } else { left }
+    /// Packets before one is offered to the next link of a kept connection.
+    pub(crate) fn offers_after(&self) -> u32 {
+        if matches!(self, Self::Refused) { u32::MAX } else { OFFER_AFTER }
     }
 
     /// What a kept connection takes along.
@@ -323,17 +322,10 @@ impl Tcp {
         link.map_or(0, |link| link.poll_near(ALL, sink))
     }
 
-    /// Arms the words of all segments, for the sleep that begins.
-    pub(super) fn arm_near(&mut self) {
-        let ends = || self.near_rings().map(|rings| &rings.end);
-        if ends().next().is_none() {
-            return;
-        }
-        ends().for_each(PairEnd::arm);
-        if !membarrier::barrier() {
-            ends().for_each(PairEnd::require_fences);
-            ends().for_each(PairEnd::arm);
-        }
+    /// Arms the words of all segments, for the sleep that begins. The membarrier that must follow is that of
+    /// the device of the host, with which the doorbell is shared.
+    pub(super) fn arm_near(&self) {
+        self.near_rings().for_each(|rings| rings.end.arm());
     }
 
     pub(super) fn disarm_near(&self) {
