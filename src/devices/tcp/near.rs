@@ -28,9 +28,9 @@ use crate::devices::rings::pair::{MARKER, PairAddress, PairArrival, PairEnd};
 use platform::base::{Peer, Span};
 use platform::sys::doorbell::DoorbellAddress;
 
-/// Packets of a link, both ways, before a segment is offered: it costs some twenty microseconds, as long as
-/// two round trips without it.
-pub(crate) const OFFER_AFTER: u32 = 12;
+/// Packets of a link, both ways, before a segment is offered: more than a meeting of two processes takes,
+/// which would otherwise make one that is never used.
+pub(crate) const OFFER_AFTER: u32 = 32;
 
 /// Segments of a process at most: each has a ring that is polled.
 const NEAR_MAX: usize = 64;
