@@ -17,7 +17,8 @@
 //! atomic read-modify-write (`spsc_ring`, `wake_word`).
 //!
 //! Beside them is what both devices have in their segments: the addresses of processes
-//! (`peer_address`) and registered memory (`registrations`).
+//! (`peer_address`), registered memory (`registrations`), and the choice between packets and reads of the
+//! memory of a peer (`read_trial`).
 //!
 //! It knows peers of this node only, and no other part of the segment. Lengths and positions read
 //! from the segment are checked or masked; an impossible value is a panic with a message.
@@ -29,6 +30,7 @@ pub(crate) mod mpsc_queue;
 mod node_ranks;
 pub(crate) mod pair;
 pub(crate) mod peer_address;
+pub(crate) mod read_trial;
 mod receive_queues;
 pub(crate) mod registrations;
 mod spsc_ring;

@@ -33,9 +33,6 @@ const RING_BYTES: usize = 2 * OVERSUBSCRIBED_RING_BYTES;
 /// Where the ends begin.
 const ENDS_AT: usize = 4096;
 
-/// Shorter messages are packets: a system call takes longer. In bytes.
-const READ_MIN: usize = 16 << 10;
-
 /// What one process reads.
 #[repr(C, align(4096))]
 struct EndArea {
@@ -284,10 +281,10 @@ impl PairEnd {
         self.own.wake_word.wake_method() == WakeMethod::Unreachable
     }
 
-    /// Whether a message of `len` bytes should be read from the memory of the other process.
-    pub(crate) fn prefers_read(&mut self, len: usize) -> bool {
+    /// Whether the memory of the other process can be read.
+    pub(crate) fn is_readable(&mut self) -> bool {
         let address = &self.other.address;
-        len >= READ_MIN && *self.is_readable.get_or_insert_with(|| address.is_readable())
+        *self.is_readable.get_or_insert_with(|| address.is_readable())
     }
 
     /// Reads the memory of the other process at the address `from`. A failure is final.

@@ -24,6 +24,7 @@ use crate::device::{
     SplitEnd, WakeSource,
 };
 use crate::devices::rings::memory::Mapped;
+pub use crate::devices::rings::read_trial::CopyMethod;
 use crate::devices::rings::{OwnWaker, Packets};
 use crate::shared_memory::primitive;
 use crate::shared_memory::segment::{SegmentPool, SharedSegment};
@@ -37,8 +38,6 @@ use segment::{NodeSegment, RankArea};
 use settings_agreement::SettingsAgreement;
 pub(crate) use settings_agreement::SettingsMismatch;
 use split_copy::SplitCopy;
-
-pub use direct_read::CopyMethod;
 
 /// The receiver alone reads shorter messages: half of the copy is not worth the packet and the system
 /// call of the sender.
@@ -92,6 +91,11 @@ impl Shm {
             segments,
             settings,
         })
+    }
+
+    /// How long messages are copied.
+    pub(crate) fn copy_method(&self) -> CopyMethod {
+        self.direct_read.copy()
     }
 
     /// Enables split copies: each rank has a processor of its own.

@@ -18,7 +18,6 @@ use std::sync::atomic::{Ordering, fence};
 use memmap2::MmapRaw;
 
 use super::Shm;
-use super::direct_read::CopyMethod;
 use super::segment::RankArea;
 use crate::device::access_ledger::AccessLedger;
 use crate::device::rma::{
@@ -27,6 +26,7 @@ use crate::device::rma::{
 };
 use crate::devices::rings::NodeRanks;
 use crate::devices::rings::memory::Mapped;
+use crate::devices::rings::read_trial::CopyMethod;
 use crate::devices::rings::registrations::{
     MemoryFileNumber, Registration, RegistrationPool, RegistrationTable,
 };

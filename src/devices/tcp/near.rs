@@ -25,6 +25,7 @@ use super::link::Link;
 use crate::device::{Busy, COPY_STEP, Header, PacketSink};
 pub(super) use crate::devices::rings::PACKET_MAX as NEAR_PACKET_MAX;
 use crate::devices::rings::pair::{MARKER, PairAddress, PairArrival, PairEnd};
+use crate::devices::rings::read_trial::{CopyMethod, ReadTrial};
 use platform::base::{Peer, Span};
 use platform::sys::doorbell::DoorbellAddress;
 
@@ -298,8 +299,10 @@ impl Link {
 impl Tcp {
     /// Packets to processes of other jobs on this host go by shared memory from now on, which wakes this
     /// process by `doorbell`: the descriptor of [`Device::arm`](crate::device::Device::arm) covers it.
-    pub(crate) fn share_memory(&mut self, doorbell: DoorbellAddress) {
+    /// Long messages are copied as `copy` says.
+    pub(crate) fn share_memory(&mut self, doorbell: DoorbellAddress, copy: CopyMethod) {
         self.near.doorbell = Some(doorbell);
+        self.near.trial = ReadTrial::new(copy);
     }
 
     /// Delivers what is in the rings.
@@ -349,8 +352,8 @@ impl Tcp {
 
     /// Whether a message of `len` bytes from `peer` should be read from its memory.
     pub(crate) fn prefers_read(&mut self, peer: Peer, len: usize) -> bool {
-        let rings = self.rings_with(peer);
-        rings.is_some_and(|rings| rings.end.prefers_read(len))
+        self.near.trial.prefers(len)
+            && self.rings_with(peer).is_some_and(|rings| rings.end.is_readable())
     }
 
     /// As [`Bulk::read`](crate::device::Bulk::read), from an address.
@@ -360,12 +363,16 @@ impl Tcp {
     pub(crate) fn read_memory(
         &mut self, peer: Peer, from: u64, into: Span, done: usize,
     ) -> Result<usize, String> {
+        let begin = self.near.trial.begin();
         let Some(rings) = self.rings_with(peer) else {
             return Err(format!("rank {peer} shares no memory with this process"));
         };
         let len = (into.len() - done).min(COPY_STEP);
-        rings.end.read(from.wrapping_add(done as u64), into.part(done, len))?;
-        Ok(done + len)
+        let read = rings.end.read(from.wrapping_add(done as u64), into.part(done, len));
+        read.inspect_err(|_| self.near.trial.forget())?;
+        let done = done + len;
+        self.near.trial.record_step(begin, len, done == into.len());
+        Ok(done)
     }
 
     /// Whether packets to a peer go by shared memory, or have gone there.
@@ -539,4 +546,5 @@ pub(crate) struct NearPeers {
     doorbell: Option<DoorbellAddress>,
     /// Peers with rings.
     pub(super) peers: Vec<Peer>,
+    trial: ReadTrial,
 }

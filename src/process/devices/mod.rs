@@ -33,7 +33,8 @@ use crate::device::trigger::Trigger;
 use crate::device::{
     Bulk, Busy, Caps, Device, Header, PacketSink, PeerCaps, SharedMemory, WakeSource,
 };
-use crate::devices::shm::{CopyMethod, SettingsMismatch, Shm};
+use crate::devices::rings::read_trial::CopyMethod;
+use crate::devices::shm::{SettingsMismatch, Shm};
 use crate::devices::tcp::{JobKey, Tcp, TcpSettings};
 use crate::devices::tofu::{self, Tofu};
 use crate::devices::vendor::settings::VendorScope;

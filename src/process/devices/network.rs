@@ -17,6 +17,7 @@ use super::socket_interval::SocketInterval;
 use super::vendor::VendorNetwork;
 
 /// A device beside that of the host.
+#[expect(clippy::large_enum_variant, reason = "a process has one, in a box")]
 pub(super) enum Network {
     /// Carries all messages.
     Tofu(Tofu),
@@ -290,7 +291,7 @@ impl Sockets {
         })?;
         let descriptor = tcp.watch_beside(&doorbell)?;
         if everywhere.is_none() {
-            tcp.share_memory(doorbell.address());
+            tcp.share_memory(doorbell.address(), node.copy_method());
         }
         node.wait_for_descriptor(doorbell, descriptor);
         Ok(Self { tcp, everywhere, interval: SocketInterval::new(), awaits_answer: false })

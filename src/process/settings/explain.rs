@@ -2,7 +2,7 @@
 //! --explain`. Rank 0 prints them during initialization.
 
 use super::{Config, DeviceKind, ProgressMode, WaitMode};
-use crate::devices::shm::CopyMethod;
+use crate::devices::rings::read_trial::CopyMethod;
 use crate::devices::tcp::CryptMode;
 use crate::devices::vendor::settings::{VendorMode, VendorScope};
 use crate::mpi::collective::selection::machine_model::MachineModel;

@@ -13,7 +13,7 @@ mod vendor;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::devices::shm::CopyMethod;
+use crate::devices::rings::read_trial::CopyMethod;
 use crate::devices::tcp::TcpSettings;
 use crate::devices::tofu;
 use crate::devices::vendor::settings::VendorSettings;

@@ -4,12 +4,13 @@ use std::fs;
 
 use super::between_jobs::{alone, key, meet, part};
 use super::*;
+use crate::devices::rings::read_trial::CopyMethod;
 use platform::sys::doorbell::Doorbell;
 
 /// A process that is alone in its job, and may share memory.
 fn sharing(job: u8) -> (Tcp, Doorbell) {
     let (mut tcp, doorbell) = (alone(job, &TcpSettings::default()), Doorbell::new().unwrap());
-    tcp.share_memory(doorbell.address());
+    tcp.share_memory(doorbell.address(), CopyMethod::Auto);
     (tcp, doorbell)
 }
 
