@@ -3,7 +3,8 @@
  *   mpirun -n 1 jobs [-t MS] spawn:COUNT...     MPI_Comm_spawn of COUNT children, until they are disconnected
  *   mpirun -n 2 jobs [-t MS] connect            accept and connect of two ranks, until they are disconnected
  *   mpirun -n 1 jobs accept FILE                the same of two jobs, which are started independently and
- *   mpirun -n 1 jobs connect FILE               find the port in FILE; the one that connects prints
+ *   mpirun -n 1 jobs connect FILE               find the port in FILE, and messages of both; the one that connects
+ *                                               prints
  *   mpirun -n N jobs [-t MS] agree allreduce    MPIX_Comm_agree beside MPI_Allreduce, of one integer each
  *
  *   -t   milliseconds for one figure (25)
@@ -132,6 +133,40 @@ static void connect_ranks(void)
     if (rank == 0) MPI_Close_port(port);
 }
 
+/* Half of the time that a message of this many bytes takes there and back; the side that connects prints. */
+static int messages(MPI_Comm between, int bytes, int accepts)
+{
+    struct figure figure = {.test = "jobs_latency", .unit = "us", .ranks = 2, .bytes = bytes};
+    enum { WARM = 200, TURNS = 100 };
+    char *data = calloc(1, bytes);
+    int turns = WARM;
+    for (int window = 0; window <= WINDOWS_MAX && window <= MEETINGS; window++) {
+        double begin = seconds();
+        for (int turn = 0; turn < turns; turn++) {
+            if (!accepts) TRY(MPI_Send(data, bytes, MPI_BYTE, 0, TAG, between));
+            TRY(MPI_Recv(data, bytes, MPI_BYTE, 0, TAG, between, MPI_STATUS_IGNORE));
+            if (accepts) TRY(MPI_Send(data, bytes, MPI_BYTE, 0, TAG, between));
+        }
+        if (window > 0) figure.values[figure.windows++] = (seconds() - begin) * 1e6 / (2 * turns);
+        turns = TURNS;
+    }
+    free(data);
+    if (!accepts) print_figure(&figure, "ok");
+    return MPI_SUCCESS;
+}
+
+static int messages_between_jobs(int accepts)
+{
+    MPI_Comm between;
+    if (accepts)
+        TRY(MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &between));
+    else
+        TRY(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &between));
+    TRY(messages(between, 8, accepts));
+    TRY(messages(between, 1 << 20, accepts));
+    return MPI_Comm_disconnect(&between);
+}
+
 /* The port goes through a file, which appears as a whole. */
 static int connect_jobs(int accepts, const char *path)
 {
@@ -150,8 +185,9 @@ static int connect_jobs(int accepts, const char *path)
         fclose(file);
     }
     meetings("connect_jobs", accepts);
+    int error = messages_between_jobs(accepts);
     if (accepts) MPI_Close_port(port);
-    return 0;
+    return error != MPI_SUCCESS;
 }
 
 /* ---- agreement ---- */
