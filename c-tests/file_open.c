@@ -219,10 +219,25 @@ static void handlers(void)
     MUST(MPI_Errhandler_free(&handler));
 }
 
+/* The shared pointer is there once a rank has the file: accesses that follow at once are one after the other. */
+static void first_accesses(void)
+{
+    for (int round = 0; round < 100; round++) {
+        MPI_File file = open_new(MPI_INFO_NULL);
+        MPI_Offset length = -1;
+        MUST(MPI_File_write_shared(file, &round, 1, MPI_INT, MPI_STATUS_IGNORE));
+        MUST(MPI_Barrier(MPI_COMM_WORLD));
+        MUST(MPI_File_get_size(file, &length));
+        CHECK(length == (MPI_Offset)sizeof round * check_size);
+        MUST(MPI_File_close(&file));
+    }
+}
+
 int main(int argc, char **argv)
 {
     check_start(&argc, &argv);
     name_file("open");
+    first_accesses();
     modes();
     sizes();
     hints();

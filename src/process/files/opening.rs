@@ -69,7 +69,11 @@ impl Process {
         let private = self.private_comm(OPEN, arguments.comm)?;
         let opened = self.open_on(private, &arguments);
         if opened.is_err() {
-            self.with_mpi(|mpi| mpi.free_comm(private))?;
+            self.with_mpi(|mpi| match mpi.comms.get(private) {
+                Ok(_) => mpi.free_comm(private),
+                // It was that of a window, which is freed.
+                Err(_) => Ok(()),
+            })?;
         }
         opened
     }
@@ -197,6 +201,8 @@ impl Process {
             let mut window = window;
             let word = SharedWord::new(at);
             match window.own_mapped() {
+                // A segment begins with zeros, and other ranks may have moved the pointer meanwhile.
+                Some(_) if at == 0 => {}
                 Some(mapped) => word.copy_to(mapped),
                 None => window.set_memory(word.part(bytes)),
             }
