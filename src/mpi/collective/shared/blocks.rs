@@ -25,7 +25,12 @@ use platform::base::Span;
 /// A long block, in the table of an entry.
 const LONG: u16 = 1 << 15;
 
-const _: () = assert!(SharedSegment::DATA_MAX <= LONG as usize);
+/// The longest entry: ends in its table leave the bit of [`LONG`] free.
+const ENTRY_MAX: usize = min(SharedSegment::DATA_MAX, LONG as usize - 1);
+
+const fn min(a: usize, b: usize) -> usize {
+    if a < b { a } else { b }
+}
 
 /// The blocks of a call that are not in entries, by rank.
 #[derive(Debug, Default)]
@@ -93,7 +98,7 @@ impl Call {
 impl TransferView<'_> {
     /// Whether an entry that has `used` bytes takes this block.
     fn is_short(&self, block: &Memory, used: usize) -> bool {
-        block.len() <= self.block_max && block.len() <= SharedSegment::DATA_MAX - used
+        block.len() <= self.block_max && block.len() <= ENTRY_MAX - used
     }
 
     /// Bytes of the table of an entry.
@@ -160,7 +165,8 @@ impl TransferView<'_> {
         let sent = match self.place(entry) {
             // The message tells its length.
             Some(BlockPlace::Message) if expected > 0 => return Ok(()),
-            Some(BlockPlace::Message) => self.block_max + 1,
+            // More than nothing, which is expected.
+            Some(BlockPlace::Message) => 1,
             Some(BlockPlace::Entry(range)) if range.len() == expected => return Ok(()),
             Some(BlockPlace::Entry(range)) => range.len(),
             None => 0,
