@@ -124,6 +124,7 @@ c_programs! {
     errhandlers,
     file_access,
     file_errors,
+    file_faults,
     file_open,
     file_representations,
     file_views,

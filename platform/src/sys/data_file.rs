@@ -11,10 +11,12 @@ use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
+use std::sync::Arc;
 
 use memmap2::{MmapMut, MmapOptions};
 use nix::fcntl::{FallocateFlags, FcntlArg, fallocate, fcntl};
 use nix::sys::statfs::fstatfs;
+use parking_lot::Mutex;
 
 use crate::base::Span;
 
@@ -25,8 +27,9 @@ const CALL_BYTES_MAX: usize = 0x7fff_f000;
 /// tmpfs, overlayfs.
 const LOCAL: [u32; 5] = [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994, 0x794c_7630];
 
-/// Maps begin at multiples of it on all processors.
-const PAGE: u64 = 1 << 16;
+/// Maps begin at multiples of it, and have so many bytes, or what one range needs. Pages stay in memory from one
+/// access to the next: a page that is mapped anew costs more than its stores.
+const WINDOW: u64 = 64 << 20;
 
 /// Writes of zeros at a time, where the file system does not allocate.
 const ZEROS: usize = 1 << 16;
@@ -36,6 +39,18 @@ const ZEROS: usize = 1 << 16;
 pub struct DataFile {
     file: File,
     has_memory: bool,
+    /// The last map.
+    window: Mutex<Option<Window>>,
+}
+
+/// A part of a file in memory.
+#[derive(Debug)]
+struct Window {
+    map: Arc<MmapMut>,
+    /// Where it begins in the file.
+    start: u64,
+    /// What the file has been given space for.
+    given: Range<u64>,
 }
 
 /// How a file is opened.
@@ -56,17 +71,17 @@ pub struct OpenForm {
 /// A range of a file in memory: what is stored there is in the file.
 #[derive(Debug)]
 pub struct MappedRange {
-    map: MmapMut,
-    /// Bytes before the range: a map begins at a page.
-    before: usize,
+    map: Arc<MmapMut>,
+    /// Where the range is in it.
+    part: Range<usize>,
 }
 
 impl MappedRange {
     /// The bytes of the range, while this value lives.
     pub fn span(&self) -> Span {
-        let len = self.map.len() - self.before;
+        let start = self.map.as_ptr().wrapping_add(self.part.start);
         // SAFETY: the mapping lives as long as this value; nothing in Rust refers to its bytes.
-        unsafe { Span::new(self.map.as_ptr().wrapping_add(self.before), len) }
+        unsafe { Span::new(start, self.part.len()) }
     }
 }
 
@@ -97,7 +112,7 @@ impl DataFile {
         }
         // The type of the number differs between C libraries; its upper half is 0.
         let kind = fstatfs(&file)?.filesystem_type().0 as u32;
-        Ok(Self { file, has_memory: LOCAL.contains(&kind) })
+        Ok(Self { file, has_memory: LOCAL.contains(&kind), window: Mutex::new(None) })
     }
 
     /// Reads bytes from offset `at` on; 0 at the end of the file.
@@ -156,6 +171,7 @@ impl DataFile {
     /// The error of ftruncate(2).
     pub fn set_size(&self, size: u64) -> io::Result<()> {
         offset(size)?;
+        self.forget_space();
         uninterrupted(|| self.file.set_len(size))
     }
 
@@ -196,31 +212,68 @@ impl DataFile {
     }
 
     /// A range of the file in memory, for stores that need no call each. It gets space first, so that a full
-    /// file system is an error here. `None` if the file system [has none](DataFile::has_memory).
+    /// file system is an error here. `None` if the file system [has none](DataFile::has_memory), or this process
+    /// cannot map more.
     ///
     /// A process that cuts the file meanwhile ends this one by SIGBUS at the next store.
     ///
     /// # Errors
-    /// The error of fallocate(2) or mmap(2).
+    /// The error of fstat(2) or fallocate(2).
     pub fn map(&self, range: Range<u64>) -> io::Result<Option<MappedRange>> {
-        if !self.has_memory {
+        let mut window = self.window.lock();
+        let is_covered = |window: &Window| {
+            window.start <= range.start && range.end - window.start <= window.map.len() as u64
+        };
+        if !window.as_ref().is_some_and(is_covered) {
+            *window = self.map_window(&range);
+        }
+        let Some(window) = window.as_mut() else { return Ok(None) };
+        // The file may have been cut.
+        if self.size()? < window.given.end {
+            window.given = 0..0;
+        }
+        let is_given = window.given.start <= range.start && range.end <= window.given.end;
+        if !is_given && !self.give(window, &range)? {
             return Ok(None);
         }
+        let part = (range.start - window.start) as usize..(range.end - window.start) as usize;
+        Ok(Some(MappedRange { map: Arc::clone(&window.map), part }))
+    }
+
+    /// The window with a range; `None` without memory for it.
+    fn map_window(&self, range: &Range<u64>) -> Option<Window> {
+        let start = range.start / WINDOW * WINDOW;
+        let len = usize::try_from((range.end - start).max(WINDOW)).ok()?;
+        let mut options = MmapOptions::new();
+        options.offset(start).len(len);
+        // SAFETY: the map is used by its address only, as memory that others may change.
+        let map = self.has_memory.then(|| unsafe { options.map_mut(&self.file) })?.ok()?;
+        Some(Window { map: Arc::new(map), start, given: 0..0 })
+    }
+
+    /// Gives the file space for a range; whether the file system can.
+    fn give(&self, window: &mut Window, range: &Range<u64>) -> io::Result<bool> {
         let (start, len) = (offset(range.start)?, offset(range.end)? - offset(range.start)?);
         let given = uninterrupted(|| {
             Ok(fallocate(self.file.as_fd(), FallocateFlags::empty(), start, len)?)
         });
         match given {
-            Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => return Ok(None),
+            Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => return Ok(false),
             other => other?,
         }
-        let page = range.start / PAGE * PAGE;
-        let before = (range.start - page) as usize;
-        let mut options = MmapOptions::new();
-        options.offset(page).len(before + len as usize).populate();
-        // SAFETY: the map is used by its address only, as memory that others may change.
-        let map = unsafe { options.map_mut(&self.file)? };
-        Ok(Some(MappedRange { map, before }))
+        let before = &window.given;
+        window.given = match range.start <= before.end && before.start <= range.end {
+            true => before.start.min(range.start)..before.end.max(range.end),
+            false => range.clone(),
+        };
+        Ok(true)
+    }
+
+    /// Another process has changed the size: ranges get space again.
+    pub fn forget_space(&self) {
+        if let Some(window) = &mut *self.window.lock() {
+            window.given = 0..0;
+        }
     }
 
     /// Brings all data to the device.
@@ -307,17 +360,45 @@ mod tests {
         std::fs::remove_file(path).unwrap();
     }
 
+    /// Stores bytes in a map; `false` if the file system makes no promise: nothing to test then.
+    fn stored(file: &DataFile, at: u64, bytes: &[u8]) -> bool {
+        let mapped = file.map(at..at + bytes.len() as u64).unwrap();
+        mapped.inspect(|mapped| mapped.span().write(0, bytes)).is_some()
+    }
+
+    fn content(file: &DataFile, at: u64) -> [u8; 4] {
+        let mut found = [0; 4];
+        file.read(at, span(&mut found)).unwrap();
+        found
+    }
+
     #[test]
     fn stores_in_a_mapped_range_are_in_the_file() {
         let path = place("map");
         let file = DataFile::open(&path, ALL).unwrap();
-        let start = (1 << 16) + 5;
-        match file.map(start..start + 10).unwrap() {
-            Some(mapped) => mapped.span().write(0, b"0123456789"),
-            // This file system makes no promise: nothing more to test.
-            None => drop(file.write(start, span(&mut [0; 10])).unwrap()),
+        // In one map, in a map beside it, across the end of one, and in the first one again.
+        for at in [(1 << 16) + 5, 9, WINDOW + 1, WINDOW - 2, 3] {
+            if stored(&file, at, b"0123") {
+                assert_eq!(content(&file, at), *b"0123");
+                assert!(file.size().unwrap() >= at + 4);
+            }
         }
-        assert_eq!(file.size().unwrap(), start + 10);
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_was_cut_gets_space_again() {
+        let path = place("cut");
+        let file = DataFile::open(&path, ALL).unwrap();
+        let other = DataFile::open(&path, ALL).unwrap();
+        for cutter in [&file, &other] {
+            if !stored(&file, 70_000, b"4567") {
+                break;
+            }
+            cutter.set_size(0).unwrap();
+            assert!(stored(&file, 70_001, b"89ab"));
+            assert_eq!(content(&file, 70_000), *b"\x0089a");
+        }
         std::fs::remove_file(path).unwrap();
     }
 

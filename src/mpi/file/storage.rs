@@ -54,6 +54,9 @@ pub(crate) trait Storage: Debug + Send + Sync {
     /// That of the system.
     fn map(&self, range: Range<u64>) -> io::Result<Option<Box<dyn FileMemory>>>;
 
+    /// Another rank has changed the size: ranges of [`Storage::map`] get space again.
+    fn forget_space(&self);
+
     /// Notes bytes that were stored in a mapped range, and bytes of gaps that were read.
     fn note(&self, stored: usize, gaps: u64);
 

@@ -90,6 +90,8 @@ impl Storage for TestFile {
         Ok(None)
     }
 
+    fn forget_space(&self) {}
+
     fn note(&self, _: usize, _: u64) {}
 
     fn sync(&self) -> io::Result<()> {

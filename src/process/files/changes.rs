@@ -35,7 +35,12 @@ impl Process {
         let size = self.same_on_all(name, comm, checked)?;
         let rank = self.with_mpi(|mpi| Ok(mpi.comms.get(comm)?.rank))?;
         let changed = if rank == 0 { self.change_size(file, size, change) } else { Ok(()) };
-        self.agree_on(name, comm, changed)
+        let agreed = self.agree_on(name, comm, changed);
+        self.with_file(file, |on| {
+            on.storage.forget_space();
+            Ok(())
+        })?;
+        agreed
     }
 
     /// The communicator of a file, once the accesses of this rank have ended: their messages and those of a

@@ -80,6 +80,10 @@ impl Storage for CountedFile {
         Ok(self.file.map(range)?.map(|mapped| Box::new(mapped) as Box<dyn FileMemory>))
     }
 
+    fn forget_space(&self) {
+        self.file.forget_space();
+    }
+
     fn note(&self, stored: usize, gaps: u64) {
         self.counters.note_stores(stored);
         self.counters.note_gaps(gaps);
