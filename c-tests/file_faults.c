@@ -14,6 +14,7 @@ enum { EACH = 20000, BLOCK = 3000, PIECE = 64, STEP = 256 };
 static enum fault fault;
 static atomic_long calls_left = -1; /* before the one with the fault; -1: there is none */
 static atomic_long calls;
+static atomic_int is_harmless; /* the call with the fault gives space that is not needed */
 
 /* Whether this call is the one. */
 static int is_faulty(void)
@@ -50,10 +51,11 @@ ssize_t pwrite(int file, const void *from, size_t count, off_t at)
     return syscall(SYS_pwrite64, file, from, count, at);
 }
 
-/* Some file systems do not have it: that is no error of an access. */
+/* What is written has space without it. */
 int fallocate(int file, int mode, off_t at, off_t count)
 {
     if (is_faulty()) {
+        atomic_store(&is_harmless, 1);
         errno = fault == FAILS ? ENOSPC : fault == SHORT ? EOPNOTSUPP : EINTR;
         return -1;
     }
@@ -180,11 +182,13 @@ static int try_access(const struct access *access, long number)
         MUST(MPI_File_write_at_all(file, 0, data, EACH, MPI_BYTE, MPI_STATUS_IGNORE));
     MUST(MPI_Barrier(MPI_COMM_WORLD));
     int is_victim = check_rank == number % check_size, met, all_met;
+    atomic_store(&is_harmless, 0);
     atomic_store(&calls_left, is_victim ? number / check_size : -1);
     int class = check_class(access->call());
-    met = is_victim && atomic_exchange(&calls_left, -1) < 0;
+    int is_needed = !atomic_load(&is_harmless) || access->call == allocate;
+    met = is_victim && atomic_exchange(&calls_left, -1) < 0 ? 1 + is_needed : 0;
     MUST(MPI_Allreduce(&met, &all_met, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD));
-    int fails = fault == FAILS && (access->is_collective ? all_met : met);
+    int fails = fault == FAILS && (access->is_collective ? all_met : met) == 2;
     if (fails)
         CHECK(class == MPI_ERR_IO || class == MPI_ERR_NO_SPACE);
     else

@@ -211,9 +211,9 @@ impl DataFile {
         self.has_memory
     }
 
-    /// A range of the file in memory, for stores that need no call each. It gets space first, so that a full
-    /// file system is an error here. `None` if the file system [has none](DataFile::has_memory), or this process
-    /// cannot map more.
+    /// A range of the file in memory, for stores that need no call each. It gets space first: a store that finds none
+    /// would end the process. `None` if the file system [has no memory](DataFile::has_memory) or is full, or if this
+    /// process cannot map more.
     ///
     /// A process that cuts the file meanwhile ends this one by SIGBUS at the next store.
     ///
@@ -257,8 +257,10 @@ impl DataFile {
         let given = uninterrupted(|| {
             Ok(fallocate(self.file.as_fd(), FallocateFlags::empty(), start, len)?)
         });
+        // Without space for gaps, there may be space for what is written.
+        const WITHOUT: [Option<i32>; 2] = [Some(libc::EOPNOTSUPP), Some(libc::ENOSPC)];
         match given {
-            Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => return Ok(false),
+            Err(error) if WITHOUT.contains(&error.raw_os_error()) => return Ok(false),
             other => other?,
         }
         let before = &window.given;

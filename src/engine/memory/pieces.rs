@@ -102,6 +102,13 @@ impl StridedRun {
 }
 
 impl<'a> LayoutPieces<'a> {
+    /// Begins again, with all pieces of this layout.
+    pub(crate) fn restart(&mut self, layout: &'a Layout) {
+        self.places.clear();
+        self.places.push(PiecePlace { layout, base: 0, run: 0, piece: 0 });
+        self.skip = 0;
+    }
+
     fn seek(&mut self, layout: &'a Layout, position: usize) {
         let (mut layout, mut base, mut rest) = (layout, 0, position);
         while rest < layout.size() {

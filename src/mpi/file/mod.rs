@@ -106,8 +106,9 @@ pub(crate) struct SplitAccess {
 
 /// Does work with files for calls that do not wait.
 pub(crate) trait Executor: Send + Sync {
-    /// Takes over work; [`Mpi::end_file_work`](crate::mpi::Mpi::end_file_work) follows.
-    fn submit(&self, operation: FileOperationId, work: FileWork);
+    /// Takes over work; [`Mpi::end_file_work`](crate::mpi::Mpi::end_file_work) follows. The work, if no thread can do
+    /// it.
+    fn submit(&self, operation: FileOperationId, work: FileWork) -> Option<FileWork>;
 }
 
 /// All open files.

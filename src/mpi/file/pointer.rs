@@ -21,23 +21,31 @@ pub(crate) enum SharedPointer {
     /// The file belongs to this process.
     Own(u64),
     /// The first word of this window, at rank 0, with its memory if no segment has it.
-    Window(Handle, #[expect(dead_code, reason = "it lives as long as the window")] SharedWord),
+    Window(Handle, SharedWord),
 }
 
-/// The memory of a shared pointer.
+/// The memory of a shared pointer, and its datatype.
 #[derive(Debug)]
-pub(crate) struct SharedWord(OwnedBytes);
+pub(crate) struct SharedWord {
+    bytes: OwnedBytes,
+    datatype: Datatype,
+}
 
 impl SharedWord {
     pub(crate) const BYTES: usize = 8;
 
-    pub(crate) fn new(position: u64) -> Self {
-        Self(OwnedBytes::from(Box::<[u8]>::from(position.to_ne_bytes())))
+    /// # Errors
+    /// Only internal errors.
+    pub(crate) fn new(position: u64) -> Result<Self> {
+        let bytes = OwnedBytes::from(Box::<[u8]>::from(position.to_ne_bytes()));
+        let entry = Predefined::named("MPI_UINT64_T");
+        let entry = entry.ok_or_else(|| ErrorClass::Intern.error("there is no MPI_UINT64_T"))?;
+        Ok(Self { bytes, datatype: Datatype::predefined(entry) })
     }
 
     /// Its first bytes: all or none.
     pub(crate) fn part(&self, len: usize) -> Span {
-        self.0.span().part(0, len)
+        self.bytes.span().part(0, len)
     }
 
     /// Copies the position into a segment, as far as that has room.
@@ -120,7 +128,7 @@ impl<D: Device> Mpi<D> {
             SharedPointer::Window(window, _) => *window,
         };
         if fetch.stage == FetchStage::Contended {
-            fetch.stage = self.start_fetch(window, fetch)?;
+            fetch.stage = self.start_fetch(file, fetch)?;
         }
         if let FetchStage::Started(number) = fetch.stage
             && self.is_access_complete(window, number)
@@ -132,31 +140,27 @@ impl<D: Device> Mpi<D> {
         Ok((fetch.stage == FetchStage::Done).then(|| fetch.old()))
     }
 
-    fn start_fetch(&mut self, window: Handle, fetch: &PointerFetch) -> Result<FetchStage> {
-        let word = word()?;
+    fn start_fetch(&mut self, file: Handle, fetch: &PointerFetch) -> Result<FetchStage> {
+        let SharedPointer::Window(window, word) = &self.files.get(file)?.shared else {
+            return Err(ErrorClass::Intern.error("the shared pointer is in no window"));
+        };
+        let word = &word.datatype;
         let from = Memory::Span(fetch.operand.span());
         let old = Memory::Span(fetch.old.span());
         let arguments = AccumulateArguments {
             operator: fetch.operator(),
             from: &from,
-            datatype: &word,
-            old: Some((old, &word)),
+            datatype: word,
+            old: Some((old, word)),
             booleans: None,
         };
-        let to = TargetArguments { rank: 0, displacement: 0, count: 1, datatype: &word };
+        let to = TargetArguments { rank: 0, displacement: 0, count: 1, datatype: word };
         let form = CompletionForm::Request("MPI_File_write_shared");
-        let window = self.windows.get_mut(window)?;
+        let window = self.windows.get_mut(*window)?;
         Ok(match window.accumulate(&mut self.engine, arguments, to, form)? {
             Started::Contended(_) => FetchStage::Contended,
             Started::Now(None) => FetchStage::Done,
             Started::Now(Some(number)) => FetchStage::Started(number),
         })
     }
-}
-
-/// The datatype of the pointer.
-fn word() -> Result<Datatype> {
-    let entry = Predefined::named("MPI_UINT64_T");
-    let entry = entry.ok_or_else(|| ErrorClass::Intern.error("there is no MPI_UINT64_T"))?;
-    Ok(Datatype::predefined(entry))
 }

@@ -5,6 +5,8 @@
 //!            └───────────── next round ─────────────────┘              └──────── next round ──────────┘
 //! ```
 //!
+//! The next round of a write begins when the data has come, and not when it has been written.
+//!
 //! Aggregators know the views of all ranks, so the data of a round needs no description: both sides
 //! compute which positions are in the window of an aggregator. Data moves from the memory of the
 //! application to its place in the window, and back, without a copy between.
@@ -77,6 +79,11 @@ impl TwoPhase {
         views: Option<PeerViews>, direction: AccessDirection,
     ) -> Self {
         Self { plan, accesses, rank, own, views, direction, round: 0, window: None }
+    }
+
+    /// Whether data is written while that of the next round comes.
+    pub(super) fn writes_behind(&self) -> bool {
+        self.direction == AccessDirection::Write && self.plan.rounds() > 1
     }
 
     pub(super) fn is_over(&self) -> bool {

@@ -272,7 +272,7 @@ impl ViewPieces<'_> {
             Some(piece) => piece,
             None => {
                 self.tile += 1;
-                self.inside = self.tiles.tile.pieces(0);
+                self.inside.restart(&self.tiles.tile);
                 self.inside.next()?
             }
         };

@@ -116,6 +116,7 @@ impl Process {
     ) -> Result<Outcome> {
         let id = self.with_mpi(|mpi| {
             let request = request(mpi)?;
+            self.have_file_executor(mpi);
             mpi.start_file_access(request)
         })?;
         self.finish_file_access(name, id)

@@ -199,7 +199,7 @@ impl Process {
         )?;
         self.with_mpi(|mpi| {
             let mut window = window;
-            let word = SharedWord::new(at);
+            let word = SharedWord::new(at)?;
             match window.own_mapped() {
                 // A segment begins with zeros, and other ranks may have moved the pointer meanwhile.
                 Some(_) if at == 0 => {}

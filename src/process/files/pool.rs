@@ -39,20 +39,21 @@ struct PoolQueue {
 struct SharedPool(Arc<FilePool>);
 
 impl Executor for SharedPool {
-    fn submit(&self, operation: FileOperationId, work: FileWork) {
+    fn submit(&self, operation: FileOperationId, work: FileWork) -> Option<FileWork> {
         let mut queue = self.0.queue.lock();
         queue.work.push_back((operation, work));
         if queue.work.len() <= queue.idle || queue.threads >= THREADS_MAX {
             self.0.work_came.notify_one();
-            return;
+            return None;
         }
         let pool = Arc::clone(&self.0);
         let thread = std::thread::Builder::new().name(format!("{THREAD_NAME}files"));
         match signals::without(|| thread.spawn(move || pool.serve())) {
             Ok(_) => queue.threads += 1,
-            // A running thread takes it, or the next one that can be started.
-            Err(error) => tracing::warn!(%error, "no thread for a file: its work waits for one"),
+            // A running thread takes it, if there is one.
+            Err(error) => tracing::warn!(%error, "no thread for a file"),
         }
+        if queue.threads > 0 { None } else { queue.work.pop_back().map(|(_, work)| work) }
     }
 }
 

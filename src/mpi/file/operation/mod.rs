@@ -5,15 +5,18 @@
 //!                 └──────────────────────────┴─> Work ─────────────────────────────────────────────> Done
 //!   collective    Queued ─> Ranges ─┬─(each rank alone)────────> Work ──────────┬─> Agreement ─> Done
 //!                                   └─(Views)─> Exchange <─> Work, in rounds ───┘
+//!                                                  └─> Behind, of writes in several rounds
 //!   ordered       Queued ─> Ranges ─(rank 0: Fetch)─> Base ─────> Work ─────────┘
 //! ```
 //!
 //! Collective accesses of a file wait for earlier ones of this rank, so that the messages of all ranks are
-//! in one order. Every rank hears of the errors of all: in Ranges of those before the file was touched, in
+//! in one order. In a write of several rounds, an executor writes the data of one while that of the next one is
+//! exchanged (`rounds`). Every rank hears of the errors of all: in Ranges of those before the file was touched, in
 //! Agreement of the others.
 
 mod rounds;
 
+use std::io;
 use std::sync::Arc;
 
 use crate::device::Device;
@@ -93,6 +96,7 @@ pub(crate) enum FileStep {
 
 #[derive(Debug)]
 pub(crate) struct FileOperation {
+    id: FileOperationId,
     file: Handle,
     direction: AccessDirection,
     place: FilePlace,
@@ -105,6 +109,8 @@ pub(crate) struct FileOperation {
     error: Option<Box<MpiError>>,
     /// Bytes moved.
     bytes: u64,
+    /// Whether an executor writes the data of an earlier round.
+    is_writing_behind: bool,
     stage: AccessStage,
 }
 
@@ -121,6 +127,10 @@ enum AccessStage {
     Base(RunId, Vec<RankRecord>),
     Views(RunId, TwoPhasePlan, Vec<RankAccess>),
     Exchange(RunId, Box<TwoPhase>),
+    /// The next write of this aggregator, or the end, once the last write has ended.
+    Behind(Option<FileWork>, Box<TwoPhase>),
+    /// The access has failed, but its last write has not ended.
+    Failing,
     /// Work that the calling thread takes.
     Ready(FileWork, AfterWork),
     Working(AfterWork),
@@ -168,7 +178,7 @@ impl RankRecord {
 impl FileOperation {
     /// Whether the system makes the access.
     pub(super) fn is_working(&self) -> bool {
-        matches!(self.stage, AccessStage::Working(_))
+        self.is_writing_behind || matches!(self.stage, AccessStage::Working(_))
     }
 }
 
@@ -178,6 +188,14 @@ impl Files {
             self.operations.push(None);
             self.operations.len() - 1
         })
+    }
+
+    /// Has work done by the executor; the work, if there is none or it has no thread.
+    fn submit(&self, id: FileOperationId, work: FileWork) -> Option<FileWork> {
+        match &self.executor {
+            Some(executor) => executor.submit(id, work),
+            None => Some(work),
+        }
     }
 
     fn operation(&self, id: FileOperationId) -> Option<&FileOperation> {
@@ -214,6 +232,7 @@ impl<D: Device> Mpi<D> {
         }
         self.files.active += 1;
         self.files.operations[id] = Some(Box::new(FileOperation {
+            id,
             file,
             direction,
             place,
@@ -223,6 +242,7 @@ impl<D: Device> Mpi<D> {
             memory,
             error,
             bytes: 0,
+            is_writing_behind: false,
             stage,
         }));
         self.advance_file(id);
@@ -273,6 +293,8 @@ impl<D: Device> Mpi<D> {
             | AccessStage::Placed(_)
             | AccessStage::Fetch(_)
             | AccessStage::FetchForAll(..)
+            | AccessStage::Behind(..)
+            | AccessStage::Failing
             | AccessStage::Ready(..)
             | AccessStage::Working(_)
             | AccessStage::Done => None,
@@ -311,7 +333,9 @@ impl<D: Device> Mpi<D> {
         let Some(mut operation) = self.files.operations.get_mut(id).and_then(Option::take) else {
             return;
         };
-        if let AccessStage::Working(after) =
+        if operation.is_writing_behind {
+            self.written_behind(&mut operation, transfer);
+        } else if let AccessStage::Working(after) =
             std::mem::replace(&mut operation.stage, AccessStage::Done)
         {
             let next = self.worked(&mut operation, transfer, after);
@@ -365,18 +389,19 @@ impl<D: Device> Mpi<D> {
     ) {
         operation.stage = match next {
             Ok(AccessStage::Ready(work, after)) if !operation.is_inline => {
-                match self.files.executor.clone() {
-                    Some(executor) => {
-                        executor.submit(id, work);
-                        AccessStage::Working(after)
+                match self.files.submit(id, work) {
+                    None => AccessStage::Working(after),
+                    Some(mut work) => {
+                        let transfer = work.run();
+                        let next = self.worked(operation, transfer, after);
+                        return self.settle(id, operation, next);
                     }
-                    None => AccessStage::Ready(work, after),
                 }
             }
             Ok(stage) => stage,
             Err(error) => {
                 operation.error.get_or_insert(error);
-                AccessStage::Done
+                if operation.is_writing_behind { AccessStage::Failing } else { AccessStage::Done }
             }
         };
         if matches!(operation.stage, AccessStage::Done) {
@@ -436,6 +461,13 @@ impl<D: Device> Mpi<D> {
                 None => Progress::Stays(AccessStage::Exchange(run, two_phase)),
                 Some(_) => Progress::To(self.exchanged_round(operation, two_phase)?),
             },
+            AccessStage::Behind(..) | AccessStage::Failing if operation.is_writing_behind => {
+                Progress::Stays(stage)
+            }
+            AccessStage::Behind(work, two_phase) => {
+                Progress::To(self.write_behind(operation, work, two_phase)?)
+            }
+            AccessStage::Failing => Progress::To(AccessStage::Done),
             AccessStage::Agreement(run) => match self.run_buffers(run)? {
                 None => Progress::Stays(stage),
                 Some(buffers) => {
@@ -558,11 +590,7 @@ impl<D: Device> Mpi<D> {
     fn worked(
         &mut self, operation: &mut FileOperation, transfer: Transfer, after: AfterWork,
     ) -> Result<AccessStage> {
-        let file = self.files.get(operation.file)?;
-        if let Some(error) = transfer.error {
-            let doing = operation.direction.verb();
-            operation.error.get_or_insert(file_error(doing, &file.name, &error));
-        }
+        self.note_transfer(operation, transfer.error)?;
         match after {
             AfterWork::End => {
                 operation.bytes = transfer.bytes;
@@ -570,6 +598,15 @@ impl<D: Device> Mpi<D> {
             }
             AfterWork::Round(two_phase) => self.worked_round(operation, two_phase),
         }
+    }
+
+    /// Notes the first error of the system.
+    fn note_transfer(&self, operation: &mut FileOperation, error: Option<io::Error>) -> Result {
+        if let Some(error) = error {
+            let (doing, file) = (operation.direction.verb(), self.files.get(operation.file)?);
+            operation.error.get_or_insert(file_error(doing, &file.name, &error));
+        }
+        Ok(())
     }
 
     /// All ranks tell their errors.

@@ -1,5 +1,10 @@
 //! The rounds of an access in two phases: views to the aggregators, then data and work in turn
 //! ([`two_phase`](crate::mpi::file::two_phase)).
+//!
+//! ```text
+//!   write of several rounds    exchange 0 ──> exchange 1 ──> exchange 2 ──> ...       the calls of all ranks
+//!                                    └─> write 0 ───┴─> write 1 ───┴─> write 2        an executor, at aggregators
+//! ```
 
 use std::sync::Arc;
 
@@ -8,7 +13,7 @@ use crate::device::Device;
 use crate::engine::memory::Memory;
 use crate::engine::schedules::plan::{RunId, RunPlan};
 use crate::mpi::Mpi;
-use crate::mpi::file::access::AccessDirection;
+use crate::mpi::file::access::{AccessDirection, Transfer};
 use crate::mpi::file::plan::{RankAccess, TwoPhasePlan};
 use crate::mpi::file::two_phase::{PeerViews, TwoPhase};
 use crate::mpi::file::view::Tiles;
@@ -69,6 +74,9 @@ impl<D: Device> Mpi<D> {
         &mut self, operation: &mut FileOperation, mut two_phase: Box<TwoPhase>,
     ) -> Result<AccessStage> {
         if two_phase.is_over() {
+            if operation.is_writing_behind {
+                return Ok(AccessStage::Behind(None, two_phase));
+            }
             operation.bytes = operation.memory.len() as u64;
             return self.agree(operation);
         }
@@ -93,10 +101,40 @@ impl<D: Device> Mpi<D> {
     ) -> Result<AccessStage> {
         let file = self.files.get(operation.file)?;
         match two_phase.work(&file.storage, file.is_atomic) {
+            Some(work) if two_phase.writes_behind() => {
+                self.write_behind(operation, Some(FileWork::Window(work)), two_phase)
+            }
             Some(work) => {
                 Ok(AccessStage::Ready(FileWork::Window(work), AfterWork::Round(two_phase)))
             }
             None => self.worked_round(operation, two_phase),
+        }
+    }
+
+    /// Has the data of a round written, if there is some, and goes on with the next round meanwhile. One write of an
+    /// operation is in progress at a time.
+    pub(super) fn write_behind(
+        &mut self, operation: &mut FileOperation, work: Option<FileWork>,
+        mut two_phase: Box<TwoPhase>,
+    ) -> Result<AccessStage> {
+        if operation.is_writing_behind {
+            return Ok(AccessStage::Behind(work, two_phase));
+        }
+        if let Some(work) = work {
+            operation.is_writing_behind = true;
+            if let Some(mut work) = self.files.submit(operation.id, work) {
+                let transfer = work.run();
+                self.written_behind(operation, transfer);
+            }
+            two_phase.next_round();
+        }
+        self.begin_round(operation, two_phase)
+    }
+
+    pub(super) fn written_behind(&mut self, operation: &mut FileOperation, transfer: Transfer) {
+        operation.is_writing_behind = false;
+        if let Err(error) = self.note_transfer(operation, transfer.error) {
+            operation.error.get_or_insert(error);
         }
     }
 
