@@ -1,10 +1,11 @@
 # Small limits, full and missing file systems, streams, and many jobs in a row. Sourced by scripts/faults.
 # shellcheck shell=bash disable=SC2034,SC2154
 
-fault F8 file-systems 1 1 round 120000 "full and read-only /tmp and /dev/shm, no /proc/sys, no /sys, a full disk for output" \
+fault F8 file-systems 1 1 round 120000 "full and read-only /tmp and /dev/shm, no /proc/sys, no /sys, a full disk for output and for files" \
     "the job runs, or one clear line says why not"
 play_file_systems() {
-    rust_tests faults::read_only_full_and_missing_file_systems_do_not_matter
+    rust_tests faults::read_only_full_and_missing_file_systems_do_not_matter \
+        faults::a_full_file_system_is_an_error_of_all_ranks_that_access_a_file
     cluster 4 || return
     only="a full disk" outputs_failed
 }

@@ -146,9 +146,9 @@ fn small_limits_suffice_or_are_named() {
     }
 }
 
-/// Runs the job with the file systems of `mounts`, if this system permits that.
-fn mounted(program: &str, mounts: &str) -> Option<Outcome> {
-    let script = quoted(&format!("{mounts} || exit 99; {}", fifty_rounds(program)));
+/// Runs a job with the file systems of `mounts`, if this system permits that.
+fn mounted(job: &str, mounts: &str) -> Option<Outcome> {
+    let script = quoted(&format!("{mounts} || exit 99; {job}"));
     let outcome = start(shell(&format!("exec unshare -Urm sh -c {script}"))).wait();
     let refused = outcome.stderr.contains("unshare") || outcome.code == Some(99);
     (!refused).then_some(outcome)
@@ -175,10 +175,21 @@ fn read_only_full_and_missing_file_systems_do_not_matter() {
         "mount -t tmpfs -o ro none /proc/sys".to_owned(),
         "mount -t tmpfs -o ro none /sys".to_owned(),
     ] {
-        match mounted(&program, &mounts) {
+        match mounted(&fifty_rounds(&program), &mounts) {
             Some(outcome) => went_well(&outcome, &mounts),
             None => println!("skipped, not permitted on this system: {mounts}"),
         }
+    }
+}
+
+#[test]
+fn a_full_file_system_is_an_error_of_all_ranks_that_access_a_file() {
+    let (mpirun, program) = (quoted(env!("CARGO_BIN_EXE_mpirun")), quoted(&compiled("full_disk")));
+    let small = quoted(folder("full-disk").to_str().unwrap());
+    let job = format!("exec {mpirun} -n 3 {program} {small} 1048576");
+    match mounted(&job, &format!("mount -t tmpfs -o size=1m none {small}")) {
+        Some(outcome) => assert_eq!((outcome.code, outcome.text()), (Some(0), "errors = 0\n")),
+        None => println!("skipped: this system permits no mounts"),
     }
 }
 
