@@ -239,7 +239,7 @@ JOBS = ["spawn", "connect", "connect-jobs", "agree", "tolerant"]
 # Whether everything works, in seconds: the other groups are tests of these.
 SMOKE = [
     *["start", "pt2pt", "coll", "icoll", "pcoll", "blocked", "threads", "memory", "rma", "acp"],
-    *["spawn", "connect", "connect-jobs", "agree"],
+    *["spawn", "connect", "connect-jobs", "agree", "files-open"],
 ]
 
 

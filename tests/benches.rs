@@ -39,7 +39,9 @@ fn every_test_has_a_figure() {
         "spawn",
         "connect",
         "connect_jobs",
+        "jobs_latency",
         "agree",
+        "create",
         "alltoall",
     ] {
         let has_figure = |line: &str| {
