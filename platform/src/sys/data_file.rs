@@ -40,12 +40,12 @@ pub struct DataFile {
     file: File,
     has_memory: bool,
     /// The last map.
-    window: Mutex<Option<Window>>,
+    window: Mutex<Option<MapWindow>>,
 }
 
 /// A part of a file in memory.
 #[derive(Debug)]
-struct Window {
+struct MapWindow {
     map: Arc<MmapMut>,
     /// Where it begins in the file.
     start: u64,
@@ -221,7 +221,7 @@ impl DataFile {
     /// The error of fstat(2) or fallocate(2).
     pub fn map(&self, range: Range<u64>) -> io::Result<Option<MappedRange>> {
         let mut window = self.window.lock();
-        let is_covered = |window: &Window| {
+        let is_covered = |window: &MapWindow| {
             window.start <= range.start && range.end - window.start <= window.map.len() as u64
         };
         if !window.as_ref().is_some_and(is_covered) {
@@ -241,18 +241,18 @@ impl DataFile {
     }
 
     /// The window with a range; `None` without memory for it.
-    fn map_window(&self, range: &Range<u64>) -> Option<Window> {
+    fn map_window(&self, range: &Range<u64>) -> Option<MapWindow> {
         let start = range.start / WINDOW * WINDOW;
         let len = usize::try_from((range.end - start).max(WINDOW)).ok()?;
         let mut options = MmapOptions::new();
         options.offset(start).len(len);
         // SAFETY: the map is used by its address only, as memory that others may change.
         let map = self.has_memory.then(|| unsafe { options.map_mut(&self.file) })?.ok()?;
-        Some(Window { map: Arc::new(map), start, given: 0..0 })
+        Some(MapWindow { map: Arc::new(map), start, given: 0..0 })
     }
 
     /// Gives the file space for a range; whether the file system can.
-    fn give(&self, window: &mut Window, range: &Range<u64>) -> io::Result<bool> {
+    fn give(&self, window: &mut MapWindow, range: &Range<u64>) -> io::Result<bool> {
         let (start, len) = (offset(range.start)?, offset(range.end)? - offset(range.start)?);
         let given = uninterrupted(|| {
             Ok(fallocate(self.file.as_fd(), FallocateFlags::empty(), start, len)?)
