@@ -168,22 +168,25 @@ static void fill_data(void)
         data[at] = (char)(at + check_rank);
 }
 
-/* Whether a call had the fault: the number is that of a call and of a rank. */
-static int try_access(const struct access *access, long number)
+static void see(const struct access *access)
 {
     MPI_Offset begin = (MPI_Offset)check_rank * (access->step ? EACH / access->block + 1 : 1)
                        * (access->step ? access->step : access->block);
     if (access->block)
         see_blocks(access->block, access->step ? access->step : access->block * check_size, begin);
-    else
-        MUST(MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
+}
+
+/* Whether the victim makes this call, which has the fault. */
+static int try_access(const struct access *access, int victim, long call)
+{
+    /* All space is new, and no rank is in the try before. */
+    MUST(MPI_File_set_size(file, 0));
     fill_data();
     if (access->call == read_all || access->call == read_alone)
         MUST(MPI_File_write_at_all(file, 0, data, EACH, MPI_BYTE, MPI_STATUS_IGNORE));
-    MUST(MPI_Barrier(MPI_COMM_WORLD));
-    int is_victim = check_rank == number % check_size, met, all_met;
+    int is_victim = check_rank == victim, met, all_met;
     atomic_store(&is_harmless, 0);
-    atomic_store(&calls_left, is_victim ? number / check_size : -1);
+    atomic_store(&calls_left, is_victim ? call : -1);
     int class = check_class(access->call());
     int is_needed = !atomic_load(&is_harmless) || access->call == allocate;
     met = is_victim && atomic_exchange(&calls_left, -1) < 0 ? 1 + is_needed : 0;
@@ -200,7 +203,6 @@ static int try_access(const struct access *access, long number)
         MUST(access->call());
     if (access->block)
         CHECK(is_written());
-    MUST(MPI_Barrier(MPI_COMM_WORLD));
     return all_met;
 }
 
@@ -216,14 +218,12 @@ int main(int argc, char **argv)
     MUST(MPI_Info_set(info, "ind_wr_buffer_size", "8192"));
     for (fault = 0; fault < FAULTS; fault++)
         for (unsigned which = 0; which < sizeof accesses / sizeof *accesses; which++) {
-            long number = 0, last = 0;
-            /* A rank that makes no call has no fault. */
-            for (; number - last <= check_size; number++) {
-                file = open_new(info);
-                if (try_access(&accesses[which], number))
-                    last = number;
-                MUST(MPI_File_close(&file));
-            }
+            file = open_new(info);
+            see(&accesses[which]);
+            for (int victim = 0; victim < check_size; victim++)
+                for (long call = 0; try_access(&accesses[which], victim, call); call++)
+                    ;
+            MUST(MPI_File_close(&file));
         }
     if (atomic_load(&calls) == 0)
         fprintf(stderr, "no call of the library is seen here: there was no fault\n");
