@@ -95,13 +95,16 @@ static void spawns(char *self, int children)
         print_figure(&figure, is_wrong ? "wrong" : "ok");
 }
 
+static int join(int accepts, MPI_Comm *between)
+{
+    if (accepts) return MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, between);
+    return MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, between);
+}
+
 static int meet(int accepts, int checks, int *is_wrong)
 {
     MPI_Comm between;
-    if (accepts)
-        TRY(MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &between));
-    else
-        TRY(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &between));
+    TRY(join(accepts, &between));
     if (checks) TRY(exchange(between, is_wrong));
     return MPI_Comm_disconnect(&between);
 }
@@ -158,10 +161,7 @@ static int messages(MPI_Comm between, int bytes, int accepts)
 static int messages_between_jobs(int accepts)
 {
     MPI_Comm between;
-    if (accepts)
-        TRY(MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &between));
-    else
-        TRY(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &between));
+    TRY(join(accepts, &between));
     TRY(messages(between, 8, accepts));
     TRY(messages(between, 1 << 20, accepts));
     return MPI_Comm_disconnect(&between);

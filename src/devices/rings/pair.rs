@@ -15,13 +15,14 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use super::memory::{Mapped, SegmentMemory, Shareable, digest};
 use super::peer_address::{PeerAddress, PublishedAddress};
 use super::primitive::{AtomicU32, Ordering, full_fence};
+use super::read_trial::ReadTrial;
 use super::receive_queues::{OVERSUBSCRIBED_RING_BYTES, PacketRing};
 use super::spsc_ring::{RingReader, RingWriter};
 use super::wake_word::{WakeMethod, WakeWord};
 use crate::device::{Busy, Header};
 use platform::base::{ErrorClass, Result, Span};
 use platform::sys::doorbell::{DoorbellAddress, DoorbellHandle};
-use platform::sys::{cma, membarrier, shm};
+use platform::sys::{membarrier, shm};
 
 /// The kind of a marker: no packet of this kind goes by a pair.
 pub(crate) const MARKER: u8 = u8::MAX;
@@ -287,16 +288,15 @@ impl PairEnd {
         *self.is_readable.get_or_insert_with(|| address.is_readable())
     }
 
-    /// Reads the memory of the other process at the address `from`. A failure is final.
+    /// Reads the next bytes of a message from the memory of the other process. A failure is final.
     ///
     /// # Errors
     /// A sentence with the cause.
-    pub(crate) fn read(&mut self, from: u64, into: Span) -> Result<(), String> {
-        let pid = self.other.address.pid();
-        cma::read(pid, from, into).map_err(|error| {
-            self.is_readable = Some(false);
-            format!("cannot read {} bytes of process {pid}: {error}", into.len())
-        })
+    pub(crate) fn read(
+        &mut self, trial: &mut ReadTrial, from: u64, into: Span, done: usize,
+    ) -> Result<usize, String> {
+        let read = trial.read(self.other.address.pid(), from, into, done);
+        read.inspect_err(|_| self.is_readable = Some(false))
     }
 }
 

@@ -13,6 +13,10 @@
 
 use std::time::{Duration, Instant};
 
+use crate::device::COPY_STEP;
+use platform::base::Span;
+use platform::sys::cma;
+
 /// The transport of long messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CopyMethod {
@@ -88,6 +92,25 @@ impl ReadTrial {
         }
     }
 
+    /// Reads the next bytes of a message from the memory of a process, at most [`COPY_STEP`]; how many have been read
+    /// then.
+    ///
+    /// # Errors
+    /// A sentence with the cause.
+    pub(crate) fn read(
+        &mut self, pid: u32, from: u64, into: Span, done: usize,
+    ) -> Result<usize, String> {
+        let begin = self.begin();
+        let len = (into.len() - done).min(COPY_STEP);
+        if let Err(error) = cma::read(pid, from.wrapping_add(done as u64), into.part(done, len)) {
+            self.timed = Default::default();
+            return Err(format!("cannot read {len} bytes of process {pid}: {error}"));
+        }
+        let done = done + len;
+        self.record_step(begin, len, done == into.len());
+        Ok(done)
+    }
+
     /// The time before a read, during the trial.
     pub(crate) fn begin(&self) -> Option<Instant> {
         let is_trial = matches!(self.state, TrialState::Trying { .. });
@@ -105,11 +128,6 @@ impl ReadTrial {
                 self.record_read(bytes, time);
             }
         }
-    }
-
-    /// The message in progress has failed.
-    pub(crate) fn forget(&mut self) {
-        self.timed = Default::default();
     }
 
     /// Records that a message of `bytes` bytes was read in this time.

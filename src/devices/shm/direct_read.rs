@@ -74,17 +74,8 @@ impl DirectRead {
     pub(crate) fn read(
         &mut self, slot: usize, address: &PeerAddress, from: u64, into: Span, done: usize,
     ) -> Result<usize, String> {
-        let begin = self.trial.begin();
-        let pid = address.pid();
-        let len = (into.len() - done).min(COPY_STEP);
-        if let Err(error) = cma::read(pid, from.wrapping_add(done as u64), into.part(done, len)) {
-            self.peers[slot] = Readability::Unreadable;
-            self.trial.forget();
-            return Err(format!("cannot read {len} bytes of process {pid}: {error}"));
-        }
-        let done = done + len;
-        self.trial.record_step(begin, len, done == into.len());
-        Ok(done)
+        let read = self.trial.read(address.pid(), from, into, done);
+        read.inspect_err(|_| self.peers[slot] = Readability::Unreadable)
     }
 
     /// Reads pieces of a message from the peer in `slot` until none is left, or enough for one call.

@@ -22,7 +22,7 @@
 use super::Tcp;
 use super::frame::FrameClass;
 use super::link::Link;
-use crate::device::{Busy, COPY_STEP, Header, PacketSink};
+use crate::device::{Busy, Header, PacketSink};
 pub(super) use crate::devices::rings::PACKET_MAX as NEAR_PACKET_MAX;
 use crate::devices::rings::pair::{MARKER, PairAddress, PairArrival, PairEnd};
 use crate::devices::rings::read_trial::{CopyMethod, ReadTrial};
@@ -363,16 +363,11 @@ impl Tcp {
     pub(crate) fn read_memory(
         &mut self, peer: Peer, from: u64, into: Span, done: usize,
     ) -> Result<usize, String> {
-        let begin = self.near.trial.begin();
-        let Some(rings) = self.rings_with(peer) else {
+        let link = self.links.get_mut(peer as usize).and_then(Option::as_mut);
+        let Some(rings) = link.and_then(|link| link.near.rings_mut()) else {
             return Err(format!("rank {peer} shares no memory with this process"));
         };
-        let len = (into.len() - done).min(COPY_STEP);
-        let read = rings.end.read(from.wrapping_add(done as u64), into.part(done, len));
-        read.inspect_err(|_| self.near.trial.forget())?;
-        let done = done + len;
-        self.near.trial.record_step(begin, len, done == into.len());
-        Ok(done)
+        rings.end.read(&mut self.near.trial, from, into, done)
     }
 
     /// Whether packets to a peer go by shared memory, or have gone there.
@@ -449,6 +444,13 @@ impl Tcp {
             link.was_near |= matches!(link.near, NearState::Open(_));
             link.near = NearState::Unused;
             link.notice = None;
+        }
+    }
+
+    /// A link that the other end has released has no segment any more.
+    pub(super) fn drop_released(&mut self, peer: Peer) {
+        if self.links[peer as usize].as_ref().is_some_and(|link| link.reader.is_released()) {
+            self.drop_near(peer);
         }
     }
 

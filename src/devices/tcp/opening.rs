@@ -289,9 +289,7 @@ impl Tcp {
             link.offer_after = end.offer_after;
             kept = end.near.take().map(|near| near.renewed(end.connects));
         }
-        if self.links[peer as usize].as_ref().is_some_and(|link| link.reader.is_released()) {
-            self.drop_near(peer);
-        }
+        self.drop_released(peer);
         let Some(link) = &mut self.links[peer as usize] else { return };
         let (token, is_blocked) = (u64::from(peer), connection.is_blocked);
         if self.watched.add(&connection, token, is_blocked).is_err() {
@@ -343,9 +341,7 @@ impl Tcp {
         }
         tracing::debug!(peer, why, "the connection is lost");
         self.close(peer);
-        if self.links[peer as usize].as_ref().is_some_and(|link| link.reader.is_released()) {
-            self.drop_near(peer);
-        }
+        self.drop_released(peer);
         let Some(link) = &mut self.links[peer as usize] else { return };
         if link.reader.is_leaving() && !link.queue.has_lent() {
             // What the peer has not received concerns operations that it has not waited for.

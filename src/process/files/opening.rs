@@ -254,7 +254,7 @@ impl Process {
                 self.with_mpi(|mpi| mpi.unlock_window(window, None).map(drop))?;
                 met.and(removed)
             }
-            // Any rank deletes it: nobody knows who lives. Another one may have.
+            // Each rank deletes it: rank 0 may have failed. Another rank may have deleted it before.
             WindowEnd::Abandoned => storage
                 .is_at(&path)
                 .map_err(|error| file_error("delete", &name, &error))

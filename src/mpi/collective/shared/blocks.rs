@@ -26,11 +26,9 @@ use platform::base::Span;
 const LONG: u16 = 1 << 15;
 
 /// The longest entry: ends in its table leave the bit of [`LONG`] free.
-const ENTRY_MAX: usize = min(SharedSegment::DATA_MAX, LONG as usize - 1);
+const ENTRY_MAX: usize = LONG as usize - 1;
 
-const fn min(a: usize, b: usize) -> usize {
-    if a < b { a } else { b }
-}
+const _: () = assert!(ENTRY_MAX <= SharedSegment::DATA_MAX);
 
 /// The blocks of a call that are not in entries, by rank.
 #[derive(Debug, Default)]

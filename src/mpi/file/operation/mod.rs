@@ -190,12 +190,13 @@ impl Files {
         })
     }
 
-    /// Has work done by the executor; the work, if there is none or it has no thread.
-    fn submit(&self, id: FileOperationId, work: FileWork) -> Option<FileWork> {
-        match &self.executor {
+    /// Has work done by the executor, or does it if there is none or it has no thread: the result then.
+    fn submit(&self, id: FileOperationId, work: FileWork) -> Option<Transfer> {
+        let left = match &self.executor {
             Some(executor) => executor.submit(id, work),
             None => Some(work),
-        }
+        };
+        left.map(|mut work| work.run())
     }
 
     fn operation(&self, id: FileOperationId) -> Option<&FileOperation> {
@@ -391,8 +392,7 @@ impl<D: Device> Mpi<D> {
             Ok(AccessStage::Ready(work, after)) if !operation.is_inline => {
                 match self.files.submit(id, work) {
                     None => AccessStage::Working(after),
-                    Some(mut work) => {
-                        let transfer = work.run();
+                    Some(transfer) => {
                         let next = self.worked(operation, transfer, after);
                         return self.settle(id, operation, next);
                     }

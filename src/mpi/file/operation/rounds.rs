@@ -122,8 +122,7 @@ impl<D: Device> Mpi<D> {
         }
         if let Some(work) = work {
             operation.is_writing_behind = true;
-            if let Some(mut work) = self.files.submit(operation.id, work) {
-                let transfer = work.run();
+            if let Some(transfer) = self.files.submit(operation.id, work) {
                 self.written_behind(operation, transfer);
             }
             two_phase.next_round();
