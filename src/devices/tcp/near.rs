@@ -423,6 +423,8 @@ impl Tcp {
             && let Some(rings) = self.rings_with(peer)
         {
             rings.end.arm();
+            // What came before that has woken nobody, and this poll may be past the rings.
+            self.watched.ring();
         }
     }
 
