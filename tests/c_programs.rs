@@ -453,6 +453,30 @@ fn progress_by_a_thread_where_it_pays() {
     }
 }
 
+/// No rank waits for the application of another one, whatever runs the programs of the interfaces.
+#[test]
+fn offload_beside() {
+    let program = compile(&root().join("tests/data/offload_beside.c"));
+    let lacking: [&[(&str, &str)]; 5] = [
+        &[],
+        &[("SUIRO_TOFU_COUNTERS", "0")],
+        &[("SUIRO_TOFU_GENERATION", "tofu2")],
+        &[("SUIRO_TOFU_GENERATION", "bxi"), ("SUIRO_TOFU_SLOTS", "4")],
+        &[("SUIRO_TOFU_GENERATION", "tofud"), ("SUIRO_TOFU_PACE", "real")],
+    ];
+    for (number, settings) in lacking.into_iter().enumerate() {
+        for ranks in [2, 3, 4] {
+            let folder = harness::folder(&format!("offload-beside-{number}-{ranks}"));
+            let form = Form { ranks, copy: "auto", progress: "polling" };
+            let environment = [&[("SUIRO_DEVICE", "tofu")], settings].concat();
+            let outcome = run_in(&environment, &program, &[folder.to_str().unwrap()], form);
+            let good = outcome.code == Some(0) && outcome.text() == "all beside\n";
+            let said = (outcome.code, outcome.text(), &outcome.stderr);
+            assert!(good, "{settings:?}, {ranks} ranks: {said:?}");
+        }
+    }
+}
+
 /// One-sided operations complete while their target computes: in memory that is mapped, from outside,
 /// and by messages, which the progress thread answers. The thread starts by itself, also where ranks share
 /// processors.

@@ -6,12 +6,14 @@
 //!   idle ──start──> in progress ──poll──> host step due ──host_done──> in progress ──poll──> idle
 //! ```
 //!
-//! Each rank decides by itself what runs a program. The interface does if it has enough counters and
-//! slots; otherwise the host does, in [`Device::poll`](super::Device::poll). The counters are then
-//! words of memory, peers add to them in the same way, and peers see no difference.
+//! Each rank decides by itself what runs a program. The hardware of the interface does if it has enough
+//! counters and slots; otherwise the thread that simulates it does, by *software*. The counters are then
+//! words of memory, peers add to them in the same way, and peers see no difference: neither waits for a
+//! call of the application. Only a reduction by a function of the application does.
 //!
 //! It knows no schedules, datatypes or requests; `offload` defines the meaning of a program.
 
+use std::fmt::{self, Debug, Formatter};
 use std::sync::Arc;
 
 use crate::device::rma::MemoryKey;
@@ -44,7 +46,7 @@ pub enum TriggerClass {
     /// counter is a queue, and the level of an operation is its position in the queue. A program fits
     /// if every addition is 1 to 15 or subtracts the additions of the instance, and if no two
     /// operations that wait for one counter have the same level, except level 0, such subtractions
-    /// and the end. The host runs other programs.
+    /// and the end. Software runs other programs.
     Sessions,
 }
 
@@ -56,8 +58,11 @@ pub struct CounterKey(pub(crate) u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ProgramKey(pub(crate) u32);
 
+/// Computes `into = from op into` for two spans of equal length, on any thread.
+pub type ReductionKernel = Arc<dyn Fn(Span, Span) + Send + Sync>;
+
 /// A program, and the objects for which its names stand on this rank.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct ProgramBinding {
     /// The program.
     pub program: Arc<Program>,
@@ -67,6 +72,17 @@ pub struct ProgramBinding {
     pub memory: Vec<(Buffer, Span)>,
     /// The ranks that the program names.
     pub peers: Vec<PeerBinding>,
+    /// Computes the steps of the host, without a call of the application; otherwise they are
+    /// [`InstanceState::HostStep`].
+    pub kernel: Option<ReductionKernel>,
+}
+
+impl Debug for ProgramBinding {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self { program, counters, memory, peers, .. } = self;
+        let binding = (program, counters, memory, peers);
+        f.debug_tuple("ProgramBinding").field(&binding).finish_non_exhaustive()
+    }
 }
 
 /// A rank of a program, and the objects for which the program's names stand on that rank.
@@ -85,10 +101,10 @@ pub struct PeerBinding {
 /// What runs a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Runner {
-    /// The interface.
+    /// The hardware of the interface.
     Interface,
-    /// The host, and why not the interface.
-    Host(&'static str),
+    /// Software of the interface, and why not its hardware.
+    Software(&'static str),
 }
 
 /// State of an instance of a program.
@@ -96,7 +112,7 @@ pub enum Runner {
 pub enum InstanceState {
     /// It waits for peers or for the interface.
     Waiting,
-    /// The host must run this step, then call [`Trigger::host_done`]. Each step is returned once.
+    /// The caller must run this step, then call [`Trigger::host_done`]. Each step is returned once.
     HostStep(StepId),
     /// It has completed, and its sources may be overwritten; the program may start again. One tank is
     /// safe for some operations (`offload::compile`) because completion includes the own puts.
@@ -119,8 +135,8 @@ pub trait Trigger {
     /// Gives counters back. No rank may add to them any more.
     fn release(&mut self, counters: &[CounterKey]);
 
-    /// Loads a program. With `host`, the host runs it.
-    fn load(&mut self, binding: ProgramBinding, host: bool) -> ProgramKey;
+    /// Loads a program. With `by_software`, the hardware does not run it.
+    fn load(&mut self, binding: ProgramBinding, by_software: bool) -> ProgramKey;
 
     /// What runs a program.
     fn runner(&self, program: ProgramKey) -> Runner;
@@ -147,6 +163,6 @@ pub trait Trigger {
     /// Unloads an idle program. The caller gives back its counters and memory.
     fn unload(&mut self, program: ProgramKey);
 
-    /// How many programs the host has run because the interface lacked a resource.
+    /// How many programs were for software because the hardware lacked a resource.
     fn fallbacks(&self) -> u64;
 }

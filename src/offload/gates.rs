@@ -5,21 +5,12 @@
 //! that are short enough.
 
 use crate::offload::program::{Arithmetic, DeferredWork, Program, ProgramOp};
-use crate::offload::schedule::{Schedule, StepAction};
 
-/// The program of `schedule` with its reductions, all of the operation `with`, computed by an
-/// interface that takes up to `numbers` numbers. The host computes longer ones.
-///
-/// # Panics
-/// If the program was not compiled from `schedule`.
-pub(crate) fn with_gates(
-    program: &Program, schedule: &Schedule, with: Arithmetic, numbers: usize,
-) -> Program {
+/// The program with its reductions, all of the operation `with`, computed by an interface that takes up
+/// to `numbers` numbers. The host computes longer ones.
+pub(crate) fn with_gates(program: &Program, with: Arithmetic, numbers: usize) -> Program {
     let gate = |work: &DeferredWork| {
-        let ProgramOp::Host { step, done } = work.op else { return *work };
-        let StepAction::Reduce { from, into } = schedule.steps()[step as usize].action else {
-            panic!("step {step} is not a reduction");
-        };
+        let ProgramOp::Host { from, into, done, .. } = work.op else { return *work };
         let short = from.len.is_multiple_of(8) && from.len <= 8 * numbers;
         let op = if short { ProgramOp::Combine { from, into, with, done } } else { work.op };
         DeferredWork { op, ..*work }
@@ -32,27 +23,19 @@ pub(crate) fn with_gates(
 mod tests {
     use super::*;
     use crate::offload::program::{CounterAdd, Scheme};
-    use crate::offload::schedule::{Buffer, ScheduleBuilder};
+    use crate::offload::schedule::Buffer;
 
     #[test]
     fn the_interface_computes_short_reductions() {
-        let mut builder = ScheduleBuilder::new();
-        let scratch = builder.scratch(100);
-        let regions = |len| (scratch.region(0, len), Buffer::User(1).region(0, len));
-        for len in [16, 24, 12] {
-            let (from, into) = regions(len);
-            builder.reduce(from, into, &[]);
-        }
-        let schedule = builder.finish();
+        let regions = |len| (Buffer::Scratch(0).region(0, len), Buffer::User(1).region(0, len));
         let done = Some(CounterAdd { counter: 0, value: 1 });
-        let host = |step| DeferredWork {
-            counter: 0,
-            level: 0,
-            op: ProgramOp::Host { step, done },
-            round: 0,
+        let host = |step: u32| {
+            let (from, into) = regions([16, 24, 12][step as usize]);
+            let op = ProgramOp::Host { step, from, into, done };
+            DeferredWork { counter: 0, level: 0, op, round: 0 }
         };
         let program = Program::new(Scheme::Tank, 2, 1, (0..3).map(host).collect());
-        let gated = with_gates(&program, &schedule, Arithmetic::Sum, 2);
+        let gated = with_gates(&program, Arithmetic::Sum, 2);
         let (from, into) = regions(16);
         let combine = ProgramOp::Combine { from, into, with: Arithmetic::Sum, done };
         let ops: Vec<_> = gated.work().iter().map(|work| work.op).collect();

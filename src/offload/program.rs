@@ -121,10 +121,14 @@ pub enum ProgramOp {
         /// Added when that is done.
         done: Option<CounterAdd>,
     },
-    /// A reduction that the host computes.
+    /// A reduction that the host computes: `into = from op into`.
     Host {
         /// A [`Reduce`](super::StepAction::Reduce) of the schedule.
         step: StepId,
+        /// The left operands.
+        from: Region,
+        /// The right operands and the results, as long as `from`.
+        into: Region,
         /// Added when that is done.
         done: Option<CounterAdd>,
     },

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use mpi_abi::device::rma::{MemoryKey, RemoteAccess};
 use mpi_abi::device::trigger::{
-    CounterKey, InstanceState, InterfaceLimits, PeerBinding, ProgramBinding, ProgramKey, Trigger,
+    CounterKey, InstanceState, InterfaceLimits, PeerBinding, ProgramBinding, ProgramKey,
+    ReductionKernel, Trigger,
 };
 use mpi_abi::device::{Device, Header, PacketSink};
 use mpi_abi::devices::loopback::{LIMITS, Loopback};
@@ -112,14 +113,20 @@ impl Seat {
         let StepAction::Reduce { from, into } = self.schedule.steps()[step as usize].action else {
             panic!("step {step} is no step of the host");
         };
-        let (from, into) = (self.memory.layout.place(from), self.memory.layout.place(into));
-        let (mut one, mut two) = (vec![0; from.len()], vec![0; into.len()]);
-        let memory = self.memory.span();
-        memory.read(from.start, &mut one);
-        memory.read(into.start, &mut two);
-        two.iter_mut().zip(one).for_each(|(two, one)| *two = two.wrapping_add(one));
-        memory.write(into.start, &two);
+        let [from, into] = [from, into].map(|region| {
+            let place = self.memory.layout.place(region);
+            self.memory.span().part(place.start, place.len())
+        });
+        add_bytes(from, into);
     }
+}
+
+fn add_bytes(from: Span, into: Span) {
+    let (mut one, mut two) = (vec![0; from.len()], vec![0; into.len()]);
+    from.read(0, &mut one);
+    into.read(0, &mut two);
+    two.iter_mut().zip(one).for_each(|(two, one)| *two = two.wrapping_add(one));
+    into.write(0, &two);
 }
 
 /// Ranks with the programs of one operation.
@@ -172,6 +179,8 @@ impl System {
                 counters: counters[rank].clone(),
                 memory: memory.parts(),
                 peers: peers.clone(),
+                // The interface reduces at every other rank, the test for the others.
+                kernel: (rank % 2 == 1).then(|| Arc::new(add_bytes) as ReductionKernel),
             };
             let program = trigger(&mut devices[rank]).load(loading, false);
             let (schedule, truth) = (schedules[rank].clone(), truth[rank].clone());

@@ -323,7 +323,7 @@ impl<'a> Network<'a> {
                 self.events.push(Event::Local { rank, action, done, number });
             }
             ProgramOp::Combine { .. } => unreachable!("gates are put in afterwards"),
-            ProgramOp::Host { step, done } => {
+            ProgramOp::Host { step, done, .. } => {
                 let action = node.schedule.steps()[step as usize].action;
                 self.events.push(Event::Local { rank, action, done, number });
             }

@@ -12,8 +12,8 @@ use super::rma::{TestBuffer, poll_all, rma};
 use super::{Ignore, TestDeadline, has_fired};
 use crate::device::rma::{MemoryKey, RemoteAccess};
 use crate::device::trigger::{
-    CounterKey, InstanceState, PeerBinding, ProgramBinding, ProgramKey, Runner, Trigger,
-    TriggerClass,
+    CounterKey, InstanceState, PeerBinding, ProgramBinding, ProgramKey, ReductionKernel, Runner,
+    Trigger, TriggerClass,
 };
 use crate::device::{Device, WakeSource};
 use crate::offload::{
@@ -28,15 +28,18 @@ pub(super) fn check<D: Device>(network: &impl Fn(usize) -> Vec<D>) {
     }
     counters_are_given_and_taken(network(2));
     for ranks in [1, 2, 3, 5] {
-        for (seed, host) in [(1, 0), (2, !0), (3, 1), (4, 0b1010)] {
-            rings_turn(network(ranks), 1, 30, 100, host, seed);
+        for (seed, software) in [(1, 0), (2, !0), (3, 1), (4, 0b1010)] {
+            rings_turn(network(ranks), 1, 30, 100, software, seed);
         }
     }
     rings_turn(network(3), 10, 10, 1000, 0b1_0000, 5);
     rings_turn(network(2), 2, 5, 0, 0, 6);
     rings_turn(network(2), 1, 3, 300_000, 0, 7);
-    the_host_runs_what_has_no_counters_left(network(2));
+    software_runs_what_has_no_counters_left(network(2));
     the_host_does_its_steps(network(2));
+    for len in [3, 300_000] {
+        a_kernel_computes_reductions(network(2), len);
+    }
     numbers_are_combined(network(1));
     a_sleeper_is_woken_by_the_end(network(2), 200);
 }
@@ -134,8 +137,8 @@ impl LoadedRank {
     }
 }
 
-/// Loads a ring; bit `rank` of `host` has the host of that rank run it.
-fn load<D: Device>(devices: &mut [D], block: usize, host: u32) -> Vec<LoadedRank> {
+/// Loads a ring; with bit `rank` of `software`, that of this rank runs it.
+fn load<D: Device>(devices: &mut [D], block: usize, software: u32) -> Vec<LoadedRank> {
     let ranks = devices.len();
     let mut memory: Vec<_> =
         devices.iter().map(|_| (TestBuffer::new(block, 0), TestBuffer::new(block, 0))).collect();
@@ -162,12 +165,13 @@ fn load<D: Device>(devices: &mut [D], block: usize, host: u32) -> Vec<LoadedRank
             counters: counters[rank].clone(),
             memory: vec![(Buffer::User(0), from.span()), (Buffer::User(1), into.span())],
             peers: peers.into_iter().map(linked).collect(),
+            kernel: None,
         };
-        let by_host = host >> rank & 1 == 1;
-        let program = trigger(&mut devices[rank]).load(binding, by_host);
-        if by_host {
+        let by_software = software >> rank & 1 == 1;
+        let program = trigger(&mut devices[rank]).load(binding, by_software);
+        if by_software {
             let runner = trigger(&mut devices[rank]).runner(program);
-            assert!(matches!(runner, Runner::Host(_)));
+            assert!(matches!(runner, Runner::Software(_)));
         }
         let (counters, key) = (counters[rank].clone(), keys[rank]);
         loaded.push(LoadedRank {
@@ -193,11 +197,11 @@ fn unload<D: Device>(devices: &mut [D], loaded: Vec<LoadedRank>) {
 
 /// Many rings at once, each restarted many times, in any order and with any skew.
 fn rings_turn<D: Device>(
-    mut devices: Vec<D>, rings: usize, instances: u64, block: usize, host: u32, seed: u64,
+    mut devices: Vec<D>, rings: usize, instances: u64, block: usize, software: u32, seed: u64,
 ) {
     let ranks = devices.len();
     let mut random = Random::new(seed);
-    let mut all: Vec<_> = (0..rings).map(|_| load(&mut devices, block, host)).collect();
+    let mut all: Vec<_> = (0..rings).map(|_| load(&mut devices, block, software)).collect();
     let mut deadline = TestDeadline::new();
     let mut left = (rings * ranks) as u64 * instances;
     while left > 0 {
@@ -249,7 +253,7 @@ fn finish<D: Device>(devices: &mut [D], loaded: &mut [LoadedRank]) {
     }
 }
 
-fn the_host_runs_what_has_no_counters_left<D: Device>(mut devices: Vec<D>) {
+fn software_runs_what_has_no_counters_left<D: Device>(mut devices: Vec<D>) {
     let limits = trigger(&mut devices[0]).limits();
     let spare = limits.counters as usize - 2 * counters(limits.class) - 1;
     let taken = trigger(&mut devices[0]).reserve(spare).unwrap();
@@ -257,7 +261,7 @@ fn the_host_runs_what_has_no_counters_left<D: Device>(mut devices: Vec<D>) {
     let runners: Vec<_> =
         all.iter().map(|loaded| trigger(&mut devices[0]).runner(loaded[0].program)).collect();
     assert_eq!(runners[..2], [Runner::Interface; 2]);
-    assert!(runners[2..].iter().all(|runner| matches!(runner, Runner::Host(_))), "{runners:?}");
+    assert!(runners[2..].iter().all(|runner| matches!(runner, Runner::Software(_))), "{runners:?}");
     assert_eq!(trigger(&mut devices[0]).fallbacks(), 2);
     assert_eq!(trigger(&mut devices[1]).fallbacks(), 0);
     for _ in 0..5 {
@@ -279,13 +283,14 @@ fn the_host_runs_what_has_no_counters_left<D: Device>(mut devices: Vec<D>) {
 /// Loads a program of one rank, on two buffers.
 fn alone<D: Device>(
     device: &mut D, work: Vec<DeferredWork>, memory: &mut [TestBuffer; 2],
+    kernel: Option<ReductionKernel>,
 ) -> ProgramKey {
     let program = Program::new(Scheme::Tank, 2, 1, work);
     let counters = trigger(device).reserve(2).unwrap();
     let [one, two] = memory;
     let memory = vec![(Buffer::User(0), one.span()), (Buffer::Scratch(0), two.span())];
     let binding =
-        ProgramBinding { program: Arc::new(program), counters, memory, peers: Vec::new() };
+        ProgramBinding { program: Arc::new(program), counters, memory, peers: Vec::new(), kernel };
     trigger(device).load(binding, false)
 }
 
@@ -295,15 +300,15 @@ fn the_host_does_its_steps<D: Device>(mut devices: Vec<D>) {
     let region = |buffer: Buffer| -> Region { buffer.region(0, 16) };
     let (from, into) = (region(Buffer::User(0)), region(Buffer::Scratch(0)));
     let steps = vec![
-        work(0, ProgramOp::Host { step: 7, done: done(1) }),
+        work(0, ProgramOp::Host { step: 7, from, into, done: done(1) }),
         work(1, ProgramOp::Copy { from, into, done: done(1) }),
-        work(2, ProgramOp::Host { step: 9, done: done(1) }),
-        work(2, ProgramOp::Host { step: 8, done: done(1) }),
+        work(2, ProgramOp::Host { step: 9, from, into, done: done(1) }),
+        work(2, ProgramOp::Host { step: 8, from, into, done: done(1) }),
         work(4, ProgramOp::Add(CounterAdd { counter: 0, value: 4_u64.wrapping_neg() })),
         work(4, ProgramOp::Complete),
     ];
     let mut memory = [TestBuffer::new(16, 1), TestBuffer::new(16, 2)];
-    let program = alone(&mut devices[0], steps, &mut memory);
+    let program = alone(&mut devices[0], steps, &mut memory, None);
     for instance in 0..4 {
         memory[0].span().write(0, &[instance; 16]);
         trigger(&mut devices[0]).start(program);
@@ -324,6 +329,44 @@ fn the_host_does_its_steps<D: Device>(mut devices: Vec<D>) {
         }
         steps_run.sort_unstable();
         assert_eq!((steps_run, memory[1].bytes()), (vec![7, 8, 9], vec![instance; 16]));
+    }
+    trigger(&mut devices[0]).unload(program);
+}
+
+fn a_kernel_computes_reductions<D: Device>(mut devices: Vec<D>, len: usize) {
+    let work = |level, op| DeferredWork { counter: 0, level, op, round: 0 };
+    let (from, into) = (Buffer::User(0).region(0, len), Buffer::Scratch(0).region(0, len));
+    let done = Some(CounterAdd { counter: 0, value: 1 });
+    let steps = vec![
+        work(0, ProgramOp::Host { step: 7, from, into, done }),
+        work(1, ProgramOp::Host { step: 9, from, into, done }),
+        work(2, ProgramOp::Add(CounterAdd { counter: 0, value: 2_u64.wrapping_neg() })),
+        work(2, ProgramOp::Complete),
+    ];
+    let mut memory = [TestBuffer::new(len, 1), TestBuffer::new(len, 0)];
+    let kernel: ReductionKernel = Arc::new(|from, into| {
+        let mut bytes = [vec![0; from.len()], vec![0; into.len()]];
+        from.read(0, &mut bytes[0]);
+        into.read(0, &mut bytes[1]);
+        let [from, sum] = &mut bytes;
+        sum.iter_mut().zip(from).for_each(|(sum, from)| *sum += *from);
+        into.write(0, sum);
+    });
+    let program = alone(&mut devices[0], steps, &mut memory, Some(kernel));
+    for instance in 1..=4 {
+        trigger(&mut devices[0]).start(program);
+        let deadline = TestDeadline::new();
+        loop {
+            match trigger(&mut devices[0]).poll_program(program) {
+                InstanceState::Completed(end) => break end.unwrap(),
+                InstanceState::Waiting => {
+                    poll_all(&mut devices);
+                    deadline.wait();
+                }
+                InstanceState::HostStep(step) => panic!("step {step} has a kernel"),
+            }
+        }
+        assert_eq!(memory[1].bytes(), vec![2 * instance; len]);
     }
     trigger(&mut devices[0]).unload(program);
 }
@@ -351,7 +394,7 @@ fn numbers_are_combined<D: Device>(mut devices: Vec<D>) {
         let reset = ProgramOp::Add(CounterAdd { counter: 0, value: 1_u64.wrapping_neg() });
         let steps = vec![work(0, combine), work(1, reset), work(1, ProgramOp::Complete)];
         let mut memory = [TestBuffer::new(len, 0), TestBuffer::new(len, 0)];
-        let program = alone(&mut devices[0], steps, &mut memory);
+        let program = alone(&mut devices[0], steps, &mut memory, None);
         assert_eq!(trigger(&mut devices[0]).runner(program), Runner::Interface);
         memory[0].span().write(0, &(-5_i64).to_ne_bytes().repeat(count));
         memory[1].span().write(0, &3_i64.to_ne_bytes().repeat(count));
@@ -370,8 +413,8 @@ fn numbers_are_combined<D: Device>(mut devices: Vec<D>) {
 }
 
 fn a_sleeper_is_woken_by_the_end<D: Device>(mut devices: Vec<D>, instances: u64) {
-    for host in [0, 0b01, 0b11] {
-        let loaded = load(&mut devices, 100, host);
+    for software in [0, 0b01, 0b11] {
+        let loaded = load(&mut devices, 100, software);
         let ranks = loaded.len();
         let both = devices.iter_mut().zip(loaded).enumerate();
         let back: Vec<_> = thread::scope(|scope| {

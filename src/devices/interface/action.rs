@@ -62,6 +62,16 @@ pub(crate) enum InterfaceAction {
         /// The target, of the same length.
         into: Span,
     },
+    /// Computes `into = from op into` by the kernel of a program
+    /// ([`NetworkInterface::kernel`](super::NetworkInterface::kernel)).
+    Reduce {
+        /// The left operands.
+        from: Span,
+        /// The right operands and the results, of the same length.
+        into: Span,
+        /// The program.
+        program: u32,
+    },
     /// Computes `into = from with into` on numbers of 8 bytes of this rank ([`combine`]).
     Combine {
         /// The left operands.
@@ -102,16 +112,15 @@ impl InterfaceAction {
             Self::Get { from, .. } => Some(from.peer),
             Self::Update { at, .. } => Some(at.peer),
             Self::Signal { peer, .. } => Some(peer),
-            Self::Copy { .. } | Self::Combine { .. } => None,
+            Self::Copy { .. } | Self::Reduce { .. } | Self::Combine { .. } => None,
         }
     }
 
     /// Bytes that the action moves.
     pub fn bytes(&self) -> usize {
         match *self {
-            Self::Put { from, .. } | Self::Copy { from, .. } | Self::Combine { from, .. } => {
-                from.len()
-            }
+            Self::Put { from, .. } | Self::Copy { from, .. } => from.len(),
+            Self::Reduce { from, .. } | Self::Combine { from, .. } => from.len(),
             Self::Get { into, .. } => into.len(),
             Self::Update { kind, .. } => kind.bytes(),
             Self::Signal { .. } => 0,

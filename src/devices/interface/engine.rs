@@ -211,6 +211,8 @@ fn transfer_path(action: &InterfaceAction) -> TransferPath {
         InterfaceAction::Signal { peer, .. } => TransferPath::ToPeer(peer),
         InterfaceAction::Get { from, .. } => TransferPath::FromPeer(from.peer),
         InterfaceAction::Update { at, .. } => TransferPath::FromPeer(at.peer),
-        InterfaceAction::Copy { .. } | InterfaceAction::Combine { .. } => TransferPath::Local,
+        InterfaceAction::Copy { .. }
+        | InterfaceAction::Reduce { .. }
+        | InterfaceAction::Combine { .. } => TransferPath::Local,
     }
 }

@@ -10,7 +10,9 @@ use std::collections::VecDeque;
 use super::action::{InterfaceAction, Signal};
 use super::counters::Counters;
 use crate::device::rma::RemoteAddress;
-use crate::device::trigger::{CounterKey, InstanceState, PeerBinding, ProgramBinding, Runner};
+use crate::device::trigger::{
+    CounterKey, InstanceState, PeerBinding, ProgramBinding, ReductionKernel, Runner,
+};
 use crate::offload::{Buffer, CounterAdd, Instance, Program, ProgramOp, Region, StepId};
 use platform::base::{MpiError, Peer, Span};
 
@@ -28,6 +30,8 @@ pub(super) enum WorkOutcome {
 #[derive(Debug)]
 pub(super) struct LoadedProgram {
     binding: ProgramBinding,
+    /// Its name at the interface.
+    pub(super) key: u32,
     /// For each operation, the index of its rank in `binding.peers`.
     peer_indices: Box<[u32]>,
     /// For each entry of `binding.peers`, the engine of puts to it, if assigned.
@@ -88,6 +92,7 @@ impl LoadedProgram {
         };
         Self {
             binding,
+            key: 0,
             peer_indices,
             assigned_engines,
             runner,
@@ -137,7 +142,9 @@ impl LoadedProgram {
         match op {
             ProgramOp::Add(add) => counters.add(own[usize::from(add.counter)], add.value),
             ProgramOp::Complete => run.complete = true,
-            ProgramOp::Host { step, done } => run.host_due.push_back((step, done)),
+            ProgramOp::Host { step, done, .. } if self.binding.kernel.is_none() => {
+                run.host_due.push_back((step, done));
+            }
             _ => {
                 run.outstanding += 1;
                 return Some(self.command(op, index));
@@ -179,9 +186,12 @@ impl LoadedProgram {
                     InterfaceAction::Combine { from: self.span(from), into: self.span(into), with };
                 WorkOutcome::Command { action, engine: None, done: done(after) }
             }
-            ProgramOp::Host { .. } | ProgramOp::Add(_) | ProgramOp::Complete => {
-                WorkOutcome::Nothing
+            ProgramOp::Host { from, into, done: after, .. } => {
+                let (from, into) = (self.span(from), self.span(into));
+                let action = InterfaceAction::Reduce { from, into, program: self.key };
+                WorkOutcome::Command { action, engine: None, done: done(after) }
             }
+            ProgramOp::Add(_) | ProgramOp::Complete => WorkOutcome::Nothing,
         }
     }
 
@@ -234,6 +244,11 @@ impl LoadedProgram {
                 && run.outstanding == 0
                 && run.host_due.is_empty()
                 && run.host_issued.is_empty()
+    }
+
+    /// What computes its reductions.
+    pub(super) fn kernel(&self) -> Option<ReductionKernel> {
+        self.binding.kernel.clone()
     }
 
     /// Whether steps for the host are due.

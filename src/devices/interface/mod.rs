@@ -16,9 +16,9 @@
 //!
 //! Deferred work occupies slots, of which an interface has few. A loaded program gets a window of slots,
 //! at least one for each of its counters, so that the operation of the lowest level is always posted; a
-//! slot is refilled when its operation has started. If slots or counters are not enough, the host runs
-//! the program with [`NetworkInterface::run_host`], which posts the same commands. Peers see no
-//! difference.
+//! slot is refilled when its operation has started. If slots or counters are not enough, a program needs
+//! neither: software looks at its counters, which are words of memory, and posts the same commands. Peers
+//! see no difference.
 //!
 //! It knows no addresses of peers, threads or clocks. The idea: deferred work of libfabric
 //! (fi_trigger(3)) and Portals 4 (triggered operations), with additions to counters of other ranks.
@@ -42,7 +42,8 @@ use crate::device::Busy;
 use crate::device::access_ledger::{AccessLedger, CompletedPrefix};
 use crate::device::rma::{NumberKind, PutSignal, RemoteAddress, RmaAccess, Update};
 use crate::device::trigger::{
-    CounterKey, InstanceState, InterfaceLimits, ProgramBinding, ProgramKey, Runner, TriggerClass,
+    CounterKey, InstanceState, InterfaceLimits, ProgramBinding, ProgramKey, ReductionKernel,
+    Runner, TriggerClass,
 };
 use crate::offload::{Program, ProgramOp, StepId};
 use counters::CounterPool;
@@ -76,9 +77,7 @@ pub(crate) struct NetworkInterface {
     counters: CounterPool,
     slots_left: u32,
     programs: Slab<LoadedProgram>,
-    /// Programs in progress, by runner.
-    by_interface: ActivePrograms,
-    by_host: ActivePrograms,
+    active: ActivePrograms,
     engines: InterfaceEngines,
     accesses: AccessLedger,
     /// The accesses to all peers together.
@@ -99,8 +98,7 @@ impl NetworkInterface {
             counters: CounterPool::new(limits.counters, words),
             slots_left: limits.slots,
             programs: Slab::default(),
-            by_interface: ActivePrograms::default(),
-            by_host: ActivePrograms::default(),
+            active: ActivePrograms::default(),
             engines: InterfaceEngines::new(limits.engines, limits.ordered),
             accesses: AccessLedger::default(),
             all_accesses: CompletedPrefix::default(),
@@ -220,28 +218,28 @@ impl NetworkInterface {
         &mut self.accesses
     }
 
-    /// Loads a program; with `host`, the host runs it.
+    /// Loads a program, for software if that is wanted or the hardware lacks a resource.
     ///
     /// # Panics
     /// If the program names ranks, counters or memory that `binding` does not have.
-    pub(crate) fn load(&mut self, binding: ProgramBinding, host: bool) -> ProgramKey {
+    pub(crate) fn load(&mut self, binding: ProgramBinding, by_software: bool) -> ProgramKey {
         let granted = self.grant(&binding);
         let (runner, window) = match granted {
-            _ if host => (Runner::Host("requested by the caller"), 0),
+            _ if by_software => (Runner::Software("requested by the caller"), 0),
             Ok(window) => (Runner::Interface, window),
             Err(why) => {
                 if self.fallbacks == 0 {
-                    tracing::warn!("the host runs a program of deferred work, because {why}");
+                    tracing::warn!("software runs a program of deferred work, because {why}");
                 }
                 self.fallbacks += 1;
-                (Runner::Host(why), 0)
+                (Runner::Software(why), 0)
             }
         };
         self.slots_left -= window;
         let key = self.programs.insert(LoadedProgram::new(binding, runner, window));
+        self.programs[key].key = key;
         // No start allocates memory.
-        self.by_interface.reserve(self.programs.len());
-        self.by_host.reserve(self.programs.len());
+        self.active.reserve(self.programs.len());
         ProgramKey(key)
     }
 
@@ -289,20 +287,15 @@ impl NetworkInterface {
     /// # Panics
     /// If it is not idle.
     pub(crate) fn start(&mut self, program: ProgramKey) {
-        let loaded = &mut self.programs[program.0];
-        loaded.start();
-        match loaded.runner {
-            Runner::Interface => self.by_interface.insert(program.0),
-            Runner::Host(_) => self.by_host.insert(program.0),
-        }
+        self.programs[program.0].start();
+        self.active.insert(program.0);
     }
 
     /// The state of an instance.
     pub(crate) fn poll_program(&mut self, program: ProgramKey) -> InstanceState {
         let state = self.programs[program.0].poll();
         if matches!(state, InstanceState::Completed(_)) {
-            self.by_interface.remove(program.0);
-            self.by_host.remove(program.0);
+            self.active.remove(program.0);
         }
         state
     }
@@ -327,9 +320,15 @@ impl NetworkInterface {
         self.slots_left += loaded.window;
     }
 
-    /// How many programs the host has run because the interface lacked a resource.
+    /// How many programs were for software because the hardware lacked a resource.
     pub(crate) fn fallbacks(&self) -> u64 {
         self.fallbacks
+    }
+
+    /// What computes an action; `None` if that is no [`InterfaceAction::Reduce`].
+    pub(crate) fn kernel(&self, action: &InterfaceAction) -> Option<ReductionKernel> {
+        let InterfaceAction::Reduce { program, .. } = action else { return None };
+        self.programs[*program].kernel()
     }
 
     /// The next action at `now_ns`; `None` until an event or [`NetworkInterface::next_event_ns`].
@@ -338,7 +337,7 @@ impl NetworkInterface {
             return due;
         }
         let mut last = None;
-        while let Some(program) = self.by_interface.next_after(last) {
+        while let Some(program) = self.active.next_after(last) {
             self.run(program, levels);
             last = Some(program);
         }
@@ -350,18 +349,8 @@ impl NetworkInterface {
         self.engines.next_event_ns()
     }
 
-    /// Posts the due work of programs that the host runs; whether there was any.
-    pub fn run_host(&mut self, levels: &impl Counters) -> bool {
-        let (mut any, mut last) = (false, None);
-        while let Some(program) = self.by_host.next_after(last) {
-            any |= self.run(program, levels);
-            last = Some(program);
-        }
-        any
-    }
-
-    /// Starts all due work of a program; whether there was any.
-    fn run(&mut self, program: u32, levels: &impl Counters) -> bool {
+    /// Starts all due work of a program.
+    fn run(&mut self, program: u32, levels: &impl Counters) {
         let loaded = &mut self.programs[program];
         let mut any = false;
         while let Some(step) = loaded.next(levels) {
@@ -374,7 +363,6 @@ impl NetworkInterface {
             }
         }
         self.progressed |= any && (loaded.is_complete() || loaded.wants_host());
-        any
     }
 
     /// The source of an action may be overwritten, and its engine is free.
@@ -420,13 +408,12 @@ impl NetworkInterface {
     ) {
         if let Some((counter, value)) = done {
             levels.add(counter, value);
-            self.progressed |= self.by_host.contains(program);
         }
         self.progressed |= self.programs[program].sent(end.err());
     }
 
-    /// Whether there was progress since the last call, for [`NetworkInterface::poll_program`],
-    /// [`NetworkInterface::accesses`] or [`NetworkInterface::run_host`].
+    /// Whether there was progress since the last call, for [`NetworkInterface::poll_program`] or
+    /// [`NetworkInterface::accesses`].
     pub(crate) fn take_progressed(&mut self) -> bool {
         std::mem::take(&mut self.progressed)
     }
@@ -452,10 +439,6 @@ impl ActivePrograms {
         if let Ok(at) = self.0.binary_search(&program) {
             self.0.remove(at);
         }
-    }
-
-    fn contains(&self, program: u32) -> bool {
-        self.0.binary_search(&program).is_ok()
     }
 
     /// The first program after `last`, which may be removed meanwhile.

@@ -57,7 +57,13 @@ fn signal(value: u64) -> ProgramOp {
 fn binding(program: Program, counters: Vec<CounterKey>) -> ProgramBinding {
     let theirs = vec![CounterKey(71), CounterKey(72)];
     let peer = PeerBinding { rank: 5, peer: 3, counters: theirs, buffers: Vec::new() };
-    ProgramBinding { program: Arc::new(program), counters, memory: Vec::new(), peers: vec![peer] }
+    ProgramBinding {
+        program: Arc::new(program),
+        counters,
+        memory: Vec::new(),
+        peers: vec![peer],
+        kernel: None,
+    }
 }
 
 fn load(
@@ -191,7 +197,7 @@ fn a_signal_follows_its_put() {
 }
 
 #[test]
-fn the_host_runs_a_program_without_counters_or_slots() {
+fn software_runs_a_program_without_counters_or_slots() {
     let (mut nic, levels) = (NetworkInterface::new(LIMITS, 100), Levels::default());
     let counted = |counters: u16| -> Vec<DeferredWork> {
         (0..counters).map(|counter| work(counter, 1, ProgramOp::Complete)).collect()
@@ -199,7 +205,7 @@ fn the_host_runs_a_program_without_counters_or_slots() {
     let one = load(&mut nic, &levels, 1, counted(1));
     let three = load(&mut nic, &levels, 2, counted(1));
     assert_eq!(nic.runner(one), Runner::Interface);
-    let Runner::Host(why) = nic.runner(three) else { panic!("without counters") };
+    let Runner::Software(why) = nic.runner(three) else { panic!("without counters") };
     assert!(why.contains("counters"));
     assert_eq!(nic.fallbacks(), 1);
 
@@ -209,7 +215,7 @@ fn the_host_runs_a_program_without_counters_or_slots() {
     );
     let five: Vec<_> = (0..2).map(|_| load(&mut nic, &levels, 5, counted(5))).collect();
     assert_eq!(nic.runner(five[0]), Runner::Interface);
-    let Runner::Host(why) = nic.runner(five[1]) else { panic!("without slots") };
+    let Runner::Software(why) = nic.runner(five[1]) else { panic!("without slots") };
     assert!(why.contains("slots"));
     assert_eq!(nic.fallbacks(), 1);
     nic.unload(five[0]);
@@ -218,20 +224,16 @@ fn the_host_runs_a_program_without_counters_or_slots() {
 }
 
 #[test]
-fn a_program_of_the_host_makes_progress_only_with_the_host() {
+fn a_program_of_software_needs_no_call_of_the_application() {
     let (mut nic, levels) = (NetworkInterface::new(LIMITS, 4), Levels::default());
     let keys = nic.reserve(2, &levels).unwrap();
     let steps = vec![work(0, 0, signal(1)), work(0, 1, signal(2)), work(0, 1, ProgramOp::Complete)];
     let program = nic.load(binding(Program::new(Scheme::Tank, 2, 1, steps), keys.clone()), true);
     assert_eq!(nic.fallbacks(), 0);
     nic.start(program);
-    assert_eq!(signals(&mut nic, &levels), []);
-    assert!(nic.run_host(&levels));
     assert_eq!(signals(&mut nic, &levels), [(3, 71, 1)]);
-    levels.add(keys[0], 1);
     assert_eq!(signals(&mut nic, &levels), []);
-    assert!(nic.run_host(&levels));
-    assert!(!nic.run_host(&levels));
+    levels.add(keys[0], 1);
     assert_eq!(signals(&mut nic, &levels), [(3, 71, 2)]);
     assert!(matches!(nic.poll_program(program), InstanceState::Completed(Ok(()))));
 }
@@ -239,7 +241,8 @@ fn a_program_of_the_host_makes_progress_only_with_the_host() {
 #[test]
 fn each_step_for_the_host_is_returned_once() {
     let (mut nic, levels) = (NetworkInterface::new(LIMITS, 4), Levels::default());
-    let host = |step| ProgramOp::Host { step, done: Some(add(0, 1)) };
+    let none = Buffer::None.region(0, 0);
+    let host = |step| ProgramOp::Host { step, from: none, into: none, done: Some(add(0, 1)) };
     let steps = vec![work(0, 0, host(4)), work(0, 0, host(2)), work(0, 2, ProgramOp::Complete)];
     let program = load(&mut nic, &levels, 1, steps);
     nic.start(program);

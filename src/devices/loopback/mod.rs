@@ -65,8 +65,6 @@ struct SharedNetwork {
 
 struct LoopbackInbox {
     arrivals: Mutex<ArrivalQueue>,
-    /// A counter of the rank has changed: programs that the host runs may have work.
-    host_work_due: AtomicBool,
     /// Counts wake-ups; what an armed rank sleeps on.
     wakes: Arc<WakeCounter>,
 }
@@ -166,11 +164,7 @@ fn segment_pool(ranks: usize) -> Option<SegmentPool> {
 
 impl LoopbackInbox {
     fn new() -> Self {
-        Self {
-            arrivals: Mutex::default(),
-            host_work_due: AtomicBool::new(false),
-            wakes: Arc::new(WakeCounter(AtomicU32::new(0))),
-        }
+        Self { arrivals: Mutex::default(), wakes: Arc::new(WakeCounter(AtomicU32::new(0))) }
     }
 
     /// Wakes the rank if it is armed.

@@ -195,7 +195,7 @@ impl LoopbackNetwork {
             }
         } else {
             let data = self.in_flight[index].data.take().unwrap_or_default();
-            let end = self.arrive(due.action, &data);
+            let end = self.arrive(from, due.action, &data);
             self.complete(index, from, due.id, end);
         }
         self.collect_progress(from);
@@ -233,7 +233,7 @@ impl LoopbackNetwork {
         }
     }
 
-    fn arrive(&mut self, action: InterfaceAction, data: &[u8]) -> Result {
+    fn arrive(&mut self, rank: Peer, action: InterfaceAction, data: &[u8]) -> Result {
         match action {
             InterfaceAction::Put { to, signal, .. } => {
                 self.resolve(to, data.len(), true)?.write(0, data);
@@ -255,6 +255,10 @@ impl LoopbackNetwork {
             InterfaceAction::Signal { peer, signal } => self.signal(peer, signal),
             InterfaceAction::Copy { from, into } => from.copy_to(into),
             InterfaceAction::Combine { from, into, with } => combine(from, into, with),
+            InterfaceAction::Reduce { from, into, .. } => {
+                let kernel = self.interface(rank).nic.kernel(&action);
+                kernel.into_iter().for_each(|kernel| kernel(from, into));
+            }
         }
         Ok(())
     }

@@ -15,16 +15,11 @@ use crate::offload::StepId;
 use platform::base::{Peer, Result, Span};
 
 impl Loopback {
-    /// Runs the host's part of programs, and a few steps of the network.
+    /// Runs a few steps of the network.
     pub(super) fn advance_network(&mut self) {
-        let host_due = self.inbox(self.me).host_work_due.swap(false, Ordering::AcqRel);
-        if !host_due && !self.network.is_active.load(Ordering::Acquire) {
-            return;
+        if self.network.is_active.load(Ordering::Acquire) {
+            self.command(|_, _| ());
         }
-        self.command(|interfaces, me| {
-            let RankInterface { nic, levels, .. } = interfaces.interface(me);
-            nic.run_host(levels);
-        });
     }
 
     /// Runs the network until it has no work: before a rank sleeps, and before it leaves.
@@ -54,9 +49,6 @@ impl Loopback {
 
     /// How often counters of this rank have changed, if no interface has work.
     pub(super) fn counter_changes(&self) -> Option<u64> {
-        if self.inbox(self.me).host_work_due.load(Ordering::Acquire) {
-            return None;
-        }
         // Under the lock, as `is_active` changes there.
         let interfaces = self.network.interfaces.lock();
         if self.network.is_active.load(Ordering::Acquire) {
@@ -80,12 +72,9 @@ impl Loopback {
         })
     }
 
-    /// Wakes these ranks: their programs may have work for the host.
+    /// Wakes these ranks: they may have waited for what has happened.
     fn notify_all(&self, notified: &[Peer]) {
-        for &peer in notified {
-            self.inbox(peer).host_work_due.store(true, Ordering::Release);
-            self.inbox(peer).wake();
-        }
+        notified.iter().for_each(|peer| self.inbox(*peer).wake());
     }
 }
 
@@ -182,8 +171,8 @@ impl Trigger for Loopback {
         self.network.interfaces.lock().interface(self.me).nic.release(counters);
     }
 
-    fn load(&mut self, binding: ProgramBinding, host: bool) -> ProgramKey {
-        self.network.interfaces.lock().interface(self.me).nic.load(binding, host)
+    fn load(&mut self, binding: ProgramBinding, by_software: bool) -> ProgramKey {
+        self.network.interfaces.lock().interface(self.me).nic.load(binding, by_software)
     }
 
     fn runner(&self, program: ProgramKey) -> Runner {
@@ -196,7 +185,6 @@ impl Trigger for Loopback {
 
     fn start(&mut self, program: ProgramKey) {
         self.command(|interfaces, me| interfaces.interface(me).nic.start(program));
-        self.inbox(self.me).host_work_due.store(true, Ordering::Release);
     }
 
     fn poll_program(&mut self, program: ProgramKey) -> InstanceState {
@@ -208,7 +196,6 @@ impl Trigger for Loopback {
             let RankInterface { nic, levels, .. } = interfaces.interface(me);
             nic.host_done(program, step, levels);
         });
-        self.inbox(self.me).host_work_due.store(true, Ordering::Release);
     }
 
     fn unload(&mut self, program: ProgramKey) {

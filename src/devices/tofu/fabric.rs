@@ -99,7 +99,7 @@ impl TofuFabric {
     /// As [`TofuFabric::resolve`]; `Other` if the system refuses.
     ///
     /// # Panics
-    /// For an update, which the owner of the number performs ([`TofuFabric::post`]).
+    /// For an update, which the owner of the number performs ([`TofuFabric::post`]), and for a reduction.
     pub(crate) fn perform(&self, action: &InterfaceAction) -> Result {
         match *action {
             InterfaceAction::Put { from, to, signal } => {
@@ -119,8 +119,10 @@ impl TofuFabric {
             InterfaceAction::Signal { peer, signal } => self.signal(self.slot_of(peer), signal),
             InterfaceAction::Copy { from, into } => from.copy_to(into),
             InterfaceAction::Combine { from, into, with } => combine(from, into, with),
-            InterfaceAction::Update { .. } => {
-                unreachable!("an update is made by the owner of the number")
+            InterfaceAction::Update { .. } | InterfaceAction::Reduce { .. } => {
+                unreachable!(
+                    "an update is made by the owner of the number, a reduction by a kernel"
+                )
             }
         }
         Ok(())
@@ -157,9 +159,6 @@ impl TofuFabric {
         area.counter_activity.additions.fetch_add(1, Ordering::SeqCst);
         if slot != self.me {
             wake(&area.engine_wake_word);
-        }
-        if area.counter_activity.host_programs.load(Ordering::SeqCst) > 0 {
-            wake(&area.host_wake_word);
         }
     }
 }

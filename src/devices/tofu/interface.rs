@@ -77,8 +77,6 @@ struct InterfaceState {
     registrations: RegistrationPool,
     /// The number of additions at which the interface had no work.
     quiescent_at: Option<u64>,
-    /// The number of additions at which the host had no work.
-    host_quiescent_at: Option<u64>,
 }
 
 /// Events that the engine thread has seen.
@@ -104,7 +102,6 @@ impl TofuInterface {
             updates: Vec::new(),
             registrations: RegistrationPool::default(),
             quiescent_at: Some(0),
-            host_quiescent_at: None,
         };
         Self {
             fabric,
@@ -149,8 +146,7 @@ impl TofuInterface {
                 rest = true;
                 continue;
             }
-            let end = self.fabric.perform(&due.action);
-            state.nic.done(due.id, end, &self.fabric);
+            self.perform(&mut state, &due);
         }
         rest |= state.quiescent_at.is_none();
         let news = state.nic.take_progressed();
@@ -220,12 +216,7 @@ impl TofuInterface {
                 }
                 continue;
             }
-            let end = if due.action.bytes() > SHORT_MAX {
-                MutexGuard::unlocked(&mut state, || self.fabric.perform(&due.action))
-            } else {
-                self.fabric.perform(&due.action)
-            };
-            state.nic.done(due.id, end, &self.fabric);
+            self.perform(&mut state, &due);
             self.notify_host(&mut state);
         }
         // The last `next` may have found a completion.
@@ -235,6 +226,21 @@ impl TofuInterface {
             return 0;
         }
         state.nic.next_event_ns().map_or(alarm_ns, |at_ns| at_ns.min(alarm_ns))
+    }
+
+    /// Performs an action, a long one without the lock.
+    fn perform(&self, state: &mut MutexGuard<'_, InterfaceState>, due: &DueAction) {
+        let kernel = state.nic.kernel(&due.action);
+        let act = || match (due.action, kernel) {
+            (InterfaceAction::Reduce { from, into, .. }, Some(kernel)) => {
+                kernel(from, into);
+                Ok(())
+            }
+            (action, _) => self.fabric.perform(&action),
+        };
+        let is_long = due.action.bytes() > SHORT_MAX;
+        let end = if is_long { MutexGuard::unlocked(state, act) } else { act() };
+        state.nic.done(due.id, end, &self.fabric);
     }
 
     /// Wakes the host if the interface made progress for which it may wait.
@@ -292,7 +298,7 @@ impl TofuInterface {
         }
         if any {
             // The end of an access lets others start.
-            self.command(|state| self.run_host(state));
+            self.command(|_| ());
         }
     }
 
@@ -436,23 +442,13 @@ impl TofuInterface {
     }
 
     /// [`Trigger::load`](crate::device::trigger::Trigger::load).
-    pub(crate) fn load(&self, binding: ProgramBinding, host: bool) -> ProgramKey {
-        let mut state = self.state.lock();
-        let program = state.nic.load(binding, host);
-        if matches!(state.nic.runner(program), Runner::Host(_)) {
-            self.fabric.own().counter_activity.host_programs.fetch_add(1, Ordering::SeqCst);
-        }
-        program
+    pub(crate) fn load(&self, binding: ProgramBinding, by_software: bool) -> ProgramKey {
+        self.state.lock().nic.load(binding, by_software)
     }
 
     /// [`Trigger::unload`](crate::device::trigger::Trigger::unload).
     pub(crate) fn unload(&self, program: ProgramKey) {
-        let mut state = self.state.lock();
-        let by_host = matches!(state.nic.runner(program), Runner::Host(_));
-        state.nic.unload(program);
-        if by_host {
-            self.fabric.own().counter_activity.host_programs.fetch_sub(1, Ordering::SeqCst);
-        }
+        self.state.lock().nic.unload(program);
     }
 
     /// [`Trigger::runner`](crate::device::trigger::Trigger::runner).
@@ -467,10 +463,7 @@ impl TofuInterface {
 
     /// [`Trigger::start`](crate::device::trigger::Trigger::start).
     pub(crate) fn start(&self, program: ProgramKey) {
-        self.command(|state| {
-            state.nic.start(program);
-            self.run_host(state);
-        });
+        self.command(|state| state.nic.start(program));
     }
 
     /// [`Trigger::poll_program`](crate::device::trigger::Trigger::poll_program).
@@ -480,28 +473,13 @@ impl TofuInterface {
 
     /// [`Trigger::host_done`](crate::device::trigger::Trigger::host_done).
     pub(crate) fn host_done(&self, program: ProgramKey, step: StepId) {
-        self.command(|state| {
-            state.nic.host_done(program, step, &self.fabric);
-            self.run_host(state);
-        });
+        self.command(|state| state.nic.host_done(program, step, &self.fabric));
     }
 
-    /// Runs the host's part of programs, and without a pace the short commands that are due.
+    /// Performs the short commands that are due, without a pace.
     pub(crate) fn run_short_commands(&self) {
-        let by_host = self.fabric.own().counter_activity.host_programs.load(Ordering::Relaxed) > 0;
-        if by_host || !self.is_paced {
-            self.command(|state| self.run_host(state));
-        }
-    }
-
-    fn run_host(&self, state: &mut InterfaceState) {
-        loop {
-            let additions = self.additions();
-            let any = state.nic.run_host(&self.fabric);
-            state.host_quiescent_at = (!any).then_some(additions);
-            if !any {
-                break;
-            }
+        if !self.is_paced {
+            self.command(|_| ());
         }
     }
 
@@ -515,9 +493,7 @@ impl TofuInterface {
     pub(crate) fn quiescence(&self) -> Option<u64> {
         let state = self.state.lock();
         let additions = self.additions();
-        let by_host = self.fabric.own().counter_activity.host_programs.load(Ordering::Relaxed) > 0;
-        let settled = state.quiescent_at == Some(additions)
-            && (!by_host || state.host_quiescent_at == Some(additions));
+        let settled = state.quiescent_at == Some(additions);
         (settled && state.nic.is_idle() && state.pending.is_empty()).then_some(additions)
     }
 }

@@ -208,8 +208,8 @@ impl Tofu {
         count
     }
 
-    /// After a change of a counter: runs the host's part of programs, and the short commands of the
-    /// interface that are due. A thread that polls is idle, and the engine thread may have no processor.
+    /// After a change of a counter: performs the short commands of the interface that are due. A thread that
+    /// polls is idle, and the engine thread may have no processor.
     #[cold]
     fn run_short_commands(&mut self) {
         let additions = self.interface.additions();
@@ -410,8 +410,8 @@ impl Trigger for Tofu {
         self.interface.release(counters);
     }
 
-    fn load(&mut self, binding: ProgramBinding, host: bool) -> ProgramKey {
-        self.interface.load(binding, host)
+    fn load(&mut self, binding: ProgramBinding, by_software: bool) -> ProgramKey {
+        self.interface.load(binding, by_software)
     }
 
     fn runner(&self, program: ProgramKey) -> Runner {

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use memmap2::MmapRaw;
 
 use super::atomic_request;
-use super::primitive::{AtomicU32, AtomicU64};
+use super::primitive::AtomicU64;
 use crate::devices::rings::memory::{Mapped, SegmentMemory, Shareable, digest};
 use crate::devices::rings::mpsc_queue::{MpscQueue, QueueCells, QueueSlots};
 use crate::devices::rings::peer_address::PeerAddress;
@@ -93,8 +93,6 @@ impl TofuArea {
 pub(crate) struct CounterActivity {
     /// The number of additions, incremented after each.
     pub(crate) additions: AtomicU64,
-    /// Loaded programs that the host runs; if any, additions wake the host too.
-    pub(crate) host_programs: AtomicU32,
 }
 
 // SAFETY: atomics, and parts that are themselves shareable.

@@ -8,8 +8,8 @@
 //!    └── released ──> unloaded <──────────────────────────────────┘
 //! ```
 //!
-//! Nothing here moves data. A poll queries the device and computes the reductions that the device
-//! requests; those by functions of the application become [`ReductionWork`], as in runs.
+//! Nothing here moves data. A poll queries the device; reductions by functions of the application become
+//! [`ReductionWork`], as in runs, and the device computes all others.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use crate::device::Device;
 use crate::device::rma::MemoryKey;
-use crate::device::trigger::{CounterKey, InstanceState, ProgramKey, Runner};
+use crate::device::trigger::{CounterKey, InstanceState, ProgramKey};
 use crate::engine::memory::{Memory, OwnedBytes};
 use crate::engine::point_to_point::PointToPoint;
 use crate::engine::programs::traffic::PeerTraffic;
@@ -146,25 +146,18 @@ impl OffloadedOperation {
         all.expect("the buffers of a program are contiguous").part(region.start, region.len)
     }
 
-    /// Computes a reduction that the device requests, or returns it as work for the application.
-    fn reduce(&self, id: OffloadedId, step: StepId) -> Option<ReductionWork> {
+    /// A reduction that the device requests, as work for the application. The device computes those
+    /// without one itself.
+    fn reduction(&self, id: OffloadedId, step: StepId) -> Option<ReductionWork> {
         let StepAction::Reduce { from, into } =
             self.launch.plan.schedule.steps()[step as usize].action
         else {
             return None;
         };
+        let ReductionMethod::Application(kernel) = &self.launch.plan.reduction else { return None };
         let (from, into) = (self.span(from), self.span(into));
-        match &self.launch.plan.reduction {
-            ReductionMethod::None => None,
-            ReductionMethod::Kernel(kernel) | ReductionMethod::Numbers(kernel, _) => {
-                kernel(from, into);
-                None
-            }
-            ReductionMethod::Application(kernel) => {
-                let (origin, kernel) = (WorkOrigin::Program(id), Arc::clone(kernel));
-                Some(ReductionWork { origin, step, kernel, from, into })
-            }
-        }
+        let (origin, kernel) = (WorkOrigin::Program(id), Arc::clone(kernel));
+        Some(ReductionWork { origin, step, kernel, from, into })
     }
 }
 
@@ -194,14 +187,13 @@ impl Offloads {
         let program = entry.operation.program;
         let Some(trigger) = messages.device.trigger() else { return };
         trigger.start(program);
-        let is_host = matches!(trigger.runner(program), Runner::Host(_));
         if self.poll_operation(id, messages, work) {
             return;
         }
         let reduction = &self.all[id].operation.launch.plan.reduction;
-        let reduces = !matches!(reduction, ReductionMethod::None);
+        let needs_calls = matches!(reduction, ReductionMethod::Application(_));
         self.active.push(id);
-        if is_host || reduces {
+        if needs_calls {
             messages.note_long_start();
         }
     }
@@ -321,8 +313,7 @@ impl Offloads {
         progress
     }
 
-    /// Queries the device about an operation and computes the reductions that it requests. True if
-    /// the operation has completed.
+    /// Queries the device about an operation. True if it has completed.
     fn poll_operation<D: Device>(
         &mut self, id: OffloadedId, messages: &mut PointToPoint<D>,
         work: &mut VecDeque<ReductionWork>,
@@ -334,7 +325,7 @@ impl Offloads {
                 InstanceState::Waiting => return false,
                 InstanceState::HostStep(step) => {
                     messages.note_event();
-                    match self.all[id].operation.reduce(id, step) {
+                    match self.all[id].operation.reduction(id, step) {
                         Some(reduction) => work.push_back(reduction),
                         None => host_step_done(program, step, &mut messages.device),
                     }

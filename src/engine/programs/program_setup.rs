@@ -296,11 +296,18 @@ impl ProgramSetup {
                 user.filter_map(|(entry, memory)| Some((Buffer::User(entry), memory.span()?)));
             let own =
                 (0..).zip(&scratch).map(|(index, bytes)| (Buffer::Scratch(index), bytes.span()));
+            let kernel = match &launch.plan.reduction {
+                ReductionMethod::Kernel(kernel) | ReductionMethod::Numbers(kernel, _) => {
+                    Some(Arc::clone(kernel))
+                }
+                ReductionMethod::None | ReductionMethod::Application(_) => None,
+            };
             let binding = ProgramBinding {
                 program: Arc::new(program),
                 counters: reserved.counters.clone(),
                 memory: user.chain(own).collect(),
                 peers: bound,
+                kernel,
             };
             let trigger = device.trigger();
             let trigger =
@@ -341,7 +348,7 @@ fn with_interface_arithmetic(
     let numbers = device.trigger().map_or(0, |trigger| trigger.limits().arithmetic);
     match plan.reduction {
         ReductionMethod::Numbers(_, arithmetic) if numbers > 0 => {
-            with_gates(&program, &plan.schedule, arithmetic, numbers.into())
+            with_gates(&program, arithmetic, numbers.into())
         }
         _ => program,
     }

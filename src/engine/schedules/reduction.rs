@@ -1,12 +1,8 @@
 //! Reductions: by the library inside the engine, or by the application outside of it.
 
-use std::sync::Arc;
-
+pub use crate::device::trigger::ReductionKernel;
 use crate::offload::{Arithmetic, StepId};
 use platform::base::Span;
-
-/// Computes `into = from op into` for two spans of equal length.
-pub type ReductionKernel = Arc<dyn Fn(Span, Span) + Send + Sync>;
 
 /// How the reductions of a run are computed.
 #[derive(Clone)]

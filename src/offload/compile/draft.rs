@@ -267,7 +267,7 @@ impl Draft {
                 ProgramOp::Put { to, from, into, signal, done, engine }
             }
             StepAction::Copy { from, to: into } => ProgramOp::Copy { from, into, done },
-            StepAction::Reduce { .. } => ProgramOp::Host { step, done },
+            StepAction::Reduce { from, into } => ProgramOp::Host { step, from, into, done },
             StepAction::Receive { .. } => unreachable!("a receive is not work"),
         }
     }
