@@ -62,7 +62,7 @@ pub(crate) const VARIABLES: &[PerformanceVariable] = &[
     },
     PerformanceVariable {
         name: "suiro_offload_host_programs",
-        meaning: "persistent collectives that the host runs as the network interface lacks \
+        meaning: "persistent collectives that software runs as the network interface lacks \
                   counters or slots for them",
         class: VariableClass::Counter,
         source: VariableSource::HostPrograms,

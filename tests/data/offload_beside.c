@@ -3,6 +3,7 @@
  * interface left anything to the application, this program would not end.
  *
  *   mpirun -n N offload_beside FOLDER */
+#define _GNU_SOURCE
 #include <fcntl.h>
 #include <mpi.h>
 #include <stdio.h>

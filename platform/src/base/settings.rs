@@ -240,7 +240,7 @@ pub const SETTINGS: &[Setting] = &[
         name: "SUIRO_TOFU_COUNTERS",
         values: "auto|a number",
         default: "auto",
-        meaning: "counters of each simulated interface; the host runs a program that finds none \
+        meaning: "counters of each simulated interface; software runs a program that finds none \
                   free",
     },
     Setting {

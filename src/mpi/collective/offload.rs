@@ -8,8 +8,8 @@
 //!
 //! A vote is the minimum over all ranks. Between the votes, a rank may find that it cannot register its
 //! memory. After the second vote no rank starts a program before all ranks have loaded theirs. A rank
-//! without enough counters or memory for work in its interface is no reason for a no: its host runs
-//! its program (`device::trigger`).
+//! without enough counters or memory for work in its interface is no reason for a no: software of the
+//! interface runs its program (`device::trigger`).
 //!
 //! The messages of the agreement have the number of the operation, as those of a run by messages would
 //! have. A rank with wrong arguments votes no, so that the others need not wait for it.
