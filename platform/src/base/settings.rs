@@ -247,7 +247,7 @@ pub const SETTINGS: &[Setting] = &[
         name: "SUIRO_TOFU_SLOTS",
         values: "auto|a number",
         default: "auto",
-        meaning: "deferred operations that each simulated interface can hold at a time; the host \
+        meaning: "deferred operations that each simulated interface can hold at a time; software \
                   runs a program that finds none free",
     },
     Setting {
