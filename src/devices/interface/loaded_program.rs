@@ -14,7 +14,7 @@ use crate::device::trigger::{
     CounterKey, InstanceState, PeerBinding, ProgramBinding, ReductionKernel, Runner,
 };
 use crate::offload::{Buffer, CounterAdd, Instance, Program, ProgramOp, Region, StepId};
-use platform::base::{MpiError, Peer, Span};
+use platform::base::{ErrorClass, MpiError, Peer, Span};
 
 /// Marks work without another rank.
 const NO_PEER: u32 = u32::MAX;
@@ -150,6 +150,7 @@ impl LoadedProgram {
                 return Some(self.command(op, index));
             }
         }
+        self.check_end(counters);
         Some(WorkOutcome::Nothing)
     }
 
@@ -205,10 +206,33 @@ impl LoadedProgram {
     }
 
     /// The source of one of its commands may be overwritten; whether that completes the instance.
-    pub(super) fn sent(&mut self, failed: Option<Box<MpiError>>) -> bool {
+    pub(super) fn sent(&mut self, failed: Option<Box<MpiError>>, counters: &impl Counters) -> bool {
         self.run.outstanding -= 1;
         self.run.failed = self.run.failed.take().or(failed);
+        self.check_end(counters);
         self.is_complete()
+    }
+
+    /// At the end of an instance, its tank is empty: no peer may have begun the next one of the same tank.
+    /// Otherwise the instance fails, and the tank is emptied for the next one.
+    fn check_end(&mut self, counters: &impl Counters) {
+        if !self.is_active || !self.is_complete() || self.binding.program.tanks < 2 {
+            return;
+        }
+        let Self { run, binding: ProgramBinding { program, counters: keys, .. }, .. } = self;
+        for counter in own(keys, program, run.tank) {
+            let level = counters.level(*counter);
+            if level != 0 {
+                counters.add(*counter, level.wrapping_neg());
+                let level = level.cast_signed();
+                run.failed.get_or_insert_with(|| {
+                    ErrorClass::Intern.error(format!(
+                        "a counter of the network interface is {level} at the end of an operation \
+                         instead of 0: its result may be wrong"
+                    ))
+                });
+            }
+        }
     }
 
     pub(super) fn poll(&mut self) -> InstanceState {
@@ -233,6 +257,7 @@ impl LoadedProgram {
             let ProgramBinding { program, counters: keys, .. } = &self.binding;
             counters.add(own(keys, program, run.tank)[usize::from(add.counter)], add.value);
         }
+        self.check_end(counters);
     }
 
     /// Whether the instance has completed, or there is none.

@@ -409,7 +409,7 @@ impl NetworkInterface {
         if let Some((counter, value)) = done {
             levels.add(counter, value);
         }
-        self.progressed |= self.programs[program].sent(end.err());
+        self.progressed |= self.programs[program].sent(end.err(), levels);
     }
 
     /// Whether there was progress since the last call, for [`NetworkInterface::poll_program`] or

@@ -239,6 +239,25 @@ fn a_program_of_software_needs_no_call_of_the_application() {
 }
 
 #[test]
+fn a_level_that_is_not_exact_at_the_end_is_an_error_once() {
+    let (mut nic, levels) = (NetworkInterface::new(LIMITS, 4), Levels::default());
+    let keys = nic.reserve(2, &levels).unwrap();
+    let lower = |value: u64| ProgramOp::Add(add(0, value.wrapping_neg()));
+    let steps = vec![work(0, 2, lower(2)), work(0, 2, ProgramOp::Complete)];
+    let program = nic.load(binding(Program::new(Scheme::Tank, 2, 1, steps), keys.clone()), false);
+    for (instance, added) in [2, 2, 5, 2, 2, 2].into_iter().enumerate() {
+        nic.start(program);
+        levels.add(keys[instance % 2], added);
+        assert!(nic.next(0, &levels).is_none());
+        let InstanceState::Completed(end) = nic.poll_program(program) else { panic!("{instance}") };
+        match added {
+            2 => end.unwrap(),
+            _ => assert!(end.unwrap_err().why.contains("is 3 at the end")),
+        }
+    }
+}
+
+#[test]
 fn each_step_for_the_host_is_returned_once() {
     let (mut nic, levels) = (NetworkInterface::new(LIMITS, 4), Levels::default());
     let none = Buffer::None.region(0, 0);
