@@ -426,7 +426,7 @@ fn a_launcher_inside_a_rank_joins_no_world() {
     let ended_well = |text: &str| text.matches("errors = 0\n").count();
     assert!(said.iter().all(|(code, ..)| *code == Some(0)), "{said:#?}");
     // Rank 0 of the world alone says so of the world.
-    assert_eq!([0, 1].map(|client: usize| ended_well(&said[client].1)), [2, 1], "{said:#?}");
+    assert_eq!([0, 1].map(|client: usize| ended_well(said[client].1)), [2, 1], "{said:#?}");
 }
 
 /// MPICH carries the messages inside one of the clients, which its launcher starts, and shared memory those
