@@ -83,6 +83,7 @@ c_programs! {
     attributes,
     buffers,
     cancel,
+    cancel_send,
     coll_all,
     coll_bcast,
     coll_blocks,
@@ -294,6 +295,7 @@ fn on_network_interfaces() {
 fn by_tcp() {
     const SOME: &[&str] = &[
         "cancel",
+        "cancel_send",
         "coll_forms",
         "completion",
         "errors_arguments",

@@ -68,6 +68,7 @@ fn run(name: &str, program: &Path, arguments: &[&str], world: World, expected: &
 /// The programs that run with `SUIRO_TEST_LONG=1`, each in each world.
 const PROGRAMS: &[&str] = &[
     "cancel",
+    "cancel_send",
     "coll_all",
     "coll_bcast",
     "coll_blocks",
@@ -176,6 +177,19 @@ fn two_unlike_clients() {
 #[test]
 fn three_unlike_clients() {
     check(8);
+}
+
+/// Sends that are taken back between two clients, directly and through gateways.
+#[test]
+fn sends_are_cancelled() {
+    for (name, world) in [
+        ("direct", World::of(&[1, 1])),
+        ("narrow", World { environment: NARROW, ..World::of(&[1, 2]) }),
+        ("gateways", World { environment: GATEWAY, ..World::of(&[1, 1]) }),
+        ("clear", World { environment: CLEAR, ..World::of(&[1, 1]) }),
+    ] {
+        run(&format!("cancel-{name}"), &program("cancel_send"), &[], world, "errors = 0\n");
+    }
 }
 
 #[test]
@@ -376,6 +390,19 @@ fn a_client_that_cannot_join_says_why() {
     }
 }
 
+/// Settings by which clients would select other algorithms are compared when they join.
+#[test]
+fn clients_with_other_settings_do_not_join() {
+    let program = client_program("wait");
+    let world = World { of_first: &[("SUIRO_COLL_BCAST", "chain")], ..World::of(&[1, 2]) };
+    let (clients, server) = clients::start("settings", world, &[&program]).wait();
+    for outcome in clients.iter().chain([&server]) {
+        assert_ne!(outcome.code, Some(0));
+        let why = "client 1: SUIRO_COLL_BCAST differs from that of client 0";
+        assert!(outcome.stderr.contains(why), "{}", outcome.stderr);
+    }
+}
+
 /// The attributes of IMPI, the order of the world, sessions, and messages of any length.
 #[test]
 fn the_world_is_that_of_all_clients() {
@@ -385,6 +412,21 @@ fn the_world_is_that_of_all_clients() {
         let sizes: Vec<_> = sizes.iter().map(String::as_str).collect();
         run(&format!("world{number}"), &program, &sizes, world, "errors = 0\n");
     }
+}
+
+/// A job that a rank of the world starts has a world of its own.
+#[test]
+fn a_launcher_inside_a_rank_joins_no_world() {
+    let program = client_program("world");
+    let launcher = harness::built("mpirun");
+    let nested = format!("{launcher} -n 2 {program} 2 && exec {program} 1 1");
+    let world = World { environment: GATEWAY, ..World::of(&[1, 1]) };
+    let (clients, _) = clients::start("nested", world, &["sh", "-c", &nested]).wait();
+    let said: Vec<_> = clients.iter().map(|it| (it.code, it.text(), &*it.stderr)).collect();
+    let ended_well = |text: &str| text.matches("errors = 0\n").count();
+    assert!(said.iter().all(|(code, ..)| *code == Some(0)), "{said:#?}");
+    // Rank 0 of the world alone says so of the world.
+    assert_eq!([0, 1].map(|client: usize| ended_well(said[client].1)), [2, 1], "{said:#?}");
 }
 
 /// MPICH carries the messages inside one of the clients, which its launcher starts, and shared memory those

@@ -54,7 +54,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>, debugger: &mut dyn De
     let here = HostEnvironment {
         is_local: &|name| own_names.include(name),
         topology: &CpuTopology::here,
-        environment: &|name| std::env::var_os(name),
+        environment: &environment::own_variable,
     };
     let command = command_line::parse(launcher, arguments, &here);
     let code = command.and_then(|command| match command {

@@ -52,6 +52,40 @@ fn figures_about_messages_become_charts_beside_the_paper() {
     fs::remove_dir_all(folder).unwrap();
 }
 
+/// Kernels of a published tree, which is not changed, in a world.
+#[test]
+fn kernels_of_a_tree_run_in_worlds() {
+    let folder = env::temp_dir().join(format!("npb-worlds-tree-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let path = |name: &str| folder.join(name).display().to_string();
+    let (csv, build) = (path("runs.csv"), path("build"));
+    let tree = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tree-3.4");
+    model(&[
+        "--source",
+        tree,
+        "--build",
+        &build,
+        "--experiments",
+        "clusters",
+        "--kernels",
+        "ep,is,bt",
+        "--ranks",
+        "2",
+        "--csv",
+        &csv,
+    ]);
+    let runs = fs::read_to_string(&csv).unwrap();
+    for kernel in ["ep", "is"] {
+        for device in ["shm", "shm + shm"] {
+            let wanted = format!("clusters,{kernel},S,2,suiro,{device},polling,0,verified,");
+            assert!(runs.contains(&wanted), "{wanted}: {runs}");
+        }
+    }
+    // BT runs on a square of ranks.
+    assert!(!runs.contains(",bt,"), "{runs}");
+    fs::remove_dir_all(folder).unwrap();
+}
+
 /// Without another MPI library and a slow link, the other set-ups run, and what is missing is named.
 #[test]
 fn kernels_run_in_worlds_of_several_jobs() {

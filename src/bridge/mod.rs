@@ -9,7 +9,7 @@
 //!   Data                           <->  DATA with the receiver's request
 //!   Credit, to the sender          <--  PROTOACK
 //!   Hold, Resume                   -->  no PROTOACK, PROTOACK
-//!                                  <--  CANCEL, answered by CANCELNO
+//!   Cancel, CancelReply            <->  CANCEL, CANCELYES or CANCELNO
 //! ```
 //!
 //! A device is blind to the packets that it carries. The translator sends and polls like a
@@ -22,6 +22,7 @@
 //! other acknowledges them. A process whose unexpected messages fill its memory withholds acknowledgements
 //! while it waits for nothing that the others still have to send.
 
+mod cancels;
 pub(crate) mod places;
 pub(crate) mod requests;
 pub(crate) mod translator;

@@ -59,6 +59,12 @@ impl<T> Requests<T> {
         self.all.remove(&number)
     }
 
+    /// The number of the last one that `is_such`.
+    pub(super) fn newest(&self, is_such: impl Fn(&T) -> bool) -> Option<u32> {
+        let such = self.all.iter().filter(|(_, request)| is_such(request));
+        such.map(|(number, _)| *number).min_by_key(|number| self.last.wrapping_sub(*number))
+    }
+
     pub(super) fn any(&self, is_such: impl Fn(&T) -> bool) -> bool {
         self.all.values().any(is_such)
     }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::cancels::{ANSWERS_MAX, CancelEnd, Cancels};
 use super::places::WorldPlaces;
 use super::requests::{AnnouncedReceive, AnnouncedSend, Requests};
 use crate::device::{Busy, Caps, Header, PacketSink, PeerCaps};
@@ -30,6 +31,7 @@ struct State {
     data_len: usize,
     sent: Requests<AnnouncedSend>,
     arriving: Requests<AnnouncedReceive>,
+    cancels: Cancels,
     /// Packets for the engine, in order.
     due: VecDeque<(Peer, Header, Vec<u8>)>,
     /// Answers that await room.
@@ -52,6 +54,7 @@ impl Translator {
             data_len,
             sent: Requests::default(),
             arriving: Requests::default(),
+            cancels: Cancels::default(),
             due: VecDeque::new(),
             answers: VecDeque::new(),
             unacknowledged: vec![VecDeque::new(); others],
@@ -115,6 +118,10 @@ impl Translator {
                 self.state.held.retain(|held| *held != peer);
                 self.mesh.withhold(self.state.places.rank(peer), false);
                 Ok(())
+            }
+            Some(Control::Cancel { sender }) => self.cancel(peer, sender),
+            Some(Control::CancelReply { sender, is_cancelled }) => {
+                self.reply_cancel(peer, sender, is_cancelled)
             }
             // IMPI's flow control replaces credit, and it has no direct copies.
             Some(
@@ -182,6 +189,33 @@ impl Translator {
             self.state.due.push_back((peer, header, first));
         }
         if arrived == total {
+            self.state.arriving.remove(number);
+        }
+        Ok(())
+    }
+
+    /// The engine takes a message back.
+    fn cancel(&mut self, peer: Peer, operation: OperationId) -> Result<(), Busy> {
+        let Some(number) = Cancels::to_ask(&self.state.sent, peer, operation) else {
+            // The engine hears of the receive before this.
+            let no = Control::CancelReply { sender: operation, is_cancelled: false };
+            self.state.due.push_back((peer, no.header(), Vec::new()));
+            return Ok(());
+        };
+        let packet = Outgoing { source_request: u64::from(number), ..of_kind(ImpiKind::Cancel) };
+        self.transmit(peer, &packet, 0, |_| ())?;
+        self.state.cancels.asked(peer, number);
+        Ok(())
+    }
+
+    /// The engine has forgotten a message of `peer` that the peer takes back, or a receive has matched it.
+    fn reply_cancel(&mut self, peer: Peer, number: u32, is_cancelled: bool) -> Result<(), Busy> {
+        let Some(sender) = self.state.cancels.sender_of(peer, number) else { return Ok(()) };
+        let kind = if is_cancelled { ImpiKind::CancelYes } else { ImpiKind::CancelNo };
+        let packet = Outgoing { source_request: sender, ..of_kind(kind) };
+        self.transmit(peer, &packet, 0, |_| ())?;
+        self.state.cancels.answer(peer, number);
+        if is_cancelled {
             self.state.arriving.remove(number);
         }
         Ok(())
@@ -312,13 +346,9 @@ impl<S: PacketSink> MeshSink for PacketsFromMesh<'_, S> {
             ImpiKind::Data => self.whole(from, peer, header, data),
             ImpiKind::DataSync => self.announced(from, peer, header, data),
             ImpiKind::SyncAck => self.granted(peer, header),
-            ImpiKind::Cancel => {
-                self.refuse_cancel(peer, header);
-                Ok(())
-            }
-            ImpiKind::CancelYes | ImpiKind::CancelNo => {
-                Err("an answer to a cancel, where none was sent".to_owned())
-            }
+            ImpiKind::Cancel => self.cancelled(peer, header),
+            ImpiKind::CancelYes => self.cancel_answered(peer, header, true),
+            ImpiKind::CancelNo => self.cancel_answered(peer, header, false),
             ImpiKind::ProtoAck | ImpiKind::Fini => Ok(()),
         }
     }
@@ -355,8 +385,9 @@ impl<S: PacketSink> MeshSink for PacketsFromMesh<'_, S> {
 
     fn failed(&mut self, process: u32, why: &str) {
         let peer = self.state.places.peer(process);
-        let State { places, sent, arriving, due, answers, unacknowledged, held, .. } =
+        let State { places, sent, arriving, cancels, due, answers, unacknowledged, held, .. } =
             &mut *self.state;
+        cancels.failed(peer);
         held.retain(|held| *held != peer);
         sent.retain(|request| request.to != peer);
         arriving.retain(|request| request.from != peer);
@@ -433,11 +464,34 @@ impl<S: PacketSink> PacketsFromMesh<'_, S> {
         Ok(())
     }
 
-    /// A message that the engine has, matched or not, stays: a sender must expect that (MPI 5.0 §3.8.4).
-    fn refuse_cancel(&mut self, peer: Peer, header: &PacketHeader) {
-        let number = header.source_request;
-        let packet = Outgoing { source_request: number, ..of_kind(ImpiKind::CancelNo) };
-        self.state.answers.push_back((peer, packet));
+    /// A peer takes a message back. The engine decides, unless it has none to decide on.
+    fn cancelled(&mut self, peer: Peer, header: &PacketHeader) -> Result<(), String> {
+        let State { cancels, arriving, answers, .. } = &mut *self.state;
+        let sender = header.source_request;
+        if answers.len() + cancels.questions() >= ANSWERS_MAX {
+            return Err(format!("more than {ANSWERS_MAX} cancels without reading the answers"));
+        }
+        if let Some(number) = cancels.question(arriving, peer, sender) {
+            self.sink.packet(peer, &Control::Cancel { sender: number }.header(), &[]);
+            return Ok(());
+        }
+        let packet = Outgoing { source_request: sender, ..of_kind(ImpiKind::CancelNo) };
+        answers.push_back((peer, packet));
+        Ok(())
+    }
+
+    fn cancel_answered(
+        &mut self, peer: Peer, header: &PacketHeader, is_cancelled: bool,
+    ) -> Result<(), String> {
+        let State { cancels, sent, .. } = &mut *self.state;
+        match cancels.answered(sent, peer, header.source_request, is_cancelled)? {
+            CancelEnd::Decided { operation: sender, is_cancelled } => {
+                let reply = Control::CancelReply { sender, is_cancelled };
+                self.sink.packet(peer, &reply.header(), &[]);
+            }
+            CancelEnd::Received => {}
+        }
+        Ok(())
     }
 }
 

@@ -29,8 +29,8 @@ use crate::mpi::processes::JobId;
 use platform::base::{ErrorClass, MpiError, Peer, Representation, Result, hex};
 use platform::bootstrap::Client;
 use platform::impi::{
-    ClientOffer, HostOffer, ImpiSecurity, ProcessId, ServerConnection, World, WorldClient,
-    WorldProcess, ip_address, join,
+    AgreedSettings, ClientOffer, HostOffer, ImpiSecurity, ProcessId, ServerConnection, World,
+    WorldClient, WorldProcess, ip_address, join,
 };
 use platform::network::{SharedSecret, key_wrap};
 use platform::sys::process as system;
@@ -103,19 +103,21 @@ struct ToldWorld {
 }
 
 impl JoinedWorld {
-    /// Joins the world. All ranks of the job call this. The job has the identity of its client from now
-    /// on.
+    /// Joins the world. All ranks of the job call this, with the settings that must be equal in all jobs.
+    /// The job has the identity of its client from now on.
     ///
     /// # Errors
     /// `Other` if the server or a client cannot be reached, refuses, or does not appear in time.
-    pub(super) fn join(settings: &ImpiSettings, connection: &mut Connection) -> Result<Self> {
+    pub(super) fn join(
+        settings: &ImpiSettings, agreed: &AgreedSettings, connection: &mut Connection,
+    ) -> Result<Self> {
         let deadline = Instant::now() + settings.timeout;
         let listener = ClientListener::open(settings, connection.job.rank == 0)?;
         let own = listener.place(settings)?;
         let (told, server) = match connection.launcher.is_some() {
-            true => agree(settings, connection, &listener, &own, deadline)?,
+            true => agree(settings, agreed, connection, &listener, &own, deadline)?,
             false => {
-                let (told, server) = join_for(settings, &listener, &[own], deadline)?;
+                let (told, server) = join_for(settings, agreed, &listener, &[own], deadline)?;
                 (told, Some(server))
             }
         };
@@ -230,8 +232,8 @@ fn mesh_settings(settings: &ImpiSettings) -> MeshSettings {
 /// # Errors
 /// The error of rank 0, or without the launcher.
 fn agree(
-    settings: &ImpiSettings, connection: &mut Connection, listener: &ClientListener,
-    own: &OwnPlace, deadline: Instant,
+    settings: &ImpiSettings, agreed: &AgreedSettings, connection: &mut Connection,
+    listener: &ClientListener, own: &OwnPlace, deadline: Instant,
 ) -> Result<(ToldWorld, Option<ServerConnection>)> {
     let Connection { launcher: Some(launcher), job, .. } = connection else {
         return Err(failed("there is no launcher".to_owned()));
@@ -245,7 +247,7 @@ fn agree(
         return Ok((ToldWorld::parse(&text, &secret)?, None));
     }
     let joined = all_places(launcher, job.size)
-        .and_then(|places| join_for(settings, listener, &places, deadline));
+        .and_then(|places| join_for(settings, agreed, listener, &places, deadline));
     let text = match &joined {
         Ok((told, _)) => told.emit(&secret),
         Err(error) => format!("error:{}", hex::text(error.why.as_bytes())),
@@ -274,7 +276,8 @@ fn all_places(launcher: &mut Client, size: u32) -> Result<Vec<OwnPlace>> {
 /// # Errors
 /// `Other`: the server cannot be reached, refuses, or a client does not appear in time.
 fn join_for(
-    settings: &ImpiSettings, listener: &ClientListener, processes: &[OwnPlace], deadline: Instant,
+    settings: &ImpiSettings, agreed: &AgreedSettings, listener: &ClientListener,
+    processes: &[OwnPlace], deadline: Instant,
 ) -> Result<(ToldWorld, ServerConnection)> {
     let security = settings.protection.security().map_err(failed)?;
     let gateway = listener.gateway();
@@ -293,6 +296,7 @@ fn join_for(
             ImpiSecurity::Sealed(_) => Some(settings.representation),
             ImpiSecurity::Cleartext(_) => None,
         },
+        settings: agreed.clone(),
     };
     let joined = join(&settings.server, settings.client, &offer, &security, deadline);
     let (world, server) = joined.map_err(failed)?;

@@ -47,6 +47,7 @@ use crate::mpi::{Presence, WorldAttributes};
 use platform::base::{ErrorClass, Result, settings};
 use platform::bootstrap::{Client, HostFile, JobView, RequiredRanks};
 use platform::diagnosis::wait_monitor::{MonitorSettings, WaitMonitor};
+use platform::impi::AgreedSettings;
 use platform::sys::cma;
 use platform::sys::secret::JobCredentials;
 
@@ -248,7 +249,8 @@ impl Others {
     fn meet(config: &Config, connection: &mut Connection) -> Result<Self> {
         // The processes that a client has started inherit its variables, and belong to no world themselves.
         let client = config.impi.as_ref().filter(|_| connection.parent_port.is_none());
-        let world = client.map(|impi| JoinedWorld::join(impi, connection));
+        let agreed = AgreedSettings::from_lines(&settings::agreed_across_jobs(&config.agreed));
+        let world = client.map(|impi| JoinedWorld::join(impi, &agreed, connection));
         let world = world.transpose()?;
         Ok(Self { reached: connection.reach(config)?, world })
     }

@@ -12,6 +12,7 @@ const FLAGS: &[&str] = &["-std=c11", "-Wall", "-Wextra", "-Werror", "-O2", "-g",
 
 const SOME: &[&str] = &[
     "cancel",
+    "cancel_send",
     "coll_all",
     "coll_blocks",
     "coll_forms",

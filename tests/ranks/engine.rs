@@ -145,6 +145,79 @@ fn a_cancelled_receive_matches_nothing() {
 }
 
 #[test]
+fn a_send_that_no_receive_has_matched_is_cancelled() {
+    for len in [0, 40, 300, 50_000] {
+        for to in [0, 1] {
+            let mut engines = engines(2);
+            let mut start = |value| {
+                (engines[0].send(
+                    to,
+                    envelope(0, 1),
+                    Memory::owned(vec![value; len]),
+                    Mode::Synchronous,
+                ))
+                .expect("it waits")
+            };
+            let [first, cancelled, last] = [1, 2, 3].map(&mut start);
+            settle(&mut engines);
+            assert_eq!(engines[to as usize].queue_lengths(), (0, 3));
+            engines[0].cancel(cancelled);
+            engines[0].cancel(cancelled);
+            settle(&mut engines);
+            assert!(engines[0].take_completion(cancelled).expect("completed").cancelled);
+            assert_eq!(engines[to as usize].queue_lengths(), (0, 2));
+            for (send, value) in [(first, 1), (last, 3)] {
+                let mut got = vec![0; len];
+                let receive = engines[to as usize].receive(from(0, 1), room(&mut got));
+                settle(&mut engines);
+                assert_eq!(engines[to as usize].take_completion(receive).unwrap().bytes, len);
+                assert_eq!(got, vec![value; len]);
+                assert!(!engines[0].take_completion(send).expect("completed").cancelled);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_send_that_a_receive_has_matched_is_not_cancelled() {
+    // The cancel and the answer to the RTS pass each other, or not.
+    for polls_before in 0..6 {
+        let mut engines = engines(2);
+        let mut got = vec![0; 50_000];
+        let receive = engines[1].receive(from(0, 1), room(&mut got));
+        let memory = Memory::owned(vec![5; 50_000]);
+        let send = engines[0].send(1, envelope(0, 1), memory, Mode::Synchronous).unwrap();
+        for poll in 0..polls_before {
+            engines[(poll + 1) % 2].poll();
+        }
+        engines[0].cancel(send);
+        // Its key is free for another operation before the answer arrives.
+        settle(&mut engines);
+        assert!(!engines[0].take_completion(send).expect("completed").cancelled);
+        assert!(!engines[1].take_completion(receive).expect("received").cancelled);
+        assert_eq!(got, vec![5; 50_000]);
+    }
+}
+
+#[test]
+fn a_message_that_has_not_left_is_cancelled_here() {
+    let mut engines = engines(2);
+    let memory = || Memory::owned(vec![5; 100]);
+    let queued = (0..100_000)
+        .find_map(|_| engines[0].send(1, envelope(0, 1), memory(), Mode::Standard))
+        .expect("the network is full");
+    let behind = engines[0].send(1, envelope(0, 2), memory(), Mode::Standard).unwrap();
+    engines[0].cancel(queued);
+    assert!(engines[0].take_completion(queued).expect("completed").cancelled);
+    settle(&mut engines);
+    let mut got = vec![0; 100];
+    let receive = engines[1].receive(from(0, 2), room(&mut got));
+    settle(&mut engines);
+    assert_eq!(engines[1].take_completion(receive).expect("received").bytes, 100);
+    assert!(!engines[0].take_completion(behind).expect("completed").cancelled);
+}
+
+#[test]
 fn withdrawn_receives_match_nothing() {
     let mut engines = engines(2);
     let (mut lost, mut freed, mut got) = (vec![0; 4], vec![0; 4], vec![0; 4]);

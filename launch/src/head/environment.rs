@@ -1,21 +1,59 @@
 //! The environment of each program: the launcher's own, without variables of an outer job, with those
 //! of the command line.
+//!
+//! A launcher inside a rank of a world of several jobs (IMPI) inherits the variables by which that rank
+//! has joined. Its own job is no client of that world, so they are removed as well: [`IMPI_PLACE`] tells
+//! them from those that somebody has set for this job.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
 
-use platform::bootstrap::{PARENT_PORT, is_private_variable};
+use platform::bootstrap::{IMPI_PLACE, PARENT_PORT, is_private_variable};
 
 use crate::agent::environment::{EnvironmentVariable, set};
 use crate::command_line::plan::{
     App, EnvironmentChanges, EnvironmentEdit, EnvironmentFilter, LaunchPlan, joined,
 };
 
-/// `all` without the private variables of an outer job.
+const IMPI_SERVER: &str = "SUIRO_IMPI_SERVER";
+const IMPI_CLIENT: &str = "SUIRO_IMPI_CLIENT";
+
+/// What says whether and how a job joins a world; other `SUIRO_IMPI_*` have no effect without them.
+const OF_WORLD: &[&str] = &[IMPI_SERVER, IMPI_CLIENT, "SUIRO_IMPI_CLEARTEXT", "SUIRO_IMPI_GATEWAY"];
+
+/// The value of a variable of the launcher, unless it belongs to an outer job.
+pub(crate) fn own_variable(name: &str) -> Option<OsString> {
+    let value = |name: &str| env::var_os(name);
+    if OF_WORLD.contains(&name) && is_in_world(value) { None } else { value(name) }
+}
+
+/// `K HOST:PORT` of a job with these variables, if it joins a world.
+fn impi_place(value: impl Fn(&str) -> Option<OsString>) -> Option<OsString> {
+    let [mut client, server] = [value(IMPI_CLIENT)?, value(IMPI_SERVER)?];
+    client.push(" ");
+    client.push(server);
+    Some(client)
+}
+
+/// Whether the variables are those by which a rank, inside which this is, joins its world.
+fn is_in_world(value: impl Fn(&str) -> Option<OsString>) -> bool {
+    let outer = value(IMPI_PLACE);
+    outer.is_some() && outer == impi_place(value)
+}
+
+fn value_in(all: &[EnvironmentVariable], name: &str) -> Option<OsString> {
+    all.iter().find(|variable| variable.0 == name).map(|variable| variable.1.clone())
+}
+
+/// `all` without the private variables of an outer job, and without those by which it joins a world.
 pub(super) fn without_private(
     all: impl Iterator<Item = EnvironmentVariable>,
 ) -> Vec<EnvironmentVariable> {
-    all.filter(|(name, _)| !is_private_variable(name)).collect()
+    let mut all: Vec<_> = all.collect();
+    let is_in_world = is_in_world(|name| value_in(&all, name));
+    let is_of_world = |name: &OsStr| is_in_world && OF_WORLD.iter().any(|one| name == *one);
+    all.retain(|(name, _)| !is_private_variable(name) && !is_of_world(name));
+    all
 }
 
 /// The environment of each program of `plan`, in order.
@@ -23,6 +61,9 @@ pub(crate) fn of_apps(plan: &LaunchPlan) -> Vec<Vec<EnvironmentVariable>> {
     let base = without_private(env::vars_os());
     let of_app = |app: &App| {
         let mut all = of_app(&base, &plan.global_environment, &app.variables);
+        if let Some(place) = impi_place(|name| value_in(&all, name)) {
+            set(&mut all, OsStr::new(IMPI_PLACE), place);
+        }
         if let Some(parent) = &plan.parent {
             set(&mut all, OsStr::new(PARENT_PORT), parent.port.clone());
         }
@@ -132,6 +173,26 @@ mod tests {
         let left = without_private(all.map(|name| variable(name, "1")));
         let names: Vec<_> = left.iter().map(|variable| variable.0.to_str().unwrap()).collect();
         assert_eq!(names, ["HOME", "OMPI_MCA_x", "XPMI_RANK"]);
+    }
+
+    #[test]
+    fn variables_of_an_outer_world_are_removed() {
+        let world = [(IMPI_SERVER, "head:4000"), (IMPI_CLIENT, "1"), ("SUIRO_IMPI_GATEWAY", "1")];
+        let left = |others: &[(&str, &str)]| {
+            let all = [&world[..], &[("SUIRO_IMPI_KEY_FILE", "/k")], others].concat();
+            let left = without_private(all.into_iter().map(|(name, value)| variable(name, value)));
+            left.len()
+        };
+        // Nobody has joined with them: somebody means this job.
+        assert_eq!(left(&[]), 4);
+        assert_eq!(left(&[(IMPI_PLACE, "1 head:4000")]), 1);
+        // A program of the outer job has set others for this one.
+        assert_eq!(left(&[(IMPI_PLACE, "0 head:4000")]), 4);
+        assert_eq!(left(&[(IMPI_PLACE, "1 head:4001")]), 4);
+        let base = world.map(|(name, value)| variable(name, value));
+        let place = impi_place(|name| value_in(&base, name));
+        assert_eq!(place, Some("1 head:4000".into()));
+        assert_eq!(impi_place(|name| value_in(&base[..1], name)), None);
     }
 
     #[test]

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use platform::base::Representation;
 use platform::impi::{
-    Authentication, ClientOffer, HostOffer, ImpiKeyFile, ImpiSecurity, ProcessId, ServerConnection,
-    World, host_address, join,
+    AgreedSettings, Authentication, ClientOffer, HostOffer, ImpiKeyFile, ImpiSecurity, ProcessId,
+    ServerConnection, World, host_address, join,
 };
 use platform::network::SharedSecret;
 
@@ -112,6 +112,7 @@ fn offer(client: u32) -> ClientOffer {
         collective_xsize: -1,
         collective_max_linear: -1,
         representation: Some(Representation::NATIVE),
+        settings: AgreedSettings::default(),
     }
 }
 

@@ -37,6 +37,7 @@ use crate::{
     report::{Report, results::Results},
     request::{self, Request},
     toolchain::{Flavour, Scratch, Toolchain},
+    tree::{self, Tree},
 };
 use claims::Claim;
 use messages::ProgressVariant;
@@ -84,8 +85,17 @@ pub(crate) fn command() -> Command {
                 .long("kernels")
                 .value_name("LIST")
                 .value_delimiter(',')
-                .value_parser(PossibleValuesParser::new(KERNELS.into_iter().chain(["lu"])))
+                .value_parser(PossibleValuesParser::new(known_kernels()))
                 .help("The kernels [default: all in the experiment kernels, else is,cg]"),
+        )
+        .arg(path("source", "DIR").help(
+            "Take the kernels of experiments with several jobs from this published tree of NPB, as npb run \
+             does",
+        ))
+        .arg(
+            path("build", "DIR")
+                .default_value("npb-build")
+                .help("The directory for programs of that tree, which are reused"),
         )
         .arg(
             Arg::new("link")
@@ -118,6 +128,14 @@ pub(crate) fn command() -> Command {
         .mut_arg("results", |results| {
             results.help("Add the figures to this file, a line of JSON each, for npb report")
         })
+}
+
+/// The kernels of this program and of published trees.
+fn known_kernels() -> Vec<&'static str> {
+    let own = KERNELS.into_iter().chain(["lu"]);
+    let of_trees: Vec<_> =
+        tree::kernels().filter(|name| own.clone().all(|it| it != *name)).collect();
+    own.chain(of_trees).collect()
 }
 
 /// Measures the requested experiments and prints them beside the claims of the paper.
@@ -210,9 +228,13 @@ fn run_worlds(
         request.repeats = WORLD_REPEATS;
     }
     let short = SHORT_KERNELS.map(str::to_owned);
+    let path = |name| matches.get_one::<PathBuf>(name);
+    let builds = path("build").expect("it has a default");
+    let tree = path("source").map(|source| Tree::open(source, builds)).transpose()?;
     let plan = Plan {
         experiments: &experiments,
         kernels: if kernels.is_empty() { &short } else { kernels },
+        tree: tree.as_ref(),
         request: &request,
         hosts: matches.get_one::<PathBuf>("hosts").expect("it has a default"),
         link: matches.get_one::<String>("link").expect("it has a default"),

@@ -33,6 +33,11 @@ pub const ENDED_FD: &str = "SUIRO_ENDED_FD";
 /// `COUNT` is the number of processors of all ranks of the host.
 pub const BOUND: &str = "SUIRO_BOUND";
 
+/// The world of several jobs (IMPI) that the ranks of this job join, as `K HOST:PORT`: the number of
+/// this job there, and the server. A launcher inside a rank knows by it that `SUIRO_IMPI_SERVER` and
+/// `SUIRO_IMPI_CLIENT` are those of the outer job.
+pub const IMPI_PLACE: &str = "SUIRO_IMPI_PLACE";
+
 /// Set to 1: be a singleton, regardless of the rest of the environment.
 pub(super) const SINGLETON: &str = "SUIRO_SINGLETON";
 
@@ -62,6 +67,7 @@ const PRIVATE_VARIABLES: &[&str] = &[
     STATUS_ENTRY,
     ENDED_FD,
     BOUND,
+    IMPI_PLACE,
     PARENT_PORT,
     PARENT_LINK,
 ];

@@ -36,8 +36,8 @@ pub mod wire;
 
 pub use client::{Client, JobAttributes, KvsLimits, RequiredRanks};
 pub use environment::{
-    BOUND, CpuBinding, ENDED_FD, Environment, INTERFACE_FD, JOB_FD, SEGMENT_FD, STATUS_ENTRY,
-    STATUS_FD, is_private_variable,
+    BOUND, CpuBinding, ENDED_FD, Environment, IMPI_PLACE, INTERFACE_FD, JOB_FD, SEGMENT_FD,
+    STATUS_ENTRY, STATUS_FD, is_private_variable,
 };
 pub use exchange::PeerOffer;
 pub use host_file::HostFile;

@@ -15,6 +15,7 @@
 
 use std::ops::RangeInclusive;
 
+use super::agreed_settings::AgreedSettings;
 use super::commands::{Label, push_word, split_word};
 use super::packet::ProcessId;
 use super::world::{
@@ -55,6 +56,7 @@ struct ClientValues {
     max_linear: u32,
     hosts: Vec<HostOffer>,
     representation: Option<Representation>,
+    settings: AgreedSettings,
 }
 
 impl WorldAgreement {
@@ -120,6 +122,7 @@ impl WorldAgreement {
             client.store(label, value);
         }
         match label {
+            Label::Version => self.check_settings()?,
             Label::CollectiveXsize => self.check_equal(label, |it| it.xsize)?,
             Label::CollectiveMaxLinear => self.check_equal(label, |it| it.max_linear)?,
             _ => {}
@@ -137,6 +140,20 @@ impl WorldAgreement {
         let (name, value) = (label.name(), value(values));
         let why = format!(
             "client {client}: {name} is {value} and that of client 0 is {first}; they must be equal"
+        );
+        Err(Objection { client, why })
+    }
+
+    /// Clients of Suiro must have equal settings of collective operations.
+    fn check_settings(&self) -> Result<(), Objection> {
+        let mut of_suiro = (0..).zip(&self.clients).filter(|(_, it)| it.representation.is_some());
+        let Some((first, values)) = of_suiro.next() else { return Ok(()) };
+        let differs = |(client, it): (u32, &ClientValues)| {
+            values.settings.difference(&it.settings).map(|name| (client, name))
+        };
+        let Some((client, name)) = of_suiro.find_map(differs) else { return Ok(()) };
+        let why = format!(
+            "client {client}: {name} differs from that of client {first}; it must be equal in all jobs"
         );
         Err(Objection { client, why })
     }
@@ -277,6 +294,7 @@ impl ClientValues {
             Label::Version => {
                 let found = versions(value).find(|version| version.0 == REPRESENTATION);
                 self.representation = found.and_then(|it| Representation::from_word(it.1));
+                self.settings = AgreedSettings::from_versions(versions(value));
             }
             Label::HostCount => self.set_host_count(first as usize),
             Label::ProcessCount => self.process_count = first as usize,
@@ -330,8 +348,13 @@ pub(super) fn value(offer: &ClientOffer, label: Label) -> Vec<u8> {
     match label {
         Label::Version => {
             // The first is version 0.0.
-            let own = offer.representation.map(|it| [REPRESENTATION, it.word()]);
-            [0, 0].into_iter().chain(own.into_iter().flatten()).flat_map(u32::to_be_bytes).collect()
+            let mut all = vec![(0, 0)];
+            if let Some(representation) = offer.representation {
+                all.extend(offer.settings.versions());
+                all.push((REPRESENTATION, representation.word()));
+            }
+            let words = all.into_iter().flat_map(|(major, minor)| [major, minor]);
+            words.flat_map(u32::to_be_bytes).collect()
         }
         Label::HostCount => word(hosts.len() as u32),
         Label::ProcessCount => word(processes().count() as u32),
@@ -446,6 +469,25 @@ mod tests {
         let world = agreed(&offers, |_, _| {}).unwrap();
         assert_eq!((world.data_len, world.tag_ub), (1000, 32767));
         assert_eq!((world.collective_xsize, world.collective_max_linear), (1024, 4));
+    }
+
+    #[test]
+    fn a_setting_that_differs_is_named_with_both_clients() {
+        let mut offers = offers();
+        let chain = || AgreedSettings::from_lines("SUIRO_COLL_BCAST=chain\n");
+        offers[1].settings = chain();
+        let expected = "client 1: SUIRO_COLL_BCAST differs from that of client 0; it must be equal in all \
+                        jobs";
+        assert_eq!(agreed(&offers, |_, _| {}).unwrap_err().why, expected);
+        offers[0].settings = chain();
+        let objection = agreed(&offers, |_, _| {}).unwrap_err();
+        assert_eq!(objection.client, 2);
+        // Other implementations have no settings of ours.
+        offers[2].representation = None;
+        assert!(agreed(&offers, |_, _| {}).is_ok());
+        offers[2] = ClientOffer { representation: offers[0].representation, ..offers[2].clone() };
+        offers[2].settings = chain();
+        assert!(agreed(&offers, |_, _| {}).is_ok());
     }
 
     #[test]

@@ -16,6 +16,7 @@
 //! Source: W. L. George, J. G. Hagedorn and J. E. Devaney, "IMPI: making MPI interoperable", Journal of
 //! Research of NIST 105(3), 2000, and the protocol document of the IMPI steering committee, version 0.0.
 
+mod agreed_settings;
 mod agreement;
 mod authentication;
 mod channel;
@@ -29,6 +30,7 @@ mod server;
 mod tests;
 mod world;
 
+pub use agreed_settings::AgreedSettings;
 pub use authentication::{Authentication, ImpiSecurity};
 pub use client::ImpiClient;
 pub use join::{ServerConnection, is_server_address, join};

@@ -9,6 +9,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::ops::Range;
 
 use super::CLIENTS_MAX;
+use super::agreed_settings::AgreedSettings;
 use super::commands::{push_word, split_word};
 use super::packet::ProcessId;
 use crate::base::Representation;
@@ -56,6 +57,9 @@ pub struct ClientOffer {
     pub collective_max_linear: i32,
     /// How it represents data, which only clients of Suiro say.
     pub representation: Option<Representation>,
+    /// Its settings that must be equal in all clients of Suiro, which only those that say how they
+    /// represent data say.
+    pub settings: AgreedSettings,
 }
 
 /// The world on which all clients agree.
@@ -407,6 +411,7 @@ pub(super) mod tests {
             collective_xsize: -1,
             collective_max_linear: -1,
             representation: Some(Representation::NATIVE),
+            settings: AgreedSettings::default(),
         }
     }
 

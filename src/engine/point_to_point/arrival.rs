@@ -115,6 +115,10 @@ impl MessageProtocol {
             }
             Control::Hold => self.hold(from),
             Control::Resume => self.resume(from),
+            Control::Cancel { sender } => self.forget(from, sender),
+            Control::CancelReply { sender, is_cancelled } => {
+                self.cancel_replied(from, sender, is_cancelled);
+            }
         }
     }
 

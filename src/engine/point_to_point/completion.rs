@@ -1,4 +1,4 @@
-//! The end of operations: query, take, release, cancel.
+//! The end of operations: query, take, release, withdraw.
 
 use crate::engine::point_to_point::PointToPoint;
 use crate::engine::point_to_point::failure::posted;
@@ -48,8 +48,8 @@ impl<D> PointToPoint<D> {
         }
     }
 
-    /// Cancels a receive that no message has matched. Other operations continue (MPI 5.0 §3.8.4).
-    pub(crate) fn cancel(&mut self, id: OperationId) {
+    /// Cancels a receive that no message has matched. Other operations continue.
+    pub(crate) fn cancel_receive(&mut self, id: OperationId) {
         let OperationState::Receive(ReceiveOperation {
             phase: ReceivePhase::Posted(posted), ..
         }) = &self.protocol.operations[id].state
@@ -70,7 +70,7 @@ impl<D> PointToPoint<D> {
             all.filter_map(|(id, operation)| Some((id, posted(operation)?))).collect();
         for (id, posted) in all {
             match self.protocol.operations[id].owner {
-                OperationOwner::Caller | OperationOwner::Released => self.cancel(id),
+                OperationOwner::Caller | OperationOwner::Released => self.cancel_receive(id),
                 OperationOwner::Step { .. } | OperationOwner::Part(_) => {
                     self.protocol.matching.unpost(posted);
                     self.protocol.operations.discard(id);

@@ -63,13 +63,19 @@ impl MessageProtocol {
         &mut self, pattern: MatchPattern,
     ) -> Option<(Envelope, UnexpectedMessage)> {
         let (envelope, message) = self.matching.take_message(pattern)?;
+        self.keeps_no_longer(&message);
+        Some((envelope, message))
+    }
+
+    /// Counts an unexpected message that this rank does not keep any more.
+    #[inline]
+    pub(crate) fn keeps_no_longer(&mut self, message: &UnexpectedMessage) {
         let (from, memory) = (message.from, message.memory());
         self.peers.at(from).kept -= memory;
         self.unexpected.remove(memory);
         if self.unexpected.is_limited() {
             self.taken(from);
         }
-        Some((envelope, message))
     }
 
     #[cold]

@@ -246,6 +246,17 @@ impl<R: Copy, M> Matching<R, M> {
     #[inline]
     pub(crate) fn take_message(&mut self, pattern: MatchPattern) -> Option<(Envelope, M)> {
         let number = self.find(pattern)?;
+        Some(self.remove_message(number))
+    }
+
+    /// Takes the oldest unexpected message that `is_such`, by a scan of all.
+    pub(crate) fn take_such(&mut self, is_such: impl Fn(&M) -> bool) -> Option<(Envelope, M)> {
+        let number = self.messages.find_first(usize::MAX, |queued| is_such(&queued.message))?;
+        Some(self.remove_message(number))
+    }
+
+    #[inline]
+    fn remove_message(&mut self, number: u32) -> (Envelope, M) {
         let QueuedMessage { key, message } = self.messages.remove(number);
         for kind in kinds(self.messages_hashed) {
             self.message_tables[kind].remove(number);
@@ -253,7 +264,7 @@ impl<R: Copy, M> Matching<R, M> {
         if self.messages.is_empty() {
             self.messages_hashed = 0;
         }
-        Some((envelope(key), message))
+        (envelope(key), message)
     }
 
     #[inline]

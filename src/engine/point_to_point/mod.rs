@@ -14,7 +14,7 @@
 //! |---|---|
 //! | `send` | the decision how a message travels: inline, eager, queued or rendezvous |
 //! | `receive`, `probe` | receives and probes |
-//! | `completion` | query, take, release and cancel operations |
+//! | `completion` | query, take, release and withdraw operations; `cancellation`: cancel them |
 //! | `matching` | which receive takes which message, with wildcards; `match_table`: its hash tables |
 //! | `protocol` | the state of all messages; `arrival`: what an arriving packet changes |
 //! | `outgoing` | packets that wait for space in the device |
@@ -31,6 +31,7 @@
 //! receive may belong to a numbered step of a numbered run, and its completion is queued for that run.
 
 mod arrival;
+mod cancellation;
 mod completion;
 mod credit;
 mod direct_copy;

@@ -101,6 +101,8 @@ pub(crate) struct SendOperation {
     pub(crate) rendezvous: Option<RendezvousSender>,
     /// The receiving operation, from the CTS on.
     pub(crate) receiver: OperationId,
+    /// Whether the receiver has been asked to forget the message.
+    pub(crate) asks_to_cancel: bool,
 }
 
 /// A receive in progress.

@@ -64,6 +64,11 @@ impl RendezvousSender {
         self.total
     }
 
+    /// Whether no receive has matched, as far as this side knows.
+    pub(crate) fn awaits_match(&self) -> bool {
+        self.state == SenderState::RtsSent
+    }
+
     /// Whether the buffer may be reused.
     pub(crate) fn is_done(&self) -> bool {
         self.state == SenderState::Done

@@ -184,7 +184,8 @@ impl<D: Device> PointToPoint<D> {
         owner: OperationOwner,
     ) -> OperationId {
         let rendezvous = is_rendezvous.then(|| RendezvousSender::new(message.len));
-        let send = SendOperation { to, envelope, message, rendezvous, receiver: 0 };
+        let send =
+            SendOperation { to, envelope, message, rendezvous, receiver: 0, asks_to_cancel: false };
         let id =
             self.protocol.operations.insert(Operation { owner, state: OperationState::Send(send) });
         if let Some(error) = self.protocol.failure(to) {

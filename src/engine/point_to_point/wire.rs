@@ -12,6 +12,8 @@
 //! CopyAssistDone  sender, receiver    1: whole, 0: failed   -
 //! Hold            -                   -                     -
 //! Resume          -                   -                     -
+//! Cancel          sender              -                     -
+//! CancelReply     sender              1: yes, 0: no         -
 //! ```
 //!
 //! `sender` and `receiver` are operation keys at the sending and the receiving rank of the message.
@@ -50,6 +52,10 @@ pub(crate) enum PacketKind {
     Hold = 9,
     /// The end of [`PacketKind::Hold`].
     Resume = 10,
+    /// The sender takes a message back, unless a receive has matched it.
+    Cancel = 11,
+    /// Whether the receiver has forgotten it.
+    CancelReply = 12,
 }
 
 /// The part of a message that matching compares (MPI 5.0 §3.2.3).
@@ -168,6 +174,18 @@ pub(crate) enum Control {
     Hold,
     /// [`PacketKind::Resume`].
     Resume,
+    /// [`PacketKind::Cancel`].
+    Cancel {
+        /// The sending operation.
+        sender: u32,
+    },
+    /// [`PacketKind::CancelReply`].
+    CancelReply {
+        /// The sending operation.
+        sender: u32,
+        /// Whether no receive gets the message.
+        is_cancelled: bool,
+    },
 }
 
 /// Two operation keys in one word.
@@ -193,6 +211,10 @@ impl Control {
             }
             Self::Hold => (PacketKind::Hold, [0; 2]),
             Self::Resume => (PacketKind::Resume, [0; 2]),
+            Self::Cancel { sender } => (PacketKind::Cancel, [u64::from(sender), 0]),
+            Self::CancelReply { sender, is_cancelled } => {
+                (PacketKind::CancelReply, [u64::from(sender), u64::from(is_cancelled)])
+            }
         };
         Header { words, kind: kind as u8 }
     }
@@ -216,6 +238,10 @@ impl Control {
             }
             kind if kind == PacketKind::Hold as u8 => Self::Hold,
             kind if kind == PacketKind::Resume as u8 => Self::Resume,
+            kind if kind == PacketKind::Cancel as u8 => Self::Cancel { sender: first as u32 },
+            kind if kind == PacketKind::CancelReply as u8 => {
+                Self::CancelReply { sender: first as u32, is_cancelled: second != 0 }
+            }
             _ => return None,
         })
     }
@@ -244,6 +270,9 @@ mod tests {
             Control::CopyAssistDone { sender: 4, receiver: 0, whole: false },
             Control::Hold,
             Control::Resume,
+            Control::Cancel { sender: u32::MAX },
+            Control::CancelReply { sender: 6, is_cancelled: true },
+            Control::CancelReply { sender: 6, is_cancelled: false },
         ] {
             assert_eq!(Control::parse(&control.header()), Some(control));
         }

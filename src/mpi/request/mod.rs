@@ -566,7 +566,7 @@ impl<D: Device> Mpi<D> {
         request.ok_or_else(|| not_a_request(handle))
     }
 
-    /// Cancels a receive without a matching message (§3.8.4). Returns the functions of a
+    /// Cancels a send or a receive without a match (§3.8.4). Returns the functions of a
     /// generalized request, and whether it is complete; the caller must call cancel.
     ///
     /// # Errors

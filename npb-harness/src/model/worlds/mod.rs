@@ -17,12 +17,13 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::{
     job::Stop,
     kernels,
-    matrix::Program,
+    matrix::{Cell, Program, Refusal, Source as _},
     output,
     record::{Outcome, Record, Setting},
     report::results::OURS,
     request::Request,
     toolchain::{Scratch, Toolchain},
+    tree::Tree,
 };
 use experiment::{Setup, WorldExperiment};
 use sites::Sites;
@@ -32,6 +33,8 @@ use stage::Stage;
 pub(super) struct Plan<'a> {
     pub experiments: &'a [WorldExperiment],
     pub kernels: &'a [String],
+    /// The tree that they come from; `None`: those of this program.
+    pub tree: Option<&'a Tree>,
     pub request: &'a Request,
     /// `scripts/hosts`.
     pub hosts: &'a Path,
@@ -91,7 +94,8 @@ pub(super) fn measure(
             let Setting { source, kernel, class, ranks, .. } = &run.setting;
             let name = format!("{source}: {kernel}.{class} on {ranks}, {}", run.setting.variant());
             bar.set_message(name.clone());
-            let record = output::record(run.setting.clone(), repeat, output_of(run, &stage)?);
+            let record =
+                output::record(run.setting.clone(), repeat, output_of(run, plan.tree, &stage)?);
             if stop.is_interrupted() {
                 return Err("interrupted".to_owned());
             }
@@ -113,7 +117,9 @@ fn runs<'a>(plan: &Plan<'_>, stage: &Stage<'a>, peer: Option<&'a Toolchain>) -> 
     for experiment in plan.experiments {
         for kernel in plan.kernels {
             for &class in &plan.request.classes {
-                for &ranks in &plan.request.ranks {
+                let allowed = plan.tree.map(|tree| tree.ranks(kernel, class));
+                let may_have = |ranks: &&u32| allowed.is_none_or(|rule| rule.allow(**ranks));
+                for &ranks in plan.request.ranks.iter().filter(may_have) {
                     let setting = Setting {
                         source: experiment.name().to_owned(),
                         kernel: kernel.clone(),
@@ -145,10 +151,16 @@ fn runs<'a>(plan: &Plan<'_>, stage: &Stage<'a>, peer: Option<&'a Toolchain>) -> 
 ///
 /// # Errors
 /// The kernel cannot be built.
-fn output_of(run: &Run<'_>, stage: &Stage<'_>) -> Result<Result<String, String>, String> {
-    let Setting { kernel, class, ranks, .. } = &run.setting;
-    let path = kernels::build(kernel, run.tools, stage.scratch)?;
-    let program = Program { path, arguments: vec![class.to_string()] };
+fn output_of(
+    run: &Run<'_>, tree: Option<&Tree>, stage: &Stage<'_>,
+) -> Result<Result<String, String>, String> {
+    let ranks = &run.setting.ranks;
+    let program = match program(run, tree, stage) {
+        Ok(program) => program,
+        // A tree need not have all kernels, nor a library all that they need.
+        Err(refusal) if tree.is_some() => return Ok(Err(refusal.why)),
+        Err(refusal) => return Err(refusal.why),
+    };
     let Some(setup) = &run.setup else {
         let mut command = run.tools.job(*ranks, &program.path);
         command.args(&program.arguments);
@@ -157,4 +169,21 @@ fn output_of(run: &Run<'_>, stage: &Stage<'_>) -> Result<Result<String, String>,
         return Ok(output.map_err(|why| crate::job::explained(&why, &log)));
     };
     Ok(stage.run(setup, &program, *ranks))
+}
+
+/// Builds the kernel of a run, or finds the one that has been built.
+fn program(run: &Run<'_>, tree: Option<&Tree>, stage: &Stage<'_>) -> Result<Program, Refusal> {
+    let Setting { kernel, class, ranks, .. } = &run.setting;
+    let Some(tree) = tree else {
+        let path = kernels::build(kernel, run.tools, stage.scratch).map_err(Refusal::broken)?;
+        return Ok(Program { path, arguments: vec![class.to_string()] });
+    };
+    if let Some(why) = tree.missing(kernel, *class) {
+        return Err(Refusal::broken(why));
+    }
+    tree.build(
+        &Cell { kernel: kernel.clone(), class: *class, ranks: *ranks },
+        run.tools,
+        stage.stop,
+    )
 }

@@ -14,8 +14,9 @@
 //! | reduce | p without its lowest bit |
 //!
 //! An allreduce is a reduce to rank 0 and a bcast from it. An operation that does not commute has no local
-//! phase: all send to the root. Each operation has a tag. Not here: gather and scatter in all their forms, alltoall and scan,
-//! which LAM/MPI does not have between clients; they use the algorithms of this library.
+//! phase: all send to the root. Each operation has a tag. Not here: gather and scatter in all their forms, alltoall and scan.
+//! LAM/MPI has tags for them (130 to 200) and no messages, and the chapter of the document was not found; they use
+//! the algorithms of this library.
 
 use super::reduce::to_leader;
 use super::{HierarchyView, barrier_around};
