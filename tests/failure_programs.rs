@@ -104,6 +104,20 @@ fn spawned() {
     check("spawned", [2, 3].into_iter(), &[&["child"], &["parent"]]);
 }
 
+/// On sockets, jobs share no memory.
+#[test]
+fn spawned_window() {
+    let ends = ["child", "parent"].into_iter();
+    let ways = ends.flat_map(|who| ["held", "queued", "adding"].map(|way| (who, way)));
+    for (who, way) in ways {
+        check("spawned_window", [3].into_iter(), &[&[who, way, "allocate"], &[who, way, "create"]]);
+        let program = program("c-tests/failures/spawned_window");
+        let outcome = run(&program, 2, "shm", &[who, way, "shared"]);
+        let good = outcome.code == Some(0) && outcome.text().contains("errors = 0\n");
+        assert!(good, "{who} {way}: {:?} {} {}", outcome.code, outcome.text(), outcome.stderr);
+    }
+}
+
 #[test]
 fn intercomm() {
     check("intercomm", [4, 5, 7].into_iter(), &[&["0"], &["1"], &["2"], &["3"]]);
@@ -359,6 +373,7 @@ fn every_program_is_run() {
         "revoked_world",
         "shrinks",
         "spawned",
+        "spawned_window",
         "unconnected",
         "window_accumulate",
         "window_epochs",

@@ -76,6 +76,47 @@ fn jobs_of_a_host_share_memory_unless_one_uses_tcp() {
     }
 }
 
+#[test]
+fn memory_of_two_jobs() {
+    check("jobs_shared");
+}
+
+/// Jobs share memory only if both do so inside, and all of their processes agree on that.
+#[test]
+fn jobs_of_two_devices_share_no_memory() {
+    let program = program("jobs_shared");
+    let file = harness::folder("jobs_apart").join("port");
+    let jobs = [("shm", SHM), ("tcp", TCP)].map(|(role, environment)| {
+        let words = [role, file.to_str().unwrap()];
+        let mut job = job(program.to_str().unwrap(), Some(2), &words);
+        job.env("CHECK_STRICT", "1").envs(environment.iter().copied());
+        harness::start(job)
+    });
+    for outcome in jobs.map(harness::Running::wait) {
+        assert!(is_good(&outcome), "{:?} {}", outcome.text(), outcome.stderr);
+    }
+}
+
+/// A job goes on, and gets the locks, when another one that shares memory with it is killed.
+#[test]
+fn a_job_that_shares_memory_ends() {
+    let program = program("jobs_shared");
+    let folder = harness::folder("jobs_shared");
+    let ways = [(Some(2), Some(2)), (None, None), (Some(3), None)];
+    for (number, (staying, ending)) in ways.into_iter().enumerate() {
+        let file = folder.join(format!("port{number}"));
+        let start = |ranks, role| {
+            let mut job = job(program.to_str().unwrap(), ranks, &[role, file.to_str().unwrap()]);
+            job.env("CHECK_STRICT", "1").envs(SHM.iter().copied());
+            harness::start(job)
+        };
+        let [stays, ends] = [start(staying, "stays"), start(ending, "ends")];
+        let said = stays.wait();
+        assert!(is_good(&said), "{number}: {:?} {}", said.text(), said.stderr);
+        assert_ne!(ends.wait().code, Some(0), "{number}");
+    }
+}
+
 /// A process without a launcher starts one for its children.
 #[test]
 fn a_process_without_a_launcher() {

@@ -58,6 +58,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "engine",
             "global_memory",
             "device::Device",
+            "device::near_memory",
             "device::reach",
             "device::rma",
             "shared_memory",

@@ -6,7 +6,7 @@
 //!
 //! A driver implements the seven required methods of [`Device`]; `example.rs` is a complete one.
 //! Further capabilities are sub-traits that a method of [`Device`] returns: [`Bulk`], [`SplitCopies`],
-//! [`SharedMemory`], [`Rma`], [`Reach`], [`Trigger`]. [`middleware`] has devices around devices.
+//! [`SharedMemory`], [`Rma`], [`NearMemory`], [`Reach`], [`Trigger`]. [`middleware`] has devices around devices.
 //!
 //! # Guarantees
 //! * Packets from one peer arrive complete, exactly once, in the order in which they were sent, short
@@ -35,6 +35,7 @@ pub(crate) mod conformance;
 #[cfg(test)]
 mod example;
 pub mod middleware;
+pub mod near_memory;
 pub mod reach;
 pub mod rma;
 mod shared_memory;
@@ -45,6 +46,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
+use near_memory::NearMemory;
 use platform::base::{Peer, Span};
 use reach::Reach;
 use rma::Rma;
@@ -241,6 +243,11 @@ pub trait Device: Send {
     /// One-sided access to memory that ranks of this host can map, whatever carries messages.
     fn host_memory(&mut self) -> Option<&mut dyn Rma> {
         self.rma()
+    }
+
+    /// Memory that this process shares with others of its host, of any job.
+    fn near_memory(&mut self) -> Option<&mut dyn NearMemory> {
+        None
     }
 
     /// Connections with processes of other jobs.

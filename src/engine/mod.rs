@@ -21,6 +21,7 @@ pub mod point_to_point;
 pub(crate) mod programs;
 pub mod schedules;
 
+use crate::device::near_memory::NearMemory;
 use crate::device::reach::Reach;
 use crate::device::rma::Rma;
 use crate::device::{Device, SharedMemory, WakeSource};
@@ -194,6 +195,11 @@ impl<D: Device> Engine<D> {
     /// [`Device::host_memory`].
     pub(crate) fn host_memory(&mut self) -> Option<&mut dyn Rma> {
         self.messages.device.host_memory()
+    }
+
+    /// [`Device::near_memory`].
+    pub(crate) fn near_memory(&mut self) -> Option<&mut dyn NearMemory> {
+        self.messages.device.near_memory()
     }
 
     /// [`Device::notify`].

@@ -111,6 +111,9 @@ pub(crate) struct Presence {
     pub(crate) host: String,
     /// A hash of the settings that are equal on all ranks of a job.
     pub(crate) settings: u64,
+    /// A number that processes of other jobs have, too, if they and this one can map each other's memory;
+    /// `None` before a connection, and if the device shares memory with no other job.
+    pub(crate) memory: Option<u64>,
 }
 
 impl<D: Device> Mpi<D> {

@@ -30,7 +30,9 @@ impl Process {
     ) -> Result {
         if contention.is_look_due() {
             let mut state = self.state.lock();
-            let mpi = &running_mpi(&mut state)?.mpi;
+            let mpi = &mut running_mpi(&mut state)?.mpi;
+            // A process of another job ends by a lost connection, and another one may take its place then.
+            mpi.poll();
             let ended = holder(mpi).filter(|rank| mpi.engine.device().has_ended(*rank));
             drop(state);
             contention.look(ended, clock::monotonic_ns())?;

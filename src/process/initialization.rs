@@ -394,6 +394,7 @@ fn build(
     mpi.presence = Presence {
         host: job.hosts.name_of(rank).to_owned(),
         settings: hash_of(&settings::agreed_across_jobs(&config.agreed)),
+        memory: None,
     };
     if ended_ranks.is_some() {
         mpi.engine.survive_failures();

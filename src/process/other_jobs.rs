@@ -6,6 +6,7 @@
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
+use super::initialization::hash_of;
 use super::{Process, ProcessMpi, RunningMpi, running_mpi};
 use crate::device::reach::ConnectionKey;
 use crate::mpi::communicator::COMM_SELF;
@@ -13,8 +14,9 @@ use crate::mpi::communicator::connect::{JobMeeting, MeetingRole};
 use crate::mpi::communicator::port::PORT_NAME_MAX;
 use crate::mpi::handle::Handle;
 use platform::base::{ErrorClass, MpiError, Result};
-use platform::sys::descriptor;
+use platform::bootstrap::identity;
 use platform::sys::secret::JobCredentials;
+use platform::sys::{descriptor, process};
 
 /// What the root of an accept or a connect asks for.
 pub(crate) enum Meeting {
@@ -88,6 +90,7 @@ impl Process {
         let running = running_mpi(&mut state)?;
         let meeting = running.mpi.start_meeting(comm, root, role);
         running.note_sockets();
+        running.note_near_memory();
         meeting
     }
 
@@ -137,6 +140,16 @@ impl RunningMpi {
         if self.mpi.engine.device().has_sockets() {
             self.wait_policy = self.wait_policy.with_sockets();
             self.spin_history.follow(self.wait_policy);
+        }
+    }
+
+    /// Processes of other jobs may share memory with this one from now on: those of its user that the kernel
+    /// lets open what this process has opened, with the same version of the library.
+    fn note_near_memory(&mut self) {
+        let mpi = &mut self.mpi;
+        if mpi.presence.memory.is_none() && mpi.engine.near_memory().is_some() {
+            let (host, user) = (identity::of_this_host(), process::effective_user());
+            mpi.presence.memory = Some(hash_of(&(host, user, env!("CARGO_PKG_VERSION"))));
         }
     }
 }

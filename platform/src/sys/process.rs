@@ -236,7 +236,7 @@ pub(crate) fn has_more_rights() -> bool {
 }
 
 /// The user whose rights this process has.
-pub(crate) fn effective_user() -> u32 {
+pub fn effective_user() -> u32 {
     nix::unistd::geteuid().as_raw()
 }
 

@@ -226,8 +226,9 @@ fn create_allocated(
     if !window.is_mapped() {
         if flavor == Flavor::Shared {
             PROCESS.with_mpi(|mpi| mpi.free_comm(window.comm))?;
-            let why = "the processes of the communicator do not share memory: \
-                       MPI_Comm_split_type with MPI_COMM_TYPE_SHARED makes one of those that do";
+            let why = "the processes of the communicator do not share memory \
+                       (MPI_Comm_split_type with MPI_COMM_TYPE_SHARED makes a communicator of \
+                       those that do), or one of them has no room for it";
             return Err(ErrorClass::RmaShared.error(why));
         }
         let base = allocation::allocate(AllocationOwner::Window, size as usize, least)?;

@@ -7,6 +7,7 @@ pub mod delay;
 pub mod fault;
 pub mod trace;
 
+use crate::device::near_memory::NearMemory;
 use crate::device::rma::Rma;
 use crate::device::trigger::Trigger;
 use crate::device::{
@@ -158,6 +159,10 @@ impl<M: Middleware> Device for M {
 
     fn rma(&mut self) -> Option<&mut dyn Rma> {
         self.inner_rma()
+    }
+
+    fn near_memory(&mut self) -> Option<&mut dyn NearMemory> {
+        self.inner_mut().near_memory()
     }
 
     fn trigger(&mut self) -> Option<&mut dyn Trigger> {

@@ -18,7 +18,8 @@
 //!
 //! Beside them is what both devices have in their segments: the addresses of processes
 //! (`peer_address`), registered memory (`registrations`), and the choice between packets and reads of the
-//! memory of a peer (`read_trial`).
+//! memory of a peer (`read_trial`). Processes of other jobs on this host have rings by pairs (`pair`), and
+//! segments of windows (`near_segment`).
 //!
 //! It knows peers of this node only, and no other part of the segment. Lengths and positions read
 //! from the segment are checked or masked; an impossible value is a panic with a message.
@@ -27,6 +28,7 @@
 mod doorbells;
 pub(crate) mod memory;
 pub(crate) mod mpsc_queue;
+pub(crate) mod near_segment;
 mod node_ranks;
 pub(crate) mod pair;
 pub(crate) mod peer_address;

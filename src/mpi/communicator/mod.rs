@@ -26,6 +26,7 @@ pub(crate) mod hardware;
 pub(crate) mod hints;
 pub(crate) mod intercomm;
 pub mod intercomm_create;
+pub(crate) mod memory_domain;
 pub(crate) mod port;
 pub(crate) mod segment;
 pub(crate) mod split_type;

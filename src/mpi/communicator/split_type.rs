@@ -7,14 +7,15 @@
 //! criterion ──allgather of (criterion, locations)──> color, or none ──> split
 //! ```
 //!
-//! Instances are numbered on each host, so only ranks of one host may use the same one. The host of a
-//! rank is its node in the table of communicators. The color is the first rank that uses the resource.
+//! Instances are numbered on each host, so only ranks of one host may use the same one. Ranks are on one host
+//! here if they share memory ([`MemoryDomain`]). The color is the first rank that uses the resource.
 //!
 //! On an intercommunicator, the ranks of both groups take part, in the numbering of its members.
 //! The exchange is the same for all criteria, because a rank with `MPI_UNDEFINED` does not know the
 //! criterion of the other ranks. All ranks see all records, so all detect different criteria.
 
 use super::hardware::{Resource, ResourceLocation, ResourceLocations};
+use super::memory_domain::MemoryDomain;
 use crate::device::Device;
 use crate::engine::memory::Memory;
 use crate::engine::schedules::plan::RunId;
@@ -56,8 +57,8 @@ impl SplitCriterion {
     }
 }
 
-/// Four bytes for the criterion, and four for each location.
-const CRITERION_RECORD_BYTES: usize = 4 + 4 * Resource::ALL.len();
+/// Four bytes for the criterion, eight for the memory domain, and four for each location.
+const CRITERION_RECORD_BYTES: usize = 12 + 4 * Resource::ALL.len();
 const UNKNOWN: u32 = u32::MAX;
 const SEVERAL: u32 = u32::MAX - 1;
 
@@ -65,6 +66,7 @@ const SEVERAL: u32 = u32::MAX - 1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct CriterionRecord {
     code: u32,
+    memory: MemoryDomain,
     locations: ResourceLocations,
 }
 
@@ -77,7 +79,9 @@ impl CriterionRecord {
         });
         let mut bytes = [0; CRITERION_RECORD_BYTES];
         let (words, _) = bytes.as_chunks_mut();
-        for (word, value) in words.iter_mut().zip([self.code].into_iter().chain(locations)) {
+        let MemoryDomain(memory) = self.memory;
+        let before = [self.code, memory as u32, (memory >> 32) as u32];
+        for (word, value) in words.iter_mut().zip(before.into_iter().chain(locations)) {
             *word = value.to_le_bytes();
         }
         bytes
@@ -86,12 +90,13 @@ impl CriterionRecord {
     fn parse(bytes: &[u8; CRITERION_RECORD_BYTES]) -> Self {
         let (words, _) = bytes.as_chunks();
         let word = |index: usize| u32::from_le_bytes(words[index]);
-        let locations = ResourceLocations::new(|resource| match word(1 + resource as usize) {
+        let memory = MemoryDomain(u64::from(word(2)) << 32 | u64::from(word(1)));
+        let locations = ResourceLocations::new(|resource| match word(3 + resource as usize) {
             UNKNOWN => ResourceLocation::Unknown,
             SEVERAL => ResourceLocation::Several,
             instance => ResourceLocation::One(instance),
         });
-        Self { code: word(0), locations }
+        Self { code: word(0), memory, locations }
     }
 
     fn takes_part(&self) -> bool {
@@ -100,12 +105,13 @@ impl CriterionRecord {
 
     /// The host and the number of the instance of a resource of which the rank uses one, if it takes
     /// part.
-    fn instance(&self, resource: Resource) -> Option<(u32, u32)> {
-        let one = |resource| match self.locations.of(resource) {
-            ResourceLocation::One(instance) => Some(instance),
-            ResourceLocation::Several | ResourceLocation::Unknown => None,
-        };
-        if self.takes_part() { Some((one(Resource::Machine)?, one(resource)?)) } else { None }
+    fn instance(&self, resource: Resource) -> Option<(MemoryDomain, u32)> {
+        match (resource, self.locations.of(resource)) {
+            _ if !self.takes_part() => None,
+            (Resource::Machine, _) => Some((self.memory, 0)),
+            (_, ResourceLocation::One(instance)) => Some((self.memory, instance)),
+            (_, ResourceLocation::Several | ResourceLocation::Unknown) => None,
+        }
     }
 }
 
@@ -138,16 +144,8 @@ impl<D: Device> Mpi<D> {
         let (rank, size) = (old.member() as usize, old.members_shape().ranks as usize);
         let allgather =
             Collective::Allgather(UniformBlocks { block: CRITERION_RECORD_BYTES, in_place: false });
-        // Processes of two jobs share no memory, and number their hosts each for itself.
-        let host = match &old.nodes {
-            Some(nodes) => nodes.node_of(old.rank),
-            None => self.comms.node_of(self.engine.me()),
-        };
-        let locations = ResourceLocations::new(|resource| match resource {
-            Resource::Machine => ResourceLocation::One(host),
-            other => locations.of(other),
-        });
-        let own = Memory::owned(CriterionRecord { code: by.code(), locations }.emit());
+        let memory = self.memory_domain(old);
+        let own = Memory::owned(CriterionRecord { code: by.code(), memory, locations }.emit());
         let all = Memory::owned(vec![0; CRITERION_RECORD_BYTES * size]);
         let run = self.launch_on(comm, allgather, vec![own, all])?;
         Ok(SplitTypeExchange { run, rank, criterion: by })
@@ -252,25 +250,31 @@ mod tests {
     /// A rank in an unguided split, on this core of a machine with two cores in each package.
     fn on_core(core: u32) -> CriterionRecord {
         let locations = ResourceLocations::new(|resource| match resource {
-            Resource::Machine => ResourceLocation::One(0),
+            Resource::Machine => ResourceLocation::Unknown,
             Resource::Package | Resource::Numa => ResourceLocation::One(core / 2),
             Resource::L3 => ResourceLocation::Unknown,
             _ => ResourceLocation::One(core),
         });
-        CriterionRecord { code: SplitCriterion::Unguided.code(), locations }
+        CriterionRecord {
+            code: SplitCriterion::Unguided.code(),
+            memory: MemoryDomain(0),
+            locations,
+        }
     }
 
     fn several() -> CriterionRecord {
-        let locations = ResourceLocations::new(|resource| match resource {
-            Resource::Machine => ResourceLocation::One(0),
-            _ => ResourceLocation::Several,
-        });
-        CriterionRecord { code: SplitCriterion::Unguided.code(), locations }
+        let locations = ResourceLocations::new(|_| ResourceLocation::Several);
+        CriterionRecord {
+            code: SplitCriterion::Unguided.code(),
+            memory: MemoryDomain(0),
+            locations,
+        }
     }
 
     fn out() -> CriterionRecord {
         CriterionRecord {
             code: SplitCriterion::Undefined.code(),
+            memory: MemoryDomain(u64::MAX - 1),
             locations: ResourceLocations::default(),
         }
     }
@@ -316,10 +320,8 @@ mod tests {
         let ranks = [(0, 0), (1, 0), (0, 1), (1, 1), (1, 0)];
         let records = ranks.map(|(host, core)| CriterionRecord {
             code: SplitCriterion::Unguided.code(),
-            locations: ResourceLocations::new(|resource| match resource {
-                Resource::Machine => ResourceLocation::One(host),
-                other => on_core(core).locations.of(other),
-            }),
+            memory: MemoryDomain(host),
+            locations: on_core(core).locations,
         });
         let colors = |by| [0, 1, 2, 3, 4].map(|rank| assign(&records, rank, by).color.unwrap());
         assert_eq!(colors(SplitCriterion::Resource(Resource::Core)), [0, 1, 2, 3, 1]);
@@ -356,7 +358,8 @@ mod tests {
                     5 => ResourceLocation::Unknown,
                     instance => ResourceLocation::One(instance),
                 });
-                CriterionRecord { code: SplitCriterion::Unguided.code(), locations }
+                let (code, memory) = (SplitCriterion::Unguided.code(), MemoryDomain(numbers[0].into()));
+                CriterionRecord { code, memory, locations }
             }).collect();
             let found = unguided(&records);
             for (resource, first) in found.iter().flatten() {

@@ -33,7 +33,7 @@ impl<D: Device> Mpi<D> {
     }
 
     /// Connects to those of `peers` that are processes of other jobs.
-    pub(super) fn connect_to_other_jobs(&mut self, peers: impl IntoIterator<Item = Peer>) {
+    pub(in crate::mpi) fn connect_to_other_jobs(&mut self, peers: impl IntoIterator<Item = Peer>) {
         let Some(reach) = self.engine.reach() else { return };
         let processes = &self.comms.processes;
         let others = peers.into_iter().filter(|peer| processes.is_guest(*peer));

@@ -8,10 +8,12 @@ use super::mapped::{MappedMemory, SegmentLayout, SegmentPlacement};
 use super::regions::Regions;
 use super::{Window, WindowMemory};
 use crate::device::Device;
-use crate::device::rma::{MemoryKey, RemoteAccess};
+use crate::device::near_memory::{NearPlace, NearSegment};
+use crate::device::rma::{MemoryKey, RemoteAccess, RmaCaps, UpdateExecutor};
 use crate::engine::schedules::plan::RunId;
 use crate::mpi::Mpi;
 use crate::mpi::collective::exchange::exchanged;
+use crate::mpi::communicator::memory_domain::MemoryDomain;
 use crate::mpi::handle::Handle;
 use crate::mpi::request::Activity;
 use crate::shared_memory::primitive::has_heavy_fence;
@@ -48,22 +50,42 @@ pub(crate) struct WindowCreation {
     phase: CreationPhase,
     /// What is to be shared.
     placement: Option<SegmentPlacement>,
-    segment: Option<SegmentLayout>,
+    segment: Option<SegmentPlan>,
+}
+
+/// The segment of this node, until it is mapped.
+#[derive(Debug)]
+struct SegmentPlan {
+    layout: SegmentLayout,
+    way: SegmentWay,
+}
+
+/// How its ranks get it.
+#[derive(Debug)]
+enum SegmentWay {
+    /// By the device.
+    Device,
+    /// As memory of their host: they are of several jobs. The leader has made it.
+    Host(Option<Box<dyn NearSegment>>),
 }
 
 /// What the ranks tell each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CreationPhase {
-    /// Size and unit.
+    /// Size, unit, key and memory domain.
     Shapes,
-    /// The key of the segment of each node, from its leader.
+    /// The key of the segment of each node, from its leader. Between jobs its place, and the doorbell of each
+    /// rank.
     Keys,
     /// Whether each rank has mapped it.
     Opened,
 }
 
-/// What a rank tells in one phase.
-type Record = [u64; 3];
+/// What a rank tells in one phase. In all but the first, the second word is 1 if it has failed.
+type Record = [u64; 5];
+
+/// The rank has no segment.
+const FAILED: Record = [0, 1, 0, 0, 0];
 
 impl From<&WindowMemory> for TargetMemory {
     fn from(memory: &WindowMemory) -> Self {
@@ -72,7 +94,7 @@ impl From<&WindowMemory> for TargetMemory {
 }
 
 impl From<Record> for TargetMemory {
-    fn from([size, unit, key]: Record) -> Self {
+    fn from([size, unit, key, ..]: Record) -> Self {
         Self { size, unit: unit as i64, key }
     }
 }
@@ -98,13 +120,15 @@ impl<D: Device> Mpi<D> {
     pub(crate) fn start_window_creation(
         &mut self, mut window: Box<Window>, comm: Handle, placement: Option<SegmentPlacement>,
     ) -> Result<WindowCreation> {
-        window.connect(comm, WindowChannel::new(self.comms.get(comm)?));
+        let found = self.comms.get(comm)?;
+        let MemoryDomain(domain) = self.memory_domain(found);
+        window.connect(comm, WindowChannel::new(found));
         let own = TargetMemory::from(&*window.memory);
         if placement == Some(SegmentPlacement::Words) {
             self.register(&mut window);
         }
         let key = window.registered.map_or(0, |key| key.0);
-        let run = self.start_exchange(comm, [own.size, own.unit as u64, key])?;
+        let run = self.start_exchange(comm, [own.size, own.unit as u64, key, domain, 0])?;
         let phase = CreationPhase::Shapes;
         Ok(WindowCreation { window: Some(window), run, phase, placement, segment: None })
     }
@@ -148,30 +172,28 @@ impl<D: Device> Mpi<D> {
                     WindowShape(records.iter().map(|record| TargetMemory::from(*record)).collect());
                 let placement = creation.placement?;
                 creation.phase = CreationPhase::Keys;
-                let (segment, key) = self.make_segment(window, placement);
+                let (segment, record) = self.make_segment(window, placement, records);
                 creation.segment = segment;
-                Some(key)
+                Some(record)
             }
             CreationPhase::Keys => {
-                let segment = creation.segment.take()?;
+                let plan = creation.segment.take()?;
                 if records.iter().any(failed) {
-                    self.drop_segment(window, &segment, records);
+                    self.drop_segment(window, &plan, records);
                     return None;
                 }
                 creation.phase = CreationPhase::Opened;
-                let key = MemoryKey(records[segment.leader() as usize][0]);
-                let rma = window.memory_device(&mut self.engine)?;
-                window.mapped = MappedMemory::open(rma, segment, &window.channel, key).ok();
+                window.mapped = self.open_segment(window, plan, records);
                 if window.mapped.as_ref().is_some_and(|mapped| !mapped.has_memory()) {
                     self.open_registered(window);
                 }
                 let lacks_fence = window.mapped.is_some() && !has_heavy_fence();
-                Some([0, window.mapped.is_none().into(), lacks_fence.into()])
+                Some([0, window.mapped.is_none().into(), lacks_fence.into(), 0, 0])
             }
             CreationPhase::Opened => {
                 if records.iter().any(failed) {
                     self.close_segment(window);
-                } else if records.iter().all(|[_, _, lacks_fence]| *lacks_fence == 0)
+                } else if records.iter().all(|[_, _, lacks_fence, ..]| *lacks_fence == 0)
                     && let Some(mapped) = &mut window.mapped
                 {
                     mapped.set_fence(WakeFence::ByWaiter);
@@ -179,33 +201,107 @@ impl<D: Device> Mpi<D> {
                 if let Some(own) = window.own_mapped() {
                     window.set_memory(own);
                 }
+                self.watch_other_jobs(window);
                 None
             }
         }
     }
 
-    /// The layout of this node's segment, and its key at the leader.
+    /// The segment of this node, and what this rank tells of it.
     fn make_segment(
-        &mut self, window: &Window, placement: SegmentPlacement,
-    ) -> (Option<SegmentLayout>, Record) {
-        let node = |rank| self.comms.node_of(window.channel.peer(rank));
-        let here = node(window.channel.rank());
-        let ranks = (0..window.channel.size()).filter(|rank| node(*rank) == here);
+        &mut self, window: &Window, placement: SegmentPlacement, records: &[Record],
+    ) -> (Option<SegmentPlan>, Record) {
+        let (me, size) = (window.channel.rank(), window.channel.size());
+        let domain = |rank: u32| MemoryDomain(records[rank as usize][3]);
+        let ranks = (0..size).filter(|rank| domain(*rank) == domain(me));
         let ranks: Vec<_> = ranks.map(|rank| (rank, window.shape.of(rank).size)).collect();
-        let Some(segment) = SegmentLayout::new(&ranks, window.channel.size(), placement) else {
-            return (None, [0, 1, 0]);
+        // What all ranks load and store has one segment.
+        let fits = window.may_have_parts() || ranks.len() == size as usize;
+        let layout = SegmentLayout::new(&ranks, size, placement).filter(|_| fits);
+        let Some(layout) = layout else { return (None, FAILED) };
+        let is_leader = layout.leader() == me;
+        let is_of_node = layout.ranks().iter().all(|rank| self.is_of_own_node(window, *rank));
+        let (way, record) = match is_of_node {
+            true => (SegmentWay::Device, self.device_record(window, &layout, is_leader)),
+            false => {
+                let (made, record) = self.host_record(&layout, is_leader);
+                (SegmentWay::Host(made), record)
+            }
         };
-        let key = match window.memory_device(&mut self.engine) {
-            None => None,
-            Some(_) if segment.leader() != window.channel.rank() => Some(MemoryKey(0)),
-            Some(rma) => MappedMemory::allocate(rma, &segment).ok(),
+        (Some(SegmentPlan { layout, way }), record.unwrap_or(FAILED))
+    }
+
+    /// Whether a rank is of the node of this process in its job.
+    fn is_of_own_node(&self, window: &Window, rank: u32) -> bool {
+        let [own, other] =
+            [window.channel.rank(), rank].map(|rank| self.comms.node_of(window.channel.peer(rank)));
+        own == other
+    }
+
+    /// The record of a segment of the device; `None` if there is none.
+    fn device_record(
+        &mut self, window: &Window, layout: &SegmentLayout, is_leader: bool,
+    ) -> Option<Record> {
+        let rma = window.memory_device(&mut self.engine)?;
+        let MemoryKey(key) = match is_leader {
+            true => MappedMemory::allocate(rma, layout).ok()?,
+            false => MemoryKey(0),
         };
-        (Some(segment), key.map_or([0, 1, 0], |key| [key.0, 0, 0]))
+        Some([key, 0, 0, 0, 0])
+    }
+
+    /// The segment between jobs, at the leader, and the record.
+    fn host_record(
+        &mut self, layout: &SegmentLayout, is_leader: bool,
+    ) -> (Option<Box<dyn NearSegment>>, Option<Record>) {
+        let Some(near) = self.engine.near_memory() else { return (None, None) };
+        let Ok(NearPlace([doorbell, wake_inode])) = near.own_doorbell() else {
+            return (None, None);
+        };
+        if !is_leader {
+            return (None, Some([0, 0, 0, doorbell, wake_inode]));
+        }
+        let made = MappedMemory::allocate_near(near, layout).ok();
+        let place = made.as_ref().map(|made| made.place());
+        (made, place.map(|NearPlace([place, inode])| [place, 0, inode, doorbell, wake_inode]))
+    }
+
+    /// Maps the segment of this node.
+    fn open_segment(
+        &mut self, window: &Window, plan: SegmentPlan, records: &[Record],
+    ) -> Option<MappedMemory> {
+        let [place, _, inode, ..] = records[plan.layout.leader() as usize];
+        let made = match plan.way {
+            SegmentWay::Device => {
+                let rma = window.memory_device(&mut self.engine)?;
+                return MappedMemory::open(rma, plan.layout, &window.channel, MemoryKey(place))
+                    .ok();
+            }
+            SegmentWay::Host(made) => made,
+        };
+        let doorbells: Vec<_> = (0..window.channel.size())
+            .map(|rank| {
+                let [_, _, _, doorbell, wake_inode] = records[rank as usize];
+                let is_apart = !self.is_of_own_node(window, rank);
+                is_apart.then_some(NearPlace([doorbell, wake_inode]))
+            })
+            .collect();
+        let (near, place) = (self.engine.near_memory()?, NearPlace([place, inode]));
+        let doorbell = |rank: u32| doorbells[rank as usize];
+        MappedMemory::open_near(near, made, place, plan.layout, &window.channel, doorbell).ok()
+    }
+
+    /// Finds out failures of the ranks of other jobs with which this one shares memory: no message may do so.
+    fn watch_other_jobs(&mut self, window: &Window) {
+        if let Some(mapped) = window.mapped.as_ref().filter(|mapped| mapped.spans_jobs()) {
+            let peers = mapped.ranks().iter().map(|rank| window.channel.peer(*rank));
+            self.connect_to_other_jobs(peers);
+        }
     }
 
     /// Lets the ranks of this node read and write the memory of the application from outside.
     fn register(&mut self, window: &mut Window) {
-        if self.engine.survives_failures() {
+        if self.may_lose_members(window) {
             // After a failure, a window is freed without the others: they could write here afterwards.
             return;
         }
@@ -219,19 +315,24 @@ impl<D: Device> Mpi<D> {
     /// Finds the memories of ranks that this process can read and write from outside.
     fn open_registered(&mut self, window: &mut Window) {
         let (Some(mapped), Some(rma)) = (&window.mapped, self.engine.rma()) else { return };
+        // Other jobs are asked by messages: an access by the owner does not end in its call.
+        let is_outside = |caps: &RmaCaps| !matches!(caps.executor, UpdateExecutor::Owner);
         for rank in mapped.ranks() {
             let key = MemoryKey(window.shape.of(*rank).key);
-            if key.0 != 0 && rma.open(window.channel.peer(*rank), key).is_ok() {
+            if key.0 != 0
+                && rma.open(window.channel.peer(*rank), key).as_ref().is_ok_and(is_outside)
+            {
                 window.outside.insert(*rank, key);
             }
         }
     }
 
     /// Gives up the segment of this node: another node has none.
-    fn drop_segment(&mut self, window: &Window, segment: &SegmentLayout, records: &[Record]) {
+    fn drop_segment(&mut self, window: &Window, plan: &SegmentPlan, records: &[Record]) {
         let me = window.channel.rank();
-        let [key, failed, _] = records[me as usize];
-        if segment.leader() == me
+        let [key, failed, ..] = records[me as usize];
+        if matches!(plan.way, SegmentWay::Device)
+            && plan.layout.leader() == me
             && failed == 0
             && let Some(rma) = window.memory_device(&mut self.engine)
         {

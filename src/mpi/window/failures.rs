@@ -91,16 +91,26 @@ impl<D: Device> Mpi<D> {
         self.windows.by_context.get(&context.for_traffic(Traffic::PointToPoint)).copied()
     }
 
+    /// Whether the window goes on when some of its ranks have failed: in a job that survives that, and between
+    /// jobs, which go on without each other.
+    pub(super) fn may_lose_members(&self, window: &Window) -> bool {
+        let processes = &self.comms.processes;
+        let is_guest = |rank| processes.is_guest(window.channel.peer(rank));
+        self.engine.survives_failures()
+            || processes.has_guests() && (0..window.channel.size()).any(is_guest)
+    }
+
     /// Members of a communicator have failed, which may be that of a window. In a job that does not survive
-    /// that, nothing goes on: each waiting call ends with the failure.
+    /// the failure of one of its ranks, nothing goes on: each waiting call ends with that.
     pub(in crate::mpi) fn window_members_failed(&mut self, comm: Handle, new: &[u32]) {
-        if !self.engine.survives_failures() {
-            return;
-        }
+        let survives = self.engine.survives_failures();
         let Some(handle) = self.window_on(comm) else { return };
         let Ok(window) = self.windows.get_mut(handle) else { return };
         for rank in new {
             let peer = window.channel.peer(*rank);
+            if !survives && !self.comms.processes.is_guest(peer) {
+                continue;
+            }
             // An agreement may know of a failure before the device does.
             let error = self.engine.failure(peer).unwrap_or_else(|| {
                 ErrorClass::ProcFailed.error(format!("rank {peer} of the world has failed"))
@@ -157,8 +167,9 @@ impl<D: Device> Mpi<D> {
     /// # Errors
     /// `Win` if there is no such window; `ProcFailed` where a failure of another job was met.
     pub(crate) fn start_window_meeting(&mut self, window: Handle) -> Result<Activity> {
-        let comm = self.windows.get(window)?.comm;
-        match self.engine.survives_failures() {
+        let found = self.windows.get(window)?;
+        let comm = found.comm;
+        match self.may_lose_members(found) {
             // Not a barrier: it may have ended at some ranks, which then know nothing of those that it fails at.
             true => self.start_rendezvous(comm),
             false => self.start_barrier(comm),

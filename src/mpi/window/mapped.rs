@@ -5,12 +5,18 @@
 //!   made by the first rank of the node (its leader), mapped by the others
 //! ```
 //!
+//! A node is here what shares memory ([`MemoryDomain`](crate::mpi::communicator::memory_domain::MemoryDomain)):
+//! it may have ranks of several jobs, which have the segment by [`NearMemory`] and wake each other by doorbells.
+//!
 //! Puts and gets are copies, accumulates loops under a lock for each target, and locks are words of the
 //! segment: no call of the target is needed. One lock for accumulates of all kinds and lengths makes them
 //! atomic to each other, and long ones as fast as memory.
 
+use std::sync::Arc;
+
 use super::channel::WindowChannel;
 use crate::device::Device;
+use crate::device::near_memory::{NearDoorbell, NearMemory, NearPlace, NearSegment};
 use crate::device::rma::{MemoryKey, RemoteAccess, Rma};
 use crate::engine::Engine;
 use crate::shared_memory::accumulate_lock::AccumulateLock;
@@ -37,8 +43,7 @@ pub(super) struct SegmentLayout {
 #[derive(Debug)]
 pub(super) struct MappedMemory {
     layout: SegmentLayout,
-    leader: Peer,
-    key: MemoryKey,
+    source: SegmentSource,
     /// The index of this rank among those of the node.
     me: usize,
     segment: Span,
@@ -49,6 +54,19 @@ pub(super) struct MappedMemory {
     queued: Vec<(u32, LockTurn)>,
     /// Locks that it has waited for, and must ask for by messages.
     withdrawn: Vec<(u32, LockKind)>,
+}
+
+/// Where a segment comes from.
+#[derive(Debug)]
+enum SegmentSource {
+    /// From the device, at the leader.
+    Device { leader: Peer, key: MemoryKey },
+    /// From a process of this host; its ranks are of several jobs.
+    Host {
+        _segment: Box<dyn NearSegment>,
+        /// What wakes the ranks that the device does not wake, by index.
+        doorbells: Vec<Option<Arc<dyn NearDoorbell>>>,
+    },
 }
 
 /// How the memories of a segment are aligned.
@@ -92,6 +110,11 @@ impl SegmentLayout {
         self.ranks[0]
     }
 
+    /// The ranks of the window on this node, ascending.
+    pub(super) fn ranks(&self) -> &[u32] {
+        &self.ranks
+    }
+
     /// The index of a rank among those of the node.
     #[inline]
     fn index(&self, rank: u32) -> Option<usize> {
@@ -126,20 +149,63 @@ impl MappedMemory {
         let Some(segment) = rma.open(leader, key)?.mapped else {
             return Err(ErrorClass::NoMem.error("the device does not map memory of others"));
         };
+        Self::over(segment, layout, channel, SegmentSource::Device { leader, key })
+    }
+
+    /// Makes a segment for ranks of several jobs, at the leader.
+    ///
+    /// # Errors
+    /// As [`NearMemory::allocate`].
+    pub(super) fn allocate_near(
+        near: &mut dyn NearMemory, layout: &SegmentLayout,
+    ) -> Result<Box<dyn NearSegment>> {
+        near.allocate(layout.len)
+    }
+
+    /// Maps such a segment, which is at `place`, and finds the doorbells of the ranks that the device does not
+    /// wake: `doorbell` of a rank, if it is one of them. The leader has made the segment `own`.
+    ///
+    /// # Errors
+    /// As [`NearMemory::open`] and [`NearMemory::doorbell`].
+    pub(super) fn open_near(
+        near: &mut dyn NearMemory, own: Option<Box<dyn NearSegment>>, place: NearPlace,
+        layout: SegmentLayout, channel: &WindowChannel,
+        doorbell: impl Fn(u32) -> Option<NearPlace>,
+    ) -> Result<Self> {
+        let segment = own.map_or_else(|| near.open(place, layout.len), Ok)?;
+        let doorbells = layout.ranks.iter().map(|rank| {
+            let place = doorbell(*rank);
+            place.map(|place| near.doorbell(place)).transpose()
+        });
+        let doorbells = doorbells.collect::<Result<_>>()?;
+        let memory = segment.memory();
+        let source = SegmentSource::Host { _segment: segment, doorbells };
+        Self::over(memory, layout, channel, source)
+    }
+
+    fn over(
+        segment: Span, layout: SegmentLayout, channel: &WindowChannel, source: SegmentSource,
+    ) -> Result<Self> {
         let Some(me) = layout.index(channel.rank()) else {
             return Err(ErrorClass::Other.error("this rank is not one of the segment"));
         };
         let control = WindowControl::new(segment, layout.ranks.len(), channel.size() as usize);
         let (held, queued, withdrawn) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Self { layout, leader, key, me, segment, control, held, queued, withdrawn })
+        Ok(Self { layout, source, me, segment, control, held, queued, withdrawn })
     }
 
     /// Ends the use of the segment, after all ranks have stopped accessing it.
-    pub(super) fn close(self, rma: &mut dyn Rma) {
-        match self.me {
-            0 => rma.deregister(self.key),
-            _ => rma.close(self.leader, self.key),
+    pub(super) fn close(self, rma: Option<&mut dyn Rma>) {
+        match (self.source, rma) {
+            (SegmentSource::Device { key, .. }, Some(rma)) if self.me == 0 => rma.deregister(key),
+            (SegmentSource::Device { leader, key }, Some(rma)) => rma.close(leader, key),
+            (SegmentSource::Device { .. }, None) | (SegmentSource::Host { .. }, _) => (),
         }
+    }
+
+    /// Whether its ranks are of several jobs.
+    pub(super) fn spans_jobs(&self) -> bool {
+        matches!(self.source, SegmentSource::Host { .. })
     }
 
     /// The memory of a rank of this node, if it is in the segment.
@@ -265,9 +331,22 @@ impl MappedMemory {
 
     #[inline]
     fn wake<D: Device>(&self, engine: &mut Engine<D>, channel: &WindowChannel, index: Option<u32>) {
+        if let Some(index) = index {
+            self.notify(engine, channel, index as usize);
+        }
+    }
+
+    /// Makes the rank with this index look at the segment.
+    fn notify<D: Device>(&self, engine: &mut Engine<D>, channel: &WindowChannel, index: usize) {
         // A damaged word wakes nobody.
-        if let Some(rank) = index.and_then(|index| self.layout.ranks.get(index as usize)) {
-            engine.notify(channel.peer(*rank));
+        let Some(rank) = self.layout.ranks.get(index) else { return };
+        let doorbell = match &self.source {
+            SegmentSource::Device { .. } => None,
+            SegmentSource::Host { doorbells, .. } => doorbells[index].as_ref(),
+        };
+        match doorbell {
+            Some(doorbell) => doorbell.ring(),
+            None => engine.notify(channel.peer(*rank)),
         }
     }
 
@@ -277,7 +356,7 @@ impl MappedMemory {
     ) {
         if let Some(index) = self.layout.index(to) {
             self.control.calls(self.me, index).call(call);
-            engine.notify(channel.peer(to));
+            self.notify(engine, channel, index);
         }
     }
 

@@ -286,6 +286,11 @@ impl Window {
         }
     }
 
+    /// Whether ranks may have memory that others reach by messages only.
+    fn may_have_parts(&self) -> bool {
+        self.memory.flavor != Flavor::Shared as i32
+    }
+
     /// Whether it waits for something that no message tells.
     fn awaits_turn(&self) -> bool {
         self.target.awaits_turn()
@@ -602,10 +607,8 @@ impl<D: Device> Mpi<D> {
                 rma.close(window.channel.peer(rank), key);
             }
         }
-        if let Some(mapped) = window.mapped.take()
-            && let Some(rma) = window.memory_device(&mut self.engine)
-        {
-            mapped.close(rma);
+        if let Some(mapped) = window.mapped.take() {
+            mapped.close(window.memory_device(&mut self.engine));
         }
     }
 }

@@ -27,6 +27,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use crate::bridge::translator::Translator;
+use crate::device::near_memory::NearMemory;
 use crate::device::reach::Reach;
 use crate::device::rma::Rma;
 use crate::device::trigger::Trigger;
@@ -397,6 +398,11 @@ impl Device for Devices {
 
     fn host_memory(&mut self) -> Option<&mut dyn Rma> {
         self.node.rma()
+    }
+
+    fn near_memory(&mut self) -> Option<&mut dyn NearMemory> {
+        let sockets = self.network.as_deref_mut().and_then(Network::sockets_mut);
+        sockets.and_then(Sockets::near_memory)
     }
 
     fn reach(&mut self) -> Option<&mut dyn Reach> {

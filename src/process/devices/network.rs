@@ -3,9 +3,11 @@
 use std::iter;
 use std::os::fd::AsFd;
 
+use crate::device::near_memory::NearMemory;
 use crate::device::reach::Reach;
 use crate::device::rma::{MemoryKey, RemoteAccess, Rma};
 use crate::device::{Busy, Caps, Device, Header, PacketSink, PeerCaps, WakeSource};
+use crate::devices::rings::near_segment::HostSharing;
 use crate::devices::shm::Shm;
 use crate::devices::tcp::Tcp;
 use crate::devices::tofu::Tofu;
@@ -37,6 +39,8 @@ pub(super) struct Sockets {
     interval: SocketInterval,
     /// Whether this rank has sent by TCP since the last packet from there.
     awaits_answer: bool,
+    /// What this process shares with others of its host, unless TCP carries the messages to all of them.
+    sharing: Option<HostSharing>,
 }
 
 /// Applies an operation to the device that carries messages to a peer.
@@ -290,11 +294,13 @@ impl Sockets {
             ErrorClass::Other.error(format!("a rank that uses sockets needs a pipe: {error}"))
         })?;
         let descriptor = tcp.watch_beside(&doorbell)?;
-        if everywhere.is_none() {
-            tcp.share_memory(doorbell.address(), node.copy_method());
+        let shared = everywhere.is_none().then(|| doorbell.address());
+        if let Some(doorbell) = shared {
+            tcp.share_memory(doorbell, node.copy_method());
         }
         node.wait_for_descriptor(doorbell, descriptor);
-        Ok(Self { tcp, everywhere, interval: SocketInterval::new(), awaits_answer: false })
+        let (interval, sharing) = (SocketInterval::new(), shared.map(HostSharing::new));
+        Ok(Self { tcp, everywhere, interval, awaits_answer: false, sharing })
     }
 
     /// Whether TCP carries the messages to ranks of this host, too.
@@ -312,6 +318,12 @@ impl Sockets {
     pub(super) fn reach(&mut self) -> &mut dyn Reach {
         self.awaits_answer = true;
         &mut self.tcp
+    }
+
+    /// Memory that this process shares with others of its host.
+    pub(super) fn near_memory(&mut self) -> Option<&mut dyn NearMemory> {
+        let sharing = self.sharing.as_mut()?;
+        Some(sharing)
     }
 
     /// As [`Tcp::register_under`].
@@ -368,6 +380,11 @@ impl Sockets {
         // `wake_self` and peers of this host do not change its word: they ring.
         let _ = self.tcp.arm();
         let wake = node.arm();
+        if let Some(sharing) = &mut self.sharing {
+            // Not before `node` has drained the doorbell: a ring from now on stays, as it tells of no packet
+            // that the next poll finds.
+            sharing.arm();
+        }
         if self.tcp.must_poll() { WakeSource::Never } else { wake }
     }
 
@@ -378,6 +395,9 @@ impl Sockets {
 
     fn disarm(&mut self, node: &mut Shm) {
         self.tcp.disarm();
+        if let Some(sharing) = &mut self.sharing {
+            sharing.disarm();
+        }
         node.disarm();
     }
 }
