@@ -81,7 +81,7 @@ impl Tcp {
     /// Opens the parked connections of processes that have been admitted.
     pub(super) fn open_admitted(&mut self, sink: &mut impl PacketSink) {
         for (greeting, hello) in std::mem::take(&mut self.foreign.admitted) {
-            self.decide(greeting, hello, sink);
+            self.decide(greeting, hello, true, sink);
         }
         if std::mem::take(&mut self.foreign.has_new_key) {
             let waiting: Vec<_> = self.unproven.iter().map(|(key, _)| key).collect();
@@ -90,6 +90,26 @@ impl Tcp {
         if self.kept.is_unread {
             self.read_kept(sink);
         }
+    }
+
+    /// Whether a key is that of a port, at which processes call.
+    pub(super) fn is_port(&self, key: KeyId) -> bool {
+        self.foreign.ports.contains(&key)
+    }
+
+    /// Ends the link to a peer.
+    pub(super) fn drop_link(&mut self, peer: Peer) {
+        if let Some(link) = &self.links[peer as usize]
+            && let LinkState::Open(connection) = &link.state
+        {
+            self.watched.remove(&**connection);
+        }
+        self.close(peer);
+        self.drop_near(peer);
+        self.lost.retain(|(lost, _)| *lost != peer);
+        self.failures.retain(|(failed, _)| *failed != peer);
+        self.opened.retain(|opened| *opened != peer);
+        self.links[peer as usize] = None;
     }
 
     /// Whether [`Tcp::open_admitted`] has work.
@@ -190,6 +210,11 @@ impl Reach for Tcp {
 
     fn admit(&mut self, peer: Peer, address: ForeignAddress<'_>) -> Result {
         let ForeignAddress { process: ForeignProcess { job, rank }, card, host, key } = address;
+        let is_of = |it: &mut Parked| (it.hello.job, it.hello.rank) == (job, rank);
+        let arrived = self.foreign.parked.extract_if(.., is_of);
+        self.foreign.admitted.extend(arrived.map(|it| (it.greeting, it.hello)));
+        // The next poll opens them.
+        self.due_ns = 0;
         let is_known = self.cards.get(peer as usize).is_some_and(Option::is_some);
         if is_known && card.is_empty() {
             return Ok(());
@@ -212,11 +237,6 @@ impl Reach for Tcp {
         if let Some(old) = old.filter(|old| *old != key) {
             self.drop_unused_key(old);
         }
-        let is_of = |it: &mut Parked| (it.hello.job, it.hello.rank) == (job, rank);
-        let arrived = self.foreign.parked.extract_if(.., is_of);
-        self.foreign.admitted.extend(arrived.map(|it| (it.greeting, it.hello)));
-        // The next poll opens them.
-        self.due_ns = 0;
         Ok(())
     }
 
@@ -238,17 +258,7 @@ impl Reach for Tcp {
             // A connection that is lost now needs no farewell.
             drop(link.say_leaving());
         }
-        if let Some(link) = &self.links[peer as usize]
-            && let LinkState::Open(connection) = &link.state
-        {
-            self.watched.remove(&**connection);
-        }
-        self.close(peer);
-        self.drop_near(peer);
-        self.lost.retain(|(lost, _)| *lost != peer);
-        self.failures.retain(|(failed, _)| *failed != peer);
-        self.opened.retain(|opened| *opened != peer);
-        self.links[peer as usize] = None;
+        self.drop_link(peer);
         self.cards[peer as usize] = None;
         self.drop_unused_key(key);
     }

@@ -120,7 +120,7 @@ impl Tcp {
             Ok(Some(call)) => {
                 let (_, kept) = self.kept.all.remove(place);
                 self.watched.remove(&kept.connection);
-                self.decide(kept.into_greeting(&call), call.hello, sink);
+                self.decide(kept.into_greeting(&call), call.hello, false, sink);
             }
         }
     }

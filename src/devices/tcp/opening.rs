@@ -201,7 +201,7 @@ impl Tcp {
         match greeting.advance(&self.keys) {
             Ok(GreetingStep::Asked(hello)) => {
                 let Some(greeting) = self.unproven.remove(key) else { return };
-                self.decide(greeting, hello, sink);
+                self.decide(greeting, hello, false, sink);
                 // Another one may be accepted.
                 self.due_ns = 0;
             }
@@ -225,9 +225,11 @@ impl Tcp {
         }
     }
 
-    /// The verdict on a connection whose other end has proved the secret.
+    /// The verdict on a connection whose other end has proved the secret; `is_admitted`: its process was
+    /// admitted after that.
     pub(super) fn decide(
-        &mut self, mut greeting: Greeting, hello: Hello, sink: &mut impl PacketSink,
+        &mut self, mut greeting: Greeting, hello: Hello, is_admitted: bool,
+        sink: &mut impl PacketSink,
     ) {
         let Hello { job, rank, wanted, received, .. } = hello;
         // The key of a job is for its ranks, and other keys for processes of other jobs.
@@ -243,6 +245,12 @@ impl Tcp {
                 false => self.park(greeting, hello),
             };
         };
+        if self.is_call_anew(peer, &greeting, &hello) {
+            if !is_admitted {
+                return self.park(greeting, hello);
+            }
+            self.drop_link(peer);
+        }
         let is_preferred = self.is_preferred_to(job, rank);
         if self.links[peer as usize].is_none() {
             self.open_link(peer);
@@ -268,6 +276,19 @@ impl Tcp {
         if matches!(verdict, Verdict::Accepted { .. }) {
             self.open(peer, greeting, received, sink);
         }
+    }
+
+    /// Whether a process calls at a port that has forgotten its link to this one, which still has it, until
+    /// it has disconnected, too. What comes by the connection is not for that link: its end would be the end
+    /// of the call.
+    fn is_call_anew(&self, peer: Peer, greeting: &Greeting, hello: &Hello) -> bool {
+        let key = greeting.key();
+        let is_over = |link: &Link| {
+            let is_settled = matches!(link.state, LinkState::Open(_) | LinkState::Idle);
+            is_settled && link.has_been_open() && link.key != key
+        };
+        let link = self.links[peer as usize].as_deref();
+        self.is_port(key) && hello.received == 0 && link.is_some_and(is_over)
     }
 
     /// The connection is the one to the peer from now on.

@@ -114,3 +114,45 @@ fn a_call_with_a_key_that_is_not_known_is_refused_on_a_kept_connection_too() {
     called.open_port(&ConnectionKey { secret: [9; 32], ..key(1) });
     assert!(called.strangers.report().is_some_and(|text| text.contains("did not prove")));
 }
+
+/// The other process has not disconnected yet when a process calls again: what this sends belongs to the next
+/// meeting, also if the link of the last one has carried nothing the other way.
+#[test]
+fn a_call_waits_until_the_other_process_has_disconnected_or_accepts() {
+    for disconnects in [true, false] {
+        let settings = TcpSettings::default();
+        let (mut caller, mut called) = (alone(1, &settings), alone(2, &settings));
+        called.open_port(&key(1));
+        meet(&mut caller, &mut called, &key(1));
+        let cards = [&mut caller, &mut called].map(Reach::card);
+        for (tcp, job, card) in [(&mut caller, 2, &cards[1]), (&mut called, 1, &cards[0])] {
+            call(tcp, job, card, &key(9));
+        }
+        caller.forget(1, true);
+        call(&mut caller, 2, &cards[1], &key(1));
+        let (mut to, mut from) = (Ledger::default(), Ledger::default());
+        let begin = Instant::now();
+        let mut caught = None;
+        while caught.is_none() {
+            assert!(begin.elapsed() < LIMIT, "no call");
+            let _ = send(&mut caller, 1, 0);
+            caller.poll(&mut from);
+            called.poll(&mut to);
+            caught = called.take_caller(key(1).id);
+        }
+        if disconnects {
+            called.forget(1, true);
+        }
+        assert_eq!(to.from(1), 0);
+        let address =
+            ForeignAddress { process: caught.unwrap(), card: "", host: "", key: key(1).id };
+        called.admit(1, address).unwrap();
+        while to.from(1) == 0 {
+            assert!(begin.elapsed() < LIMIT, "no packet");
+            let _ = send(&mut caller, 1, 0);
+            caller.poll(&mut from);
+            called.poll(&mut to);
+        }
+        assert!(to.failed.is_empty() && from.failed.is_empty());
+    }
+}
