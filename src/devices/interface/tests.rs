@@ -223,11 +223,17 @@ fn software_runs_a_program_without_counters_or_slots() {
     assert_eq!(nic.runner(again), Runner::Interface);
 }
 
+/// Empties a counter at the end of an instance.
+fn lower(counter: u16, value: u64) -> ProgramOp {
+    ProgramOp::Add(add(counter, value.wrapping_neg()))
+}
+
 #[test]
 fn a_program_of_software_needs_no_call_of_the_application() {
     let (mut nic, levels) = (NetworkInterface::new(LIMITS, 4), Levels::default());
     let keys = nic.reserve(2, &levels).unwrap();
-    let steps = vec![work(0, 0, signal(1)), work(0, 1, signal(2)), work(0, 1, ProgramOp::Complete)];
+    let end = [work(0, 1, lower(0, 1)), work(0, 1, ProgramOp::Complete)];
+    let steps = [vec![work(0, 0, signal(1)), work(0, 1, signal(2))], end.into()].concat();
     let program = nic.load(binding(Program::new(Scheme::Tank, 2, 1, steps), keys.clone()), true);
     assert_eq!(nic.fallbacks(), 0);
     nic.start(program);
@@ -242,8 +248,7 @@ fn a_program_of_software_needs_no_call_of_the_application() {
 fn a_level_that_is_not_exact_at_the_end_is_an_error_once() {
     let (mut nic, levels) = (NetworkInterface::new(LIMITS, 4), Levels::default());
     let keys = nic.reserve(2, &levels).unwrap();
-    let lower = |value: u64| ProgramOp::Add(add(0, value.wrapping_neg()));
-    let steps = vec![work(0, 2, lower(2)), work(0, 2, ProgramOp::Complete)];
+    let steps = vec![work(0, 2, lower(0, 2)), work(0, 2, ProgramOp::Complete)];
     let program = nic.load(binding(Program::new(Scheme::Tank, 2, 1, steps), keys.clone()), false);
     for (instance, added) in [2, 2, 5, 2, 2, 2].into_iter().enumerate() {
         nic.start(program);
@@ -262,7 +267,8 @@ fn each_step_for_the_host_is_returned_once() {
     let (mut nic, levels) = (NetworkInterface::new(LIMITS, 4), Levels::default());
     let none = Buffer::None.region(0, 0);
     let host = |step| ProgramOp::Host { step, from: none, into: none, done: Some(add(0, 1)) };
-    let steps = vec![work(0, 0, host(4)), work(0, 0, host(2)), work(0, 2, ProgramOp::Complete)];
+    let end = [work(0, 2, lower(0, 2)), work(0, 2, ProgramOp::Complete)];
+    let steps = [vec![work(0, 0, host(4)), work(0, 0, host(2))], end.into()].concat();
     let program = load(&mut nic, &levels, 1, steps);
     nic.start(program);
     assert!(nic.next(0, &levels).is_none());
