@@ -108,13 +108,17 @@ fn spawned() {
 #[test]
 fn spawned_window() {
     let ends = ["child", "parent"].into_iter();
-    let ways = ends.flat_map(|who| ["held", "queued", "adding"].map(|way| (who, way)));
-    for (who, way) in ways {
-        check("spawned_window", [3].into_iter(), &[&[who, way, "allocate"], &[who, way, "create"]]);
+    let ways = ends.flat_map(|lost| ["held", "queued", "adding"].map(|way| (lost, way)));
+    for (lost, way) in ways {
+        check(
+            "spawned_window",
+            [3].into_iter(),
+            &[&[lost, way, "allocate"], &[lost, way, "create"]],
+        );
         let program = program("c-tests/failures/spawned_window");
-        let outcome = run(&program, 2, "shm", &[who, way, "shared"]);
+        let outcome = run(&program, 2, "shm", &[lost, way, "shared"]);
         let good = outcome.code == Some(0) && outcome.text().contains("errors = 0\n");
-        assert!(good, "{who} {way}: {:?} {} {}", outcome.code, outcome.text(), outcome.stderr);
+        assert!(good, "{lost} {way}: {:?} {} {}", outcome.code, outcome.text(), outcome.stderr);
     }
 }
 

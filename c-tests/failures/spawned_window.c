@@ -26,9 +26,7 @@ static void count(int times)
 static void add_until_killed(void)
 {
     static long ones[4096];
-    struct itimerval soon = {.it_value = {.tv_usec = 30000}};
-    signal(SIGALRM, SIG_DFL);
-    setitimer(ITIMER_REAL, &soon, NULL);
+    die_in(30000);
     MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);
     for (;;)
         MPI_Accumulate(ones, 4096, MPI_LONG, 0, 64, 4096, MPI_LONG, MPI_SUM, win);
@@ -41,9 +39,7 @@ static void lose(int lost, const char *way)
     if (strcmp(way, "adding") == 0)
         add_until_killed();
     if (strcmp(way, "queued") == 0) {
-        struct itimerval soon = {.it_value = {.tv_usec = 30000}};
-        signal(SIGALRM, SIG_DFL);
-        setitimer(ITIMER_REAL, &soon, NULL);
+        die_in(30000);
         MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
     }
     usleep(20000);

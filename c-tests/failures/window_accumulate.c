@@ -17,9 +17,7 @@ int main(int argc, char **argv)
     MPI_Barrier(MPI_COMM_WORLD);
     EXPECT_IS(MPI_Win_lock_all(0, win), MPI_SUCCESS);
     if (rank == 1) {
-        struct itimerval soon = {.it_value = {.tv_usec = 30000}};
-        signal(SIGALRM, SIG_DFL);
-        setitimer(ITIMER_REAL, &soon, NULL);
+        die_in(30000);
         for (;;) {
             MPI_Accumulate(operand, COUNT, MPI_LONG, 0, bases[0], COUNT, MPI_LONG, MPI_SUM, win);
             MPI_Win_flush(0, win);

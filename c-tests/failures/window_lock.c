@@ -49,9 +49,7 @@ int main(int argc, char **argv)
     if (rank == 1) {
         if (queued) {
             /* This process ends while it waits. */
-            struct itimerval soon = {.it_value = {.tv_usec = 30000}};
-            signal(SIGALRM, SIG_DFL);
-            setitimer(ITIMER_REAL, &soon, NULL);
+            die_in(30000);
             MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
         }
         usleep(20000);

@@ -100,10 +100,7 @@ int main(int argc, char **argv)
     MPI_Barrier(MPI_COMM_WORLD);
     double end_at = now() + (ends ? 1e-6 * (rand_r(&random) % 60000) : 0.1);
     if (ends) {
-        /* At any point of any call. */
-        struct itimerval soon = {.it_value = {.tv_usec = 1 + rand_r(&random) % 60000}};
-        signal(SIGALRM, SIG_DFL);
-        setitimer(ITIMER_REAL, &soon, NULL);
+        die_in(1 + rand_r(&random) % 60000);
         end_at = now() + 10;
     }
     while (now() < end_at) {

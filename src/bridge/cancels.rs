@@ -16,7 +16,7 @@ use super::requests::{AnnouncedReceive, AnnouncedSend, Requests};
 use crate::engine::point_to_point::operation::OperationId;
 use platform::base::Peer;
 
-/// Answers that may wait for room, of all peers together: who asks must read.
+/// Answers that may wait for room, of all peers together: a peer that asks must read.
 pub(super) const ANSWERS_MAX: usize = 4096;
 
 /// What is open.

@@ -44,7 +44,7 @@ pub trait NearMemory {
     /// `NoMem` without memory or descriptors.
     fn allocate(&mut self, len_bytes: usize) -> Result<Box<dyn NearSegment>>;
 
-    /// The segment of another process, of which it has told the place and the length.
+    /// The segment of another process, which has sent the place and the length.
     ///
     /// # Errors
     /// As [`NearMemory::doorbell`].

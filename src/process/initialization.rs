@@ -249,8 +249,10 @@ impl Others {
     fn meet(config: &Config, connection: &mut Connection) -> Result<Self> {
         // The processes that a client has started inherit its variables, and belong to no world themselves.
         let client = config.impi.as_ref().filter(|_| connection.parent_port.is_none());
-        let agreed = AgreedSettings::from_lines(&settings::agreed_across_jobs(&config.agreed));
-        let world = client.map(|impi| JoinedWorld::join(impi, &agreed, connection));
+        let agreed = || settings::agreed_across_jobs(&config.agreed);
+        let world = client.map(|impi| {
+            JoinedWorld::join(impi, &AgreedSettings::from_lines(&agreed()), connection)
+        });
         let world = world.transpose()?;
         Ok(Self { reached: connection.reach(config)?, world })
     }

@@ -69,8 +69,6 @@ pub(crate) enum InterfaceAction {
         from: Span,
         /// The right operands and the results, of the same length.
         into: Span,
-        /// The program.
-        program: u32,
     },
     /// Computes `into = from with into` on numbers of 8 bytes of this rank ([`combine`]).
     Combine {

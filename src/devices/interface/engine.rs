@@ -180,6 +180,11 @@ impl InterfaceEngines {
         self.engines.iter().filter_map(engine).min()
     }
 
+    /// The origin of an action in progress.
+    pub(super) fn origin(&self, id: ActionId) -> CommandOrigin {
+        self.issued[id.0].origin
+    }
+
     /// The source of an action may be overwritten; returns its origin at the first call.
     pub(super) fn sent(&mut self, id: ActionId) -> Option<CommandOrigin> {
         let action = self.issued.get_mut(id.0).expect("an issued action");

@@ -30,8 +30,6 @@ pub(super) enum WorkOutcome {
 #[derive(Debug)]
 pub(super) struct LoadedProgram {
     binding: ProgramBinding,
-    /// Its name at the interface.
-    pub(super) key: u32,
     /// For each operation, the index of its rank in `binding.peers`.
     peer_indices: Box<[u32]>,
     /// For each entry of `binding.peers`, the engine of puts to it, if assigned.
@@ -92,7 +90,6 @@ impl LoadedProgram {
         };
         Self {
             binding,
-            key: 0,
             peer_indices,
             assigned_engines,
             runner,
@@ -189,7 +186,7 @@ impl LoadedProgram {
             }
             ProgramOp::Host { from, into, done: after, .. } => {
                 let (from, into) = (self.span(from), self.span(into));
-                let action = InterfaceAction::Reduce { from, into, program: self.key };
+                let action = InterfaceAction::Reduce { from, into };
                 WorkOutcome::Command { action, engine: None, done: done(after) }
             }
             ProgramOp::Add(_) | ProgramOp::Complete => WorkOutcome::Nothing,

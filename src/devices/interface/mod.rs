@@ -237,7 +237,6 @@ impl NetworkInterface {
         };
         self.slots_left -= window;
         let key = self.programs.insert(LoadedProgram::new(binding, runner, window));
-        self.programs[key].key = key;
         // No start allocates memory.
         self.active.reserve(self.programs.len());
         ProgramKey(key)
@@ -325,10 +324,13 @@ impl NetworkInterface {
         self.fallbacks
     }
 
-    /// What computes an action; `None` if that is no [`InterfaceAction::Reduce`].
-    pub(crate) fn kernel(&self, action: &InterfaceAction) -> Option<ReductionKernel> {
-        let InterfaceAction::Reduce { program, .. } = action else { return None };
-        self.programs[*program].kernel()
+    /// What computes an action in progress; `None` if that is no [`InterfaceAction::Reduce`].
+    pub(crate) fn kernel(&self, due: &DueAction) -> Option<ReductionKernel> {
+        let InterfaceAction::Reduce { .. } = due.action else { return None };
+        match self.engines.origin(due.id) {
+            CommandOrigin::Work { program, .. } => self.programs[program].kernel(),
+            CommandOrigin::Access { .. } => None,
+        }
     }
 
     /// The next action at `now_ns`; `None` until an event or [`NetworkInterface::next_event_ns`].

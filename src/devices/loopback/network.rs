@@ -195,7 +195,7 @@ impl LoopbackNetwork {
             }
         } else {
             let data = self.in_flight[index].data.take().unwrap_or_default();
-            let end = self.arrive(from, due.action, &data);
+            let end = self.arrive(from, due, &data);
             self.complete(index, from, due.id, end);
         }
         self.collect_progress(from);
@@ -233,8 +233,8 @@ impl LoopbackNetwork {
         }
     }
 
-    fn arrive(&mut self, rank: Peer, action: InterfaceAction, data: &[u8]) -> Result {
-        match action {
+    fn arrive(&mut self, rank: Peer, due: DueAction, data: &[u8]) -> Result {
+        match due.action {
             InterfaceAction::Put { to, signal, .. } => {
                 self.resolve(to, data.len(), true)?.write(0, data);
                 if let Some(signal) = signal {
@@ -255,8 +255,8 @@ impl LoopbackNetwork {
             InterfaceAction::Signal { peer, signal } => self.signal(peer, signal),
             InterfaceAction::Copy { from, into } => from.copy_to(into),
             InterfaceAction::Combine { from, into, with } => combine(from, into, with),
-            InterfaceAction::Reduce { from, into, .. } => {
-                let kernel = self.interface(rank).nic.kernel(&action);
+            InterfaceAction::Reduce { from, into } => {
+                let kernel = self.interface(rank).nic.kernel(&due);
                 kernel.into_iter().for_each(|kernel| kernel(from, into));
             }
         }
@@ -265,7 +265,6 @@ impl LoopbackNetwork {
 
     fn signal(&mut self, peer: Peer, signal: Signal) {
         self.interface(peer).levels.add(signal.counter, signal.value);
-        self.notified.push(peer);
     }
 
     fn collect_progress(&mut self, rank: Peer) {

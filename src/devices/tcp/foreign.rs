@@ -169,7 +169,7 @@ impl Reach for Tcp {
 
     fn drop_unused_key(&mut self, key: KeyId) {
         let mut known = self.cards.iter().flatten();
-        if !self.foreign.ports.contains(&key) && !known.any(|known| known.key == key) {
+        if !self.is_port(key) && !known.any(|known| known.key == key) {
             self.keys.remove(key);
         }
     }

@@ -423,7 +423,7 @@ impl Tcp {
             && let Some(rings) = self.rings_with(peer)
         {
             rings.end.arm();
-            // What came before that has woken nobody, and this poll may be past the rings.
+            // A packet that came before that has woken no thread, and this poll may have passed the rings.
             self.watched.ring();
         }
     }

@@ -230,9 +230,9 @@ impl TofuInterface {
 
     /// Performs an action, a long one without the lock.
     fn perform(&self, state: &mut MutexGuard<'_, InterfaceState>, due: &DueAction) {
-        let kernel = state.nic.kernel(&due.action);
+        let kernel = state.nic.kernel(due);
         let act = || match (due.action, kernel) {
-            (InterfaceAction::Reduce { from, into, .. }, Some(kernel)) => {
+            (InterfaceAction::Reduce { from, into }, Some(kernel)) => {
                 kernel(from, into);
                 Ok(())
             }

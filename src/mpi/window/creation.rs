@@ -279,16 +279,14 @@ impl<D: Device> Mpi<D> {
             }
             SegmentWay::Host(made) => made,
         };
-        let doorbells: Vec<_> = (0..window.channel.size())
-            .map(|rank| {
-                let [_, _, _, doorbell, wake_inode] = records[rank as usize];
-                let is_apart = !self.is_of_own_node(window, rank);
-                is_apart.then_some(NearPlace([doorbell, wake_inode]))
-            })
-            .collect();
+        let doorbell = |rank: &u32| {
+            let [_, _, _, doorbell, wake_inode] = records[*rank as usize];
+            let is_apart = !self.is_of_own_node(window, *rank);
+            is_apart.then_some(NearPlace([doorbell, wake_inode]))
+        };
+        let doorbells: Vec<_> = plan.layout.ranks().iter().map(doorbell).collect();
         let (near, place) = (self.engine.near_memory()?, NearPlace([place, inode]));
-        let doorbell = |rank: u32| doorbells[rank as usize];
-        MappedMemory::open_near(near, made, place, plan.layout, &window.channel, doorbell).ok()
+        MappedMemory::open_near(near, made, place, plan.layout, &window.channel, &doorbells).ok()
     }
 
     /// Finds out failures of the ranks of other jobs with which this one shares memory: no message may do so.

@@ -162,21 +162,18 @@ impl MappedMemory {
         near.allocate(layout.len)
     }
 
-    /// Maps such a segment, which is at `place`, and finds the doorbells of the ranks that the device does not
-    /// wake: `doorbell` of a rank, if it is one of them. The leader has made the segment `own`.
+    /// Maps such a segment, which is at `place`. `doorbells` are those of the ranks that the device does not
+    /// wake, by index. The leader has made the segment `own`.
     ///
     /// # Errors
     /// As [`NearMemory::open`] and [`NearMemory::doorbell`].
     pub(super) fn open_near(
         near: &mut dyn NearMemory, own: Option<Box<dyn NearSegment>>, place: NearPlace,
-        layout: SegmentLayout, channel: &WindowChannel,
-        doorbell: impl Fn(u32) -> Option<NearPlace>,
+        layout: SegmentLayout, channel: &WindowChannel, doorbells: &[Option<NearPlace>],
     ) -> Result<Self> {
         let segment = own.map_or_else(|| near.open(place, layout.len), Ok)?;
-        let doorbells = layout.ranks.iter().map(|rank| {
-            let place = doorbell(*rank);
-            place.map(|place| near.doorbell(place)).transpose()
-        });
+        let doorbells =
+            doorbells.iter().map(|place| place.map(|place| near.doorbell(place)).transpose());
         let doorbells = doorbells.collect::<Result<_>>()?;
         let memory = segment.memory();
         let source = SegmentSource::Host { _segment: segment, doorbells };
