@@ -17,6 +17,9 @@ const LAUNCHER_READ_TIMEOUT: Duration = Duration::from_millis(200);
 /// may end the process at once.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// How long a launcher has to end this process and the one that started it, in milliseconds.
+const LAUNCHER_END_TIMEOUT_MS: u16 = 1000;
+
 impl Process {
     /// Prints the reason, ends the job with this exit code, and never returns. The lock is free
     /// while functions run that the application registered with atexit(3).
@@ -29,9 +32,11 @@ impl Process {
 pub(super) fn abort(state: &mut Guard<'_, ProcessState>, code: i32, why: &str) -> ! {
     let print = || eprintln!("Suiro: {why}");
     let mut is_printed = false;
+    let mut unguarded = None;
     if let ProcessState::Running(running) | ProcessState::Dormant(running) = &mut **state
         && let Some(launcher) = &mut running.launcher
     {
+        unguarded = launcher.unguarded_connection();
         flush_output();
         if !launcher.prints_aborts() {
             print();
@@ -53,6 +58,11 @@ pub(super) fn abort(state: &mut Guard<'_, ProcessState>, code: i32, why: &str) -
     match state.unlocked(|| -> Infallible {
         if !is_printed {
             print();
+        }
+        // What started this process, such as a shell, goes on when it ends: the launcher ends both, or has
+        // itself ended, maybe while it was being told.
+        if unguarded.is_some_and(|launcher| launcher.is_ended_within(LAUNCHER_END_TIMEOUT_MS)) {
+            process::kill_own_group();
         }
         // An exit status has 8 bits, and an abort must not look like success.
         std::process::exit(if code & 0xff == 0 { 255 } else { code })

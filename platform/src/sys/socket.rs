@@ -67,10 +67,16 @@ impl SocketStream {
 
     /// Waits until the other side of a pair is closed, whether or not all data has been received.
     pub fn wait_for_end(&self) {
-        // The end of a pair is reported without being asked for.
+        while !self.is_ended_within(PollTimeout::NONE) {}
+    }
+
+    /// [`SocketStream::wait_for_end`] for about `timeout` at most; whether the other side is closed. A signal
+    /// may end the wait early.
+    pub fn is_ended_within(&self, timeout: impl Into<PollTimeout>) -> bool {
+        // The end of a pair is reported without being asked for. An error is an interruption, or a lack of
+        // memory that passes.
         let mut entries = [PollFd::new(self.0.as_fd(), PollFlags::empty())];
-        // An error is an interruption, or a lack of memory that passes.
-        while poll(&mut entries, PollTimeout::NONE).is_err() {}
+        poll(&mut entries, timeout.into()).is_ok_and(|ended| ended > 0)
     }
 
     /// Requests the number of the sending process with each receive.
