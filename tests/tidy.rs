@@ -134,7 +134,7 @@ const UNSAFE: &[&str] = &[
     "src/devices/shm/",
     "src/devices/tofu/",
     // Memory that another library reads and writes.
-    "src/devices/vendor/port.rs",
+    "src/devices/carrier/port.rs",
     // Registered memory of the application, and memory that ranks share.
     "src/global_memory/directory.rs",
     "src/global_memory/front.rs",

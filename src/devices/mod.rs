@@ -6,7 +6,7 @@
 //! | [`tcp`] | device: ranks of any nodes, by TCP connections |
 //! | [`tofu`] | device: ranks of a node, by simulated network interfaces |
 //! | `impi` | not a device itself: connections to the processes of other jobs, for one |
-//! | [`vendor`] | device: ranks of any nodes, by messages of another MPI library |
+//! | [`carrier`] | device: ranks of any nodes, by messages of another library: an MPI, or libfabric |
 //! | [`loopback`] | device: ranks of a process, for tests |
 //! | [`rings`] | queues and rings in shared memory, for `shm` and `tofu` |
 //! | [`interface`] | a network interface with deferred work as a value, for `tofu` and `loopback` |
@@ -14,6 +14,7 @@
 //!
 //! No device knows another.
 
+pub(crate) mod carrier;
 pub(crate) mod impi;
 pub(crate) mod interface;
 pub mod loopback;
@@ -22,4 +23,3 @@ pub mod shm;
 pub(crate) mod tcp;
 pub(crate) mod tofu;
 pub mod torus;
-pub(crate) mod vendor;

@@ -49,7 +49,7 @@ pub(super) fn abort(state: &mut Guard<'_, ProcessState>, code: i32, why: &str) -
             None => launcher.abort(code, why).is_ok(),
             Some(library) => {
                 // No call of it may be in progress, and it ends this process by exit(3).
-                running.mpi.engine.device_mut().stop_vendor_thread();
+                running.mpi.engine.device_mut().stop_carrier_thread();
                 state.unlocked(|| library.abort(code));
                 is_printed
             }

@@ -13,8 +13,8 @@
 
 use std::sync::Arc;
 
-use super::launcher_watch;
 use super::settings::{Config, DeviceKind};
+use super::{fabric, launcher_watch};
 use crate::devices::tcp::{JobKey, Tcp};
 use platform::base::{ErrorClass, MpiError, Peer, Result, settings};
 use platform::bootstrap::{Client, Environment, JobView, PeerOffer, PeerRecord, RequiredRanks};
@@ -22,6 +22,7 @@ use platform::diagnosis::ended_ranks::EndedRanks;
 use platform::diagnosis::rank_status::RankStatus;
 use platform::diagnosis::status_table::StatusTable;
 use platform::diagnosis::wait_report::WaitReport;
+use platform::sys::fabric::FabricEndpoint;
 use platform::sys::vendor::VendorLibrary;
 use platform::sys::{clock, cpu, process as system};
 
@@ -54,6 +55,8 @@ pub(super) struct Connection {
 pub(super) struct ReachedPeers {
     /// The sockets, if TCP carries messages.
     pub(super) tcp: Option<Tcp>,
+    /// The endpoint, if libfabric does.
+    pub(super) fabric: Option<FabricEndpoint>,
     /// Whether the ranks of this host share processors.
     pub(super) is_crowded_here: bool,
     /// Whether the ranks of any host do.
@@ -118,7 +121,12 @@ impl Connection {
     /// can be opened, or without the launcher.
     pub(super) fn reach(&mut self, config: &Config) -> Result<Option<ReachedPeers>> {
         let Self { launcher: Some(launcher), job, processors, .. } = self else { return Ok(None) };
-        let everywhere = config.device == DeviceKind::Tcp && job.size > 1;
+        let everywhere = job.size > 1
+            && match config.device {
+                DeviceKind::Tcp => true,
+                DeviceKind::Ofi => config.fabric.is_everywhere,
+                DeviceKind::Shm | DeviceKind::Tofu | DeviceKind::Vendor => false,
+            };
         if !everywhere && !job.has_remote_ranks() {
             return Ok(None);
         }
@@ -127,22 +135,29 @@ impl Connection {
         // Another launcher may count containers with networks of their own as one host.
         let is_sure = launcher.attributes().is_own_launcher;
         let (size, spans_hosts) = (job.size as usize, job.has_remote_ranks() || !is_sure);
+        let fabric = match config.device {
+            DeviceKind::Ofi => Some(fabric::open(&config.fabric, job.rank)?),
+            DeviceKind::Shm | DeviceKind::Tofu | DeviceKind::Tcp | DeviceKind::Vendor => None,
+        };
         let mut tcp = match config.device {
-            DeviceKind::Vendor => None,
+            DeviceKind::Vendor | DeviceKind::Ofi => None,
             DeviceKind::Shm | DeviceKind::Tofu | DeviceKind::Tcp => {
                 let mut tcp = Tcp::listen(job.rank, size, spans_hosts, key, &config.tcp)?;
                 tcp.share_secret();
                 Some(tcp)
             }
         };
-        let card = tcp.as_ref().map_or(NO_CARD, Tcp::card);
-        let offer = PeerOffer { settings: &config.agreed, processors: *processors, card };
+        let card = match &fabric {
+            Some(endpoint) => fabric::card(endpoint),
+            None => tcp.as_ref().map_or(NO_CARD, Tcp::card).to_owned(),
+        };
+        let offer = PeerOffer { settings: &config.agreed, processors: *processors, card: &card };
         let records = job.exchange(launcher, offer)?;
         check_settings(job, &config.agreed, &records)?;
         let crowded = crowded_hosts(job, &records);
         let own_host = job.hosts.number_of(job.rank);
-        let needs_tcp = everywhere || !job.hosts.is_one();
-        if needs_tcp && config.device == DeviceKind::Tofu {
+        let needs_network = everywhere || !job.hosts.is_one();
+        if needs_network && config.device == DeviceKind::Tofu {
             return Err(tofu_on_several_hosts(job));
         }
         for (peer, record) in (0..).zip(&records) {
@@ -154,8 +169,12 @@ impl Connection {
                 tcp.set_card(peer, &record.card, &record.host)?;
             }
         }
+        if let Some(endpoint) = &fabric {
+            fabric::meet(endpoint, &records, &secret)?;
+        }
         Ok(Some(ReachedPeers {
-            tcp: tcp.filter(|_| needs_tcp),
+            tcp: tcp.filter(|_| needs_network),
+            fabric: fabric.filter(|_| needs_network),
             is_crowded_here: crowded[own_host as usize],
             is_crowded_somewhere: crowded.contains(&true),
         }))

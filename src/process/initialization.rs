@@ -21,7 +21,7 @@ use std::sync::atomic::Ordering;
 use super::clients::JoinedWorld;
 use super::connection::{Connection, ReachedPeers, settings_mismatch};
 use super::contention::Contention;
-use super::devices::{Devices, Listening};
+use super::devices::{CarrierReach, Devices, Listening};
 use super::failure_watch;
 use super::info_env;
 use super::published_names::PublishedNames;
@@ -32,9 +32,10 @@ use super::waiting::wait_policy::{PollCost, SpinHistory, WaitPolicy};
 use super::waiting::wait_state::WaitState;
 use super::world::{ThreadLevel, WorldModel, WorldStage};
 use super::{Process, ProcessMpi, ProcessState, RunningMpi, first_objects, running_mpi};
+use crate::devices::carrier::library::CarrierLibrary;
+use crate::devices::carrier::settings::{CarrierScope, FABRIC_SHORT_MAX, VendorMode};
 use crate::devices::tcp::JobKey;
 use crate::devices::tcp::LossPace;
-use crate::devices::vendor::settings::VendorMode;
 use crate::mpi::collective::selection::machine_model;
 use crate::mpi::collective::selection::machine_model::MachineModel;
 use crate::mpi::communicator::hints::MEMORY_KINDS;
@@ -229,7 +230,7 @@ fn start(mut config: Config, required: RequiredRanks, level: ThreadLevel) -> Res
     let agreement = agree(config, &connection, &mut devices, is_crowded, &others);
     if config.vendor.mode == VendorMode::Thread {
         let threads = 2 * connection.job.local_ranks.len();
-        devices.start_vendor_thread(threads > connection.processors)?;
+        devices.start_carrier_thread(threads > connection.processors)?;
     }
     if config.explain && connection.job.rank == 0 {
         explain(config, level, &connection, &agreement, &devices, others.world.as_ref());
@@ -303,9 +304,19 @@ fn attach_network(
         let file = job.open_host_file(HostFile::Interface, launcher.as_mut())?;
         devices.attach_interface(file, job.local_index(), &job.local_ranks, &config.tofu)?;
     }
-    if let Some(library) = vendor.clone().filter(|_| job.size > 1) {
-        let (short_max, scope) = (config.vendor.short_max, config.vendor.between);
-        devices.attach_vendor(library, short_max, scope, job.hosts.is_one());
+    let (me, size, is_one_host) = (job.rank, job.size, job.hosts.is_one());
+    let reach = |scope| CarrierReach { me, size, scope, is_one_host };
+    if let Some(library) = vendor.clone().filter(|_| size > 1) {
+        let (short_max, reach) = (config.vendor.short_max, reach(config.vendor.between));
+        devices.attach_carrier(CarrierLibrary::Vendor(library), short_max, reach);
+    }
+    if let Some(endpoint) = others.reached.as_mut().and_then(|reached| reached.fabric.take()) {
+        let scope = match config.fabric.is_everywhere {
+            true => CarrierScope::Ranks,
+            false => CarrierScope::Hosts,
+        };
+        let library = CarrierLibrary::Fabric(endpoint);
+        devices.attach_carrier(library, FABRIC_SHORT_MAX, reach(scope));
     }
     if let Some(tcp) = others.reached.as_mut().and_then(|reached| reached.tcp.take()) {
         devices.attach_sockets(tcp, job.rank, config.device == DeviceKind::Tcp)?;
@@ -331,7 +342,7 @@ fn agree(
     let reached = others.reached.as_ref();
     let is_any_crowded = reached.map_or(is_crowded, |reached| reached.is_crowded_somewhere);
     let poll_cost = match (config.device, reached.is_some() || others.world.is_some()) {
-        (DeviceKind::Vendor, _) => PollCost::Library,
+        (DeviceKind::Vendor, _) | (DeviceKind::Ofi, true) => PollCost::Library,
         (_, true) => PollCost::Sockets,
         (_, false) => PollCost::Memory,
     };
@@ -342,10 +353,11 @@ fn agree(
         machine: match (config.device, is_any_crowded) {
             (DeviceKind::Tcp, _) => machine_model::NETWORK,
             (DeviceKind::Vendor, false) => machine_model::LIBRARY,
-            (DeviceKind::Shm | DeviceKind::Tofu | DeviceKind::Vendor, true) => {
+            (DeviceKind::Ofi, _) if config.fabric.is_everywhere => machine_model::NETWORK,
+            (DeviceKind::Shm | DeviceKind::Tofu | DeviceKind::Ofi | DeviceKind::Vendor, true) => {
                 machine_model::OVERSUBSCRIBED
             }
-            (DeviceKind::Shm | DeviceKind::Tofu, false) => machine_model::SHARED,
+            (DeviceKind::Shm | DeviceKind::Tofu | DeviceKind::Ofi, false) => machine_model::SHARED,
         },
     }
 }
@@ -504,6 +516,7 @@ fn explain(
         hosts: &job.hosts,
         vendor_name: connection.vendor.as_ref().map_or("", |library| library.version()),
         vendor_thread: config.vendor.mode == VendorMode::Thread,
+        fabric: &devices.fabric_description(),
         sockets: &devices.sockets(),
         processors: *processors,
         policy: agreement.wait_policy,

@@ -36,6 +36,7 @@ mod clients;
 mod connection;
 pub(crate) mod contention;
 mod devices;
+mod fabric;
 mod failure_watch;
 pub(crate) mod files;
 mod finalization;

@@ -27,9 +27,9 @@ impl Process {
         {
             // Until all ranks are here, messages of others may arrive.
             let devices = dormant.mpi.engine.device_mut();
-            devices.stop_vendor_thread();
+            devices.stop_carrier_thread();
             library.meet();
-            if devices.close_vendor() {
+            if devices.close_carrier() {
                 library.finalize();
             } else {
                 tracing::warn!("messages that no rank has received are left at exit");

@@ -44,12 +44,32 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "SUIRO_DEVICE",
-        values: "shm|tofu|tcp|vendor",
+        values: "shm|tofu|tcp|ofi|vendor",
         default: "shm",
         meaning: "what transports messages: shared memory inside a host and TCP between hosts \
                   (shm), TCP everywhere (tcp), a simulated network interface that runs \
-                  persistent collectives (tofu), or another MPI library under its own launcher \
-                  (vendor)",
+                  persistent collectives (tofu), libfabric between hosts (ofi), or another MPI \
+                  library under its own launcher (vendor)",
+    },
+    Setting {
+        name: "SUIRO_OFI_LIBRARY",
+        values: "a path",
+        default: "",
+        meaning: "the libfabric.so.1 that device ofi uses; else the one that the loader finds",
+    },
+    Setting {
+        name: "SUIRO_OFI_PROVIDER",
+        values: "a name like verbs;ofi_rxm, cxi, efa, tcp;ofi_rxm or tcp",
+        default: "",
+        meaning: "the provider of libfabric that device ofi uses; else the one that libfabric names first, \
+                  which FI_PROVIDER restricts, too",
+    },
+    Setting {
+        name: "SUIRO_OFI_BETWEEN",
+        values: "hosts|ranks",
+        default: "hosts",
+        meaning: "the messages that device ofi hands to libfabric: those between hosts, with shared memory \
+                  inside a host (hosts), or all (ranks)",
     },
     Setting {
         name: "SUIRO_VENDOR_LIBRARY",

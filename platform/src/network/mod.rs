@@ -11,9 +11,11 @@ pub mod key_wrap;
 pub mod local_proof;
 pub mod sealed_channel;
 pub mod strangers;
+pub mod tag_bits;
 
 pub use address_choice::{AddressDecision, InterfaceChoice, parse_ports};
 pub use handshake::{HELLO_MAX, Handshake, HandshakeStep, MAGIC, Refusal, SharedSecret};
 pub use local_proof::{LocalProof, LocalSession};
 pub use sealed_channel::SealedChannel;
 pub use strangers::StrangerCount;
+pub use tag_bits::tag_bits;

@@ -1,6 +1,7 @@
 //! Linux behind safe functions: the only callers of libc, nix and memmap2.
 
 pub(crate) mod ancestry;
+pub mod carrier_request;
 pub mod clock;
 pub mod cma;
 pub mod control_group;
@@ -8,6 +9,7 @@ pub mod cpu;
 pub mod data_file;
 pub mod descriptor;
 pub mod doorbell;
+pub mod fabric;
 pub mod file_system;
 pub mod futex;
 pub mod host;

@@ -20,6 +20,7 @@ use std::time::Duration;
 use libloading::os::unix::Library;
 
 use crate::base::Span;
+use crate::sys::carrier_request::CarrierRequest;
 use crate::sys::thread::naming_helpers;
 
 /// `MPI_ANY_SOURCE`.
@@ -37,34 +38,11 @@ const fn predefined(number: usize) -> RawHandle {
     ptr::without_provenance_mut(number)
 }
 const COMM_WORLD: RawHandle = predefined(0x101);
-const REQUEST_NULL: RawHandle = predefined(0x180);
+const REQUEST_NULL: RawHandle = CarrierRequest::NULL.0;
 const BYTE: RawHandle = predefined(0x247);
 
 /// A handle of the ABI.
 type RawHandle = *mut c_void;
-
-/// A nonblocking operation in progress, or none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(transparent)]
-pub struct VendorRequest(RawHandle);
-
-// SAFETY: a handle is a name; threads use it one at a time (`SERIALIZED`).
-unsafe impl Send for VendorRequest {}
-
-impl VendorRequest {
-    /// No operation.
-    pub const NULL: Self = Self(REQUEST_NULL);
-
-    /// The request with a number, for a simulated library.
-    pub fn numbered(number: usize) -> Self {
-        Self(predefined(number))
-    }
-
-    /// Its number.
-    pub fn number(self) -> usize {
-        self.0.addr()
-    }
-}
 
 /// `MPI_Status`.
 #[repr(C)]
@@ -247,7 +225,7 @@ impl VendorLibrary {
     /// # Panics
     /// If there are more bytes.
     #[inline]
-    pub fn send(&self, data: Span, to: u32, tag: i32) -> VendorRequest {
+    pub fn send(&self, data: Span, to: u32, tag: i32) -> CarrierRequest {
         let (count, to) = (count_of(data), to.cast_signed());
         let mut request = REQUEST_NULL;
         let address = ptr::with_exposed_provenance(data.address());
@@ -256,7 +234,7 @@ impl VendorLibrary {
             (self.functions.send)(address, count, BYTE, to, tag, self.comm, &raw mut request)
         };
         self.check(status, "MPI_Isend");
-        VendorRequest(request)
+        CarrierRequest(request)
     }
 
     /// Starts to receive at most as many bytes as there is room; from any rank if `from` is none.
@@ -264,7 +242,7 @@ impl VendorLibrary {
     /// # Panics
     /// If there is room for more than 2³¹ - 1 bytes.
     #[inline]
-    pub fn receive(&self, into: Span, from: Option<u32>, tag: i32) -> VendorRequest {
+    pub fn receive(&self, into: Span, from: Option<u32>, tag: i32) -> CarrierRequest {
         let (count, from) = (count_of(into), from.map_or(ANY_SOURCE, u32::cast_signed));
         let mut request = REQUEST_NULL;
         let address = ptr::with_exposed_provenance_mut(into.address());
@@ -273,13 +251,13 @@ impl VendorLibrary {
             (self.functions.receive)(address, count, BYTE, from, tag, self.comm, &raw mut request)
         };
         self.check(status, "MPI_Irecv");
-        VendorRequest(request)
+        CarrierRequest(request)
     }
 
     /// Whether an operation has completed, and the rank whose message it has received: then the request is
-    /// [`VendorRequest::NULL`].
+    /// [`CarrierRequest::NULL`].
     #[inline]
-    pub fn test(&self, request: &mut VendorRequest) -> Option<u32> {
+    pub fn test(&self, request: &mut CarrierRequest) -> Option<u32> {
         let (mut is_complete, mut message) = (0, RawStatus::NONE);
         // SAFETY: the request of an operation in progress, or none; places for a number and a status.
         let status = unsafe {
@@ -289,14 +267,14 @@ impl VendorLibrary {
         (is_complete != 0).then_some(message.source.cast_unsigned())
     }
 
-    /// Makes [`VendorRequest::NULL`] of all requests whose operations have completed. `indices` is memory
+    /// Makes [`CarrierRequest::NULL`] of all requests whose operations have completed. `indices` is memory
     /// for the call.
-    pub fn test_some(&self, requests: &mut [VendorRequest], indices: &mut Vec<i32>) {
+    pub fn test_some(&self, requests: &mut [CarrierRequest], indices: &mut Vec<i32>) {
         let count = c_int::try_from(requests.len()).expect("few requests");
         let mut completed = 0;
         indices.resize(requests.len(), 0);
         let first = requests.as_mut_ptr().cast::<RawHandle>();
-        // SAFETY: `count` requests in progress, or none, as `VendorRequest` is a handle; places for as many
+        // SAFETY: `count` requests in progress, or none, as `CarrierRequest` is a handle; places for as many
         // numbers; a null address ignores the statuses.
         let status = unsafe {
             let (many, at) = (&raw mut completed, indices.as_mut_ptr());
@@ -306,7 +284,7 @@ impl VendorLibrary {
     }
 
     /// Ends a receive that no message has matched; whether it has ended is for [`VendorLibrary::test`].
-    pub fn cancel(&self, request: &mut VendorRequest) {
+    pub fn cancel(&self, request: &mut CarrierRequest) {
         // SAFETY: the request of an operation in progress.
         let status = unsafe { (self.functions.cancel)(&raw mut request.0) };
         self.check(status, "MPI_Cancel");
@@ -315,7 +293,7 @@ impl VendorLibrary {
     /// Waits until all ranks call this, without taking a processor that others need: the library's own
     /// waits poll.
     pub fn meet(&self) {
-        let mut request = VendorRequest::NULL;
+        let mut request = CarrierRequest::NULL;
         // SAFETY: all ranks call this in the same order; a place for a request.
         let status = unsafe { (self.functions.barrier)(self.comm, &raw mut request.0) };
         self.check(status, "MPI_Ibarrier");

@@ -17,14 +17,13 @@
 //! messages. This module uses only the contract of a device.
 
 mod bridged;
+mod carrier;
 mod direct_copies;
 mod network;
 mod one_sided;
 mod socket_interval;
-mod vendor;
 
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 
 use crate::bridge::translator::Translator;
 use crate::device::near_memory::NearMemory;
@@ -34,17 +33,18 @@ use crate::device::trigger::Trigger;
 use crate::device::{
     Bulk, Busy, Caps, Device, Header, PacketSink, PeerCaps, SharedMemory, WakeSource,
 };
+use crate::devices::carrier::library::CarrierLibrary;
 use crate::devices::rings::read_trial::CopyMethod;
 use crate::devices::shm::{SettingsMismatch, Shm};
 use crate::devices::tcp::{JobKey, Tcp, TcpSettings};
 use crate::devices::tofu::{self, Tofu};
-use crate::devices::vendor::settings::VendorScope;
 use bridged::Bridged;
+use carrier::CarrierNetwork;
 use network::{Network, Sockets};
 use platform::base::{Peer, Result, Span};
 use platform::diagnosis::status_table::StatusTable;
-use platform::sys::vendor::VendorLibrary;
-use vendor::VendorNetwork;
+
+pub(crate) use carrier::CarrierReach;
 
 pub(crate) struct Devices {
     node: Shm,
@@ -130,37 +130,44 @@ impl Devices {
         self.network.as_deref().and_then(Network::sockets)
     }
 
-    /// Makes another MPI library carry the messages of a scope, before the first message.
-    pub(crate) fn attach_vendor(
-        &mut self, library: Arc<VendorLibrary>, short_max: usize, scope: VendorScope,
-        is_one_host: bool,
+    /// Makes another library carry the messages of a scope, before the first message.
+    pub(crate) fn attach_carrier(
+        &mut self, library: CarrierLibrary, short_max: usize, reach: CarrierReach,
     ) {
-        let network = VendorNetwork::new(library, short_max, scope, is_one_host);
-        self.network = Some(Box::new(Network::Vendor(network)));
+        let network = CarrierNetwork::new(library, short_max, reach);
+        self.network = Some(Box::new(Network::Carrier(network)));
+    }
+
+    /// Libfabric, its provider and its domain, if it carries messages; else nothing.
+    pub(crate) fn fabric_description(&self) -> String {
+        match self.network.as_deref() {
+            Some(Network::Carrier(carrier)) => carrier.fabric_description(),
+            _ => String::new(),
+        }
     }
 
     /// Makes a thread wait for the messages of the other library, if there is one.
     ///
     /// # Errors
     /// `NoMem` if the system cannot start a thread.
-    pub(crate) fn start_vendor_thread(&mut self, is_crowded: bool) -> Result {
-        match self.network.as_deref_mut().and_then(Network::vendor_mut) {
-            Some(vendor) => vendor.start_thread(&self.node, is_crowded),
+    pub(crate) fn start_carrier_thread(&mut self, is_crowded: bool) -> Result {
+        match self.network.as_deref_mut().and_then(Network::carrier_mut) {
+            Some(carrier) => carrier.start_thread(&self.node, is_crowded),
             None => Ok(()),
         }
     }
 
     /// Ends the calls of the other library by other threads, if there are any.
-    pub(crate) fn stop_vendor_thread(&mut self) {
-        if let Some(vendor) = self.network.as_deref_mut().and_then(Network::vendor_mut) {
-            vendor.device.stop_thread();
+    pub(crate) fn stop_carrier_thread(&mut self) {
+        if let Some(carrier) = self.network.as_deref_mut().and_then(Network::carrier_mut) {
+            carrier.device.stop_thread();
         }
     }
 
     /// Ends all operations of the other library, after the last packet of all ranks; whether none is left.
-    pub(crate) fn close_vendor(&mut self) -> bool {
-        let vendor = self.network.as_deref_mut().and_then(Network::vendor_mut);
-        vendor.is_none_or(|vendor| vendor.device.close())
+    pub(crate) fn close_carrier(&mut self) -> bool {
+        let carrier = self.network.as_deref_mut().and_then(Network::carrier_mut);
+        carrier.is_none_or(|carrier| carrier.device.close())
     }
 
     /// Lets this process reach other jobs, with sockets that it opens when they are needed first.
@@ -369,7 +376,7 @@ impl Device for Devices {
     fn bulk(&mut self) -> Option<&mut dyn Bulk> {
         match self.network.as_deref() {
             None => self.node.bulk(),
-            Some(Network::Vendor(vendor)) if !vendor.is_everywhere() => self.node.bulk(),
+            Some(Network::Carrier(carrier)) if !carrier.is_everywhere() => self.node.bulk(),
             Some(Network::Tofu(_)) => self.interface().and_then(Device::bulk),
             Some(network) if network.is_everywhere() => None,
             Some(_) if self.node.bulk().is_none() => None,

@@ -15,8 +15,8 @@ use platform::base::{ErrorClass, Peer, Result, Span};
 use platform::sys::doorbell::Doorbell;
 
 use super::bridged::Bridged;
+use super::carrier::CarrierNetwork;
 use super::socket_interval::SocketInterval;
-use super::vendor::VendorNetwork;
 
 /// A device beside that of the host.
 #[expect(clippy::large_enum_variant, reason = "a process has one, in a box")]
@@ -26,7 +26,7 @@ pub(super) enum Network {
     /// Carries messages between hosts, or all but those of a rank to itself.
     Tcp(Sockets),
     /// Carries messages between ranks, or between hosts.
-    Vendor(VendorNetwork),
+    Carrier(CarrierNetwork),
     /// Carries messages to other clients of a world, beside one of the others or none.
     Bridged(Bridged),
 }
@@ -56,11 +56,11 @@ macro_rules! route {
                 let $device = &mut sockets.tcp;
                 $body
             }
-            Self::Vendor(vendor) if vendor.carries($node, $peer) => {
-                let $device = &mut vendor.device;
+            Self::Carrier(carrier) if carrier.carries($node, $peer) => {
+                let $device = &mut carrier.device;
                 $body
             }
-            Self::Tcp(_) | Self::Vendor(_) => {
+            Self::Tcp(_) | Self::Carrier(_) => {
                 let $device = $node;
                 $body
             }
@@ -77,7 +77,7 @@ impl Network {
         match self {
             Self::Tofu(interface) => interface.caps(),
             Self::Tcp(sockets) => common(sockets.tcp.caps(), node),
-            Self::Vendor(vendor) => common(vendor.device.caps(), node),
+            Self::Carrier(carrier) => common(carrier.device.caps(), node),
             Self::Bridged(bridged) => bridged.caps(node),
         }
     }
@@ -85,7 +85,7 @@ impl Network {
     #[inline]
     pub(super) fn awaits_answer(&self) -> bool {
         match self {
-            Self::Tofu(_) | Self::Vendor(_) => false,
+            Self::Tofu(_) | Self::Carrier(_) => false,
             Self::Tcp(sockets) => sockets.awaits_answer,
             Self::Bridged(bridged) => bridged.awaits_answer(),
         }
@@ -95,7 +95,7 @@ impl Network {
     #[inline]
     pub(super) fn sockets(&self) -> Option<&Sockets> {
         match self {
-            Self::Tofu(_) | Self::Vendor(_) => None,
+            Self::Tofu(_) | Self::Carrier(_) => None,
             Self::Tcp(sockets) => Some(sockets),
             Self::Bridged(bridged) => bridged.inner.as_deref().and_then(Self::sockets),
         }
@@ -107,7 +107,7 @@ impl Network {
         match self {
             Self::Tofu(_) => true,
             Self::Tcp(sockets) => sockets.are_everywhere(),
-            Self::Vendor(vendor) => vendor.is_everywhere(),
+            Self::Carrier(carrier) => carrier.is_everywhere(),
             Self::Bridged(bridged) => bridged.inner.as_deref().is_some_and(Self::is_everywhere),
         }
     }
@@ -115,18 +115,18 @@ impl Network {
     /// Whether there may be sockets beside it.
     pub(super) fn admits_sockets(&self) -> bool {
         match self {
-            Self::Tofu(_) | Self::Vendor(_) => false,
+            Self::Tofu(_) | Self::Carrier(_) => false,
             Self::Tcp(_) => true,
             Self::Bridged(bridged) => bridged.inner.as_deref().is_none_or(Self::admits_sockets),
         }
     }
 
     /// The other library of the own job.
-    pub(super) fn vendor_mut(&mut self) -> Option<&mut VendorNetwork> {
+    pub(super) fn carrier_mut(&mut self) -> Option<&mut CarrierNetwork> {
         match self {
             Self::Tofu(_) | Self::Tcp(_) => None,
-            Self::Vendor(vendor) => Some(vendor),
-            Self::Bridged(bridged) => bridged.inner.as_deref_mut().and_then(Self::vendor_mut),
+            Self::Carrier(carrier) => Some(carrier),
+            Self::Bridged(bridged) => bridged.inner.as_deref_mut().and_then(Self::carrier_mut),
         }
     }
 
@@ -134,7 +134,7 @@ impl Network {
     #[inline]
     pub(super) fn sockets_mut(&mut self) -> Option<&mut Sockets> {
         match self {
-            Self::Tofu(_) | Self::Vendor(_) => None,
+            Self::Tofu(_) | Self::Carrier(_) => None,
             Self::Tcp(sockets) => Some(sockets),
             Self::Bridged(bridged) => bridged.inner.as_deref_mut().and_then(Self::sockets_mut),
         }
@@ -164,8 +164,8 @@ impl Network {
         match self {
             Self::Tofu(interface) => interface.peer_caps(peer),
             Self::Tcp(sockets) if sockets.carries(node, peer) => sockets.tcp.peer_caps(peer),
-            Self::Vendor(vendor) if vendor.carries(node, peer) => vendor.device.peer_caps(peer),
-            Self::Tcp(_) | Self::Vendor(_) => node.peer_caps(peer),
+            Self::Carrier(carrier) if carrier.carries(node, peer) => carrier.device.peer_caps(peer),
+            Self::Tcp(_) | Self::Carrier(_) => node.peer_caps(peer),
             Self::Bridged(bridged) => bridged.peer_caps(node, peer),
         }
     }
@@ -206,7 +206,7 @@ impl Network {
         match self {
             Self::Tofu(interface) => interface.poll(sink),
             Self::Tcp(sockets) => sockets.poll(node, sink),
-            Self::Vendor(vendor) => vendor.poll(node, sink),
+            Self::Carrier(carrier) => carrier.poll(node, sink),
             Self::Bridged(bridged) => bridged.poll(node, sink),
         }
     }
@@ -214,10 +214,10 @@ impl Network {
     pub(super) fn send_datagram(&mut self, node: &Shm, peer: Peer, data: &[u8]) {
         if let Some(sockets) = self.sockets_toward(node, peer) {
             sockets.tcp.send_datagram(peer, data);
-        } else if let Self::Vendor(vendor) = self
-            && vendor.carries(node, peer)
+        } else if let Self::Carrier(carrier) = self
+            && carrier.carries(node, peer)
         {
-            vendor.device.send_datagram(peer, data);
+            carrier.device.send_datagram(peer, data);
         }
     }
 
@@ -225,7 +225,7 @@ impl Network {
         match self {
             Self::Tofu(_) => true,
             Self::Tcp(sockets) => sockets.tcp.is_drained(),
-            Self::Vendor(vendor) => vendor.device.is_drained(),
+            Self::Carrier(carrier) => carrier.device.is_drained(),
             Self::Bridged(bridged) => bridged.is_drained(),
         }
     }
@@ -234,7 +234,7 @@ impl Network {
         match self {
             Self::Tofu(_) => (),
             Self::Tcp(sockets) => sockets.tcp.leave(),
-            Self::Vendor(vendor) => vendor.device.leave(),
+            Self::Carrier(carrier) => carrier.device.leave(),
             Self::Bridged(bridged) => bridged.leave(),
         }
     }
@@ -243,7 +243,7 @@ impl Network {
         match self {
             Self::Tofu(interface) => interface.arm(),
             Self::Tcp(sockets) => sockets.arm(node),
-            Self::Vendor(vendor) => vendor.arm(node),
+            Self::Carrier(carrier) => carrier.arm(node),
             Self::Bridged(bridged) => bridged.arm(node),
         }
     }
@@ -252,7 +252,7 @@ impl Network {
         match self {
             Self::Tofu(interface) => interface.disarm(),
             Self::Tcp(sockets) => sockets.disarm(node),
-            Self::Vendor(_) => node.disarm(),
+            Self::Carrier(_) => node.disarm(),
             Self::Bridged(bridged) => bridged.disarm(node),
         }
     }
@@ -260,7 +260,7 @@ impl Network {
     pub(super) fn wake_self(&mut self, node: &mut Shm) {
         match self {
             Self::Tofu(interface) => interface.wake_self(),
-            Self::Tcp(_) | Self::Vendor(_) | Self::Bridged(_) => node.wake_self(),
+            Self::Tcp(_) | Self::Carrier(_) | Self::Bridged(_) => node.wake_self(),
         }
     }
 
@@ -269,7 +269,7 @@ impl Network {
         match self {
             Self::Tofu(interface) => interface.quiescence(),
             Self::Tcp(sockets) => Some(sockets.tcp.quiescence()?.wrapping_add(node.quiescence()?)),
-            Self::Vendor(vendor) => vendor.quiescence(node),
+            Self::Carrier(carrier) => carrier.quiescence(node),
             Self::Bridged(_) => None,
         }
     }

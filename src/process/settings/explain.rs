@@ -2,9 +2,9 @@
 //! --explain`. Rank 0 prints them during initialization.
 
 use super::{Config, DeviceKind, ProgressMode, WaitMode};
+use crate::devices::carrier::settings::{CarrierScope, VendorMode};
 use crate::devices::rings::read_trial::CopyMethod;
 use crate::devices::tcp::CryptMode;
-use crate::devices::vendor::settings::{VendorMode, VendorScope};
 use crate::mpi::collective::selection::machine_model::MachineModel;
 use crate::offload::Scheme;
 use crate::process::waiting::wait_policy::WaitPolicy;
@@ -32,7 +32,9 @@ pub(crate) struct Decisions<'a> {
     pub(crate) hosts: &'a JobHosts,
     /// The other library that carries messages; empty if there is none.
     pub(crate) vendor_name: &'a str,
-    /// Whether a thread calls it.
+    /// Libfabric, its provider and its domain; empty if it carries no messages.
+    pub(crate) fabric: &'a str,
+    /// Whether a thread calls the other library.
     pub(crate) vendor_thread: bool,
     /// Sentences about the sockets of this rank; none without sockets.
     pub(crate) sockets: &'a [String],
@@ -44,6 +46,10 @@ pub(crate) struct Decisions<'a> {
     /// Whether this process can read the memory of another process.
     pub(crate) reads_memory: bool,
 }
+
+/// Of devices that carry the messages inside a host, too.
+const WINDOWS_BY_MESSAGES: &str = "windows: accessed by messages, except memory of \
+                                   MPI_Win_allocate_shared, which the ranks of a host map";
 
 impl Decisions<'_> {
     /// One sentence each.
@@ -82,7 +88,13 @@ impl Decisions<'_> {
                 format!("device tcp between all ranks, on {} (SUIRO_DEVICE=tcp)", names.join(", "))
             }
             (_, DeviceKind::Vendor) => return self.vendor(),
-            (_, DeviceKind::Shm) => return self.devices_of_hosts(),
+            (_, DeviceKind::Ofi) if self.fabric.is_empty() => {
+                format!("device shm between all ranks: they all run on {}", names[0])
+            }
+            (_, DeviceKind::Ofi) if self.config.fabric.is_everywhere => {
+                format!("device ofi between all ranks, by {} (SUIRO_DEVICE=ofi)", self.fabric)
+            }
+            (_, DeviceKind::Shm | DeviceKind::Ofi) => return self.devices_of_hosts(),
         };
         vec![everywhere]
     }
@@ -90,8 +102,8 @@ impl Decisions<'_> {
     /// What the other library does.
     fn vendor(&self) -> Vec<String> {
         let between = match self.config.vendor.between {
-            VendorScope::Ranks => "all ranks",
-            VendorScope::Hosts => "hosts, and device shm inside each",
+            CarrierScope::Ranks => "all ranks",
+            CarrierScope::Hosts => "hosts, and device shm inside each",
         };
         let mode = match (self.config.vendor.mode, self.vendor_thread) {
             (VendorMode::Auto, true) => "a thread asks it for messages (SUIRO_VENDOR_MODE=auto)",
@@ -115,9 +127,14 @@ impl Decisions<'_> {
             format!("device shm on {name}, between its ranks: {members}")
         });
         let count = names.len();
+        let by = match self.config.device {
+            DeviceKind::Ofi => format!(", by {} (SUIRO_DEVICE=ofi)", self.fabric),
+            _ => String::new(),
+        };
+        let device = if by.is_empty() { "tcp" } else { "ofi" };
         let between = match names {
-            [one, other] => format!("device tcp between {one} and {other}"),
-            _ => format!("device tcp between any two of the {count} hosts"),
+            [one, other] => format!("device {device} between {one} and {other}{by}"),
+            _ => format!("device {device} between any two of the {count} hosts{by}"),
         };
         inside.take(HOSTS_MAX).chain([between]).collect()
     }
@@ -148,7 +165,7 @@ impl Decisions<'_> {
         let machine = self.machine.name;
         let why: String = self.config.agreed.lines().map(|line| format!("; {line}")).collect();
         let between = match (self.hosts.is_one(), self.config.device) {
-            (false, DeviceKind::Shm) => ", and between hosts in a network",
+            (false, DeviceKind::Shm | DeviceKind::Ofi) => ", and between hosts in a network",
             _ => "",
         };
         format!("collectives: algorithms by what they cost in {machine}{between}{why}")
@@ -158,6 +175,7 @@ impl Decisions<'_> {
         let how = match (self.config.device, self.config.offload.0, self.reads_memory) {
             (DeviceKind::Shm, ..) => "run on the host: device shm has no counters",
             (DeviceKind::Tcp, ..) => "run on the host: device tcp has no counters",
+            (DeviceKind::Ofi, ..) => "run on the host: device ofi has no counters",
             (DeviceKind::Vendor, ..) => "run on the host: device vendor has no counters",
             (DeviceKind::Tofu, None, _) => "run on the host (SUIRO_OFFLOAD=off)",
             (DeviceKind::Tofu, Some(_), false) => {
@@ -179,12 +197,13 @@ impl Decisions<'_> {
     fn windows(&self) -> String {
         let created = match (self.config.device, self.reads_memory) {
             (DeviceKind::Tcp | DeviceKind::Tofu | DeviceKind::Vendor, _) => {
-                return "windows: accessed by messages, except memory of MPI_Win_allocate_shared, \
-                        which the ranks of a host map"
-                    .to_owned();
+                return WINDOWS_BY_MESSAGES.to_owned();
             }
-            (DeviceKind::Shm, true) => "read and written from outside",
-            (DeviceKind::Shm, false) => {
+            (DeviceKind::Ofi, _) if self.config.fabric.is_everywhere => {
+                return WINDOWS_BY_MESSAGES.to_owned();
+            }
+            (DeviceKind::Shm | DeviceKind::Ofi, true) => "read and written from outside",
+            (DeviceKind::Shm | DeviceKind::Ofi, false) => {
                 "accessed by messages (this system forbids process_vm_readv)"
             }
         };
@@ -198,8 +217,11 @@ impl Decisions<'_> {
         if self.config.device == DeviceKind::Tcp {
             return "long messages: by TCP like all others (SUIRO_DEVICE=tcp)".to_owned();
         }
+        if self.config.device == DeviceKind::Ofi && self.config.fabric.is_everywhere {
+            return "long messages: by libfabric like all others (SUIRO_DEVICE=ofi)".to_owned();
+        }
         if self.config.device == DeviceKind::Vendor
-            && self.config.vendor.between == VendorScope::Ranks
+            && self.config.vendor.between == CarrierScope::Ranks
         {
             return "long messages: by the other library like all others (SUIRO_DEVICE=vendor)"
                 .to_owned();
@@ -332,6 +354,7 @@ mod tests {
             machine: machine_model::SHARED,
             vendor_name: "other 1.0",
             vendor_thread: false,
+            fabric: "",
             reads_memory,
         };
         all.lines().join("\n")

@@ -4,6 +4,7 @@
 //! The table of settings and their values is [`platform::base::settings`].
 
 pub(crate) mod explain;
+mod fabric;
 pub(crate) mod impi;
 mod interface;
 pub(crate) mod log;
@@ -13,10 +14,10 @@ mod vendor;
 use std::str::FromStr;
 use std::time::Duration;
 
+use crate::devices::carrier::settings::{FabricSettings, VendorSettings};
 use crate::devices::rings::read_trial::CopyMethod;
 use crate::devices::tcp::TcpSettings;
 use crate::devices::tofu;
-use crate::devices::vendor::settings::VendorSettings;
 use crate::global_memory::executor::AccessPolicy;
 use crate::mpi::collective::selection::registry::CollectiveOperation;
 use crate::mpi::collective::selection::{AlgorithmChoice, Selection};
@@ -84,6 +85,8 @@ pub(crate) enum DeviceKind {
     Tofu,
     /// TCP between all ranks, also on one host.
     Tcp,
+    /// Shared memory inside a host, libfabric between hosts.
+    Ofi,
     /// Another MPI library.
     Vendor,
 }
@@ -127,6 +130,8 @@ pub struct Config {
     pub(crate) tcp: TcpSettings,
     /// `SUIRO_IMPI_*`, if this job is a client of an IMPI server.
     pub(crate) impi: Option<impi::ImpiSettings>,
+    /// `SUIRO_OFI_*`.
+    pub(crate) fabric: FabricSettings,
     /// `SUIRO_VENDOR_*`.
     pub(crate) vendor: VendorSettings,
     /// `SUIRO_ACP_WITHOUT`.
@@ -218,6 +223,7 @@ fn parse_device(text: &str) -> Option<DeviceKind> {
         "shm" => Some(DeviceKind::Shm),
         "tofu" => Some(DeviceKind::Tofu),
         "tcp" => Some(DeviceKind::Tcp),
+        "ofi" => Some(DeviceKind::Ofi),
         "vendor" => Some(DeviceKind::Vendor),
         _ => None,
     }
@@ -293,6 +299,7 @@ impl Config {
             tofu: interface::settings(one)?,
             tcp: network::settings(one)?,
             impi: impi::settings(one)?,
+            fabric: fabric::settings(one)?,
             vendor: vendor::settings(one)?,
             acp: parse("SUIRO_ACP_WITHOUT", one, AcpSettings::without)?,
             copy: parse("SUIRO_SHM_COPY", one, parse_copy)?,

@@ -1,8 +1,8 @@
 //! The settings of another MPI library as a transport: `SUIRO_VENDOR_*`.
 
 use super::parse;
-use crate::devices::vendor::settings::{
-    SHORT_LIMIT_MAX, SHORT_MIN, VendorMode, VendorScope, VendorSettings,
+use crate::devices::carrier::settings::{
+    CarrierScope, SHORT_LIMIT_MAX, SHORT_MIN, VendorMode, VendorSettings,
 };
 use platform::base::Result;
 
@@ -24,8 +24,8 @@ pub(super) fn settings(
         _ => None,
     })?;
     let between = parse("SUIRO_VENDOR_BETWEEN", lookup, |text| match text {
-        "ranks" => Some(VendorScope::Ranks),
-        "hosts" => Some(VendorScope::Hosts),
+        "ranks" => Some(CarrierScope::Ranks),
+        "hosts" => Some(CarrierScope::Hosts),
         _ => None,
     })?;
     let short_max = short_max.unwrap_or(VendorSettings::default().short_max);
@@ -47,7 +47,7 @@ mod tests {
             _ => None,
         };
         let library = Some("/opt/lib/libmpi_abi.so.1".to_owned());
-        let (mode, between) = (VendorMode::Thread, VendorScope::Hosts);
+        let (mode, between) = (VendorMode::Thread, CarrierScope::Hosts);
         let expected = VendorSettings { library, short_max: 4064, mode, between };
         assert_eq!(settings(lookup).unwrap(), expected);
     }

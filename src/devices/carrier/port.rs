@@ -18,11 +18,11 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use super::VendorCalls;
+use super::CarrierCalls;
 use super::message::{DATA_TAG, HEADER_BYTES, HEADER_TAG, MessageHeader, MessageKind};
 use crate::device::{Busy, Header, PacketSink};
 use platform::base::{Peer, Span};
-use platform::sys::vendor::VendorRequest;
+use platform::sys::carrier_request::CarrierRequest;
 
 /// Receives for headers that are posted at the same time.
 pub(super) const RECEIVES: usize = 32;
@@ -32,7 +32,7 @@ const SENDS_MAX: u32 = 64;
 const SPARE_BUFFERS_MAX: usize = 64;
 
 /// The operations of one rank.
-pub(super) struct Port<C: VendorCalls> {
+pub(super) struct Port<C: CarrierCalls> {
     calls: Arc<C>,
     short_max: usize,
     /// The only peer, if there is one: receives from any rank cost more.
@@ -45,7 +45,7 @@ pub(super) struct Port<C: VendorCalls> {
     /// Receives before `head` that are used, and not posted again yet.
     used: usize,
     /// Operations in progress besides, and their requests, alike in order.
-    requests: Vec<VendorRequest>,
+    requests: Vec<CarrierRequest>,
     /// Memory for calls.
     indices: Vec<i32>,
     pending: Vec<PendingMessage>,
@@ -63,7 +63,7 @@ pub(super) struct Port<C: VendorCalls> {
 /// A receive for headers.
 struct ReceiveSlot {
     buffer: Box<[u8]>,
-    request: VendorRequest,
+    request: CarrierRequest,
     from: Peer,
 }
 
@@ -89,13 +89,13 @@ struct LongPacket {
     behind: VecDeque<Box<[u8]>>,
 }
 
-impl<C: VendorCalls> Port<C> {
+impl<C: CarrierCalls> Port<C> {
     /// The operations of the rank `me` of `size`, none yet.
     pub(super) fn new(calls: Arc<C>, me: Peer, size: u32, short_max: usize) -> Self {
         let count = if size > 1 { RECEIVES } else { 0 };
         let slot = |_| ReceiveSlot {
             buffer: vec![0; HEADER_BYTES + short_max].into_boxed_slice(),
-            request: VendorRequest::NULL,
+            request: CarrierRequest::NULL,
             from: 0,
         };
         Self {
@@ -131,7 +131,7 @@ impl<C: VendorCalls> Port<C> {
 }
 
 /// Sends.
-impl<C: VendorCalls> Port<C> {
+impl<C: CarrierCalls> Port<C> {
     /// # Errors
     /// [`Busy`] if too many messages to `to` are in progress.
     #[inline]
@@ -216,14 +216,14 @@ impl<C: VendorCalls> Port<C> {
     }
 
     #[inline]
-    fn note(&mut self, request: VendorRequest, message: PendingMessage) {
+    fn note(&mut self, request: CarrierRequest, message: PendingMessage) {
         self.requests.push(request);
         self.pending.push(message);
     }
 }
 
 /// What the library has completed.
-impl<C: VendorCalls> Port<C> {
+impl<C: CarrierCalls> Port<C> {
     /// Posts receives, and finds completed operations; whether there are any.
     #[inline]
     pub(super) fn look(&mut self) -> bool {
@@ -270,7 +270,7 @@ impl<C: VendorCalls> Port<C> {
     fn collect(&mut self) {
         let mut index = 0;
         while index < self.requests.len() {
-            if self.requests[index] != VendorRequest::NULL {
+            if self.requests[index] != CarrierRequest::NULL {
                 index += 1;
                 continue;
             }
@@ -298,6 +298,9 @@ impl<C: VendorCalls> Port<C> {
     #[inline]
     pub(super) fn deliver(&mut self, sink: &mut impl PacketSink) -> usize {
         let before = self.delivered;
+        while let Some((peer, why)) = self.calls.take_failure() {
+            sink.failed(peer, &why);
+        }
         if !self.ended.is_empty() {
             self.deliver_ended(sink);
         }
@@ -402,7 +405,7 @@ impl<C: VendorCalls> Port<C> {
         let count = self.receives.len();
         for index in arrived..count - used {
             let slot = &mut self.receives[(head + index) % count];
-            if slot.request != VendorRequest::NULL {
+            if slot.request != CarrierRequest::NULL {
                 self.calls.cancel(&mut slot.request);
                 while self.calls.test(&mut slot.request).is_none() {
                     std::thread::yield_now();
@@ -418,7 +421,7 @@ impl<C: VendorCalls> Port<C> {
     }
 }
 
-impl<C: VendorCalls> Drop for Port<C> {
+impl<C: CarrierCalls> Drop for Port<C> {
     /// The library may use the memory of operations in progress until the process ends.
     fn drop(&mut self) {
         std::mem::forget(std::mem::take(&mut self.receives));

@@ -1,4 +1,4 @@
-//! Settings of the device: `SUIRO_VENDOR_*`.
+//! Settings of the device: `SUIRO_VENDOR_*` and `SUIRO_OFI_*`.
 
 /// The shortest limit, in bytes: control packets of the engine are short.
 pub(crate) const SHORT_MIN: usize = 64;
@@ -15,7 +15,21 @@ pub(crate) struct VendorSettings {
     /// What polls (`SUIRO_VENDOR_MODE`).
     pub(crate) mode: VendorMode,
     /// The messages that it carries (`SUIRO_VENDOR_BETWEEN`).
-    pub(crate) between: VendorScope,
+    pub(crate) between: CarrierScope,
+}
+
+/// The longest data beside a header over libfabric, in bytes.
+pub(crate) const FABRIC_SHORT_MAX: usize = 4 << 10;
+
+/// Settings of an endpoint of libfabric.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FabricSettings {
+    /// The path of the library (`SUIRO_OFI_LIBRARY`).
+    pub(crate) library: Option<String>,
+    /// The provider (`SUIRO_OFI_PROVIDER`).
+    pub(crate) provider: Option<String>,
+    /// Whether it carries the messages inside a host, too (`SUIRO_OFI_BETWEEN`).
+    pub(crate) is_everywhere: bool,
 }
 
 /// What calls the library to find out what has arrived.
@@ -32,7 +46,7 @@ pub(crate) enum VendorMode {
 
 /// The messages that the library carries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum VendorScope {
+pub(crate) enum CarrierScope {
     /// All, also those inside a host.
     #[default]
     Ranks,
@@ -42,7 +56,7 @@ pub(crate) enum VendorScope {
 
 impl Default for VendorSettings {
     fn default() -> Self {
-        let (mode, between) = (VendorMode::default(), VendorScope::default());
+        let (mode, between) = (VendorMode::default(), CarrierScope::default());
         Self { library: None, short_max: 16 << 10, mode, between }
     }
 }

@@ -1,22 +1,25 @@
-//! The device that hands bytes to another MPI library, which drives a network that this one cannot.
+//! The device that hands bytes to another library, which drives a network that this one cannot: another MPI library,
+//! or libfabric.
 //!
 //! ```text
 //!   short packet   | header | data |                one message
 //!   long packet    | header |   | data            |   two; the second lands where the sink wants it
 //! ```
 //!
-//! The library is one of the standard ABI ([`platform::sys::vendor`]), used by a handful of nonblocking
-//! calls ([`VendorCalls`]) on a communicator of its own. It keeps the order of messages between two ranks,
-//! and it brings its own flow control, so a packet waits at most for the packets before it.
+//! The library is an MPI of the standard ABI ([`platform::sys::vendor`]), on a communicator of its own, or an
+//! endpoint of libfabric ([`platform::sys::fabric`]), used by a handful of nonblocking calls ([`CarrierCalls`]).
+//! It keeps the order of messages between two ranks, and it brings its own flow control, so a packet waits at
+//! most for the packets before it.
 //!
 //! Either polls call the library (*polling mode*), or a thread does and wakes the rank (*thread mode*). The
 //! idea, the two modes and the two kinds of messages are those of GridMPI's vendor MPI transport
 //! ("GridMPI on pSeries", 2005). Unlike there, the first message of a long packet has no data, because the
 //! second one needs no copy.
 //!
-//! A library says nothing about peers that have failed; its launcher ends the job then.
+//! An MPI library says nothing about peers that have failed; its launcher ends the job then. An endpoint tells of
+//! peers to which messages cannot be sent.
 
-mod library;
+pub(crate) mod library;
 mod message;
 mod port;
 pub(crate) mod settings;
@@ -32,7 +35,7 @@ use parking_lot::MutexGuard;
 
 use crate::device::{Busy, Caps, Device, Header, PacketSink, PeerCaps, WakeSource};
 use platform::base::{Peer, Result, Span};
-use platform::sys::vendor::VendorRequest;
+use platform::sys::carrier_request::CarrierRequest;
 use port::Port;
 use watcher::{WatchedPort, Watcher};
 
@@ -47,22 +50,26 @@ const LONG_MAX: usize = 1 << 30;
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The calls of the library, one at a time.
-pub(crate) trait VendorCalls: Send + Sync + 'static {
+pub(crate) trait CarrierCalls: Send + Sync + 'static {
     /// Starts to send.
-    fn send(&self, data: Span, to: Peer, tag: i32) -> VendorRequest;
+    fn send(&self, data: Span, to: Peer, tag: i32) -> CarrierRequest;
     /// Starts to receive, from any rank if `from` is none.
-    fn receive(&self, into: Span, from: Option<Peer>, tag: i32) -> VendorRequest;
+    fn receive(&self, into: Span, from: Option<Peer>, tag: i32) -> CarrierRequest;
     /// The rank whose message has been received, or any number for a send, if the operation has completed;
     /// the request is none then.
-    fn test(&self, request: &mut VendorRequest) -> Option<Peer>;
+    fn test(&self, request: &mut CarrierRequest) -> Option<Peer>;
     /// Makes none of the requests whose operations have completed; `indices` is memory for the call.
-    fn test_some(&self, requests: &mut [VendorRequest], indices: &mut Vec<i32>);
-    /// Ends a receive; [`VendorCalls::test`] tells when.
-    fn cancel(&self, request: &mut VendorRequest);
+    fn test_some(&self, requests: &mut [CarrierRequest], indices: &mut Vec<i32>);
+    /// Ends a receive; [`CarrierCalls::test`] tells when.
+    fn cancel(&self, request: &mut CarrierRequest);
+    /// A peer that messages do not reach any more, and why; each once.
+    fn take_failure(&self) -> Option<(Peer, String)> {
+        None
+    }
 }
 
 /// The device of one rank.
-pub(crate) struct Vendor<C: VendorCalls> {
+pub(crate) struct Carrier<C: CarrierCalls> {
     watched: Arc<WatchedPort<C>>,
     /// The thread, in thread mode.
     watcher: Option<Watcher>,
@@ -72,7 +79,7 @@ pub(crate) struct Vendor<C: VendorCalls> {
     is_one_host: bool,
 }
 
-impl<C: VendorCalls> Vendor<C> {
+impl<C: CarrierCalls> Carrier<C> {
     /// The device of the rank `me` of `size`, in polling mode. Data of at most `short_max` bytes travels
     /// with its header; all ranks have the same limit.
     ///
@@ -148,7 +155,7 @@ impl<C: VendorCalls> Vendor<C> {
     }
 }
 
-impl<C: VendorCalls> Device for Vendor<C> {
+impl<C: CarrierCalls> Device for Carrier<C> {
     fn caps(&self) -> Caps {
         Caps { short_max: SHORT_MAX, packet_max: PACKET_MAX }
     }
@@ -244,7 +251,7 @@ impl<C: VendorCalls> Device for Vendor<C> {
     }
 }
 
-impl<C: VendorCalls> Drop for Vendor<C> {
+impl<C: CarrierCalls> Drop for Carrier<C> {
     fn drop(&mut self) {
         self.stop_thread();
     }

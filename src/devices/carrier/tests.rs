@@ -14,8 +14,6 @@ use crate::device::conformance;
 /// Messages that the library keeps for a rank without a receive, and the longest of them.
 const KEPT_MESSAGES: usize = 16;
 const KEPT_BYTES: usize = 3000;
-/// Requests are no predefined handles.
-const FIRST_REQUEST: usize = 4096;
 
 /// The library in all ranks; each has a lock of its own, as polls of one rank must not delay another.
 #[derive(Default)]
@@ -52,14 +50,14 @@ enum FakeBody {
 }
 
 /// The library in one rank.
-struct FakeVendor {
+struct FakeLibrary {
     rank: Peer,
     network: Arc<FakeNetwork>,
 }
 
 impl FakeNetwork {
     fn request(&self) -> usize {
-        FIRST_REQUEST + self.requests.fetch_add(1, Ordering::Relaxed)
+        CarrierRequest::FIRST + self.requests.fetch_add(1, Ordering::Relaxed)
     }
 
     fn rank(&self, rank: Peer) -> MutexGuard<'_, FakeRank> {
@@ -94,8 +92,8 @@ impl FakeRank {
     }
 }
 
-impl VendorCalls for FakeVendor {
-    fn send(&self, data: Span, to: Peer, tag: i32) -> VendorRequest {
+impl CarrierCalls for FakeLibrary {
+    fn send(&self, data: Span, to: Peer, tag: i32) -> CarrierRequest {
         let request = self.network.request();
         let mut receiver = self.network.rank(to);
         let is_copied = receiver.arriving.len() < KEPT_MESSAGES && data.len() <= KEPT_BYTES;
@@ -112,16 +110,16 @@ impl VendorCalls for FakeVendor {
         if is_copied {
             self.network.rank(self.rank).completed.insert(request, 0);
         }
-        VendorRequest::numbered(request)
+        CarrierRequest::numbered(request)
     }
 
-    fn receive(&self, into: Span, from: Option<Peer>, tag: i32) -> VendorRequest {
+    fn receive(&self, into: Span, from: Option<Peer>, tag: i32) -> CarrierRequest {
         let request = self.network.request();
         self.network.rank(self.rank).posted.push(FakeReceive { request, into, from, tag });
-        VendorRequest::numbered(request)
+        CarrierRequest::numbered(request)
     }
 
-    fn test(&self, request: &mut VendorRequest) -> Option<Peer> {
+    fn test(&self, request: &mut CarrierRequest) -> Option<Peer> {
         let mut own = self.network.rank(self.rank);
         let free = own.progress();
         let from = own.completed.remove(&request.number());
@@ -129,16 +127,16 @@ impl VendorCalls for FakeVendor {
         for (sender, request) in free {
             self.network.rank(sender).completed.insert(request, 0);
         }
-        from.inspect(|_| *request = VendorRequest::NULL)
+        from.inspect(|_| *request = CarrierRequest::NULL)
     }
 
-    fn test_some(&self, requests: &mut [VendorRequest], _indices: &mut Vec<i32>) {
+    fn test_some(&self, requests: &mut [CarrierRequest], _indices: &mut Vec<i32>) {
         for request in requests {
             self.test(request);
         }
     }
 
-    fn cancel(&self, request: &mut VendorRequest) {
+    fn cancel(&self, request: &mut CarrierRequest) {
         let mut own = self.network.rank(self.rank);
         if let Some(place) = own.posted.iter().position(|other| other.request == request.number()) {
             own.posted.remove(place);
@@ -147,21 +145,21 @@ impl VendorCalls for FakeVendor {
     }
 }
 
-fn network(ranks: usize, short_max: usize) -> Vec<Vendor<FakeVendor>> {
+fn network(ranks: usize, short_max: usize) -> Vec<Carrier<FakeLibrary>> {
     network_and_library(ranks, short_max).0
 }
 
 fn network_and_library(
     ranks: usize, short_max: usize,
-) -> (Vec<Vendor<FakeVendor>>, Arc<FakeNetwork>) {
+) -> (Vec<Carrier<FakeLibrary>>, Arc<FakeNetwork>) {
     let network = FakeNetwork {
         ranks: (0..ranks).map(|_| Mutex::default()).collect(),
         ..FakeNetwork::default()
     };
     let network = Arc::new(network);
     let device = |rank: usize| {
-        let calls = FakeVendor { rank: rank as Peer, network: Arc::clone(&network) };
-        Vendor::new(Arc::new(calls), rank as Peer, ranks as u32, short_max)
+        let calls = FakeLibrary { rank: rank as Peer, network: Arc::clone(&network) };
+        Carrier::new(Arc::new(calls), rank as Peer, ranks as u32, short_max)
     };
     ((0..ranks).map(device).collect(), network)
 }
@@ -231,7 +229,7 @@ fn datagrams_and_messages_of_one_host_are_known_to_have_arrived() {
         }
     }
     assert_eq!(ranks[0].quiescence(), None, "other hosts are unknown");
-    ranks.iter_mut().for_each(Vendor::runs_on_one_host);
+    ranks.iter_mut().for_each(Carrier::runs_on_one_host);
     assert_eq!(ranks[0].quiescence(), Some(0));
     ranks[0].send_datagram(1, b"news");
     assert_eq!(ranks[0].quiescence(), None);

@@ -10,37 +10,54 @@ use std::time::Duration;
 
 use super::socket_interval::SocketInterval;
 use crate::device::{Device, PacketSink, WakeSource};
+use crate::devices::carrier::Carrier;
+use crate::devices::carrier::library::CarrierLibrary;
+use crate::devices::carrier::settings::CarrierScope;
 use crate::devices::shm::Shm;
-use crate::devices::vendor::Vendor;
-use crate::devices::vendor::settings::VendorScope;
 use platform::base::{Peer, Result};
-use platform::sys::vendor::VendorLibrary;
 
 /// The first nap after an arrival, and the longest: a rank that waits for long takes a hundredth of a
 /// processor.
 const NAP_MIN: Duration = Duration::from_micros(50);
 const NAP_MAX: Duration = Duration::from_millis(1);
 
+/// Who is reached by a library.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CarrierReach {
+    /// This rank, and the number of ranks.
+    pub(crate) me: Peer,
+    pub(crate) size: u32,
+    /// The messages that the library carries.
+    pub(crate) scope: CarrierScope,
+    /// Whether all ranks run on one host.
+    pub(crate) is_one_host: bool,
+}
+
 /// The library of this rank.
-pub(super) struct VendorNetwork {
-    pub(super) device: Vendor<VendorLibrary>,
-    me: Peer,
-    scope: VendorScope,
+pub(super) struct CarrierNetwork {
+    pub(super) device: Carrier<CarrierLibrary>,
+    library: Arc<CarrierLibrary>,
+    reach: CarrierReach,
     interval: SocketInterval,
     nap: Duration,
 }
 
-impl VendorNetwork {
-    pub(super) fn new(
-        library: Arc<VendorLibrary>, short_max: usize, scope: VendorScope, is_one_host: bool,
-    ) -> Self {
-        let (me, size) = (library.rank(), library.size());
-        let mut device = Vendor::new(library, me, size, short_max);
-        if is_one_host {
+impl CarrierNetwork {
+    pub(super) fn new(library: CarrierLibrary, short_max: usize, reach: CarrierReach) -> Self {
+        let library = Arc::new(library);
+        let mut device = Carrier::new(Arc::clone(&library), reach.me, reach.size, short_max);
+        if reach.is_one_host {
             device.runs_on_one_host();
         }
-        let interval = SocketInterval::new();
-        Self { device, me, scope, interval, nap: NAP_MIN }
+        Self { device, library, reach, interval: SocketInterval::new(), nap: NAP_MIN }
+    }
+
+    /// Libfabric, its provider and its domain, if it is the library.
+    pub(super) fn fabric_description(&self) -> String {
+        match &*self.library {
+            CarrierLibrary::Fabric(endpoint) => endpoint.description().to_owned(),
+            CarrierLibrary::Vendor(_) => String::new(),
+        }
     }
 
     /// Begins thread mode.
@@ -54,15 +71,15 @@ impl VendorNetwork {
 
     /// Whether the library carries the messages to ranks of this host, too.
     pub(super) fn is_everywhere(&self) -> bool {
-        self.scope == VendorScope::Ranks
+        self.reach.scope == CarrierScope::Ranks
     }
 
     /// Whether the library carries the messages to `peer`.
     #[inline]
     pub(super) fn carries(&self, node: &Shm, peer: Peer) -> bool {
-        match self.scope {
-            VendorScope::Ranks => peer != self.me,
-            VendorScope::Hosts => !node.reaches(peer),
+        match self.reach.scope {
+            CarrierScope::Ranks => peer != self.reach.me,
+            CarrierScope::Hosts => !node.reaches(peer),
         }
     }
 
@@ -70,14 +87,14 @@ impl VendorNetwork {
     pub(super) fn poll(&mut self, node: &mut Shm, sink: &mut impl PacketSink) -> usize {
         let arrived = node.poll(sink);
         // Where all messages come by the library, shared memory has next to none.
-        let beside = match self.scope {
-            VendorScope::Ranks => self.device.poll(sink),
-            VendorScope::Hosts if self.interval.is_due(arrived, true) => {
+        let beside = match self.reach.scope {
+            CarrierScope::Ranks => self.device.poll(sink),
+            CarrierScope::Hosts if self.interval.is_due(arrived, true) => {
                 let beside = self.device.poll(sink);
                 self.interval.polled(beside);
                 beside
             }
-            VendorScope::Hosts => 0,
+            CarrierScope::Hosts => 0,
         };
         if arrived + beside > 0 {
             self.nap = NAP_MIN;

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use super::VendorCalls;
+use super::CarrierCalls;
 use super::port::Port;
 use platform::base::{ErrorClass, Result};
 use platform::sys::process::THREAD_NAME;
@@ -35,7 +35,7 @@ const NAP_MIN: Duration = Duration::from_micros(50);
 const NAP_MAX: Duration = Duration::from_millis(1);
 
 /// What the thread and the device share.
-pub(super) struct WatchedPort<C: VendorCalls> {
+pub(super) struct WatchedPort<C: CarrierCalls> {
     pub(super) port: Mutex<Port<C>>,
     /// Whether the port has something for the sink.
     pub(super) has_news: AtomicBool,
@@ -70,7 +70,7 @@ impl WatcherWord {
 /// The running thread.
 pub(super) struct Watcher(JoinHandle<()>);
 
-impl<C: VendorCalls> WatchedPort<C> {
+impl<C: CarrierCalls> WatchedPort<C> {
     pub(super) fn new(port: Port<C>) -> Self {
         Self {
             port: Mutex::new(port),
@@ -121,7 +121,7 @@ impl<C: VendorCalls> WatchedPort<C> {
 impl Watcher {
     /// # Errors
     /// `NoMem` if the system cannot start a thread.
-    pub(super) fn start<C: VendorCalls>(
+    pub(super) fn start<C: CarrierCalls>(
         watched: &Arc<WatchedPort<C>>, is_crowded: bool, wake: impl Fn() + Send + 'static,
     ) -> Result<Self> {
         let watched = Arc::clone(watched);
@@ -136,7 +136,7 @@ impl Watcher {
 
     /// Ends a nap: something has been sent.
     #[inline]
-    pub(super) fn rouse<C: VendorCalls>(&self, watched: &WatchedPort<C>) {
+    pub(super) fn rouse<C: CarrierCalls>(&self, watched: &WatchedPort<C>) {
         if watched.is_napping.load(Ordering::Relaxed)
             && watched.is_napping.swap(false, Ordering::SeqCst)
         {
@@ -145,7 +145,7 @@ impl Watcher {
     }
 
     /// Stops the thread: no call of the library is in progress afterwards.
-    pub(super) fn stop<C: VendorCalls>(self, watched: &WatchedPort<C>) {
+    pub(super) fn stop<C: CarrierCalls>(self, watched: &WatchedPort<C>) {
         watched.is_stopping.store(true, Ordering::SeqCst);
         self.0.thread().unpark();
         // A panic has been printed by the thread.

@@ -1,0 +1,213 @@
+//! Loading libfabric, and choosing a provider.
+
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::mem::MaybeUninit;
+use std::path::Path;
+use std::ptr;
+
+use libloading::os::unix::Library;
+
+use super::tables::*;
+use crate::sys::thread::naming_helpers;
+
+/// The name under which the loader finds the library.
+const DEFAULT_NAME: &str = "libfabric.so.1";
+/// The newest version of the interface whose behaviour is known: 1.18.
+const VERSION_MAX: u32 = 1 << 16 | 18;
+
+/// The functions that the library exports.
+pub(super) struct FabricFunctions {
+    version: unsafe extern "C" fn() -> u32,
+    get_info: unsafe extern "C" fn(
+        u32,
+        *const c_char,
+        *const c_char,
+        u64,
+        *mut Info,
+        *mut *mut Info,
+    ) -> c_int,
+    free_info: unsafe extern "C" fn(*mut Info),
+    duplicate_info: unsafe extern "C" fn(*mut Info) -> *mut Info,
+    pub(super) fabric: unsafe extern "C" fn(
+        *mut FabricAttributes,
+        *mut *mut FabricObject,
+        *mut std::ffi::c_void,
+    ) -> c_int,
+    error_text: unsafe extern "C" fn(c_int) -> *const c_char,
+}
+
+impl FabricFunctions {
+    /// Loads the library from `path`, or from where the loader finds it. It stays for ever: it may have threads.
+    /// The handlers of signals are those of before: libraries that it loads install theirs.
+    ///
+    /// # Errors
+    /// A sentence of the loader.
+    pub(super) fn load(path: Option<&Path>) -> Result<Self, String> {
+        let path = path.unwrap_or_else(|| Path::new(DEFAULT_NAME));
+        let flags = libc::RTLD_NOW | libc::RTLD_LOCAL;
+        let loaded = keeping_signal_handlers(|| {
+            // SAFETY: loading runs the initializers of the library, which the user has chosen.
+            naming_helpers(|| unsafe { Library::open(Some(path), flags) })
+        });
+        let library = loaded.map_err(|error| error.to_string())?;
+        // SAFETY: the signatures are those of libfabric for these names.
+        let functions = unsafe {
+            Self {
+                version: *library.get(b"fi_version").map_err(text)?,
+                get_info: *library.get(b"fi_getinfo").map_err(text)?,
+                free_info: *library.get(b"fi_freeinfo").map_err(text)?,
+                duplicate_info: *library.get(b"fi_dupinfo").map_err(text)?,
+                fabric: *library.get(b"fi_fabric").map_err(text)?,
+                error_text: *library.get(b"fi_strerror").map_err(text)?,
+            }
+        };
+        std::mem::forget(library);
+        Ok(functions)
+    }
+
+    /// The version of the library: `1.17`.
+    pub(super) fn version(&self) -> String {
+        // SAFETY: no arguments.
+        let version = unsafe { (self.version)() };
+        format!("{}.{}", version >> 16, version & 0xffff)
+    }
+
+    /// The library's sentence about an error, whatever its sign.
+    pub(super) fn error(&self, code: isize) -> String {
+        let code = c_int::try_from(code.unsigned_abs()).unwrap_or(c_int::MAX);
+        // SAFETY: a number; the text is static, or null.
+        let text = unsafe { (self.error_text)(code) };
+        if text.is_null() {
+            return format!("error {code}");
+        }
+        // SAFETY: a text of the library, ended by a zero.
+        let text = unsafe { CStr::from_ptr(text) };
+        format!("{} (error {code})", text.to_string_lossy())
+    }
+
+    /// What the best provider offers for an endpoint of tagged messages, of `provider` only if there is a name.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub(super) fn choose(&self, provider: Option<&str>) -> Result<FoundInfo<'_>, String> {
+        let name = provider.map(CString::new).transpose();
+        let name = name.map_err(|_| "the name of a provider has no zero".to_owned())?;
+        // SAFETY: null asks for an empty one, which has all its parts.
+        let hints = unsafe { (self.duplicate_info)(ptr::null_mut()) };
+        if hints.is_null() {
+            return Err("libfabric has no memory".to_owned());
+        }
+        let hints = FoundInfo { functions: self, info: hints };
+        // SAFETY: the library has made all parts. It frees the name by free(3).
+        unsafe {
+            let info = hints.info;
+            (*info).caps = CAPS;
+            (*info).mode = CONTEXT_MODES;
+            (*(*info).sends).message_order = ORDER_SEND_AFTER_SEND;
+            (*(*info).receives).message_order = ORDER_SEND_AFTER_SEND;
+            (*(*info).endpoint).kind = RELIABLE_DATAGRAMS;
+            let domain = (*info).domain;
+            (*domain).threading = ONE_CALL;
+            (*domain).control_progress = MANUAL;
+            (*domain).data_progress = MANUAL;
+            (*domain).resource_management = GUARDED_QUEUES;
+            (*domain).address_kind = ADDRESS_TABLE;
+            (*domain).memory_mode = MEMORY_MODES;
+            if let Some(name) = &name {
+                (*(*info).fabric).provider = libc::strdup(name.as_ptr());
+            }
+        }
+        let mut found = ptr::null_mut();
+        // SAFETY: the hints are complete; a place for the answer.
+        let status = keeping_signal_handlers(|| {
+            naming_helpers(|| unsafe {
+                let version = (self.version)().min(VERSION_MAX);
+                let none = ptr::null();
+                (self.get_info)(version, none, none, 0, hints.info, &raw mut found)
+            })
+        });
+        match status {
+            0 if !found.is_null() => Ok(FoundInfo { functions: self, info: found }),
+            NO_DATA => Err(match provider {
+                Some(name) => format!(
+                    "libfabric {} has no provider {name} here that carries tagged messages in their order",
+                    self.version()
+                ),
+                None => {
+                    format!("libfabric {} has no provider here that can be used", self.version())
+                }
+            }),
+            other => Err(format!("fi_getinfo fails: {}", self.error(other as isize))),
+        }
+    }
+}
+
+/// A list of offers of the library.
+pub(super) struct FoundInfo<'a> {
+    functions: &'a FabricFunctions,
+    pub(super) info: *mut Info,
+}
+
+impl FoundInfo<'_> {
+    /// The name of the provider.
+    pub(super) fn provider(&self) -> String {
+        // SAFETY: the library has made all parts; its name is a text or null.
+        unsafe { text_at((*(*self.info).fabric).provider) }
+    }
+
+    /// The name of the domain: an interface, or a device.
+    pub(super) fn domain(&self) -> String {
+        // SAFETY: as above.
+        unsafe { text_at((*(*self.info).domain).name) }
+    }
+
+    /// The longest message, in bytes, and the bits of a tag that the provider matches.
+    pub(super) fn limits(&self) -> (usize, u64) {
+        // SAFETY: as above.
+        unsafe {
+            let endpoint = (*self.info).endpoint;
+            ((*endpoint).message_max, (*endpoint).tag_format)
+        }
+    }
+}
+
+impl Drop for FoundInfo<'_> {
+    fn drop(&mut self) {
+        // SAFETY: a list of the library, freed once.
+        unsafe { (self.functions.free_info)(self.info) };
+    }
+}
+
+/// # Safety
+/// `text` is null or ends with a zero.
+unsafe fn text_at(text: *const c_char) -> String {
+    if text.is_null() {
+        return String::new();
+    }
+    // SAFETY: the caller's promise.
+    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+}
+
+fn text(error: libloading::Error) -> String {
+    error.to_string()
+}
+
+/// Calls `body`, and undoes what it changes about the handling of signals.
+pub(super) fn keeping_signal_handlers<T>(body: impl FnOnce() -> T) -> T {
+    let before: Vec<_> = (1..32)
+        .filter_map(|signal| {
+            let mut action = MaybeUninit::<libc::sigaction>::uninit();
+            // SAFETY: null changes nothing; a place for the answer, which is filled on success.
+            unsafe {
+                let found = libc::sigaction(signal, ptr::null(), action.as_mut_ptr()) == 0;
+                found.then(|| (signal, action.assume_init()))
+            }
+        })
+        .collect();
+    let result = body();
+    for (signal, action) in before {
+        // SAFETY: the handling of this signal until now.
+        unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) };
+    }
+    result
+}

@@ -1,0 +1,499 @@
+//! libfabric, loaded at run time: one endpoint for tagged messages between the processes of a job.
+//!
+//! ```text
+//!   operation   started ── the queue has its entry ──> done ── test ──> gone
+//!      │  ▲
+//!      │  └─ the provider has room
+//!      ▼  │
+//!   put off: it said FI_EAGAIN, to this peer, or to an operation before
+//!
+//!   tag         | 0: header, 1: data | of the job: 27 bits | sender: 20 bits |
+//! ```
+//!
+//! The endpoint is a reliable datagram endpoint with manual progress: nothing moves but inside calls. Messages of one
+//! sender with one kind match receives in their order. A tag has bits of the job's secret, so a message of a
+//! stranger matches no receive; a provider that matches fewer than 48 bits is refused.
+//!
+//! Headers of libfabric are not needed to build: see [`tables`].
+#![allow(unsafe_code)]
+
+mod library;
+mod tables;
+
+use std::collections::VecDeque;
+use std::ffi::c_void;
+use std::path::Path;
+use std::ptr;
+
+use parking_lot::Mutex;
+
+use crate::base::Span;
+use crate::sys::carrier_request::CarrierRequest;
+use crate::sys::thread::naming_helpers;
+use library::{FabricFunctions, FoundInfo, keeping_signal_handlers};
+use tables::*;
+
+/// The bits of a tag: below, those of the sender, then those of the job, then the kind.
+const SENDER_BITS: u32 = 20;
+const JOB_BITS: u32 = 27;
+const TAG_BITS: u32 = SENDER_BITS + JOB_BITS + 1;
+
+/// The most processes of a job.
+pub const RANKS_MAX: u32 = 1 << SENDER_BITS;
+
+/// Entries of the queue of completions.
+const QUEUE_ENTRIES: usize = 4096;
+/// Entries that are read at once.
+const BATCH: usize = 16;
+/// The longest address of an endpoint, in bytes.
+const ADDRESS_MAX: usize = 512;
+
+/// An endpoint, with the addresses of its peers.
+///
+/// One thread at a time calls it: it has a lock.
+pub struct FabricEndpoint {
+    state: Mutex<EndpointState>,
+    description: String,
+    address: Vec<u8>,
+}
+
+impl std::fmt::Debug for FabricEndpoint {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "FabricEndpoint({})", self.description)
+    }
+}
+
+/// The objects of the library, and the operations.
+struct EndpointState {
+    functions: FabricFunctions,
+    objects: EndpointObjects,
+    me: u32,
+    /// The bits of the job, where they are in a tag.
+    job: u64,
+    /// The library's names of the ranks.
+    peers: Vec<u64>,
+    operations: Vec<Operation>,
+    free: Vec<u32>,
+    /// Operations that have not started.
+    put_off: VecDeque<u32>,
+    /// Peers to which messages could not be sent, and why.
+    failures: Vec<(u32, String)>,
+}
+
+// SAFETY: the objects and contexts are used under the lock alone, by any thread (`ONE_CALL`).
+unsafe impl Send for EndpointState {}
+
+/// The objects of the library, in the order in which they were opened.
+struct EndpointObjects {
+    fabric: *mut FabricObject,
+    domain: *mut DomainObject,
+    addresses: *mut AddressObject,
+    queue: *mut QueueObject,
+    endpoint: *mut EndpointObject,
+}
+
+/// A send or a receive.
+struct Operation {
+    /// At an address of its own, which the library has until the operation is done.
+    context: Box<Context>,
+    what: Transfer,
+    span: Span,
+    tag: u64,
+    state: OperationState,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Transfer {
+    Send {
+        to: u32,
+    },
+    /// `ignore`: bits of the tag that may differ.
+    Receive {
+        ignore: u64,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OperationState {
+    PutOff,
+    Started,
+    /// With the rank whose message has been received.
+    Done(u32),
+}
+
+impl FabricEndpoint {
+    /// Loads the library from `path`, or from where the loader finds it, and opens an endpoint of the best provider,
+    /// or of `provider`, for the rank `me`.
+    ///
+    /// # Errors
+    /// A sentence: the loader's, no provider, or a call that fails.
+    pub fn open(path: Option<&Path>, provider: Option<&str>, me: u32) -> Result<Self, String> {
+        let functions = FabricFunctions::load(path)?;
+        let found = functions.choose(provider)?;
+        let name = found.provider();
+        let (_, tags) = found.limits();
+        let matched = u64::BITS - tags.leading_zeros();
+        if matched < TAG_BITS {
+            return Err(format!(
+                "the provider {name} matches {matched} bits of a tag: expected {TAG_BITS} or more"
+            ));
+        }
+        let description =
+            format!("libfabric {}, provider {name}, {}", functions.version(), found.domain());
+        let opened = keeping_signal_handlers(|| {
+            naming_helpers(|| EndpointObjects::open(&functions, &found))
+        });
+        let (objects, address) = opened.map_err(|(call, status)| {
+            format!("{call} fails for {description}: {}", functions.error(status as isize))
+        })?;
+        drop(found);
+        let state = EndpointState {
+            functions,
+            objects,
+            me,
+            job: 0,
+            peers: Vec::new(),
+            operations: Vec::new(),
+            free: Vec::new(),
+            put_off: VecDeque::new(),
+            failures: Vec::new(),
+        };
+        Ok(Self { state: Mutex::new(state), description, address })
+    }
+
+    /// The library, the provider and its domain.
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// What peers need to reach this endpoint.
+    pub fn address(&self) -> &[u8] {
+        &self.address
+    }
+
+    /// Takes the addresses of all ranks, this one included, and bits of the job's secret, of which the lowest
+    /// [`JOB_BITS`] count. Called once, before the first operation.
+    ///
+    /// # Errors
+    /// A sentence for an address that the provider does not take, or more than [`RANKS_MAX`].
+    pub fn meet(&self, addresses: &[Vec<u8>], job: u64) -> Result<(), String> {
+        if addresses.len() > RANKS_MAX as usize {
+            return Err(format!(
+                "{} ranks are too many: expected {RANKS_MAX} at most",
+                addresses.len()
+            ));
+        }
+        let mut state = self.state.lock();
+        state.job = (job & ((1 << JOB_BITS) - 1)) << SENDER_BITS;
+        for (rank, address) in addresses.iter().enumerate() {
+            let peer = state.objects.insert(address).ok_or_else(|| {
+                format!("{} does not take the address of rank {rank}", self.description)
+            })?;
+            state.peers.push(peer);
+        }
+        Ok(())
+    }
+
+    /// Starts to send bytes that stay readable and unchanged until the operation is done.
+    pub fn send(&self, data: Span, to: u32, is_data: bool) -> CarrierRequest {
+        let mut state = self.state.lock();
+        let tag = state.tag(state.me, is_data);
+        state.start(Transfer::Send { to }, data, tag)
+    }
+
+    /// Starts to receive at most as many bytes as there is room; from any rank if `from` is none.
+    pub fn receive(&self, into: Span, from: Option<u32>, is_data: bool) -> CarrierRequest {
+        let mut state = self.state.lock();
+        let tag = state.tag(from.unwrap_or(0), is_data);
+        let ignore = if from.is_some() { 0 } else { u64::from(RANKS_MAX - 1) };
+        state.start(Transfer::Receive { ignore }, into, tag)
+    }
+
+    /// Whether an operation is done, and the rank whose message it has received: then the request is
+    /// [`CarrierRequest::NULL`].
+    pub fn test(&self, request: &mut CarrierRequest) -> Option<u32> {
+        let mut state = self.state.lock();
+        let done = state.take_done(request);
+        if done.is_some() {
+            return done;
+        }
+        state.progress();
+        state.take_done(request)
+    }
+
+    /// Makes [`CarrierRequest::NULL`] of all requests whose operations are done.
+    pub fn test_some(&self, requests: &mut [CarrierRequest]) {
+        let mut state = self.state.lock();
+        state.progress();
+        for request in requests {
+            state.take_done(request);
+        }
+    }
+
+    /// Ends a receive that no message has matched; [`FabricEndpoint::test`] tells when.
+    pub fn cancel(&self, request: &mut CarrierRequest) {
+        self.state.lock().cancel(request.number() - CarrierRequest::FIRST);
+    }
+
+    /// A peer to which a message could not be sent, and why; each once.
+    pub fn take_failure(&self) -> Option<(u32, String)> {
+        self.state.lock().failures.pop()
+    }
+}
+
+impl EndpointState {
+    fn tag(&self, sender: u32, is_data: bool) -> u64 {
+        u64::from(is_data) << (TAG_BITS - 1) | self.job | u64::from(sender)
+    }
+
+    fn start(&mut self, what: Transfer, span: Span, tag: u64) -> CarrierRequest {
+        let number = self.free.pop().unwrap_or_else(|| {
+            let number = u32::try_from(self.operations.len()).expect("few operations");
+            let context = Box::new(Context { library: [0; 8], number });
+            let state = OperationState::PutOff;
+            self.operations.push(Operation { context, what, span, tag, state });
+            number
+        });
+        let operation = &mut self.operations[number as usize];
+        (operation.what, operation.span, operation.tag) = (what, span, tag);
+        operation.state = OperationState::PutOff;
+        // Behind those that wait, to keep the order.
+        if !self.put_off.is_empty() || !self.try_start(number) {
+            self.put_off.push_back(number);
+        }
+        CarrierRequest::numbered(CarrierRequest::FIRST + number as usize)
+    }
+
+    /// Hands an operation to the library; false if it has no room.
+    fn try_start(&mut self, number: u32) -> bool {
+        let operation = &mut self.operations[number as usize];
+        let endpoint = self.objects.endpoint;
+        let (len, tag, description) = (operation.span.len(), operation.tag, ptr::null_mut());
+        let context = (&raw mut *operation.context).cast::<c_void>();
+        let address = operation.span.address();
+        // SAFETY: an open endpoint. The span is readable, or writable, until its operation is done (`Span::new`), and
+        // the context is in its box until then.
+        let status = unsafe {
+            let calls = &*(*endpoint).tagged;
+            match operation.what {
+                Transfer::Send { to } => {
+                    let (from, to) =
+                        (ptr::with_exposed_provenance(address), self.peers[to as usize]);
+                    (calls.send)(endpoint, from, len, description, to, tag, context)
+                }
+                Transfer::Receive { ignore } => {
+                    let into = ptr::with_exposed_provenance_mut(address);
+                    let any = ANY_ADDRESS;
+                    (calls.receive)(endpoint, into, len, description, any, tag, ignore, context)
+                }
+            }
+        };
+        match status {
+            0 => operation.state = OperationState::Started,
+            TRY_AGAIN => return false,
+            error => {
+                operation.state = OperationState::Done(0);
+                if let Transfer::Send { to } = operation.what {
+                    self.fail(to, error);
+                }
+            }
+        }
+        true
+    }
+
+    fn fail(&mut self, peer: u32, error: isize) {
+        let why = self.functions.error(error);
+        if !self.failures.iter().any(|(known, _)| *known == peer) {
+            self.failures.push((peer, why));
+        }
+    }
+
+    /// Lets the provider work, and starts what was put off.
+    fn progress(&mut self) {
+        let mut entries = [Completion::NONE; BATCH];
+        loop {
+            let queue = self.objects.queue;
+            // SAFETY: an open queue, and places for as many entries.
+            let count =
+                unsafe { ((*(*queue).calls).read)(queue, entries.as_mut_ptr(), entries.len()) };
+            match count {
+                1.. => {
+                    for entry in &entries[..count as usize] {
+                        self.completed(entry.context, entry.tag);
+                    }
+                }
+                ERROR_ENTRY => self.take_error(),
+                _ => break,
+            }
+            if count > 0 && (count as usize) < BATCH {
+                break;
+            }
+        }
+        if !self.put_off.is_empty() {
+            self.start_put_off();
+        }
+    }
+
+    fn completed(&mut self, context: *mut Context, tag: u64) {
+        // SAFETY: the context of an operation that has started: it is in its box.
+        let number = unsafe { (*context).number };
+        let sender = (tag & u64::from(RANKS_MAX - 1)) as u32;
+        self.operations[number as usize].state = OperationState::Done(sender);
+    }
+
+    fn take_error(&mut self) {
+        let queue = self.objects.queue;
+        let mut entry = ErrorEntry::NONE;
+        // SAFETY: an open queue, and a place for an entry with room behind.
+        let count = unsafe { ((*(*queue).calls).read_error)(queue, &raw mut entry, 0) };
+        if count < 1 || entry.completion.context.is_null() {
+            return;
+        }
+        // SAFETY: as in `completed`.
+        let number = unsafe { (*entry.completion.context).number };
+        let operation = &mut self.operations[number as usize];
+        operation.state = OperationState::Done(0);
+        match operation.what {
+            Transfer::Send { to } => self.fail(to, entry.error as isize),
+            Transfer::Receive { .. } if entry.error.abs() == CANCELED => {}
+            Transfer::Receive { .. } => {
+                let why = self.functions.error(entry.error as isize);
+                tracing::warn!(why, provider_error = entry.provider_error, "a receive has failed");
+            }
+        }
+    }
+
+    /// Tries each operation that was put off, those to one peer in their order.
+    fn start_put_off(&mut self) {
+        let mut full = Vec::new();
+        for _ in 0..self.put_off.len() {
+            let Some(number) = self.put_off.pop_front() else { return };
+            let what = match self.operations[number as usize].what {
+                Transfer::Send { to } => Some(to),
+                Transfer::Receive { .. } => None,
+            };
+            if full.contains(&what) || !self.try_start(number) {
+                full.push(what);
+                self.put_off.push_back(number);
+            }
+        }
+    }
+
+    fn take_done(&mut self, request: &mut CarrierRequest) -> Option<u32> {
+        if *request == CarrierRequest::NULL {
+            return None;
+        }
+        let number = request.number() - CarrierRequest::FIRST;
+        let OperationState::Done(sender) = self.operations[number].state else { return None };
+        self.free.push(number as u32);
+        *request = CarrierRequest::NULL;
+        Some(sender)
+    }
+
+    fn cancel(&mut self, number: usize) {
+        let operation = &mut self.operations[number];
+        match operation.state {
+            OperationState::Done(_) => {}
+            OperationState::PutOff => {
+                operation.state = OperationState::Done(0);
+                self.put_off.retain(|other| *other as usize != number);
+            }
+            OperationState::Started => {
+                let endpoint = self.objects.endpoint;
+                let context = (&raw mut *operation.context).cast::<c_void>();
+                // SAFETY: an open endpoint, and the context of an operation in progress.
+                unsafe { ((*(*endpoint).calls).cancel)(endpoint.cast(), context) };
+            }
+        }
+    }
+}
+
+/// A call that failed, and what it returned.
+type FailedCall = (&'static str, i32);
+
+impl EndpointObjects {
+    /// Opens all objects, and finds the address of the endpoint.
+    fn open(
+        functions: &FabricFunctions, found: &FoundInfo<'_>,
+    ) -> Result<(Self, Vec<u8>), FailedCall> {
+        let mut all = Self {
+            fabric: ptr::null_mut(),
+            domain: ptr::null_mut(),
+            addresses: ptr::null_mut(),
+            queue: ptr::null_mut(),
+            endpoint: ptr::null_mut(),
+        };
+        let (info, none) = (found.info, ptr::null_mut());
+        let mut queue = QueueAttributes {
+            size: QUEUE_ENTRIES,
+            format: TAGGED_ENTRIES,
+            wait: NO_WAITS,
+            ..QueueAttributes::default()
+        };
+        let mut addresses =
+            AddressAttributes { kind: ADDRESS_TABLE, ..AddressAttributes::default() };
+        // SAFETY: the offer has all its parts; each object is opened in the one before, with attributes that have
+        // room behind and a place for the answer.
+        unsafe {
+            let status = (functions.fabric)((*info).fabric, &raw mut all.fabric, none);
+            check("fi_fabric", status)?;
+            let calls = &*(*all.fabric).calls;
+            check("fi_domain", (calls.domain)(all.fabric, info, &raw mut all.domain, none))?;
+            let calls = &*(*all.domain).calls;
+            let domain = all.domain;
+            let status =
+                (calls.addresses)(domain, &raw mut addresses, &raw mut all.addresses, none);
+            check("fi_av_open", status)?;
+            let status = (calls.queue)(domain, &raw mut queue, &raw mut all.queue, none);
+            check("fi_cq_open", status)?;
+            let status = (calls.endpoint)(domain, info, &raw mut all.endpoint, none);
+            check("fi_endpoint", status)?;
+            let endpoint = all.endpoint.cast::<Object>();
+            let calls = &*(*endpoint).calls;
+            check("fi_ep_bind", (calls.bind)(endpoint, all.addresses.cast(), 0))?;
+            let status = (calls.bind)(endpoint, all.queue.cast(), SENDS | RECEIVES);
+            check("fi_ep_bind", status)?;
+            check("fi_enable", (calls.control)(endpoint, ENABLE, none))?;
+            let mut address = vec![0; ADDRESS_MAX];
+            let mut len = address.len();
+            let calls = &*(*all.endpoint).connections;
+            let status = (calls.name)(endpoint, address.as_mut_ptr().cast(), &raw mut len);
+            check("fi_getname", status)?;
+            address.truncate(len);
+            Ok((all, address))
+        }
+    }
+
+    /// The library's name of an address.
+    fn insert(&self, address: &[u8]) -> Option<u64> {
+        let mut name = 0;
+        // SAFETY: an open table; the bytes are an address that an endpoint of this provider has given; a place for
+        // the name.
+        let count = unsafe {
+            let calls = &*(*self.addresses).calls;
+            let from = address.as_ptr().cast();
+            (calls.insert)(self.addresses, from, 1, &raw mut name, 0, ptr::null_mut())
+        };
+        (count == 1).then_some(name)
+    }
+}
+
+fn check(call: &'static str, status: i32) -> Result<(), FailedCall> {
+    if status == 0 { Ok(()) } else { Err((call, status)) }
+}
+
+impl Drop for EndpointObjects {
+    fn drop(&mut self) {
+        let all: [*mut Object; 5] = [
+            self.endpoint.cast(),
+            self.queue.cast(),
+            self.addresses.cast(),
+            self.domain.cast(),
+            self.fabric.cast(),
+        ];
+        for object in all.into_iter().filter(|object| !object.is_null()) {
+            // SAFETY: an open object, closed before those that it was opened in.
+            unsafe { ((*(*object).calls).close)(object) };
+        }
+    }
+}

@@ -1,0 +1,356 @@
+//! The part of libfabric's binary interface that an endpoint for tagged messages uses: numbers, the beginnings of
+//! structures, and tables of functions.
+//!
+//! No member has moved and no number has changed from 1.9 to 2.5; structures only grew at their ends. So those that
+//! the library allocates are used by their beginnings, and those that it only reads have room behind.
+//!
+//! Source: `rdma/fabric.h`, `fi_domain.h`, `fi_endpoint.h`, `fi_eq.h`, `fi_tagged.h`, `fi_cm.h`, `fi_errno.h` of
+//! libfabric.
+
+use std::ffi::{c_char, c_int, c_void};
+
+/// `FI_TAGGED | FI_RECV | FI_SEND`.
+pub(super) const CAPS: u64 = 1 << 3 | RECEIVES | SENDS;
+/// `FI_RECV`, also what a queue is bound for.
+pub(super) const RECEIVES: u64 = 1 << 10;
+/// `FI_SEND`, also `FI_TRANSMIT`.
+pub(super) const SENDS: u64 = 1 << 11;
+/// `FI_CONTEXT | FI_CONTEXT2`: the library may use the memory of contexts, of [`Context`].
+pub(super) const CONTEXT_MODES: u64 = 1 << 59 | 1 << 52;
+/// `FI_ORDER_SAS`: messages to one peer match in their order.
+pub(super) const ORDER_SEND_AFTER_SEND: u64 = 1 << 8;
+/// `FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT`: of no concern without remote access.
+pub(super) const MEMORY_MODES: c_int = 1 << 4 | 1 << 5 | 1 << 6 | 1 << 9;
+/// `FI_EP_RDM`.
+pub(super) const RELIABLE_DATAGRAMS: c_int = 3;
+/// `FI_THREAD_DOMAIN`: the application makes one call at a time.
+pub(super) const ONE_CALL: c_int = 3;
+/// `FI_PROGRESS_MANUAL`.
+pub(super) const MANUAL: c_int = 2;
+/// `FI_RM_ENABLED`.
+pub(super) const GUARDED_QUEUES: c_int = 2;
+/// `FI_AV_TABLE`.
+pub(super) const ADDRESS_TABLE: c_int = 2;
+/// `FI_CQ_FORMAT_TAGGED`.
+pub(super) const TAGGED_ENTRIES: c_int = 4;
+/// `FI_WAIT_NONE`.
+pub(super) const NO_WAITS: c_int = 0;
+/// `FI_ENABLE`.
+pub(super) const ENABLE: c_int = 6;
+/// `FI_ADDR_UNSPEC`.
+pub(super) const ANY_ADDRESS: u64 = u64::MAX;
+
+/// `-FI_EAGAIN`.
+pub(super) const TRY_AGAIN: isize = -11;
+/// `-FI_EAVAIL`: the queue has the entry of an error.
+pub(super) const ERROR_ENTRY: isize = -259;
+/// `-FI_ENODATA`.
+pub(super) const NO_DATA: c_int = -61;
+/// `FI_ECANCELED`.
+pub(super) const CANCELED: c_int = 125;
+
+/// `struct fid`, the beginning of all objects.
+#[repr(C)]
+pub(super) struct Object {
+    class: usize,
+    context: *mut c_void,
+    pub(super) calls: *const ObjectCalls,
+}
+
+/// `struct fi_ops`.
+#[repr(C)]
+pub(super) struct ObjectCalls {
+    size: usize,
+    pub(super) close: unsafe extern "C" fn(*mut Object) -> c_int,
+    pub(super) bind: unsafe extern "C" fn(*mut Object, *mut Object, u64) -> c_int,
+    pub(super) control: unsafe extern "C" fn(*mut Object, c_int, *mut c_void) -> c_int,
+}
+
+/// `struct fid_fabric`.
+#[repr(C)]
+pub(super) struct FabricObject {
+    pub(super) object: Object,
+    pub(super) calls: *const FabricCalls,
+}
+
+/// `struct fi_ops_fabric`.
+#[repr(C)]
+pub(super) struct FabricCalls {
+    size: usize,
+    pub(super) domain: unsafe extern "C" fn(
+        *mut FabricObject,
+        *mut Info,
+        *mut *mut DomainObject,
+        *mut c_void,
+    ) -> c_int,
+}
+
+/// `struct fid_domain`.
+#[repr(C)]
+pub(super) struct DomainObject {
+    pub(super) object: Object,
+    pub(super) calls: *const DomainCalls,
+}
+
+/// `struct fi_ops_domain`.
+#[repr(C)]
+pub(super) struct DomainCalls {
+    size: usize,
+    pub(super) addresses: unsafe extern "C" fn(
+        *mut DomainObject,
+        *mut AddressAttributes,
+        *mut *mut AddressObject,
+        *mut c_void,
+    ) -> c_int,
+    pub(super) queue: unsafe extern "C" fn(
+        *mut DomainObject,
+        *mut QueueAttributes,
+        *mut *mut QueueObject,
+        *mut c_void,
+    ) -> c_int,
+    pub(super) endpoint: unsafe extern "C" fn(
+        *mut DomainObject,
+        *mut Info,
+        *mut *mut EndpointObject,
+        *mut c_void,
+    ) -> c_int,
+}
+
+/// `struct fid_ep`.
+#[repr(C)]
+pub(super) struct EndpointObject {
+    pub(super) object: Object,
+    pub(super) calls: *const EndpointCalls,
+    pub(super) connections: *const ConnectionCalls,
+    messages: *const c_void,
+    remote_access: *const c_void,
+    pub(super) tagged: *const TaggedCalls,
+}
+
+/// `struct fi_ops_ep`.
+#[repr(C)]
+pub(super) struct EndpointCalls {
+    size: usize,
+    pub(super) cancel: unsafe extern "C" fn(*mut Object, *mut c_void) -> isize,
+}
+
+/// `struct fi_ops_cm`.
+#[repr(C)]
+pub(super) struct ConnectionCalls {
+    size: usize,
+    set_name: *const c_void,
+    pub(super) name: unsafe extern "C" fn(*mut Object, *mut c_void, *mut usize) -> c_int,
+}
+
+/// `struct fi_ops_tagged`.
+#[repr(C)]
+pub(super) struct TaggedCalls {
+    size: usize,
+    pub(super) receive: unsafe extern "C" fn(
+        *mut EndpointObject,
+        *mut c_void,
+        usize,
+        *mut c_void,
+        u64,
+        u64,
+        u64,
+        *mut c_void,
+    ) -> isize,
+    receive_vector: *const c_void,
+    receive_message: *const c_void,
+    pub(super) send: unsafe extern "C" fn(
+        *mut EndpointObject,
+        *const c_void,
+        usize,
+        *mut c_void,
+        u64,
+        u64,
+        *mut c_void,
+    ) -> isize,
+}
+
+/// `struct fid_av`.
+#[repr(C)]
+pub(super) struct AddressObject {
+    pub(super) object: Object,
+    pub(super) calls: *const AddressCalls,
+}
+
+/// `struct fi_ops_av`.
+#[repr(C)]
+pub(super) struct AddressCalls {
+    size: usize,
+    pub(super) insert: unsafe extern "C" fn(
+        *mut AddressObject,
+        *const c_void,
+        usize,
+        *mut u64,
+        u64,
+        *mut c_void,
+    ) -> c_int,
+}
+
+/// `struct fid_cq`.
+#[repr(C)]
+pub(super) struct QueueObject {
+    pub(super) object: Object,
+    pub(super) calls: *const QueueCalls,
+}
+
+/// `struct fi_ops_cq`.
+#[repr(C)]
+pub(super) struct QueueCalls {
+    size: usize,
+    pub(super) read: unsafe extern "C" fn(*mut QueueObject, *mut Completion, usize) -> isize,
+    read_from: *const c_void,
+    pub(super) read_error: unsafe extern "C" fn(*mut QueueObject, *mut ErrorEntry, u64) -> isize,
+}
+
+/// `struct fi_info`.
+#[repr(C)]
+pub(super) struct Info {
+    pub(super) next: *mut Info,
+    pub(super) caps: u64,
+    pub(super) mode: u64,
+    address_format: u32,
+    own_address_len: usize,
+    peer_address_len: usize,
+    own_address: *mut c_void,
+    peer_address: *mut c_void,
+    handle: *mut c_void,
+    pub(super) sends: *mut SendAttributes,
+    pub(super) receives: *mut ReceiveAttributes,
+    pub(super) endpoint: *mut EndpointAttributes,
+    pub(super) domain: *mut DomainAttributes,
+    pub(super) fabric: *mut FabricAttributes,
+}
+
+/// `struct fi_tx_attr`.
+#[repr(C)]
+pub(super) struct SendAttributes {
+    caps: u64,
+    mode: u64,
+    op_flags: u64,
+    pub(super) message_order: u64,
+}
+
+/// `struct fi_rx_attr`.
+#[repr(C)]
+pub(super) struct ReceiveAttributes {
+    caps: u64,
+    mode: u64,
+    op_flags: u64,
+    pub(super) message_order: u64,
+}
+
+/// `struct fi_ep_attr`.
+#[repr(C)]
+pub(super) struct EndpointAttributes {
+    pub(super) kind: c_int,
+    protocol: u32,
+    protocol_version: u32,
+    pub(super) message_max: usize,
+    prefix: usize,
+    order_sizes: [usize; 3],
+    pub(super) tag_format: u64,
+}
+
+/// `struct fi_domain_attr`.
+#[repr(C)]
+pub(super) struct DomainAttributes {
+    domain: *mut c_void,
+    pub(super) name: *mut c_char,
+    pub(super) threading: c_int,
+    pub(super) control_progress: c_int,
+    pub(super) data_progress: c_int,
+    pub(super) resource_management: c_int,
+    pub(super) address_kind: c_int,
+    pub(super) memory_mode: c_int,
+}
+
+/// `struct fi_fabric_attr`.
+#[repr(C)]
+pub(super) struct FabricAttributes {
+    fabric: *mut c_void,
+    name: *mut c_char,
+    pub(super) provider: *mut c_char,
+}
+
+/// `struct fi_cq_attr`.
+#[repr(C)]
+#[derive(Default)]
+pub(super) struct QueueAttributes {
+    pub(super) size: usize,
+    pub(super) flags: u64,
+    pub(super) format: c_int,
+    pub(super) wait: c_int,
+    pub(super) rest: [u64; 10],
+}
+
+/// `struct fi_av_attr`.
+#[repr(C)]
+#[derive(Default)]
+pub(super) struct AddressAttributes {
+    pub(super) kind: c_int,
+    pub(super) context_bits: c_int,
+    pub(super) count: usize,
+    pub(super) rest: [u64; 12],
+}
+
+/// `struct fi_cq_tagged_entry`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(super) struct Completion {
+    pub(super) context: *mut Context,
+    flags: u64,
+    len: usize,
+    buffer: *mut c_void,
+    data: u64,
+    pub(super) tag: u64,
+}
+
+impl Completion {
+    pub(super) const NONE: Self = Self {
+        context: std::ptr::null_mut(),
+        flags: 0,
+        len: 0,
+        buffer: std::ptr::null_mut(),
+        data: 0,
+        tag: 0,
+    };
+}
+
+/// `struct fi_cq_err_entry`, with room for more.
+#[repr(C)]
+pub(super) struct ErrorEntry {
+    pub(super) completion: Completion,
+    excess: usize,
+    pub(super) error: c_int,
+    pub(super) provider_error: c_int,
+    rest: [u64; 9],
+}
+
+impl ErrorEntry {
+    pub(super) const NONE: Self =
+        Self { completion: Completion::NONE, excess: 0, error: 0, provider_error: 0, rest: [0; 9] };
+}
+
+/// `struct fi_context2`, the library's, and what is ours behind it.
+#[repr(C)]
+pub(super) struct Context {
+    pub(super) library: [u64; 8],
+    /// The number of the operation.
+    pub(super) number: u32,
+}
+
+const _: () = {
+    use std::mem::{offset_of, size_of};
+    assert!(offset_of!(Info, sends) == 72 && offset_of!(Info, fabric) == 104);
+    assert!(offset_of!(EndpointAttributes, tag_format) == 56);
+    assert!(offset_of!(DomainAttributes, memory_mode) == 36);
+    assert!(offset_of!(FabricAttributes, provider) == 16);
+    assert!(offset_of!(TaggedCalls, send) == 32 && offset_of!(EndpointObject, tagged) == 56);
+    assert!(offset_of!(QueueCalls, read_error) == 24 && offset_of!(DomainCalls, endpoint) == 24);
+    assert!(offset_of!(ErrorEntry, error) == 56 && size_of::<Completion>() == 48);
+    assert!(offset_of!(AddressAttributes, count) == 8 && offset_of!(QueueAttributes, wait) == 20);
+};

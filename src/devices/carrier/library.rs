@@ -1,0 +1,66 @@
+//! The libraries that carry messages.
+
+use std::sync::Arc;
+
+use super::CarrierCalls;
+use super::message::DATA_TAG;
+use platform::base::{Peer, Span};
+use platform::sys::carrier_request::CarrierRequest;
+use platform::sys::fabric::FabricEndpoint;
+use platform::sys::vendor::VendorLibrary;
+
+/// A loaded library.
+#[derive(Debug)]
+pub(crate) enum CarrierLibrary {
+    /// Another MPI library.
+    Vendor(Arc<VendorLibrary>),
+    /// An endpoint of libfabric.
+    Fabric(FabricEndpoint),
+}
+
+impl CarrierCalls for CarrierLibrary {
+    #[inline]
+    fn send(&self, data: Span, to: Peer, tag: i32) -> CarrierRequest {
+        match self {
+            Self::Vendor(library) => library.send(data, to, tag),
+            Self::Fabric(endpoint) => endpoint.send(data, to, tag == DATA_TAG),
+        }
+    }
+
+    #[inline]
+    fn receive(&self, into: Span, from: Option<Peer>, tag: i32) -> CarrierRequest {
+        match self {
+            Self::Vendor(library) => library.receive(into, from, tag),
+            Self::Fabric(endpoint) => endpoint.receive(into, from, tag == DATA_TAG),
+        }
+    }
+
+    #[inline]
+    fn test(&self, request: &mut CarrierRequest) -> Option<Peer> {
+        match self {
+            Self::Vendor(library) => library.test(request),
+            Self::Fabric(endpoint) => endpoint.test(request),
+        }
+    }
+
+    fn test_some(&self, requests: &mut [CarrierRequest], indices: &mut Vec<i32>) {
+        match self {
+            Self::Vendor(library) => library.test_some(requests, indices),
+            Self::Fabric(endpoint) => endpoint.test_some(requests),
+        }
+    }
+
+    fn cancel(&self, request: &mut CarrierRequest) {
+        match self {
+            Self::Vendor(library) => library.cancel(request),
+            Self::Fabric(endpoint) => endpoint.cancel(request),
+        }
+    }
+
+    fn take_failure(&self) -> Option<(Peer, String)> {
+        match self {
+            Self::Vendor(_) => None,
+            Self::Fabric(endpoint) => endpoint.take_failure(),
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! The settings of libfabric as a transport: `SUIRO_OFI_*`.
+
+use super::parse;
+use crate::devices::carrier::settings::FabricSettings;
+use platform::base::Result;
+
+/// Reads the settings through `lookup`.
+///
+/// # Errors
+/// `Other` for an invalid value.
+pub(super) fn settings(
+    lookup: impl Fn(&'static str) -> Option<String> + Copy,
+) -> Result<FabricSettings> {
+    let is_everywhere = parse("SUIRO_OFI_BETWEEN", lookup, |text| match text {
+        "hosts" => Some(false),
+        "ranks" => Some(true),
+        _ => None,
+    })?;
+    Ok(FabricSettings {
+        library: lookup("SUIRO_OFI_LIBRARY"),
+        provider: lookup("SUIRO_OFI_PROVIDER"),
+        is_everywhere,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_those_of_the_table() {
+        assert_eq!(settings(|_| None).unwrap(), FabricSettings::default());
+        let lookup = |name: &str| match name {
+            "SUIRO_OFI_LIBRARY" => Some("/opt/lib/libfabric.so.1".to_owned()),
+            "SUIRO_OFI_PROVIDER" => Some("verbs;ofi_rxm".to_owned()),
+            "SUIRO_OFI_BETWEEN" => Some("ranks".to_owned()),
+            _ => None,
+        };
+        let expected = FabricSettings {
+            library: Some("/opt/lib/libfabric.so.1".to_owned()),
+            provider: Some("verbs;ofi_rxm".to_owned()),
+            is_everywhere: true,
+        };
+        assert_eq!(settings(lookup).unwrap(), expected);
+        let bad = |name: &str| (name == "SUIRO_OFI_BETWEEN").then(|| "nodes".to_owned());
+        let why = settings(bad).unwrap_err().why;
+        assert!(why.starts_with("SUIRO_OFI_BETWEEN=nodes is not one of hosts|ranks"), "{why}");
+    }
+}
