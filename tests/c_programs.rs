@@ -325,7 +325,7 @@ fn by_tcp() {
 }
 
 /// Programs succeed with MPICH as the carrier of their messages. Some programs; with `SUIRO_TEST_LONG=1` all, on
-/// 1 to 5 ranks. `tests/vendor_programs.rs` has more about it.
+/// 1 to 5 ranks. `tests/carrier_programs.rs` has more about it.
 #[test]
 fn by_another_library() {
     const SOME: &[&str] = &["coll_blocks", "intercomm_create", "type_transfer"];

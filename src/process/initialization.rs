@@ -134,11 +134,11 @@ impl Process {
         running.may_overlap = !is_first && running.may_overlap || level == ThreadLevel::Multiple;
         let (may_overlap, me) = (running.may_overlap, running.mpi.engine.me());
         let ended_ranks = running.ended_ranks.take();
-        let needs_exit_call = !was_started && running.vendor.is_some();
+        let needs_exit_call = !was_started && running.mpi.engine.device_mut().has_carrier();
         state.set_overlapping(may_overlap);
         drop(state);
         if needs_exit_call {
-            self.finalize_vendor_at_exit();
+            self.close_carrier_at_exit();
         }
         if let Some(table) = ended_ranks {
             failure_watch::start(self, table, me);
@@ -308,7 +308,7 @@ fn attach_network(
     let reach = |scope| CarrierReach { me, size, scope, is_one_host };
     if let Some(library) = vendor.clone().filter(|_| size > 1) {
         let (short_max, reach) = (config.vendor.short_max, reach(config.vendor.between));
-        devices.attach_carrier(CarrierLibrary::Vendor(library), short_max, reach);
+        devices.attach_carrier(CarrierLibrary::Vendor(library), short_max, reach)?;
     }
     if let Some(endpoint) = others.reached.as_mut().and_then(|reached| reached.fabric.take()) {
         let scope = match config.fabric.is_everywhere {
@@ -316,7 +316,7 @@ fn attach_network(
             false => CarrierScope::Hosts,
         };
         let library = CarrierLibrary::Fabric(endpoint);
-        devices.attach_carrier(library, FABRIC_SHORT_MAX, reach(scope));
+        devices.attach_carrier(library, FABRIC_SHORT_MAX, reach(scope))?;
     }
     if let Some(tcp) = others.reached.as_mut().and_then(|reached| reached.tcp.take()) {
         devices.attach_sockets(tcp, job.rank, config.device == DeviceKind::Tcp)?;

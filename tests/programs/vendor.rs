@@ -28,6 +28,11 @@ pub fn library() -> String {
     mpich().join("lib/libmpi_abi.so.1").to_str().unwrap().to_owned()
 }
 
+/// The libfabric in the package of MPICH.
+pub fn libfabric() -> String {
+    mpich().join("lib/mpich/libfabric.so.1").to_str().unwrap().to_owned()
+}
+
 /// `mpiexec` of MPICH with `program` on so many ranks, which MPICH carries.
 pub fn over_mpich(
     ranks: u32, environment: &[(&str, &str)], program: &Path, arguments: &[&str],

@@ -400,7 +400,7 @@ fn load(_path: &Path) -> Result<VendorFunctions, String> {
 }
 
 /// The loader's message, which the error keeps as its source.
-fn message_of(error: &libloading::Error) -> String {
+pub(super) fn message_of(error: &libloading::Error) -> String {
     use std::error::Error as _;
     error.source().map_or_else(|| error.to_string(), ToString::to_string)
 }

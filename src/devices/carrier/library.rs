@@ -1,5 +1,6 @@
 //! The libraries that carry messages.
 
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use super::CarrierCalls;
@@ -16,6 +17,16 @@ pub(crate) enum CarrierLibrary {
     Vendor(Arc<VendorLibrary>),
     /// An endpoint of libfabric.
     Fabric(FabricEndpoint),
+}
+
+impl CarrierLibrary {
+    /// What can be read when the library has work.
+    pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Self::Vendor(_) => None,
+            Self::Fabric(endpoint) => endpoint.descriptor(),
+        }
+    }
 }
 
 impl CarrierCalls for CarrierLibrary {

@@ -52,25 +52,23 @@ impl MessageHeader {
         }
     }
 
-    /// Reads it from the beginning of `bytes`.
-    ///
-    /// # Panics
-    /// If it is none: other processes do not use the communicator.
+    /// Reads it from the beginning of `bytes`; `None` if it is none, which only a stranger sends.
     #[inline]
-    pub(super) fn parse(bytes: &[u8]) -> Self {
-        let word = |index: usize| {
-            let bytes = bytes[8 * index..].first_chunk().expect("a header");
-            u64::from_ne_bytes(*bytes)
-        };
+    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
+        let (words, _) = bytes.as_chunks::<8>();
+        let word = |index: usize| u64::from_ne_bytes(words[index]);
+        if words.len() < HEADER_BYTES / 8 {
+            return None;
+        }
         let third = word(2);
         let kind = match third >> 56 {
             1 => MessageKind::Short,
             2 => MessageKind::Long,
             3 => MessageKind::Datagram,
-            other => panic!("a message of kind {other} on the communicator of the device"),
+            _ => return None,
         };
         let packet = Header { words: [word(0), word(1)], kind: (third >> 48) as u8 };
-        Self { packet, kind, len: (third & ((1 << 48) - 1)) as usize }
+        Some(Self { packet, kind, len: (third & ((1 << 48) - 1)) as usize })
     }
 }
 
@@ -85,8 +83,11 @@ mod tests {
             let header = MessageHeader { packet, kind, len: (1 << 48) - 1 };
             let mut bytes = [0; HEADER_BYTES + 1];
             header.emit(&mut bytes);
-            assert_eq!(MessageHeader::parse(&bytes), header);
+            assert_eq!(MessageHeader::parse(&bytes), Some(header));
             assert_eq!(bytes[HEADER_BYTES], 0);
+            assert_eq!(MessageHeader::parse(&bytes[..HEADER_BYTES - 1]), None);
+            bytes[HEADER_BYTES - 1] = 4;
+            assert_eq!(MessageHeader::parse(&bytes), None);
         }
     }
 }

@@ -18,8 +18,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use super::CarrierCalls;
 use super::message::{DATA_TAG, HEADER_BYTES, HEADER_TAG, MessageHeader, MessageKind};
+use super::{CarrierCalls, LONG_MAX};
 use crate::device::{Busy, Header, PacketSink};
 use platform::base::{Peer, Span};
 use platform::sys::carrier_request::CarrierRequest;
@@ -334,7 +334,9 @@ impl<C: CarrierCalls> Port<C> {
     /// A message has arrived.
     #[inline]
     fn arrive(&mut self, from: Peer, bytes: &[u8], sink: &mut impl PacketSink) {
-        let MessageHeader { packet, kind, len } = MessageHeader::parse(bytes);
+        let Some(MessageHeader { packet, kind, len }) = self.header(from, bytes) else {
+            return tracing::warn!(from, "a message of a stranger was dropped");
+        };
         if kind == MessageKind::Datagram {
             return sink.datagram(from, &bytes[HEADER_BYTES..][..len]);
         }
@@ -345,6 +347,18 @@ impl<C: CarrierCalls> Port<C> {
             return long.behind.push_back(bytes[..HEADER_BYTES + beside].into());
         }
         self.take_packet(from, &packet, kind, len, bytes, sink);
+    }
+
+    /// The header of a message, if a rank of the job can have sent it.
+    #[inline]
+    fn header(&self, from: Peer, bytes: &[u8]) -> Option<MessageHeader> {
+        let header = MessageHeader::parse(bytes)?;
+        let longest = match header.kind {
+            MessageKind::Long => LONG_MAX,
+            MessageKind::Short | MessageKind::Datagram => self.short_max,
+        };
+        let is_known = (from as usize) < self.sends.len();
+        (is_known && header.len <= longest).then_some(header)
     }
 
     #[inline]
@@ -389,7 +403,9 @@ impl<C: CarrierCalls> Port<C> {
         }
         let mut behind = long.behind;
         while let Some(bytes) = behind.pop_front() {
-            let MessageHeader { packet, kind, len } = MessageHeader::parse(&bytes);
+            let Some(MessageHeader { packet, kind, len }) = MessageHeader::parse(&bytes) else {
+                continue;
+            };
             self.take_packet(from, &packet, kind, len, &bytes, sink);
             if let Some(next) = self.long_packets.get_mut(&from) {
                 next.behind = behind;

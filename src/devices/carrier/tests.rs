@@ -4,12 +4,15 @@
 //! inside calls, and matches in order.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
 
 use parking_lot::Mutex;
 
+use super::library::CarrierLibrary;
 use super::*;
 use crate::device::conformance;
+use platform::sys::fabric::FabricEndpoint;
 
 /// Messages that the library keeps for a rank without a receive, and the longest of them.
 const KEPT_MESSAGES: usize = 16;
@@ -188,6 +191,31 @@ fn conforms_in_thread_mode() {
         }
         devices
     });
+}
+
+/// The libfabric of MPICH's package, which tests of programs install.
+fn libfabric() -> Option<PathBuf> {
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("build/peers/mpich/lib/mpich/libfabric.so.1");
+    path.exists().then_some(path)
+}
+
+#[test]
+fn conforms_over_libfabric() {
+    let Some(path) = libfabric() else { return eprintln!("skipped: there is no libfabric") };
+    for provider in ["tcp", "tcp;ofi_rxm"] {
+        conformance::check_bare(|ranks| {
+            let open = |me| FabricEndpoint::open(Some(&path), Some(provider), me).unwrap();
+            let endpoints: Vec<_> = (0..ranks as u32).map(open).collect();
+            let addresses: Vec<_> = endpoints.iter().map(|one| one.address().to_vec()).collect();
+            let device = |(endpoint, me): (FabricEndpoint, Peer)| {
+                endpoint.meet(&addresses, 7).unwrap();
+                let library = Arc::new(CarrierLibrary::Fabric(endpoint));
+                Carrier::new(library, me, ranks as u32, settings::FABRIC_SHORT_MAX)
+            };
+            endpoints.into_iter().zip(0..).map(device).collect()
+        });
+    }
 }
 
 /// Counts packets.

@@ -1,9 +1,11 @@
 //! Another MPI library beside shared memory.
 //!
-//! Its messages and shared memory are polled in turn, as in the polling mode of GridMPI. The library has
-//! nothing to sleep on, so a rank that waits sleeps in naps and polls in between; in thread mode the thread
-//! wakes it, and it sleeps like any other.
+//! Its messages and shared memory are polled in turn, as in the polling mode of GridMPI. Another MPI has nothing
+//! to sleep on, so a rank that waits sleeps in naps and polls in between; in thread mode the thread wakes it, and
+//! it sleeps like any other. Many providers of libfabric have a descriptor, which ends a sleep.
 
+use std::io;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
@@ -14,7 +16,9 @@ use crate::devices::carrier::Carrier;
 use crate::devices::carrier::library::CarrierLibrary;
 use crate::devices::carrier::settings::CarrierScope;
 use crate::devices::shm::Shm;
-use platform::base::{Peer, Result};
+use platform::base::{ErrorClass, Peer, Result};
+use platform::sys::doorbell::Doorbell;
+use platform::sys::tcp::Watched;
 
 /// The first nap after an arrival, and the longest: a rank that waits for long takes a hundredth of a
 /// processor.
@@ -37,19 +41,32 @@ pub(crate) struct CarrierReach {
 pub(super) struct CarrierNetwork {
     pub(super) device: Carrier<CarrierLibrary>,
     library: Arc<CarrierLibrary>,
+    /// What one sleep covers: the descriptor of the library, and the doorbell of this rank.
+    watched: Option<Watched>,
     reach: CarrierReach,
     interval: SocketInterval,
     nap: Duration,
 }
 
 impl CarrierNetwork {
-    pub(super) fn new(library: CarrierLibrary, short_max: usize, reach: CarrierReach) -> Self {
+    ///
+    /// # Errors
+    /// `Other` if this process may not have more descriptors.
+    pub(super) fn new(
+        library: CarrierLibrary, short_max: usize, reach: CarrierReach, node: &mut Shm,
+    ) -> Result<Self> {
+        let watched = library.descriptor().map(|descriptor| watch(descriptor, node)).transpose();
+        let watched = watched.map_err(|error| {
+            let why = format!("a rank that sleeps on a descriptor needs more of them: {error}");
+            ErrorClass::Other.error(why)
+        })?;
         let library = Arc::new(library);
         let mut device = Carrier::new(Arc::clone(&library), reach.me, reach.size, short_max);
         if reach.is_one_host {
             device.runs_on_one_host();
         }
-        Self { device, library, reach, interval: SocketInterval::new(), nap: NAP_MIN }
+        let interval = SocketInterval::new();
+        Ok(Self { device, library, watched, reach, interval, nap: NAP_MIN })
     }
 
     /// Libfabric, its provider and its domain, if it is the library.
@@ -105,12 +122,23 @@ impl CarrierNetwork {
     pub(super) fn arm(&mut self, node: &mut Shm) -> WakeSource {
         let wake = node.arm();
         match wake {
-            // Beside other clients, the descriptor of their connections does not cover the library.
+            WakeSource::Descriptor { .. } if self.may_sleep() => wake,
+            // It does not cover what is on its way from here; beside other clients, nor the library.
             WakeSource::Descriptor { word, expected, .. } => self.nap_on(word, expected),
             WakeSource::Word { word, expected } if !self.device.has_thread() => {
                 self.nap_on(word, expected)
             }
             other => other,
+        }
+    }
+
+    /// Whether the descriptor of the library tells of all that will come.
+    fn may_sleep(&self) -> bool {
+        match &*self.library {
+            CarrierLibrary::Fabric(endpoint) if self.watched.is_some() => {
+                self.device.is_drained() && endpoint.may_sleep()
+            }
+            CarrierLibrary::Fabric(_) | CarrierLibrary::Vendor(_) => false,
         }
     }
 
@@ -126,4 +154,13 @@ impl CarrierNetwork {
     pub(super) fn quiescence(&self, node: &Shm) -> Option<u64> {
         Some(self.device.quiescence()?.wrapping_add(node.quiescence()?))
     }
+}
+
+/// Makes one sleep cover `descriptor` and shared memory.
+fn watch(descriptor: BorrowedFd<'_>, node: &mut Shm) -> io::Result<Watched> {
+    let (watched, doorbell) = (Watched::new()?, Doorbell::new()?);
+    watched.add_beside(descriptor)?;
+    watched.add_beside(&doorbell)?;
+    node.wait_for_descriptor(doorbell, watched.descriptor());
+    Ok(watched)
 }

@@ -131,11 +131,20 @@ impl Devices {
     }
 
     /// Makes another library carry the messages of a scope, before the first message.
+    ///
+    /// # Errors
+    /// `Other` if this process may not have more descriptors.
     pub(crate) fn attach_carrier(
         &mut self, library: CarrierLibrary, short_max: usize, reach: CarrierReach,
-    ) {
-        let network = CarrierNetwork::new(library, short_max, reach);
+    ) -> Result {
+        let network = CarrierNetwork::new(library, short_max, reach, &mut self.node)?;
         self.network = Some(Box::new(Network::Carrier(network)));
+        Ok(())
+    }
+
+    /// Whether another library carries messages.
+    pub(crate) fn has_carrier(&mut self) -> bool {
+        self.network.as_deref_mut().and_then(Network::carrier_mut).is_some()
     }
 
     /// Libfabric, its provider and its domain, if it carries messages; else nothing.
@@ -162,6 +171,11 @@ impl Devices {
         if let Some(carrier) = self.network.as_deref_mut().and_then(Network::carrier_mut) {
             carrier.device.stop_thread();
         }
+    }
+
+    /// Closes the endpoint, after [`Devices::close_carrier`].
+    pub(crate) fn drop_carrier(&mut self) {
+        self.network = None;
     }
 
     /// Ends all operations of the other library, after the last packet of all ranks; whether none is left.

@@ -9,6 +9,7 @@ use libloading::os::unix::Library;
 
 use super::tables::*;
 use crate::sys::thread::naming_helpers;
+use crate::sys::vendor::message_of;
 
 /// The name under which the loader finds the library.
 const DEFAULT_NAME: &str = "libfabric.so.1";
@@ -49,20 +50,27 @@ impl FabricFunctions {
             // SAFETY: loading runs the initializers of the library, which the user has chosen.
             naming_helpers(|| unsafe { Library::open(Some(path), flags) })
         });
-        let library = loaded.map_err(|error| error.to_string())?;
+        let library = loaded.map_err(|error| message_of(&error))?;
         // SAFETY: the signatures are those of libfabric for these names.
-        let functions = unsafe {
-            Self {
-                version: *library.get(b"fi_version").map_err(text)?,
-                get_info: *library.get(b"fi_getinfo").map_err(text)?,
-                free_info: *library.get(b"fi_freeinfo").map_err(text)?,
-                duplicate_info: *library.get(b"fi_dupinfo").map_err(text)?,
-                fabric: *library.get(b"fi_fabric").map_err(text)?,
-                error_text: *library.get(b"fi_strerror").map_err(text)?,
-            }
-        };
+        let functions = unsafe { Self::of(&library) }.map_err(|error| message_of(&error))?;
         std::mem::forget(library);
         Ok(functions)
+    }
+
+    /// # Safety
+    /// The library is libfabric.
+    unsafe fn of(library: &Library) -> Result<Self, libloading::Error> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            Ok(Self {
+                version: *library.get(b"fi_version")?,
+                get_info: *library.get(b"fi_getinfo")?,
+                free_info: *library.get(b"fi_freeinfo")?,
+                duplicate_info: *library.get(b"fi_dupinfo")?,
+                fabric: *library.get(b"fi_fabric")?,
+                error_text: *library.get(b"fi_strerror")?,
+            })
+        }
     }
 
     /// The version of the library: `1.17`.
@@ -186,10 +194,6 @@ unsafe fn text_at(text: *const c_char) -> String {
     }
     // SAFETY: the caller's promise.
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
-}
-
-fn text(error: libloading::Error) -> String {
-    error.to_string()
 }
 
 /// Calls `body`, and undoes what it changes about the handling of signals.

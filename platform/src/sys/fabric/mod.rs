@@ -22,6 +22,7 @@ mod tables;
 
 use std::collections::VecDeque;
 use std::ffi::c_void;
+use std::os::fd::{BorrowedFd, RawFd};
 use std::path::Path;
 use std::ptr;
 
@@ -55,6 +56,8 @@ pub struct FabricEndpoint {
     state: Mutex<EndpointState>,
     description: String,
     address: Vec<u8>,
+    /// The descriptor of the queue, if the provider has one.
+    descriptor: Option<RawFd>,
 }
 
 impl std::fmt::Debug for FabricEndpoint {
@@ -72,7 +75,7 @@ struct EndpointState {
     job: u64,
     /// The library's names of the ranks.
     peers: Vec<u64>,
-    operations: Vec<Operation>,
+    operations: Vec<FabricOperation>,
     free: Vec<u32>,
     /// Operations that have not started.
     put_off: VecDeque<u32>,
@@ -93,13 +96,13 @@ struct EndpointObjects {
 }
 
 /// A send or a receive.
-struct Operation {
+struct FabricOperation {
     /// At an address of its own, which the library has until the operation is done.
     context: Box<Context>,
     what: Transfer,
     span: Span,
     tag: u64,
-    state: OperationState,
+    state: TransferState,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,7 +117,7 @@ enum Transfer {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum OperationState {
+enum TransferState {
     PutOff,
     Started,
     /// With the rank whose message has been received.
@@ -143,9 +146,10 @@ impl FabricEndpoint {
         let opened = keeping_signal_handlers(|| {
             naming_helpers(|| EndpointObjects::open(&functions, &found))
         });
-        let (objects, address) = opened.map_err(|(call, status)| {
-            format!("{call} fails for {description}: {}", functions.error(status as isize))
-        })?;
+        let OpenedEndpoint { objects, address, descriptor } =
+            opened.map_err(|(call, status)| {
+                format!("{call} fails for {description}: {}", functions.error(status as isize))
+            })?;
         drop(found);
         let state = EndpointState {
             functions,
@@ -158,7 +162,7 @@ impl FabricEndpoint {
             put_off: VecDeque::new(),
             failures: Vec::new(),
         };
-        Ok(Self { state: Mutex::new(state), description, address })
+        Ok(Self { state: Mutex::new(state), description, address, descriptor })
     }
 
     /// The library, the provider and its domain.
@@ -169,6 +173,22 @@ impl FabricEndpoint {
     /// What peers need to reach this endpoint.
     pub fn address(&self) -> &[u8] {
         &self.address
+    }
+
+    /// What can be read when the endpoint has work, after [`FabricEndpoint::may_sleep`] has said so.
+    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        // SAFETY: the queue has it, which is open as long as this value.
+        self.descriptor.map(|number| unsafe { BorrowedFd::borrow_raw(number) })
+    }
+
+    /// Whether the descriptor will tell of all that happens from now on.
+    pub fn may_sleep(&self) -> bool {
+        let state = self.state.lock();
+        let EndpointObjects { fabric, queue, .. } = state.objects;
+        let mut objects = [queue.cast::<Object>()];
+        // SAFETY: an open fabric and a queue that was opened in it.
+        let status = unsafe { ((*(*fabric).calls).may_wait)(fabric, objects.as_mut_ptr(), 1) };
+        status == 0 && state.put_off.is_empty()
     }
 
     /// Takes the addresses of all ranks, this one included, and bits of the job's secret, of which the lowest
@@ -250,13 +270,13 @@ impl EndpointState {
         let number = self.free.pop().unwrap_or_else(|| {
             let number = u32::try_from(self.operations.len()).expect("few operations");
             let context = Box::new(Context { library: [0; 8], number });
-            let state = OperationState::PutOff;
-            self.operations.push(Operation { context, what, span, tag, state });
+            let state = TransferState::PutOff;
+            self.operations.push(FabricOperation { context, what, span, tag, state });
             number
         });
         let operation = &mut self.operations[number as usize];
         (operation.what, operation.span, operation.tag) = (what, span, tag);
-        operation.state = OperationState::PutOff;
+        operation.state = TransferState::PutOff;
         // Behind those that wait, to keep the order.
         if !self.put_off.is_empty() || !self.try_start(number) {
             self.put_off.push_back(number);
@@ -289,10 +309,10 @@ impl EndpointState {
             }
         };
         match status {
-            0 => operation.state = OperationState::Started,
+            0 => operation.state = TransferState::Started,
             TRY_AGAIN => return false,
             error => {
-                operation.state = OperationState::Done(0);
+                operation.state = TransferState::Done(0);
                 if let Transfer::Send { to } = operation.what {
                     self.fail(to, error);
                 }
@@ -338,7 +358,7 @@ impl EndpointState {
         // SAFETY: the context of an operation that has started: it is in its box.
         let number = unsafe { (*context).number };
         let sender = (tag & u64::from(RANKS_MAX - 1)) as u32;
-        self.operations[number as usize].state = OperationState::Done(sender);
+        self.operations[number as usize].state = TransferState::Done(sender);
     }
 
     fn take_error(&mut self) {
@@ -352,7 +372,7 @@ impl EndpointState {
         // SAFETY: as in `completed`.
         let number = unsafe { (*entry.completion.context).number };
         let operation = &mut self.operations[number as usize];
-        operation.state = OperationState::Done(0);
+        operation.state = TransferState::Done(0);
         match operation.what {
             Transfer::Send { to } => self.fail(to, entry.error as isize),
             Transfer::Receive { .. } if entry.error.abs() == CANCELED => {}
@@ -384,7 +404,7 @@ impl EndpointState {
             return None;
         }
         let number = request.number() - CarrierRequest::FIRST;
-        let OperationState::Done(sender) = self.operations[number].state else { return None };
+        let TransferState::Done(sender) = self.operations[number].state else { return None };
         self.free.push(number as u32);
         *request = CarrierRequest::NULL;
         Some(sender)
@@ -393,12 +413,12 @@ impl EndpointState {
     fn cancel(&mut self, number: usize) {
         let operation = &mut self.operations[number];
         match operation.state {
-            OperationState::Done(_) => {}
-            OperationState::PutOff => {
-                operation.state = OperationState::Done(0);
+            TransferState::Done(_) => {}
+            TransferState::PutOff => {
+                operation.state = TransferState::Done(0);
                 self.put_off.retain(|other| *other as usize != number);
             }
-            OperationState::Started => {
+            TransferState::Started => {
                 let endpoint = self.objects.endpoint;
                 let context = (&raw mut *operation.context).cast::<c_void>();
                 // SAFETY: an open endpoint, and the context of an operation in progress.
@@ -408,6 +428,13 @@ impl EndpointState {
     }
 }
 
+/// What [`EndpointObjects::open`] opens.
+struct OpenedEndpoint {
+    objects: EndpointObjects,
+    address: Vec<u8>,
+    descriptor: Option<RawFd>,
+}
+
 /// A call that failed, and what it returned.
 type FailedCall = (&'static str, i32);
 
@@ -415,7 +442,7 @@ impl EndpointObjects {
     /// Opens all objects, and finds the address of the endpoint.
     fn open(
         functions: &FabricFunctions, found: &FoundInfo<'_>,
-    ) -> Result<(Self, Vec<u8>), FailedCall> {
+    ) -> Result<OpenedEndpoint, FailedCall> {
         let mut all = Self {
             fabric: ptr::null_mut(),
             domain: ptr::null_mut(),
@@ -427,7 +454,7 @@ impl EndpointObjects {
         let mut queue = QueueAttributes {
             size: QUEUE_ENTRIES,
             format: TAGGED_ENTRIES,
-            wait: NO_WAITS,
+            wait: WAITS_BY_DESCRIPTOR,
             ..QueueAttributes::default()
         };
         let mut addresses =
@@ -444,7 +471,12 @@ impl EndpointObjects {
             let status =
                 (calls.addresses)(domain, &raw mut addresses, &raw mut all.addresses, none);
             check("fi_av_open", status)?;
-            let status = (calls.queue)(domain, &raw mut queue, &raw mut all.queue, none);
+            let mut status = (calls.queue)(domain, &raw mut queue, &raw mut all.queue, none);
+            let waits = status == 0;
+            if !waits {
+                queue.wait = NO_WAITS;
+                status = (calls.queue)(domain, &raw mut queue, &raw mut all.queue, none);
+            }
             check("fi_cq_open", status)?;
             let status = (calls.endpoint)(domain, info, &raw mut all.endpoint, none);
             check("fi_endpoint", status)?;
@@ -460,7 +492,8 @@ impl EndpointObjects {
             let status = (calls.name)(endpoint, address.as_mut_ptr().cast(), &raw mut len);
             check("fi_getname", status)?;
             address.truncate(len);
-            Ok((all, address))
+            let descriptor = if waits { descriptor_of(all.queue.cast()) } else { None };
+            Ok(OpenedEndpoint { objects: all, address, descriptor })
         }
     }
 
@@ -476,6 +509,16 @@ impl EndpointObjects {
         };
         (count == 1).then_some(name)
     }
+}
+
+/// # Safety
+/// `queue` is an open queue that has a descriptor.
+unsafe fn descriptor_of(queue: *mut Object) -> Option<RawFd> {
+    let mut number: RawFd = -1;
+    // SAFETY: the caller's promise; a place for a number.
+    let status =
+        unsafe { ((*(*queue).calls).control)(queue, GET_DESCRIPTOR, (&raw mut number).cast()) };
+    (status == 0 && number >= 0).then_some(number)
 }
 
 fn check(call: &'static str, status: i32) -> Result<(), FailedCall> {

@@ -33,8 +33,11 @@ pub(super) const GUARDED_QUEUES: c_int = 2;
 pub(super) const ADDRESS_TABLE: c_int = 2;
 /// `FI_CQ_FORMAT_TAGGED`.
 pub(super) const TAGGED_ENTRIES: c_int = 4;
-/// `FI_WAIT_NONE`.
+/// `FI_WAIT_NONE` and `FI_WAIT_FD`.
 pub(super) const NO_WAITS: c_int = 0;
+pub(super) const WAITS_BY_DESCRIPTOR: c_int = 3;
+/// `FI_GETWAIT`.
+pub(super) const GET_DESCRIPTOR: c_int = 5;
 /// `FI_ENABLE`.
 pub(super) const ENABLE: c_int = 6;
 /// `FI_ADDR_UNSPEC`.
@@ -83,6 +86,8 @@ pub(super) struct FabricCalls {
         *mut *mut DomainObject,
         *mut c_void,
     ) -> c_int,
+    others: [*const c_void; 3],
+    pub(super) may_wait: unsafe extern "C" fn(*mut FabricObject, *mut *mut Object, c_int) -> c_int,
 }
 
 /// `struct fid_domain`.
@@ -349,6 +354,7 @@ const _: () = {
     assert!(offset_of!(EndpointAttributes, tag_format) == 56);
     assert!(offset_of!(DomainAttributes, memory_mode) == 36);
     assert!(offset_of!(FabricAttributes, provider) == 16);
+    assert!(offset_of!(FabricCalls, may_wait) == 40);
     assert!(offset_of!(TaggedCalls, send) == 32 && offset_of!(EndpointObject, tagged) == 56);
     assert!(offset_of!(QueueCalls, read_error) == 24 && offset_of!(DomainCalls, endpoint) == 24);
     assert!(offset_of!(ErrorEntry, error) == 56 && size_of::<Completion>() == 48);

@@ -1,6 +1,8 @@
-//! MPICH as the carrier of messages (`SUIRO_DEVICE=vendor`), under its own launcher: programs of `c-tests`,
-//! how jobs end, and that the two libraries, which have the same names, do not meet.
+//! Other libraries as carriers of messages. Here MPICH (`SUIRO_DEVICE=vendor`), under its own launcher: programs of
+//! `c-tests`, how jobs end, and that the two libraries, which have the same names, do not meet.
 
+#[path = "carrier_programs/fabric.rs"]
+mod fabric;
 #[allow(dead_code, reason = "each test uses a part")]
 mod programs;
 

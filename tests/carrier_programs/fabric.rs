@@ -1,0 +1,86 @@
+//! Libfabric as the carrier of messages (`SUIRO_DEVICE=ofi`), under mpirun: programs of `c-tests` by the providers
+//! that need no network card, and what cannot be used. The library is that of MPICH's package.
+
+use crate::programs::{harness, vendor};
+
+/// The providers: connections and matching by libfabric's tcp, the same with a layer above, threads of the provider,
+/// and shared memory, which has no descriptor to sleep on.
+const PROVIDERS: &[&str] = &["tcp", "tcp;ofi_rxm", "sockets", "shm"];
+
+/// Runs a program of `c-tests` on one host, with libfabric between all ranks.
+fn check(name: &str, provider: &str, ranks: u32, progress: &str) {
+    let program = crate::program(name);
+    let mut command = harness::mpirun(&["-n", &ranks.to_string(), program.to_str().unwrap()]);
+    command.env("SUIRO_DEVICE", "ofi").env("SUIRO_OFI_BETWEEN", "ranks");
+    command.env("SUIRO_OFI_LIBRARY", vendor::libfabric()).env("SUIRO_OFI_PROVIDER", provider);
+    command.env("SUIRO_PROGRESS", progress).env("CHECK_STRICT", "1");
+    let outcome = harness::start(command).wait();
+    let good = outcome.code == Some(0) && outcome.text().ends_with("errors = 0\n");
+    let said = (outcome.code, outcome.text(), &outcome.stderr);
+    assert!(good, "{name}, {provider}, {ranks} ranks, {progress}: {said:?}");
+}
+
+#[test]
+fn programs_run_by_each_provider() {
+    for provider in PROVIDERS {
+        for (name, ranks) in [("matching", 3), ("send_sizes", 2), ("rma_random", 3)] {
+            check(name, provider, ranks, "polling");
+        }
+    }
+}
+
+#[test]
+fn programs_run_by_the_provider_of_most_networks() {
+    for (name, ranks) in [
+        ("cancel_send", 2),
+        ("coll_forms", 5),
+        ("completion", 3),
+        ("floods", 3),
+        ("intercomm_traffic", 4),
+        ("partitioned", 2),
+        ("sessions", 2),
+        ("truncation", 3),
+    ] {
+        check(name, "tcp;ofi_rxm", ranks, "polling");
+    }
+    check("threads_multiple", "tcp;ofi_rxm", 2, "thread");
+}
+
+#[test]
+fn libfabric_leaves_nothing_behind() {
+    let files = || -> Vec<_> {
+        let all = std::fs::read_dir("/dev/shm").unwrap();
+        // Those of the provider have the numbers of processes.
+        let names = all.map(|file| file.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name.contains(":0:")).collect()
+    };
+    let before = files();
+    check("status", "shm", 3, "polling");
+    // Other tests run beside this one.
+    let lives = |name: &String| {
+        let pid = name.split(':').next().unwrap();
+        std::path::Path::new("/proc").join(pid).exists()
+    };
+    let mut left = files();
+    left.retain(|name| !before.contains(name) && !lives(name));
+    assert_eq!(left, [""; 0]);
+}
+
+#[test]
+fn what_of_libfabric_cannot_be_used_is_named() {
+    let real = vendor::libfabric();
+    for (library, provider, expected) in [
+        ("/nonexistent.so", "tcp", "/nonexistent.so: cannot open shared object file"),
+        ("libc.so.6", "tcp", "undefined symbol: fi_"),
+        (&real, "nothing", "has no provider nothing here"),
+    ] {
+        let program = crate::program("status");
+        let mut command = harness::mpirun(&["-n", "2", program.to_str().unwrap()]);
+        command.env("SUIRO_DEVICE", "ofi").env("SUIRO_OFI_BETWEEN", "ranks");
+        command.env("SUIRO_OFI_LIBRARY", library).env("SUIRO_OFI_PROVIDER", provider);
+        let outcome = harness::start(command).wait();
+        assert_ne!(outcome.code, Some(0), "{library}, {provider}");
+        assert!(outcome.stderr.contains("SUIRO_DEVICE=ofi cannot be used"), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains(expected), "{library}, {provider}: {}", outcome.stderr);
+    }
+}
