@@ -21,7 +21,7 @@
 //!                  │
 //!               process             settings, wire-up, locks, waiting, the progress thread
 //!              /    |    \
-//!            mpi bridge devices     communicators, datatypes, collectives │ loopback, shm, tcp, tofu, vendor
+//!            mpi bridge devices     communicators, datatypes, collectives │ loopback, shm, tcp, tofu, carrier
 //!             │          │
 //!       global_memory    │          accesses to the memory of any rank by addresses: the basic layer of ACP
 //!             │          │
@@ -46,8 +46,8 @@
 //! * [`device`]: the contract of a transport: packets, one-sided access, programs. Its conformance suite,
 //!   and middleware for faults, delays and traces.
 //! * [`devices`]: `loopback` (ranks in one process), `shm` (one host), `tcp` (any hosts), `tofu` (one
-//!   host, with a simulated network interface per rank) and `vendor` (any hosts, by another MPI library).
-//!   A device knows no other device and no engine.
+//!   host, with a simulated network interface per rank) and `carrier` (any hosts, by another MPI library or
+//!   libfabric). A device knows no other device and no engine.
 //! * [`engine`]: matching, eager and rendezvous protocols, operations, runs of schedules. The engine has
 //!   no clock and no thread, and makes no system call; it moves when it is called.
 //! * `bridge`: between the engine and `devices::impi`, the connections with other clusters of a world

@@ -15,6 +15,7 @@ use mpi_abi::mpi::point_to_point::TAG_MAX;
 use mpi_abi::process::ThreadLevel;
 use platform::base::settings::{SETTINGS, Setting};
 use platform::bootstrap::PROTOCOLS;
+use platform::sys::fabric::{self, FabricOffer};
 use platform::sys::network_interfaces::InterfaceAddress;
 use platform::sys::{cma, cpu, file_system, host, membarrier, network_interfaces, process, shm};
 
@@ -152,6 +153,23 @@ fn devices() -> Vec<Fact> {
         },
         tcp_addresses(network_interfaces::interface_addresses()),
     ]
+}
+
+/// What libfabric offers.
+///
+/// # Errors
+/// A sentence, without the library or a provider.
+pub fn fabrics(lookup: impl Fn(&str) -> Option<String>) -> Result<FactSection, String> {
+    let path = lookup("SUIRO_OFI_LIBRARY");
+    let (version, offers) = fabric::offers(path.as_deref().map(Path::new)).map_err(|why| {
+        format!("{why}; SUIRO_OFI_LIBRARY is the path of libfabric.so.1, of the package libfabric1 or another")
+    })?;
+    let mut facts = vec![Fact::new("fabric.version", "libfabric", version)];
+    facts.extend((1..).zip(offers).map(|(number, offer)| {
+        let FabricOffer { provider, domain } = offer;
+        Fact::new(format!("fabric.offer.{number}"), format!("offer {number}"), format!("{provider}, {domain}"))
+    }));
+    Ok(FactSection { title: "Fabrics", facts })
 }
 
 /// The addresses at which ranks of other hosts may reach those of this host.

@@ -13,7 +13,7 @@ mod facts;
 use std::fmt::Write;
 
 pub use collectives::collectives;
-pub use facts::{Build, gather};
+pub use facts::{Build, fabrics, gather};
 
 /// One fact.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -44,6 +44,7 @@ fn command() -> Command {
                 .default_missing_value("")
                 .help("print the algorithms of a collective operation, or of all, and their selection"),
         )
+        .arg(flag("fabrics", "print what libfabric offers here (SUIRO_DEVICE=ofi); loading it takes a while"))
         .arg(
             Arg::new("ranks")
                 .long("ranks")
@@ -83,7 +84,10 @@ fn main() -> ExitCode {
 }
 
 fn sections(matches: &ArgMatches, folders: &Folders) -> Result<Vec<FactSection>, String> {
-    let lookup = |name: &str| env::var(name).ok();
+    let lookup = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
+    if matches.get_flag("fabrics") {
+        return Ok(vec![suiro_info::fabrics(lookup)?]);
+    }
     let Some(name) = matches.get_one::<String>("coll") else {
         return Ok(suiro_info::gather(BUILD, folders, lookup));
     };

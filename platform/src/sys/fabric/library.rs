@@ -7,6 +7,7 @@ use std::ptr;
 
 use libloading::os::unix::Library;
 
+use super::FabricOffer;
 use super::tables::*;
 use crate::sys::thread::naming_helpers;
 use crate::sys::vendor::message_of;
@@ -157,25 +158,31 @@ pub(super) struct FoundInfo<'a> {
 }
 
 impl FoundInfo<'_> {
-    /// The name of the provider.
-    pub(super) fn provider(&self) -> String {
-        // SAFETY: the library has made all parts; its name is a text or null.
-        unsafe { text_at((*(*self.info).fabric).provider) }
+    /// The first one.
+    pub(super) fn first(&self) -> FabricOffer {
+        // SAFETY: the library has made all parts; names are texts or null.
+        unsafe { offer(self.info) }
     }
 
-    /// The name of the domain: an interface, or a device.
-    pub(super) fn domain(&self) -> String {
-        // SAFETY: as above.
-        unsafe { text_at((*(*self.info).domain).name) }
-    }
-
-    /// The longest message, in bytes, and the bits of a tag that the provider matches.
-    pub(super) fn limits(&self) -> (usize, u64) {
-        // SAFETY: as above.
-        unsafe {
-            let endpoint = (*self.info).endpoint;
-            ((*endpoint).message_max, (*endpoint).tag_format)
+    /// All, each once.
+    pub(super) fn all(&self) -> Vec<FabricOffer> {
+        let (mut info, mut all) = (self.info, Vec::new());
+        while !info.is_null() {
+            // SAFETY: as above; the last one has no next.
+            let (one, next) = unsafe { (offer(info), (*info).next) };
+            if !all.contains(&one) {
+                all.push(one);
+            }
+            info = next;
         }
+        all
+    }
+
+    /// The bits of a tag that the first provider matches.
+    pub(super) fn tag_bits(&self) -> u32 {
+        // SAFETY: as above.
+        let format = unsafe { (*(*self.info).endpoint).tag_format };
+        u64::BITS - format.leading_zeros()
     }
 }
 
@@ -183,6 +190,16 @@ impl Drop for FoundInfo<'_> {
     fn drop(&mut self) {
         // SAFETY: a list of the library, freed once.
         unsafe { (self.functions.free_info)(self.info) };
+    }
+}
+
+/// # Safety
+/// `info` is an offer of the library.
+unsafe fn offer(info: *mut Info) -> FabricOffer {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let provider = text_at((*(*info).fabric).provider);
+        FabricOffer { provider, domain: text_at((*(*info).domain).name) }
     }
 }
 

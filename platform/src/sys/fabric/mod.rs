@@ -49,6 +49,25 @@ const BATCH: usize = 16;
 /// The longest address of an endpoint, in bytes.
 const ADDRESS_MAX: usize = 512;
 
+/// What a provider offers: an endpoint of tagged messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FabricOffer {
+    pub provider: String,
+    /// An interface, or a device.
+    pub domain: String,
+}
+
+/// The version of libfabric, loaded from `path` or from where the loader finds it, and what its providers offer here, the
+/// best first.
+///
+/// # Errors
+/// A sentence: the loader's, or no provider.
+pub fn offers(path: Option<&Path>) -> Result<(String, Vec<FabricOffer>), String> {
+    let functions = FabricFunctions::load(path)?;
+    let offers = functions.choose(None)?.all();
+    Ok((functions.version(), offers))
+}
+
 /// An endpoint, with the addresses of its peers.
 ///
 /// One thread at a time calls it: it has a lock.
@@ -133,16 +152,15 @@ impl FabricEndpoint {
     pub fn open(path: Option<&Path>, provider: Option<&str>, me: u32) -> Result<Self, String> {
         let functions = FabricFunctions::load(path)?;
         let found = functions.choose(provider)?;
-        let name = found.provider();
-        let (_, tags) = found.limits();
-        let matched = u64::BITS - tags.leading_zeros();
+        let (offer, matched) = (found.first(), found.tag_bits());
+        let FabricOffer { provider: name, domain } = offer;
         if matched < TAG_BITS {
             return Err(format!(
                 "the provider {name} matches {matched} bits of a tag: expected {TAG_BITS} or more"
             ));
         }
         let description =
-            format!("libfabric {}, provider {name}, {}", functions.version(), found.domain());
+            format!("libfabric {}, provider {name}, {domain}", functions.version());
         let opened = keeping_signal_handlers(|| {
             naming_helpers(|| EndpointObjects::open(&functions, &found))
         });

@@ -254,7 +254,7 @@ pub(super) struct EndpointAttributes {
     pub(super) kind: c_int,
     protocol: u32,
     protocol_version: u32,
-    pub(super) message_max: usize,
+    message_max: usize,
     prefix: usize,
     order_sizes: [usize; 3],
     pub(super) tag_format: u64,
