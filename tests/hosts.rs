@@ -18,3 +18,7 @@ mod hosts {
 #[allow(dead_code)]
 #[path = "harness/mod.rs"]
 mod harness;
+
+#[allow(dead_code)]
+#[path = "programs/vendor.rs"]
+mod vendor;

@@ -91,7 +91,7 @@ fn the_layout_of_libfabric_is_that_of_its_headers() {
     if !std::path::Path::new("/usr/include/rdma/fabric.h").exists() {
         return eprintln!("skipped: libfabric's headers (libfabric-dev) are not installed");
     }
-    let source = crate::root().join("c-tests/fabric_layout.c");
+    let source = crate::root().join("c-tests/carrier/fabric_layout.c");
     let mut command = std::process::Command::new("cc");
     let output = command.args(["-std=c11", "-fsyntax-only"]).arg(source).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -7,6 +7,7 @@ use std::path::Path;
 use super::cluster::Hosts;
 use super::sockets;
 use crate::harness::{self, root};
+use crate::vendor;
 
 const FLAGS: &[&str] = &["-std=c11", "-Wall", "-Wextra", "-Werror", "-O2", "-g", "-pthread"];
 
@@ -112,6 +113,27 @@ fn programs_about_acp_on_two_hosts() {
         let outcome = harness::start(hosts.mpirun(2, 2, &words)).wait();
         let good = outcome.code == Some(0) && outcome.text().ends_with("errors = 0\n");
         assert!(good, "{name}: {:?}\n{}{}", outcome.code, outcome.text(), outcome.stderr);
+    }
+}
+
+/// Between the hosts libfabric carries the messages, inside a host shared memory.
+#[test]
+fn programs_by_libfabric_on_two_hosts() {
+    let Some(hosts) = Hosts::up(2) else { return };
+    for (name, provider) in [
+        ("coll_forms", "tcp"),
+        ("floods", "tcp;ofi_rxm"),
+        ("intercomm_traffic", "tcp"),
+        ("matching", "tcp;ofi_rxm"),
+        ("rma_random", "tcp"),
+        ("send_sizes", "tcp;ofi_rxm"),
+    ] {
+        let mut command = hosts.mpirun(2, 2, &[&compiled(name)]);
+        command.env("SUIRO_DEVICE", "ofi").env("SUIRO_OFI_PROVIDER", provider);
+        command.env("SUIRO_OFI_LIBRARY", vendor::libfabric()).env("CHECK_STRICT", "1");
+        let outcome = harness::start(command).wait();
+        let good = outcome.code == Some(0) && outcome.text().ends_with("errors = 0\n");
+        assert!(good, "{name}, {provider}: {:?}\n{}", outcome.code, outcome.stderr);
     }
 }
 

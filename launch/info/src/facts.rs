@@ -167,7 +167,11 @@ pub fn fabrics(lookup: impl Fn(&str) -> Option<String>) -> Result<FactSection, S
     let mut facts = vec![Fact::new("fabric.version", "libfabric", version)];
     facts.extend((1..).zip(offers).map(|(number, offer)| {
         let FabricOffer { provider, domain } = offer;
-        Fact::new(format!("fabric.offer.{number}"), format!("offer {number}"), format!("{provider}, {domain}"))
+        Fact::new(
+            format!("fabric.offer.{number}"),
+            format!("offer {number}"),
+            format!("{provider}, {domain}"),
+        )
     }));
     Ok(FactSection { title: "Fabrics", facts })
 }

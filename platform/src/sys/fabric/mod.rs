@@ -159,8 +159,7 @@ impl FabricEndpoint {
                 "the provider {name} matches {matched} bits of a tag: expected {TAG_BITS} or more"
             ));
         }
-        let description =
-            format!("libfabric {}, provider {name}, {domain}", functions.version());
+        let description = format!("libfabric {}, provider {name}, {domain}", functions.version());
         let opened = keeping_signal_handlers(|| {
             naming_helpers(|| EndpointObjects::open(&functions, &found))
         });
