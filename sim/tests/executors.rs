@@ -137,8 +137,8 @@ fn loggp_has_its_own_times() {
     let bcast = times(CollectiveOperation::Bcast, "linear", 2, 50);
     assert_eq!(bcast, [110, 1120]);
     // A short message leaves max(o, g) after the one before it, ...
-    let bcast = times(CollectiveOperation::Bcast, "linear", 4, 0);
-    assert_eq!(bcast, [30, 1020, 1030, 1040]);
+    let bcast = times(CollectiveOperation::Bcast, "linear", 4, 1);
+    assert_eq!(bcast, [32, 1022, 1032, 1042]);
     // ... a long one when the port has rested.
     let bcast = times(CollectiveOperation::Bcast, "linear", 3, 50);
     assert_eq!(bcast, [213, 1120, 1223]);
