@@ -152,7 +152,8 @@ impl CollectiveReport {
         add("messages".to_owned(), totals.messages.to_string());
         add("sent_bytes".to_owned(), totals.bytes.to_string());
         let known = self.resources.as_ref().ok();
-        let number = |number: Option<u32>| number.map_or(String::new(), |number| number.to_string());
+        let number =
+            |number: Option<u32>| number.map_or(String::new(), |number| number.to_string());
         add("counters".to_owned(), number(known.map(|known| known.counters)));
         add("slots".to_owned(), number(known.map(|known| known.slots)));
         let (heads, values): (Vec<String>, Vec<String>) = cells.into_iter().unzip();
@@ -167,7 +168,10 @@ impl CollectiveReport {
         };
         Chart {
             title: self.title(),
-            summary: format!("Share of ranks that have completed, over the time; {}.", self.setting()),
+            summary: format!(
+                "Share of ranks that have completed, over the time; {}.",
+                self.setting()
+            ),
             x: Axis::new("µs", Scale::Near),
             y: Axis::new("% of ranks", Scale::Linear),
             series: vec![Series {

@@ -3,14 +3,14 @@
 
 use mpi_abi::mpi::collective::algorithms::algorithm::{AgreedArguments, Algorithm, Arguments};
 use mpi_abi::mpi::collective::algorithms::{
-    Allreduce, Bcast, BlockPairs, Operands, RankBlocks, Reduce, ReduceScatter, Rooted, RootedBlocks,
-    Scan, Shape, UniformBlocks,
+    Allreduce, Bcast, BlockPairs, Operands, RankBlocks, Reduce, ReduceScatter, Rooted,
+    RootedBlocks, Scan, Shape, UniformBlocks,
 };
+use mpi_abi::mpi::collective::selection::Selection;
 use mpi_abi::mpi::collective::selection::machine_model::NETWORK;
 use mpi_abi::mpi::collective::selection::registry::{
     self, AlgorithmFamily, CollectiveOperation, Visitor,
 };
-use mpi_abi::mpi::collective::selection::Selection;
 use mpi_abi::offload::Schedule;
 
 /// From a rank to its schedule.

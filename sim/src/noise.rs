@@ -131,10 +131,14 @@ impl RankNoise {
     /// When work that starts at `start_ps` and takes `work_ps` of the processor is done.
     #[inline]
     pub fn end_ps(&self, start_ps: u64, work_ps: u64) -> u64 {
-        if self.noise.is_none() { start_ps + work_ps } else { self.end_among(start_ps, work_ps) }
+        let end_ps = start_ps + work_ps;
+        // Most work is done before the first interruption.
+        if end_ps < self.phase_ps || self.noise.is_none() {
+            return end_ps;
+        }
+        self.end_among(start_ps, work_ps)
     }
 
-    #[inline]
     fn end_among(&self, start_ps: u64, work_ps: u64) -> u64 {
         let (mut now_ps, mut left_ps) = (start_ps, work_ps);
         loop {
@@ -158,7 +162,11 @@ impl RankNoise {
             NoiseKind::Random => {
                 let period = now_ps / period_ps;
                 let begin_ps = self.drawn_begin_ps(period);
-                if now_ps < begin_ps + length_ps { begin_ps } else { self.drawn_begin_ps(period + 1) }
+                if now_ps < begin_ps + length_ps {
+                    begin_ps
+                } else {
+                    self.drawn_begin_ps(period + 1)
+                }
             }
             _ => match now_ps.checked_sub(self.phase_ps + length_ps) {
                 None => self.phase_ps,

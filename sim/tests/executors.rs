@@ -103,8 +103,10 @@ fn threads_change_no_result() {
     let costs = StepCosts { network: NetworkModel::LOGGP, noise };
     let algorithm = Some("doubling".to_owned());
     let ranks = 10_000;
-    let call =
-        CollectiveCall { algorithm, ..CollectiveCall::new(CollectiveOperation::Allreduce, ranks, 8) };
+    let call = CollectiveCall {
+        algorithm,
+        ..CollectiveCall::new(CollectiveOperation::Allreduce, ranks, 8)
+    };
     let run = |threads| {
         call.with_schedules(|_, schedule| levelled_run(ranks, schedule, &costs, threads)).unwrap()
     };

@@ -106,7 +106,10 @@ fn wrong_arguments_are_named() {
             &["coll", "bcast", "--ranks", "4", "--noise", "periodic", "--noise-length", "10000"],
             "a noise length of 10000 us: expected less than the period of 10000 us",
         ),
-        (&["coll", "bcast", "--ranks", "7", "--algorithm", "trinaryx3"], "does not fit 8 bytes on 7"),
+        (
+            &["coll", "bcast", "--ranks", "7", "--algorithm", "trinaryx3"],
+            "does not fit 8 bytes on 7",
+        ),
         (&["coll", "alltoall", "--ranks", "2^17"], "more than 160000000 steps"),
         (&["coll", "bcast", "--ranks", "4", "--html", "/nowhere/a"], "cannot write /nowhere/a"),
         (&["jitter", "--ranks", "12"], "12: expected a power of two from 2^1 to 2^20"),

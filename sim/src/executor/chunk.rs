@@ -1,7 +1,7 @@
 //! The schedules of some adjacent ranks in a compact form, by rounds.
 //!
 //! A schedule takes about a hundred bytes for each step, and a million of them do not fit in memory.
-//! So each one is dropped as soon as it is here: a step has 32 bytes and those of its waits, and a
+//! So each one is dropped as soon as it is here: a step has 24 bytes and those of its waits, and a
 //! round is dropped when it has been executed. Completion times that a later step needs are in
 //! *slots*, each of which is used again after its last reader.
 
@@ -24,9 +24,8 @@ pub(crate) const NO_SLOT: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LevelStep {
     pub action: LevelAction,
-    pub is_detached: bool,
-    /// Whether the step waits for any one, not for all.
-    pub waits_for_one: bool,
+    /// [`DETACHED`] and [`WAITS_FOR_ONE`].
+    flags: u8,
     pub label: u16,
     /// The other rank of a message.
     pub peer: u32,
@@ -35,6 +34,25 @@ pub(crate) struct LevelStep {
     /// The end of its waits in [`Level::waits`]; they begin with those of the step before.
     pub waits_end: u32,
     pub bytes: u64,
+}
+
+const DETACHED: u8 = 1;
+const WAITS_FOR_ONE: u8 = 2;
+
+// Runs of a million ranks have as many steps as fit.
+const _: () = assert!(size_of::<LevelStep>() == 24);
+
+impl LevelStep {
+    #[inline]
+    pub fn is_detached(&self) -> bool {
+        self.flags & DETACHED != 0
+    }
+
+    /// Whether the step waits for any one, not for all.
+    #[inline]
+    pub fn waits_for_one(&self) -> bool {
+        self.flags & WAITS_FOR_ONE != 0
+    }
 }
 
 /// The steps of a round, rank by rank: sends first.
@@ -96,7 +114,8 @@ struct PlacedStep {
 #[derive(Default)]
 pub(crate) struct ChunkBuilder {
     chunk: ChunkSteps,
-    order: Vec<(u32, bool, u32)>,
+    /// The steps as they are executed: round, 0 for a send or 1, index of the step; in 31, 1 and 32 bits.
+    order: Vec<u64>,
     placed: Vec<PlacedStep>,
     free: Vec<u32>,
 }
@@ -111,12 +130,12 @@ impl ChunkBuilder {
         self.place(schedule);
         let mut slots = 0;
         for place in 0..self.order.len() {
-            let (round, _, id) = self.order[place];
+            let (round, id) = ((self.order[place] >> 33) as usize, self.order[place] as u32);
             let step = schedule.steps()[id as usize];
-            if self.chunk.levels.len() <= round as usize {
-                self.chunk.levels.resize_with(round as usize + 1, Level::default);
+            if self.chunk.levels.len() <= round {
+                self.chunk.levels.resize_with(round + 1, Level::default);
             }
-            let level = &mut self.chunk.levels[round as usize];
+            let level = &mut self.chunk.levels[round];
             let waits = schedule.predecessors(id);
             for &before in waits {
                 let before = self.placed[before as usize];
@@ -142,8 +161,8 @@ impl ChunkBuilder {
             let (action, peer, label, bytes) = parts(step.action);
             level.steps.push(LevelStep {
                 action,
-                is_detached: step.detached,
-                waits_for_one: step.wait == Wait::Any,
+                flags: if step.detached { DETACHED } else { 0 }
+                    | if step.wait == Wait::Any { WAITS_FOR_ONE } else { 0 },
                 label,
                 peer,
                 slot,
@@ -171,12 +190,13 @@ impl ChunkBuilder {
         self.order.clear();
         self.order.extend((0..).zip(steps).map(|(id, step)| {
             let is_send = matches!(step.action, StepAction::Send { .. });
-            (step.round, !is_send, id)
+            u64::from(step.round) << 33 | u64::from(!is_send) << 32 | id
         }));
         self.order.sort_unstable();
-        for (place, (_, _, id)) in (0..).zip(&self.order) {
-            self.placed[*id as usize].place = place;
-            for &before in schedule.predecessors(*id) {
+        for (place, key) in (0..).zip(&self.order) {
+            let id = *key as u32;
+            self.placed[id as usize].place = place;
+            for &before in schedule.predecessors(id) {
                 let last_use = &mut self.placed[before as usize].last_use;
                 *last_use = place.max(*last_use);
             }

@@ -94,12 +94,12 @@ pub(crate) enum LocalStep {
 
 #[inline]
 fn work(noise: RankNoise, ready: Mark, engines: Option<&mut RankEngines>, work: Work) -> Mark {
+    let end_ps = |start: Mark| noise.end_ps(start.time_ps, work.work_ps());
     match engines {
-        None => ready.after_work(noise.end_ps(ready.time_ps, work.work_ps()), work),
+        None => work.after(ready, end_ps(ready)),
         Some(engines) => {
             let start = ready.later(engines.processor);
-            engines.processor =
-                start.after_work(noise.end_ps(start.time_ps, work.work_ps()), work);
+            engines.processor = work.after(start, end_ps(start));
             engines.processor
         }
     }

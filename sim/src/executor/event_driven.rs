@@ -252,8 +252,7 @@ impl EventExecutor<'_> {
     fn leave(&mut self, rank: usize, step: StepId, start_ps: u64) -> u64 {
         let network = &self.costs.network;
         let state = &self.ranks[rank];
-        let StepAction::Send { peer, region, label } =
-            state.schedule.steps()[step as usize].action
+        let StepAction::Send { peer, region, label } = state.schedule.steps()[step as usize].action
         else {
             unreachable!("only sends leave");
         };

@@ -12,7 +12,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::chunk::{ChunkBuilder, ChunkSteps, Level, LevelAction, LevelStep, MessageTotals, NO_SLOT};
+use super::chunk::{
+    ChunkBuilder, ChunkSteps, Level, LevelAction, LevelStep, MessageTotals, NO_SLOT,
+};
 use super::costs::{RankEngines, StepCosts};
 use super::mark::{CriticalPath, Mark};
 use crate::collective::ScheduleOf;
@@ -37,7 +39,7 @@ pub struct LevelledRun {
 
 /// Ranks of a chunk: enough that the rounds of a chunk are long, few enough that threads have equal
 /// shares.
-const CHUNK: u32 = 4096;
+const CHUNK: u32 = 2048;
 
 /// Steps of all ranks: about 8 GiB.
 const STEPS_MAX: u64 = 160_000_000;
@@ -55,17 +57,16 @@ const GENERATED: u64 = 700;
 /// # Errors
 /// A message has only one end, a step waits on a later one, or there are too many steps.
 pub fn run(
-    ranks: u32, schedule: &ScheduleOf<'_>, costs: &StepCosts, threads: usize, progress: Progress<'_>,
+    ranks: u32, schedule: &ScheduleOf<'_>, costs: &StepCosts, threads: usize,
+    progress: Progress<'_>,
 ) -> Result<LevelledRun, String> {
     let chunks = generate(ranks, schedule, threads, progress)?;
     let threads = threads.clamp(1, chunks.len().max(1));
     let mut totals = MessageTotals::default();
     chunks.iter().for_each(|chunk| totals.add(chunk.totals));
     let rounds = chunks.iter().map(|chunk| chunk.levels.len()).max().unwrap_or(0);
-    let mut chunks: Vec<RunningChunk> = (0..)
-        .zip(chunks)
-        .map(|(number, steps)| RunningChunk::new(number * CHUNK, steps))
-        .collect();
+    let mut chunks: Vec<RunningChunk> =
+        (0..).zip(chunks).map(|(number, steps)| RunningChunk::new(number * CHUNK, steps)).collect();
     let mut outboxes: Vec<Outbox> = chunks.iter().map(|chunk| chunk.outbox()).collect();
     let share = chunks.len().div_ceil(threads).max(1);
     let mut received = 0;
@@ -86,10 +87,12 @@ pub fn run(
     if received != totals.messages {
         return Err(format!("{} messages are sent, {received} received", totals.messages));
     }
-    Ok(collect(&chunks, rounds, totals))
+    Ok(collect(&chunks, rounds, totals, costs))
 }
 
-fn collect(chunks: &[RunningChunk], rounds: usize, totals: MessageTotals) -> LevelledRun {
+fn collect(
+    chunks: &[RunningChunk], rounds: usize, totals: MessageTotals, costs: &StepCosts,
+) -> LevelledRun {
     let states = || chunks.iter().flat_map(|chunk| &chunk.state.ends);
     let mut last = (0, Mark::default());
     for (rank, end) in (0..).zip(states()) {
@@ -101,7 +104,7 @@ fn collect(chunks: &[RunningChunk], rounds: usize, totals: MessageTotals) -> Lev
         ends_ps: states().map(|end| end.time_ps).collect(),
         quiet_ps: chunks.iter().map(|chunk| chunk.state.quiet_ps).max().unwrap_or(0),
         last: last.0,
-        path: last.1.path,
+        path: last.1.path(&costs.network),
         rounds: rounds.saturating_sub(1) as u32,
         totals,
     }
@@ -111,6 +114,15 @@ fn collect(chunks: &[RunningChunk], rounds: usize, totals: MessageTotals) -> Lev
 fn generate(
     ranks: u32, schedule: &ScheduleOf<'_>, threads: usize, progress: Progress<'_>,
 ) -> Result<Vec<ChunkSteps>, String> {
+    let too_many = || {
+        format!(
+            "{ranks} ranks have more than {STEPS_MAX} steps: expected fewer ranks or an algorithm \
+             with fewer messages"
+        )
+    };
+    if expected_steps(ranks, schedule) > 2 * STEPS_MAX {
+        return Err(too_many());
+    }
     let count = ranks.div_ceil(CHUNK) as usize;
     let mut chunks: Vec<ChunkSteps> = Vec::new();
     chunks.resize_with(count, ChunkSteps::default);
@@ -125,10 +137,7 @@ fn generate(
                 let schedule = schedule(rank);
                 let own = schedule.steps().len() as u64;
                 if steps.fetch_add(own, Ordering::Relaxed) + own > STEPS_MAX {
-                    return Err(format!(
-                        "{ranks} ranks have more than {STEPS_MAX} steps: expected fewer ranks or \
-                         an algorithm with fewer messages"
-                    ));
+                    return Err(too_many());
                 }
                 builder.add(rank, &schedule)?;
             }
@@ -139,6 +148,17 @@ fn generate(
         Ok(0)
     })?;
     Ok(chunks)
+}
+
+/// About the number of steps, from the median of some ranks: the root may have many more than others.
+fn expected_steps(ranks: u32, schedule: &ScheduleOf<'_>) -> u64 {
+    const PROBES: u32 = 5;
+    let mut steps: Vec<u64> = (0..PROBES)
+        .map(|probe| u64::from(ranks) * u64::from(2 * probe + 1) / u64::from(2 * PROBES))
+        .map(|rank| schedule(rank as u32).steps().len() as u64)
+        .collect();
+    steps.sort_unstable();
+    steps[steps.len() / 2] * u64::from(ranks)
 }
 
 /// A message that has left.
@@ -187,9 +207,9 @@ struct ChunkState {
     ends: Vec<Mark>,
     quiet_ps: u64,
     /// The arrivals of the messages for a rank in a round, in the order of its receives; with the
-    /// first bytes and places of those for the port.
+    /// first bytes, places and lengths of those for the port.
     arrivals: Vec<Mark>,
-    at_port: Vec<(u64, u32)>,
+    at_port: Vec<(u64, u32, u64)>,
 }
 
 impl RunningChunk {
@@ -279,7 +299,7 @@ impl ChunkState {
         let start = index.checked_sub(1).map_or(0, |before| self.slot_ends[before as usize]);
         let mut marks = waits.iter().map(|slot| self.slots[(start + slot) as usize]);
         let Some(first) = marks.next() else { return Mark::default() };
-        match step.waits_for_one {
+        match step.waits_for_one() {
             true => marks.fold(first, |one, two| if two.time_ps < one.time_ps { two } else { one }),
             false => marks.fold(first, Mark::later),
         }
@@ -290,7 +310,7 @@ impl ChunkState {
     fn engines(
         &mut self, index: u32, step: &LevelStep, costs: &StepCosts,
     ) -> Option<&mut RankEngines> {
-        let waits = costs.network.contends && !step.is_detached;
+        let waits = costs.network.contends && !step.is_detached();
         waits.then(|| &mut self.engines[index as usize])
     }
 
@@ -300,7 +320,7 @@ impl ChunkState {
             let start = index.checked_sub(1).map_or(0, |before| self.slot_ends[before as usize]);
             self.slots[(start + step.slot) as usize] = done;
         }
-        if !step.is_detached {
+        if !step.is_detached() {
             let end = &mut self.ends[index as usize];
             *end = end.later(done);
         }
@@ -314,8 +334,8 @@ impl ChunkState {
         let rank = self.first + run.index;
         self.arrivals.clear();
         self.at_port.clear();
-        let receives = || run.steps().filter(|(step, _)| step.action == LevelAction::Receive);
-        for (step, _) in receives() {
+        let receives = run.steps().filter(|(step, _)| step.action == LevelAction::Receive);
+        for (step, _) in receives {
             let outbox = outboxes.get((step.peer / CHUNK) as usize);
             let found = outbox.and_then(|outbox| outbox.find(step.peer % CHUNK, rank, step.label));
             let Some(arrival) = found else {
@@ -324,23 +344,19 @@ impl ChunkState {
                     "rank {rank} receives a message {label} that rank {peer} does not send"
                 ));
             };
-            if costs.network.contends && !step.is_detached {
+            if costs.network.contends && !step.is_detached() {
                 let first_byte_ps = costs.first_byte_ps(arrival, step.bytes);
-                self.at_port.push((first_byte_ps, self.arrivals.len() as u32));
+                self.at_port.push((first_byte_ps, self.arrivals.len() as u32, step.bytes));
             }
             self.arrivals.push(arrival);
         }
         if self.at_port.len() > 1 {
             self.at_port.sort_unstable();
         }
-        let bytes: Vec<u64> = match self.at_port.len() {
-            0 => Vec::new(),
-            _ => receives().map(|(step, _)| step.bytes).collect(),
-        };
-        for &(_, place) in &self.at_port {
+        for &(_, place, bytes) in &self.at_port {
             let arrival = &mut self.arrivals[place as usize];
             let engines = &mut self.engines[run.index as usize];
-            *arrival = costs.through_port(*arrival, engines, bytes[place as usize]);
+            *arrival = costs.through_port(*arrival, engines, bytes);
         }
         Ok(())
     }

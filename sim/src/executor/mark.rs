@@ -1,4 +1,9 @@
 //! A time, with what led to it.
+//!
+//! Runs of a million ranks read and write these values more than anything else, so a [`Mark`] has
+//! numbers of parts of equal length instead of times, and no noise: that is what is left of the time.
+
+use crate::network::NetworkModel;
 
 /// What the steps before a time have spent, along the way that determined it. The parts add up to the
 /// time.
@@ -34,11 +39,15 @@ impl CriticalPath {
     }
 }
 
-/// A time and its path.
+/// A time, and the numbers of the parts of its path.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Mark {
     pub time_ps: u64,
-    pub path: CriticalPath,
+    bytes_ps: u64,
+    arithmetic_ps: u64,
+    messages: u32,
+    overheads: u32,
+    gaps: u32,
 }
 
 impl Mark {
@@ -51,41 +60,53 @@ impl Mark {
     #[inline]
     pub fn after_latency(mut self, latency_ps: u64) -> Self {
         self.time_ps += latency_ps;
-        self.path.latency_ps += latency_ps;
-        self.path.messages += 1;
+        self.messages += 1;
         self
     }
 
     #[inline]
     pub fn after_bytes(mut self, bytes_ps: u64) -> Self {
         self.time_ps += bytes_ps;
-        self.path.bytes_ps += bytes_ps;
+        self.bytes_ps += bytes_ps;
         self
     }
 
     #[inline]
     pub fn after_gap(mut self, gap_ps: u64) -> Self {
         self.time_ps += gap_ps;
-        self.path.gap_ps += gap_ps;
+        self.gaps += 1;
         self
     }
 
-    /// After work of a processor that ended at `end_ps`.
+    /// After an overhead, which with interruptions ended at `end_ps`.
     #[inline]
-    pub fn after_work(mut self, end_ps: u64, work: Work) -> Self {
-        let work_ps = match work {
-            Work::Overhead(work_ps) => {
-                self.path.overhead_ps += work_ps;
-                work_ps
-            }
-            Work::Arithmetic(work_ps) => {
-                self.path.arithmetic_ps += work_ps;
-                work_ps
-            }
-        };
-        self.path.noise_ps += end_ps - self.time_ps - work_ps;
+    pub fn after_overhead(mut self, end_ps: u64) -> Self {
         self.time_ps = end_ps;
+        self.overheads += 1;
         self
+    }
+
+    /// After a reduction or a copy, which with interruptions ended at `end_ps`.
+    #[inline]
+    pub fn after_arithmetic(mut self, end_ps: u64, work_ps: u64) -> Self {
+        self.time_ps = end_ps;
+        self.arithmetic_ps += work_ps;
+        self
+    }
+
+    /// What led to this time.
+    pub fn path(&self, network: &NetworkModel) -> CriticalPath {
+        let path = CriticalPath {
+            messages: self.messages.into(),
+            latency_ps: u64::from(self.messages) * network.latency_ps,
+            overhead_ps: u64::from(self.overheads) * network.overhead_ps,
+            bytes_ps: self.bytes_ps,
+            gap_ps: u64::from(self.gaps) * network.gap_ps,
+            arithmetic_ps: self.arithmetic_ps,
+            noise_ps: 0,
+        };
+        let known_ps: u64 = path.parts().iter().map(|(_, ps)| ps).sum();
+        CriticalPath { noise_ps: self.time_ps - known_ps, ..path }
     }
 }
 
@@ -101,6 +122,15 @@ impl Work {
     pub fn work_ps(self) -> u64 {
         match self {
             Self::Overhead(work_ps) | Self::Arithmetic(work_ps) => work_ps,
+        }
+    }
+
+    /// The mark after this work, which began at `start` and ended at `end_ps`.
+    #[inline]
+    pub fn after(self, start: Mark, end_ps: u64) -> Mark {
+        match self {
+            Self::Overhead(_) => start.after_overhead(end_ps),
+            Self::Arithmetic(work_ps) => start.after_arithmetic(end_ps, work_ps),
         }
     }
 }

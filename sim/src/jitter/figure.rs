@@ -7,9 +7,9 @@ use super::{ExtraBits, JitterRow};
 
 /// One line `ranks,middle,final,mean_s` for each row, with a heading.
 pub fn csv(rows: &[JitterRow]) -> String {
-    let lines = rows.iter().map(|row| {
-        format!("{},{},{},{:.6e}\n", row.ranks, row.middle, row.last, row.mean_s)
-    });
+    let lines = rows
+        .iter()
+        .map(|row| format!("{},{},{},{:.6e}\n", row.ranks, row.middle, row.last, row.mean_s));
     "ranks,middle,final,mean_s\n".to_owned() + &lines.collect::<String>()
 }
 
@@ -90,7 +90,10 @@ pub fn search_text(found: &JitterSearch) -> String {
     }
     if let Some(cell) = found.fewest() {
         let percent = (super::search::TOLERANCE - 1.0) * 100.0;
-        text += &format!("\nfewest within {percent:.0} % of the best mean of {:.3e} s:\n", found.best_s());
+        text += &format!(
+            "\nfewest within {percent:.0} % of the best mean of {:.3e} s:\n",
+            found.best_s()
+        );
         text += &line(cell);
     }
     text

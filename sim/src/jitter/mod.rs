@@ -41,8 +41,9 @@ pub struct JitterModel {
     pub noise: Noise,
     /// Length of the operand.
     pub bytes: u64,
-    /// Number of runs, over which times are averaged.
-    pub runs: u32,
+    /// Number of runs, over which times are averaged; `None`: as many as give 2^22 ranks in all, from
+    /// 4 to 64. Between few ranks and many, a run is early or late as a whole.
+    pub runs: Option<u32>,
     /// The seed of the first run.
     pub seed: u64,
 }
@@ -62,9 +63,14 @@ impl JitterModel {
             network: NetworkModel::PAPER,
             noise: noise.unwrap_or(Noise::NONE),
             bytes: 256,
-            runs: 4,
+            runs: None,
             seed: 1,
         }
+    }
+
+    /// Number of runs for `2^bits` ranks.
+    pub fn runs(&self, bits: u32) -> u32 {
+        self.runs.unwrap_or_else(|| (1 << 22 >> bits).clamp(4, 64))
     }
 }
 
@@ -255,20 +261,26 @@ pub fn rows(
     cases: &[JitterCase], model: &JitterModel, threads: usize, done: &(dyn Fn() + Sync),
 ) -> Result<Vec<JitterRow>, String> {
     cases.iter().try_for_each(JitterCase::check)?;
-    let runs = model.runs.max(1) as usize;
-    let sums = map(threads, cases.len() * runs, |index| {
-        let JitterCase { bits, extras } = &cases[index / runs];
-        let sums = sums_ps(*bits, extras, model, (index % runs) as u32);
+    // The largest first, so that no thread has one left at the end.
+    let mut parts: Vec<(usize, u32)> = (cases.iter().enumerate())
+        .flat_map(|(index, case)| (0..model.runs(case.bits)).map(move |run| (index, run)))
+        .collect();
+    parts.sort_by_key(|(index, _)| std::cmp::Reverse(cases[*index].bits));
+    let sums = map(threads, parts.len(), |part| {
+        let (index, run) = parts[part];
+        let sums = sums_ps(cases[index].bits, &cases[index].extras, model, run);
         done();
         sums.last().copied().unwrap_or(0)
     });
-    let of_case = |(case, sums): (&JitterCase, &[u128])| JitterRow {
+    let mut of_cases = vec![0; cases.len()];
+    parts.iter().zip(sums).for_each(|((index, _), sum)| of_cases[*index] += sum);
+    let of_case = |(case, sum): (&JitterCase, u128)| JitterRow {
         ranks: 1 << case.bits,
         middle: case.extras.middle.len() as u32,
         last: case.extras.last.len() as u32,
-        mean_s: mean_s(sums.iter().sum(), case.bits, runs as u32),
+        mean_s: mean_s(sum, case.bits, model.runs(case.bits)),
     };
-    Ok(cases.iter().zip(sums.chunks(runs)).map(of_case).collect())
+    Ok(cases.iter().zip(of_cases).map(of_case).collect())
 }
 
 impl JitterCase {

@@ -78,18 +78,17 @@ pub fn search(
             sequences = each.collect();
         }
         let means = map(threads, sequences.len(), |index| {
-            let extras =
-                ExtraBits { middle: sequences[index].clone(), last: last.clone() };
+            let extras = ExtraBits { middle: sequences[index].clone(), last: last.clone() };
             means_s(bits, &extras, model)
         });
-        found.runs += sequences.len() as u64 * u64::from(model.runs);
+        found.runs += sequences.len() as u64 * u64::from(model.runs(bits));
         let mut order: Vec<usize> = (0..sequences.len()).collect();
         // Equal means are in the order of the sequences.
         let at_end = |index: &usize| means[*index].last().copied().unwrap_or(f64::INFINITY);
         order.sort_by(|one, two| at_end(one).total_cmp(&at_end(two)));
         let mut cells = best_of(&sequences, &means, &last);
         refine(bits, &sequences[order[0]], &mut cells, model, threads);
-        found.runs += u64::from(model.runs);
+        found.runs += u64::from(model.runs(bits));
         found.cells.push(cells);
         if sequences.len() * (bits / 2) as usize > SEQUENCES_MAX {
             order.truncate(BEAM);
@@ -103,11 +102,11 @@ pub fn search(
 /// For each number of final exchanges, the mean over ranks and runs.
 fn means_s(bits: u32, extras: &ExtraBits, model: &JitterModel) -> Vec<f64> {
     let mut sums = vec![0; extras.last.len() + 1];
-    for run in 0..model.runs {
+    for run in 0..model.runs(bits) {
         let of_run = sums_ps(bits, extras, model, run);
         sums.iter_mut().zip(of_run).for_each(|(sum, of_run)| *sum += of_run);
     }
-    sums.into_iter().map(|sum| mean_s(sum, bits, model.runs)).collect()
+    sums.into_iter().map(|sum| mean_s(sum, bits, model.runs(bits))).collect()
 }
 
 /// For each number of final exchanges, the best sequence.
@@ -127,7 +126,7 @@ fn best_of(sequences: &[Vec<u32>], means: &[Vec<f64>], last: &[u32]) -> Vec<Sear
 fn refine(
     bits: u32, middle: &[u32], cells: &mut [SearchCell], model: &JitterModel, threads: usize,
 ) {
-    let mut times = map(threads, model.runs as usize, |run| {
+    let mut times = map(threads, model.runs(bits) as usize, |run| {
         let mut times = ButterflyTimes::new(bits, model, run as u32);
         times.run_to_final(middle);
         times
@@ -140,7 +139,7 @@ fn refine(
         let Some((bit, sum)) = (0..).zip(sums).min_by_key(|(_, sum)| *sum) else { return };
         times.iter_mut().for_each(|times| times.copy(bit));
         last.push(bit);
-        let mean_s = mean_s(sum, bits, model.runs);
+        let mean_s = mean_s(sum, bits, model.runs(bits));
         if mean_s < cell.mean_s {
             let extras = ExtraBits { middle: middle.to_vec(), last: last.clone() };
             *cell = SearchCell { extras, mean_s };
@@ -156,7 +155,7 @@ mod tests {
     /// Noise that is frequent enough for few ranks: 4 us in each 200 us.
     fn model() -> JitterModel {
         let noise = Noise::new(NoiseKind::Periodic, 200_000_000, 4_000_000, 1).unwrap();
-        JitterModel { noise, runs: 8, ..JitterModel::paper() }
+        JitterModel { noise, runs: Some(8), ..JitterModel::paper() }
     }
 
     #[test]
@@ -179,7 +178,10 @@ mod tests {
             for (last, cell) in (0..).zip(cells) {
                 let due = BitOrder::Ascending.bits(8, middle, last);
                 let due_s = means_s(8, &due, &model()).last().copied().unwrap();
-                assert_eq!((cell.extras.middle.len(), cell.extras.last.len()), (middle as usize, last as usize));
+                assert_eq!(
+                    (cell.extras.middle.len(), cell.extras.last.len()),
+                    (middle as usize, last as usize)
+                );
                 assert!(cell.mean_s <= due_s, "{middle} {last}: {cell:?} {due_s}");
                 // The mean is that of the bits.
                 let again_s = means_s(8, &cell.extras, &model()).last().copied().unwrap();

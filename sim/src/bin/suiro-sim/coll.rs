@@ -138,7 +138,9 @@ pub(crate) fn with_output(command: Command) -> Command {
                 .long("threads")
                 .value_name("T")
                 .value_parser(value_parser!(u16).range(1..=1024))
-                .help("number of threads, which changes no result  [default: one for each processor]"),
+                .help(
+                    "number of threads, which changes no result  [default: one for each processor]",
+                ),
         )
         .arg(Arg::new("csv").long("csv").action(ArgAction::SetTrue).help("print CSV"))
 }
