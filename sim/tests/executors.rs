@@ -42,7 +42,8 @@ fn both_executors_have_equal_times_for_every_algorithm() {
     for operation in CollectiveOperation::ALL {
         for algorithm in CollectiveCall::algorithms(operation) {
             for ranks in 2..=17 {
-                for (bytes, in_place) in [(0, false), (8, false), (1000, false), (20_000, true)] {
+                let sizes = [(0, false), (8, false), (1000, false), (20_000, true)];
+                for (turn, (bytes, in_place)) in sizes.into_iter().enumerate() {
                     let call = CollectiveCall {
                         algorithm: Some(algorithm.to_owned()),
                         root: ranks / 3,
@@ -50,13 +51,16 @@ fn both_executors_have_equal_times_for_every_algorithm() {
                         ..CollectiveCall::new(operation, ranks, bytes)
                     };
                     let name = format!("{operation:?} {algorithm} {ranks} {bytes}");
-                    compared += compare(&call, &settings, &name);
+                    // Every network with one kind of noise, which the next case changes.
+                    let turn = (turn + ranks as usize) % 3;
+                    let own: Vec<_> = settings.iter().skip(turn).step_by(3).copied().collect();
+                    compared += compare(&call, &own, &name);
                 }
             }
         }
     }
     // Otherwise nothing fits.
-    assert!(compared > 30_000, "{compared}");
+    assert!(compared > 10_000, "{compared}");
 }
 
 /// Compares the executors; returns the number of runs, none if the algorithm does not fit.
