@@ -10,7 +10,7 @@ use mpi_abi::offload::resources::Resources;
 
 use crate::collective::CollectiveCall;
 use crate::executor::StepCosts;
-use crate::executor::levelled::{self, LevelledRun, Progress};
+use crate::executor::levelled::{self, LevelledRun, ReportProgress};
 use crate::offload::resources::largest;
 use crate::offload::{OPERATIONS, SimulatedCollective};
 
@@ -50,7 +50,7 @@ impl CollectiveReport {
     /// The algorithm does not exist, does not fit, or has too many steps.
     pub fn run(
         call: CollectiveCall, costs: StepCosts, noise: String, threads: usize,
-        progress: Progress<'_>,
+        progress: ReportProgress<'_>,
     ) -> Result<Self, String> {
         let (algorithm, run) = call.with_schedules(|name, schedule| {
             Ok((name, levelled::run(call.ranks, schedule, &costs, threads, progress)?))

@@ -11,7 +11,7 @@ use mpi_abi::mpi::collective::selection::machine_model::NETWORK;
 use mpi_abi::mpi::collective::selection::registry::{
     self, AlgorithmFamily, CollectiveOperation, Visitor,
 };
-use mpi_abi::offload::Schedule;
+use mpi_abi::offload::{ROUNDS_MAX, Schedule};
 
 /// From a rank to its schedule.
 pub type ScheduleOf<'a> = dyn Fn(u32) -> Schedule + Sync + 'a;
@@ -126,6 +126,13 @@ impl CollectiveCall {
         if !(algorithm.fits)(shape, args.agreed()) {
             let Self { ranks, bytes, .. } = self;
             return Err(format!("{} does not fit {bytes} bytes on {ranks} ranks", algorithm.name));
+        }
+        let rounds = (algorithm.cost)(shape, args.agreed()).rounds;
+        if rounds > u64::from(ROUNDS_MAX) {
+            let (name, ranks) = (algorithm.name, self.ranks);
+            return Err(format!(
+                "{name} does not fit {ranks} ranks: {rounds} rounds are more than {ROUNDS_MAX}"
+            ));
         }
         then(algorithm.name, &|rank| (algorithm.schedule)(shape, rank, args))
     }

@@ -22,7 +22,7 @@ use mpi_abi::mpi::collective::selection::machine_model::SHARED;
 
 /// Rates of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NetworkModel {
+pub struct NetworkRates {
     /// Its name on the command line.
     pub name: &'static str,
     /// `L`: from the end of a send to the arrival of its last byte; at least 1.
@@ -42,7 +42,7 @@ pub struct NetworkModel {
     pub contends: bool,
 }
 
-impl NetworkModel {
+impl NetworkRates {
     /// Round figures of an interface of 100 Gbit/s, which nobody has measured here. Reductions and
     /// copies are as fast as in the library's model of a host.
     pub const LOGGP: Self = Self {

@@ -63,7 +63,8 @@ mod tests {
 
     #[test]
     fn the_first_error_is_returned() {
-        let job = |part: u64| if part % 2 == 0 { Ok(part) } else { Err(format!("{part}")) };
+        let job =
+            |part: u64| if part.is_multiple_of(2) { Ok(part) } else { Err(format!("{part}")) };
         assert_eq!(each_on_thread([2, 4, 6].into_iter(), job), Ok(12));
         assert_eq!(each_on_thread([2, 5, 7].into_iter(), job), Err("5".to_owned()));
         assert_eq!(each_on_thread([].into_iter(), job), Ok(0));

@@ -8,7 +8,7 @@ use sim::collective::{CollectiveCall, ScheduleOf};
 use sim::executor::levelled::LevelledRun;
 use sim::executor::{StepCosts, event_driven, levelled};
 use sim::jitter::{BitOrder, JitterModel, ends_ps};
-use sim::network::NetworkModel;
+use sim::network::NetworkRates;
 use sim::noise::{Noise, NoiseKind};
 
 fn levelled_run(
@@ -20,14 +20,14 @@ fn levelled_run(
 /// Networks and noise under which every rule of the executors matters: with and without overhead and
 /// gap, with and without waiting for engines, and interruptions that are frequent enough for few ranks.
 fn settings() -> Vec<StepCosts> {
-    let loggp = NetworkModel::LOGGP;
+    let loggp = NetworkRates::LOGGP;
     let networks = [
         loggp,
-        NetworkModel::PAPER,
-        NetworkModel { overhead_ps: 0, ..loggp },
-        NetworkModel { gap_ps: 1_700_000, latency_ps: 1, ..loggp },
-        NetworkModel { byte_ps: 0, gap_ps: 0, ..loggp },
-        NetworkModel { contends: false, ..loggp },
+        NetworkRates::PAPER,
+        NetworkRates { overhead_ps: 0, ..loggp },
+        NetworkRates { gap_ps: 1_700_000, latency_ps: 1, ..loggp },
+        NetworkRates { byte_ps: 0, gap_ps: 0, ..loggp },
+        NetworkRates { contends: false, ..loggp },
     ];
     let noise = |kind| Noise::new(kind, 7_000_000, 2_500_000, 5).unwrap();
     let noises = [Noise::NONE, noise(NoiseKind::Periodic), noise(NoiseKind::Random)];
@@ -88,7 +88,7 @@ fn compare(call: &CollectiveCall, settings: &[StepCosts], name: &str) -> usize {
 
 #[test]
 fn every_operation_has_an_algorithm_on_any_number_of_ranks() {
-    let costs = StepCosts { network: NetworkModel::LOGGP, noise: Noise::NONE };
+    let costs = StepCosts { network: NetworkRates::LOGGP, noise: Noise::NONE };
     for operation in CollectiveOperation::ALL {
         for ranks in [1, 2, 31, 100] {
             let call = CollectiveCall::new(operation, ranks, 64);
@@ -100,11 +100,33 @@ fn every_operation_has_an_algorithm_on_any_number_of_ranks() {
     }
 }
 
+/// Where an algorithm fits, its rounds have labels.
+#[test]
+fn many_ranks_have_schedules_or_an_error() {
+    for operation in CollectiveOperation::ALL {
+        for algorithm in CollectiveCall::algorithms(operation) {
+            for ranks in [65_024, 65_025, 65_536, 500_000] {
+                let algorithm = Some(algorithm.to_owned());
+                let call = CollectiveCall { algorithm, ..CollectiveCall::new(operation, ranks, 8) };
+                let built = call.with_schedules(|_, schedule| {
+                    // Those of all other ranks are alike, and some have a step for each rank.
+                    let last = schedule(ranks - 1);
+                    Ok(last.steps().len() + schedule(0).steps().len())
+                });
+                match built {
+                    Ok(steps) => assert!(steps > 0),
+                    Err(why) => assert!(why.contains("does not fit"), "{call:?}: {why}"),
+                }
+            }
+        }
+    }
+}
+
 /// Several chunks of ranks; with threads, each has its own.
 #[test]
 fn threads_change_no_result() {
     let noise = Noise::new(NoiseKind::Periodic, 50_000_000, 1_000_000, 3).unwrap();
-    let costs = StepCosts { network: NetworkModel::LOGGP, noise };
+    let costs = StepCosts { network: NetworkRates::LOGGP, noise };
     let algorithm = Some("doubling".to_owned());
     let ranks = 10_000;
     let call = CollectiveCall {
@@ -123,14 +145,14 @@ fn threads_change_no_result() {
 
 #[test]
 fn loggp_has_its_own_times() {
-    let network = NetworkModel {
+    let network = NetworkRates {
         latency_ps: 1000,
         overhead_ps: 10,
         gap_ps: 3,
         byte_ps: 2,
         reduced_ps: 1,
         copied_ps: 0,
-        ..NetworkModel::LOGGP
+        ..NetworkRates::LOGGP
     };
     let costs = StepCosts { network, noise: Noise::NONE };
     let times = |operation, algorithm: &str, ranks, bytes| {
@@ -187,7 +209,7 @@ fn jitter_has_the_times_of_the_schedules() {
 
 #[test]
 fn wrong_schedules_are_errors() {
-    let costs = StepCosts { network: NetworkModel::LOGGP, noise: Noise::NONE };
+    let costs = StepCosts { network: NetworkRates::LOGGP, noise: Noise::NONE };
     let one = |action: fn(u32) -> StepAction| {
         move |rank: u32| {
             let mut plan = ScheduleBuilder::new();

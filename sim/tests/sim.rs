@@ -110,6 +110,10 @@ fn wrong_arguments_are_named() {
             &["coll", "bcast", "--ranks", "7", "--algorithm", "trinaryx3"],
             "does not fit 8 bytes on 7",
         ),
+        (
+            &["coll", "allgatherv", "--algorithm", "ring", "--ranks", "2^17"],
+            "131071 rounds are more than 65023",
+        ),
         (&["coll", "alltoall", "--ranks", "2^17"], "more than 160000000 steps"),
         (&["coll", "bcast", "--ranks", "4", "--html", "/nowhere/a"], "cannot write /nowhere/a"),
         (&["jitter", "--ranks", "12"], "12: expected a power of two from 2^1 to 2^20"),

@@ -1,14 +1,14 @@
 //! The time of each kind of step, and the engines of a rank.
 
-use super::mark::{Mark, Work};
-use crate::network::NetworkModel;
+use super::mark::{Mark, ProcessorWork};
+use crate::network::NetworkRates;
 use crate::noise::{Noise, RankNoise};
 
 /// What determines the times of steps.
 #[derive(Clone, Copy, Debug)]
 pub struct StepCosts {
     /// Rates of the network and of the ranks.
-    pub network: NetworkModel,
+    pub network: NetworkRates,
     /// Interruptions of the ranks.
     pub noise: Noise,
 }
@@ -30,7 +30,7 @@ impl StepCosts {
         let network = &self.network;
         let mut sent = ready;
         if network.overhead_ps > 0 {
-            let overhead = Work::Overhead(network.overhead_ps);
+            let overhead = ProcessorWork::Overhead(network.overhead_ps);
             sent = work(noise, sent, engines.as_deref_mut(), overhead);
         }
         if let Some(engines) = &engines {
@@ -68,7 +68,7 @@ impl StepCosts {
     pub(crate) fn receive(
         &self, noise: RankNoise, ready: Mark, engines: Option<&mut RankEngines>,
     ) -> Mark {
-        work(noise, ready, engines, Work::Overhead(self.network.overhead_ps))
+        work(noise, ready, engines, ProcessorWork::Overhead(self.network.overhead_ps))
     }
 
     /// The completion of a reduction (or a copy) of `bytes` bytes.
@@ -81,7 +81,7 @@ impl StepCosts {
             LocalStep::Copy => self.network.copied_ps,
             LocalStep::Reduce => self.network.reduced_ps,
         };
-        work(noise, ready, engines, Work::Arithmetic(bytes * byte_ps))
+        work(noise, ready, engines, ProcessorWork::Arithmetic(bytes * byte_ps))
     }
 }
 
@@ -93,7 +93,9 @@ pub(crate) enum LocalStep {
 }
 
 #[inline]
-fn work(noise: RankNoise, ready: Mark, engines: Option<&mut RankEngines>, work: Work) -> Mark {
+fn work(
+    noise: RankNoise, ready: Mark, engines: Option<&mut RankEngines>, work: ProcessorWork,
+) -> Mark {
     let end_ps = |start: Mark| noise.end_ps(start.time_ps, work.work_ps());
     match engines {
         None => work.after(ready, end_ps(ready)),

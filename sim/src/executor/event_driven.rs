@@ -30,7 +30,7 @@ pub struct EventRun {
 pub fn run(schedules: &[Schedule], costs: &StepCosts) -> Result<EventRun, String> {
     let mut run = EventExecutor {
         costs,
-        ranks: (0..).zip(schedules).map(|(rank, own)| RankState::new(rank, own, costs)).collect(),
+        ranks: (0..).zip(schedules).map(|(rank, own)| EventRank::new(rank, own, costs)).collect(),
         receives: receives(schedules)?,
         events: BinaryHeap::new(),
         run: EventRun { ends_ps: vec![0; schedules.len()], ..EventRun::default() },
@@ -93,14 +93,14 @@ type SimulatedEvent = Reverse<(u64, usize, StepId, EventKind)>;
 
 struct EventExecutor<'a> {
     costs: &'a StepCosts,
-    ranks: Vec<RankState<'a>>,
+    ranks: Vec<EventRank<'a>>,
     receives: HashMap<MessageKey, StepId>,
     events: BinaryHeap<SimulatedEvent>,
     run: EventRun,
 }
 
 /// A rank with its engines.
-struct RankState<'a> {
+struct EventRank<'a> {
     rank: u32,
     schedule: &'a Schedule,
     waits: Vec<u32>,
@@ -134,7 +134,7 @@ struct ReceivePort {
     free_ps: u64,
 }
 
-impl<'a> RankState<'a> {
+impl<'a> EventRank<'a> {
     fn new(rank: u32, schedule: &'a Schedule, costs: &StepCosts) -> Self {
         let steps = schedule.steps();
         let attached = |id: &StepId| costs.network.contends && !steps[*id as usize].detached;

@@ -45,7 +45,7 @@ const CHUNK: u32 = 2048;
 const STEPS_MAX: u64 = 160_000_000;
 
 /// Done work of a run, out of [`PROGRESS`].
-pub type Progress<'a> = &'a (dyn Fn(u64) + Sync);
+pub type ReportProgress<'a> = &'a (dyn Fn(u64) + Sync);
 
 /// The progress of a finished run.
 pub const PROGRESS: u64 = 1000;
@@ -58,7 +58,7 @@ const GENERATED: u64 = 700;
 /// A message has only one end, a step waits on a later one, or there are too many steps.
 pub fn run(
     ranks: u32, schedule: &ScheduleOf<'_>, costs: &StepCosts, threads: usize,
-    progress: Progress<'_>,
+    progress: ReportProgress<'_>,
 ) -> Result<LevelledRun, String> {
     let chunks = generate(ranks, schedule, threads, progress)?;
     let threads = threads.clamp(1, chunks.len().max(1));
@@ -112,7 +112,7 @@ fn collect(
 
 /// The schedules of all ranks, in chunks.
 fn generate(
-    ranks: u32, schedule: &ScheduleOf<'_>, threads: usize, progress: Progress<'_>,
+    ranks: u32, schedule: &ScheduleOf<'_>, threads: usize, progress: ReportProgress<'_>,
 ) -> Result<Vec<ChunkSteps>, String> {
     let too_many = || {
         format!(

@@ -3,7 +3,7 @@
 //! Runs of a million ranks read and write these values more than anything else, so a [`Mark`] has
 //! numbers of parts of equal length instead of times, and no noise: that is what is left of the time.
 
-use crate::network::NetworkModel;
+use crate::network::NetworkRates;
 
 /// What the steps before a time have spent, along the way that determined it. The parts add up to the
 /// time.
@@ -95,7 +95,7 @@ impl Mark {
     }
 
     /// What led to this time.
-    pub fn path(&self, network: &NetworkModel) -> CriticalPath {
+    pub fn path(&self, network: &NetworkRates) -> CriticalPath {
         let path = CriticalPath {
             messages: self.messages.into(),
             latency_ps: u64::from(self.messages) * network.latency_ps,
@@ -110,14 +110,14 @@ impl Mark {
     }
 }
 
-/// Work of a processor, in picoseconds.
+/// ProcessorWork of a processor, in picoseconds.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Work {
+pub(crate) enum ProcessorWork {
     Overhead(u64),
     Arithmetic(u64),
 }
 
-impl Work {
+impl ProcessorWork {
     #[inline]
     pub fn work_ps(self) -> u64 {
         match self {
