@@ -106,6 +106,15 @@ impl Noise {
         RankNoise { noise: *self, rank, phase_ps }
     }
 
+    /// The most time that `steps` steps with this work take one after the other.
+    pub(crate) fn slowed_ps(&self, work_ps: u128, steps: u64) -> u128 {
+        if self.is_none() {
+            return work_ps;
+        }
+        let (period_ps, length_ps) = (u128::from(self.period_ps), u128::from(self.length_ps));
+        work_ps * period_ps / (period_ps - length_ps) + 2 * length_ps * u128::from(steps + 1)
+    }
+
     /// The same interruptions, drawn from another seed.
     pub fn with_seed(self, seed: u64) -> Self {
         Self { seed, ..self }
@@ -150,8 +159,27 @@ impl RankNoise {
                 }
                 left_ps -= free_ps;
             }
-            now_ps = end_ps;
+            (now_ps, left_ps) = self.after_whole_periods(end_ps, left_ps);
         }
+    }
+
+    /// Works in whole periods, each of which has as much time for it, from the end of an interruption
+    /// on; at least a part of the work is left.
+    #[inline]
+    fn after_whole_periods(&self, now_ps: u64, left_ps: u64) -> (u64, u64) {
+        let Noise { kind, period_ps, length_ps, .. } = self.noise;
+        let free_ps = period_ps - length_ps;
+        if left_ps <= free_ps {
+            return (now_ps, left_ps);
+        }
+        // A random interruption is alone between two multiples of the period.
+        let to_begin_ps = match kind {
+            NoiseKind::Random => now_ps.next_multiple_of(period_ps) - now_ps,
+            _ => 0,
+        };
+        let left_ps = left_ps - to_begin_ps;
+        let periods = left_ps.saturating_sub(1) / free_ps;
+        (now_ps + to_begin_ps + periods * period_ps, left_ps - periods * free_ps)
     }
 
     /// The first interruption that ends after `now_ps`.
@@ -217,7 +245,7 @@ mod tests {
             for rank in [0, 1, 9] {
                 let noise = noise.of_rank(rank);
                 for start in 0..160 {
-                    for work in [0, 1, 5, 43, 44, 130] {
+                    for work in [0, 1, 5, 43, 44, 86, 130, 1000] {
                         let due = slowly(&noise, start, work);
                         assert_eq!(noise.end_ps(start, work), due, "{noise:?} {start} {work}");
                     }

@@ -86,6 +86,29 @@ fn compare(call: &CollectiveCall, settings: &[StepCosts], name: &str) -> usize {
     }
 }
 
+/// Copies of which the first wins, with more of them than the registry has.
+#[test]
+fn both_executors_take_the_first_copy() {
+    let settings = settings();
+    for ranks in 2..=17 {
+        for (middle, last) in [(0, 0), (2, 0), (1, 3), (3, 7)] {
+            let schedule = |rank| {
+                let operands = Operands { bytes: 64, element: 8, commutative: false };
+                let args = Allreduce { operands, in_place: rank % 2 == 1 };
+                redundant::schedule(Shape { ranks }, rank, args, ExtraRounds { middle, last })
+            };
+            let schedules: Vec<Schedule> = (0..ranks).map(schedule).collect();
+            for costs in &settings {
+                let level = levelled_run(ranks, &schedule, costs, 1).unwrap();
+                let event = event_driven::run(&schedules, costs).unwrap();
+                let name = format!("{ranks} {middle} {last} {costs:?}");
+                assert_eq!(level.ends_ps, event.ends_ps, "{name}");
+                assert_eq!(level.quiet_ps, event.quiet_ps, "{name}");
+            }
+        }
+    }
+}
+
 #[test]
 fn every_operation_has_an_algorithm_on_any_number_of_ranks() {
     let costs = StepCosts { network: NetworkRates::LOGGP, noise: Noise::NONE };

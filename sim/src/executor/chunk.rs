@@ -84,6 +84,8 @@ pub struct MessageTotals {
     pub messages: u64,
     /// Bytes of all messages.
     pub bytes: u64,
+    /// Bytes of all reductions and copies.
+    pub local_bytes: u64,
     /// The most messages that a rank sends.
     pub messages_max: u64,
     /// The most bytes that a rank sends.
@@ -95,6 +97,7 @@ impl MessageTotals {
         self.steps += other.steps;
         self.messages += other.messages;
         self.bytes += other.bytes;
+        self.local_bytes += other.local_bytes;
         self.messages_max = self.messages_max.max(other.messages_max);
         self.bytes_max = self.bytes_max.max(other.bytes_max);
     }
@@ -204,16 +207,20 @@ impl ChunkBuilder {
     }
 
     fn count(&mut self, schedule: &Schedule) {
-        let sends = schedule.steps().iter().filter_map(|step| match step.action {
-            StepAction::Send { region, .. } => Some(region.len as u64),
-            _ => None,
-        });
-        let (messages, bytes) =
-            sends.fold((0, 0), |(messages, bytes), len| (messages + 1, bytes + len));
-        let steps = schedule.steps().len() as u64;
-        let of_rank =
-            MessageTotals { steps, messages, bytes, messages_max: messages, bytes_max: bytes };
-        self.chunk.totals.add(of_rank);
+        let mut own = MessageTotals { steps: schedule.steps().len() as u64, ..Default::default() };
+        for step in schedule.steps() {
+            let (action, _, _, bytes) = parts(step.action);
+            match action {
+                LevelAction::Send => {
+                    own.messages += 1;
+                    own.bytes += bytes;
+                }
+                LevelAction::Receive => {}
+                LevelAction::Local(_) => own.local_bytes += bytes,
+            }
+        }
+        (own.messages_max, own.bytes_max) = (own.messages, own.bytes);
+        self.chunk.totals.add(own);
     }
 
     /// The finished chunk.

@@ -1,5 +1,6 @@
 //! The time of each kind of step, and the engines of a rank.
 
+use super::chunk::MessageTotals;
 use super::mark::{Mark, ProcessorWork};
 use crate::network::NetworkRates;
 use crate::noise::{Noise, RankNoise};
@@ -22,6 +23,33 @@ pub(crate) struct RankEngines {
 }
 
 impl StepCosts {
+    /// Checks that times fit in their integers, if all steps came one after the other.
+    ///
+    /// # Errors
+    /// They may not.
+    pub(crate) fn check(&self, totals: &MessageTotals) -> Result<(), String> {
+        let NetworkRates { latency_ps, overhead_ps, gap_ps, .. } = self.network;
+        let NetworkRates { byte_ps, reduced_ps, copied_ps, .. } = self.network;
+        let all = |each_ps: [u64; 3], number: u64| -> u128 {
+            each_ps.iter().map(|ps| u128::from(*ps)).sum::<u128>() * u128::from(number)
+        };
+        let work_ps = all([latency_ps, 2 * overhead_ps, 2 * gap_ps], totals.steps)
+            + all([byte_ps, byte_ps, 0], totals.bytes)
+            + all([reduced_ps, copied_ps, 0], totals.local_bytes);
+        // A step may wait for an interruption before it begins, and before its end is noticed.
+        let most_ps = self.noise.slowed_ps(work_ps, totals.steps);
+        match most_ps < 1 << 63 {
+            true => Ok(()),
+            false => Err(format!(
+                "{} steps with {} bytes may take {:.1e} s, which is more than times can be: expected \
+                 fewer bytes or other rates",
+                totals.steps,
+                totals.bytes,
+                most_ps as f64 / 1e12
+            )),
+        }
+    }
+
     /// The completion of a send, and the arrival of its last byte.
     #[inline]
     pub(crate) fn send(

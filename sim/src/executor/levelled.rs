@@ -55,7 +55,8 @@ const GENERATED: u64 = 700;
 /// Runs `schedule` on `ranks` ranks, with at most `threads` threads.
 ///
 /// # Errors
-/// A message has only one end, a step waits on a later one, or there are too many steps.
+/// A message has only one end, a step waits on a later one, there are too many steps, or they may take
+/// longer than times can be.
 pub fn run(
     ranks: u32, schedule: &ScheduleOf<'_>, costs: &StepCosts, threads: usize,
     progress: ReportProgress<'_>,
@@ -64,6 +65,7 @@ pub fn run(
     let threads = threads.clamp(1, chunks.len().max(1));
     let mut totals = MessageTotals::default();
     chunks.iter().for_each(|chunk| totals.add(chunk.totals));
+    costs.check(&totals)?;
     let rounds = chunks.iter().map(|chunk| chunk.levels.len()).max().unwrap_or(0);
     let mut chunks: Vec<RunningChunk> =
         (0..).zip(chunks).map(|(number, steps)| RunningChunk::new(number * CHUNK, steps)).collect();

@@ -34,5 +34,6 @@ pub mod event_driven;
 pub mod levelled;
 mod mark;
 
+pub use chunk::MessageTotals;
 pub use costs::StepCosts;
 pub use mark::CriticalPath;

@@ -16,7 +16,7 @@
 //!
 //! **What the paper says and what is declared here.** Its latency, bandwidth of network and memory,
 //! period and length of noise are [`NetworkRates::PAPER`](crate::network::NetworkRates::PAPER) and
-//! [`JitterModel::PAPER`]. It says neither the length of a message nor how noise acts. Here noise is
+//! [`JitterModel::paper`]. It says neither the length of a message nor how noise acts. Here noise is
 //! periodic with a random phase, no rank is interrupted when it starts, and a message that arrives in
 //! an interruption of its receiver is noticed at its end ([`noise`](crate::noise)). With these rules the
 //! knees of figure 3 appear for messages of 256 bytes, so that is the default; it is a fit, and the
