@@ -115,7 +115,10 @@ fn wrong_arguments_are_named() {
             "131071 rounds are more than 65023",
         ),
         (&["coll", "alltoall", "--ranks", "2^17"], "more than 160000000 steps"),
-        (&["coll", "bcast", "--ranks", "4", "--bytes", "2^40", "--byte", "1000000000"], "may take 6.6e9 s"),
+        (
+            &["coll", "bcast", "--ranks", "4", "--bytes", "2^40", "--byte", "1000000000"],
+            "may take 6.6e9 s",
+        ),
         (&["coll", "bcast", "--ranks", "4", "--html", "/nowhere/a"], "cannot write /nowhere/a"),
         (&["jitter", "--ranks", "12"], "12: expected a power of two from 2^1 to 2^20"),
         (&["jitter", "--ranks", "2^4", "--middle-bits", "2"], "expected a bit below 2"),
