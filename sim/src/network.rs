@@ -22,7 +22,7 @@ use mpi_abi::mpi::collective::selection::machine_model::SHARED;
 
 /// Rates of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NetworkRates {
+pub struct LoggpRates {
     /// Its name on the command line.
     pub name: &'static str,
     /// `L`: from the end of a send to the arrival of its last byte; at least 1.
@@ -42,7 +42,7 @@ pub struct NetworkRates {
     pub contends: bool,
 }
 
-impl NetworkRates {
+impl LoggpRates {
     /// Round figures of an interface of 100 Gbit/s, which nobody has measured here. Reductions and
     /// copies are as fast as in the library's model of a host.
     pub const LOGGP: Self = Self {

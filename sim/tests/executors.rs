@@ -8,7 +8,7 @@ use sim::collective::{CollectiveCall, ScheduleOf};
 use sim::executor::levelled::LevelledRun;
 use sim::executor::{StepCosts, event_driven, levelled};
 use sim::jitter::{BitOrder, JitterModel, ends_ps};
-use sim::network::NetworkRates;
+use sim::network::LoggpRates;
 use sim::noise::{Noise, NoiseKind};
 
 fn levelled_run(
@@ -20,14 +20,14 @@ fn levelled_run(
 /// Networks and noise under which every rule of the executors matters: with and without overhead and
 /// gap, with and without waiting for engines, and interruptions that are frequent enough for few ranks.
 fn settings() -> Vec<StepCosts> {
-    let loggp = NetworkRates::LOGGP;
+    let loggp = LoggpRates::LOGGP;
     let networks = [
         loggp,
-        NetworkRates::PAPER,
-        NetworkRates { overhead_ps: 0, ..loggp },
-        NetworkRates { gap_ps: 1_700_000, latency_ps: 1, ..loggp },
-        NetworkRates { byte_ps: 0, gap_ps: 0, ..loggp },
-        NetworkRates { contends: false, ..loggp },
+        LoggpRates::PAPER,
+        LoggpRates { overhead_ps: 0, ..loggp },
+        LoggpRates { gap_ps: 1_700_000, latency_ps: 1, ..loggp },
+        LoggpRates { byte_ps: 0, gap_ps: 0, ..loggp },
+        LoggpRates { contends: false, ..loggp },
     ];
     let noise = |kind| Noise::new(kind, 7_000_000, 2_500_000, 5).unwrap();
     let noises = [Noise::NONE, noise(NoiseKind::Periodic), noise(NoiseKind::Random)];
@@ -111,7 +111,7 @@ fn both_executors_take_the_first_copy() {
 
 #[test]
 fn every_operation_has_an_algorithm_on_any_number_of_ranks() {
-    let costs = StepCosts { network: NetworkRates::LOGGP, noise: Noise::NONE };
+    let costs = StepCosts { network: LoggpRates::LOGGP, noise: Noise::NONE };
     for operation in CollectiveOperation::ALL {
         for ranks in [1, 2, 31, 100] {
             let call = CollectiveCall::new(operation, ranks, 64);
@@ -150,7 +150,7 @@ fn many_ranks_have_schedules_or_an_error() {
 #[test]
 fn threads_change_no_result() {
     let noise = Noise::new(NoiseKind::Periodic, 50_000_000, 1_000_000, 3).unwrap();
-    let costs = StepCosts { network: NetworkRates::LOGGP, noise };
+    let costs = StepCosts { network: LoggpRates::LOGGP, noise };
     let algorithm = Some("doubling".to_owned());
     let ranks = 10_000;
     let call = CollectiveCall {
@@ -169,14 +169,14 @@ fn threads_change_no_result() {
 
 #[test]
 fn loggp_has_its_own_times() {
-    let network = NetworkRates {
+    let network = LoggpRates {
         latency_ps: 1000,
         overhead_ps: 10,
         gap_ps: 3,
         byte_ps: 2,
         reduced_ps: 1,
         copied_ps: 0,
-        ..NetworkRates::LOGGP
+        ..LoggpRates::LOGGP
     };
     let costs = StepCosts { network, noise: Noise::NONE };
     let times = |operation, algorithm: &str, ranks, bytes| {
@@ -233,7 +233,7 @@ fn jitter_has_the_times_of_the_schedules() {
 
 #[test]
 fn wrong_schedules_are_errors() {
-    let costs = StepCosts { network: NetworkRates::LOGGP, noise: Noise::NONE };
+    let costs = StepCosts { network: LoggpRates::LOGGP, noise: Noise::NONE };
     let one = |action: fn(u32) -> StepAction| {
         move |rank: u32| {
             let mut plan = ScheduleBuilder::new();

@@ -12,7 +12,7 @@ use std::path::Path;
 use mpi_abi::mpi::collective::selection::registry::CollectiveOperation;
 use sim::collective::CollectiveCall;
 use sim::executor::{StepCosts, levelled};
-use sim::network::NetworkRates;
+use sim::network::LoggpRates;
 use sim::noise::Noise;
 
 const RANKS: [u32; 5] = [2, 3, 8, 48, 128];
@@ -26,7 +26,7 @@ const HEAD: &str = "\
 
 /// The time of the last rank, or nothing if the algorithm does not fit.
 fn time_us(call: &CollectiveCall) -> Option<f64> {
-    let costs = StepCosts { network: NetworkRates::LOGGP, noise: Noise::NONE };
+    let costs = StepCosts { network: LoggpRates::LOGGP, noise: Noise::NONE };
     let run =
         call.with_schedules(|_, schedule| levelled::run(call.ranks, schedule, &costs, 1, &|_| {}));
     match run {

@@ -2,14 +2,14 @@
 
 use super::chunk::MessageTotals;
 use super::mark::{Mark, ProcessorWork};
-use crate::network::NetworkRates;
+use crate::network::LoggpRates;
 use crate::noise::{Noise, RankNoise};
 
 /// What determines the times of steps.
 #[derive(Clone, Copy, Debug)]
 pub struct StepCosts {
     /// Rates of the network and of the ranks.
-    pub network: NetworkRates,
+    pub network: LoggpRates,
     /// Interruptions of the ranks.
     pub noise: Noise,
 }
@@ -28,8 +28,8 @@ impl StepCosts {
     /// # Errors
     /// They may not.
     pub(crate) fn check(&self, totals: &MessageTotals) -> Result<(), String> {
-        let NetworkRates { latency_ps, overhead_ps, gap_ps, .. } = self.network;
-        let NetworkRates { byte_ps, reduced_ps, copied_ps, .. } = self.network;
+        let LoggpRates { latency_ps, overhead_ps, gap_ps, .. } = self.network;
+        let LoggpRates { byte_ps, reduced_ps, copied_ps, .. } = self.network;
         let all = |each_ps: [u64; 3], number: u64| -> u128 {
             each_ps.iter().map(|ps| u128::from(*ps)).sum::<u128>() * u128::from(number)
         };

@@ -3,7 +3,7 @@
 //! Runs of a million ranks read and write these values more than anything else, so a [`Mark`] has
 //! numbers of parts of equal length instead of times, and no noise: that is what is left of the time.
 
-use crate::network::NetworkRates;
+use crate::network::LoggpRates;
 
 /// What the steps before a time have spent, along the way that determined it. The parts add up to the
 /// time.
@@ -95,7 +95,7 @@ impl Mark {
     }
 
     /// What led to this time.
-    pub fn path(&self, network: &NetworkRates) -> CriticalPath {
+    pub fn path(&self, network: &LoggpRates) -> CriticalPath {
         let path = CriticalPath {
             messages: self.messages.into(),
             latency_ps: u64::from(self.messages) * network.latency_ps,

@@ -15,7 +15,7 @@
 //! over the ranks, for M middle and up to 20 final exchanges.
 //!
 //! **What the paper says and what is declared here.** Its latency, bandwidth of network and memory,
-//! period and length of noise are [`NetworkRates::PAPER`](crate::network::NetworkRates::PAPER) and
+//! period and length of noise are [`LoggpRates::PAPER`](crate::network::LoggpRates::PAPER) and
 //! [`JitterModel::paper`]. It says neither the length of a message nor how noise acts. Here noise is
 //! periodic with a random phase, no rank is interrupted when it starts, and a message that arrives in
 //! an interruption of its receiver is noticed at its end ([`noise`](crate::noise)). With these rules the
@@ -28,7 +28,7 @@
 pub mod figure;
 pub mod search;
 
-use crate::network::NetworkRates;
+use crate::network::LoggpRates;
 use crate::noise::{Noise, NoiseKind};
 use crate::parallel::map;
 
@@ -36,7 +36,7 @@ use crate::parallel::map;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JitterModel {
     /// Rates. Overheads and gaps are not simulated, and ports not shared.
-    pub network: NetworkRates,
+    pub network: LoggpRates,
     /// Interruptions. Each run has its own seed.
     pub noise: Noise,
     /// Length of the operand.
@@ -60,7 +60,7 @@ impl JitterModel {
         let (period_ps, length_ps) = PAPER_NOISE_PS;
         let noise = Noise::new(NoiseKind::Periodic, period_ps, length_ps, 1);
         Self {
-            network: NetworkRates::PAPER,
+            network: LoggpRates::PAPER,
             noise: noise.unwrap_or(Noise::NONE),
             bytes: 256,
             runs: None,

@@ -6,7 +6,7 @@ use sim::coll::CollectiveReport;
 use sim::collective::CollectiveCall;
 use sim::executor::StepCosts;
 use sim::executor::levelled::PROGRESS;
-use sim::network::NetworkRates;
+use sim::network::LoggpRates;
 use sim::noise::{Noise, NoiseKind};
 
 use crate::numbers::{number, number_in};
@@ -84,8 +84,8 @@ fn with_network(command: Command) -> Command {
             Arg::new("network")
                 .long("network")
                 .value_name("NAME")
-                .default_value(NetworkRates::LOGGP.name)
-                .value_parser(NetworkRates::ALL.map(|network| network.name))
+                .default_value(LoggpRates::LOGGP.name)
+                .value_parser(LoggpRates::ALL.map(|network| network.name))
                 .help("rates of the network"),
         )
         .arg(rate("latency", "NS", "L, at least 1  [default: of the network]"))
@@ -166,12 +166,12 @@ pub(crate) fn noise(matches: &ArgMatches, kind: NoiseKind) -> Result<Noise, Stri
     Noise::new(kind, period_ps, length_ps, matches.get_one("seed").copied().unwrap_or(1))
 }
 
-fn network(matches: &ArgMatches) -> Result<NetworkRates, String> {
+fn network(matches: &ArgMatches) -> Result<LoggpRates, String> {
     let named = matches.get_one::<String>("network");
-    let usual = named.and_then(|name| NetworkRates::from_name(name)).unwrap_or(NetworkRates::LOGGP);
+    let usual = named.and_then(|name| LoggpRates::from_name(name)).unwrap_or(LoggpRates::LOGGP);
     let given = |name| matches.get_one::<u64>(name).copied();
     let ns = |name, usual_ps| given(name).map_or(usual_ps, |ns| ns * 1000);
-    let network = NetworkRates {
+    let network = LoggpRates {
         latency_ps: ns("latency", usual.latency_ps),
         overhead_ps: ns("overhead", usual.overhead_ps),
         gap_ps: ns("gap", usual.gap_ps),
