@@ -93,6 +93,39 @@ fn wrong_arguments_are_named() {
         (&["offload", "table", "bcast", "--ranks", "4", "--scheme", "pool"], "'pool'"),
         (&["offload", "resources", "alltoall", "--ranks", "9999"], "steps on a rank of 9999"),
         (&["offload", "draw", "bcast", "--ranks", "4"], "--svg"),
+        (&["coll", "sort", "--ranks", "4"], "expected one of barrier, bcast"),
+        (&["coll", "bcast", "--ranks", "2^21"], "from 1 to 1048576"),
+        (&["coll", "bcast", "--ranks", "three"], "such as 1024 or 2^10"),
+        (&["coll", "bcast", "--ranks", "4", "--algorithm", "x"], "'x': expected one of binomial"),
+        (&["coll", "bcast", "--ranks", "4", "--root", "4"], "rank 4 as root"),
+        (&["coll", "bcast", "--ranks", "4", "--network", "x"], "[possible values: loggp, paper]"),
+        (&["coll", "bcast", "--ranks", "4", "--latency", "0"], "--latency 0"),
+        (&["coll", "bcast", "--ranks", "4", "--noise", "loud"], "'loud'"),
+        (&["coll", "bcast", "--ranks", "4", "--noise-length", "-1"], "'-1'"),
+        (
+            &["coll", "bcast", "--ranks", "4", "--noise", "periodic", "--noise-length", "10000"],
+            "a noise length of 10000 us: expected less than the period of 10000 us",
+        ),
+        (
+            &["coll", "bcast", "--ranks", "7", "--algorithm", "trinaryx3"],
+            "does not fit 8 bytes on 7",
+        ),
+        (
+            &["coll", "allgatherv", "--algorithm", "ring", "--ranks", "2^17"],
+            "131071 rounds are more than 65023",
+        ),
+        (&["coll", "alltoall", "--ranks", "2^17"], "more than 160000000 steps"),
+        (
+            &["coll", "bcast", "--ranks", "4", "--bytes", "2^40", "--byte", "1000000000"],
+            "may take 6.6e9 s",
+        ),
+        (&["coll", "bcast", "--ranks", "4", "--html", "/nowhere/a"], "cannot write /nowhere/a"),
+        (&["jitter", "--ranks", "12"], "12: expected a power of two from 2^1 to 2^20"),
+        (&["jitter", "--ranks", "2^4", "--middle-bits", "2"], "expected a bit below 2"),
+        (&["jitter", "--ranks", "2^4", "--final-bits", "4"], "bit 4 of a final exchange"),
+        (&["jitter", "--final", "65"], "from 0 to 64"),
+        (&["jitter", "--final", "1", "--final-bits", "0"], "exclude each other"),
+        (&["jitter", "--search", "--ranks", "16,32"], "2 numbers of ranks: expected one"),
         (&["swim"], "'swim'"),
     ] {
         let message = error_of(words);
@@ -219,4 +252,68 @@ fn levels_are_drawn_with_the_work_that_they_trigger() {
     let same = fs::read_to_string(&levels).unwrap();
     text(&words);
     assert_eq!(fs::read_to_string(&levels).unwrap(), same, "one seed gives one picture");
+}
+
+#[test]
+fn coll_prints_text_csv_and_a_page() {
+    let (svg, html) = (file("times.svg"), file("coll.html"));
+    let words = "coll allreduce --algorithm doubling --ranks 2^13 --bytes 8 --network loggp \
+                 --noise periodic --noise-period 1000 --noise-length 10";
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let pictures = ["--svg", &svg, "--html", &html];
+    let report = text(&[&words[..], &pictures].concat());
+    for wanted in [
+        "allreduce by doubling, 8192 ranks, 8 B",
+        "noise periodic 10 us in 1000 us, seed 1",
+        "106496, a rank at most 13",
+        "1 counters, 2 tanks",
+    ] {
+        assert!(report.contains(wanted), "{wanted}: {report}");
+    }
+    assert!(texts_of(&svg).iter().any(|text| text == "% of ranks"));
+    let page = fs::read_to_string(&html).unwrap();
+    assert!(page.starts_with("<!DOCTYPE html>") && page.matches("<figure").count() == 2);
+    assert!(!page.contains("src=") && !page.contains("href="), "the page needs no other file");
+    let csv = text(&[&words[..], &["--csv"]].concat());
+    let lines: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!((lines.len(), lines[0].len()), (2, lines[1].len()));
+    assert_eq!(lines[1][..4], ["allreduce", "doubling", "8192", "8"]);
+    // Equal seeds, equal bytes.
+    for threads in ["1", "2", "5"] {
+        assert_eq!(text(&[&words[..], &["--csv", "--threads", threads]].concat()), csv);
+        let again = [&words[..], &["--threads", threads], &pictures[2..]].concat();
+        assert_eq!(text(&again), report);
+        assert_eq!(fs::read_to_string(&html).unwrap(), page);
+    }
+    assert_ne!(text(&[&words[..], &["--csv", "--seed", "2"]].concat()), csv);
+}
+
+#[test]
+fn jitter_prints_a_line_for_each_case() {
+    let svg = file("jitter.svg");
+    let words = ["jitter", "--ranks", "2^4..2^6", "--runs", "2"];
+    let csv = text(&[&words[..], &["--csv", "--svg", &svg]].concat());
+    let lines: Vec<&str> = csv.lines().collect();
+    assert_eq!((lines[0], lines.len()), ("ranks,middle,final,mean_s", 1 + 3 * 4));
+    assert!(lines[1].starts_with("16,0,0,") && lines[12].starts_with("64,2,20,"), "{csv}");
+    assert_eq!(text(&[&words[..], &["--csv", "--threads", "1"]].concat()), csv);
+    assert!(texts_of(&svg).iter().any(|text| text == "M = 2, L = 20"));
+    let table = text(&[&words[..], &["--middle", "1", "--final", "0..2"]].concat());
+    assert!(table.contains("M=1 L=0") && table.contains("M=1 L=2"), "{table}");
+    assert_eq!(table.lines().count(), 4, "{table}");
+    let bits = text(&["jitter", "--ranks", "64", "--middle-bits", "2,0", "--csv"]);
+    assert!(bits.lines().nth(1).unwrap().starts_with("64,2,20,"), "{bits}");
+}
+
+#[test]
+fn jitter_searches_the_best_exchanges() {
+    let svg = file("search.svg");
+    let words = "jitter --search --ranks 2^8 --middle 2 --final 4 --runs 2 --noise-period 200 \
+                 --noise-length 5";
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let report = text(&[&words[..], &["--svg", &svg]].concat());
+    assert!(report.contains("fewest within 5 %"), "{report}");
+    assert!(texts_of(&svg).iter().any(|text| text == "final exchanges"));
+    let csv = text(&[&words[..], &["--csv"]].concat());
+    assert_eq!(csv.lines().count(), 1 + 3 * 5, "{csv}");
 }

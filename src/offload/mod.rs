@@ -29,6 +29,6 @@ pub use program::{
     Arithmetic, CounterAdd, CounterId, DeferredWork, Instance, Program, ProgramOp, Scheme,
 };
 pub use schedule::{
-    Buffer, Region, Schedule, ScheduleBuilder, Step, StepAction, StepId, Wait, label_of_tag,
-    tag_of_label,
+    Buffer, ROUNDS_MAX, Region, Schedule, ScheduleBuilder, Step, StepAction, StepId, Wait,
+    label_of_tag, tag_of_label,
 };

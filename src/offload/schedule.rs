@@ -441,6 +441,9 @@ fn label(round: u32) -> u16 {
     label.expect("a schedule has fewer than 65,024 rounds")
 }
 
+/// The most rounds of messages in a schedule: each has a label of its own.
+pub const ROUNDS_MAX: u32 = FIXED_TAGS as u32 - 1;
+
 /// The labels from this one to the one 255 above stand for messages with a fixed tag, from 0 to 255,
 /// instead of one that tells calls apart: another library has prescribed it. Such messages of calls in a
 /// row are told apart by their order.

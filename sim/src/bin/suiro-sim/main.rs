@@ -1,5 +1,8 @@
 //! `suiro-sim`: see [`sim`].
 
+mod coll;
+mod jitter;
+mod numbers;
 mod offload;
 mod rsched;
 
@@ -9,6 +12,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{ArgMatches, Command};
+use indicatif::{ProgressBar, ProgressStyle};
 
 fn command() -> Command {
     Command::new("suiro-sim")
@@ -16,6 +20,8 @@ fn command() -> Command {
         .version(env!("CARGO_PKG_VERSION"))
         .subcommand_required(true)
         .arg_required_else_help(true)
+        .subcommand(coll::command())
+        .subcommand(jitter::command())
         .subcommand(rsched::command())
         .subcommand(offload::command())
 }
@@ -23,6 +29,8 @@ fn command() -> Command {
 fn main() -> ExitCode {
     let matches = command().get_matches();
     let text = match matches.subcommand() {
+        Some(("coll", matches)) => coll::run(matches),
+        Some(("jitter", matches)) => jitter::run(matches),
         Some(("rsched", matches)) => rsched::run(matches),
         Some(("offload", matches)) => offload::run(matches),
         _ => Err("no subcommand".to_owned()),
@@ -37,6 +45,15 @@ fn main() -> ExitCode {
             eprintln!("suiro-sim: {why}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// A progress bar on standard error, if that is a terminal.
+fn bar(length: u64) -> ProgressBar {
+    let bar = ProgressBar::new(length);
+    match ProgressStyle::with_template("{bar:40} {percent:>3} %  {elapsed}") {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
     }
 }
 

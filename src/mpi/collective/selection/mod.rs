@@ -18,7 +18,7 @@ use crate::mpi::collective::algorithms::algorithm::{AgreedArguments, Algorithm, 
 use crate::mpi::collective::algorithms::hierarchical::costs;
 use crate::mpi::collective::selection::machine_model::MachineModel;
 use crate::mpi::collective::selection::registry::{AlgorithmFamily, CollectiveOperation};
-use crate::offload::Schedule;
+use crate::offload::{ROUNDS_MAX, Schedule};
 
 /// Setting for an operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -182,7 +182,9 @@ impl Selection {
         let agreed = args.agreed();
         let fitting = || {
             let fits = |algorithm: &&Algorithm<A>| {
-                self.allows(family.operation, algorithm.name) && (algorithm.fits)(shape, agreed)
+                self.allows(family.operation, algorithm.name)
+                    && (algorithm.fits)(shape, agreed)
+                    && has_labels(algorithm, shape, agreed)
             };
             family.algorithms.iter().filter(fits)
         };
@@ -219,11 +221,21 @@ impl Selection {
     }
 }
 
+/// Fewer ranks never have too many rounds: pipelines have at most 2^15 segments.
+const MANY_RANKS: u32 = 1 << 14;
+
+/// Whether there are enough labels for the rounds of an algorithm.
+fn has_labels<A: Arguments>(
+    algorithm: &Algorithm<A>, shape: Shape, agreed: A::Borrowed<'_>,
+) -> bool {
+    shape.ranks < MANY_RANKS || (algorithm.cost)(shape, agreed).rounds <= u64::from(ROUNDS_MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mpi::collective::algorithms::{Allreduce, Bcast, Operands};
-    use crate::mpi::collective::selection::registry::{ALLREDUCE, BCAST};
+    use crate::mpi::collective::algorithms::{Allreduce, Bcast, Operands, RankBlocks};
+    use crate::mpi::collective::selection::registry::{ALLGATHERV, ALLREDUCE, BCAST};
 
     #[test]
     fn a_setting_is_heeded_where_it_fits() {
@@ -248,6 +260,19 @@ mod tests {
         assert_eq!(allreduce(64), "ring");
         assert_ne!(allreduce(8), "ring");
         assert_eq!(by.warned.get(), 1 << CollectiveOperation::Allreduce as u32);
+    }
+
+    #[test]
+    fn algorithms_with_more_rounds_than_labels_do_not_fit() {
+        let mut by = Selection::default();
+        let ring = AlgorithmChoice::from_text(CollectiveOperation::Allgatherv, "ring").unwrap();
+        by.choose_for(CollectiveOperation::Allgatherv, ring);
+        let chosen = |ranks| {
+            let blocks = &vec![8; ranks as usize];
+            by.choose(&ALLGATHERV, Shape { ranks }, RankBlocks { blocks, in_place: false }).name
+        };
+        assert_eq!(chosen(ROUNDS_MAX + 1), "ring");
+        assert_ne!(chosen(ROUNDS_MAX + 2), "ring");
     }
 
     #[test]

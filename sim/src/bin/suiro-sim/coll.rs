@@ -1,0 +1,231 @@
+//! `suiro-sim coll`: one collective operation on all ranks in virtual time.
+
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use mpi_abi::mpi::collective::selection::registry::CollectiveOperation;
+use sim::coll::CollectiveReport;
+use sim::collective::CollectiveCall;
+use sim::executor::StepCosts;
+use sim::executor::levelled::PROGRESS;
+use sim::network::LoggpRates;
+use sim::noise::{Noise, NoiseKind};
+
+use crate::numbers::{number, number_in};
+
+const LONG: &str = "\
+Runs the schedules of the library on all ranks, in virtual time: the time of each rank with what the
+critical path consists of, and numbers of messages. loggp is a network of 100 Gbit/s in round figures;
+paper is the one of the simulation of Matsumoto and Suda, where nothing waits for a port. Equal
+arguments give equal results, whatever the number of threads is.";
+
+pub(crate) fn command() -> Command {
+    let names = CollectiveOperation::ALL.map(|operation| operation.name().to_lowercase());
+    let command = Command::new("coll")
+        .about("Runs a collective operation on up to 2^20 ranks.")
+        .long_about(LONG)
+        .arg(
+            Arg::new("operation")
+                .value_name("OPERATION")
+                .required(true)
+                .value_parser(operation)
+                .help(names.join(", ")),
+        )
+        .arg(
+            Arg::new("ranks")
+                .long("ranks")
+                .value_name("N")
+                .required(true)
+                .value_parser(number_in(1..=1 << 20))
+                .help("number of ranks, such as 1000 or 2^20"),
+        )
+        .arg(
+            Arg::new("algorithm")
+                .long("algorithm")
+                .value_name("NAME")
+                .help("an algorithm that suiro-info --coll lists  [default: the cheapest by its costs on a network]"),
+        )
+        .arg(
+            Arg::new("bytes")
+                .long("bytes")
+                .value_name("B")
+                .default_value("8")
+                .value_parser(number_in(0..=1 << 40))
+                .help("length of the message, of each block or of an operand"),
+        )
+        .arg(
+            Arg::new("root")
+                .long("root")
+                .value_name("RANK")
+                .default_value("0")
+                .value_parser(number)
+                .help("the root, if the operation has one"),
+        )
+        .arg(
+            Arg::new("in-place")
+                .long("in-place")
+                .action(ArgAction::SetTrue)
+                .help("the own data are already in the receive buffer"),
+        );
+    let command = with_noise(with_network(command));
+    with_output(command)
+        .arg(Arg::new("svg").long("svg").value_name("FILE").help("draw the distribution of times"))
+        .arg(Arg::new("html").long("html").value_name("FILE").help("write a page with everything"))
+}
+
+fn with_network(command: Command) -> Command {
+    let rate = |name: &'static str, unit: &'static str, help: &'static str| {
+        Arg::new(name)
+            .long(name)
+            .value_name(unit)
+            .value_parser(number_in(0..=1_000_000_000))
+            .help(help)
+    };
+    command
+        .arg(
+            Arg::new("network")
+                .long("network")
+                .value_name("NAME")
+                .default_value(LoggpRates::LOGGP.name)
+                .value_parser(LoggpRates::ALL.map(|network| network.name))
+                .help("rates of the network"),
+        )
+        .arg(rate("latency", "NS", "L, at least 1  [default: of the network]"))
+        .arg(rate("overhead", "NS", "o, of a send and of a receive"))
+        .arg(rate("gap", "NS", "g, rest of a port after a message"))
+        .arg(rate("byte", "PS", "G, of a byte of a message"))
+        .arg(rate("reduced-byte", "PS", "of a byte of a reduction"))
+        .arg(rate("copied-byte", "PS", "of a byte of a copy"))
+}
+
+/// Adds the arguments of noise.
+fn with_noise(command: Command) -> Command {
+    let noise = Arg::new("noise")
+        .long("noise")
+        .value_name("KIND")
+        .default_value("none")
+        .value_parser(NoiseKind::NAMES.map(|(name, _)| name))
+        .help("interruptions: with a phase of each rank, with one phase, or at random times");
+    with_interruptions(command.arg(noise))
+}
+
+/// Adds the period, the length and the seed of noise.
+pub(crate) fn with_interruptions(command: Command) -> Command {
+    let us = |name: &'static str, usual: &'static str, help: &'static str| {
+        Arg::new(name)
+            .long(name)
+            .value_name("US")
+            .default_value(usual)
+            .value_parser(value_parser!(f64))
+            .help(help)
+    };
+    command
+        .arg(us("noise-period", "10000", "microseconds between the begins of interruptions"))
+        .arg(us("noise-length", "100", "microseconds of an interruption"))
+        .arg(
+            Arg::new("seed")
+                .long("seed")
+                .value_name("S")
+                .default_value("1")
+                .value_parser(value_parser!(u64))
+                .help("seed of all random numbers"),
+        )
+}
+
+/// Adds the arguments of threads and of the form of the output.
+pub(crate) fn with_output(command: Command) -> Command {
+    command
+        .arg(
+            Arg::new("threads")
+                .long("threads")
+                .value_name("T")
+                .value_parser(value_parser!(u16).range(1..=1024))
+                .help(
+                    "number of threads, which changes no result  [default: one for each processor]",
+                ),
+        )
+        .arg(Arg::new("csv").long("csv").action(ArgAction::SetTrue).help("print CSV"))
+}
+
+pub(crate) fn threads(matches: &ArgMatches) -> usize {
+    let processors = || std::thread::available_parallelism().map_or(1, usize::from);
+    matches.get_one::<u16>("threads").map_or_else(processors, |threads| usize::from(*threads))
+}
+
+/// Picoseconds of an argument in microseconds.
+fn ps(matches: &ArgMatches, name: &str) -> Result<u64, String> {
+    let us = matches.get_one::<f64>(name).copied().unwrap_or(0.0);
+    // An hour.
+    match (0.0..=3.6e9).contains(&us) {
+        true => Ok((us * 1e6).round() as u64),
+        false => Err(format!("--{name} {us}: expected a number from 0 to 3600000000")),
+    }
+}
+
+/// The noise of the arguments.
+pub(crate) fn noise(matches: &ArgMatches, kind: NoiseKind) -> Result<Noise, String> {
+    let (period_ps, length_ps) = (ps(matches, "noise-period")?, ps(matches, "noise-length")?);
+    Noise::new(kind, period_ps, length_ps, matches.get_one("seed").copied().unwrap_or(1))
+}
+
+fn network(matches: &ArgMatches) -> Result<LoggpRates, String> {
+    let named = matches.get_one::<String>("network");
+    let usual = named.and_then(|name| LoggpRates::from_name(name)).unwrap_or(LoggpRates::LOGGP);
+    let given = |name| matches.get_one::<u64>(name).copied();
+    let ns = |name, usual_ps| given(name).map_or(usual_ps, |ns| ns * 1000);
+    let network = LoggpRates {
+        latency_ps: ns("latency", usual.latency_ps),
+        overhead_ps: ns("overhead", usual.overhead_ps),
+        gap_ps: ns("gap", usual.gap_ps),
+        byte_ps: given("byte").unwrap_or(usual.byte_ps),
+        reduced_ps: given("reduced-byte").unwrap_or(usual.reduced_ps),
+        copied_ps: given("copied-byte").unwrap_or(usual.copied_ps),
+        ..usual
+    };
+    match network.latency_ps {
+        0 => Err("--latency 0: expected at least 1".to_owned()),
+        _ => Ok(network),
+    }
+}
+
+pub(crate) fn run(matches: &ArgMatches) -> Result<String, String> {
+    let count = |name| matches.get_one::<u64>(name).copied().unwrap_or(0);
+    let bytes = count("bytes");
+    let root = count("root");
+    let ranks = count("ranks") as u32;
+    let call = CollectiveCall {
+        operation: matches.get_one("operation").copied().unwrap_or(CollectiveOperation::Barrier),
+        algorithm: matches.get_one("algorithm").cloned(),
+        ranks,
+        bytes: usize::try_from(bytes).map_err(|_| format!("{bytes} bytes are too many"))?,
+        root: u32::try_from(root)
+            .map_err(|_| format!("rank {root} as root: expected a rank below {ranks}"))?,
+        in_place: matches.get_flag("in-place"),
+    };
+    let name = matches.get_one::<String>("noise").map_or("none", String::as_str);
+    let kind = NoiseKind::NAMES.iter().find(|(known, _)| *known == name);
+    let kind = kind.map_or(NoiseKind::None, |(_, kind)| *kind);
+    let costs = StepCosts { network: network(matches)?, noise: noise(matches, kind)? };
+    let words = match kind {
+        NoiseKind::None => kind.name().to_owned(),
+        kind => format!(
+            "{} {} us in {} us, seed {}",
+            kind.name(),
+            matches.get_one::<f64>("noise-length").copied().unwrap_or(0.0),
+            matches.get_one::<f64>("noise-period").copied().unwrap_or(0.0),
+            matches.get_one::<u64>("seed").copied().unwrap_or(0)
+        ),
+    };
+    let bar = crate::bar(PROGRESS);
+    let report =
+        CollectiveReport::run(call, costs, words, threads(matches), &|done| bar.set_position(done));
+    bar.finish_and_clear();
+    let report = report?;
+    crate::write_file(matches, "svg", || report.distribution().file())?;
+    crate::write_file(matches, "html", || report.page())?;
+    Ok(if matches.get_flag("csv") { report.csv() } else { report.text() })
+}
+
+fn operation(name: &str) -> Result<CollectiveOperation, String> {
+    let names = || CollectiveOperation::ALL.map(|operation| operation.name().to_lowercase());
+    CollectiveOperation::from_name(name)
+        .ok_or_else(|| format!("expected one of {}", names().join(", ")))
+}

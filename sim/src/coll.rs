@@ -1,0 +1,258 @@
+//! One collective operation on all ranks: distribution of its times, critical path, messages, as text,
+//! CSV and pictures.
+
+use std::fmt::Write;
+
+use chart::{Axis, COLOURS, Chart, Point, STYLE, Scale, Series};
+use maud::{DOCTYPE, PreEscaped, html};
+use mpi_abi::offload::Scheme;
+use mpi_abi::offload::resources::Resources;
+
+use crate::collective::CollectiveCall;
+use crate::executor::StepCosts;
+use crate::executor::levelled::{self, LevelledRun, ReportProgress};
+use crate::offload::resources::largest;
+use crate::offload::{OPERATIONS, SimulatedCollective};
+
+/// The result of a run.
+#[derive(Clone, Debug)]
+pub struct CollectiveReport {
+    call: CollectiveCall,
+    algorithm: &'static str,
+    costs: StepCosts,
+    /// The noise, as words.
+    noise: String,
+    run: LevelledRun,
+    /// Times of all ranks, ascending.
+    sorted_ps: Vec<u64>,
+    /// Counters and slots of the operation as a program of an interface, or why there are none.
+    resources: Result<Resources, String>,
+}
+
+/// The shares of ranks whose times are printed.
+const SHARES: [(&str, f64); 7] = [
+    ("min", 0.0),
+    ("p01", 0.01),
+    ("p10", 0.1),
+    ("median", 0.5),
+    ("p90", 0.9),
+    ("p99", 0.99),
+    ("max", 1.0),
+];
+
+/// Points of the chart over the ranks.
+const BUCKETS: usize = 64;
+
+impl CollectiveReport {
+    /// Runs a call. `noise` describes the noise of `costs`.
+    ///
+    /// # Errors
+    /// The algorithm does not exist, does not fit, or has too many steps.
+    pub fn run(
+        call: CollectiveCall, costs: StepCosts, noise: String, threads: usize,
+        progress: ReportProgress<'_>,
+    ) -> Result<Self, String> {
+        let (algorithm, run) = call.with_schedules(|name, schedule| {
+            Ok((name, levelled::run(call.ranks, schedule, &costs, threads, progress)?))
+        })?;
+        let mut sorted_ps = run.ends_ps.clone();
+        sorted_ps.sort_unstable();
+        let resources = resources(&call, algorithm);
+        Ok(Self { call, algorithm, costs, noise, run, sorted_ps, resources })
+    }
+
+    fn share_us(&self, share: f64) -> f64 {
+        let last = self.sorted_ps.len().saturating_sub(1);
+        self.sorted_ps[(share * last as f64) as usize] as f64 / 1e6
+    }
+
+    fn mean_us(&self) -> f64 {
+        let sum_ps: u128 = self.sorted_ps.iter().map(|end_ps| u128::from(*end_ps)).sum();
+        sum_ps as f64 / 1e6 / self.sorted_ps.len() as f64
+    }
+
+    fn title(&self) -> String {
+        let CollectiveCall { operation, ranks, bytes, .. } = &self.call;
+        let operation = operation.name().to_lowercase();
+        format!("{operation} by {}, {ranks} ranks, {bytes} B", self.algorithm)
+    }
+
+    fn setting(&self) -> String {
+        format!("network {}, noise {}", self.costs.network.name, self.noise)
+    }
+
+    /// The names and the values of the lines of the text.
+    fn lines(&self) -> Vec<(&'static str, String)> {
+        let LevelledRun { path, totals, rounds, .. } = &self.run;
+        let mut times = String::new();
+        for (name, share) in SHARES {
+            // Writing to a string never fails.
+            let _ = write!(times, "{name} {:.3}, ", self.share_us(share));
+        }
+        let parts = path.parts().map(|(name, ps)| format!("{name} {:.3}", ps as f64 / 1e6));
+        vec![
+            ("time over ranks, us", format!("{times}mean {:.3}", self.mean_us())),
+            ("last step of any rank, us", format!("{:.3}", self.run.quiet_ps as f64 / 1e6)),
+            (
+                "critical path, us",
+                format!(
+                    "{} (rank {}, {} messages)",
+                    parts.join(", "),
+                    self.run.last,
+                    path.messages
+                ),
+            ),
+            ("rounds", rounds.to_string()),
+            ("steps", totals.steps.to_string()),
+            ("messages", format!("{}, a rank at most {}", totals.messages, totals.messages_max)),
+            ("bytes sent", format!("{}, a rank at most {}", totals.bytes, totals.bytes_max)),
+            (
+                "deferred work (tank)",
+                match &self.resources {
+                    Ok(Resources { counters, tanks, slots, .. }) => {
+                        format!("{counters} counters, {tanks} tanks, {slots} slots a rank")
+                    }
+                    Err(why) => format!("none: {why}"),
+                },
+            ),
+        ]
+    }
+
+    /// The result as text.
+    pub fn text(&self) -> String {
+        let mut text = format!("{}; {}\n", self.title(), self.setting());
+        for (name, value) in self.lines() {
+            text += &format!("{name:26}{value}\n");
+        }
+        text
+    }
+
+    /// A heading and a line.
+    pub fn csv(&self) -> String {
+        let CollectiveCall { operation, ranks, bytes, .. } = &self.call;
+        let LevelledRun { path, totals, rounds, .. } = &self.run;
+        let mut cells: Vec<(String, String)> = vec![
+            ("operation".to_owned(), operation.name().to_lowercase()),
+            ("algorithm".to_owned(), self.algorithm.to_owned()),
+            ("ranks".to_owned(), ranks.to_string()),
+            ("bytes".to_owned(), bytes.to_string()),
+            ("network".to_owned(), self.costs.network.name.to_owned()),
+            ("noise".to_owned(), self.noise.replace(',', ";")),
+        ];
+        let mut add = |name: String, value: String| cells.push((name, value));
+        for (name, share) in SHARES {
+            add(format!("{name}_us"), format!("{:.6}", self.share_us(share)));
+        }
+        add("mean_us".to_owned(), format!("{:.6}", self.mean_us()));
+        add("path_messages".to_owned(), path.messages.to_string());
+        for (name, ps) in path.parts() {
+            add(format!("path_{name}_us"), format!("{:.6}", ps as f64 / 1e6));
+        }
+        add("rounds".to_owned(), rounds.to_string());
+        add("messages".to_owned(), totals.messages.to_string());
+        add("sent_bytes".to_owned(), totals.bytes.to_string());
+        let known = self.resources.as_ref().ok();
+        let number =
+            |number: Option<u32>| number.map_or(String::new(), |number| number.to_string());
+        add("counters".to_owned(), number(known.map(|known| known.counters)));
+        add("slots".to_owned(), number(known.map(|known| known.slots)));
+        let (heads, values): (Vec<String>, Vec<String>) = cells.into_iter().unzip();
+        format!("{}\n{}\n", heads.join(","), values.join(","))
+    }
+
+    /// The share of ranks that have completed, over the time.
+    pub fn distribution(&self) -> Chart {
+        let point = |percent: u32| {
+            let y = f64::from(percent);
+            Point { x: self.share_us(y / 100.0), y, low: y, high: y }
+        };
+        Chart {
+            title: self.title(),
+            summary: format!(
+                "Share of ranks that have completed, over the time; {}.",
+                self.setting()
+            ),
+            x: Axis::new("µs", Scale::Near),
+            y: Axis::new("% of ranks", Scale::Linear),
+            series: vec![Series {
+                name: "ranks that have completed".to_owned(),
+                style: 0,
+                points: (0..=100).step_by(2).map(point).collect(),
+            }],
+            guide: None,
+        }
+    }
+
+    /// The times over the ranks, in groups of adjacent ranks.
+    fn over_ranks(&self) -> Chart {
+        let ends_ps = &self.run.ends_ps;
+        let size = ends_ps.len().div_ceil(BUCKETS);
+        let us = |ps: u64| ps as f64 / 1e6;
+        let point = |(number, group): (usize, &[u64])| Point {
+            x: (number * size) as f64,
+            y: group.iter().map(|ps| us(*ps)).sum::<f64>() / group.len() as f64,
+            low: group.iter().min().map_or(0.0, |ps| us(*ps)),
+            high: group.iter().max().map_or(0.0, |ps| us(*ps)),
+        };
+        Chart {
+            title: "Time by rank".to_owned(),
+            summary: format!("Mean, least and greatest time of each {size} adjacent ranks."),
+            x: Axis::new("rank", Scale::Linear),
+            y: Axis::new("µs", Scale::Linear),
+            series: vec![Series {
+                name: format!("mean of {size} ranks"),
+                style: 0,
+                points: ends_ps.chunks(size).enumerate().map(point).collect(),
+            }],
+            guide: None,
+        }
+    }
+
+    /// Everything as an HTML page without other files.
+    pub fn page(&self) -> String {
+        let page = html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    title { (self.title()) }
+                    style {
+                        (PreEscaped(COLOURS)) (PreEscaped(STYLE))
+                        "body{font:15px system-ui,sans-serif;max-width:60rem;margin:1rem auto;"
+                        "padding:0 1rem;background:var(--paper);color:var(--ink)}"
+                        "th{text-align:left;padding-right:1.5rem;font-weight:600}"
+                    }
+                }
+                body {
+                    h1 { (self.title()) }
+                    p { (self.setting()) }
+                    table {
+                        @for (name, value) in self.lines() {
+                            tr { th { (name) } td { (value) } }
+                        }
+                    }
+                    (self.distribution())
+                    (self.over_ranks())
+                }
+            }
+        };
+        page.into_string() + "\n"
+    }
+}
+
+/// What the operation needs of an interface, as a program of the scheme `tank`.
+fn resources(call: &CollectiveCall, algorithm: &str) -> Result<Resources, String> {
+    if !OPERATIONS.contains(&call.operation) {
+        return Err("blocks with lengths of their own".to_owned());
+    }
+    let collective = SimulatedCollective {
+        operation: call.operation,
+        algorithm: Some(algorithm.to_owned()),
+        ranks: call.ranks,
+        bytes: call.bytes,
+        root: call.root,
+        in_place: call.in_place,
+        ordered: true,
+    };
+    largest(&collective, Scheme::Tank)
+}

@@ -1,0 +1,149 @@
+//! A call of a collective operation with equal blocks, and its schedules on all ranks: those of the
+//! library, from its registry.
+
+use mpi_abi::mpi::collective::algorithms::algorithm::{AgreedArguments, Algorithm, Arguments};
+use mpi_abi::mpi::collective::algorithms::{
+    Allreduce, Bcast, BlockPairs, Operands, RankBlocks, Reduce, ReduceScatter, Rooted,
+    RootedBlocks, Scan, Shape, UniformBlocks,
+};
+use mpi_abi::mpi::collective::selection::Selection;
+use mpi_abi::mpi::collective::selection::machine_model::NETWORK;
+use mpi_abi::mpi::collective::selection::registry::{
+    self, AlgorithmFamily, CollectiveOperation, Visitor,
+};
+use mpi_abi::offload::{ROUNDS_MAX, Schedule};
+
+/// From a rank to its schedule.
+pub type ScheduleOf<'a> = dyn Fn(u32) -> Schedule + Sync + 'a;
+
+/// A collective operation of some ranks. Reductions commute.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CollectiveCall {
+    /// The operation.
+    pub operation: CollectiveOperation,
+    /// The name of its algorithm; `None`: the cheapest by the library's own costs of a network.
+    pub algorithm: Option<String>,
+    /// Number of ranks, at least 1.
+    pub ranks: u32,
+    /// Length of the message, of each block or of an operand.
+    pub bytes: usize,
+    /// The root, if the operation has one.
+    pub root: u32,
+    /// Whether a rank's own data are already in the receive buffer.
+    pub in_place: bool,
+}
+
+/// Length of an element of a reduction, where it divides the operand.
+const ELEMENT: usize = 8;
+
+impl CollectiveCall {
+    /// A call with rank 0 as root, not in place, by the cheapest algorithm.
+    pub fn new(operation: CollectiveOperation, ranks: u32, bytes: usize) -> Self {
+        Self { operation, algorithm: None, ranks, bytes, root: 0, in_place: false }
+    }
+
+    /// The names of the algorithms of an operation.
+    pub fn algorithms(operation: CollectiveOperation) -> Vec<&'static str> {
+        operation.visit(Shape { ranks: 1 }, 0, FamilyNames)
+    }
+
+    /// Calls `then` with the name of the algorithm and the schedules.
+    ///
+    /// # Errors
+    /// The algorithm does not exist or does not fit; or an error of `then`.
+    pub fn with_schedules<T>(
+        &self, then: impl FnOnce(&'static str, &ScheduleOf<'_>) -> Result<T, String>,
+    ) -> Result<T, String> {
+        use CollectiveOperation as Operation;
+        let Self { ranks, bytes, root, in_place, .. } = *self;
+        if root >= ranks {
+            return Err(format!("rank {root} as root: expected a rank below {ranks}"));
+        }
+        let element = if bytes.is_multiple_of(ELEMENT) { ELEMENT } else { 1 };
+        let operands = Operands { bytes, element, commutative: true };
+        let rooted = Rooted { block: bytes, root, in_place };
+        let exchange = UniformBlocks { block: bytes, in_place };
+        let scan = Scan { operands, in_place };
+        let has_list = matches!(
+            self.operation,
+            Operation::Gatherv
+                | Operation::Scatterv
+                | Operation::Allgatherv
+                | Operation::Alltoallv
+                | Operation::ReduceScatter
+        );
+        let blocks: &[usize] = &vec![bytes; if has_list { ranks as usize } else { 0 }];
+        let listed = RootedBlocks { own: bytes, blocks, root, in_place };
+        match self.operation {
+            Operation::Barrier => self.with_family(&registry::BARRIER, (), then),
+            Operation::Bcast => self.with_family(&registry::BCAST, Bcast { bytes, root }, then),
+            Operation::Gather => self.with_family(&registry::GATHER, rooted, then),
+            Operation::Gatherv => self.with_family(&registry::GATHERV, listed, then),
+            Operation::Scatter => self.with_family(&registry::SCATTER, rooted, then),
+            Operation::Scatterv => self.with_family(&registry::SCATTERV, listed, then),
+            Operation::Allgather => self.with_family(&registry::ALLGATHER, exchange, then),
+            Operation::Allgatherv => {
+                self.with_family(&registry::ALLGATHERV, RankBlocks { blocks, in_place }, then)
+            }
+            Operation::Alltoall => self.with_family(&registry::ALLTOALL, exchange, then),
+            Operation::Alltoallv => {
+                let pairs = BlockPairs { send: blocks, receive: blocks, in_place };
+                self.with_family(&registry::ALLTOALLV, pairs, then)
+            }
+            Operation::Reduce => {
+                self.with_family(&registry::REDUCE, Reduce { operands, root, in_place }, then)
+            }
+            Operation::Allreduce => {
+                self.with_family(&registry::ALLREDUCE, Allreduce { operands, in_place }, then)
+            }
+            Operation::ReduceScatter => {
+                let args = ReduceScatter { blocks, commutative: true, in_place };
+                self.with_family(&registry::REDUCE_SCATTER, args, then)
+            }
+            Operation::Scan => self.with_family(&registry::SCAN, scan, then),
+            Operation::Exscan => self.with_family(&registry::EXSCAN, scan, then),
+        }
+    }
+
+    fn with_family<'a, A: Arguments, T>(
+        &self, family: &AlgorithmFamily<A>, args: A::Borrowed<'a>,
+        then: impl FnOnce(&'static str, &ScheduleOf<'_>) -> Result<T, String>,
+    ) -> Result<T, String>
+    where
+        A::Borrowed<'a>: Sync,
+    {
+        let shape = Shape { ranks: self.ranks };
+        let algorithm: &Algorithm<A> = match &self.algorithm {
+            Some(name) => {
+                let found = family.algorithms.iter().find(|algorithm| algorithm.name == name);
+                found.ok_or_else(|| {
+                    let names = Self::algorithms(self.operation).join(", ");
+                    format!("algorithm '{name}': expected one of {names}")
+                })?
+            }
+            None => Selection::default().with_machine(NETWORK).choose(family, shape, args),
+        };
+        if !(algorithm.fits)(shape, args.agreed()) {
+            let Self { ranks, bytes, .. } = self;
+            return Err(format!("{} does not fit {bytes} bytes on {ranks} ranks", algorithm.name));
+        }
+        let rounds = (algorithm.cost)(shape, args.agreed()).rounds;
+        if rounds > u64::from(ROUNDS_MAX) {
+            let (name, ranks) = (algorithm.name, self.ranks);
+            return Err(format!(
+                "{name} does not fit {ranks} ranks: {rounds} rounds are more than {ROUNDS_MAX}"
+            ));
+        }
+        then(algorithm.name, &|rank| (algorithm.schedule)(shape, rank, args))
+    }
+}
+
+struct FamilyNames;
+
+impl Visitor for FamilyNames {
+    type Output = Vec<&'static str>;
+
+    fn visit<A: Arguments>(self, family: &AlgorithmFamily<A>, _: A::Borrowed<'_>) -> Self::Output {
+        family.algorithms.iter().map(|algorithm| algorithm.name).collect()
+    }
+}
