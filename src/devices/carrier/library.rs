@@ -47,6 +47,13 @@ impl CarrierCalls for CarrierLibrary {
     }
 
     #[inline]
+    fn progress(&self) {
+        if let Self::Fabric(endpoint) = self {
+            endpoint.progress();
+        }
+    }
+
+    #[inline]
     fn test(&self, request: &mut CarrierRequest) -> Option<Peer> {
         match self {
             Self::Vendor(library) => library.test(request),

@@ -55,6 +55,8 @@ pub(crate) trait CarrierCalls: Send + Sync + 'static {
     fn send(&self, data: Span, to: Peer, tag: i32) -> CarrierRequest;
     /// Starts to receive, from any rank if `from` is none.
     fn receive(&self, into: Span, from: Option<Peer>, tag: i32) -> CarrierRequest;
+    /// Lets the library work, if [`CarrierCalls::test`] does not.
+    fn progress(&self) {}
     /// The rank whose message has been received, or any number for a send, if the operation has completed;
     /// the request is none then.
     fn test(&self, request: &mut CarrierRequest) -> Option<Peer>;

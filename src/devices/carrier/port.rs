@@ -229,6 +229,7 @@ impl<C: CarrierCalls> Port<C> {
     pub(super) fn look(&mut self) -> bool {
         let before = (self.arrived, self.ended.len());
         self.post();
+        self.calls.progress();
         while self.arrived + self.used < self.receives.len() {
             let next = (self.head + self.arrived) % self.receives.len();
             let slot = &mut self.receives[next];
@@ -424,6 +425,7 @@ impl<C: CarrierCalls> Port<C> {
             if slot.request != CarrierRequest::NULL {
                 self.calls.cancel(&mut slot.request);
                 while self.calls.test(&mut slot.request).is_none() {
+                    self.calls.progress();
                     std::thread::yield_now();
                 }
             }

@@ -178,6 +178,12 @@ impl FoundInfo<'_> {
         all
     }
 
+    /// The longest message that the first provider copies at once, in bytes.
+    pub(super) fn inject_max(&self) -> usize {
+        // SAFETY: as above.
+        unsafe { (*(*self.info).sends).inject_max }
+    }
+
     /// The bits of a tag that the first provider matches.
     pub(super) fn tag_bits(&self) -> u32 {
         // SAFETY: as above.

@@ -52,6 +52,7 @@ const ADDRESS_MAX: usize = 512;
 /// What a provider offers: an endpoint of tagged messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FabricOffer {
+    /// As in `SUIRO_OFI_PROVIDER`.
     pub provider: String,
     /// An interface, or a device.
     pub domain: String,
@@ -90,6 +91,8 @@ struct EndpointState {
     functions: FabricFunctions,
     objects: EndpointObjects,
     me: u32,
+    /// The longest message that the provider copies at once.
+    inject_max: usize,
     /// The bits of the job, where they are in a tag.
     job: u64,
     /// The library's names of the ranks.
@@ -167,11 +170,13 @@ impl FabricEndpoint {
             opened.map_err(|(call, status)| {
                 format!("{call} fails for {description}: {}", functions.error(status as isize))
             })?;
+        let inject_max = found.inject_max();
         drop(found);
         let state = EndpointState {
             functions,
             objects,
             me,
+            inject_max,
             job: 0,
             peers: Vec::new(),
             operations: Vec::new(),
@@ -246,22 +251,20 @@ impl FabricEndpoint {
         state.start(Transfer::Receive { ignore }, into, tag)
     }
 
+    /// Lets the provider work: only then, operations end.
+    pub fn progress(&self) {
+        self.state.lock().progress();
+    }
+
     /// Whether an operation is done, and the rank whose message it has received: then the request is
     /// [`CarrierRequest::NULL`].
     pub fn test(&self, request: &mut CarrierRequest) -> Option<u32> {
-        let mut state = self.state.lock();
-        let done = state.take_done(request);
-        if done.is_some() {
-            return done;
-        }
-        state.progress();
-        state.take_done(request)
+        self.state.lock().take_done(request)
     }
 
     /// Makes [`CarrierRequest::NULL`] of all requests whose operations are done.
     pub fn test_some(&self, requests: &mut [CarrierRequest]) {
         let mut state = self.state.lock();
-        state.progress();
         for request in requests {
             state.take_done(request);
         }
@@ -308,6 +311,8 @@ impl EndpointState {
         let (len, tag, description) = (operation.span.len(), operation.tag, ptr::null_mut());
         let context = (&raw mut *operation.context).cast::<c_void>();
         let address = operation.span.address();
+        let is_send = matches!(operation.what, Transfer::Send { .. });
+        let is_copied = is_send && len <= self.inject_max;
         // SAFETY: an open endpoint. The span is readable, or writable, until its operation is done (`Span::new`), and
         // the context is in its box until then.
         let status = unsafe {
@@ -316,7 +321,10 @@ impl EndpointState {
                 Transfer::Send { to } => {
                     let (from, to) =
                         (ptr::with_exposed_provenance(address), self.peers[to as usize]);
-                    (calls.send)(endpoint, from, len, description, to, tag, context)
+                    match is_copied {
+                        true => (calls.inject)(endpoint, from, len, to, tag),
+                        false => (calls.send)(endpoint, from, len, description, to, tag, context),
+                    }
                 }
                 Transfer::Receive { ignore } => {
                     let into = ptr::with_exposed_provenance_mut(address);
@@ -326,6 +334,7 @@ impl EndpointState {
             }
         };
         match status {
+            0 if is_copied => operation.state = TransferState::Done(0),
             0 => operation.state = TransferState::Started,
             TRY_AGAIN => return false,
             error => {

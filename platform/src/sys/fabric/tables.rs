@@ -172,6 +172,10 @@ pub(super) struct TaggedCalls {
         u64,
         *mut c_void,
     ) -> isize,
+    send_vector: *const c_void,
+    send_message: *const c_void,
+    pub(super) inject:
+        unsafe extern "C" fn(*mut EndpointObject, *const c_void, usize, u64, u64) -> isize,
 }
 
 /// `struct fid_av`.
@@ -237,6 +241,8 @@ pub(super) struct SendAttributes {
     mode: u64,
     op_flags: u64,
     pub(super) message_order: u64,
+    completion_order: u64,
+    pub(super) inject_max: usize,
 }
 
 /// `struct fi_rx_attr`.
@@ -352,10 +358,11 @@ const _: () = {
     use std::mem::{offset_of, size_of};
     assert!(offset_of!(Info, sends) == 72 && offset_of!(Info, fabric) == 104);
     assert!(offset_of!(EndpointAttributes, tag_format) == 56);
+    assert!(offset_of!(SendAttributes, inject_max) == 40);
     assert!(offset_of!(DomainAttributes, memory_mode) == 36);
     assert!(offset_of!(FabricAttributes, provider) == 16);
     assert!(offset_of!(FabricCalls, may_wait) == 40);
-    assert!(offset_of!(TaggedCalls, send) == 32 && offset_of!(EndpointObject, tagged) == 56);
+    assert!(offset_of!(TaggedCalls, inject) == 56 && offset_of!(EndpointObject, tagged) == 56);
     assert!(offset_of!(QueueCalls, read_error) == 24 && offset_of!(DomainCalls, endpoint) == 24);
     assert!(offset_of!(ErrorEntry, error) == 56 && size_of::<Completion>() == 48);
     assert!(offset_of!(AddressAttributes, count) == 8 && offset_of!(QueueAttributes, wait) == 20);
