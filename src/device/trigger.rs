@@ -17,7 +17,9 @@ use std::fmt::{self, Debug, Formatter};
 use std::sync::Arc;
 
 use crate::device::rma::MemoryKey;
-use crate::offload::{Buffer, Program, StepId};
+use crate::offload::compile::Rules;
+use crate::offload::session::STEPS_MAX;
+use crate::offload::{Buffer, Program, ProgramOp, StepId, session};
 use platform::base::{Peer, Result, Span};
 
 /// Resources of the interface of this rank.
@@ -35,7 +37,59 @@ pub struct InterfaceLimits {
     pub arithmetic: u8,
     /// How work is triggered.
     pub class: TriggerClass,
+    /// Bits of the level of a counter. Known interfaces have from 31 (the sockets provider of libfabric,
+    /// which compares signed numbers of 32 bits) to 64; that of Slingshot (cxi) has 48.
+    pub counter_bits: u32,
 }
+
+impl InterfaceLimits {
+    /// The rules of the compiler for counters of this interface.
+    pub fn rules(&self, rules: Rules) -> Rules {
+        let steps_max = match self.class {
+            TriggerClass::Thresholds => None,
+            TriggerClass::Sessions => Some(STEPS_MAX),
+        };
+        let bits = rules.bits.min(self.counter_bits);
+        Rules { ordered: self.ordered, bits, steps_max, ..rules }
+    }
+
+    /// The slots that a program gets while an interface has this number of free slots: as many as it has
+    /// operations, but at most one part in [`WINDOW_SHARE`] of all slots; and at least one for each
+    /// counter on which operations wait.
+    ///
+    /// # Errors
+    /// What the interface lacks, other than counters, to run the program.
+    pub fn window(&self, program: &Program, free: u32) -> Result<u32, &'static str> {
+        let work = program.work();
+        let highest = work.iter().map(|work| work.level).max().unwrap_or(0);
+        if u64::BITS - highest.leading_zeros() > self.counter_bits {
+            return Err("a level has more bits than a counter of the interface");
+        }
+        let numbers = |op: &ProgramOp| match op {
+            ProgramOp::Combine { from, .. } => from.len.div_ceil(8),
+            _ => 0,
+        };
+        let most = work.iter().map(|work| numbers(&work.op)).max().unwrap_or(0);
+        if most > usize::from(self.arithmetic) {
+            return Err("the interface cannot combine this number of elements at once");
+        }
+        let least = work.chunk_by(|one, next| one.counter == next.counter).count() as u32;
+        let all = match self.class {
+            TriggerClass::Thresholds => work.len() as u32,
+            TriggerClass::Sessions => {
+                u32::try_from(session::entries(program)?).unwrap_or(u32::MAX).max(least)
+            }
+        };
+        let window = all.min((self.slots / WINDOW_SHARE).max(least)).min(free);
+        if window < least {
+            return Err("the interface has no free slots for deferred work");
+        }
+        Ok(window)
+    }
+}
+
+/// The part of all slots that a program may have, unless it has more counters.
+const WINDOW_SHARE: u32 = 8;
 
 /// How an interface triggers work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,10 +97,8 @@ pub enum TriggerClass {
     /// Counters with thresholds (Portals, BXI, Cassini).
     Thresholds,
     /// Queues from which each arrival consumes commands (session mode of Tofu2 and TofuD); each
-    /// counter is a queue, and the level of an operation is its position in the queue. A program fits
-    /// if every addition is 1 to 15 or subtracts the additions of the instance, and if no two
-    /// operations that wait for one counter have the same level, except level 0, such subtractions
-    /// and the end. Software runs other programs.
+    /// counter is a queue, and the level of an operation is its position in the queue
+    /// ([`session`](crate::offload::session)). Software runs programs of another form.
     Sessions,
 }
 

@@ -13,7 +13,7 @@
 //!
 //! Both conditions are sufficient, not necessary.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::offload::program::{CounterAdd, CounterId, DeferredWork, Program, ProgramOp};
 
@@ -24,6 +24,9 @@ struct GlobalArrival {
     from: (u32, u32),
     to: u32,
     add: CounterAdd,
+    /// How much of the level is missing without it. The additions of one counter of a rank to another
+    /// one start in the order of their levels: none of them is there before the first has started.
+    missing: u64,
     /// Whether it is the local end of a put.
     is_end_of_put: bool,
 }
@@ -75,7 +78,7 @@ impl CausalPast {
 pub struct CausalOrder<'a> {
     programs: &'a [Program],
     arrivals: Vec<GlobalArrival>,
-    /// For each rank and counter the arrivals, by descending weight.
+    /// For each rank and counter the arrivals, by descending `missing`.
     at: Vec<Vec<Vec<u32>>>,
     /// For each rank the past of its work; `None` until it is computed.
     past: Vec<Vec<Option<CausalPast>>>,
@@ -96,7 +99,7 @@ impl<'a> CausalOrder<'a> {
             at[arrival.to as usize][usize::from(arrival.add.counter)].push(index);
         }
         for counter in at.iter_mut().flatten() {
-            counter.sort_by_key(|&it| std::cmp::Reverse(arrivals[it as usize].add.value));
+            counter.sort_by_key(|&it| std::cmp::Reverse(arrivals[it as usize].missing));
         }
         let nothing = |program: &Program| vec![None; program.work().len()];
         let past = programs.iter().map(nothing).collect();
@@ -117,9 +120,10 @@ impl<'a> CausalOrder<'a> {
     /// The arrivals without which a counter does not reach a level.
     fn needed(&self, rank: u32, counter: CounterId, level: u64) -> &[u32] {
         let at = &self.at[rank as usize][usize::from(counter)];
-        let value = |&arrival: &u32| u128::from(self.arrivals[arrival as usize].add.value);
-        let total: u128 = at.iter().map(value).sum();
-        let count = at.partition_point(|arrival| total - value(arrival) < level.into());
+        let arrival = |&arrival: &u32| &self.arrivals[arrival as usize];
+        let total: u128 = at.iter().map(|it| u128::from(arrival(it).add.value)).sum();
+        let without = |it: &u32| total - u128::from(arrival(it).missing);
+        let count = at.partition_point(|it| without(it) < level.into());
         &at[..count]
     }
 
@@ -149,7 +153,11 @@ impl<'a> CausalOrder<'a> {
             let mut past = CausalPast::default();
             past.started.insert(rank as usize);
             for arrival in needed {
-                past.arrived.insert(arrival as usize);
+                // Of several additions that stand for one another, another one may have arrived.
+                let GlobalArrival { add, missing, .. } = self.arrivals[arrival as usize];
+                if missing == add.value {
+                    past.arrived.insert(arrival as usize);
+                }
                 let (rank, work) = self.arrivals[arrival as usize].from;
                 past.extend(
                     self.past[rank as usize][work as usize].as_ref().expect("computed before"),
@@ -236,12 +244,25 @@ impl<'a> CausalOrder<'a> {
 
 /// All additions to counters, except resets.
 fn arrivals(programs: &[Program]) -> Vec<GlobalArrival> {
-    let mut arrivals = Vec::new();
+    let mut arrivals: Vec<GlobalArrival> = Vec::new();
     for (rank, program) in (0..).zip(programs) {
+        // For each counter and target of additions, the first of them.
+        let mut chains: HashMap<(CounterId, CounterId), usize> = HashMap::new();
         for (index, work) in (0..).zip(program.work()) {
+            if let ProgramOp::Add(add) = work.op
+                && (add.value as i64) >= 0
+            {
+                let first = *chains.entry((work.counter, add.counter)).or_insert(arrivals.len());
+                if let Some(first) = arrivals.get_mut(first) {
+                    first.missing += add.value;
+                }
+            }
             let mut push = |to: u32, add: Option<CounterAdd>, is_end_of_put| {
                 let from = (rank, index);
-                arrivals.extend(add.map(|add| GlobalArrival { from, to, add, is_end_of_put }));
+                let arrival = |add: CounterAdd| {
+                    GlobalArrival { from, to, add, missing: add.value, is_end_of_put }
+                };
+                arrivals.extend(add.map(arrival));
             };
             match work.op {
                 ProgramOp::Put { to, signal, done, .. } => {

@@ -28,7 +28,6 @@ mod counters;
 mod engine;
 mod loaded_program;
 mod network_model;
-mod session;
 #[cfg(test)]
 mod tests;
 
@@ -43,16 +42,13 @@ use crate::device::access_ledger::{AccessLedger, CompletedPrefix};
 use crate::device::rma::{NumberKind, PutSignal, RemoteAddress, RmaAccess, Update};
 use crate::device::trigger::{
     CounterKey, InstanceState, InterfaceLimits, ProgramBinding, ProgramKey, ReductionKernel,
-    Runner, TriggerClass,
+    Runner,
 };
-use crate::offload::{Program, ProgramOp, StepId};
+use crate::offload::StepId;
 use counters::CounterPool;
 use engine::{AccessNumber, CommandOrigin, InterfaceEngines};
 use loaded_program::{LoadedProgram, WorkOutcome};
 use platform::base::{Peer, Result, Slab, Span};
-
-/// A program gets at most one part in this number of all slots, unless it has more counters.
-const WINDOW_SHARE: u32 = 8;
 
 /// Accesses in progress, by default.
 const ACCESSES_MAX: u32 = 4096;
@@ -247,25 +243,7 @@ impl NetworkInterface {
         if !binding.counters.iter().all(|counter| self.counters.triggers(*counter)) {
             return Err("the interface has no free counters");
         }
-        let program = &binding.program;
-        let numbers = |op: &ProgramOp| match op {
-            ProgramOp::Combine { from, .. } => from.len.div_ceil(8),
-            _ => 0,
-        };
-        let most = program.work().iter().map(|work| numbers(&work.op)).max().unwrap_or(0);
-        if most > usize::from(self.limits.arithmetic) {
-            return Err("the interface cannot combine this number of elements at once");
-        }
-        let (least, mut all) = needed(program);
-        if self.limits.class == TriggerClass::Sessions {
-            all = u32::try_from(session::entries(program)?).unwrap_or(u32::MAX).max(least);
-        }
-        let window = all.min((self.limits.slots / WINDOW_SHARE).max(least)).min(self.slots_left);
-        if window < least {
-            Err("the interface has no free slots for deferred work")
-        } else {
-            Ok(window)
-        }
+        self.limits.window(&binding.program, self.slots_left)
     }
 
     /// What runs a program.
@@ -448,11 +426,4 @@ impl ActivePrograms {
         let at = last.map_or(0, |last| self.0.partition_point(|program| *program <= last));
         self.0.get(at).copied()
     }
-}
-
-/// The least number of slots for progress of a program, and the number for all of its work.
-fn needed(program: &Program) -> (u32, u32) {
-    let work = program.work();
-    let least = work.chunk_by(|one, next| one.counter == next.counter).count();
-    (least as u32, work.len() as u32)
 }

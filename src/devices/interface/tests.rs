@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::device::rma::MemoryKey;
 use crate::device::trigger::{PeerBinding, TriggerClass};
-use crate::offload::{Buffer, CounterAdd, DeferredWork, Scheme};
+use crate::offload::{Buffer, CounterAdd, DeferredWork, Program, ProgramOp, Scheme};
 use platform::base::{ErrorClass, Peer, Random};
 
 const LIMITS: InterfaceLimits = InterfaceLimits {
@@ -19,6 +19,7 @@ const LIMITS: InterfaceLimits = InterfaceLimits {
     ordered: true,
     arithmetic: 1,
     class: TriggerClass::Thresholds,
+    counter_bits: 64,
 };
 
 /// Levels of counters.

@@ -27,6 +27,7 @@ pub const LIMITS: InterfaceLimits = InterfaceLimits {
     ordered: false,
     arithmetic: 8,
     class: TriggerClass::Thresholds,
+    counter_bits: 64,
 };
 
 /// All interfaces, and actions in flight between them.

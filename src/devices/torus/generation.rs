@@ -18,10 +18,11 @@ use std::str::FromStr;
 
 use crate::device::trigger::{InterfaceLimits, TriggerClass};
 use crate::offload::packing::InterfaceModel;
+use crate::offload::session::POSITION_BITS;
 
 /// A kind of interface, with its network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) enum Generation {
+pub enum Generation {
     /// Of the K computer, with counters, which the real one lacks.
     #[default]
     Tofu1,
@@ -51,10 +52,11 @@ pub(crate) struct NetworkRates {
 }
 
 impl Generation {
-    pub(crate) const ALL: [Self; 4] = [Self::Tofu1, Self::Tofu2, Self::TofuD, Self::Bxi];
+    /// All.
+    pub const ALL: [Self; 4] = [Self::Tofu1, Self::Tofu2, Self::TofuD, Self::Bxi];
 
     /// The name in settings.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Tofu1 => "tofu1",
             Self::Tofu2 => "tofu2",
@@ -64,11 +66,12 @@ impl Generation {
     }
 
     /// Resources of one interface.
-    pub(crate) fn limits(self) -> InterfaceLimits {
+    pub fn limits(self) -> InterfaceLimits {
         // Tofu delivers in order along a path (a). Queues in session mode: 12 for each engine (b), one
         // of them for everything else. Numbers that a barrier gate combines: 1, on TofuD 6 (c).
         // Operations posted at a time, if unpublished: 1024, as BXI (f). Counters of Tofu1: the same
         // number (s), as a counter without an operation is useless.
+        // The level of a queue is a position in it; other levels have the 64 bits of Portals 4 (f).
         let tofu = |engines, class, counters, arithmetic| InterfaceLimits {
             counters,
             slots: 1024,
@@ -76,6 +79,10 @@ impl Generation {
             ordered: true,
             arithmetic,
             class,
+            counter_bits: match class {
+                TriggerClass::Thresholds => 64,
+                TriggerClass::Sessions => POSITION_BITS,
+            },
         };
         match self {
             Self::Tofu1 => tofu(4, TriggerClass::Thresholds, 1024, 1), // a, s
