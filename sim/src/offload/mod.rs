@@ -3,6 +3,7 @@
 //! This module selects an operation and its algorithm; [`offload`](mpi_abi::offload) defines programs
 //! and compiles schedules to them.
 
+pub mod generations;
 pub mod levels;
 pub mod resources;
 pub mod table;
