@@ -427,24 +427,45 @@ fn columns(digits: Vec<Digit>, rules: &Rules, carries: bool) -> Result<Vec<Colum
     Ok(columns)
 }
 
-/// Divides a digit with more commands at a level than a queue can have there: the rest of the commands
-/// waits for nothing else.
+/// Divides a digit with more arrivals than a counter can count, or with more commands at a level than a
+/// queue can have there. The parts are digits one after the other; a part without arrivals has commands
+/// that wait for nothing else.
 fn divide(digit: Digit, rules: &Rules) -> Vec<Digit> {
-    // One command is for the carry.
-    let most = rules.steps_max.map_or(usize::MAX, |most| most as usize - 1);
-    if digit.cuts.iter().all(|cut| cut.tasks.len() <= most) {
+    // A carry is one more arrival, and before a sequence it weighs as much as that; one command is for
+    // the carry to the next counter.
+    let is_sequence = digit.cuts.len() > 1;
+    let levels = if is_sequence {
+        (1 << (rules.bits - 1)) / rules.steps_max.unwrap_or(1)
+    } else {
+        (1u64 << rules.bits) - 1
+    };
+    let arrivals_max = usize::try_from(levels.saturating_sub(1)).unwrap_or(usize::MAX).max(1);
+    let tasks_max = rules.steps_max.map_or(usize::MAX, |most| most as usize - 1);
+    let is_short = |cut: &Cut| cut.tasks.len() <= tasks_max;
+    if digit.arrivals() <= arrivals_max as u64 && digit.cuts.iter().all(is_short) {
         return vec![digit];
     }
-    let mut parts = Vec::new();
-    for Cut { arrivals, tasks } in digit.cuts {
-        let mut arrivals = Some(arrivals);
-        // A cut without tasks has one part, too.
-        let parts_of_tasks = tasks.chunks(most).map(<[usize]>::to_vec);
-        let parts_of_tasks = parts_of_tasks.chain(tasks.is_empty().then(Vec::new));
-        for tasks in parts_of_tasks {
-            let cut = Cut { arrivals: arrivals.take().unwrap_or_default(), tasks };
-            parts.push(Digit { cuts: vec![cut] });
+    let part = |arrivals: &[ArrivalId], tasks: &[usize]| Digit {
+        cuts: vec![Cut { arrivals: arrivals.to_vec(), tasks: tasks.to_vec() }],
+    };
+    let mut parts: Vec<Digit> = Vec::new();
+    // The last part, if it may count more of a sequence.
+    let mut open: Option<usize> = None;
+    for Cut { mut arrivals, tasks } in digit.cuts {
+        while arrivals.len() > arrivals_max {
+            let rest = arrivals.split_off(arrivals_max);
+            parts.push(part(&arrivals, &[]));
+            (arrivals, open) = (rest, None);
         }
+        let (first, later) = tasks.split_at(tasks.len().min(tasks_max));
+        let mut cut = part(&arrivals, first);
+        let fits = |at: &usize| parts[*at].arrivals() + cut.arrivals() <= arrivals_max as u64;
+        match open.filter(|_| is_sequence).filter(fits) {
+            Some(at) => parts[at].cuts.append(&mut cut.cuts),
+            None => parts.push(cut),
+        }
+        open = Some(parts.len() - 1).filter(|_| later.is_empty());
+        parts.extend(later.chunks(tasks_max).map(|tasks| part(&[], tasks)));
     }
     parts
 }
