@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Each rank decides by itself what runs a program. The hardware of the interface does if it has enough
-//! counters and slots; otherwise the thread that simulates it does, by *software*. The counters are then
+//! counters, from the load on, and enough slots, from each start to the end of the instance; otherwise the thread that simulates it does, by *software*. The counters are then
 //! words of memory, peers add to them in the same way, and peers see no difference: neither waits for a
 //! call of the application. Only a reduction by a function of the application does.
 //!
@@ -40,6 +40,8 @@ pub struct InterfaceLimits {
     /// Bits of the level of a counter. Known interfaces have from 31 (the sockets provider of libfabric,
     /// which compares signed numbers of 32 bits) to 64; that of Slingshot (cxi) has 48.
     pub counter_bits: u32,
+    /// The longest put or get of one command, in bytes. An engine divides longer ones.
+    pub transfer_max: usize,
 }
 
 impl InterfaceLimits {
@@ -53,13 +55,11 @@ impl InterfaceLimits {
         Rules { ordered: self.ordered, bits, steps_max, ..rules }
     }
 
-    /// The slots that a program gets while an interface has this number of free slots: as many as it has
-    /// operations, but at most one part in [`WINDOW_SHARE`] of all slots; and at least one for each
-    /// counter on which operations wait.
+    /// The slots that an instance of a program needs.
     ///
     /// # Errors
     /// What the interface lacks, other than counters, to run the program.
-    pub fn window(&self, program: &Program, free: u32) -> Result<u32, &'static str> {
+    pub fn slots_for(&self, program: &Program) -> Result<SlotNeed, &'static str> {
         let work = program.work();
         let highest = work.iter().map(|work| work.level).max().unwrap_or(0);
         if u64::BITS - highest.leading_zeros() > self.counter_bits {
@@ -74,22 +74,40 @@ impl InterfaceLimits {
             return Err("the interface cannot combine this number of elements at once");
         }
         let least = work.chunk_by(|one, next| one.counter == next.counter).count() as u32;
-        let all = match self.class {
+        let most = match self.class {
             TriggerClass::Thresholds => work.len() as u32,
             TriggerClass::Sessions => {
                 u32::try_from(session::entries(program)?).unwrap_or(u32::MAX).max(least)
             }
         };
-        let window = all.min((self.slots / WINDOW_SHARE).max(least)).min(free);
-        if window < least {
+        let need = SlotNeed { least, most };
+        need.window(self.slots).map(|_| need)
+    }
+}
+
+/// Slots of an instance of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlotNeed {
+    /// One for each counter on which operations wait.
+    pub least: u32,
+    /// One for each operation.
+    pub most: u32,
+}
+
+impl SlotNeed {
+    /// The slots that an instance gets while this number is free: half of them, unless it needs fewer, or
+    /// cannot make progress with so few.
+    ///
+    /// # Errors
+    /// A sentence if it cannot make progress with all of them.
+    pub fn window(self, free: u32) -> Result<u32, &'static str> {
+        let window = self.most.min((free / 2).max(self.least));
+        if window > free {
             return Err("the interface has no free slots for deferred work");
         }
         Ok(window)
     }
 }
-
-/// The part of all slots that a program may have, unless it has more counters.
-const WINDOW_SHARE: u32 = 8;
 
 /// How an interface triggers work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,7 +168,7 @@ pub struct PeerBinding {
     pub buffers: Vec<(Buffer, MemoryKey)>,
 }
 
-/// What runs a program.
+/// What runs an instance of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Runner {
     /// The hardware of the interface.
@@ -190,7 +208,8 @@ pub trait Trigger {
     /// Loads a program. With `by_software`, the hardware does not run it.
     fn load(&mut self, binding: ProgramBinding, by_software: bool) -> ProgramKey;
 
-    /// What runs a program.
+    /// What runs the instance in progress, or the last one. Before the first one, the hardware unless it
+    /// never can.
     fn runner(&self, program: ProgramKey) -> Runner;
 
     /// Sends the puts of an idle program to each of these ranks (numbers of the program) through this

@@ -153,7 +153,7 @@ fn fit(operation: CollectiveOperation, schedules: &[Schedule], generation: Gener
         }
     };
     let counters = |program: &Program| u32::from(program.counters()) * u32::from(program.tanks);
-    let refusal = |program: &Program| match limits.window(program, limits.slots) {
+    let refusal = |program: &Program| match limits.slots_for(program) {
         Ok(_) if counters(program) > limits.counters => {
             Some(format!("more than the {} counters of {}", limits.counters, generation.name()))
         }

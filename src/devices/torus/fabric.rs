@@ -86,6 +86,10 @@ pub(crate) struct TorusEndpoint<Words> {
 }
 
 impl<Words: AsRef<[AtomicU64]> + fmt::Debug + Send> NetworkModel for TorusEndpoint<Words> {
+    fn post_ns(&self) -> u64 {
+        self.fabric.rates.command_ns
+    }
+
     fn send(&mut self, path: TransferPath, engine: u8, bytes: u64, at_ns: u64) -> TransferTimes {
         let Self { fabric, node: me } = self;
         match path {

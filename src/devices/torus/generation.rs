@@ -9,7 +9,8 @@
 //! * **d** Measured transfers of a scheduled halo exchange on the K computer: Hatanaka, Hori and
 //!   Ishikawa, "RDMA scheduling", IPSJ SIG Technical Report 2013-HPC-140 No. 17; the rates of one
 //!   transfer, one link and one node are those of [`InterfaceModel::TOFU1`].
-//! * **e** Measured puts on Fugaku, in the comments of a public transport layer (utf).
+//! * **e** Measured puts on Fugaku, and the capabilities of its interface, in the comments of a public
+//!   transport layer (utf).
 //! * **f** Derradji et al., "The BXI interconnect architecture", Hot Interconnects 2015, and what
 //!   its maker publishes: links of 100 Gb/s, 1024 triggered operations at a time.
 //! * **s** Chosen here, where nothing is published.
@@ -79,6 +80,7 @@ impl Generation {
             ordered: true,
             arithmetic,
             class,
+            transfer_max: 16_777_215, // e
             counter_bits: match class {
                 TriggerClass::Thresholds => 64,
                 TriggerClass::Sessions => POSITION_BITS,
@@ -88,9 +90,10 @@ impl Generation {
             Self::Tofu1 => tofu(4, TriggerClass::Thresholds, 1024, 1), // a, s
             Self::Tofu2 => tofu(4, TriggerClass::Sessions, 44, 1),     // b
             Self::TofuD => tofu(6, TriggerClass::Sessions, 66, 6),     // c
-            // One engine that sends, and adaptive routes (f); Portals 4 combines 8 bytes and more.
+            // One engine that sends, and adaptive routes (f); Portals 4 combines 8 bytes and more, and
+            // has long messages (s).
             Self::Bxi => {
-                InterfaceLimits { ordered: false, ..tofu(1, TriggerClass::Thresholds, 1024, 8) }
+                InterfaceLimits { ordered: false, transfer_max: 1 << 30, ..tofu(1, TriggerClass::Thresholds, 1024, 8) }
             }
         }
     }
