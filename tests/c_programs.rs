@@ -459,10 +459,11 @@ fn progress_by_a_thread_where_it_pays() {
 #[test]
 fn offload_beside() {
     let program = compile(&root().join("tests/data/offload_beside.c"));
-    let lacking: [&[(&str, &str)]; 5] = [
+    let lacking: [&[(&str, &str)]; 6] = [
         &[],
         &[("SUIRO_TOFU_COUNTERS", "0")],
         &[("SUIRO_TOFU_GENERATION", "tofu2")],
+        &[("SUIRO_TOFU_GENERATION", "tofu1-counters")],
         &[("SUIRO_TOFU_GENERATION", "bxi"), ("SUIRO_TOFU_SLOTS", "4")],
         &[("SUIRO_TOFU_GENERATION", "tofud"), ("SUIRO_TOFU_PACE", "real")],
     ];

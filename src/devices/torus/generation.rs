@@ -25,11 +25,11 @@ use crate::offload::session::POSITION_BITS;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Generation {
     /// Of the K computer, with counters, which the real one lacks.
-    #[default]
-    Tofu1,
+    Tofu1WithCounters,
     /// Of the PRIMEHPC FX100: session mode.
     Tofu2,
     /// Of Fugaku: session mode.
+    #[default]
     TofuD,
     /// The Bull eXascale Interconnect: counters with thresholds.
     Bxi,
@@ -54,12 +54,12 @@ pub(crate) struct NetworkRates {
 
 impl Generation {
     /// All.
-    pub const ALL: [Self; 4] = [Self::Tofu1, Self::Tofu2, Self::TofuD, Self::Bxi];
+    pub const ALL: [Self; 4] = [Self::TofuD, Self::Tofu2, Self::Bxi, Self::Tofu1WithCounters];
 
     /// The name in settings.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Tofu1 => "tofu1",
+            Self::Tofu1WithCounters => "tofu1-counters",
             Self::Tofu2 => "tofu2",
             Self::TofuD => "tofud",
             Self::Bxi => "bxi",
@@ -87,7 +87,7 @@ impl Generation {
             },
         };
         match self {
-            Self::Tofu1 => tofu(4, TriggerClass::Thresholds, 1024, 1), // a, s
+            Self::Tofu1WithCounters => tofu(4, TriggerClass::Thresholds, 1024, 1), // a, s
             Self::Tofu2 => tofu(4, TriggerClass::Sessions, 44, 1),     // b
             Self::TofuD => tofu(6, TriggerClass::Sessions, 66, 6),     // c
             // One engine that sends, and adaptive routes (f); Portals 4 combines 8 bytes and more, and
@@ -102,7 +102,7 @@ impl Generation {
     pub(crate) fn rates(self) -> NetworkRates {
         match self {
             // Links of 5000 by name (a); measured rates (d).
-            Self::Tofu1 => NetworkRates {
+            Self::Tofu1WithCounters => NetworkRates {
                 link: bytes_per_us(InterfaceModel::TOFU1.link_rate),
                 flow: bytes_per_us(InterfaceModel::TOFU1.put_rate),
                 node: bytes_per_us(InterfaceModel::TOFU1.rank_rate),
@@ -148,6 +148,7 @@ impl FromStr for Generation {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let found = Self::ALL.into_iter().find(|generation| generation.name() == text);
-        found.ok_or_else(|| format!("{text:?} is not one of tofu1, tofu2, tofud, bxi"))
+        let names = Self::ALL.map(Self::name).join(", ");
+        found.ok_or_else(|| format!("{text:?} is not one of {names}"))
     }
 }
