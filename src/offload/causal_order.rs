@@ -259,8 +259,12 @@ fn arrivals(programs: &[Program]) -> Vec<GlobalArrival> {
             }
             let mut push = |to: u32, add: Option<CounterAdd>, is_end_of_put| {
                 let from = (rank, index);
-                let arrival = |add: CounterAdd| {
-                    GlobalArrival { from, to, add, missing: add.value, is_end_of_put }
+                let arrival = |add: CounterAdd| GlobalArrival {
+                    from,
+                    to,
+                    add,
+                    missing: add.value,
+                    is_end_of_put,
                 };
                 arrivals.extend(add.map(arrival));
             };

@@ -239,9 +239,8 @@ impl Instance {
     pub fn next(
         &mut self, program: &Program, mut level: impl FnMut(CounterId) -> u64,
     ) -> Option<usize> {
-        (0..program.counters()).find_map(|counter| {
-            self.next_of(program, counter, || level(counter))
-        })
+        (0..program.counters())
+            .find_map(|counter| self.next_of(program, counter, || level(counter)))
     }
 
     /// As [`Instance::next`], for work that waits for `counter`. `None` also if there is no such counter.

@@ -90,14 +90,15 @@ fn every_algorithm_runs_on_queues() {
     for ranks in 2..=16 {
         for operation in CollectiveOperation::ALL {
             // So many segments that a pipeline needs amplifiers.
-            for (name, schedules) in listed(operation, ranks, 2 * STEPS_MAX as usize + ranks as usize) {
+            for (name, schedules) in
+                listed(operation, ranks, 2 * STEPS_MAX as usize + ranks as usize)
+            {
                 check(&schedules).unwrap_or_else(|why| panic!("{name}: {why}"));
                 let programs = match link_all(&schedules, &rules()) {
                     Ok(programs) => programs,
                     Err(why) => {
-                        let known = |(by, known): &(&str, &str)| {
-                            name.contains(by) && why.contains(known)
-                        };
+                        let known =
+                            |(by, known): &(&str, &str)| name.contains(by) && why.contains(known);
                         assert!(UNCOUNTABLE.iter().any(known), "{name}: {why}");
                         continue;
                     }
@@ -105,7 +106,8 @@ fn every_algorithm_runs_on_queues() {
                 for program in &programs {
                     entries(program).unwrap_or_else(|why| panic!("{name}: {why}\n{program:#?}"));
                 }
-                let order = CausalOrder::of(&programs).unwrap_or_else(|why| panic!("{name}: {why}"));
+                let order =
+                    CausalOrder::of(&programs).unwrap_or_else(|why| panic!("{name}: {why}"));
                 order.two_tanks().unwrap_or_else(|why| panic!("{name}: {why}"));
                 // A failing case prints itself.
                 eprintln!("{name}");

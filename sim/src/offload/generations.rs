@@ -48,7 +48,8 @@ impl Row {
     /// The numbers of ranks whose programs the interfaces run, like `2-8, 16`.
     pub fn ranks(&self) -> String {
         let mut runs: Vec<(u32, u32)> = Vec::new();
-        for (fit, before) in self.fits.iter().zip([None].into_iter().chain(self.fits.iter().map(Some)))
+        for (fit, before) in
+            self.fits.iter().zip([None].into_iter().chain(self.fits.iter().map(Some)))
         {
             if fit.refusal.is_some() {
                 continue;

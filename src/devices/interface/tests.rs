@@ -7,6 +7,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::*;
+use crate::device::conformance::TestBuffer;
 use crate::device::rma::MemoryKey;
 use crate::device::trigger::{PeerBinding, TriggerClass};
 use crate::offload::{Buffer, CounterAdd, DeferredWork, Program, ProgramOp, Scheme};
@@ -150,10 +151,8 @@ fn an_addition_is_looked_at_where_work_waits_for_it() {
 fn signals_do_not_wait_for_transfers() {
     let limits = InterfaceLimits { engines: 1, transfer_max: 100, ..LIMITS };
     let (mut nic, levels) = (NetworkInterface::new(limits, 4), Levels::default());
-    let bytes = [0u8; 250];
-    // SAFETY: never read or written.
-    #[allow(unsafe_code)]
-    let from = unsafe { Span::new(bytes.as_ptr(), bytes.len()) };
+    let mut bytes = TestBuffer::new(250, 0);
+    let from = bytes.span();
     nic.access(RmaAccess::Put { from, to: to(0) }, None).unwrap();
     nic.access(put_to(to(0)), None).unwrap();
     let first = nic.next(0, &levels).unwrap();
@@ -179,10 +178,8 @@ fn signals_do_not_wait_for_transfers() {
 fn a_part_that_fails_ends_its_transfer() {
     let limits = InterfaceLimits { transfer_max: 100, ..LIMITS };
     let (mut nic, levels) = (NetworkInterface::new(limits, 4), Levels::default());
-    let bytes = [0u8; 250];
-    // SAFETY: never read or written.
-    #[allow(unsafe_code)]
-    let from = unsafe { Span::new(bytes.as_ptr(), bytes.len()) };
+    let mut bytes = TestBuffer::new(250, 0);
+    let from = bytes.span();
     nic.access(RmaAccess::Put { from, to: to(0) }, None).unwrap();
     let due = nic.next(0, &levels).unwrap();
     nic.done(due.id, Err(ErrorClass::RmaRange.error("too far")), &levels);

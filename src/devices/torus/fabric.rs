@@ -184,7 +184,9 @@ mod tests {
         let two = fabric("4x1x1", Generation::Tofu1WithCounters.rates());
         let both = (0..2).map(|engine| two.send(0, 1, engine, 112_128, 0).sent_ns).max().unwrap();
         assert!((45_000..47_000).contains(&both), "{both}");
-        let one = fabric("4x1x1", Generation::Tofu1WithCounters.rates()).send(0, 1, 0, 224_256, 0).sent_ns;
+        let one = fabric("4x1x1", Generation::Tofu1WithCounters.rates())
+            .send(0, 1, 0, 224_256, 0)
+            .sent_ns;
         assert!((55_000..57_000).contains(&one), "{one}");
     }
 

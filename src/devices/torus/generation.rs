@@ -88,13 +88,15 @@ impl Generation {
         };
         match self {
             Self::Tofu1WithCounters => tofu(4, TriggerClass::Thresholds, 1024, 1), // a, s
-            Self::Tofu2 => tofu(4, TriggerClass::Sessions, 44, 1),     // b
-            Self::TofuD => tofu(6, TriggerClass::Sessions, 66, 6),     // c
+            Self::Tofu2 => tofu(4, TriggerClass::Sessions, 44, 1),                 // b
+            Self::TofuD => tofu(6, TriggerClass::Sessions, 66, 6),                 // c
             // One engine that sends, and adaptive routes (f); Portals 4 combines 8 bytes and more, and
             // has long messages (s).
-            Self::Bxi => {
-                InterfaceLimits { ordered: false, transfer_max: 1 << 30, ..tofu(1, TriggerClass::Thresholds, 1024, 8) }
-            }
+            Self::Bxi => InterfaceLimits {
+                ordered: false,
+                transfer_max: 1 << 30,
+                ..tofu(1, TriggerClass::Thresholds, 1024, 8)
+            },
         }
     }
 

@@ -195,8 +195,8 @@ impl Digits {
 
     /// Assigns counters to a part; `carries` if its end is an arrival at another part.
     fn count(
-        &mut self, part: &CountingGroup, arrivals: &[Arrival], tasks: &[CounterTask], rules: &Rules,
-        carries: bool,
+        &mut self, part: &CountingGroup, arrivals: &[Arrival], tasks: &[CounterTask],
+        rules: &Rules, carries: bool,
     ) -> Result<(), String> {
         let digits = digits(cuts(part, tasks), arrivals, rules);
         let mut last = None;
@@ -257,7 +257,8 @@ impl Digits {
         while let Some(value) = stages.pop() {
             let counter = self.full.len();
             for (at, added) in (0..).zip((0..value).step_by(most as usize)) {
-                let add = CounterAdd { counter: counter as CounterId, value: most.min(value - added) };
+                let add =
+                    CounterAdd { counter: counter as CounterId, value: most.min(value - added) };
                 self.chained.push((from as CounterId, level + at, add));
             }
             if !stages.is_empty() {
