@@ -116,7 +116,7 @@ pub enum TriggerClass {
     Thresholds,
     /// Queues from which each arrival consumes commands (session mode of Tofu2 and TofuD); each
     /// counter is a queue, and the level of an operation is its position in the queue
-    /// ([`session`](crate::offload::session)). Software runs programs of another form.
+    /// ([`session`]). Software runs programs of another form.
     Sessions,
 }
 

@@ -10,15 +10,15 @@ use mpi_abi::mpi::collective::selection::registry;
 use mpi_abi::mpi::collective::selection::registry::{
     AlgorithmFamily, CollectiveOperation, Visitor,
 };
-use mpi_abi::offload::Schedule;
 use mpi_abi::offload::causal_order::CausalOrder;
 use mpi_abi::offload::check::check;
 use mpi_abi::offload::compile::{Rules, link_all};
 use mpi_abi::offload::session::{POSITION_BITS, STEPS_MAX, entries};
+use mpi_abi::offload::{DeferredWork, Program, ProgramOp, Schedule};
 
 use super::collectives::Collective;
 use super::is_long;
-use super::model::{Ends, Network, System};
+use super::model::{Adds, Ends, Network, System};
 use super::safe;
 use super::search::expect_safe;
 use super::system;
@@ -32,6 +32,9 @@ const QUEUES: InterfaceLimits = InterfaceLimits {
     counter_bits: POSITION_BITS,
     ..LIMITS
 };
+
+/// Numbers of ranks on which bytes are moved, unless the test is long.
+const MOVED: [u32; 8] = [2, 3, 4, 5, 7, 8, 12, 16];
 
 /// Algorithms that counters cannot run, and why.
 const UNCOUNTABLE: [(&str, &str); 1] = [("redundant", "is detached")];
@@ -109,13 +112,16 @@ fn every_algorithm_runs_on_queues() {
                 let order =
                     CausalOrder::of(&programs).unwrap_or_else(|why| panic!("{name}: {why}"));
                 order.two_tanks().unwrap_or_else(|why| panic!("{name}: {why}"));
+                programs_run += ranks;
+                if !is_long() && !MOVED.contains(&ranks) {
+                    continue;
+                }
                 // A failing case prints itself.
                 eprintln!("{name}");
                 let seed = u64::from(ranks) << 8 | 77;
                 let instances = if is_long() { 100 } else { 2 };
                 let run = system::System::new(&schedules, programs, seed, |_| QUEUES);
                 assert_eq!(run.run(instances, seed), 0, "{name}: software runs a program");
-                programs_run += ranks;
             }
         }
     }
@@ -126,7 +132,7 @@ fn every_algorithm_runs_on_queues() {
 #[test]
 fn all_runs_are_right() {
     let states = if is_long() { 10_000_000 } else { 400_000 };
-    let mut chained = 0;
+    let (mut chained, mut running_on) = (0, 0);
     for (what, ranks, steps, instances) in [
         (Collective::Barrier("dissemination"), 4, 2, 2),
         (Collective::Barrier("linear"), 4, 2, 2),
@@ -154,6 +160,20 @@ fn all_runs_are_right() {
         system.programs.iter().for_each(|program| assert!(entries(program).is_ok()));
         let name = format!("{what:?}, {ranks} ranks, {instances} instances, {steps} steps");
         expect_safe(&name, &system, states);
+        // Queues that run their commands at separate times, and late additions to own queues.
+        if ranks == 2 {
+            let slow =
+                System { counters_lag: true, adds: Adds::Gated, instances: 1, ..system.clone() };
+            expect_safe(&format!("{name}, slow queues"), &slow, states);
+        }
+        let adds_to_itself = |program: &Program| {
+            let is_own = |work: &DeferredWork| match work.op {
+                ProgramOp::Add(add) => add.counter == work.counter && add.value as i64 > 0,
+                _ => false,
+            };
+            program.work().iter().any(is_own)
+        };
+        running_on += usize::from(system.programs.iter().any(adds_to_itself));
     }
-    assert!(chained > 10, "{chained}");
+    assert!(chained > 10 && running_on >= 3, "{chained}, {running_on}");
 }

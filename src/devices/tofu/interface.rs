@@ -43,8 +43,8 @@ use platform::sys::clock;
 /// of another thread.
 const SHORT_MAX: usize = 4 << 10;
 
-/// The longest copy that the engine thread makes in one piece, in bytes: about as long as a time slice
-/// in which it would yield. Between two parts, it sends signals and serves other engines.
+/// The longest copy that the engine thread makes in one piece, in bytes: at 5 GB/s, 52 µs. Between two
+/// parts, it sends signals and serves other engines.
 const PART_MAX: usize = 256 << 10;
 
 /// Commands that the posting thread performs before it leaves the rest to the engine thread.

@@ -38,9 +38,17 @@
 //! ```
 //!
 //! While an arrival of a digit up to `d` is missing, the level is below the first command of `d`, as
-//! above. A digit with too many commands continues in the next queue, after a carry. A carry that is
-//! larger than an addition may be (before a unary digit) takes a queue of its own, an *amplifier*, whose
-//! commands are additions:
+//! above. If a digit has more commands than steps of an addition, the last command of each addition adds
+//! to its own queue and so starts the next commands:
+//!
+//! ```text
+//!   arrivals ──+15──> [1: put] ... [14: put] [15: +15] [16: put] ... [29: put] [30: +2] [31: put] [32: put]
+//! ```
+//!
+//! Levels after such a digit are higher by what it adds, which has happened only if the digit is complete.
+//!
+//! A carry that is larger than an addition may be (before a unary digit) takes a queue of its own, an
+//! *amplifier*, whose commands are additions:
 //!
 //! ```text
 //!   full ──+3──> amplifier [1: +15] [2: +15] [3: +7] ──> next queue
@@ -101,7 +109,7 @@ impl Digit {
         self.cuts.iter().map(|cut| cut.arrivals.len() as u64).sum()
     }
 
-    /// The largest number of commands at one level; `carries` if a carry follows the last cut.
+    /// The largest number of commands for one arrival; `carries` if a carry follows the last cut.
     fn commands(&self, carries: bool) -> u64 {
         let last = self.cuts.len() - 1;
         let of = |(at, cut): (usize, &Cut)| cut.tasks.len() + usize::from(carries && at == last);
@@ -135,7 +143,7 @@ impl Column {
         let joins = self.carried && self.digits[0].cuts.len() == 1;
         for (at, digit) in self.digits.iter().enumerate().rev() {
             let carries = self.carries && at == self.digits.len() - 1;
-            let commands = if rules.steps_max.is_some() { digit.commands(carries) } else { 1 };
+            let commands = rules.steps_max.map_or(1, |most| digit.commands(carries).min(most));
             let weight = later + u128::from(commands.max(1));
             if rules.steps_max.is_some_and(|most| weight > most.into()) {
                 return Err("the steps of an addition");
@@ -224,8 +232,7 @@ impl Digits {
             level += weights.carry;
         }
         let counter = self.full.len() as CounterId;
-        let cuts = column.digits.iter().map(|digit| digit.cuts.len()).sum::<usize>();
-        let mut left = cuts;
+        let mut left = column.digits.iter().map(|digit| digit.cuts.len()).sum::<usize>();
         for (digit, weight) in column.digits.iter().zip(weights.digits) {
             for cut in &digit.cuts {
                 for &arrival in &cut.arrivals {
@@ -233,16 +240,43 @@ impl Digits {
                 }
                 level += weight * cut.arrivals.len() as u64;
                 left -= 1;
-                let carries = usize::from(column.carries && left == 0);
-                for (at, &task) in cut.tasks.iter().enumerate() {
-                    let later = cut.tasks.len() - 1 - at + carries;
-                    let later = if rules.steps_max.is_some() { later as u64 } else { 0 };
-                    self.due[task] = (counter, level - later);
-                }
+                level = self.start_tasks(cut, column.carries && left == 0, counter, level, rules);
             }
+        }
+        if level >= 1 << rules.bits {
+            return Err("the commands exceed the bits of a counter".to_owned());
         }
         self.full.push(level);
         Ok(())
+    }
+
+    /// Gives the tasks of a cut that is complete at `level` their levels. Returns the level of its last
+    /// command, which is the carry if `carries`.
+    fn start_tasks(
+        &mut self, cut: &Cut, carries: bool, counter: CounterId, mut level: u64, rules: &Rules,
+    ) -> u64 {
+        let Some(most) = rules.steps_max else {
+            cut.tasks.iter().for_each(|&task| self.due[task] = (counter, level));
+            return level;
+        };
+        let mut tasks = cut.tasks.iter();
+        let mut commands = cut.tasks.len() as u64 + u64::from(carries);
+        // The first of the levels that an addition has reached.
+        let mut first = level - commands.min(most);
+        while commands > most {
+            for at in 1..most {
+                let task = tasks.next().expect("the carry is the last command");
+                self.due[*task] = (counter, first + at);
+            }
+            commands -= most - 1;
+            (first, level) = (level, level + commands.min(most));
+            let add = CounterAdd { counter, value: level - first };
+            self.chained.push((counter, first, add));
+        }
+        for (&task, at) in tasks.zip(1..) {
+            self.due[task] = (counter, first + at);
+        }
+        level
     }
 
     /// Makes a full counter add `value` to the next counter, through amplifiers if that is too much for
@@ -410,11 +444,10 @@ fn columns(digits: Vec<Digit>, rules: &Rules, carries: bool) -> Result<Vec<Colum
     let digits = digits.into_iter().flat_map(|digit| divide(digit, rules));
     for digit in digits {
         let column = columns.last_mut().expect("there is one");
-        let continues = digit.arrivals() == 0 && !column.digits.is_empty();
         column.digits.push(digit);
         // With room for a carry, as another digit may follow.
         column.carries = true;
-        if continues || column.digits.len() > 1 && column.weights(rules).is_err() {
+        if column.digits.len() > 1 && column.weights(rules).is_err() {
             let digit = column.digits.pop().expect("added above");
             columns.push(Column { digits: vec![digit], carried: true, carries: true });
         }
@@ -428,12 +461,9 @@ fn columns(digits: Vec<Digit>, rules: &Rules, carries: bool) -> Result<Vec<Colum
     Ok(columns)
 }
 
-/// Divides a digit with more arrivals than a counter can count, or with more commands at a level than a
-/// queue can have there. The parts are digits one after the other; a part without arrivals has commands
-/// that wait for nothing else.
+/// Divides a digit with more arrivals than a counter can count. The parts are digits one after the other.
 fn divide(digit: Digit, rules: &Rules) -> Vec<Digit> {
-    // A carry is one more arrival, and before a sequence it weighs as much as that; one command is for
-    // the carry to the next counter.
+    // A carry is one more arrival, and before a sequence it weighs as much as that.
     let is_sequence = digit.cuts.len() > 1;
     let levels = if is_sequence {
         (1 << (rules.bits - 1)) / rules.steps_max.unwrap_or(1)
@@ -441,32 +471,23 @@ fn divide(digit: Digit, rules: &Rules) -> Vec<Digit> {
         (1u64 << rules.bits) - 1
     };
     let arrivals_max = usize::try_from(levels.saturating_sub(1)).unwrap_or(usize::MAX).max(1);
-    let tasks_max = rules.steps_max.map_or(usize::MAX, |most| most as usize - 1);
-    let is_short = |cut: &Cut| cut.tasks.len() <= tasks_max;
-    if digit.arrivals() <= arrivals_max as u64 && digit.cuts.iter().all(is_short) {
+    if digit.arrivals() <= arrivals_max as u64 {
         return vec![digit];
     }
-    let part = |arrivals: &[ArrivalId], tasks: &[usize]| Digit {
-        cuts: vec![Cut { arrivals: arrivals.to_vec(), tasks: tasks.to_vec() }],
-    };
+    let part = |arrivals, tasks| Digit { cuts: vec![Cut { arrivals, tasks }] };
     let mut parts: Vec<Digit> = Vec::new();
-    // The last part, if it may count more of a sequence.
-    let mut open: Option<usize> = None;
     for Cut { mut arrivals, tasks } in digit.cuts {
         while arrivals.len() > arrivals_max {
             let rest = arrivals.split_off(arrivals_max);
-            parts.push(part(&arrivals, &[]));
-            (arrivals, open) = (rest, None);
+            parts.push(part(arrivals, Vec::new()));
+            arrivals = rest;
         }
-        let (first, later) = tasks.split_at(tasks.len().min(tasks_max));
-        let mut cut = part(&arrivals, first);
-        let fits = |at: &usize| parts[*at].arrivals() + cut.arrivals() <= arrivals_max as u64;
-        match open.filter(|_| is_sequence).filter(fits) {
-            Some(at) => parts[at].cuts.append(&mut cut.cuts),
+        let mut cut = part(arrivals, tasks);
+        let fits = |last: &&mut Digit| last.arrivals() + cut.arrivals() <= arrivals_max as u64;
+        match parts.last_mut().filter(|_| is_sequence).filter(fits) {
+            Some(last) => last.cuts.append(&mut cut.cuts),
             None => parts.push(cut),
         }
-        open = Some(parts.len() - 1).filter(|_| later.is_empty());
-        parts.extend(later.chunks(tasks_max).map(|tasks| part(&[], tasks)));
     }
     parts
 }
