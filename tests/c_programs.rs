@@ -480,6 +480,29 @@ fn offload_beside() {
     }
 }
 
+/// The interfaces of real generations run persistent collectives of every kind themselves.
+#[test]
+fn offload_fits() {
+    let program = compile(&root().join("tests/data/offload_fits.c"));
+    for (generation, expects_software) in [("tofud", false), ("tofu2", false), ("lacking", true)] {
+        for ranks in [2, 5, 8] {
+            let form = Form { ranks, copy: "auto", progress: "polling" };
+            let selected = match generation {
+                "lacking" => ("SUIRO_TOFU_COUNTERS", "0"),
+                name => ("SUIRO_TOFU_GENERATION", name),
+            };
+            let outcome = run_in(&[("SUIRO_DEVICE", "tofu"), selected], &program, &[], form);
+            let said = (outcome.code, outcome.text(), &outcome.stderr);
+            let is_by_software = outcome.text() != "0 by software\n";
+            let good = outcome.code == Some(0) && outcome.text().ends_with(" by software\n");
+            assert!(
+                good && is_by_software == expects_software,
+                "{generation}, {ranks} ranks: {said:?}"
+            );
+        }
+    }
+}
+
 /// One-sided operations complete while their target computes: in memory that is mapped, from outside,
 /// and by messages, which the progress thread answers. The thread starts by itself, also where ranks share
 /// processors.
