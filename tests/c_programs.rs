@@ -459,10 +459,11 @@ fn progress_by_a_thread_where_it_pays() {
 #[test]
 fn offload_beside() {
     let program = compile(&root().join("tests/data/offload_beside.c"));
-    let lacking: [&[(&str, &str)]; 5] = [
+    let lacking: [&[(&str, &str)]; 6] = [
         &[],
         &[("SUIRO_TOFU_COUNTERS", "0")],
         &[("SUIRO_TOFU_GENERATION", "tofu2")],
+        &[("SUIRO_TOFU_GENERATION", "tofu1-counters")],
         &[("SUIRO_TOFU_GENERATION", "bxi"), ("SUIRO_TOFU_SLOTS", "4")],
         &[("SUIRO_TOFU_GENERATION", "tofud"), ("SUIRO_TOFU_PACE", "real")],
     ];
@@ -475,6 +476,29 @@ fn offload_beside() {
             let good = outcome.code == Some(0) && outcome.text() == "all beside\n";
             let said = (outcome.code, outcome.text(), &outcome.stderr);
             assert!(good, "{settings:?}, {ranks} ranks: {said:?}");
+        }
+    }
+}
+
+/// The interfaces of real generations run persistent collectives of every kind themselves.
+#[test]
+fn offload_fits() {
+    let program = compile(&root().join("tests/data/offload_fits.c"));
+    for (generation, expects_software) in [("tofud", false), ("tofu2", false), ("lacking", true)] {
+        for ranks in [2, 5, 8] {
+            let form = Form { ranks, copy: "auto", progress: "polling" };
+            let selected = match generation {
+                "lacking" => ("SUIRO_TOFU_COUNTERS", "0"),
+                name => ("SUIRO_TOFU_GENERATION", name),
+            };
+            let outcome = run_in(&[("SUIRO_DEVICE", "tofu"), selected], &program, &[], form);
+            let said = (outcome.code, outcome.text(), &outcome.stderr);
+            let is_by_software = outcome.text() != "0 by software\n";
+            let good = outcome.code == Some(0) && outcome.text().ends_with(" by software\n");
+            assert!(
+                good && is_by_software == expects_software,
+                "{generation}, {ranks} ranks: {said:?}"
+            );
         }
     }
 }

@@ -11,6 +11,7 @@ mod offload {
     pub mod safe;
     pub mod schemes;
     pub mod search;
+    pub mod sessions;
     pub mod system;
     pub mod truth;
 

@@ -1,6 +1,10 @@
 //! `suiro-sim` on the command line.
 
+#[path = "../../tests/generated/mod.rs"]
+mod generated;
+
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -91,7 +95,7 @@ fn wrong_arguments_are_named() {
         (&["offload", "table", "bcast", "--ranks", "4", "--root", "9"], "rank 9 as root"),
         (&["offload", "table", "bcast", "--ranks", "4", "--algorithm", "x"], "binomial|"),
         (&["offload", "table", "bcast", "--ranks", "4", "--scheme", "pool"], "'pool'"),
-        (&["offload", "resources", "alltoall", "--ranks", "9999"], "steps on a rank of 9999"),
+        (&["offload", "table", "alltoall", "--ranks", "9999"], "steps on a rank of 9999"),
         (&["offload", "draw", "bcast", "--ranks", "4"], "--svg"),
         (&["coll", "sort", "--ranks", "4"], "expected one of barrier, bcast"),
         (&["coll", "bcast", "--ranks", "2^21"], "from 1 to 1048576"),
@@ -237,6 +241,38 @@ fn table_6_is_what_the_paper_counts() {
             assert_eq!(cells[1..3], [counters, tanks], "{table}");
         }
     }
+}
+
+#[test]
+fn resources_of_a_million_ranks_have_laws() {
+    for (words, wanted) in [
+        ("alltoall", "law of tank: counters for 0.346 n + 1 bits"),
+        ("allreduce --algorithm ring", "ring does not fit 1000000 ranks"),
+        ("bcast --algorithm trinaryx3", "law of tank1: counters for 1.00 log2 n"),
+    ] {
+        let call = ["offload", "resources"].into_iter().chain(words.split(' '));
+        let table = text(&call.chain(["--ranks", "1000000"]).collect::<Vec<_>>());
+        assert!(table.contains(wanted), "{table}");
+        assert!(table.contains("rounds of messages"), "{table}");
+        if words.ends_with("ring") {
+            // One for each 12 ranks, as docs/offload.md says.
+            let tank = table.lines().find(|line| line.starts_with("tank ")).unwrap();
+            let counters: u32 = tank.split_whitespace().nth(1).unwrap().parse().unwrap();
+            assert!((1_000_000 / 13..1_000_000 / 11).contains(&counters), "{table}");
+        }
+    }
+}
+
+/// `SUIRO_BLESS=1 cargo test -p sim --test sim` writes the page.
+#[test]
+fn the_page_on_offload_lists_what_the_generations_run() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/offload.md");
+    let table = format!("```text\n{}```\n", text(&["offload", "generations"]));
+    generated::part(&page, "generations", &table, "sim");
+    let all = text(&["offload", "generations", "--all", "--ranks", "3"]);
+    let pairwise = ["alltoall", "pairwise", "2-3", "2-3", "2-3", "2-3"];
+    let is_pairwise = |line: &str| line.split_whitespace().take(6).eq(pairwise);
+    assert!(all.lines().any(is_pairwise), "{all}");
 }
 
 #[test]

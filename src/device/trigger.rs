@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Each rank decides by itself what runs a program. The hardware of the interface does if it has enough
-//! counters and slots; otherwise the thread that simulates it does, by *software*. The counters are then
+//! counters, from the load on, and enough slots, from each start to the end of the instance; otherwise the thread that simulates it does, by *software*. The counters are then
 //! words of memory, peers add to them in the same way, and peers see no difference: neither waits for a
 //! call of the application. Only a reduction by a function of the application does.
 //!
@@ -17,7 +17,9 @@ use std::fmt::{self, Debug, Formatter};
 use std::sync::Arc;
 
 use crate::device::rma::MemoryKey;
-use crate::offload::{Buffer, Program, StepId};
+use crate::offload::compile::Rules;
+use crate::offload::session::STEPS_MAX;
+use crate::offload::{Buffer, Program, ProgramOp, StepId, session};
 use platform::base::{Peer, Result, Span};
 
 /// Resources of the interface of this rank.
@@ -35,6 +37,76 @@ pub struct InterfaceLimits {
     pub arithmetic: u8,
     /// How work is triggered.
     pub class: TriggerClass,
+    /// Bits of the level of a counter. Known interfaces have from 31 (the sockets provider of libfabric,
+    /// which compares signed numbers of 32 bits) to 64; that of Slingshot (cxi) has 48.
+    pub counter_bits: u32,
+    /// The longest put or get of one command, in bytes. An engine divides longer ones.
+    pub transfer_max: usize,
+}
+
+impl InterfaceLimits {
+    /// The rules of the compiler for counters of this interface.
+    pub fn rules(&self, rules: Rules) -> Rules {
+        let steps_max = match self.class {
+            TriggerClass::Thresholds => None,
+            TriggerClass::Sessions => Some(STEPS_MAX),
+        };
+        let bits = rules.bits.min(self.counter_bits);
+        Rules { ordered: self.ordered, bits, steps_max, ..rules }
+    }
+
+    /// The slots that an instance of a program needs.
+    ///
+    /// # Errors
+    /// What the interface lacks, other than counters, to run the program.
+    pub fn slots_for(&self, program: &Program) -> Result<SlotNeed, &'static str> {
+        let work = program.work();
+        let highest = work.iter().map(|work| work.level).max().unwrap_or(0);
+        if u64::BITS - highest.leading_zeros() > self.counter_bits {
+            return Err("a level has more bits than a counter of the interface");
+        }
+        let numbers = |op: &ProgramOp| match op {
+            ProgramOp::Combine { from, .. } => from.len.div_ceil(8),
+            _ => 0,
+        };
+        let most = work.iter().map(|work| numbers(&work.op)).max().unwrap_or(0);
+        if most > usize::from(self.arithmetic) {
+            return Err("the interface cannot combine this number of elements at once");
+        }
+        let least = work.chunk_by(|one, next| one.counter == next.counter).count() as u32;
+        let most = match self.class {
+            TriggerClass::Thresholds => work.len() as u32,
+            TriggerClass::Sessions => {
+                u32::try_from(session::entries(program)?).unwrap_or(u32::MAX).max(least)
+            }
+        };
+        let need = SlotNeed { least, most };
+        need.window(self.slots).map(|_| need)
+    }
+}
+
+/// Slots of an instance of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlotNeed {
+    /// One for each counter on which operations wait.
+    pub least: u32,
+    /// One for each operation.
+    pub most: u32,
+}
+
+impl SlotNeed {
+    /// The slots that an instance gets while this number is free: half of them, unless it needs fewer, or
+    /// cannot make progress with so few.
+    ///
+    /// # Errors
+    /// A sentence if it cannot make progress with all of them.
+    pub fn window(self, free: u32) -> Result<u32, &'static str> {
+        let window = self.most.min((free / 2).max(self.least));
+        if window > free {
+            return Err("the interface has no free slots for deferred work");
+        }
+        Ok(window)
+    }
 }
 
 /// How an interface triggers work.
@@ -43,10 +115,8 @@ pub enum TriggerClass {
     /// Counters with thresholds (Portals, BXI, Cassini).
     Thresholds,
     /// Queues from which each arrival consumes commands (session mode of Tofu2 and TofuD); each
-    /// counter is a queue, and the level of an operation is its position in the queue. A program fits
-    /// if every addition is 1 to 15 or subtracts the additions of the instance, and if no two
-    /// operations that wait for one counter have the same level, except level 0, such subtractions
-    /// and the end. Software runs other programs.
+    /// counter is a queue, and the level of an operation is its position in the queue
+    /// ([`session`]). Software runs programs of another form.
     Sessions,
 }
 
@@ -98,7 +168,7 @@ pub struct PeerBinding {
     pub buffers: Vec<(Buffer, MemoryKey)>,
 }
 
-/// What runs a program.
+/// What runs an instance of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Runner {
     /// The hardware of the interface.
@@ -138,7 +208,8 @@ pub trait Trigger {
     /// Loads a program. With `by_software`, the hardware does not run it.
     fn load(&mut self, binding: ProgramBinding, by_software: bool) -> ProgramKey;
 
-    /// What runs a program.
+    /// What runs the instance in progress, or the last one. Before the first one, the hardware unless it
+    /// never can.
     fn runner(&self, program: ProgramKey) -> Runner;
 
     /// Sends the puts of an idle program to each of these ranks (numbers of the program) through this

@@ -13,7 +13,7 @@
 //!
 //! Both conditions are sufficient, not necessary.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::offload::program::{CounterAdd, CounterId, DeferredWork, Program, ProgramOp};
 
@@ -24,6 +24,11 @@ struct GlobalArrival {
     from: (u32, u32),
     to: u32,
     add: CounterAdd,
+    /// How much of the level is missing without it. The additions of one counter of a rank to another
+    /// one start in the order of their levels: none of them is there before the first has started.
+    missing: u64,
+    /// The level of its own counter to which it adds at the earliest, if it adds to that.
+    own_level: Option<u64>,
     /// Whether it is the local end of a put.
     is_end_of_put: bool,
 }
@@ -75,8 +80,8 @@ impl CausalPast {
 pub struct CausalOrder<'a> {
     programs: &'a [Program],
     arrivals: Vec<GlobalArrival>,
-    /// For each rank and counter the arrivals, by descending weight.
-    at: Vec<Vec<Vec<u32>>>,
+    /// For each rank and counter the arrivals, each with the highest level without it, by that.
+    at: Vec<Vec<Vec<(u64, u32)>>>,
     /// For each rank the past of its work; `None` until it is computed.
     past: Vec<Vec<Option<CausalPast>>>,
     /// For each rank, the past of its end.
@@ -91,12 +96,12 @@ impl<'a> CausalOrder<'a> {
     pub fn of(programs: &'a [Program]) -> Result<Self, String> {
         let arrivals = arrivals(programs);
         let counters = |program: &Program| vec![Vec::new(); program.counters().into()];
-        let mut at: Vec<Vec<Vec<u32>>> = programs.iter().map(counters).collect();
+        let mut at: Vec<Vec<Vec<(u64, u32)>>> = programs.iter().map(counters).collect();
         for (index, arrival) in (0..).zip(&arrivals) {
-            at[arrival.to as usize][usize::from(arrival.add.counter)].push(index);
+            at[arrival.to as usize][usize::from(arrival.add.counter)].push((0, index));
         }
         for counter in at.iter_mut().flatten() {
-            counter.sort_by_key(|&it| std::cmp::Reverse(arrivals[it as usize].add.value));
+            levels_without(counter, &arrivals);
         }
         let nothing = |program: &Program| vec![None; program.work().len()];
         let past = programs.iter().map(nothing).collect();
@@ -115,12 +120,9 @@ impl<'a> CausalOrder<'a> {
     }
 
     /// The arrivals without which a counter does not reach a level.
-    fn needed(&self, rank: u32, counter: CounterId, level: u64) -> &[u32] {
+    fn needed(&self, rank: u32, counter: CounterId, level: u64) -> impl Iterator<Item = u32> {
         let at = &self.at[rank as usize][usize::from(counter)];
-        let value = |&arrival: &u32| u128::from(self.arrivals[arrival as usize].add.value);
-        let total: u128 = at.iter().map(value).sum();
-        let count = at.partition_point(|arrival| total - value(arrival) < level.into());
-        &at[..count]
+        at.iter().take_while(move |(without, _)| *without < level).map(|(_, arrival)| *arrival)
     }
 
     /// Computes the past of some work, after the pasts of the work that it waits for.
@@ -134,7 +136,7 @@ impl<'a> CausalOrder<'a> {
                 continue;
             }
             let work = self.programs[rank as usize].work()[index as usize];
-            let needed = self.needed(rank, work.counter, work.level).to_vec();
+            let needed: Vec<u32> = self.needed(rank, work.counter, work.level).collect();
             let made_by = |&arrival: &u32| self.arrivals[arrival as usize].from;
             let is_open =
                 |&(rank, work): &(u32, u32)| self.past[rank as usize][work as usize].is_none();
@@ -149,7 +151,11 @@ impl<'a> CausalOrder<'a> {
             let mut past = CausalPast::default();
             past.started.insert(rank as usize);
             for arrival in needed {
-                past.arrived.insert(arrival as usize);
+                // Of several additions that stand for one another, another one may have arrived.
+                let GlobalArrival { add, missing, .. } = self.arrivals[arrival as usize];
+                if missing == add.value {
+                    past.arrived.insert(arrival as usize);
+                }
                 let (rank, work) = self.arrivals[arrival as usize].from;
                 past.extend(
                     self.past[rank as usize][work as usize].as_ref().expect("computed before"),
@@ -210,7 +216,7 @@ impl<'a> CausalOrder<'a> {
             let mut at = self.at[message.to as usize].iter().flatten();
             // The arrival of the data of a put implies its local end, counted or not. The arrival
             // of the data is listed before that of the end.
-            let is_late = |&arrival: &u32| {
+            let is_late = |&(_, arrival): &(u64, u32)| {
                 let arrival = arrival as usize;
                 let is_end = self.arrivals[arrival].is_end_of_put;
                 !(arrived.contains(arrival) || is_end && arrived.contains(arrival - 1))
@@ -234,14 +240,62 @@ impl<'a> CausalOrder<'a> {
     }
 }
 
+/// Computes the highest level of a counter without each of its arrivals, and sorts them by that. What the
+/// counter adds to itself arrives only if the level is reached without it.
+fn levels_without(counter: &mut [(u64, u32)], arrivals: &[GlobalArrival]) {
+    let all = || counter.iter().map(|(_, arrival)| &arrivals[*arrival as usize]);
+    let others: u128 =
+        all().filter(|it| it.own_level.is_none()).map(|it| u128::from(it.add.value)).sum();
+    let mut own: Vec<(u64, u64)> =
+        all().filter_map(|it| Some((it.own_level?, it.add.value))).collect();
+    own.sort_unstable();
+    let highest = |without: &GlobalArrival| {
+        let mut level = others;
+        let mut itself = without.own_level.map(|level| (level, without.add.value));
+        if itself.is_none() {
+            level -= u128::from(without.missing);
+        }
+        // Without one of its own, those of higher levels have not started either.
+        let last = without.own_level.unwrap_or(u64::MAX);
+        for &(due, value) in own.iter().take_while(|(due, _)| *due <= last) {
+            if itself == Some((due, value)) {
+                itself = None;
+            } else if u128::from(due) <= level {
+                level += u128::from(value);
+            }
+        }
+        u64::try_from(level).unwrap_or(u64::MAX)
+    };
+    let levels: Vec<u64> = all().map(highest).collect();
+    counter.iter_mut().zip(levels).for_each(|(at, level)| at.0 = level);
+    counter.sort_by_key(|(level, _)| *level);
+}
+
 /// All additions to counters, except resets.
 fn arrivals(programs: &[Program]) -> Vec<GlobalArrival> {
-    let mut arrivals = Vec::new();
+    let mut arrivals: Vec<GlobalArrival> = Vec::new();
     for (rank, program) in (0..).zip(programs) {
+        // For each counter and target of additions, the first of them.
+        let mut chains: HashMap<(CounterId, CounterId), usize> = HashMap::new();
         for (index, work) in (0..).zip(program.work()) {
+            let is_own = |add: CounterAdd| add.counter == work.counter;
+            if let ProgramOp::Add(add) = work.op
+                && (add.value as i64) >= 0
+                && !is_own(add)
+            {
+                let first = *chains.entry((work.counter, add.counter)).or_insert(arrivals.len());
+                if let Some(first) = arrivals.get_mut(first) {
+                    first.missing += add.value;
+                }
+            }
             let mut push = |to: u32, add: Option<CounterAdd>, is_end_of_put| {
                 let from = (rank, index);
-                arrivals.extend(add.map(|add| GlobalArrival { from, to, add, is_end_of_put }));
+                let arrival = |add: CounterAdd| {
+                    let is_own = matches!(work.op, ProgramOp::Add(_)) && is_own(add);
+                    let own_level = is_own.then_some(work.level);
+                    GlobalArrival { from, to, add, missing: add.value, own_level, is_end_of_put }
+                };
+                arrivals.extend(add.map(arrival));
             };
             match work.op {
                 ProgramOp::Put { to, signal, done, .. } => {

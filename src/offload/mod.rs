@@ -12,6 +12,7 @@
 //! | `program`, `gates` | programs; reductions that the interface computes |
 //! | `causal_order` | proof that instances of a program do not disturb each other |
 //! | `packing/` | the choice of an engine for each put |
+//! | `session` | programs for counters that are queues of commands |
 //! | `resources`, `table` | the resources of a program, and its table as papers print it |
 
 pub mod causal_order;
@@ -22,6 +23,7 @@ pub mod packing;
 mod program;
 pub mod resources;
 mod schedule;
+pub mod session;
 pub mod table;
 
 pub(crate) use gates::with_gates;

@@ -239,17 +239,23 @@ impl Instance {
     pub fn next(
         &mut self, program: &Program, mut level: impl FnMut(CounterId) -> u64,
     ) -> Option<usize> {
-        let mut start = 0;
-        for (counter, (next, &end)) in self.next.iter_mut().zip(&program.ends).enumerate() {
-            let begun = *next > start && *next < end && program.is_level_of_last(*next);
-            let mut is_due = || program.work[*next as usize].level <= level(counter as CounterId);
-            if begun || *next < end && is_due() {
-                *next += 1;
-                return Some(*next as usize - 1);
-            }
-            start = end;
+        (0..program.counters())
+            .find_map(|counter| self.next_of(program, counter, || level(counter)))
+    }
+
+    /// As [`Instance::next`], for work that waits for `counter`. `None` also if there is no such counter.
+    pub(crate) fn next_of(
+        &mut self, program: &Program, counter: CounterId, level: impl FnOnce() -> u64,
+    ) -> Option<usize> {
+        let at = usize::from(counter);
+        let (next, &end) = self.next.get_mut(at).zip(program.ends.get(at))?;
+        let start = at.checked_sub(1).map_or(0, |before| program.ends[before]);
+        let is_begun = *next > start && *next < end && program.is_level_of_last(*next);
+        if !is_begun && (*next == end || level() < program.work[*next as usize].level) {
+            return None;
         }
-        None
+        *next += 1;
+        Some(*next as usize - 1)
     }
 
     /// The lowest level of `counter` that starts more work; `None` if there is no more.

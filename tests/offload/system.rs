@@ -6,7 +6,7 @@ use std::sync::Arc;
 use mpi_abi::device::rma::{MemoryKey, RemoteAccess};
 use mpi_abi::device::trigger::{
     CounterKey, InstanceState, InterfaceLimits, PeerBinding, ProgramBinding, ProgramKey,
-    ReductionKernel, Trigger,
+    ReductionKernel, Trigger, TriggerClass,
 };
 use mpi_abi::device::{Device, Header, PacketSink};
 use mpi_abi::devices::loopback::{LIMITS, Loopback};
@@ -130,13 +130,14 @@ fn add_bytes(from: Span, into: Span) {
 }
 
 /// Ranks with the programs of one operation.
-struct System {
+pub struct System {
     devices: Vec<Loopback>,
     seats: Vec<Seat>,
 }
 
 impl System {
-    fn new(
+    /// Ranks with these programs, on interfaces with these limits.
+    pub fn new(
         schedules: &[Schedule], programs: Vec<Program>, seed: u64,
         limits: impl Fn(Peer) -> InterfaceLimits,
     ) -> Self {
@@ -191,7 +192,7 @@ impl System {
 
     /// Runs instances in an order that the seed decides. Returns the number of programs that the host
     /// had to run.
-    fn run(mut self, instances: u64, seed: u64) -> u64 {
+    pub fn run(mut self, instances: u64, seed: u64) -> u64 {
         let mut random = Random::new(seed);
         let ranks = self.seats.len() as u64;
         let mut quiet = 0;
@@ -232,9 +233,13 @@ fn poor(limits: InterfaceLimits, seed: u64) -> InterfaceLimits {
 }
 
 /// Rules for the compiler, with the limits of an interface for them.
-fn all_rules() -> [(Rules, InterfaceLimits); 5] {
+fn all_rules() -> [(Rules, InterfaceLimits); 7] {
     let ordered = InterfaceLimits { ordered: true, ..LIMITS };
+    let queues = InterfaceLimits { class: TriggerClass::Sessions, counters: 1024, ..ordered };
+    let unordered = InterfaceLimits { ordered: false, ..queues };
     [
+        (queues.rules(Rules::SAFE), queues),
+        (unordered.rules(Rules::SAFE), unordered),
         (Rules::SAFE, LIMITS),
         (Rules { ordered: true, ..Rules::SAFE }, ordered),
         (Rules { bits: 4, merges: false, ..Rules::SAFE }, LIMITS),

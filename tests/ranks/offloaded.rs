@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use mpi_abi::device::trigger::InterfaceLimits;
+use mpi_abi::device::trigger::{InterfaceLimits, TriggerClass};
 use mpi_abi::devices::loopback::LIMITS;
 use mpi_abi::mpi::collective::calls::Call;
 use mpi_abi::mpi::collective::reduction_operator::ReductionOperator;
@@ -168,10 +168,14 @@ fn operations_of_every_kind_start_again() {
 fn ranks_that_lack_something_do_not_disturb_the_others() {
     for count in 2..=9 {
         let seed = u64::from(count) << 16 | 1;
-        let lacking = |rank: u32| match (rank + count) % 4 {
+        let queues = InterfaceLimits { class: TriggerClass::Sessions, counters: 2000, ..LIMITS };
+        let lacking = |rank: u32| match (rank + count) % 7 {
             0 => InterfaceLimits { counters: 0, ..LIMITS },
             1 => InterfaceLimits { counters: 9, slots: 40, ..LIMITS },
             2 => InterfaceLimits { slots: 3, engines: 1, ..LIMITS },
+            3 => InterfaceLimits { counter_bits: 1, ..LIMITS },
+            4 => queues,
+            5 => InterfaceLimits { counters: 20, slots: 60, ..queues },
             _ => LIMITS,
         };
         sequence(count, seed, Scheme::Tank, lacking);

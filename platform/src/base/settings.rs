@@ -239,9 +239,10 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "SUIRO_TOFU_GENERATION",
-        values: "tofu1|tofu2|tofud|bxi",
-        default: "tofu1",
-        meaning: "the network interface that device tofu simulates: its resources and its speed",
+        values: "tofud|tofu2|bxi|tofu1-counters",
+        default: "tofud",
+        meaning: "the network interface that device tofu simulates: its resources and its speed; \
+                  tofu1-counters is that of the K computer, with counters that the real one lacks",
     },
     Setting {
         name: "SUIRO_TOFU_PACE",

@@ -3,6 +3,8 @@
 //! This module selects an operation and its algorithm; [`offload`](mpi_abi::offload) defines programs
 //! and compiles schedules to them.
 
+pub mod generations;
+pub mod law;
 pub mod levels;
 pub mod resources;
 pub mod table;
@@ -138,20 +140,31 @@ impl SimulatedCollective {
     /// The operation cannot be compiled, or a rank has too many steps.
     pub fn programs(&self, ranks: &[u32], scheme: Scheme) -> Result<Vec<Program>, String> {
         let rules = self.rules(scheme);
-        self.with_schedules(|name, schedule| {
-            // The first and the last rank have the most steps in some algorithms.
-            let ends = [0, self.ranks - 1];
-            let steps = ranks
-                .iter()
-                .chain(&ends)
-                .map(|rank| schedule(*rank).steps().len())
-                .max()
-                .unwrap_or(0);
-            if steps > STEPS_MAX {
-                return Err(format!("{name} has {steps} steps on a rank of {}", self.ranks));
-            }
-            link_some(schedule, ranks, &rules)
+        if !self.is_short()? {
+            let why = format!("too many steps on a rank of {}", self.ranks);
+            return self.with_schedules(|name, _| Err(format!("{name} has {why}")));
+        }
+        self.with_schedules(|_, schedule| link_some(schedule, ranks, &rules))
+    }
+
+    /// Whether the ranks have few enough steps to compile them.
+    ///
+    /// # Errors
+    /// As [`SimulatedCollective::with_schedules`].
+    pub(crate) fn is_short(&self) -> Result<bool, String> {
+        // The first and the last rank have the most steps in some algorithms.
+        let ends = [0, self.ranks - 1, self.root];
+        self.with_schedules(|_, schedule| {
+            Ok(ends.iter().all(|rank| schedule(*rank).steps().len() <= STEPS_MAX))
         })
+    }
+
+    /// Whether the algorithm supports these ranks and bytes.
+    ///
+    /// # Errors
+    /// As [`SimulatedCollective::with_schedules`].
+    pub fn fits(&self) -> Result<(), String> {
+        self.with_schedules(|_, _| Ok(()))
     }
 
     /// The rules of a scheme; [`Scheme::Tank1`] gives the published programs.

@@ -14,6 +14,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+pub(crate) use rma::TestBuffer;
+
 use super::{Busy, Caps, Device, Header, PacketSink, WakeSource};
 use crate::device::middleware::Middleware;
 use crate::device::middleware::delay::Delay;

@@ -114,6 +114,30 @@ impl InterfaceAction {
         }
     }
 
+    /// Divides a longer transfer: its first `most` bytes, and the rest of it, which signals.
+    pub(super) fn divide(self, most: usize) -> (Self, Option<Self>) {
+        let two = |span: Span| (span.part(0, most), span.part(most, span.len() - most));
+        let after = |at: RemoteAddress| RemoteAddress { offset: at.offset + most as u64, ..at };
+        match self {
+            Self::Put { from, to, signal } if from.len() > most => {
+                let (from, rest) = two(from);
+                let first = Self::Put { from, to, signal: None };
+                (first, Some(Self::Put { from: rest, to: after(to), signal }))
+            }
+            Self::Get { from, into } if into.len() > most => {
+                let (into, rest) = two(into);
+                let first = Self::Get { from, into };
+                (first, Some(Self::Get { from: after(from), into: rest }))
+            }
+            Self::Copy { from, into } if from.len() > most => {
+                let ((from, from_rest), (into, into_rest)) = (two(from), two(into));
+                let first = Self::Copy { from, into };
+                (first, Some(Self::Copy { from: from_rest, into: into_rest }))
+            }
+            action => (action, None),
+        }
+    }
+
     /// Bytes that the action moves.
     pub fn bytes(&self) -> usize {
         match *self {

@@ -22,6 +22,10 @@ pub(crate) trait Counters {
 
     /// Adds to the level, wrapping.
     fn add(&self, counter: CounterKey, value: u64);
+
+    /// Calls `each` with the counters to which anybody has added since the last call. An addition during
+    /// the call is in this call or in the next one.
+    fn take_changed(&self, each: impl FnMut(CounterKey));
 }
 
 /// The counters of one kind: a range of keys.

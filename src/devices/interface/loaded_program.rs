@@ -11,9 +11,9 @@ use super::action::{InterfaceAction, Signal};
 use super::counters::Counters;
 use crate::device::rma::RemoteAddress;
 use crate::device::trigger::{
-    CounterKey, InstanceState, PeerBinding, ProgramBinding, ReductionKernel, Runner,
+    CounterKey, InstanceState, PeerBinding, ProgramBinding, ReductionKernel, Runner, SlotNeed,
 };
-use crate::offload::{Buffer, CounterAdd, Instance, Program, ProgramOp, Region, StepId};
+use crate::offload::{Buffer, CounterAdd, CounterId, Instance, Program, ProgramOp, Region, StepId};
 use platform::base::{ErrorClass, MpiError, Peer, Span};
 
 /// Marks work without another rank.
@@ -25,6 +25,8 @@ pub(super) enum WorkOutcome {
     Command { action: InterfaceAction, engine: Option<u8>, done: Option<(CounterKey, u64)> },
     /// The operation is complete.
     Nothing,
+    /// The next operation will be posted at this time, in nanoseconds.
+    Unposted(u64),
 }
 
 #[derive(Debug)]
@@ -34,8 +36,13 @@ pub(super) struct LoadedProgram {
     peer_indices: Box<[u32]>,
     /// For each entry of `binding.peers`, the engine of puts to it, if assigned.
     assigned_engines: Box<[Option<u8>]>,
+    /// The slots of an instance, or why the hardware never can run one.
+    pub(super) needs: Result<SlotNeed, &'static str>,
+    /// Whether software has run an instance that the hardware should have run.
+    pub(super) is_fallback: bool,
+    /// Runs the current or last instance.
     pub(super) runner: Runner,
-    /// Slots of the interface for this program.
+    /// Slots of the interface for the current instance.
     pub(super) window: u32,
     /// Instances started so far.
     started: u64,
@@ -53,16 +60,40 @@ struct InstanceRun {
     complete: bool,
     /// Commands whose source must not be overwritten yet.
     outstanding: u32,
+    /// Operations that have started.
+    begun: u32,
+    /// When slots that became free have an operation again, in nanoseconds; ascending.
+    refilled_ns: VecDeque<u64>,
     failed: Option<Box<MpiError>>,
     /// Steps for the host: due ones, and those returned by `poll`.
     host_due: VecDeque<(StepId, Option<CounterAdd>)>,
     host_issued: Vec<(StepId, Option<CounterAdd>)>,
 }
 
+impl InstanceRun {
+    /// When the next operation is posted, if the window does not have it from the start.
+    fn posted_ns(&self, window: u32) -> Option<u64> {
+        self.refilled_ns.front().copied().filter(|_| self.begun >= window)
+    }
+
+    /// An operation starts and leaves its slot, which is refilled after those that are free already.
+    fn begin(&mut self, window: u32, now_ns: u64, post_ns: u64) {
+        if window == 0 || post_ns == 0 {
+            return;
+        }
+        if self.begun >= window {
+            self.refilled_ns.pop_front();
+        }
+        self.begun += 1;
+        let free_ns = self.refilled_ns.back().map_or(now_ns, |last| now_ns.max(*last));
+        self.refilled_ns.push_back(free_ns + post_ns);
+    }
+}
+
 impl LoadedProgram {
     /// # Panics
     /// If the program names ranks, counters or memory that `binding` does not have.
-    pub(super) fn new(binding: ProgramBinding, runner: Runner, window: u32) -> Self {
+    pub(super) fn new(binding: ProgramBinding, needs: Result<SlotNeed, &'static str>) -> Self {
         let program = &binding.program;
         assert_eq!(
             binding.counters.len(),
@@ -84,6 +115,8 @@ impl LoadedProgram {
             tank: 0,
             complete: false,
             outstanding: 0,
+            begun: 0,
+            refilled_ns: VecDeque::new(),
             failed: None,
             host_due: VecDeque::with_capacity(hosts),
             host_issued: Vec::with_capacity(hosts),
@@ -92,8 +125,10 @@ impl LoadedProgram {
             binding,
             peer_indices,
             assigned_engines,
-            runner,
-            window,
+            needs,
+            is_fallback: false,
+            runner: needs.map_or_else(Runner::Software, |_| Runner::Interface),
+            window: 0,
             started: 0,
             is_active: false,
             run,
@@ -114,27 +149,46 @@ impl LoadedProgram {
         !self.is_active
     }
 
+    /// All of its counters.
+    pub(super) fn counters(&self) -> &[CounterKey] {
+        &self.binding.counters
+    }
+
     /// # Panics
     /// If it is not idle.
-    pub(super) fn start(&mut self) {
+    pub(super) fn start(&mut self, runner: Runner, window: u32) {
         assert!(self.is_idle(), "a program starts when it is idle");
         let Self { run, binding: ProgramBinding { program, .. }, .. } = self;
         run.instance.restart(program);
         run.tank = program.tank(self.started);
         run.complete = false;
+        run.begun = 0;
+        run.refilled_ns.clear();
+        (self.runner, self.window) = (runner, window);
         self.is_active = true;
         self.started += 1;
     }
 
-    /// Starts the next operation whose level is reached; `None` until a level rises.
-    pub(super) fn next(&mut self, counters: &impl Counters) -> Option<WorkOutcome> {
+    /// Starts the next operation that waits for the counter at this index of `binding.counters`, if its
+    /// level is reached; `None` until that rises.
+    pub(super) fn next(
+        &mut self, at: u32, now_ns: u64, post_ns: u64, counters: &impl Counters,
+    ) -> Option<WorkOutcome> {
         if !self.is_active {
             return None;
         }
         let Self { run, binding: ProgramBinding { program, counters: keys, .. }, .. } = self;
         let own = own(keys, program, run.tank);
-        let level = |counter| counters.level(own[usize::from(counter)]);
-        let index = run.instance.next(program, level)?;
+        // None for a counter of the other tank.
+        let counter = (at as usize).checked_sub(run.tank * own.len());
+        let counter = counter.filter(|counter| *counter < own.len())?;
+        if let Some(at_ns) = run.posted_ns(self.window).filter(|at_ns| *at_ns > now_ns) {
+            let more = run.instance.awaited(program, counter as CounterId);
+            return more.map(|_| WorkOutcome::Unposted(at_ns));
+        }
+        let level = || counters.level(own[counter]);
+        let index = run.instance.next_of(program, counter as CounterId, level)?;
+        run.begin(self.window, now_ns, post_ns);
         let op = program.work()[index].op;
         match op {
             ProgramOp::Add(add) => counters.add(own[usize::from(add.counter)], add.value),

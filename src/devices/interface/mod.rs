@@ -14,9 +14,10 @@
 //! after such additions, after every command and after every report. A paced interface
 //! ([`NetworkInterface::paced`]) also needs a call at [`NetworkInterface::next_event_ns`].
 //!
-//! Deferred work occupies slots, of which an interface has few. A loaded program gets a window of slots,
-//! at least one for each of its counters, so that the operation of the lowest level is always posted; a
-//! slot is refilled when its operation has started. If slots or counters are not enough, a program needs
+//! Deferred work occupies slots, of which an interface has few. A program that starts gets a window of
+//! slots until the instance has completed, at least one for each of its counters, so that the operation of
+//! the lowest level is always posted; a slot is refilled when its operation has started, which takes the
+//! time of a command if the interface is paced. If slots or counters are not enough, a program needs
 //! neither: software looks at its counters, which are words of memory, and posts the same commands. Peers
 //! see no difference.
 //!
@@ -28,7 +29,6 @@ mod counters;
 mod engine;
 mod loaded_program;
 mod network_model;
-mod session;
 #[cfg(test)]
 mod tests;
 
@@ -36,30 +36,35 @@ pub(crate) use action::{ActionId, DueAction, InterfaceAction, Signal, combine};
 pub(crate) use counters::Counters;
 pub(crate) use network_model::{NetworkModel, TransferPath, TransferTimes};
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use crate::device::Busy;
 use crate::device::access_ledger::{AccessLedger, CompletedPrefix};
 use crate::device::rma::{NumberKind, PutSignal, RemoteAddress, RmaAccess, Update};
 use crate::device::trigger::{
     CounterKey, InstanceState, InterfaceLimits, ProgramBinding, ProgramKey, ReductionKernel,
-    Runner, TriggerClass,
+    Runner, SlotNeed,
 };
-use crate::offload::{Program, ProgramOp, StepId};
+use crate::offload::StepId;
 use counters::CounterPool;
 use engine::{AccessNumber, CommandOrigin, InterfaceEngines};
 use loaded_program::{LoadedProgram, WorkOutcome};
 use platform::base::{Peer, Result, Slab, Span};
 
-/// A program gets at most one part in this number of all slots, unless it has more counters.
-const WINDOW_SHARE: u32 = 8;
-
 /// Accesses in progress, by default.
 const ACCESSES_MAX: u32 = 4096;
 
-/// Programs in progress, ascending.
+/// The counters on which work of programs waits.
 #[derive(Debug, Default)]
-struct ActivePrograms(Vec<u32>);
+struct WaitingWork {
+    /// For each counter, its program and its index there.
+    by_counter: HashMap<CounterKey, (u32, u32)>,
+    /// Counters that may have reached a level: of programs that have started, and those that have
+    /// changed.
+    due: VecDeque<(u32, u32)>,
+    /// Counters whose next operation is posted at a time, in nanoseconds.
+    unposted: Vec<(u64, (u32, u32))>,
+}
 
 /// An access that waits for all before it.
 #[derive(Debug)]
@@ -77,7 +82,7 @@ pub(crate) struct NetworkInterface {
     counters: CounterPool,
     slots_left: u32,
     programs: Slab<LoadedProgram>,
-    active: ActivePrograms,
+    waiting: WaitingWork,
     engines: InterfaceEngines,
     accesses: AccessLedger,
     /// The accesses to all peers together.
@@ -98,8 +103,8 @@ impl NetworkInterface {
             counters: CounterPool::new(limits.counters, words),
             slots_left: limits.slots,
             programs: Slab::default(),
-            active: ActivePrograms::default(),
-            engines: InterfaceEngines::new(limits.engines, limits.ordered),
+            waiting: WaitingWork::default(),
+            engines: InterfaceEngines::new(&limits),
             accesses: AccessLedger::default(),
             all_accesses: CompletedPrefix::default(),
             deferred: VecDeque::new(),
@@ -113,6 +118,14 @@ impl NetworkInterface {
     #[must_use]
     pub(crate) fn paced(mut self, network: Box<dyn NetworkModel>) -> Self {
         self.engines.set_network(network);
+        self
+    }
+
+    /// With transfers of more than this number of bytes in parts, between which signals and other
+    /// engines have their turns.
+    #[must_use]
+    pub(crate) fn divided(mut self, transfer_max: usize) -> Self {
+        self.engines.limit_transfers(transfer_max);
         self
     }
 
@@ -223,52 +236,29 @@ impl NetworkInterface {
     /// # Panics
     /// If the program names ranks, counters or memory that `binding` does not have.
     pub(crate) fn load(&mut self, binding: ProgramBinding, by_software: bool) -> ProgramKey {
-        let granted = self.grant(&binding);
-        let (runner, window) = match granted {
-            _ if by_software => (Runner::Software("requested by the caller"), 0),
-            Ok(window) => (Runner::Interface, window),
-            Err(why) => {
-                if self.fallbacks == 0 {
-                    tracing::warn!("software runs a program of deferred work, because {why}");
-                }
-                self.fallbacks += 1;
-                (Runner::Software(why), 0)
-            }
+        let needs = match by_software {
+            true => Err("requested by the caller"),
+            false => self.needs(&binding),
         };
-        self.slots_left -= window;
-        let key = self.programs.insert(LoadedProgram::new(binding, runner, window));
-        // No start allocates memory.
-        self.active.reserve(self.programs.len());
+        let mut loaded = LoadedProgram::new(binding, needs);
+        if let (Err(why), false) = (needs, by_software) {
+            count_fallback(&mut self.fallbacks, &mut loaded, why);
+        }
+        let counters = loaded.counters().to_vec();
+        let key = self.programs.insert(loaded);
+        self.waiting.insert(key, &counters);
         ProgramKey(key)
     }
 
-    /// The slots that a program gets, or the resource that the interface lacks.
-    fn grant(&self, binding: &ProgramBinding) -> Result<u32, &'static str> {
+    /// The slots that an instance needs, or why the hardware never can run one.
+    fn needs(&self, binding: &ProgramBinding) -> Result<SlotNeed, &'static str> {
         if !binding.counters.iter().all(|counter| self.counters.triggers(*counter)) {
             return Err("the interface has no free counters");
         }
-        let program = &binding.program;
-        let numbers = |op: &ProgramOp| match op {
-            ProgramOp::Combine { from, .. } => from.len.div_ceil(8),
-            _ => 0,
-        };
-        let most = program.work().iter().map(|work| numbers(&work.op)).max().unwrap_or(0);
-        if most > usize::from(self.limits.arithmetic) {
-            return Err("the interface cannot combine this number of elements at once");
-        }
-        let (least, mut all) = needed(program);
-        if self.limits.class == TriggerClass::Sessions {
-            all = u32::try_from(session::entries(program)?).unwrap_or(u32::MAX).max(least);
-        }
-        let window = all.min((self.limits.slots / WINDOW_SHARE).max(least)).min(self.slots_left);
-        if window < least {
-            Err("the interface has no free slots for deferred work")
-        } else {
-            Ok(window)
-        }
+        self.limits.slots_for(&binding.program)
     }
 
-    /// What runs a program.
+    /// What runs the last instance of a program.
     ///
     /// # Panics
     /// If there is no such program, as all methods below.
@@ -286,15 +276,28 @@ impl NetworkInterface {
     /// # Panics
     /// If it is not idle.
     pub(crate) fn start(&mut self, program: ProgramKey) {
-        self.programs[program.0].start();
-        self.active.insert(program.0);
+        let loaded = &mut self.programs[program.0];
+        match loaded.needs.and_then(|needs| needs.window(self.slots_left)) {
+            Ok(window) => {
+                self.slots_left -= window;
+                loaded.start(Runner::Interface, window);
+            }
+            Err(why) => {
+                loaded.start(Runner::Software(why), 0);
+                if loaded.needs.is_ok() {
+                    count_fallback(&mut self.fallbacks, loaded, why);
+                }
+            }
+        }
+        self.waiting.due.extend((0..loaded.counters().len() as u32).map(|at| (program.0, at)));
     }
 
     /// The state of an instance.
     pub(crate) fn poll_program(&mut self, program: ProgramKey) -> InstanceState {
-        let state = self.programs[program.0].poll();
+        let loaded = &mut self.programs[program.0];
+        let state = loaded.poll();
         if matches!(state, InstanceState::Completed(_)) {
-            self.active.remove(program.0);
+            self.slots_left += std::mem::take(&mut loaded.window);
         }
         state
     }
@@ -316,7 +319,7 @@ impl NetworkInterface {
     pub fn unload(&mut self, program: ProgramKey) {
         let loaded = self.programs.remove(program.0).expect("a loaded program");
         assert!(loaded.is_idle(), "a program is unloaded when it is idle");
-        self.slots_left += loaded.window;
+        self.waiting.remove(loaded.counters());
     }
 
     /// How many programs were for software because the hardware lacked a resource.
@@ -335,34 +338,41 @@ impl NetworkInterface {
 
     /// The next action at `now_ns`; `None` until an event or [`NetworkInterface::next_event_ns`].
     pub(crate) fn next(&mut self, now_ns: u64, levels: &impl Counters) -> Option<DueAction> {
-        if let due @ Some(_) = self.engines.next(now_ns) {
-            return due;
-        }
-        let mut last = None;
-        while let Some(program) = self.active.next_after(last) {
-            self.run(program, levels);
-            last = Some(program);
+        self.waiting.take_posted(now_ns);
+        self.waiting.take_changed(levels);
+        while let Some((program, counter)) = self.waiting.due.pop_front() {
+            self.run(program, counter, now_ns, levels);
+            self.waiting.take_changed(levels);
         }
         self.engines.next(now_ns)
     }
 
     /// Time of the next action without an event before, in nanoseconds; always `None` without a pace.
     pub(crate) fn next_event_ns(&self) -> Option<u64> {
-        self.engines.next_event_ns()
+        let posted = self.waiting.unposted.iter().map(|(at_ns, _)| *at_ns);
+        self.engines.next_event_ns().into_iter().chain(posted).min()
     }
 
-    /// Starts all due work of a program.
-    fn run(&mut self, program: u32, levels: &impl Counters) {
-        let loaded = &mut self.programs[program];
+    /// Starts all due work that waits for a counter of a program, if that is still loaded.
+    fn run(&mut self, program: u32, counter: u32, now_ns: u64, levels: &impl Counters) {
+        let Some(loaded) = self.programs.get_mut(program) else { return };
+        let post_ns = self.engines.post_ns();
         let mut any = false;
-        while let Some(step) = loaded.next(levels) {
-            any = true;
-            if let WorkOutcome::Command { action, engine, done } = step {
-                let origin = CommandOrigin::Work { program, done };
-                let peer = action.peer().unwrap_or(0);
-                let engine = self.engines.choose(engine, program, peer);
-                self.engines.post(engine, origin, action);
+        while let Some(step) = loaded.next(counter, now_ns, post_ns, levels) {
+            match step {
+                WorkOutcome::Command { action, engine, done } => {
+                    let origin = CommandOrigin::Work { program, done };
+                    let peer = action.peer().unwrap_or(0);
+                    let engine = self.engines.choose(engine, program, peer);
+                    self.engines.post(engine, origin, action);
+                }
+                WorkOutcome::Nothing => (),
+                WorkOutcome::Unposted(at_ns) => {
+                    self.waiting.unposted.push((at_ns, (program, counter)));
+                    break;
+                }
             }
+            any = true;
         }
         self.progressed |= any && (loaded.is_complete() || loaded.wants_host());
     }
@@ -381,7 +391,7 @@ impl NetworkInterface {
     ///
     /// After `sent`, an error is kept for an access only: a program may have completed by then.
     pub(crate) fn done(&mut self, action: ActionId, end: Result, levels: &impl Counters) {
-        let action = self.engines.done(action);
+        let Some(action) = self.engines.done(action, end.is_err()) else { return };
         match action.origin {
             CommandOrigin::Access { peer, number, signal: Some(signal) } if end.is_ok() => {
                 let (at, old) = (signal.address(peer), Span::EMPTY);
@@ -426,33 +436,39 @@ impl NetworkInterface {
     }
 }
 
-impl ActivePrograms {
-    fn reserve(&mut self, programs: usize) {
-        self.0.reserve(programs - self.0.len());
+impl WaitingWork {
+    fn insert(&mut self, program: u32, counters: &[CounterKey]) {
+        let at = counters.iter().zip(0..).map(|(&counter, at)| (counter, (program, at)));
+        self.by_counter.extend(at);
+        // No start allocates memory, unless counters change at the same time.
+        self.due.reserve(self.by_counter.len().saturating_sub(self.due.len()));
     }
 
-    fn insert(&mut self, program: u32) {
-        if let Err(at) = self.0.binary_search(&program) {
-            self.0.insert(at, program);
+    fn remove(&mut self, counters: &[CounterKey]) {
+        for counter in counters {
+            self.by_counter.remove(counter);
         }
     }
 
-    fn remove(&mut self, program: u32) {
-        if let Ok(at) = self.0.binary_search(&program) {
-            self.0.remove(at);
-        }
+    fn take_posted(&mut self, now_ns: u64) {
+        let Self { due, unposted, .. } = self;
+        let posted = unposted.extract_if(.., |(at_ns, _)| *at_ns <= now_ns);
+        due.extend(posted.map(|(_, at)| at));
     }
 
-    /// The first program after `last`, which may be removed meanwhile.
-    fn next_after(&self, last: Option<u32>) -> Option<u32> {
-        let at = last.map_or(0, |last| self.0.partition_point(|program| *program <= last));
-        self.0.get(at).copied()
+    fn take_changed(&mut self, levels: &impl Counters) {
+        let Self { by_counter, due, .. } = self;
+        levels.take_changed(|counter| due.extend(by_counter.get(&counter)));
     }
 }
 
-/// The least number of slots for progress of a program, and the number for all of its work.
-fn needed(program: &Program) -> (u32, u32) {
-    let work = program.work();
-    let least = work.chunk_by(|one, next| one.counter == next.counter).count();
-    (least as u32, work.len() as u32)
+/// Counts a program of which the hardware cannot run an instance, once.
+fn count_fallback(fallbacks: &mut u64, loaded: &mut LoadedProgram, why: &'static str) {
+    if std::mem::replace(&mut loaded.is_fallback, true) {
+        return;
+    }
+    if *fallbacks == 0 {
+        tracing::warn!("software runs a program of deferred work, because {why}");
+    }
+    *fallbacks += 1;
 }

@@ -28,4 +28,7 @@ pub struct TransferTimes {
 pub trait NetworkModel: Debug + Send {
     /// Sends `bytes` through `engine` at `at_ns`, or later if the path is busy.
     fn send(&mut self, path: TransferPath, engine: u8, bytes: u64, at_ns: u64) -> TransferTimes;
+
+    /// The time to post an operation to a slot of the interface, in nanoseconds.
+    fn post_ns(&self) -> u64;
 }

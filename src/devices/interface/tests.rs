@@ -1,15 +1,16 @@
 //! One interface by hand: the test is its owner.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use proptest::prelude::*;
 
 use super::*;
+use crate::device::conformance::TestBuffer;
 use crate::device::rma::MemoryKey;
 use crate::device::trigger::{PeerBinding, TriggerClass};
-use crate::offload::{Buffer, CounterAdd, DeferredWork, Scheme};
+use crate::offload::{Buffer, CounterAdd, DeferredWork, Program, ProgramOp, Scheme};
 use platform::base::{ErrorClass, Peer, Random};
 
 const LIMITS: InterfaceLimits = InterfaceLimits {
@@ -19,21 +20,34 @@ const LIMITS: InterfaceLimits = InterfaceLimits {
     ordered: true,
     arithmetic: 1,
     class: TriggerClass::Thresholds,
+    counter_bits: 64,
+    transfer_max: 1 << 20,
 };
 
 /// Levels of counters.
 #[derive(Default)]
-struct Levels(RefCell<HashMap<CounterKey, u64>>);
+struct Levels {
+    levels: RefCell<HashMap<CounterKey, u64>>,
+    changed: RefCell<Vec<CounterKey>>,
+    /// Calls of [`Counters::level`].
+    looks: Cell<usize>,
+}
 
 impl Counters for Levels {
     fn level(&self, counter: CounterKey) -> u64 {
-        self.0.borrow().get(&counter).copied().unwrap_or(0)
+        self.looks.set(self.looks.get() + 1);
+        self.levels.borrow().get(&counter).copied().unwrap_or(0)
     }
 
     fn add(&self, counter: CounterKey, value: u64) {
-        let mut levels = self.0.borrow_mut();
+        let mut levels = self.levels.borrow_mut();
         let level = levels.entry(counter).or_default();
         *level = level.wrapping_add(value);
+        self.changed.borrow_mut().push(counter);
+    }
+
+    fn take_changed(&self, each: impl FnMut(CounterKey)) {
+        self.changed.take().into_iter().for_each(each);
     }
 }
 
@@ -119,6 +133,62 @@ fn work_is_posted_at_its_level_and_the_tanks_take_turns() {
 }
 
 #[test]
+fn an_addition_is_looked_at_where_work_waits_for_it() {
+    let limits = InterfaceLimits { counters: 2000, slots: 2000, ..LIMITS };
+    let (mut nic, levels) = (NetworkInterface::new(limits, 2000), Levels::default());
+    let steps = vec![work(0, 1, signal(7)), work(0, 2, ProgramOp::Complete)];
+    let all: Vec<_> = (0..500).map(|_| load(&mut nic, &levels, 2, steps.clone())).collect();
+    all.iter().for_each(|program| nic.start(*program));
+    assert_eq!(signals(&mut nic, &levels), []);
+    // The first tank of the last program.
+    levels.looks.set(0);
+    levels.add(CounterKey(4 * 499 + 1), 1);
+    assert_eq!(signals(&mut nic, &levels), [(3, 71, 7)]);
+    assert!(levels.looks.get() <= 3, "{} levels read", levels.looks.get());
+}
+
+#[test]
+fn signals_do_not_wait_for_transfers() {
+    let limits = InterfaceLimits { engines: 1, transfer_max: 100, ..LIMITS };
+    let (mut nic, levels) = (NetworkInterface::new(limits, 4), Levels::default());
+    let mut bytes = TestBuffer::new(250, 0);
+    let from = bytes.span();
+    nic.access(RmaAccess::Put { from, to: to(0) }, None).unwrap();
+    nic.access(put_to(to(0)), None).unwrap();
+    let first = nic.next(0, &levels).unwrap();
+    let program = load(&mut nic, &levels, 1, vec![work(0, 0, signal(1))]);
+    nic.start(program);
+    // The part of the put is in progress, its rest and another put wait.
+    assert_eq!(signals(&mut nic, &levels), [(3, 71, 1)]);
+    let mut parts = Vec::new();
+    let mut due = Some(first);
+    while let Some(DueAction { id, action, .. }) = due {
+        let InterfaceAction::Put { from, to, .. } = action else { panic!("{action:?}") };
+        parts.push((to.offset, from.len()));
+        nic.sent(id, &levels);
+        assert!(from.is_empty() || nic.accesses().flush(0).is_none());
+        nic.done(id, Ok(()), &levels);
+        due = nic.next(0, &levels);
+    }
+    assert_eq!(parts, [(0, 100), (100, 100), (200, 50), (0, 0)]);
+    assert!(matches!(nic.accesses().flush(0), Some(Ok(()))));
+}
+
+#[test]
+fn a_part_that_fails_ends_its_transfer() {
+    let limits = InterfaceLimits { transfer_max: 100, ..LIMITS };
+    let (mut nic, levels) = (NetworkInterface::new(limits, 4), Levels::default());
+    let mut bytes = TestBuffer::new(250, 0);
+    let from = bytes.span();
+    nic.access(RmaAccess::Put { from, to: to(0) }, None).unwrap();
+    let due = nic.next(0, &levels).unwrap();
+    nic.done(due.id, Err(ErrorClass::RmaRange.error("too far")), &levels);
+    assert!(nic.next(0, &levels).is_none());
+    assert_eq!(nic.accesses().flush(0).unwrap().unwrap_err().why, "too far");
+    assert!(nic.is_idle());
+}
+
+#[test]
 fn an_instance_has_not_completed_while_its_memory_is_read() {
     let (mut nic, levels) = (NetworkInterface::new(LIMITS, 4), Levels::default());
     let program =
@@ -196,31 +266,75 @@ fn a_signal_follows_its_put() {
     assert_eq!(nic.accesses().flush(2).unwrap().unwrap_err().why, "too far");
 }
 
+/// A program that waits for each of its counters.
+fn counted(counters: u16) -> Vec<DeferredWork> {
+    let ends = |counter| [lower(counter, 1), ProgramOp::Complete].map(|op| work(counter, 1, op));
+    (0..counters).flat_map(ends).collect()
+}
+
 #[test]
-fn software_runs_a_program_without_counters_or_slots() {
+fn software_runs_a_program_without_counters() {
     let (mut nic, levels) = (NetworkInterface::new(LIMITS, 100), Levels::default());
-    let counted = |counters: u16| -> Vec<DeferredWork> {
-        (0..counters).map(|counter| work(counter, 1, ProgramOp::Complete)).collect()
-    };
     let one = load(&mut nic, &levels, 1, counted(1));
     let three = load(&mut nic, &levels, 2, counted(1));
     assert_eq!(nic.runner(one), Runner::Interface);
     let Runner::Software(why) = nic.runner(three) else { panic!("without counters") };
     assert!(why.contains("counters"));
     assert_eq!(nic.fallbacks(), 1);
+    let narrow = InterfaceLimits { counter_bits: 1, ..LIMITS };
+    let mut nic = NetworkInterface::new(narrow, 100);
+    let wide = load(&mut nic, &levels, 1, vec![work(0, 2, ProgramOp::Complete)]);
+    let Runner::Software(why) = nic.runner(wide) else { panic!("without bits") };
+    assert!(why.contains("bits"));
+}
 
-    let (mut nic, levels) = (
-        NetworkInterface::new(InterfaceLimits { counters: 100, ..LIMITS }, 100),
-        Levels::default(),
-    );
-    let five: Vec<_> = (0..2).map(|_| load(&mut nic, &levels, 5, counted(5))).collect();
-    assert_eq!(nic.runner(five[0]), Runner::Interface);
-    let Runner::Software(why) = nic.runner(five[1]) else { panic!("without slots") };
-    assert!(why.contains("slots"));
+#[test]
+fn idle_programs_hold_no_slots() {
+    let limits = InterfaceLimits { counters: 100, ..LIMITS };
+    let (mut nic, levels) = (NetworkInterface::new(limits, 100), Levels::default());
+    let all: Vec<_> = (0..4).map(|_| load(&mut nic, &levels, 5, counted(5))).collect();
+    // Each needs 5 of 8 slots; its counters have 5 keys for each tank.
+    for (started, tank) in [(0..1, 0), (1..2, 0), (0..2, 1), (3..4, 0)] {
+        started.clone().for_each(|number| nic.start(all[number]));
+        assert_eq!(nic.runner(all[started.start]), Runner::Interface);
+        if started.len() > 1 {
+            let Runner::Software(why) = nic.runner(all[1]) else { panic!("without slots") };
+            assert!(why.contains("slots"));
+        }
+        for number in started {
+            let keys = (1..=5).map(|key| 10 * number as u64 + 5 * tank + key);
+            keys.for_each(|key| levels.add(CounterKey(key), 1));
+            assert!(nic.next(0, &levels).is_none());
+            let state = nic.poll_program(all[number]);
+            assert!(matches!(state, InstanceState::Completed(Ok(()))), "{state:?}");
+        }
+    }
     assert_eq!(nic.fallbacks(), 1);
-    nic.unload(five[0]);
-    let again = load(&mut nic, &levels, 5, counted(5));
-    assert_eq!(nic.runner(again), Runner::Interface);
+}
+
+#[test]
+fn a_window_of_slots_is_refilled_at_the_pace_of_commands() {
+    // 2,049 sends, as of a long broadcast in segments, in half of 1,024 slots.
+    let limits = InterfaceLimits { slots: 1024, ..LIMITS };
+    let nic = NetworkInterface::new(limits, 4).paced(Box::new(Slow));
+    let (mut nic, levels) = (nic, Levels::default());
+    let sends = (0..2049).map(|number| work(0, 0, signal(number)));
+    let end = work(0, 0, ProgramOp::Complete);
+    let program = load(&mut nic, &levels, 1, sends.chain([end]).collect());
+    nic.start(program);
+    assert_eq!(nic.runner(program), Runner::Interface);
+    let (mut now, mut times) = (0, Vec::new());
+    while times.len() < 2049 {
+        while let Some(due) = nic.next(now, &levels) {
+            let InterfaceAction::Signal { signal, .. } = due.action else { panic!("{due:?}") };
+            assert_eq!(signal.value, times.len() as u64);
+            times.push(now);
+            nic.done(due.id, Ok(()), &levels);
+        }
+        now = nic.next_event_ns().unwrap_or(now);
+    }
+    let due = (0..2049_u64).map(|number| 100 + 7 * (number + 1).saturating_sub(512));
+    assert!(times.into_iter().eq(due));
 }
 
 /// Empties a counter at the end of an instance.
@@ -307,6 +421,10 @@ impl NetworkModel for Slow {
         let left_ns = at_ns + 10 * bytes;
         let back = if matches!(way, TransferPath::FromPeer(_)) { 100 } else { 0 };
         TransferTimes { sent_ns: left_ns, arrived_ns: left_ns + 100 + back }
+    }
+
+    fn post_ns(&self) -> u64 {
+        7
     }
 }
 

@@ -4,6 +4,7 @@
 //! that started them. A seed chooses the next step: an interface issues an action, its bytes leave, or
 //! they arrive. Equal seeds and equal calls give equal runs.
 
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::device::rma::{MemoryKey, MemoryTable, RemoteAccess, RemoteAddress, write_number};
@@ -27,6 +28,9 @@ pub const LIMITS: InterfaceLimits = InterfaceLimits {
     ordered: false,
     arithmetic: 8,
     class: TriggerClass::Thresholds,
+    counter_bits: 64,
+    // Small, so that tests divide transfers.
+    transfer_max: 1 << 12,
 };
 
 /// All interfaces, and actions in flight between them.
@@ -52,6 +56,8 @@ pub(super) struct LevelTable {
     levels: Box<[AtomicU64]>,
     /// The number of additions.
     changes: AtomicU64,
+    /// Counters that were added to, until the interface looks.
+    changed: RefCell<Vec<CounterKey>>,
 }
 
 /// An action in flight.
@@ -70,13 +76,18 @@ impl Counters for LevelTable {
     fn add(&self, counter: CounterKey, value: u64) {
         self.levels[counter.0 as usize - 1].fetch_add(value, Ordering::Release);
         self.changes.fetch_add(1, Ordering::Relaxed);
+        self.changed.borrow_mut().push(counter);
+    }
+
+    fn take_changed(&self, each: impl FnMut(CounterKey)) {
+        self.changed.take().into_iter().for_each(each);
     }
 }
 
 impl RankInterface {
     fn new(limits: InterfaceLimits) -> Self {
         let levels = (0..WORDS).map(|_| AtomicU64::new(0)).collect();
-        let levels = LevelTable { levels, changes: AtomicU64::new(0) };
+        let levels = LevelTable { levels, changes: AtomicU64::new(0), changed: RefCell::default() };
         let nic = NetworkInterface::new(limits, WORDS).limited(ACCESSES_MAX);
         Self { nic, levels, memory: MemoryTable::default() }
     }

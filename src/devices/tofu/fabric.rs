@@ -151,11 +151,11 @@ impl TofuFabric {
     fn signal(&self, slot: usize, signal: Signal) {
         let area = &self.areas[slot];
         // An unknown key comes from a wrong program, and changes nothing.
-        let Some(level) = area.counters.get((signal.counter.0 as usize).wrapping_sub(1)) else {
-            return;
-        };
+        let index = (signal.counter.0 as usize).wrapping_sub(1);
+        let Some(level) = area.counters.get(index) else { return };
         // After every byte written before, also by the kernel.
         level.fetch_add(signal.value, Ordering::SeqCst);
+        area.counter_activity.mark(index);
         area.counter_activity.additions.fetch_add(1, Ordering::SeqCst);
         if slot != self.me {
             wake(&area.engine_wake_word);
@@ -172,6 +172,10 @@ impl Counters for TofuFabric {
 
     fn add(&self, counter: CounterKey, value: u64) {
         self.signal(self.me, Signal { counter, value });
+    }
+
+    fn take_changed(&self, mut each: impl FnMut(CounterKey)) {
+        self.own().counter_activity.take_marked(|index| each(CounterKey(index as u64 + 1)));
     }
 }
 

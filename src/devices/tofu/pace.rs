@@ -56,6 +56,10 @@ impl PacedNetwork {
 }
 
 impl NetworkModel for PacedNetwork {
+    fn post_ns(&self) -> u64 {
+        self.endpoint.post_ns()
+    }
+
     fn send(&mut self, path: TransferPath, engine: u8, bytes: u64, at_ns: u64) -> TransferTimes {
         let node = |peer| self.node_ranks.slot_of(peer) as u32;
         let path = match path {

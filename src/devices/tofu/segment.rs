@@ -6,7 +6,7 @@
 //!      address           process of the rank
 //!      engine wake word  futex word of the engine thread
 //!      atomic requests   updates of numbers, from interfaces of peers
-//!      counters          levels; peers add to them
+//!      counters          levels; peers add to them, and mark the counters that they have changed
 //!      registrations     memory that peers may read and write
 //! busy times             of links and engines of the simulated network (`torus`)
 //! ```
@@ -24,7 +24,7 @@ use std::sync::Arc;
 use memmap2::MmapRaw;
 
 use super::atomic_request;
-use super::primitive::AtomicU64;
+use super::primitive::{AtomicU64, Ordering};
 use crate::devices::rings::memory::{Mapped, SegmentMemory, Shareable, digest};
 use crate::devices::rings::mpsc_queue::{MpscQueue, QueueCells, QueueSlots};
 use crate::devices::rings::peer_address::PeerAddress;
@@ -47,7 +47,7 @@ pub(crate) type RequestSlots = QueueSlots<ATOMIC_REQUESTS, { atomic_request::REQ
 type RequestQueue = MpscQueue<Mapped<RequestCells>, Mapped<RequestSlots>>;
 
 /// Incremented with each change of meaning (not of sizes) in the segment.
-const REVISION: u64 = 3;
+const REVISION: u64 = 4;
 
 #[repr(C, align(4096))]
 struct TofuPreamble {
@@ -93,6 +93,50 @@ impl TofuArea {
 pub(crate) struct CounterActivity {
     /// The number of additions, incremented after each.
     pub(crate) additions: AtomicU64,
+    /// A bit for each word of `changed` that is not 0, set after it.
+    changed_words: [AtomicU64; WORDS / 64 / 64],
+    /// A bit for each counter that was added to, set after the addition.
+    changed: [AtomicU64; WORDS / 64],
+}
+
+impl CounterActivity {
+    /// Marks a counter after an addition to it.
+    pub(crate) fn mark(&self, counter: usize) {
+        let order = Ordering::SeqCst;
+        let set = |words: &[AtomicU64], number: usize| {
+            let (word, bit) = (&words[number / 64], 1 << (number % 64));
+            // If the bit is set, the owner reads the level after it has cleared the bit, so after the
+            // addition.
+            if word.load(order) & bit == 0 {
+                word.fetch_or(bit, order);
+            }
+        };
+        set(&self.changed, counter);
+        set(&self.changed_words, counter / 64);
+    }
+
+    /// Calls `each` with the marked counters and clears the marks; for the owner.
+    pub(crate) fn take_marked(&self, mut each: impl FnMut(usize)) {
+        let take = |words: &[AtomicU64], number: usize| match words[number].load(Ordering::SeqCst) {
+            0 => 0,
+            _ => words[number].swap(0, Ordering::SeqCst),
+        };
+        for number in 0..self.changed_words.len() {
+            for word in bits(take(&self.changed_words, number)) {
+                let word = 64 * number + word;
+                bits(take(&self.changed, word)).for_each(|bit| each(64 * word + bit));
+            }
+        }
+    }
+}
+
+/// The numbers of the bits that are set.
+fn bits(mut word: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = word.trailing_zeros();
+        word &= word.wrapping_sub(1);
+        (bit < u64::BITS).then_some(bit as usize)
+    })
 }
 
 // SAFETY: atomics, and parts that are themselves shareable.

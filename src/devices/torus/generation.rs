@@ -9,7 +9,8 @@
 //! * **d** Measured transfers of a scheduled halo exchange on the K computer: Hatanaka, Hori and
 //!   Ishikawa, "RDMA scheduling", IPSJ SIG Technical Report 2013-HPC-140 No. 17; the rates of one
 //!   transfer, one link and one node are those of [`InterfaceModel::TOFU1`].
-//! * **e** Measured puts on Fugaku, in the comments of a public transport layer (utf).
+//! * **e** Measured puts on Fugaku, and the capabilities of its interface, in the comments of a public
+//!   transport layer (utf).
 //! * **f** Derradji et al., "The BXI interconnect architecture", Hot Interconnects 2015, and what
 //!   its maker publishes: links of 100 Gb/s, 1024 triggered operations at a time.
 //! * **s** Chosen here, where nothing is published.
@@ -18,16 +19,17 @@ use std::str::FromStr;
 
 use crate::device::trigger::{InterfaceLimits, TriggerClass};
 use crate::offload::packing::InterfaceModel;
+use crate::offload::session::POSITION_BITS;
 
 /// A kind of interface, with its network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) enum Generation {
+pub enum Generation {
     /// Of the K computer, with counters, which the real one lacks.
-    #[default]
-    Tofu1,
+    Tofu1WithCounters,
     /// Of the PRIMEHPC FX100: session mode.
     Tofu2,
     /// Of Fugaku: session mode.
+    #[default]
     TofuD,
     /// The Bull eXascale Interconnect: counters with thresholds.
     Bxi,
@@ -51,12 +53,13 @@ pub(crate) struct NetworkRates {
 }
 
 impl Generation {
-    pub(crate) const ALL: [Self; 4] = [Self::Tofu1, Self::Tofu2, Self::TofuD, Self::Bxi];
+    /// All.
+    pub const ALL: [Self; 4] = [Self::TofuD, Self::Tofu2, Self::Bxi, Self::Tofu1WithCounters];
 
     /// The name in settings.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
-            Self::Tofu1 => "tofu1",
+            Self::Tofu1WithCounters => "tofu1-counters",
             Self::Tofu2 => "tofu2",
             Self::TofuD => "tofud",
             Self::Bxi => "bxi",
@@ -64,11 +67,12 @@ impl Generation {
     }
 
     /// Resources of one interface.
-    pub(crate) fn limits(self) -> InterfaceLimits {
+    pub fn limits(self) -> InterfaceLimits {
         // Tofu delivers in order along a path (a). Queues in session mode: 12 for each engine (b), one
         // of them for everything else. Numbers that a barrier gate combines: 1, on TofuD 6 (c).
         // Operations posted at a time, if unpublished: 1024, as BXI (f). Counters of Tofu1: the same
         // number (s), as a counter without an operation is useless.
+        // The level of a queue is a position in it; other levels have the 64 bits of Portals 4 (f).
         let tofu = |engines, class, counters, arithmetic| InterfaceLimits {
             counters,
             slots: 1024,
@@ -76,15 +80,23 @@ impl Generation {
             ordered: true,
             arithmetic,
             class,
+            transfer_max: 16_777_215, // e
+            counter_bits: match class {
+                TriggerClass::Thresholds => 64,
+                TriggerClass::Sessions => POSITION_BITS,
+            },
         };
         match self {
-            Self::Tofu1 => tofu(4, TriggerClass::Thresholds, 1024, 1), // a, s
-            Self::Tofu2 => tofu(4, TriggerClass::Sessions, 44, 1),     // b
-            Self::TofuD => tofu(6, TriggerClass::Sessions, 66, 6),     // c
-            // One engine that sends, and adaptive routes (f); Portals 4 combines 8 bytes and more.
-            Self::Bxi => {
-                InterfaceLimits { ordered: false, ..tofu(1, TriggerClass::Thresholds, 1024, 8) }
-            }
+            Self::Tofu1WithCounters => tofu(4, TriggerClass::Thresholds, 1024, 1), // a, s
+            Self::Tofu2 => tofu(4, TriggerClass::Sessions, 44, 1),                 // b
+            Self::TofuD => tofu(6, TriggerClass::Sessions, 66, 6),                 // c
+            // One engine that sends, and adaptive routes (f); Portals 4 combines 8 bytes and more, and
+            // has long messages (s).
+            Self::Bxi => InterfaceLimits {
+                ordered: false,
+                transfer_max: 1 << 30,
+                ..tofu(1, TriggerClass::Thresholds, 1024, 8)
+            },
         }
     }
 
@@ -92,7 +104,7 @@ impl Generation {
     pub(crate) fn rates(self) -> NetworkRates {
         match self {
             // Links of 5000 by name (a); measured rates (d).
-            Self::Tofu1 => NetworkRates {
+            Self::Tofu1WithCounters => NetworkRates {
                 link: bytes_per_us(InterfaceModel::TOFU1.link_rate),
                 flow: bytes_per_us(InterfaceModel::TOFU1.put_rate),
                 node: bytes_per_us(InterfaceModel::TOFU1.rank_rate),
@@ -138,6 +150,7 @@ impl FromStr for Generation {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let found = Self::ALL.into_iter().find(|generation| generation.name() == text);
-        found.ok_or_else(|| format!("{text:?} is not one of tofu1, tofu2, tofud, bxi"))
+        let names = Self::ALL.map(Self::name).join(", ");
+        found.ok_or_else(|| format!("{text:?} is not one of {names}"))
     }
 }

@@ -16,7 +16,8 @@ mod fabric;
 mod generation;
 
 pub(crate) use fabric::{TorusEndpoint, TorusFabric, busy_words};
-pub(crate) use generation::{Generation, NetworkRates};
+pub use generation::Generation;
+pub(crate) use generation::NetworkRates;
 
 use std::fmt;
 use std::str::FromStr;

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use crate::device::Device;
 use crate::device::rma::{MemoryKey, RemoteAccess};
-use crate::device::trigger::{CounterKey, PeerBinding, ProgramBinding};
+use crate::device::trigger::{CounterKey, PeerBinding, ProgramBinding, TriggerClass};
 use crate::engine::memory::{Memory, OwnedBytes};
 use crate::engine::programs::offloaded::{OffloadedOperation, PackedBuffer, ReservedResources};
 use crate::engine::programs::traffic::peer_traffic;
@@ -217,21 +217,22 @@ impl ProgramSetup {
     pub(crate) fn begin(
         launch: Launch, scheme: Scheme, device: &mut impl Device,
     ) -> Result<Self, SetupError<String>> {
-        let ordered = match device.trigger() {
-            Some(trigger) => trigger.limits().ordered,
+        let limits = match device.trigger() {
+            Some(trigger) => trigger.limits(),
             None => return Err(Box::new((launch, "the device runs no programs".to_owned()))),
         };
         if device.rma().is_none() {
             let why = "the device writes to no memory of peers";
             return Err(Box::new((launch, why.to_owned())));
         }
-        // Only a barrier moves no data. One tank is proved safe for it at any size.
+        // Only a barrier moves no data. One tank of thresholds is proved safe for it at any size.
         let synchronizes = launch.plan.buffers.is_empty();
+        let has_sessions = limits.class == TriggerClass::Sessions;
         let rules = match scheme {
-            Scheme::Tank1 if !synchronizes => Rules::SAFE,
+            Scheme::Tank1 if !synchronizes || has_sessions => Rules { synchronizes, ..Rules::SAFE },
             _ => Rules { synchronizes, ..Rules::of(scheme) },
         };
-        Self::draft(launch, &Rules { ordered, ..rules })
+        Self::draft(launch, &limits.rules(rules))
     }
 
     /// Reserves the counters and registers the memory that peers use.
@@ -284,6 +285,9 @@ impl ProgramSetup {
             return Err(Box::new((self.cancel(device), why)));
         }
         let Self { mut launch, packed, scratch, reserved, draft, .. } = self;
+        if let Some(why) = draft.misfit() {
+            tracing::debug!(why, "a persistent collective needs counters of software");
+        }
         let program = draft.finish().map_err(|why| internal_error(&why));
         let loaded = program.and_then(|program| {
             let program = with_interface_arithmetic(program, &launch.plan, device);

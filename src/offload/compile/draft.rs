@@ -24,6 +24,8 @@ pub(crate) struct Draft {
     send_indices: Vec<usize>,
     /// Known when all grants have been taken.
     plan: Option<CounterPlan>,
+    /// Why counters of the interface cannot count the arrivals.
+    misfit: Option<String>,
 }
 
 /// The messages to one rank.
@@ -64,7 +66,15 @@ impl Draft {
             outgoing.insert(peer, OutgoingMessages { sends, number, ready: None });
         }
         let incoming = graph.edges(true)?.into_iter().collect();
-        let mut draft = Self { rules: *rules, incoming, outgoing, send_indices, graph, plan: None };
+        let mut draft = Self {
+            rules: *rules,
+            incoming,
+            outgoing,
+            send_indices,
+            graph,
+            plan: None,
+            misfit: None,
+        };
         if draft.outgoing.is_empty() {
             draft.assign_counters()?;
         }
@@ -129,12 +139,20 @@ impl Draft {
         Ok(())
     }
 
-    /// Assigns counters and weights, when all arrivals are known.
+    /// Assigns counters and weights, when all arrivals are known. If counters of the interface cannot
+    /// count them, those of software do.
     fn assign_counters(&mut self) -> Result<(), String> {
         let tasks = self.graph.tasks(&self.rules);
+        let arrivals = &self.graph.arrivals;
         let digits = match self.rules.scheme {
-            Scheme::Tank | Scheme::Tank1 => Digits::new(&self.graph.arrivals, &tasks, &self.rules)?,
-            Scheme::Prematched => prematched::count(&self.graph.arrivals, &tasks)?,
+            Scheme::Tank | Scheme::Tank1 => match Digits::new(arrivals, &tasks, &self.rules) {
+                Ok(digits) => digits,
+                Err(why) => {
+                    self.misfit = Some(why);
+                    Digits::new(arrivals, &tasks, &self.rules.of_software())?
+                }
+            },
+            Scheme::Prematched => prematched::count(arrivals, &tasks)?,
         };
         self.plan = Some(CounterPlan { tasks, digits, targets: BTreeMap::new() });
         Ok(())
@@ -142,6 +160,12 @@ impl Draft {
 
     fn plan(&self) -> &CounterPlan {
         self.plan.as_ref().expect("all grants have been taken")
+    }
+
+    /// Why counters of the interface cannot count the arrivals, so that only software can run the
+    /// program; known when all grants have been taken.
+    pub(crate) fn misfit(&self) -> Option<&str> {
+        self.misfit.as_deref()
     }
 
     /// The number of counters of the program, without their copies ([`Rules::tanks`]).

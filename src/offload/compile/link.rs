@@ -19,7 +19,7 @@ pub fn link_all(schedules: &[Schedule], rules: &Rules) -> Result<Vec<Program>, S
     }
     ranks.clone().try_for_each(|rank| exchange_grants(&mut drafts, rank))?;
     ranks.clone().try_for_each(|rank| exchange_targets(&mut drafts, rank))?;
-    drafts.into_values().map(Draft::finish).collect()
+    drafts.into_values().map(finish).collect()
 }
 
 /// The programs of some ranks, each named once, in that order. Needs the schedules of these ranks, of
@@ -54,7 +54,7 @@ pub fn link_some(
         }
     }
     let take = |rank| drafts.remove(rank).ok_or_else(|| format!("rank {rank} is named twice"));
-    ranks.iter().map(take).map(|draft| draft?.finish()).collect()
+    ranks.iter().map(take).map(|draft| finish(draft?)).collect()
 }
 
 /// The program of one rank, like [`link_some`].
@@ -71,6 +71,12 @@ pub fn link_one(
 fn draft(schedule: &Schedule, rank: u32, rules: &Rules) -> Result<Draft, String> {
     let single = rules.single.map(|single| SingleSource { rank, ..single });
     Draft::new(schedule, &Rules { single, ..*rules }).map_err(|why| format!("rank {rank}: {why}"))
+}
+
+/// The program, if counters of the interface can count its arrivals.
+fn finish(draft: Draft) -> Result<Program, String> {
+    draft.misfit().map_or(Ok(()), |why| Err(why.to_owned()))?;
+    draft.finish()
 }
 
 /// Passes the grants of a rank to its sources that are in `drafts`.

@@ -3,7 +3,8 @@
 use crate::offload::program::Scheme;
 
 /// How a schedule becomes a program. All ranks of an operation use equal rules, except
-/// [`Rules::ordered`] if the interface of only one rank differs in it.
+/// [`Rules::ordered`], [`Rules::bits`] and [`Rules::steps_max`] if the interface of only one rank differs
+/// in them: these are about counters of a rank and its own work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
     /// The scheme.
@@ -31,6 +32,9 @@ pub struct Rules {
     pub ordered: bool,
     /// The number of bits of a counter that are used.
     pub bits: u32,
+    /// Counters are queues of session mode (`offload::session`): the largest addition. Each operation
+    /// that waits for a counter has a level of its own.
+    pub steps_max: Option<u64>,
     /// The number of independent pipelines that may have their own counters.
     pub streams: u8,
     /// A rank sends its ready-to-receive after all arrivals of earlier rounds, as in the paper's
@@ -69,6 +73,7 @@ impl Rules {
         local: true,
         ordered: false,
         bits: BITS,
+        steps_max: None,
         streams: 4,
         in_turn: false,
         single: None,
@@ -98,6 +103,11 @@ impl Rules {
     /// Whether this rank is the single source.
     pub(super) fn is_source(&self) -> bool {
         self.single.is_some_and(|single| single.rank == single.source)
+    }
+
+    /// The same rules for counters of software, which are words of memory.
+    pub(super) fn of_software(&self) -> Self {
+        Self { bits: BITS, steps_max: None, ..*self }
     }
 
     /// Copies of each counter.

@@ -80,15 +80,15 @@ pub(super) fn rma<D: Device>(device: &mut D) -> &mut dyn Rma {
 }
 
 /// Memory of a test, which does not move.
-pub(super) struct TestBuffer(Box<[u8]>);
+pub(crate) struct TestBuffer(Box<[u8]>);
 
 impl TestBuffer {
-    pub(super) fn new(len: usize, byte: u8) -> Self {
+    pub(crate) fn new(len: usize, byte: u8) -> Self {
         Self(vec![byte; len].into_boxed_slice())
     }
 
     #[allow(unsafe_code)]
-    pub(super) fn span(&mut self) -> Span {
+    pub(crate) fn span(&mut self) -> Span {
         // SAFETY: a box does not move; tests read it by `bytes` after the accesses to it.
         unsafe { Span::of(&mut self.0) }
     }

@@ -1,6 +1,7 @@
 //! `suiro-sim offload`: collective operations as deferred work of an interface.
 
 mod draw;
+mod generations;
 mod resources;
 mod table;
 
@@ -21,6 +22,7 @@ pub(crate) fn command() -> Command {
         .subcommand(table::command())
         .subcommand(resources::command())
         .subcommand(draw::command())
+        .subcommand(generations::command())
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<String, String> {
@@ -28,6 +30,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<String, String> {
         Some(("table", matches)) => table::run(matches),
         Some(("resources", matches)) => resources::run(matches),
         Some(("draw", matches)) => draw::run(matches),
+        Some(("generations", matches)) => generations::run(matches),
         _ => Err("no subcommand".to_owned()),
     }
 }

@@ -1,31 +1,35 @@
-//! The check whether queues in session mode can run a program.
+//! Session mode: counters that are queues of commands.
 //!
 //! ```text
 //!   queue      [1: nothing] [2: put] [3: nothing] [4: signal]
 //!                              ▲ progress 2: commands 1 and 2 have run
 //! ```
 //!
-//! Each counter is a queue, and its level is the number of its commands that have run. An arrival runs
-//! the next 1 to 15 commands: session progress steps, 4 bits of a packet. So the level of a command is
-//! its position in the queue, and positions are unique; positions between them hold commands without
-//! effect. Commands of level 0 are posted to a queue of their own and run at once.
+//! An arrival runs the next 1 to 15 commands of a queue: session progress steps, 4 bits of a packet. So
+//! the level of a command is its position in the queue, and positions are unique; positions between them
+//! hold commands without effect. Commands of level 0 are posted to a queue of their own and run at once.
 //!
 //! Progress is never undone: a queue is filled anew for each instance. In a program, that is the
 //! negative addition that removes the additions of the instance.
 //!
+//! The compiler makes programs of this form (`compile`), and [`entries`] checks it.
+//!
 //! Source: session mode in the header of a public driver (`tof_icc.h` of McKernel) and Ajima et al.,
 //! "Tofu interconnect 2", Hot Interconnects 2014.
 
-use crate::offload::{CounterAdd, Program, ProgramOp};
+use crate::offload::program::{CounterAdd, Program, ProgramOp};
 
 /// The largest progress of a queue for one arrival.
-pub(crate) const STEPS_MAX: u64 = 15;
+pub const STEPS_MAX: u64 = 15;
+
+/// Bits of a position: a queue has at most 2^21 entries (`tof_icc.h`).
+pub const POSITION_BITS: u32 = 21;
 
 /// The number of queue entries of a program.
 ///
 /// # Errors
 /// The property of the program for which queues in session mode cannot run it.
-pub(super) fn entries(program: &Program) -> Result<u64, &'static str> {
+pub fn entries(program: &Program) -> Result<u64, &'static str> {
     if !program.work().iter().flat_map(|work| additions(&work.op)).all(fits) {
         return Err("an arrival lets a queue progress by 1 to 15 commands");
     }
@@ -76,7 +80,7 @@ fn additions(op: &ProgramOp) -> impl Iterator<Item = CounterAdd> + use<> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::offload::{DeferredWork, Scheme};
+    use crate::offload::program::{DeferredWork, Scheme};
 
     fn program(work: &[(u16, u64, ProgramOp)]) -> Program {
         let work =
