@@ -254,5 +254,10 @@ fn resources(call: &CollectiveCall, algorithm: &str) -> Result<Resources, String
         in_place: call.in_place,
         ordered: true,
     };
-    largest(&collective, Scheme::Tank)
+    match largest(&collective, Scheme::Tank)? {
+        (resources, None) => Ok(resources),
+        (_, Some(_)) => {
+            Err("a program of many steps: suiro-sim offload resources has laws".to_owned())
+        }
+    }
 }

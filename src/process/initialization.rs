@@ -315,7 +315,7 @@ fn attach_network(
             true => CarrierScope::Ranks,
             false => CarrierScope::Hosts,
         };
-        let library = CarrierLibrary::Fabric(endpoint);
+        let library = CarrierLibrary::Fabric(Box::new(endpoint));
         devices.attach_carrier(library, FABRIC_SHORT_MAX, reach(scope))?;
     }
     if let Some(tcp) = others.reached.as_mut().and_then(|reached| reached.tcp.take()) {

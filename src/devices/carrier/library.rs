@@ -16,7 +16,7 @@ pub(crate) enum CarrierLibrary {
     /// Another MPI library.
     Vendor(Arc<VendorLibrary>),
     /// An endpoint of libfabric.
-    Fabric(FabricEndpoint),
+    Fabric(Box<FabricEndpoint>),
 }
 
 impl CarrierLibrary {

@@ -210,7 +210,7 @@ fn conforms_over_libfabric() {
             let addresses: Vec<_> = endpoints.iter().map(|one| one.address().to_vec()).collect();
             let device = |(endpoint, me): (FabricEndpoint, Peer)| {
                 endpoint.meet(&addresses, 7).unwrap();
-                let library = Arc::new(CarrierLibrary::Fabric(endpoint));
+                let library = Arc::new(CarrierLibrary::Fabric(Box::new(endpoint)));
                 Carrier::new(library, me, ranks as u32, settings::FABRIC_SHORT_MAX)
             };
             endpoints.into_iter().zip(0..).map(device).collect()

@@ -25,11 +25,11 @@ pub(super) struct FabricFunctions {
         *const c_char,
         *const c_char,
         u64,
-        *mut Info,
-        *mut *mut Info,
+        *mut FabricInfo,
+        *mut *mut FabricInfo,
     ) -> c_int,
-    free_info: unsafe extern "C" fn(*mut Info),
-    duplicate_info: unsafe extern "C" fn(*mut Info) -> *mut Info,
+    free_info: unsafe extern "C" fn(*mut FabricInfo),
+    duplicate_info: unsafe extern "C" fn(*mut FabricInfo) -> *mut FabricInfo,
     pub(super) fabric: unsafe extern "C" fn(
         *mut FabricAttributes,
         *mut *mut FabricObject,
@@ -154,7 +154,7 @@ impl FabricFunctions {
 /// A list of offers of the library.
 pub(super) struct FoundInfo<'a> {
     functions: &'a FabricFunctions,
-    pub(super) info: *mut Info,
+    pub(super) info: *mut FabricInfo,
 }
 
 impl FoundInfo<'_> {
@@ -201,7 +201,7 @@ impl Drop for FoundInfo<'_> {
 
 /// # Safety
 /// `info` is an offer of the library.
-unsafe fn offer(info: *mut Info) -> FabricOffer {
+unsafe fn offer(info: *mut FabricInfo) -> FabricOffer {
     // SAFETY: the caller's promise.
     unsafe {
         let provider = text_at((*(*info).fabric).provider);

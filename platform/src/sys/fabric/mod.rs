@@ -120,15 +120,15 @@ struct EndpointObjects {
 /// A send or a receive.
 struct FabricOperation {
     /// At an address of its own, which the library has until the operation is done.
-    context: Box<Context>,
-    what: Transfer,
+    context: Box<FabricContext>,
+    what: FabricTransfer,
     span: Span,
     tag: u64,
     state: TransferState,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Transfer {
+enum FabricTransfer {
     Send {
         to: u32,
     },
@@ -240,7 +240,7 @@ impl FabricEndpoint {
     pub fn send(&self, data: Span, to: u32, is_data: bool) -> CarrierRequest {
         let mut state = self.state.lock();
         let tag = state.tag(state.me, is_data);
-        state.start(Transfer::Send { to }, data, tag)
+        state.start(FabricTransfer::Send { to }, data, tag)
     }
 
     /// Starts to receive at most as many bytes as there is room; from any rank if `from` is none.
@@ -248,7 +248,7 @@ impl FabricEndpoint {
         let mut state = self.state.lock();
         let tag = state.tag(from.unwrap_or(0), is_data);
         let ignore = if from.is_some() { 0 } else { u64::from(RANKS_MAX - 1) };
-        state.start(Transfer::Receive { ignore }, into, tag)
+        state.start(FabricTransfer::Receive { ignore }, into, tag)
     }
 
     /// Lets the provider work: only then, operations end.
@@ -286,10 +286,10 @@ impl EndpointState {
         u64::from(is_data) << (TAG_BITS - 1) | self.job | u64::from(sender)
     }
 
-    fn start(&mut self, what: Transfer, span: Span, tag: u64) -> CarrierRequest {
+    fn start(&mut self, what: FabricTransfer, span: Span, tag: u64) -> CarrierRequest {
         let number = self.free.pop().unwrap_or_else(|| {
             let number = u32::try_from(self.operations.len()).expect("few operations");
-            let context = Box::new(Context { library: [0; 8], number });
+            let context = Box::new(FabricContext { library: [0; 8], number });
             let state = TransferState::PutOff;
             self.operations.push(FabricOperation { context, what, span, tag, state });
             number
@@ -311,14 +311,14 @@ impl EndpointState {
         let (len, tag, description) = (operation.span.len(), operation.tag, ptr::null_mut());
         let context = (&raw mut *operation.context).cast::<c_void>();
         let address = operation.span.address();
-        let is_send = matches!(operation.what, Transfer::Send { .. });
+        let is_send = matches!(operation.what, FabricTransfer::Send { .. });
         let is_copied = is_send && len <= self.inject_max;
         // SAFETY: an open endpoint. The span is readable, or writable, until its operation is done (`Span::new`), and
         // the context is in its box until then.
         let status = unsafe {
             let calls = &*(*endpoint).tagged;
             match operation.what {
-                Transfer::Send { to } => {
+                FabricTransfer::Send { to } => {
                     let (from, to) =
                         (ptr::with_exposed_provenance(address), self.peers[to as usize]);
                     match is_copied {
@@ -326,7 +326,7 @@ impl EndpointState {
                         false => (calls.send)(endpoint, from, len, description, to, tag, context),
                     }
                 }
-                Transfer::Receive { ignore } => {
+                FabricTransfer::Receive { ignore } => {
                     let into = ptr::with_exposed_provenance_mut(address);
                     let any = ANY_ADDRESS;
                     (calls.receive)(endpoint, into, len, description, any, tag, ignore, context)
@@ -339,7 +339,7 @@ impl EndpointState {
             TRY_AGAIN => return false,
             error => {
                 operation.state = TransferState::Done(0);
-                if let Transfer::Send { to } = operation.what {
+                if let FabricTransfer::Send { to } = operation.what {
                     self.fail(to, error);
                 }
             }
@@ -356,7 +356,7 @@ impl EndpointState {
 
     /// Lets the provider work, and starts what was put off.
     fn progress(&mut self) {
-        let mut entries = [Completion::NONE; BATCH];
+        let mut entries = [FabricCompletion::NONE; BATCH];
         loop {
             let queue = self.objects.queue;
             // SAFETY: an open queue, and places for as many entries.
@@ -380,7 +380,7 @@ impl EndpointState {
         }
     }
 
-    fn completed(&mut self, context: *mut Context, tag: u64) {
+    fn completed(&mut self, context: *mut FabricContext, tag: u64) {
         // SAFETY: the context of an operation that has started: it is in its box.
         let number = unsafe { (*context).number };
         let sender = (tag & u64::from(RANKS_MAX - 1)) as u32;
@@ -400,9 +400,9 @@ impl EndpointState {
         let operation = &mut self.operations[number as usize];
         operation.state = TransferState::Done(0);
         match operation.what {
-            Transfer::Send { to } => self.fail(to, entry.error as isize),
-            Transfer::Receive { .. } if entry.error.abs() == CANCELED => {}
-            Transfer::Receive { .. } => {
+            FabricTransfer::Send { to } => self.fail(to, entry.error as isize),
+            FabricTransfer::Receive { .. } if entry.error.abs() == CANCELED => {}
+            FabricTransfer::Receive { .. } => {
                 let why = self.functions.error(entry.error as isize);
                 tracing::warn!(why, provider_error = entry.provider_error, "a receive has failed");
             }
@@ -415,8 +415,8 @@ impl EndpointState {
         for _ in 0..self.put_off.len() {
             let Some(number) = self.put_off.pop_front() else { return };
             let what = match self.operations[number as usize].what {
-                Transfer::Send { to } => Some(to),
-                Transfer::Receive { .. } => None,
+                FabricTransfer::Send { to } => Some(to),
+                FabricTransfer::Receive { .. } => None,
             };
             if full.contains(&what) || !self.try_start(number) {
                 full.push(what);

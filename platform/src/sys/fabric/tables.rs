@@ -15,7 +15,7 @@ pub(super) const CAPS: u64 = 1 << 3 | RECEIVES | SENDS;
 pub(super) const RECEIVES: u64 = 1 << 10;
 /// `FI_SEND`, also `FI_TRANSMIT`.
 pub(super) const SENDS: u64 = 1 << 11;
-/// `FI_CONTEXT | FI_CONTEXT2`: the library may use the memory of contexts, of [`Context`].
+/// `FI_CONTEXT | FI_CONTEXT2`: the library may use the memory of contexts, of [`FabricContext`].
 pub(super) const CONTEXT_MODES: u64 = 1 << 59 | 1 << 52;
 /// `FI_ORDER_SAS`: messages to one peer match in their order.
 pub(super) const ORDER_SEND_AFTER_SEND: u64 = 1 << 8;
@@ -82,7 +82,7 @@ pub(super) struct FabricCalls {
     size: usize,
     pub(super) domain: unsafe extern "C" fn(
         *mut FabricObject,
-        *mut Info,
+        *mut FabricInfo,
         *mut *mut DomainObject,
         *mut c_void,
     ) -> c_int,
@@ -115,7 +115,7 @@ pub(super) struct DomainCalls {
     ) -> c_int,
     pub(super) endpoint: unsafe extern "C" fn(
         *mut DomainObject,
-        *mut Info,
+        *mut FabricInfo,
         *mut *mut EndpointObject,
         *mut c_void,
     ) -> c_int,
@@ -210,15 +210,15 @@ pub(super) struct QueueObject {
 #[repr(C)]
 pub(super) struct QueueCalls {
     size: usize,
-    pub(super) read: unsafe extern "C" fn(*mut QueueObject, *mut Completion, usize) -> isize,
+    pub(super) read: unsafe extern "C" fn(*mut QueueObject, *mut FabricCompletion, usize) -> isize,
     read_from: *const c_void,
     pub(super) read_error: unsafe extern "C" fn(*mut QueueObject, *mut ErrorEntry, u64) -> isize,
 }
 
 /// `struct fi_info`.
 #[repr(C)]
-pub(super) struct Info {
-    pub(super) next: *mut Info,
+pub(super) struct FabricInfo {
+    pub(super) next: *mut FabricInfo,
     pub(super) caps: u64,
     pub(super) mode: u64,
     address_format: u32,
@@ -311,8 +311,8 @@ pub(super) struct AddressAttributes {
 /// `struct fi_cq_tagged_entry`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub(super) struct Completion {
-    pub(super) context: *mut Context,
+pub(super) struct FabricCompletion {
+    pub(super) context: *mut FabricContext,
     flags: u64,
     len: usize,
     buffer: *mut c_void,
@@ -320,7 +320,7 @@ pub(super) struct Completion {
     pub(super) tag: u64,
 }
 
-impl Completion {
+impl FabricCompletion {
     pub(super) const NONE: Self = Self {
         context: std::ptr::null_mut(),
         flags: 0,
@@ -334,7 +334,7 @@ impl Completion {
 /// `struct fi_cq_err_entry`, with room for more.
 #[repr(C)]
 pub(super) struct ErrorEntry {
-    pub(super) completion: Completion,
+    pub(super) completion: FabricCompletion,
     excess: usize,
     pub(super) error: c_int,
     pub(super) provider_error: c_int,
@@ -342,13 +342,18 @@ pub(super) struct ErrorEntry {
 }
 
 impl ErrorEntry {
-    pub(super) const NONE: Self =
-        Self { completion: Completion::NONE, excess: 0, error: 0, provider_error: 0, rest: [0; 9] };
+    pub(super) const NONE: Self = Self {
+        completion: FabricCompletion::NONE,
+        excess: 0,
+        error: 0,
+        provider_error: 0,
+        rest: [0; 9],
+    };
 }
 
 /// `struct fi_context2`, the library's, and what is ours behind it.
 #[repr(C)]
-pub(super) struct Context {
+pub(super) struct FabricContext {
     pub(super) library: [u64; 8],
     /// The number of the operation.
     pub(super) number: u32,
@@ -356,7 +361,7 @@ pub(super) struct Context {
 
 const _: () = {
     use std::mem::{offset_of, size_of};
-    assert!(offset_of!(Info, sends) == 72 && offset_of!(Info, fabric) == 104);
+    assert!(offset_of!(FabricInfo, sends) == 72 && offset_of!(FabricInfo, fabric) == 104);
     assert!(offset_of!(EndpointAttributes, tag_format) == 56);
     assert!(offset_of!(SendAttributes, inject_max) == 40);
     assert!(offset_of!(DomainAttributes, memory_mode) == 36);
@@ -364,6 +369,6 @@ const _: () = {
     assert!(offset_of!(FabricCalls, may_wait) == 40);
     assert!(offset_of!(TaggedCalls, inject) == 56 && offset_of!(EndpointObject, tagged) == 56);
     assert!(offset_of!(QueueCalls, read_error) == 24 && offset_of!(DomainCalls, endpoint) == 24);
-    assert!(offset_of!(ErrorEntry, error) == 56 && size_of::<Completion>() == 48);
+    assert!(offset_of!(ErrorEntry, error) == 56 && size_of::<FabricCompletion>() == 48);
     assert!(offset_of!(AddressAttributes, count) == 8 && offset_of!(QueueAttributes, wait) == 20);
 };
