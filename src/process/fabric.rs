@@ -23,24 +23,41 @@ pub(super) fn open(settings: &FabricSettings, me: u32) -> Result<FabricEndpoint>
     })
 }
 
-/// What other ranks need to reach an endpoint.
+/// What other ranks need to reach an endpoint: the provider and the address, in hexadecimal digits.
 pub(super) fn card(endpoint: &FabricEndpoint) -> String {
-    hex::text(endpoint.address())
+    format!("{}.{}", hex::text(endpoint.provider().as_bytes()), hex::text(endpoint.address()))
+}
+
+/// The address in a card of the rank `rank`.
+///
+/// # Errors
+/// `Other` for a card of another provider, or none.
+fn address_in(card: &str, rank: u32, endpoint: &FabricEndpoint) -> Result<Vec<u8>> {
+    let read = || {
+        let (provider, address) = card.split_once('.')?;
+        Some((String::from_utf8(hex::bytes(provider)?).ok()?, hex::bytes(address)?))
+    };
+    match read() {
+        Some((provider, address)) if provider == endpoint.provider() => Ok(address),
+        Some((provider, _)) => Err(unusable(format!(
+            "rank {rank} has the provider {provider}, this rank {}; SUIRO_OFI_PROVIDER chooses one",
+            endpoint.provider()
+        ))),
+        None => Err(unusable(format!("rank {rank} has no endpoint of libfabric: \"{card}\""))),
+    }
 }
 
 /// Takes the addresses of all ranks.
 ///
 /// # Errors
-/// `Other` for an address that the provider does not take: another provider's, for instance.
+/// `Other` for an address of another provider, or one that the provider does not take.
 pub(super) fn meet(
     endpoint: &FabricEndpoint, records: &[PeerRecord], secret: &JobCredentials,
 ) -> Result {
-    let addresses = records.iter().zip(0_u32..).map(|(record, rank)| {
-        hex::bytes(&record.card).ok_or_else(|| {
-            unusable(format!("rank {rank} has no endpoint of libfabric: \"{}\"", record.card))
-        })
-    });
-    let addresses: Vec<_> = addresses.collect::<Result<_>>()?;
+    let addresses = records.iter().zip(0..);
+    let addresses: Vec<_> = addresses
+        .map(|(record, rank)| address_in(&record.card, rank, endpoint))
+        .collect::<Result<_>>()?;
     endpoint.meet(&addresses, tag_bits(&SharedSecret(secret.key))).map_err(unusable)
 }
 

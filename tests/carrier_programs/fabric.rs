@@ -69,6 +69,15 @@ fn libfabric_leaves_nothing_behind() {
 #[test]
 fn what_of_libfabric_cannot_be_used_is_named() {
     let real = vendor::libfabric();
+    // FI_PROVIDER may differ, unlike settings of the job.
+    let script = "FI_PROVIDER=$([ $PMI_RANK = 0 ] && echo tcp || echo sockets) exec $0";
+    let program = crate::program("status");
+    let words = ["-n", "2", "sh", "-c", script, program.to_str().unwrap()];
+    let mut command = harness::mpirun(&words);
+    command.env("SUIRO_DEVICE", "ofi").env("SUIRO_OFI_BETWEEN", "ranks");
+    let outcome = harness::start(command.env("SUIRO_OFI_LIBRARY", &real)).wait();
+    let expected = "SUIRO_OFI_PROVIDER chooses one";
+    assert!(outcome.stderr.contains(expected), "{}", outcome.stderr);
     for (library, provider, expected) in [
         ("/nonexistent.so", "tcp", "/nonexistent.so: cannot open shared object file"),
         ("libc.so.6", "tcp", "undefined symbol: fi_"),

@@ -74,6 +74,7 @@ pub fn offers(path: Option<&Path>) -> Result<(String, Vec<FabricOffer>), String>
 /// One thread at a time calls it: it has a lock.
 pub struct FabricEndpoint {
     state: Mutex<EndpointState>,
+    provider: String,
     description: String,
     address: Vec<u8>,
     /// The descriptor of the queue, if the provider has one.
@@ -101,8 +102,10 @@ struct EndpointState {
     free: Vec<u32>,
     /// Operations that have not started.
     put_off: VecDeque<u32>,
-    /// Peers to which messages could not be sent, and why.
+    /// Peers to which messages could not be sent, and why; not told yet.
     failures: Vec<(u32, String)>,
+    /// All peers to which messages could not be sent: what is sent to them is dropped.
+    failed: Vec<u32>,
 }
 
 // SAFETY: the objects and contexts are used under the lock alone, by any thread (`ONE_CALL`).
@@ -156,13 +159,14 @@ impl FabricEndpoint {
         let functions = FabricFunctions::load(path)?;
         let found = functions.choose(provider)?;
         let (offer, matched) = (found.first(), found.tag_bits());
-        let FabricOffer { provider: name, domain } = offer;
+        let FabricOffer { provider, domain } = offer;
         if matched < TAG_BITS {
             return Err(format!(
-                "the provider {name} matches {matched} bits of a tag: expected {TAG_BITS} or more"
+                "the provider {provider} matches {matched} bits of a tag: expected {TAG_BITS} or more"
             ));
         }
-        let description = format!("libfabric {}, provider {name}, {domain}", functions.version());
+        let description =
+            format!("libfabric {}, provider {provider}, {domain}", functions.version());
         let opened = keeping_signal_handlers(|| {
             naming_helpers(|| EndpointObjects::open(&functions, &found))
         });
@@ -183,13 +187,19 @@ impl FabricEndpoint {
             free: Vec::new(),
             put_off: VecDeque::new(),
             failures: Vec::new(),
+            failed: Vec::new(),
         };
-        Ok(Self { state: Mutex::new(state), description, address, descriptor })
+        Ok(Self { state: Mutex::new(state), provider, description, address, descriptor })
     }
 
     /// The library, the provider and its domain.
     pub fn description(&self) -> &str {
         &self.description
+    }
+
+    /// The provider.
+    pub fn provider(&self) -> &str {
+        &self.provider
     }
 
     /// What peers need to reach this endpoint.
@@ -297,8 +307,10 @@ impl EndpointState {
         let operation = &mut self.operations[number as usize];
         (operation.what, operation.span, operation.tag) = (what, span, tag);
         operation.state = TransferState::PutOff;
+        if matches!(what, FabricTransfer::Send { to } if self.failed.contains(&to)) {
+            operation.state = TransferState::Done(0);
         // Behind those that wait, to keep the order.
-        if !self.put_off.is_empty() || !self.try_start(number) {
+        } else if !self.put_off.is_empty() || !self.try_start(number) {
             self.put_off.push_back(number);
         }
         CarrierRequest::numbered(CarrierRequest::FIRST + number as usize)
@@ -348,9 +360,9 @@ impl EndpointState {
     }
 
     fn fail(&mut self, peer: u32, error: isize) {
-        let why = self.functions.error(error);
-        if !self.failures.iter().any(|(known, _)| *known == peer) {
-            self.failures.push((peer, why));
+        if !self.failed.contains(&peer) {
+            self.failed.push(peer);
+            self.failures.push((peer, self.functions.error(error)));
         }
     }
 
