@@ -75,7 +75,8 @@ fn what_of_libfabric_cannot_be_used_is_named() {
     let words = ["-n", "2", "sh", "-c", script, program.to_str().unwrap()];
     let mut command = harness::mpirun(&words);
     command.env("SUIRO_DEVICE", "ofi").env("SUIRO_OFI_BETWEEN", "ranks");
-    let outcome = harness::start(command.env("SUIRO_OFI_LIBRARY", &real)).wait();
+    command.env("SUIRO_OFI_LIBRARY", &real);
+    let outcome = harness::start(command).wait();
     let expected = "SUIRO_OFI_PROVIDER chooses one";
     assert!(outcome.stderr.contains(expected), "{}", outcome.stderr);
     for (library, provider, expected) in [
