@@ -16,7 +16,7 @@ use clap::{
 use crate::toolchain::{Scratch, Toolchain};
 
 /// The devices of Suiro (`SUIRO_DEVICE`).
-const DEVICES: [&str; 3] = ["shm", "tofu", "tcp"];
+const DEVICES: [&str; 4] = ["shm", "tofu", "tcp", "ofi"];
 
 /// The progress modes of Suiro (`SUIRO_PROGRESS`).
 const PROGRESS: [&str; 4] = ["polling", "thread", "auto", "delegate"];
