@@ -201,7 +201,7 @@ mod tests {
         refused(&["--ranks", "0"], "invalid value '0'");
         refused(&["--limit-s", "soon"], "invalid value 'soon'");
         refused(&["--progress", "fast"], "[possible values: polling, thread, auto, delegate]");
-        refused(&["--device", "udp"], "[possible values: shm, tofu, tcp]");
+        refused(&["--device", "udp"], "[possible values: shm, tofu, tcp, ofi]");
         refused(&["--peer", "/"], "/ has no name: use /=LABEL");
         refused(&["--ranks"], "a value is required");
         refused(&["--color", "x"], "unexpected argument '--color'");
