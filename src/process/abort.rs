@@ -58,6 +58,8 @@ pub(super) fn abort(state: &mut Guard<'_, ProcessState>, code: i32, why: &str) -
     match state.unlocked(|| -> Infallible {
         if !is_printed {
             print();
+            // As above: this process may not have joined its launcher, such as after an error in MPI_Init.
+            descriptor::wait_until_read(std::io::stderr(), LAUNCHER_READ_TIMEOUT);
         }
         // What started this process, such as a shell, goes on when it ends: the launcher ends both, or has
         // itself ended, maybe while it was being told.
