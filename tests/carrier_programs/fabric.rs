@@ -70,7 +70,7 @@ fn libfabric_leaves_nothing_behind() {
 fn what_of_libfabric_cannot_be_used_is_named() {
     let real = vendor::libfabric();
     // FI_PROVIDER may differ, unlike settings of the job.
-    let script = "FI_PROVIDER=$([ $PMI_RANK = 0 ] && echo tcp || echo sockets) exec $0";
+    let script = "FI_PROVIDER=$([ $PMI_RANK = 0 ] && echo tcp || echo 'tcp;ofi_rxm') exec $0";
     let program = crate::program("status");
     let words = ["-n", "2", "sh", "-c", script, program.to_str().unwrap()];
     let mut command = harness::mpirun(&words);
