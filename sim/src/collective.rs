@@ -54,20 +54,12 @@ impl CollectiveCall {
     pub fn with_schedules<T>(
         &self, then: impl FnOnce(&'static str, &ScheduleOf<'_>) -> Result<T, String>,
     ) -> Result<T, String> {
-        let element = if self.bytes.is_multiple_of(ELEMENT) { ELEMENT } else { 1 };
-        self.with_schedules_of(element, then)
-    }
-
-    /// As [`CollectiveCall::with_schedules`], with operands of elements of so many bytes.
-    pub(crate) fn with_schedules_of<T>(
-        &self, element: usize,
-        then: impl FnOnce(&'static str, &ScheduleOf<'_>) -> Result<T, String>,
-    ) -> Result<T, String> {
         use CollectiveOperation as Operation;
         let Self { ranks, bytes, root, in_place, .. } = *self;
         if root >= ranks {
             return Err(format!("rank {root} as root: expected a rank below {ranks}"));
         }
+        let element = if bytes.is_multiple_of(ELEMENT) { ELEMENT } else { 1 };
         let operands = Operands { bytes, element, commutative: true };
         let rooted = Rooted { block: bytes, root, in_place };
         let exchange = UniformBlocks { block: bytes, in_place };

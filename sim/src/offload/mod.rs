@@ -9,8 +9,12 @@ pub mod levels;
 pub mod resources;
 pub mod table;
 
-use crate::collective::CollectiveCall;
-use mpi_abi::mpi::collective::selection::registry::CollectiveOperation;
+use mpi_abi::mpi::collective::algorithms::algorithm::{Algorithm, Arguments};
+use mpi_abi::mpi::collective::algorithms::{
+    Allreduce, Bcast, Operands, Reduce, ReduceScatter, Rooted, Scan, Shape, UniformBlocks,
+};
+use mpi_abi::mpi::collective::selection::registry;
+use mpi_abi::mpi::collective::selection::registry::{AlgorithmFamily, CollectiveOperation};
 use mpi_abi::offload::compile::{Rules, SingleSource, link_some};
 use mpi_abi::offload::{Program, Schedule, Scheme};
 
@@ -59,31 +63,66 @@ impl SimulatedCollective {
     pub fn with_schedules<T>(
         &self, then: impl FnOnce(&str, &dyn Fn(u32) -> Schedule) -> Result<T, String>,
     ) -> Result<T, String> {
-        if !OPERATIONS.contains(&self.operation) {
-            return Err(format!(
-                "{}: operations with blocks of different lengths are not supported",
-                self.operation.name()
-            ));
+        let Self { ranks, bytes, root, in_place, .. } = *self;
+        if ranks == 0 || root >= ranks {
+            return Err(format!("rank {root} as root: expected a rank below {ranks}"));
         }
-        let call = CollectiveCall {
-            operation: self.operation,
-            algorithm: Some(self.algorithm_name().to_owned()),
-            ranks: self.ranks,
-            bytes: self.bytes,
-            root: self.root,
-            in_place: self.in_place,
-        };
-        call.with_schedules_of(1, |name, schedule| then(name, &|rank| schedule(rank)))
+        let operands = Operands { bytes, element: 1, commutative: true };
+        let rooted = Rooted { block: bytes, root, in_place };
+        let exchange = UniformBlocks { block: bytes, in_place };
+        let scan = Scan { operands, in_place };
+        match self.operation {
+            CollectiveOperation::Barrier => self.with_family(&registry::BARRIER, (), then),
+            CollectiveOperation::Bcast => {
+                self.with_family(&registry::BCAST, Bcast { bytes, root }, then)
+            }
+            CollectiveOperation::Gather => self.with_family(&registry::GATHER, rooted, then),
+            CollectiveOperation::Scatter => self.with_family(&registry::SCATTER, rooted, then),
+            CollectiveOperation::Allgather => {
+                self.with_family(&registry::ALLGATHER, exchange, then)
+            }
+            CollectiveOperation::Alltoall => self.with_family(&registry::ALLTOALL, exchange, then),
+            CollectiveOperation::Reduce => {
+                self.with_family(&registry::REDUCE, Reduce { operands, root, in_place }, then)
+            }
+            CollectiveOperation::Allreduce => {
+                self.with_family(&registry::ALLREDUCE, Allreduce { operands, in_place }, then)
+            }
+            CollectiveOperation::ReduceScatter => {
+                let blocks = &vec![bytes; ranks as usize];
+                let args = ReduceScatter { blocks, commutative: true, in_place };
+                self.with_family(&registry::REDUCE_SCATTER, args, then)
+            }
+            CollectiveOperation::Scan => self.with_family(&registry::SCAN, scan, then),
+            CollectiveOperation::Exscan => self.with_family(&registry::EXSCAN, scan, then),
+            operation => Err(format!(
+                "{}: operations with blocks of different lengths are not supported",
+                operation.name()
+            )),
+        }
     }
 
-    /// The algorithm; without one, the first that was published for offloading, or the first of all.
-    fn algorithm_name(&self) -> &str {
-        if let Some(name) = &self.algorithm {
-            return name;
+    fn with_family<A: Arguments, T>(
+        &self, family: &AlgorithmFamily<A>, args: A::Borrowed<'_>,
+        then: impl FnOnce(&str, &dyn Fn(u32) -> Schedule) -> Result<T, String>,
+    ) -> Result<T, String> {
+        let shape = Shape { ranks: self.ranks };
+        let find = |name: &str| family.algorithms.iter().find(|algorithm| algorithm.name == name);
+        let algorithm: &Algorithm<A> = match &self.algorithm {
+            Some(name) => find(name).ok_or_else(|| {
+                let names: Vec<_> = family.algorithms.iter().map(|it| it.name).collect();
+                format!("algorithm {name}: expected one of {}", names.join("|"))
+            })?,
+            // Algorithms that were published for offloading.
+            None => ["doubling", "dissemination", "binomial"]
+                .into_iter()
+                .find_map(find)
+                .unwrap_or(&family.algorithms[0]),
+        };
+        if !(algorithm.fits)(shape, args) {
+            return Err(format!("{} does not fit {} ranks", algorithm.name, self.ranks));
         }
-        let all = CollectiveCall::algorithms(self.operation);
-        let published = ["doubling", "dissemination", "binomial"];
-        published.into_iter().find(|name| all.contains(name)).unwrap_or(all[0])
+        then(algorithm.name, &|rank| (algorithm.schedule)(shape, rank, args))
     }
 
     /// The program of one rank.
