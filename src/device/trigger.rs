@@ -7,9 +7,10 @@
 //! ```
 //!
 //! Each rank decides by itself what runs a program. The hardware of the interface does if it has enough
-//! counters, from the load on, and enough slots, from each start to the end of the instance; otherwise the thread that simulates it does, by *software*. The counters are then
-//! words of memory, peers add to them in the same way, and peers see no difference: neither waits for a
-//! call of the application. Only a reduction by a function of the application does.
+//! counters, from the load on, and enough slots, from each start to the end of the instance; otherwise the
+//! thread that simulates it does, by *software*. The counters are then words of memory, peers add to them in
+//! the same way, and peers see no difference: neither waits for a call of the application. Only a reduction
+//! by a function of the application does.
 //!
 //! It knows no schedules, datatypes or requests; `offload` defines the meaning of a program.
 

@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use super::settings::{Config, DeviceKind};
 use super::{fabric, launcher_watch};
+use crate::devices::carrier::settings::CarrierScope;
 use crate::devices::tcp::{JobKey, Tcp};
 use platform::base::{ErrorClass, MpiError, Peer, Result, settings};
 use platform::bootstrap::{Client, Environment, JobView, PeerOffer, PeerRecord, RequiredRanks};
@@ -124,7 +125,7 @@ impl Connection {
         let everywhere = job.size > 1
             && match config.device {
                 DeviceKind::Tcp => true,
-                DeviceKind::Ofi => config.fabric.is_everywhere,
+                DeviceKind::Ofi => config.fabric.between == CarrierScope::Ranks,
                 DeviceKind::Shm | DeviceKind::Tofu | DeviceKind::Vendor => false,
             };
         if !everywhere && !job.has_remote_ranks() {

@@ -311,12 +311,8 @@ fn attach_network(
         devices.attach_carrier(CarrierLibrary::Vendor(library), short_max, reach)?;
     }
     if let Some(endpoint) = others.reached.as_mut().and_then(|reached| reached.fabric.take()) {
-        let scope = match config.fabric.is_everywhere {
-            true => CarrierScope::Ranks,
-            false => CarrierScope::Hosts,
-        };
         let library = CarrierLibrary::Fabric(Box::new(endpoint));
-        devices.attach_carrier(library, FABRIC_SHORT_MAX, reach(scope))?;
+        devices.attach_carrier(library, FABRIC_SHORT_MAX, reach(config.fabric.between))?;
     }
     if let Some(tcp) = others.reached.as_mut().and_then(|reached| reached.tcp.take()) {
         devices.attach_sockets(tcp, job.rank, config.device == DeviceKind::Tcp)?;
@@ -353,7 +349,9 @@ fn agree(
         machine: match (config.device, is_any_crowded) {
             (DeviceKind::Tcp, _) => machine_model::NETWORK,
             (DeviceKind::Vendor, false) => machine_model::LIBRARY,
-            (DeviceKind::Ofi, _) if config.fabric.is_everywhere => machine_model::NETWORK,
+            (DeviceKind::Ofi, _) if config.fabric.between == CarrierScope::Ranks => {
+                machine_model::NETWORK
+            }
             (DeviceKind::Shm | DeviceKind::Tofu | DeviceKind::Ofi | DeviceKind::Vendor, true) => {
                 machine_model::OVERSUBSCRIBED
             }

@@ -23,7 +23,8 @@
 //! | `files` | files of the system, and threads for accesses that do not wait |
 //! | `global_memory` | accesses to global memory that wait |
 //! | `devices` | the devices in use, as one device |
-//! | `vendor` | the end of another MPI library that carries messages |
+//! | `fabric` | the endpoint of libfabric, and the addresses of those of all ranks |
+//! | `carrier_end` | the end of another library that carries messages |
 //! | `hardware`, `info_env` | facts about the host and this process |
 //!
 //! Every call enters by one of these functions: [`Process::visit`] for what any thread may call at
@@ -32,6 +33,7 @@
 //! the lock is held.
 
 mod abort;
+mod carrier_end;
 mod clients;
 mod connection;
 pub(crate) mod contention;
@@ -51,7 +53,6 @@ mod progress_thread;
 pub(crate) mod published_names;
 pub mod settings;
 pub(crate) mod spawning;
-mod vendor;
 mod waiting;
 pub(crate) mod window_end;
 mod world;

@@ -23,14 +23,20 @@ pub(crate) struct VendorSettings {
 pub(crate) const FABRIC_SHORT_MAX: usize = 15 << 10;
 
 /// Settings of an endpoint of libfabric.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FabricSettings {
     /// The path of the library (`SUIRO_OFI_LIBRARY`).
     pub(crate) library: Option<String>,
     /// The provider (`SUIRO_OFI_PROVIDER`).
     pub(crate) provider: Option<String>,
-    /// Whether it carries the messages inside a host, too (`SUIRO_OFI_BETWEEN`).
-    pub(crate) is_everywhere: bool,
+    /// The messages that it carries (`SUIRO_OFI_BETWEEN`).
+    pub(crate) between: CarrierScope,
+}
+
+impl Default for FabricSettings {
+    fn default() -> Self {
+        Self { library: None, provider: None, between: CarrierScope::Hosts }
+    }
 }
 
 /// What calls the library to find out what has arrived.

@@ -91,7 +91,7 @@ impl Decisions<'_> {
             (_, DeviceKind::Ofi) if self.fabric.is_empty() => {
                 format!("device shm between all ranks: they all run on {}", names[0])
             }
-            (_, DeviceKind::Ofi) if self.config.fabric.is_everywhere => {
+            (_, DeviceKind::Ofi) if self.config.fabric.between == CarrierScope::Ranks => {
                 format!("device ofi between all ranks, by {} (SUIRO_DEVICE=ofi)", self.fabric)
             }
             (_, DeviceKind::Shm | DeviceKind::Ofi) => return self.devices_of_hosts(),
@@ -199,7 +199,7 @@ impl Decisions<'_> {
             (DeviceKind::Tcp | DeviceKind::Tofu | DeviceKind::Vendor, _) => {
                 return WINDOWS_BY_MESSAGES.to_owned();
             }
-            (DeviceKind::Ofi, _) if self.config.fabric.is_everywhere => {
+            (DeviceKind::Ofi, _) if self.config.fabric.between == CarrierScope::Ranks => {
                 return WINDOWS_BY_MESSAGES.to_owned();
             }
             (DeviceKind::Shm | DeviceKind::Ofi, true) => "read and written from outside",
@@ -217,7 +217,9 @@ impl Decisions<'_> {
         if self.config.device == DeviceKind::Tcp {
             return "long messages: by TCP like all others (SUIRO_DEVICE=tcp)".to_owned();
         }
-        if self.config.device == DeviceKind::Ofi && self.config.fabric.is_everywhere {
+        if self.config.device == DeviceKind::Ofi
+            && self.config.fabric.between == CarrierScope::Ranks
+        {
             return "long messages: by libfabric like all others (SUIRO_DEVICE=ofi)".to_owned();
         }
         if self.config.device == DeviceKind::Vendor

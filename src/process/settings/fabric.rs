@@ -1,6 +1,7 @@
 //! The settings of libfabric as a transport: `SUIRO_OFI_*`.
 
 use super::parse;
+use super::vendor::parse_scope;
 use crate::devices::carrier::settings::FabricSettings;
 use platform::base::Result;
 
@@ -11,21 +12,18 @@ use platform::base::Result;
 pub(super) fn settings(
     lookup: impl Fn(&'static str) -> Option<String> + Copy,
 ) -> Result<FabricSettings> {
-    let is_everywhere = parse("SUIRO_OFI_BETWEEN", lookup, |text| match text {
-        "hosts" => Some(false),
-        "ranks" => Some(true),
-        _ => None,
-    })?;
+    let between = parse("SUIRO_OFI_BETWEEN", lookup, |text| parse_scope(text).map(Some))?;
     Ok(FabricSettings {
         library: lookup("SUIRO_OFI_LIBRARY"),
         provider: lookup("SUIRO_OFI_PROVIDER"),
-        is_everywhere,
+        between: between.unwrap_or(FabricSettings::default().between),
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::devices::carrier::settings::CarrierScope;
 
     #[test]
     fn values_are_those_of_the_table() {
@@ -39,7 +37,7 @@ mod tests {
         let expected = FabricSettings {
             library: Some("/opt/lib/libfabric.so.1".to_owned()),
             provider: Some("verbs;ofi_rxm".to_owned()),
-            is_everywhere: true,
+            between: CarrierScope::Ranks,
         };
         assert_eq!(settings(lookup).unwrap(), expected);
         let bad = |name: &str| (name == "SUIRO_OFI_BETWEEN").then(|| "nodes".to_owned());

@@ -23,13 +23,18 @@ pub(super) fn settings(
         "thread" => Some(VendorMode::Thread),
         _ => None,
     })?;
-    let between = parse("SUIRO_VENDOR_BETWEEN", lookup, |text| match text {
+    let between = parse("SUIRO_VENDOR_BETWEEN", lookup, parse_scope)?;
+    let short_max = short_max.unwrap_or(VendorSettings::default().short_max);
+    Ok(VendorSettings { library: lookup("SUIRO_VENDOR_LIBRARY"), short_max, mode, between })
+}
+
+/// The messages that a library carries.
+pub(super) fn parse_scope(text: &str) -> Option<CarrierScope> {
+    match text {
         "ranks" => Some(CarrierScope::Ranks),
         "hosts" => Some(CarrierScope::Hosts),
         _ => None,
-    })?;
-    let short_max = short_max.unwrap_or(VendorSettings::default().short_max);
-    Ok(VendorSettings { library: lookup("SUIRO_VENDOR_LIBRARY"), short_max, mode, between })
+    }
 }
 
 #[cfg(test)]
