@@ -13,7 +13,7 @@ use loom::thread;
 use crate::primitive::{self, AtomicU32, Ordering};
 use crate::rings::wake_word::WakeWord;
 use crate::rings::{Futex, content};
-use segment::{AwaitedEntry, SlotHeader};
+use segment::{AwaitedEntry, PublishedFlag, SlotHeader};
 
 type Slot = segment::SegmentSlot<2>;
 type Buffer = segment::SlotBuffer<2, 64>;
@@ -134,6 +134,28 @@ fn segment_exchanges() {
         let thread = thread::spawn(move || exchange(one));
         exchange(two);
         thread.join().unwrap();
+    });
+}
+
+/// Of ranks that publish their flags at the same time, at least one sees all and can wake the others.
+#[test]
+fn segment_flags_are_seen_by_the_last() {
+    fn publishes_last(segment: Segment, agreement: u32) -> bool {
+        segment.publish_flag(agreement, 5 + segment.local_rank() as u32);
+        let is_there = |rank| match segment.flag(rank, agreement) {
+            PublishedFlag::Nothing => false,
+            PublishedFlag::Flag(flag) => flag == 5 + rank as u32,
+            PublishedFlag::Overwritten => panic!("no later agreement"),
+        };
+        (0..segment.len()).all(is_there)
+    }
+    crate::check(|| {
+        let memory = TestSegment::new(3);
+        let [one, two, three] = [0, 1, 2].map(|rank| memory.enter(rank));
+        let threads = [two, three].map(|segment| thread::spawn(|| publishes_last(segment, 3)));
+        let first = publishes_last(one, 3);
+        let others = threads.map(|thread| thread.join().unwrap());
+        assert!(first || others.contains(&true));
     });
 }
 

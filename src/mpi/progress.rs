@@ -20,6 +20,7 @@ impl<D: Device> Mpi<D> {
             | !self.windows.is_empty()
             | !self.files.is_idle()
             | self.global_memory.is_active()
+            | self.resilience.awaits_flags()
             | !self.shared_collectives.is_idle();
         if has_more { arrived + self.poll_rest() } else { arrived }
     }
@@ -29,6 +30,9 @@ impl<D: Device> Mpi<D> {
     fn poll_rest(&mut self) -> usize {
         if self.engine.is_disturbed() {
             self.look_after_failures();
+        }
+        if self.resilience.awaits_flags() {
+            self.look_for_flags();
         }
         let parts = self.engine.has_completed_parts();
         let parts = if parts { self.advance_partitioned() } else { 0 };

@@ -34,6 +34,15 @@
 //!  publisher   publish, fence: does anyone who sleeps await 3?
 //! ```
 //!
+//! # Flags
+//! Beside the rounds, a rank publishes its *flag* of agreement `n` of the communicator, in a word of its own
+//! that agreement `n + 2` uses again. An agreement goes on where a round could not, after a rank has left a
+//! collective half-way.
+//!
+//! ```text
+//!  publisher   flag, fence: the flags of all? then wake the others     at least one rank sees all
+//! ```
+//!
 //! # No circular wait
 //! A rank that has published [`RING_ENTRIES`] rounds waits until the others are done with the first of
 //! them. All ranks make progress if each rank is done with a round at most four rounds
@@ -114,6 +123,7 @@ impl AwaitedEntry {
 #[repr(C, align(128))]
 pub(crate) struct SegmentSlot<const ENTRIES: usize> {
     progress: SlotProgress,
+    flags: SlotFlags,
     entries: [SlotEntry; ENTRIES],
 }
 
@@ -124,6 +134,25 @@ struct SlotProgress {
     done: AtomicU64,
     /// [`AwaitedEntry::word`].
     awaited: AtomicU32,
+}
+
+/// The flags of the last two agreements: each word is the number of the agreement, above, and the flag.
+#[repr(C, align(128))]
+struct SlotFlags([AtomicU64; 2]);
+
+impl SlotFlags {
+    fn of(&self, agreement: u32) -> &AtomicU64 {
+        &self.0[agreement as usize % 2]
+    }
+}
+
+/// What a rank has published of an agreement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PublishedFlag {
+    Nothing,
+    Flag(u32),
+    /// A later agreement has the word.
+    Overwritten,
 }
 
 #[repr(C, align(64))]
@@ -377,6 +406,29 @@ impl<const ENTRIES: usize, const DATA: usize> SizedSegment<ENTRIES, DATA> {
         seen == AwaitedEntry::Any.word() || seen == own.word()
     }
 
+    /// Publishes the flag of this rank in an agreement; they are counted from 1. The caller then looks for
+    /// the flags of all, and notifies all others if it finds them.
+    pub(crate) fn publish_flag(&self, agreement: u32, flag: u32) {
+        let word = self.slots()[self.local_rank].flags.of(agreement);
+        word.store(u64::from(agreement) << 32 | u64::from(flag), Ordering::SeqCst);
+        full_fence();
+    }
+
+    /// What a rank has published in an agreement.
+    ///
+    /// # Panics
+    /// If there is no such local rank.
+    #[inline]
+    pub(crate) fn flag(&self, rank: usize, agreement: u32) -> PublishedFlag {
+        let word = self.slots()[rank].flags.of(agreement).load(Ordering::Acquire);
+        let (published, flag) = ((word >> 32) as u32, word as u32);
+        match published.cmp(&agreement) {
+            std::cmp::Ordering::Less => PublishedFlag::Nothing,
+            std::cmp::Ordering::Equal => PublishedFlag::Flag(flag),
+            std::cmp::Ordering::Greater => PublishedFlag::Overwritten,
+        }
+    }
+
     /// Whether all other ranks are done with `round`.
     #[cold]
     fn all_are_done_with(&mut self, round: u64) -> bool {
@@ -434,7 +486,7 @@ impl<const ENTRIES: usize> SegmentSlot<ENTRIES> {
     /// Resets to zero; does not write to unused entries.
     fn clear(&self) {
         let sequences = self.entries.iter().map(|entry| &entry.sequence);
-        for word in sequences.chain([&self.progress.done]) {
+        for word in sequences.chain([&self.progress.done]).chain(&self.flags.0) {
             if word.load(Ordering::Relaxed) != 0 {
                 word.store(0, Ordering::Relaxed);
             }
@@ -457,7 +509,8 @@ impl<const ENTRIES: usize> SegmentSlot<ENTRIES> {
             data: SharedBytes::new(),
         };
         let progress = SlotProgress { done: AtomicU64::new(0), awaited: AtomicU32::new(0) };
-        Self { progress, entries: std::array::from_fn(entry) }
+        let flags = SlotFlags(std::array::from_fn(|_| AtomicU64::new(0)));
+        Self { progress, flags, entries: std::array::from_fn(entry) }
     }
 }
 

@@ -10,6 +10,21 @@
 //!   a member that has decided sends it the decision instead
 //! ```
 //!
+//! **In shared memory.** Members that share memory and know of no failure publish their flags there first.
+//! A member that sees the flags of all decides, without a message. A member gives that up and votes once it
+//! hears of a failure or is asked for its vote, and decides by messages only from then on. The coordinator
+//! asks all that it has no vote of, once, as soon as it coordinates: they may be waiting for flags, or have
+//! decided.
+//!
+//! ```text
+//!   start ── publish ── flags of all seen ──► decided: Decide { value } to those that vote or ask
+//!               │
+//!               └── failure, Ask ──► Vote, as above
+//! ```
+//!
+//! Both ways have one result: a decision by messages needs the vote of all that live, and none that has
+//! decided by the flags votes.
+//!
 //! This is an early-returning agreement, after Herault, Bouteiller, Bosilca, Gamell, Teranishi, Parashar and
 //! Dongarra, "Practical Scalable Consensus for Pseudo-Synchronous Distributed Systems", SC 2015, along a
 //! star instead of a tree; the succession of coordinators is that of Chandra and Toueg, "Unreliable
@@ -59,6 +74,8 @@ impl Value {
 pub(crate) enum AgreementMessage {
     Vote(Value),
     Decide(Value),
+    /// The coordinator has no vote of the receiver.
+    Ask,
 }
 
 /// One agreement at one process.
@@ -75,15 +92,27 @@ pub(crate) struct AgreementState {
     votes: BTreeMap<u32, Value>,
     decision: Option<Value>,
     outgoing: Vec<(u32, AgreementMessage)>,
+    /// Whether flags may have been published by some.
+    has_memory: bool,
+    /// Whether this process has published its flag and has not voted.
+    is_published: bool,
+    /// Whether a coordinator has asked this process, or this one has asked the others.
+    is_asked: bool,
+    has_asked: bool,
 }
 
 impl AgreementState {
-    /// An agreement of `size` processes that has not started here, at rank `me`.
-    pub(crate) fn new(me: u32, size: u32, failed: RankBits) -> Self {
+    /// An agreement of `size` processes that has not started here, at rank `me`. All have memory that they
+    /// share, or none has.
+    pub(crate) fn new(me: u32, size: u32, failed: RankBits, has_memory: bool) -> Self {
         Self {
             me,
             size,
             failed,
+            has_memory,
+            is_published: false,
+            is_asked: false,
+            has_asked: false,
             own: None,
             voted_to: None,
             votes: BTreeMap::new(),
@@ -96,6 +125,37 @@ impl AgreementState {
     pub(crate) fn start(&mut self, value: Value) {
         debug_assert!(self.own.is_none());
         self.own = Some(value);
+        self.advance();
+    }
+
+    /// Whether this process may publish its flag instead of voting.
+    pub(crate) fn may_publish(&self) -> bool {
+        let is_quiet = self.votes.is_empty() && self.failed.is_empty() && !self.is_asked;
+        self.has_memory && is_quiet && self.decision.is_none()
+    }
+
+    /// This process takes part, and publishes its flag.
+    pub(crate) fn start_published(&mut self, value: Value) {
+        debug_assert!(self.own.is_none() && self.may_publish());
+        self.own = Some(value);
+        self.is_published = true;
+    }
+
+    /// Whether this process waits for the flags of others.
+    pub(crate) fn awaits_flags(&self) -> bool {
+        self.is_published && self.decision.is_none()
+    }
+
+    /// All have published their flags, which make this one.
+    pub(crate) fn all_published(&mut self, flag: u32) {
+        if self.awaits_flags() {
+            self.decide(Value { flag, ..Value::default() });
+        }
+    }
+
+    /// This process does not see the flags of all any more.
+    pub(crate) fn give_up_flags(&mut self) {
+        self.is_published = false;
         self.advance();
     }
 
@@ -118,7 +178,7 @@ impl AgreementState {
     /// The process `rank` has failed.
     pub(crate) fn failed(&mut self, rank: u32) {
         if self.failed.insert(rank) {
-            self.advance();
+            self.give_up_flags();
         }
     }
 
@@ -129,13 +189,16 @@ impl AgreementState {
             return;
         }
         match message {
-            AgreementMessage::Vote(_) if self.decision.is_some() => self.tell_decision(from),
+            AgreementMessage::Vote(_) | AgreementMessage::Ask if self.decision.is_some() => {
+                self.tell_decision(from);
+            }
             AgreementMessage::Vote(value) => {
                 self.votes.insert(from, value);
             }
+            AgreementMessage::Ask => self.is_asked = true,
             AgreementMessage::Decide(value) => self.decide(value),
         }
-        self.advance();
+        self.give_up_flags();
     }
 
     /// Those that live, except this process.
@@ -150,7 +213,7 @@ impl AgreementState {
         if self.decision.is_some() {
             return self.pass_on(coordinator);
         }
-        let Some(own) = &self.own else { return };
+        let Some(own) = self.own.as_ref().filter(|_| !self.is_published) else { return };
         if coordinator == self.me {
             return self.coordinate();
         }
@@ -162,7 +225,12 @@ impl AgreementState {
 
     /// Decides once all have voted.
     fn coordinate(&mut self) {
-        if !self.others().all(|rank| self.votes.contains_key(&rank)) {
+        let missing: Vec<_> =
+            self.others().filter(|rank| !self.votes.contains_key(rank)).collect();
+        if !missing.is_empty() {
+            if self.has_memory && !std::mem::replace(&mut self.has_asked, true) {
+                self.outgoing.extend(missing.into_iter().map(|to| (to, AgreementMessage::Ask)));
+            }
             return;
         }
         let mut value = self.own.clone().unwrap_or_default();
@@ -222,6 +290,8 @@ mod tests {
         channels: Vec<Vec<VecDeque<AgreementMessage>>>,
         unknown: Vec<Vec<u32>>,
         inputs: Vec<Value>,
+        /// The flags in shared memory.
+        published: Vec<Option<u32>>,
         dead: RankBits,
         random: Random,
     }
@@ -237,13 +307,15 @@ mod tests {
                 ..Value::default()
             };
             let inputs = (0..size).map(input).collect();
-            let agreement = |rank| AgreementState::new(rank, size, RankBits::default());
+            let has_memory = random.below(4) > 0;
+            let agreement = |rank| AgreementState::new(rank, size, RankBits::default(), has_memory);
             let row = || (0..size).map(|_| VecDeque::new()).collect();
             Self {
                 all: (0..size).map(agreement).collect(),
                 channels: (0..size).map(|_| row()).collect(),
                 unknown: vec![Vec::new(); size as usize],
                 inputs,
+                published: vec![None; size as usize],
                 dead: RankBits::default(),
                 random,
             }
@@ -274,11 +346,26 @@ mod tests {
             }
         }
 
+        fn start(&mut self, rank: usize) {
+            let input = self.inputs[rank].clone();
+            // Some may not use the memory, for reasons of their own.
+            if self.all[rank].may_publish() && self.below(8) > 0 {
+                self.published[rank] = Some(input.flag);
+                self.all[rank].start_published(input);
+            } else {
+                self.all[rank].start(input);
+            }
+        }
+
         fn step(&mut self, rank: usize) {
-            match self.below(4) {
-                0 if !self.all[rank].has_started() => {
-                    let input = self.inputs[rank].clone();
-                    self.all[rank].start(input);
+            match self.below(5) {
+                0 if !self.all[rank].has_started() => self.start(rank),
+                2 if self.all[rank].awaits_flags() => {
+                    let flags: Option<Vec<u32>> = self.published.iter().copied().collect();
+                    if let Some(flags) = flags {
+                        let all = flags.into_iter().fold(u32::MAX, |all, flag| all & flag);
+                        self.all[rank].all_published(all);
+                    }
                 }
                 1 if !self.unknown[rank].is_empty() => {
                     let failed = self.unknown[rank].remove(0);
@@ -334,7 +421,8 @@ mod tests {
             let all = self.inputs.iter().fold(u32::MAX, |flag, input| flag & input.flag);
             assert_eq!(value.flag & all, all, "seed {seed}");
             assert!(value.failed.is_subset(&self.dead), "seed {seed}");
-            assert!(value.context >= 100, "seed {seed}");
+            let by_flags = self.published.iter().all(Option::is_some);
+            assert!(value.context >= 100 || by_flags, "seed {seed}");
         }
     }
 
@@ -346,7 +434,7 @@ mod tests {
 
     #[test]
     fn one_process_decides_alone() {
-        let mut alone = AgreementState::new(0, 1, RankBits::default());
+        let mut alone = AgreementState::new(0, 1, RankBits::default(), false);
         alone.start(Value { flag: 5, ..Value::default() });
         assert_eq!(alone.decision().map(|value| value.flag), Some(5));
         assert!(alone.take_outgoing().is_empty());

@@ -4,6 +4,9 @@
 //! The agreements of a communicator have numbers, in the order of the calls, which is the same at all
 //! members. A process keeps those that it has decided, to answer members that have not; it drops old ones
 //! ([`KEPT_DECISIONS`]).
+//!
+//! Flags in shared memory are looked for in each poll. They wait for no collective: their words in the
+//! segment of the communicator are apart from its rounds.
 
 use std::sync::Arc;
 
@@ -20,6 +23,7 @@ use crate::mpi::request::Activity;
 use crate::mpi::resilience::agreement::{AgreementMessage, AgreementState, Value};
 use crate::mpi::resilience::notice::Notice;
 use crate::mpi::resilience::rank_bits::RankBits;
+use crate::shared_memory::segment::{PublishedFlag, SharedSegment};
 use platform::base::{ErrorClass, MpiError, Peer, Result};
 
 /// The number of decided agreements of a communicator that a process keeps. By blocking calls, a process
@@ -36,6 +40,9 @@ pub(super) struct RunningAgreement {
     /// This process.
     me: u32,
     size: u32,
+    /// The flags of the first members, which this process has seen in shared memory.
+    seen: u32,
+    flags: u32,
 }
 
 /// An agreement that a request or a call waits for.
@@ -124,7 +131,7 @@ impl<D: Device> Mpi<D> {
     pub(crate) fn start_agree(&mut self, comm: Handle, flag: Memory) -> Result<Activity> {
         let mut bytes = [0; 4];
         flag.pack(0, &mut bytes);
-        let key = self.start_consent(comm, u32::from_ne_bytes(bytes))?;
+        let key = self.start_consent(comm, u32::from_ne_bytes(bytes), true)?;
         Ok(Activity::Consent(Box::new(Consent { key, use_of: ConsentUse::Flag(flag) })))
     }
 
@@ -133,7 +140,7 @@ impl<D: Device> Mpi<D> {
     /// # Errors
     /// `Comm` if there is no such communicator.
     pub(crate) fn start_rendezvous(&mut self, comm: Handle) -> Result<Activity> {
-        let key = self.start_consent(comm, 0)?;
+        let key = self.start_consent(comm, 0, true)?;
         Ok(Activity::Consent(Box::new(Consent { key, use_of: ConsentUse::Nothing })))
     }
 
@@ -146,12 +153,16 @@ impl<D: Device> Mpi<D> {
         let old = OldComm::of(self.comms.get(comm)?);
         let new = self.comm_like(comm, Attributes::default())?;
         self.comms.get_mut(new)?.topology = None;
-        let key = self.start_consent(comm, 0)?;
+        // Flags have no context.
+        let key = self.start_consent(comm, 0, false)?;
         let use_of = ConsentUse::Shrink { comm: new, old };
         Ok((new, Activity::Consent(Box::new(Consent { key, use_of }))))
     }
 
-    fn start_consent(&mut self, comm: Handle, flag: u32) -> Result<AgreementKey> {
+    /// Starts an agreement, by flags in shared memory if they can be its whole value.
+    fn start_consent(
+        &mut self, comm: Handle, flag: u32, is_flag_only: bool,
+    ) -> Result<AgreementKey> {
         self.find_failed_members();
         let context = self.comms.choose_context().bits();
         let found = self.comms.get_mut(comm)?;
@@ -165,10 +176,16 @@ impl<D: Device> Mpi<D> {
             context,
         };
         self.drop_decisions(key);
+        let is_flag_only = is_flag_only && value.failed.is_empty();
         if let Some(running) = self.agreement_at(key) {
-            running.agreement.start(value);
+            if is_flag_only && running.agreement.may_publish() {
+                running.agreement.start_published(value);
+                self.publish_flag(key, flag);
+            } else {
+                running.agreement.start(value);
+                self.send_agreement(key);
+            }
         }
-        self.send_agreement(key);
         if self.comms.processes.has_guests() {
             let on = self.comms.get(comm)?;
             let (size, members) = (on.members_shape().ranks, on.members());
@@ -177,6 +194,69 @@ impl<D: Device> Mpi<D> {
         // A member may have sent its vote long ago.
         self.engine.note_long_start();
         Ok(key)
+    }
+
+    /// Publishes the flag of this process, and wakes the others if it is the last one.
+    fn publish_flag(&mut self, key: AgreementKey, flag: u32) {
+        if let Some(segment) = self.segment_of_context(key.0) {
+            segment.publish_flag(key.1, flag);
+        }
+        self.resilience.by_flags.push(key);
+        self.look_for_flags();
+        let Some(running) = self.resilience.agreements.get(&key) else { return };
+        if running.agreement.decision().is_some() {
+            let (me, size, members) = (running.me, running.size, Arc::clone(&running.members));
+            (0..size).filter(|rank| *rank != me).for_each(|rank| {
+                self.engine.notify(members.peer(rank));
+            });
+        }
+    }
+
+    fn segment_of_context(&mut self, context: u64) -> Option<&mut SharedSegment> {
+        let id = self.comms.of_context(context)?.shared_collective?;
+        self.shared_collectives.segment(id)
+    }
+
+    /// Looks for the flags of all members in the agreements that wait for them.
+    pub(in crate::mpi) fn look_for_flags(&mut self) {
+        let mut keys = std::mem::take(&mut self.resilience.by_flags);
+        keys.retain(|key| self.awaits_flags(*key));
+        // Nothing was added meanwhile.
+        self.resilience.by_flags = keys;
+    }
+
+    /// Looks for the flags of all members; whether some are missing.
+    fn awaits_flags(&mut self, key: AgreementKey) -> bool {
+        let Some(comm) = self.comms.of_context(key.0) else { return self.give_up_flags(key) };
+        let segment = comm.shared_collective.and_then(|id| self.shared_collectives.segment(id));
+        let (Some(segment), Some(running)) = (segment, self.resilience.agreements.get_mut(&key))
+        else {
+            return self.give_up_flags(key);
+        };
+        if !running.agreement.awaits_flags() {
+            return false;
+        }
+        while running.seen < running.size {
+            match segment.flag(running.seen as usize, key.1) {
+                PublishedFlag::Nothing => return true,
+                PublishedFlag::Flag(flag) => running.flags &= flag,
+                PublishedFlag::Overwritten => return self.give_up_flags(key),
+            }
+            running.seen += 1;
+        }
+        running.agreement.all_published(running.flags);
+        self.send_agreement(key);
+        false
+    }
+
+    /// The communicator was freed, or the others go on without this process: it votes. No flags are awaited.
+    #[cold]
+    fn give_up_flags(&mut self, key: AgreementKey) -> bool {
+        if let Some(running) = self.resilience.agreements.get_mut(&key) {
+            running.agreement.give_up_flags();
+        }
+        self.send_agreement(key);
+        false
     }
 
     /// Drops the decided agreements of a communicator that are long before `key`.
@@ -199,11 +279,14 @@ impl<D: Device> Mpi<D> {
             if key.1 < comm.resilience.agreements {
                 return None;
             }
+            let has_memory = comm.shared_collective.is_some();
             let running = RunningAgreement {
-                agreement: AgreementState::new(me, size, failed),
+                agreement: AgreementState::new(me, size, failed, has_memory),
                 members,
                 me,
                 size,
+                seen: 0,
+                flags: u32::MAX,
             };
             self.resilience.agreements.insert(key, running);
         }
@@ -223,6 +306,8 @@ impl<D: Device> Mpi<D> {
 
     /// Members of the communicator with this context have failed.
     pub(super) fn agreement_members_failed(&mut self, context: u64, failed: &[u32]) {
+        // A flag that a member published before it failed counts.
+        self.look_for_flags();
         let range = (context, 0)..=(context, u32::MAX);
         let keys: Vec<_> = self.resilience.agreements.range(range).map(|(key, _)| *key).collect();
         for key in keys {

@@ -39,7 +39,7 @@ use crate::engine::point_to_point::matching::MatchPattern;
 use crate::engine::point_to_point::wire::NOTICE_CONTEXT;
 use crate::engine::schedules::plan::Members;
 use crate::mpi::Mpi;
-use crate::mpi::resilience::consent::RunningAgreement;
+use crate::mpi::resilience::consent::{AgreementKey, RunningAgreement};
 use crate::mpi::resilience::notice::Notice;
 use platform::base::Peer;
 
@@ -55,6 +55,8 @@ const NOTICE_TAG: i32 = 0;
 pub(crate) struct Resilience {
     /// By context and instance.
     agreements: BTreeMap<(u64, u32), RunningAgreement>,
+    /// Those that wait for flags in shared memory.
+    by_flags: Vec<AgreementKey>,
     /// Notices about communicators that do not exist here, with the ranks of their senders there.
     early: Vec<(u32, Notice)>,
     arriving: Option<ArrivingMessage>,
@@ -88,6 +90,14 @@ struct AllPeers;
 impl Members for AllPeers {
     fn peer(&self, rank: u32) -> Peer {
         rank
+    }
+}
+
+impl Resilience {
+    /// Whether an agreement waits for flags in shared memory.
+    #[inline]
+    pub(in crate::mpi) fn awaits_flags(&self) -> bool {
+        !self.by_flags.is_empty()
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Revoke      0 | context
-//! Agreement   1 | context | instance | kind: 0 vote, 1 decision | value
+//! Agreement   1 | context | instance | kind: 0 vote, 1 decision, 2 ask | value, unless it asks
 //! Failed      2 | context | member
 //! value       flag | context | count, words of failed | count, words of acknowledged
 //! ```
@@ -56,6 +56,7 @@ fn put_message(words: &mut Vec<u64>, message: &AgreementMessage) {
     let (kind, value) = match message {
         AgreementMessage::Vote(value) => (0, value),
         AgreementMessage::Decide(value) => (1, value),
+        AgreementMessage::Ask => return words.push(2),
     };
     words.push(kind);
     put_value(words, value);
@@ -81,6 +82,7 @@ impl Words {
         Some(match self.next()? {
             0 => AgreementMessage::Vote(self.value()?),
             1 => AgreementMessage::Decide(self.value()?),
+            2 => AgreementMessage::Ask,
             _ => return None,
         })
     }
@@ -118,7 +120,10 @@ mod tests {
                 assert_eq!(Notice::parse(&bytes[..len]), None);
             }
         }
-        for notice in [Notice::Revoke { context: 16 }, Notice::Failed { context: 8, member: 3 }] {
+        let ask = Notice::Agreement { context: 8, instance: 9, message: AgreementMessage::Ask };
+        for notice in
+            [Notice::Revoke { context: 16 }, Notice::Failed { context: 8, member: 3 }, ask]
+        {
             let bytes = notice.emit();
             assert_eq!(Notice::parse(&bytes[..bytes.len() - 8]), None);
             assert_eq!(Notice::parse(&bytes), Some(notice));

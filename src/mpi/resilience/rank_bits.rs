@@ -25,7 +25,6 @@ impl RankBits {
         self.0.get(rank as usize / 64).is_some_and(|word| word & 1 << (rank % 64) != 0)
     }
 
-    #[cfg(test)]
     pub(crate) fn is_empty(&self) -> bool {
         self.0.iter().all(|word| *word == 0)
     }
