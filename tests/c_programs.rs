@@ -107,7 +107,7 @@ c_programs! {
     comm_hints,
     comm_idup,
     comm_members,
-    comm_rooms,
+    comm_segments,
     comm_split,
     comm_split_type,
     comm_traffic,
@@ -265,7 +265,7 @@ fn on_network_interfaces() {
     const SOME: &[&str] = &[
         "coll_forms",
         "coll_neighbor",
-        "comm_rooms",
+        "comm_segments",
         "completion",
         "errors_arguments",
         "floods",

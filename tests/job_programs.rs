@@ -81,6 +81,11 @@ fn memory_of_two_jobs() {
     check("jobs_shared");
 }
 
+#[test]
+fn collectives_of_two_jobs() {
+    check("jobs_collectives");
+}
+
 /// Jobs share memory only if both do so inside, and all of their processes agree on that.
 #[test]
 fn jobs_of_two_devices_share_no_memory() {

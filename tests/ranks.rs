@@ -13,7 +13,7 @@ mod ranks {
     pub mod persistent;
     pub mod remote;
     pub mod restarts;
-    pub mod rooms;
+    pub mod segments;
     pub mod sequences;
     pub mod shared;
     pub mod topology;

@@ -64,5 +64,10 @@ pub trait NearSegment: Debug + Send {
 pub trait NearDoorbell: Debug + Send + Sync {
     /// Makes the process look at the memory that it shares. Without a fence or a system call if it is not
     /// armed.
-    fn ring(&self);
+    fn ring(&self) {
+        self.ring_if(&|| true);
+    }
+
+    /// The same, unless `is_awaited` returns false, which is called only if the process seems to be armed.
+    fn ring_if(&self, is_awaited: &dyn Fn() -> bool);
 }

@@ -112,7 +112,7 @@ impl<D: Device> Mpi<D> {
                     self.engine.pending_run(*run).map(|pending| self.describe_run(pending)),
                 );
             }
-            Activity::Shared(hall) => parts.push(self.describe_shared(*hall)),
+            Activity::Shared(id) => parts.push(self.describe_shared(*id)),
             Activity::Program(program) => {
                 let pending = self.engine.pending_offloaded(*program);
                 parts.extend(pending.map(|pending| self.describe_run(pending)));
@@ -269,21 +269,21 @@ impl<D: Device> Mpi<D> {
     }
 
     /// The current shared-memory collective, which its communicator counts as a run.
-    fn describe_shared(&self, hall: SharedCollectiveId) -> PendingActivity {
-        let (context, sequence) = match self.shared_collectives.owner(hall) {
+    fn describe_shared(&self, id: SharedCollectiveId) -> PendingActivity {
+        let (context, sequence) = match self.shared_collectives.owner(id) {
             CollectiveOwner::Operation { context, sequence } => (context, sequence),
             CollectiveOwner::Comm | CollectiveOwner::Freed => self
                 .comms
-                .of_shared_collective(hall)
+                .of_shared_collective(id)
                 .map_or((0, 0), |comm| (comm.context.for_traffic(Traffic::Collective), comm.calls)),
         };
-        let messages = self.shared_collectives.messages(hall);
+        let messages = self.shared_collectives.messages(id);
         if let Some(pending) = messages.and_then(|run| self.engine.pending_run(run)) {
             return self.describe_run(pending);
         }
-        let peers = self.shared_collectives.waits_for(hall);
+        let peers = self.shared_collectives.waits_for(id);
         let part = self.describe_run(PendingRun { context, sequence, peers });
-        match self.shared_collectives.bytes(hall) {
+        match self.shared_collectives.bytes(id) {
             0 => part,
             bytes => PendingActivity {
                 arguments: format!("{}, {bytes} bytes in shared memory", part.arguments),

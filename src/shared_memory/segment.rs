@@ -599,6 +599,19 @@ impl SegmentPool {
         Self { start, ranks, memory }
     }
 
+    /// The pool for `ranks` ranks in `memory`, which is mapped as long as `owner` lives, was zero when it was
+    /// made, and is used by pools only; `None` if it is too short or does not begin at a page.
+    pub(crate) fn over(
+        memory: Span, ranks: usize, owner: Arc<dyn Any + Send + Sync>,
+    ) -> Option<Self> {
+        let start = NonNull::new(memory.address() as *mut u8)?;
+        let fits = Self::bytes(ranks).is_some_and(|bytes| bytes <= memory.len());
+        // SAFETY: as long as checked here; the rest is what the caller says of the memory, whose span
+        // carries the promise that it may be accessed.
+        (fits && start.cast::<PoolBuffer>().is_aligned())
+            .then(|| unsafe { Self::new(start, ranks, owner) })
+    }
+
     /// [`SharedMemory::claim`](crate::device::SharedMemory::claim).
     pub(crate) fn claim(&self) -> Option<u32> {
         claim(&self.words()[1..]).map(|index| index as u32 + 1)

@@ -13,7 +13,7 @@ use platform::base::Random;
 
 use super::harness::{Rank, placed, ranks};
 use super::mpi::room;
-use super::rooms::{duplicate, number};
+use super::segments::{duplicate, number};
 
 /// `MPI_INT` and its length in bytes.
 const INT: u32 = 0x209;
@@ -141,7 +141,7 @@ fn instances_meet_across_nodes() {
 
 /// Most operations get no shared segment; after they are freed, the next ones get one.
 #[test]
-fn more_operations_than_rooms() {
+fn more_operations_than_segments() {
     for (count, seed) in [(2, 1), (3, 2), (4, 3)] {
         ranks(count, seed, |rank| {
             let mut random = Random::new(seed << 8 | u64::from(rank.me));

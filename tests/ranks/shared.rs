@@ -275,7 +275,7 @@ fn segment_of(ranks: u32) -> Vec<Rank> {
         let mut engine = Engine::new(device, me, ranks as usize);
         let segment = engine.shared().unwrap().enter(0, &peers).unwrap();
         Rank {
-            collective: SharedCollective::new(segment, peers.clone(), &MACHINE),
+            collective: SharedCollective::new(segment.into(), peers.clone(), &MACHINE),
             engine,
             begun: 0,
         }

@@ -4,7 +4,7 @@
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
 
-use super::comm::{split_off, without_parent};
+use super::comm::{split, without_parent};
 use super::group::put_group;
 use crate::abi::arguments::pointer::out;
 use crate::abi::entry_point::{PROCESS, finish, local, number};
@@ -12,6 +12,7 @@ use crate::abi::handles::{MPI_COMM_NULL, handle};
 use crate::abi::types::*;
 use crate::mpi::communicator::intercomm_create::IntercommCreation;
 use crate::mpi::errhandler::Handler;
+use crate::mpi::handle::Handle;
 use crate::process::ProcessMpi;
 use platform::base::Result;
 use platform::diagnosis::wait_report::WaitReport;
@@ -94,9 +95,38 @@ pub unsafe extern "C" fn PMPI_Intercomm_create_from_groups(
 pub unsafe extern "C" fn PMPI_Intercomm_merge(
     intercomm: MPI_Comm, high: c_int, newintracomm: *mut MPI_Comm,
 ) -> c_int {
+    let name = "MPI_Intercomm_merge";
     let merge = |mpi: &mut ProcessMpi| mpi.merge(number(intercomm), high != 0);
     // SAFETY: the caller's promise of the result.
-    unsafe { split_off("MPI_Intercomm_merge", intercomm, (newintracomm, "newintracomm"), merge) }
+    let result = unsafe { out(newintracomm, "newintracomm") }.and_then(|newintracomm| {
+        let merged = split(name, merge)?;
+        share_host_memory(name, merged)?;
+        newintracomm.put_handle(merged);
+        Ok(())
+    });
+    finish(intercomm, name, result)
+}
+
+/// Gives shared segments to a merged communicator, if its processes are of several jobs on one host.
+///
+/// # Errors
+/// Errors of messages. They free the communicator.
+fn share_host_memory(name: &str, merged: Handle) -> Result<()> {
+    let shared = PROCESS.until(
+        |mpi| mpi.start_host_segments(merged),
+        |mpi, creation| match creation {
+            Some(creation) => mpi.end_host_segments(creation),
+            None => Ok(Some(())),
+        },
+        |mpi, creation| match creation {
+            Some(creation) => mpi.host_segments_wait_report(name, creation),
+            None => WaitReport::new(name),
+        },
+    );
+    shared.or_else(|error| {
+        PROCESS.with_mpi(|mpi| mpi.free_comm(merged))?;
+        Err(error)
+    })
 }
 
 /// Creates an intercommunicator and waits for it.

@@ -200,8 +200,8 @@ impl NearSegment for HostSegment {
 
 impl NearDoorbell for PeerWord {
     #[inline]
-    fn ring(&self) {
-        if self.word.notify(self.fences) {
+    fn ring_if(&self, is_awaited: &dyn Fn() -> bool) {
+        if self.word.notify_if(self.fences, is_awaited) {
             self.doorbell.ring();
         }
     }

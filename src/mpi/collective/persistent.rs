@@ -24,11 +24,10 @@ use crate::mpi::collective::calls::Call;
 use crate::mpi::collective::offload::OffloadNegotiation;
 use crate::mpi::collective::shared::polling::CollectiveOwner;
 use crate::mpi::communicator::Traffic;
-use crate::mpi::communicator::segment::SegmentRequest;
+use crate::mpi::communicator::segment::{EnteredSegment, SegmentRequest};
 use crate::mpi::handle::Handle;
 use crate::mpi::point_to_point::StartArguments;
 use crate::mpi::request::Activity;
-use crate::shared_memory::segment::SharedSegment;
 use platform::base::Result;
 use platform::diagnosis::wait_report::WaitReport;
 
@@ -159,7 +158,7 @@ impl<D: Device> Mpi<D> {
         request
     }
 
-    fn persistent_in_segment(&mut self, segment: SharedSegment, call: Call) -> Result<Handle> {
+    fn persistent_in_segment(&mut self, segment: EnteredSegment, call: Call) -> Result<Handle> {
         let handle = call.comm;
         let comm = match self.comms.get_mut(handle) {
             Ok(comm) => comm,
@@ -169,10 +168,10 @@ impl<D: Device> Mpi<D> {
             }
         };
         let (context, sequence) = (comm.context.for_traffic(Traffic::Persistent), comm.next_init());
-        let group = Arc::clone(&comm.group);
+        let (group, spans_jobs) = (Arc::clone(&comm.group), comm.spans_jobs);
         let owner = CollectiveOwner::Operation { context, sequence };
-        let machine = self.selection.machine();
-        let id = self.shared_collectives.open(segment, group.peers(), owner, machine);
+        let machine = self.selection.machine_of_segments(spans_jobs);
+        let id = self.shared_collectives.open(segment, group.peers(), owner, &machine);
         self.shared_collectives.prepare(id, call);
         let request = self.persistent(handle, StartArguments::Shared(id));
         if request.is_err() {

@@ -31,6 +31,7 @@ use crate::engine::schedules::plan::{Launch, Members, RunId, RunPlan};
 use crate::mpi::Mpi;
 use crate::mpi::attribute::Attributes;
 use crate::mpi::collective::algorithms::{Bcast, Collective, UniformBlocks};
+use crate::mpi::communicator::host_segments::HostSegments;
 use crate::mpi::communicator::segment::ContextMessage;
 use crate::mpi::communicator::{COMM_NULL, Comm, Traffic};
 use crate::mpi::errhandler::Handler;
@@ -87,6 +88,8 @@ pub struct Split {
     rule: SplitRule,
     /// The shared segment that this process has claimed in case it becomes rank 0.
     claimed: Option<u32>,
+    /// Where segments are claimed, if not at the device.
+    host_segments: Option<Arc<HostSegments>>,
 }
 
 /// The members of the new communicator of a [`Split`].
@@ -118,7 +121,7 @@ impl<D: Device> Mpi<D> {
         let made = self.comms.get(new)?;
         let (context, size) = (made.context, made.size());
         let claims = made.rank == 0 && !made.is_inter();
-        let segment = if claims { self.claim_segment(size) } else { None };
+        let segment = if claims { self.claim_segment(Some(comm), size) } else { None };
         let bcast = Collective::Bcast(Bcast { bytes: ContextMessage::BYTES, root: 0 });
         let run =
             self.launch_on(comm, bcast, vec![ContextMessage { context, segment }.to_memory()])?;
@@ -147,11 +150,9 @@ impl<D: Device> Mpi<D> {
             return Err(error);
         }
         let grant = ContextMessage::from_memory(&end.buffers[0]);
-        let made = self.comms.get_mut(comm)?;
-        made.context = grant.context;
-        let group = Arc::clone(&made.group);
+        self.comms.get_mut(comm)?.context = grant.context;
         self.comms.note_context();
-        self.attach_segment(Ok(comm), grant.segment, &group).map(drop)
+        self.attach_segment(comm, grant.segment)
     }
 
     /// Starts a split: one communicator for each color, in the order of the keys and then of the
@@ -203,7 +204,7 @@ impl<D: Device> Mpi<D> {
         let claimed = self.claim_for_split(comm, color, &rule)?;
         let old = self.comms.get(comm)?;
         let (members, sides, handler) = (old.members(), old.sides(), old.handler.clone());
-        let session = old.group.session();
+        let (session, host_segments) = (old.group.session(), old.host_segments.clone());
         let ranks = old.members_shape().ranks as usize;
         let allgather =
             Collective::Allgather(UniformBlocks { block: SPLIT_RECORD_BYTES, in_place: false });
@@ -211,7 +212,7 @@ impl<D: Device> Mpi<D> {
         let own = Memory::owned(SplitRecord { color, key, grant }.emit());
         let all = Memory::owned(vec![0; SPLIT_RECORD_BYTES * ranks]);
         let run = self.launch_on(comm, allgather, vec![own, all])?;
-        Ok(Split { run, members, sides, handler, session, rule, claimed })
+        Ok(Split { run, members, sides, handler, session, rule, claimed, host_segments })
     }
 
     /// Claims a shared segment, if this rank may become rank 0 of an intracommunicator of several
@@ -230,7 +231,7 @@ impl<D: Device> Mpi<D> {
             SplitRule::Merge if old.rank == 0 => old.members_shape().ranks,
             SplitRule::Group(..) | SplitRule::Merge => 0,
         };
-        Ok(self.claim_segment(size))
+        Ok(self.claim_segment(Some(comm), size))
     }
 
     /// The new communicator once its split has completed; `Some(None)` if it is `MPI_COMM_NULL`,
@@ -257,10 +258,13 @@ impl<D: Device> Mpi<D> {
         };
         // Numbers do not tell: each node has its own segments.
         if let Some(own) = split.claimed.filter(|_| !is_granted_here) {
-            self.release_segment(own);
+            self.release_segment(split.host_segments.as_deref(), own);
         }
         match made? {
-            Some((comm, _)) => self.insert_comm(comm, granted).map(|comm| Some(Some(comm))),
+            Some((mut comm, _)) => {
+                comm.host_segments = split.host_segments.clone().filter(|_| !comm.is_inter());
+                self.insert_comm(comm, granted).map(|comm| Some(Some(comm)))
+            }
             None => Ok(Some(None)),
         }
     }
@@ -330,9 +334,11 @@ impl<D: Device> Mpi<D> {
         if group.rank().is_none() {
             return Ok((COMM_NULL, Activity::Complete(Status::EMPTY)));
         }
-        let new = Comm::new(context, Arc::clone(&group), old.handler.clone())?;
+        let mut new = Comm::new(context, Arc::clone(&group), old.handler.clone())?;
+        new.host_segments = old.host_segments.clone();
         let ranks = group.ranks_within(&old.group);
-        let segment = if new.rank == 0 { self.claim_segment(group.size()) } else { None };
+        let claims = new.rank == 0;
+        let segment = if claims { self.claim_segment(Some(comm), group.size()) } else { None };
         let old = self.comms.get(comm)?;
         let run = self.engine.launch(Launch {
             plan: RunPlan::moving(

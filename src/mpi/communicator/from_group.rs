@@ -91,7 +91,7 @@ impl<D: Device> Mpi<D> {
         let new = Comm::new(context, Arc::clone(&group), handler)?;
         let rank = new.rank;
         let comm = self.comms.insert(new)?;
-        let segment = if rank == 0 { self.claim_segment(group.size()) } else { None };
+        let segment = if rank == 0 { self.claim_segment(None, group.size()) } else { None };
         let ranks: Vec<u32> = (0..group.size()).collect();
         let run = self.engine.launch(Launch {
             plan: RunPlan::moving(

@@ -24,11 +24,12 @@ pub(crate) mod disconnect;
 pub(crate) mod from_group;
 pub(crate) mod hardware;
 pub(crate) mod hints;
+pub(crate) mod host_segments;
 pub(crate) mod intercomm;
 pub mod intercomm_create;
 pub(crate) mod memory_domain;
 pub(crate) mod port;
-pub(crate) mod segment;
+pub mod segment;
 pub(crate) mod split_type;
 
 use std::borrow::Cow;
@@ -46,6 +47,7 @@ use crate::mpi::collective::binding::neighborhood::NeighborhoodCache;
 use crate::mpi::collective::shared::polling::SharedCollectiveId;
 use crate::mpi::communicator::clients::{Clients, ClusterAttributes};
 use crate::mpi::communicator::hints::CommHints;
+use crate::mpi::communicator::host_segments::HostSegments;
 use crate::mpi::communicator::intercomm::IntercommView;
 use crate::mpi::datatype::{Datatype, PackedForm, external_memory};
 use crate::mpi::handle::{Handle, HandleKind, HandleTable};
@@ -155,6 +157,8 @@ pub struct Comm {
     /// The shared segment of its blocking collective calls; all of its processes have one, or none
     /// (`segment`).
     pub(crate) shared_collective: Option<SharedCollectiveId>,
+    /// Where its segments are, if not at the device: it comes from a merge of several jobs of one host.
+    pub(crate) host_segments: Option<Arc<HostSegments>>,
     /// What it knows of failures.
     pub(crate) resilience: CommResilience,
     /// The nodes of its ranks, if there are several; `None` for an intercommunicator.
@@ -196,6 +200,7 @@ impl Comm {
             neighborhood_cache: None,
             hints: CommHints::default(),
             shared_collective: None,
+            host_segments: None,
             resilience: CommResilience::default(),
             nodes: None,
             spans_jobs: false,
@@ -209,6 +214,7 @@ impl Comm {
         Self {
             remote: self.remote.clone(),
             inter_view: self.inter_view.clone(),
+            host_segments: self.host_segments.clone(),
             ..Self::blank(context, Arc::clone(&self.group), self.rank, self.handler.clone())
         }
     }

@@ -57,8 +57,10 @@ pub(crate) struct Value {
     pub(crate) failed: RankBits,
     /// The failed processes that every process has acknowledged.
     pub(crate) acknowledged: RankBits,
-    /// The context of a new communicator, chosen by the coordinator.
+    /// The context of a new communicator, chosen by the coordinator, and the shared segment that it has
+    /// claimed for that.
     pub(crate) context: u64,
+    pub(crate) segment: Option<u32>,
 }
 
 impl Value {
@@ -92,8 +94,8 @@ pub(crate) struct AgreementState {
     votes: BTreeMap<u32, Value>,
     decision: Option<Value>,
     outgoing: Vec<(u32, AgreementMessage)>,
-    /// Whether flags may have been published by some.
-    has_memory: bool,
+    /// Whether others may have published their flags, and wait.
+    others_publish: bool,
     /// Whether this process has published its flag and has not voted.
     is_published: bool,
     /// Whether a coordinator has asked this process, or this one has asked the others.
@@ -102,14 +104,13 @@ pub(crate) struct AgreementState {
 }
 
 impl AgreementState {
-    /// An agreement of `size` processes that has not started here, at rank `me`. All have memory that they
-    /// share, or none has.
-    pub(crate) fn new(me: u32, size: u32, failed: RankBits, has_memory: bool) -> Self {
+    /// An agreement of `size` processes that has not started here, at rank `me`.
+    pub(crate) fn new(me: u32, size: u32, failed: RankBits) -> Self {
         Self {
             me,
             size,
             failed,
-            has_memory,
+            others_publish: false,
             is_published: false,
             is_asked: false,
             has_asked: false,
@@ -121,9 +122,10 @@ impl AgreementState {
         }
     }
 
-    /// This process takes part.
-    pub(crate) fn start(&mut self, value: Value) {
+    /// This process takes part, and votes; others may have published their flags.
+    pub(crate) fn start(&mut self, value: Value, others_publish: bool) {
         debug_assert!(self.own.is_none());
+        self.others_publish = others_publish;
         self.own = Some(value);
         self.advance();
     }
@@ -131,14 +133,14 @@ impl AgreementState {
     /// Whether this process may publish its flag instead of voting.
     pub(crate) fn may_publish(&self) -> bool {
         let is_quiet = self.votes.is_empty() && self.failed.is_empty() && !self.is_asked;
-        self.has_memory && is_quiet && self.decision.is_none()
+        is_quiet && self.decision.is_none()
     }
 
     /// This process takes part, and publishes its flag.
     pub(crate) fn start_published(&mut self, value: Value) {
         debug_assert!(self.own.is_none() && self.may_publish());
         self.own = Some(value);
-        self.is_published = true;
+        (self.is_published, self.others_publish) = (true, true);
     }
 
     /// Whether this process waits for the flags of others.
@@ -225,10 +227,9 @@ impl AgreementState {
 
     /// Decides once all have voted.
     fn coordinate(&mut self) {
-        let missing: Vec<_> =
-            self.others().filter(|rank| !self.votes.contains_key(rank)).collect();
+        let missing: Vec<_> = self.others().filter(|rank| !self.votes.contains_key(rank)).collect();
         if !missing.is_empty() {
-            if self.has_memory && !std::mem::replace(&mut self.has_asked, true) {
+            if self.others_publish && !std::mem::replace(&mut self.has_asked, true) {
                 self.outgoing.extend(missing.into_iter().map(|to| (to, AgreementMessage::Ask)));
             }
             return;
@@ -292,6 +293,7 @@ mod tests {
         inputs: Vec<Value>,
         /// The flags in shared memory.
         published: Vec<Option<u32>>,
+        has_memory: bool,
         dead: RankBits,
         random: Random,
     }
@@ -308,7 +310,7 @@ mod tests {
             };
             let inputs = (0..size).map(input).collect();
             let has_memory = random.below(4) > 0;
-            let agreement = |rank| AgreementState::new(rank, size, RankBits::default(), has_memory);
+            let agreement = |rank| AgreementState::new(rank, size, RankBits::default());
             let row = || (0..size).map(|_| VecDeque::new()).collect();
             Self {
                 all: (0..size).map(agreement).collect(),
@@ -316,6 +318,7 @@ mod tests {
                 unknown: vec![Vec::new(); size as usize],
                 inputs,
                 published: vec![None; size as usize],
+                has_memory,
                 dead: RankBits::default(),
                 random,
             }
@@ -349,11 +352,11 @@ mod tests {
         fn start(&mut self, rank: usize) {
             let input = self.inputs[rank].clone();
             // Some may not use the memory, for reasons of their own.
-            if self.all[rank].may_publish() && self.below(8) > 0 {
+            if self.has_memory && self.all[rank].may_publish() && self.below(8) > 0 {
                 self.published[rank] = Some(input.flag);
                 self.all[rank].start_published(input);
             } else {
-                self.all[rank].start(input);
+                self.all[rank].start(input, self.has_memory);
             }
         }
 
@@ -434,8 +437,8 @@ mod tests {
 
     #[test]
     fn one_process_decides_alone() {
-        let mut alone = AgreementState::new(0, 1, RankBits::default(), false);
-        alone.start(Value { flag: 5, ..Value::default() });
+        let mut alone = AgreementState::new(0, 1, RankBits::default());
+        alone.start(Value { flag: 5, ..Value::default() }, false);
         assert_eq!(alone.decision().map(|value| value.flag), Some(5));
         assert!(alone.take_outgoing().is_empty());
     }

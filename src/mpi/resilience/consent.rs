@@ -15,6 +15,7 @@ use crate::engine::memory::Memory;
 use crate::engine::schedules::plan::Members;
 use crate::mpi::Mpi;
 use crate::mpi::attribute::Attributes;
+use crate::mpi::communicator::host_segments::HostSegments;
 use crate::mpi::communicator::{Comm, Context};
 use crate::mpi::errhandler::Handler;
 use crate::mpi::group::Group;
@@ -23,7 +24,7 @@ use crate::mpi::request::Activity;
 use crate::mpi::resilience::agreement::{AgreementMessage, AgreementState, Value};
 use crate::mpi::resilience::notice::Notice;
 use crate::mpi::resilience::rank_bits::RankBits;
-use crate::shared_memory::segment::{PublishedFlag, SharedSegment};
+use crate::shared_memory::segment::PublishedFlag;
 use platform::base::{ErrorClass, MpiError, Peer, Result};
 
 /// The number of decided agreements of a communicator that a process keeps. By blocking calls, a process
@@ -57,8 +58,9 @@ pub struct Consent {
 enum ConsentUse {
     /// The flag goes to this memory.
     Flag(Memory),
-    /// The survivors get this communicator, which had the processes of the old one until then.
-    Shrink { comm: Handle, old: OldComm },
+    /// The survivors get this communicator, which had the processes of the old one until then. This process
+    /// has chosen a context and claimed a shared segment, in case it coordinates.
+    Shrink { comm: Handle, old: OldComm, context: u64, claimed: Option<u32> },
     /// Nothing.
     Nothing,
 }
@@ -72,6 +74,8 @@ struct OldComm {
     /// The side of the local group among the members.
     side: usize,
     handler: Handler,
+    /// Where it has shared segments, if not at the device.
+    host_segments: Option<Arc<HostSegments>>,
 }
 
 impl OldComm {
@@ -81,6 +85,7 @@ impl OldComm {
             remote: comm.remote().ok().cloned(),
             side: comm.side(),
             handler: comm.handler.clone(),
+            host_segments: comm.host_segments.clone(),
         }
     }
 
@@ -131,7 +136,8 @@ impl<D: Device> Mpi<D> {
     pub(crate) fn start_agree(&mut self, comm: Handle, flag: Memory) -> Result<Activity> {
         let mut bytes = [0; 4];
         flag.pack(0, &mut bytes);
-        let key = self.start_consent(comm, u32::from_ne_bytes(bytes), true)?;
+        let value = Value { flag: u32::from_ne_bytes(bytes), ..Value::default() };
+        let key = self.start_consent(comm, value, true)?;
         Ok(Activity::Consent(Box::new(Consent { key, use_of: ConsentUse::Flag(flag) })))
     }
 
@@ -140,7 +146,7 @@ impl<D: Device> Mpi<D> {
     /// # Errors
     /// `Comm` if there is no such communicator.
     pub(crate) fn start_rendezvous(&mut self, comm: Handle) -> Result<Activity> {
-        let key = self.start_consent(comm, 0, true)?;
+        let key = self.start_consent(comm, Value::default(), true)?;
         Ok(Activity::Consent(Box::new(Consent { key, use_of: ConsentUse::Nothing })))
     }
 
@@ -149,40 +155,50 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `Comm` if there is no such communicator, `NoMem` without a free handle.
-    pub(crate) fn shrink(&mut self, comm: Handle) -> Result<(Handle, Activity)> {
+    pub fn shrink(&mut self, comm: Handle) -> Result<(Handle, Activity)> {
         let old = OldComm::of(self.comms.get(comm)?);
         let new = self.comm_like(comm, Attributes::default())?;
         self.comms.get_mut(new)?.topology = None;
-        // Flags have no context.
-        let key = self.start_consent(comm, 0, false)?;
-        let use_of = ConsentUse::Shrink { comm: new, old };
+        let context = self.comms.choose_context().bits();
+        let claimed = self.claim_for_survivors(comm)?;
+        let value = Value { context, segment: claimed, ..Value::default() };
+        let key = self.start_consent(comm, value, false)?;
+        let use_of = ConsentUse::Shrink { comm: new, old, context, claimed };
         Ok((new, Activity::Consent(Box::new(Consent { key, use_of }))))
     }
 
-    /// Starts an agreement, by flags in shared memory if they can be its whole value.
+    /// A shared segment for the communicator of the survivors, if this process is the first of those that it
+    /// knows.
+    fn claim_for_survivors(&mut self, comm: Handle) -> Result<Option<u32>> {
+        let on = self.comms.get(comm)?;
+        let failed = &on.resilience.failed;
+        let is_first = (0..on.rank).all(|rank| failed.contains(&rank));
+        let size = if on.is_inter() { 0 } else { on.size() - failed.len() as u32 };
+        Ok(if is_first { self.claim_segment(Some(comm), size) } else { None })
+    }
+
+    /// Starts an agreement with this value, to which it adds what this process knows of failures; by flags in
+    /// shared memory if the flag is the whole value.
     fn start_consent(
-        &mut self, comm: Handle, flag: u32, is_flag_only: bool,
+        &mut self, comm: Handle, value: Value, is_flag_only: bool,
     ) -> Result<AgreementKey> {
         self.find_failed_members();
-        let context = self.comms.choose_context().bits();
         let found = self.comms.get_mut(comm)?;
         found.resilience.agreements = found.resilience.agreements.wrapping_add(1);
         let key = (found.context.bits(), found.resilience.agreements);
+        let has_memory = found.shared_collective.is_some();
         let known = &found.resilience;
-        let value = Value {
-            flag,
-            failed: known.failed.iter().copied().collect(),
-            acknowledged: known.failed[..known.acknowledged].iter().copied().collect(),
-            context,
-        };
+        let (failed, flag) = (known.failed.iter().copied().collect::<RankBits>(), value.flag);
+        let acknowledged = known.failed[..known.acknowledged].iter().copied().collect();
+        let value = Value { failed, acknowledged, ..value };
         self.drop_decisions(key);
-        let is_flag_only = is_flag_only && value.failed.is_empty();
+        let publishes = is_flag_only && has_memory && value.failed.is_empty();
         if let Some(running) = self.agreement_at(key) {
-            if is_flag_only && running.agreement.may_publish() {
+            if publishes && running.agreement.may_publish() {
                 running.agreement.start_published(value);
                 self.publish_flag(key, flag);
             } else {
-                running.agreement.start(value);
+                running.agreement.start(value, has_memory);
                 self.send_agreement(key);
             }
         }
@@ -198,23 +214,16 @@ impl<D: Device> Mpi<D> {
 
     /// Publishes the flag of this process, and wakes the others if it is the last one.
     fn publish_flag(&mut self, key: AgreementKey, flag: u32) {
-        if let Some(segment) = self.segment_of_context(key.0) {
+        let collective = self.comms.of_context(key.0).and_then(|comm| comm.shared_collective);
+        let Some(id) = collective else { return };
+        if let Some(segment) = self.shared_collectives.segment(id) {
             segment.publish_flag(key.1, flag);
         }
         self.resilience.by_flags.push(key);
         self.look_for_flags();
-        let Some(running) = self.resilience.agreements.get(&key) else { return };
-        if running.agreement.decision().is_some() {
-            let (me, size, members) = (running.me, running.size, Arc::clone(&running.members));
-            (0..size).filter(|rank| *rank != me).for_each(|rank| {
-                self.engine.notify(members.peer(rank));
-            });
+        if self.decision(key).is_some() {
+            self.shared_collectives.wake_others(id, &mut self.engine);
         }
-    }
-
-    fn segment_of_context(&mut self, context: u64) -> Option<&mut SharedSegment> {
-        let id = self.comms.of_context(context)?.shared_collective?;
-        self.shared_collectives.segment(id)
     }
 
     /// Looks for the flags of all members in the agreements that wait for them.
@@ -279,9 +288,8 @@ impl<D: Device> Mpi<D> {
             if key.1 < comm.resilience.agreements {
                 return None;
             }
-            let has_memory = comm.shared_collective.is_some();
             let running = RunningAgreement {
-                agreement: AgreementState::new(me, size, failed, has_memory),
+                agreement: AgreementState::new(me, size, failed),
                 members,
                 me,
                 size,
@@ -349,7 +357,13 @@ impl<D: Device> Mpi<D> {
                 let is_news = !value.failed.is_subset(&value.acknowledged);
                 is_news.then(|| unacknowledged(&value))
             }
-            ConsentUse::Shrink { comm, old } => self.end_shrink(comm, old, &value).err(),
+            ConsentUse::Shrink { comm, old, context, claimed } => {
+                let claimed = claimed.filter(|_| value.context != context);
+                if let Some(unused) = claimed {
+                    self.release_segment(old.host_segments.as_deref(), unused);
+                }
+                self.end_shrink(comm, old, &value).err()
+            }
         }
     }
 
@@ -367,8 +381,13 @@ impl<D: Device> Mpi<D> {
 
     fn end_shrink(&mut self, comm: Handle, old: OldComm, value: &Value) -> Result {
         let context = Context::from_bits(value.context);
+        let host_segments = old.host_segments.clone();
         match old.without(&value.failed, context, self.engine.me()) {
-            Ok(made) => self.comms.replace(comm, made),
+            Ok(mut made) => {
+                made.host_segments = host_segments;
+                self.comms.replace(comm, made)?;
+                self.attach_segment(comm, value.segment)
+            }
             Err(error) => {
                 self.comms.remove(comm)?;
                 Err(error)

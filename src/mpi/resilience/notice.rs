@@ -4,7 +4,7 @@
 //! Revoke      0 | context
 //! Agreement   1 | context | instance | kind: 0 vote, 1 decision, 2 ask | value, unless it asks
 //! Failed      2 | context | member
-//! value       flag | context | count, words of failed | count, words of acknowledged
+//! value       flag | context | segment, 0 for none | count, words of failed | count, words of acknowledged
 //! ```
 
 use crate::mpi::resilience::agreement::{AgreementMessage, Value};
@@ -63,7 +63,7 @@ fn put_message(words: &mut Vec<u64>, message: &AgreementMessage) {
 }
 
 fn put_value(words: &mut Vec<u64>, value: &Value) {
-    words.extend([u64::from(value.flag), value.context]);
+    words.extend([u64::from(value.flag), value.context, value.segment.unwrap_or(0).into()]);
     for set in [&value.failed, &value.acknowledged] {
         words.push(set.words().len() as u64);
         words.extend(set.words());
@@ -89,8 +89,9 @@ impl Words {
 
     fn value(&mut self) -> Option<Value> {
         let (flag, context) = (self.next()? as u32, self.next()?);
+        let segment = Some(self.next()? as u32).filter(|segment| *segment != 0);
         let (failed, acknowledged) = (self.set()?, self.set()?);
-        Some(Value { flag, failed, acknowledged, context })
+        Some(Value { flag, failed, acknowledged, context, segment })
     }
 
     fn set(&mut self) -> Option<RankBits> {
@@ -110,6 +111,7 @@ mod tests {
             failed: [3, 70].into_iter().collect(),
             acknowledged: RankBits::default(),
             context: 1 << 40,
+            segment: (flag == 7).then_some(5),
         };
         for message in [AgreementMessage::Vote(value(7)), AgreementMessage::Decide(value(u32::MAX))]
         {

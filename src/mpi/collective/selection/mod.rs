@@ -12,6 +12,7 @@ pub(crate) mod schedule_cache;
 
 use std::borrow::Cow;
 use std::cell::Cell;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::mpi::collective::algorithms::Shape;
 use crate::mpi::collective::algorithms::algorithm::{AgreedArguments, Algorithm, Arguments};
@@ -21,7 +22,7 @@ use crate::mpi::collective::selection::registry::{AlgorithmFamily, CollectiveOpe
 use crate::offload::{ROUNDS_MAX, Schedule};
 
 /// Setting for an operation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum AlgorithmChoice {
     /// The cheapest: through shared memory if the ranks share memory, otherwise by messages.
     #[default]
@@ -135,12 +136,14 @@ impl Selection {
             && (!self.reproducible || operation.reproducible().is_none())
     }
 
-    /// Whether messages are faster for `operation` although the ranks share memory, if it only
-    /// moves `bytes` bytes to each rank.
-    pub(crate) fn prefers_messages(&self, operation: CollectiveOperation, bytes: usize) -> bool {
+    /// Whether messages are faster for `operation` although the ranks share memory on this `machine`, if it
+    /// only moves `bytes` bytes to each rank.
+    pub(crate) fn prefers_messages(
+        &self, operation: CollectiveOperation, bytes: usize, machine: &MachineModel,
+    ) -> bool {
         let long_bytes = match operation {
-            CollectiveOperation::Alltoall => self.machine.long_alltoall_bytes,
-            _ => self.machine.long_bytes,
+            CollectiveOperation::Alltoall => machine.long_alltoall_bytes,
+            _ => machine.long_bytes,
         };
         bytes >= long_bytes && self.choice(operation) == AlgorithmChoice::Auto
     }
@@ -148,6 +151,22 @@ impl Selection {
     /// The machine model for costs inside a node.
     pub(crate) fn machine(&self) -> &MachineModel {
         &self.machine
+    }
+
+    /// The machine model for shared segments. Jobs of a host may have more ranks than processors or not, so
+    /// theirs is the same for all, except for what a rank does alone.
+    pub(crate) fn machine_of_segments(&self, spans_jobs: bool) -> MachineModel {
+        match spans_jobs {
+            true => MachineModel { spins_max: self.machine.spins_max, ..machine_model::SHARED },
+            false => self.machine,
+        }
+    }
+
+    /// A number for the settings: jobs with unlike ones select unlike algorithms.
+    pub(crate) fn digest(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (self.reproducible, &self.choices).hash(&mut hasher);
+        hasher.finish()
     }
 
     /// The machine model for costs between nodes.

@@ -1,15 +1,20 @@
 //! The execution of a call in a shared segment.
 
+use std::sync::Arc;
+
 use super::blocks::LongBlocks;
 use super::segmentation::Segmentation;
 use super::transfer::{BLOCK_BYTES, TransferView};
 use crate::device::Device;
+use crate::device::near_memory::NearDoorbell;
 use crate::engine::Engine;
 use crate::engine::memory::OwnedBytes;
 use crate::mpi::collective::calls::Call;
 use crate::mpi::collective::calls::function::CollectiveFunction;
 use crate::mpi::collective::selection::machine_model::MachineModel;
 use crate::mpi::communicator::COMM_NULL;
+use crate::mpi::communicator::host_segments::HostSegments;
+use crate::mpi::communicator::segment::EnteredSegment;
 use crate::shared_memory::segment::{AwaitedEntry, SharedSegment, SlotHeader};
 use platform::base::{ErrorClass, MpiError, Peer};
 
@@ -25,11 +30,20 @@ const _: () = assert!(ROUNDS_AHEAD as u64 <= SharedSegment::AHEAD);
 #[derive(Debug)]
 pub struct SharedCollective {
     segment: SharedSegment,
-    /// By local rank.
-    peers: Box<[Peer]>,
+    pool: Option<Arc<HostSegments>>,
+    others: WakeList,
     scratch: OwnedBytes,
     machine: MachineModel,
     running: Running,
+}
+
+/// What wakes the ranks of a segment.
+#[derive(Debug)]
+struct WakeList {
+    /// By local rank.
+    peers: Box<[Peer]>,
+    /// By local rank, where that is not the device; none in a segment of the device.
+    doorbells: Box<[Option<Arc<dyn NearDoorbell>>]>,
 }
 
 /// completed ── begin ──► rounds ── advance ──► completed
@@ -53,7 +67,8 @@ struct Running {
 impl SharedCollective {
     /// The segment of these peers, in which no round has been used, on this kind of machine.
     pub fn new(
-        segment: SharedSegment, peers: impl Into<Box<[Peer]>>, machine: &MachineModel,
+        EnteredSegment { segment, pool }: EnteredSegment, peers: impl Into<Box<[Peer]>>,
+        machine: &MachineModel,
     ) -> Self {
         let running = Running {
             call: Call::barrier(COMM_NULL),
@@ -67,8 +82,9 @@ impl SharedCollective {
             error: None,
         };
         Self {
+            others: WakeList::new(peers.into(), pool.as_deref()),
             segment,
-            peers: peers.into(),
+            pool,
             scratch: OwnedBytes::zeroed(BLOCK_BYTES),
             machine: *machine,
             running,
@@ -79,13 +95,23 @@ impl SharedCollective {
         self.segment.number()
     }
 
+    /// The kind of machine, on which it depends what goes through the segment.
+    pub(super) fn machine(&self) -> &MachineModel {
+        &self.machine
+    }
+
     pub(crate) fn segment(&mut self) -> &mut SharedSegment {
         &mut self.segment
     }
 
     /// The segment, for leaving it.
-    pub(crate) fn into_segment(self) -> SharedSegment {
-        self.segment
+    pub(crate) fn into_segment(self) -> EnteredSegment {
+        EnteredSegment { segment: self.segment, pool: self.pool }
+    }
+
+    /// Makes all other ranks look at the segment.
+    pub(in crate::mpi) fn wake_others<D: Device>(&self, engine: &mut Engine<D>) {
+        self.others.wake(engine, self.segment.local_rank());
     }
 
     /// Whether an entry of a segment for `ranks` ranks has space for an element of each.
@@ -171,7 +197,7 @@ impl SharedCollective {
         let own = self.segment.local_rank();
         let seen = self.running.seen as usize;
         let others =
-            self.peers.iter().enumerate().filter(|(rank, _)| *rank != own && *rank >= seen);
+            self.others.peers.iter().enumerate().filter(|(rank, _)| *rank != own && *rank >= seen);
         others.map(|(_, peer)| *peer).collect()
     }
 
@@ -207,7 +233,7 @@ impl SharedCollective {
     /// Advances a call that has not completed; whether it has completed now.
     #[inline]
     pub fn advance<D: Device>(&mut self, engine: &mut Engine<D>) -> bool {
-        let Self { segment, peers, scratch, running, machine } = self;
+        let Self { segment, others, scratch, running, machine, .. } = self;
         let (rank, ranks) = (segment.local_rank() as u32, segment.len() as u32);
         let rounds = running.segmentation.rounds;
         let mut view = TransferView {
@@ -234,7 +260,7 @@ impl SharedCollective {
                 if let Some(entry) = segment.entry(at, view.len(rank, running.published)) {
                     view.fill_entry(running.published, entry);
                     segment.publish(at, slot_header(view.call));
-                    notify_awaiting(engine, peers, segment);
+                    others.wake_awaiting(engine, segment);
                     running.published += 1;
                     stuck = false;
                 }
@@ -258,7 +284,7 @@ impl SharedCollective {
                 if seen >= sources.end {
                     view.read_round(segment, running.first, running.consumed);
                     if segment.done(at) {
-                        notify_peers(engine, peers, rank);
+                        others.wake(engine, rank as usize);
                     }
                     running.consumed += 1;
                     running.seen = 0;
@@ -293,7 +319,7 @@ impl SharedCollective {
     fn fail<D: Device>(
         &mut self, ours: SlotHeader, theirs: SlotHeader, engine: &mut Engine<D>,
     ) -> bool {
-        let Self { segment, peers, running, .. } = self;
+        let Self { segment, others, running, .. } = self;
         let (rank, other) = (segment.local_rank() as u32, running.seen);
         running.long = LongBlocks::default();
         running.error = Some(disagreement(rank, ours, other, theirs));
@@ -327,7 +353,7 @@ impl SharedCollective {
         };
         segment.begin(rounds);
         let _ = segment.done(running.first + rounds - 1);
-        notify_peers(engine, peers, rank);
+        others.wake(engine, rank as usize);
         running.completed = true;
         true
     }
@@ -338,21 +364,36 @@ fn element_bytes(call: &Call) -> usize {
     call.operator.as_ref().map_or(1, |operator| operator.element_bytes())
 }
 
-#[inline]
-fn notify_peers<D: Device>(engine: &mut Engine<D>, peers: &[Peer], rank: u32) {
-    for (local_rank, peer) in peers.iter().enumerate() {
-        if local_rank != rank as usize {
-            engine.notify(*peer);
+impl WakeList {
+    fn new(peers: Box<[Peer]>, pool: Option<&HostSegments>) -> Self {
+        let doorbells = pool.map(|pool| peers.iter().map(|peer| pool.doorbell(*peer)).collect());
+        Self { peers, doorbells: doorbells.unwrap_or_default() }
+    }
+
+    /// Wakes all but the rank `own`.
+    #[inline]
+    fn wake<D: Device>(&self, engine: &mut Engine<D>, own: usize) {
+        for (local_rank, peer) in self.peers.iter().enumerate() {
+            if local_rank != own {
+                match self.doorbells.get(local_rank) {
+                    Some(Some(doorbell)) => doorbell.ring(),
+                    _ => engine.notify(*peer),
+                }
+            }
         }
     }
-}
 
-/// Wakes the peers that wait for an entry of this rank.
-#[inline]
-fn notify_awaiting<D: Device>(engine: &mut Engine<D>, peers: &[Peer], segment: &SharedSegment) {
-    for (local_rank, peer) in peers.iter().enumerate() {
-        if local_rank != segment.local_rank() {
-            engine.notify_if(*peer, || segment.is_awaited_by(local_rank));
+    /// Wakes those that wait for an entry of this rank.
+    #[inline]
+    fn wake_awaiting<D: Device>(&self, engine: &mut Engine<D>, segment: &SharedSegment) {
+        for (local_rank, peer) in self.peers.iter().enumerate() {
+            if local_rank != segment.local_rank() {
+                let is_awaited = || segment.is_awaited_by(local_rank);
+                match self.doorbells.get(local_rank) {
+                    Some(Some(doorbell)) => doorbell.ring_if(&is_awaited),
+                    _ => engine.notify_if(*peer, is_awaited),
+                }
+            }
         }
     }
 }

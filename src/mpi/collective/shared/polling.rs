@@ -11,6 +11,7 @@
 use std::sync::Arc;
 
 use crate::device::Device;
+use crate::engine::Engine;
 use crate::engine::schedules::plan::{Launch, RunId};
 use crate::mpi::Mpi;
 use crate::mpi::collective::algorithms::Shape;
@@ -21,6 +22,7 @@ use crate::mpi::collective::selection::Selection;
 use crate::mpi::collective::selection::machine_model::MachineModel;
 use crate::mpi::collective::shared::SharedCollective;
 use crate::mpi::communicator::Traffic;
+use crate::mpi::communicator::segment::EnteredSegment;
 use crate::mpi::request::Activity;
 use crate::mpi::request::status::Status;
 use crate::shared_memory::segment::SharedSegment;
@@ -63,7 +65,7 @@ pub(in crate::mpi) enum CollectiveOwner {
 impl SharedCollectives {
     /// The shared collective in this segment, of these peers, on this kind of machine.
     pub(in crate::mpi) fn open(
-        &mut self, segment: SharedSegment, peers: impl Iterator<Item = Peer>,
+        &mut self, segment: EnteredSegment, peers: impl Iterator<Item = Peer>,
         owner: CollectiveOwner, machine: &MachineModel,
     ) -> SharedCollectiveId {
         let collective = SharedCollective::new(segment, peers.collect::<Vec<_>>(), machine);
@@ -96,7 +98,7 @@ impl SharedCollectives {
     }
 
     /// Removes a shared collective; its segment.
-    pub(in crate::mpi) fn close(&mut self, id: SharedCollectiveId) -> Option<SharedSegment> {
+    pub(in crate::mpi) fn close(&mut self, id: SharedCollectiveId) -> Option<EnteredSegment> {
         self.running.retain(|other| *other != id);
         self.all.remove(id).map(|owned| owned.collective.into_segment())
     }
@@ -107,6 +109,13 @@ impl SharedCollectives {
 
     pub(in crate::mpi) fn segment(&mut self, id: SharedCollectiveId) -> Option<&mut SharedSegment> {
         self.all.get_mut(id).map(|owned| owned.collective.segment())
+    }
+
+    /// Makes the other ranks look at a segment.
+    pub(in crate::mpi) fn wake_others<D: Device>(
+        &self, id: SharedCollectiveId, engine: &mut Engine<D>,
+    ) {
+        self.all[id].collective.wake_others(engine);
     }
 
     #[inline]
@@ -156,7 +165,7 @@ impl Call {
     /// arguments that are equal on all ranks: all pass memory of the same form to a predefined
     /// operation.
     #[inline]
-    fn is_for_shared_memory(&self, selection: &Selection) -> bool {
+    fn is_for_shared_memory(&self, selection: &Selection, machine: &MachineModel) -> bool {
         let Some(operation) = self.function.shared_operation() else { return false };
         if !selection.is_shared(operation) {
             return false;
@@ -165,7 +174,7 @@ impl Call {
             CollectiveFunction::Bcast
             | CollectiveFunction::Allgather
             | CollectiveFunction::Alltoall => {
-                !selection.prefers_messages(operation, self.receive.len())
+                !selection.prefers_messages(operation, self.receive.len(), machine)
             }
             // Schedules call functions of the application while nothing is locked, and pack scattered
             // operands first.
@@ -227,11 +236,13 @@ impl<D: Device> Mpi<D> {
             CallForm::Nonblocking => false,
         };
         // In checked mode, each operation is part of an exchange of messages.
-        let is_shared = has_shared_form
-            && comm.shared_collective.is_some()
-            && !self.checked_mode.is_on()
-            && call.is_for_shared_memory(&self.selection);
-        Ok(comm.shared_collective.filter(|_| is_shared))
+        let Some(id) =
+            comm.shared_collective.filter(|_| has_shared_form && !self.checked_mode.is_on())
+        else {
+            return Ok(None);
+        };
+        let machine = self.shared_collectives.all[id].collective.machine();
+        Ok(Some(id).filter(|_| call.is_for_shared_memory(&self.selection, machine)))
     }
 
     /// Begins a call and advances it as far as possible.

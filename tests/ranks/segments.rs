@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use mpi_abi::mpi::attribute::Attributes;
+use mpi_abi::mpi::communicator::segment::EnteredSegment;
 use mpi_abi::mpi::communicator::{COMM_SELF, COMM_WORLD};
 use mpi_abi::mpi::errhandler::Handler;
 use mpi_abi::mpi::group::Group;
@@ -40,52 +41,52 @@ fn barrier(rank: &mut Rank, comm: u32) {
 
 /// Publishes in the next round of a communicator's segment, and checks that all others do.
 fn talk(rank: &mut Rank, comm: u32) {
-    let publish = |room: &mut SharedSegment| {
-        let round = room.begin(1);
-        let span = room.entry(round, 4)?;
-        span.write(0, &(room.local_rank() as u32).to_le_bytes());
-        room.publish(round, SlotHeader { kind: 1, root: 0, bytes: 4 });
+    let publish = |segment: &mut SharedSegment| {
+        let round = segment.begin(1);
+        let span = segment.entry(round, 4)?;
+        span.write(0, &(segment.local_rank() as u32).to_le_bytes());
+        segment.publish(round, SlotHeader { kind: 1, root: 0, bytes: 4 });
         Some(round)
     };
-    fn room(mpi: &mut super::harness::TestMpi, comm: u32) -> &mut SharedSegment {
-        mpi.segment(comm).expect("a room")
+    fn segment(mpi: &mut super::harness::TestMpi, comm: u32) -> &mut SharedSegment {
+        mpi.segment(comm).expect("a segment")
     }
-    let round = publish(room(&mut rank.mpi, comm)).expect("an entry");
-    for seat in 0..room(&mut rank.mpi, comm).len() {
-        let (head, span) = rank.until(|mpi| room(mpi, comm).read(seat, round));
+    let round = publish(segment(&mut rank.mpi, comm)).expect("an entry");
+    for other in 0..segment(&mut rank.mpi, comm).len() {
+        let (head, span) = rank.until(|mpi| segment(mpi, comm).read(other, round));
         let mut data = [0; 4];
         span.read(0, &mut data);
-        assert_eq!((head.bytes, u32::from_le_bytes(data)), (4, seat as u32));
+        assert_eq!((head.bytes, u32::from_le_bytes(data)), (4, other as u32));
     }
-    let _told = room(&mut rank.mpi, comm).done(round);
+    let _told = segment(&mut rank.mpi, comm).done(round);
 }
 
 /// All members of a group report the same segment, and no two groups of existing communicators have
 /// the same segment.
 fn agreed(said: &[(BTreeSet<u32>, Option<u32>)]) {
-    for (group, room) in said {
+    for (group, segment) in said {
         for (other_group, other) in said {
             if group == other_group {
-                assert_eq!(room, other, "{group:?}");
-            } else if room.is_some() {
-                assert_ne!(room, other, "{group:?} and {other_group:?}");
+                assert_eq!(segment, other, "{group:?}");
+            } else if segment.is_some() {
+                assert_ne!(segment, other, "{group:?} and {other_group:?}");
             }
         }
     }
 }
 
 #[test]
-fn the_world_has_everybodys_room_and_a_single_rank_has_none() {
-    let rooms = ranks(3, 1, |rank| {
+fn the_world_has_the_first_segment_and_a_single_rank_has_none() {
+    let segments = ranks(3, 1, |rank| {
         talk(rank, COMM_WORLD);
         (number(rank, COMM_WORLD), number(rank, COMM_SELF))
     });
-    assert_eq!(rooms, [(Some(0), None); 3]);
+    assert_eq!(segments, [(Some(0), None); 3]);
     assert_eq!(ranks(1, 1, |rank| number(rank, COMM_WORLD)), [None]);
 }
 
 #[test]
-fn halves_agree_and_those_who_do_not_lead_give_their_claims_back() {
+fn halves_agree_and_ranks_that_are_not_first_release_their_claims() {
     for seed in 0..20 {
         let said = ranks(6, seed, |rank| {
             let mut random = Random::new(seed ^ u64::from(rank.me) << 20);
@@ -117,7 +118,7 @@ fn halves_agree_and_those_who_do_not_lead_give_their_claims_back() {
 
 /// The kinds of creation other than duplicates and splits.
 #[test]
-fn every_way_to_a_communicator_gives_a_room() {
+fn every_way_to_a_communicator_gives_a_segment() {
     for seed in 0..10 {
         ranks(5, seed, |rank| {
             let me = rank.me;
@@ -162,11 +163,32 @@ fn every_way_to_a_communicator_gives_a_room() {
     }
 }
 
+/// The communicator of survivors has a segment; the claims of processes that do not coordinate are released.
+#[test]
+fn a_communicator_of_survivors_has_a_segment() {
+    for seed in 0..5 {
+        let segments = ranks(4, seed, |rank| {
+            let mut numbers = Vec::new();
+            // More than there are segments.
+            for _ in 0..100 {
+                let shrunk = rank.mpi.shrink(COMM_WORLD).unwrap();
+                let shrunk = created(rank, shrunk);
+                talk(rank, shrunk);
+                numbers.push(number(rank, shrunk));
+                rank.mpi.free_comm(shrunk).unwrap();
+            }
+            numbers
+        });
+        assert!(segments.windows(2).all(|two| two[0] == two[1]), "ranks disagree");
+        assert!(segments[0].iter().all(Option::is_some));
+    }
+}
+
 /// More communicators than segments, freed in an order that differs between ranks.
 #[test]
-fn rooms_run_out_for_all_alike_and_come_back() {
+fn segments_run_out_for_all_alike_and_come_back() {
     for seed in 0..3 {
-        let rooms = ranks(3, seed, |rank| {
+        let segments = ranks(3, seed, |rank| {
             let mut random = Random::new(seed + 77 * u64::from(rank.me));
             let mut seen = Vec::new();
             for _ in 0..3 {
@@ -190,10 +212,10 @@ fn rooms_run_out_for_all_alike_and_come_back() {
             }
             seen
         });
-        assert!(rooms.windows(2).all(|two| two[0] == two[1]), "ranks disagree");
-        for turn in &rooms[0] {
+        assert!(segments.windows(2).all(|two| two[0] == two[1]), "ranks disagree");
+        for turn in &segments[0] {
             let having: BTreeSet<u32> = turn.iter().copied().flatten().collect();
-            assert_eq!(having.len(), turn.iter().flatten().count(), "a room twice");
+            assert_eq!(having.len(), turn.iter().flatten().count(), "a segment twice");
             assert_eq!(having, (1..64).collect());
         }
     }
@@ -202,7 +224,7 @@ fn rooms_run_out_for_all_alike_and_come_back() {
 /// A communicator of ranks on several nodes has no segment, and those that its ranks claimed, each on
 /// its own node, are free again: in the end the ranks of each node can use all segments of the node.
 #[test]
-fn rooms_are_of_one_node() {
+fn segments_are_of_one_node() {
     for (seed, places) in
         (0..).zip([&[0, 0, 1, 1][..], &[0, 1, 0, 1], &[0, 1, 1, 0, 2], &[5, 3, 3]])
     {
@@ -252,29 +274,31 @@ fn a_freed_communicator_can_still_be_read_by_others() {
 
 /// A segment for one operation, in addition to that of its communicator.
 #[test]
-fn an_operation_may_have_a_room_of_its_own() {
+fn an_operation_may_have_a_segment_of_its_own() {
     for seed in 0..5 {
-        let rooms = ranks(4, seed, |rank| {
+        let segments = ranks(4, seed, |rank| {
             assert!(rank.mpi.request_segment(COMM_SELF).unwrap().is_none());
-            let mut rooms = Vec::new();
+            let mut segments = Vec::new();
             for _ in 0..70 {
-                let request = rank.mpi.request_segment(COMM_WORLD).unwrap().expect("rooms");
-                rooms.push(rank.until(|mpi| mpi.end_segment_request(&request).unwrap()));
+                let request = rank.mpi.request_segment(COMM_WORLD).unwrap().expect("segments");
+                segments.push(rank.until(|mpi| mpi.end_segment_request(&request).unwrap()));
             }
-            let numbers: Vec<_> =
-                rooms.iter().map(|room| room.as_ref().map(SharedSegment::number)).collect();
+            let numbers: Vec<_> = segments
+                .iter()
+                .map(|entered| entered.as_ref().map(EnteredSegment::number))
+                .collect();
             if rank.me % 2 == 0 {
-                rooms.reverse();
+                segments.reverse();
             }
-            rooms.into_iter().for_each(|room| rank.mpi.leave_segment(room));
+            segments.into_iter().for_each(|segment| rank.mpi.leave_segment(segment));
             barrier(rank, COMM_WORLD);
             let comm = duplicate(rank, COMM_WORLD);
             talk(rank, comm);
             (numbers, number(rank, comm))
         });
-        assert!(rooms.windows(2).all(|two| two[0] == two[1]), "ranks disagree");
+        assert!(segments.windows(2).all(|two| two[0] == two[1]), "ranks disagree");
         // Communicators may need the other half.
-        assert_eq!(rooms[0].0.iter().flatten().count(), 32);
-        assert_eq!(rooms[0].1, Some(1));
+        assert_eq!(segments[0].0.iter().flatten().count(), 32);
+        assert_eq!(segments[0].1, Some(1));
     }
 }
