@@ -137,6 +137,30 @@ fn programs_by_libfabric_on_two_hosts() {
     }
 }
 
+/// MPICH carries the messages, all of them or those between the hosts, under its own launcher.
+#[test]
+fn programs_by_mpich_on_two_hosts() {
+    let Some(hosts) = Hosts::up(2) else { return };
+    for (name, between) in [
+        ("coll_forms", "hosts"),
+        ("floods", "ranks"),
+        ("intercomm_traffic", "ranks"),
+        ("matching", "ranks"),
+        ("rma_random", "hosts"),
+        ("send_sizes", "ranks"),
+    ] {
+        // By UCX, a wildcard receive of MPICH may wait for ever where there are several hosts.
+        let words = ["env", "MPIR_CVAR_CH4_NETMOD=ofi", &compiled(name)];
+        let mut command = hosts.mpiexec(2, 2, &words);
+        command.env("SUIRO_DEVICE", "vendor").env("SUIRO_VENDOR_LIBRARY", vendor::library());
+        command.env("SUIRO_VENDOR_BETWEEN", between).env("UCX_LOG_LEVEL", "error");
+        command.env("CHECK_STRICT", "1");
+        let outcome = harness::start(command).wait();
+        let good = outcome.code == Some(0) && outcome.text().ends_with("errors = 0\n");
+        assert!(good, "{name}, {between}: {:?}\n{}", outcome.code, outcome.stderr);
+    }
+}
+
 #[test]
 fn abort_on_two_hosts() {
     let Some(hosts) = Hosts::up(2) else { return };
