@@ -1,6 +1,10 @@
 //! The identity of the calling thread, and the names of the threads that it starts.
 #![allow(unsafe_code)]
 
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
 use crate::sys::process::THREAD_NAME;
 
 /// Bytes of a thread's name, with its terminator.
@@ -27,6 +31,19 @@ pub(crate) fn naming_helpers<T>(body: impl FnOnce() -> T) -> T {
     let result = body();
     set_name(&own);
     result
+}
+
+/// Runs `body`, which calls a foreign library that may never return, on a thread of its own for `limit` at most;
+/// whether it has ended. Without a thread it does not run.
+pub(crate) fn runs_within(limit: Duration, body: impl FnOnce() + Send + 'static) -> bool {
+    let (end, ended) = mpsc::channel();
+    let run = move || {
+        body();
+        // The other end may not wait any more.
+        let _gone = end.send(());
+    };
+    let thread = thread::Builder::new().name(format!("{THREAD_NAME}foreign")).spawn(run);
+    thread.is_ok() && ended.recv_timeout(limit).is_ok()
 }
 
 /// The name of the calling thread.
@@ -61,6 +78,16 @@ mod tests {
         }
         assert_eq!(name(), mine);
         assert_eq!(std::thread::spawn(name).join().unwrap(), mine);
+    }
+
+    #[test]
+    fn a_foreign_call_that_does_not_return_is_left() {
+        let (release, released) = mpsc::channel::<()>();
+        assert!(runs_within(Duration::from_secs(60), || ()));
+        assert!(!runs_within(Duration::from_millis(20), move || {
+            let _end = released.recv();
+        }));
+        drop(release);
     }
 
     #[test]

@@ -25,12 +25,13 @@ use std::ffi::c_void;
 use std::os::fd::{BorrowedFd, RawFd};
 use std::path::Path;
 use std::ptr;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
 use crate::base::Span;
 use crate::sys::carrier_request::CarrierRequest;
-use crate::sys::thread::naming_helpers;
+use crate::sys::thread::{naming_helpers, runs_within};
 use library::{FabricFunctions, FoundInfo, keeping_signal_handlers};
 use tables::*;
 
@@ -46,6 +47,8 @@ pub const RANKS_MAX: u32 = 1 << SENDER_BITS;
 const QUEUE_ENTRIES: usize = 4096;
 /// Entries that are read at once.
 const BATCH: usize = 16;
+/// How long closing an endpoint may take.
+const CLOSE_LIMIT: Duration = Duration::from_secs(2);
 /// The longest address of an endpoint, in bytes.
 const ADDRESS_MAX: usize = 512;
 
@@ -564,6 +567,8 @@ fn check(call: &'static str, status: i32) -> Result<(), FailedCall> {
 }
 
 impl Drop for EndpointObjects {
+    /// A provider may wait for threads of its own, or for other processes. What it then keeps ends with the
+    /// process.
     fn drop(&mut self) {
         let all: [*mut Object; 5] = [
             self.endpoint.cast(),
@@ -572,9 +577,18 @@ impl Drop for EndpointObjects {
             self.domain.cast(),
             self.fabric.cast(),
         ];
-        for object in all.into_iter().filter(|object| !object.is_null()) {
-            // SAFETY: an open object, closed before those that it was opened in.
-            unsafe { ((*(*object).calls).close)(object) };
+        let all = all.map(|object| object as usize);
+        let close = move || {
+            for object in all.map(|object| object as *mut Object) {
+                if !object.is_null() {
+                    // SAFETY: an open object, closed before those that it was opened in. This thread has it
+                    // alone: the endpoint is gone.
+                    unsafe { ((*(*object).calls).close)(object) };
+                }
+            }
+        };
+        if !runs_within(CLOSE_LIMIT, close) {
+            tracing::warn!("libfabric has not closed its endpoint in {CLOSE_LIMIT:?}");
         }
     }
 }
