@@ -124,6 +124,7 @@ c_programs! {
     errors_initial,
     errhandlers,
     file_access,
+    file_conversions,
     file_errors,
     file_faults,
     file_open,

@@ -225,8 +225,7 @@ impl AgreementState {
 
     /// Decides once all have voted.
     fn coordinate(&mut self) {
-        let missing: Vec<_> =
-            self.others().filter(|rank| !self.votes.contains_key(rank)).collect();
+        let missing: Vec<_> = self.others().filter(|rank| !self.votes.contains_key(rank)).collect();
         if !missing.is_empty() {
             if self.has_memory && !std::mem::replace(&mut self.has_asked, true) {
                 self.outgoing.extend(missing.into_iter().map(|to| (to, AgreementMessage::Ask)));
