@@ -48,6 +48,7 @@ use crate::mpi::communicator::clients::{Clients, ClusterAttributes};
 use crate::mpi::communicator::hints::CommHints;
 use crate::mpi::communicator::intercomm::IntercommView;
 use crate::mpi::datatype::{Datatype, PackedForm, external_memory};
+use crate::mpi::file::idle_pointer::IdlePointer;
 use crate::mpi::handle::{Handle, HandleKind, HandleTable};
 use crate::mpi::point_to_point::buffer::BsendBuffer;
 use crate::mpi::processes::{JobId, Processes};
@@ -155,6 +156,8 @@ pub struct Comm {
     /// The shared segment of its blocking collective calls; all of its processes have one, or none
     /// (`segment`).
     pub(crate) shared_collective: Option<SharedCollectiveId>,
+    /// What the last file of the communicator has left to the next one.
+    pub(crate) idle_pointer: Option<Box<IdlePointer>>,
     /// What it knows of failures.
     pub(crate) resilience: CommResilience,
     /// The nodes of its ranks, if there are several; `None` for an intercommunicator.
@@ -196,6 +199,7 @@ impl Comm {
             neighborhood_cache: None,
             hints: CommHints::default(),
             shared_collective: None,
+            idle_pointer: None,
             resilience: CommResilience::default(),
             nodes: None,
             spans_jobs: false,

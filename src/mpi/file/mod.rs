@@ -16,6 +16,7 @@
 //! | `plan`, `two_phase` | data of all ranks, by a few of them |
 //! | `conversion` | functions of the application that convert data |
 //! | `pointer` | individual and shared file pointers |
+//! | `idle_pointer` | the window of a shared pointer between two files |
 //! | `operation` | an access in progress: its stages |
 //! | `agreement` | errors that all ranks hear of |
 //! | `failures` | ranks that have failed, files that are revoked |
@@ -30,6 +31,7 @@ pub(crate) mod conversion;
 pub(crate) mod counters;
 mod failures;
 pub(crate) mod hints;
+pub(crate) mod idle_pointer;
 pub(crate) mod mode;
 pub(crate) mod name;
 pub(crate) mod operation;
@@ -46,6 +48,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::mpi::communicator::Context;
 use crate::mpi::errhandler::Handler;
 use crate::mpi::handle::{Handle, HandleKind, HandleTable};
 use crate::mpi::info::Info;
@@ -80,6 +83,8 @@ pub(crate) struct File {
     /// The individual file pointer, as a position in the view.
     pub(crate) pointer: u64,
     pub(crate) shared: SharedPointer,
+    /// The communicator that keeps the window of the shared pointer after the file, with its context.
+    pub(crate) parent: Option<(Handle, Context)>,
     pub(crate) is_atomic: bool,
     /// The ranks that access the file for others.
     pub(crate) aggregators: Vec<u32>,
@@ -233,6 +238,7 @@ impl File {
             handler: Handler::Return,
             pointer: 0,
             shared: SharedPointer::Own(0),
+            parent: None,
             is_atomic: false,
             aggregators,
             is_one_node: nodes.iter().all(|node| *node == nodes[0]),
