@@ -97,7 +97,6 @@ static void own(void)
     int numbers[3] = {-1, 300, 7}, found[5] = {0};
     short halves[3];
     MPI_Status status;
-    MPI_Request request;
     MPI_Aint extent = -1;
     section("a representation of the application");
     MUST(MPI_Register_datarep("halves", lengthen, shorten, extent_of, &calls));
@@ -118,8 +117,6 @@ static void own(void)
     MUST(MPI_File_sync(file));
     MUST(MPI_File_read_at_all(file, 1, found, 2, MPI_INT, &status));
     CHECK(found[0] == 300 && found[1] == 7);
-    MUST_FAIL(MPI_File_iread_at(file, 0, found, 1, MPI_INT, &request),
-              MPI_ERR_UNSUPPORTED_OPERATION);
     MUST_FAIL(MPI_File_write_at(file, 0, found, 1, MPI_FLOAT, &status), MPI_ERR_CONVERSION);
     MUST(MPI_File_set_view(file, mine, MPI_SHORT, MPI_SHORT, "native", MPI_INFO_NULL));
     MUST(MPI_File_read_at_all(file, 0, halves, 3, MPI_SHORT, &status));

@@ -31,6 +31,7 @@ pub(crate) mod resilience;
 pub(crate) mod session;
 pub(crate) mod tool;
 pub mod topology;
+pub(crate) mod user_work;
 pub(crate) mod window;
 
 use crate::device::Device;

@@ -219,7 +219,7 @@ impl Process {
         with_objects(&mut self.state.lock(), body)
     }
 
-    /// Uses MPI without waiting. Pending reductions of the application are executed afterwards, as
+    /// Uses MPI without waiting. Pending work of the application is executed afterwards, as
     /// the application may never wait for the operations that they belong to. The progress thread
     /// is woken if an operation has started that continues without this call.
     ///
@@ -234,7 +234,7 @@ impl Process {
         let long_starts = running.mpi.engine.long_starts();
         let result = body(&mut running.mpi);
         let has_started = running.has_started_work(long_starts);
-        if running.mpi.engine.has_work() || !running.waiters.is_empty() || has_started {
+        if running.mpi.has_user_work() || !running.waiters.is_empty() || has_started {
             let needs_thread = has_started && running.progress_thread.is_none();
             self.finish_call(state, has_started);
             if needs_thread {
@@ -255,15 +255,15 @@ impl Process {
         }
     }
 
-    /// Executes all pending reductions of the application; then wakes threads whose waits are
+    /// Executes all pending work of the application; then wakes threads whose waits are
     /// complete, and the progress thread if an operation has started.
     #[cold]
     fn finish_call<'a>(&'a self, mut state: Guard<'a, ProcessState>, has_started: bool) {
         while let ProcessState::Running(running) = &mut *state {
-            if let Some(work) = running.mpi.engine.take_work() {
-                state.unlocked(|| work.execute());
+            if let Some(work) = running.mpi.take_user_work() {
+                let end = state.unlocked(|| work.execute());
                 if let ProcessState::Running(running) = &mut *state {
-                    running.mpi.engine.work_done(&work);
+                    running.mpi.end_user_work(end);
                 }
                 continue;
             }
@@ -317,7 +317,7 @@ impl Process {
         let has_news = arrived > 0 && !are_kept_out;
         let is_idle = !has_news && result.as_ref().is_ok_and(|result| !found(result));
         let yields = is_idle && running.wait_policy.is_shared();
-        let has_more = running.mpi.engine.has_work() || !running.waiters.is_empty();
+        let has_more = running.mpi.has_user_work() || !running.waiters.is_empty();
         let passes_on = is_idle && state.is_contended();
         if has_more {
             if passes_on {

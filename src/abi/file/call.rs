@@ -6,7 +6,7 @@ use std::ffi::c_void;
 
 use crate::abi::arguments::user_memory::{checked_count, memory};
 use crate::abi::entry_point::{PROCESS, number};
-use crate::abi::file::representation;
+use crate::abi::file::representation::{self, ConvertedData};
 use crate::abi::types::*;
 use crate::mpi::Memory;
 use crate::mpi::file::File;
@@ -69,7 +69,7 @@ impl FileCall {
         !self.is_collective && matches!(self.start, Start::At(_) | Start::Individual)
     }
 
-    /// The access.
+    /// The access, to the bytes that the application has `converted`, if it does.
     ///
     /// # Errors
     /// `File`; if the call is not collective, also those of the other arguments.
@@ -77,20 +77,14 @@ impl FileCall {
     /// # Safety
     /// The standard's requirements for the buffer.
     pub(crate) unsafe fn request(
-        &self, mpi: &mut ProcessMpi, is_inline: bool,
+        &self, mpi: &mut ProcessMpi, converted: Option<Result<ConvertedData>>, is_inline: bool,
     ) -> Result<AccessRequest> {
-        // SAFETY: the caller's promise.
-        let memory = unsafe { self.memory(mpi) };
-        self.request_of(mpi, memory, is_inline)
-    }
-
-    /// The access to these bytes of the file.
-    ///
-    /// # Errors
-    /// As of [`FileCall::request`].
-    pub(crate) fn request_of(
-        &self, mpi: &mut ProcessMpi, memory: Result<Memory>, is_inline: bool,
-    ) -> Result<AccessRequest> {
+        let (memory, conversion) = match converted {
+            // SAFETY: the caller's promise.
+            None => (unsafe { self.memory(mpi) }, None),
+            Some(Ok(ConvertedData { memory, conversion })) => (Ok(memory), Some(conversion)),
+            Some(Err(error)) => (Err(error), None),
+        };
         let handle = number(self.fh);
         mpi.check_file_usable(handle)?;
         let file = mpi.files.get_mut(handle)?;
@@ -112,6 +106,7 @@ impl FileCall {
             place,
             is_collective: self.is_collective,
             memory,
+            conversion,
             is_inline,
         })
     }
@@ -168,22 +163,21 @@ impl FileCall {
     /// # Safety
     /// The standard's requirements for the buffer.
     pub(crate) unsafe fn run(self) -> Result<Outcome> {
-        // SAFETY: the caller's promise.
-        let request = |mpi: &mut ProcessMpi| unsafe { self.request(mpi, true) };
         if self.is_simple() {
             let unless_converted = |mpi: &mut ProcessMpi| {
                 let is_converted = representation::converts(mpi, self.fh, self.direction)?;
+                // SAFETY: the caller's promise.
+                let request = |mpi| unsafe { self.request(mpi, None, true) };
                 if is_converted { Ok(None) } else { request(mpi).map(Some) }
             };
             if let Some(outcome) = PROCESS.access_file_alone(unless_converted)? {
                 return Ok(outcome);
             }
         }
-        match representation::of_call(self.fh, self.direction)? {
-            // SAFETY: the caller's promise.
-            Some(user) => unsafe { user.run(self) },
-            None => PROCESS.access_file(self.name, request),
-        }
+        // SAFETY: the caller's promise.
+        let converted = unsafe { representation::converted(&self)? };
+        // SAFETY: as above.
+        PROCESS.access_file(self.name, |mpi| unsafe { self.request(mpi, converted, true) })
     }
 
     /// Elements of the buffer.

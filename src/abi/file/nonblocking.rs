@@ -5,7 +5,7 @@
 use std::ffi::{c_int, c_void};
 
 use super::call::{FileCall, Start};
-use super::representation;
+use super::representation::{self, ConvertedData};
 use crate::abi::arguments::pointer::out;
 use crate::abi::entry_point::{PROCESS, finish, local, number};
 use crate::abi::types::*;
@@ -134,15 +134,17 @@ pub unsafe extern "C" fn PMPI_File_iwrite_shared_c(
 /// # Safety
 /// The standard's requirements for the buffer; `request` is null or may be written.
 unsafe fn start(call: FileCall, request: *mut MPI_Request) -> c_int {
-    if let Err(error) = representation::check_nonblocking(call.fh, call.direction) {
-        return finish(call.fh, call.name, Err(error));
-    }
+    // SAFETY: the caller's promise of the buffer.
+    let converted = match unsafe { representation::converted(&call) } {
+        Ok(converted) => converted,
+        Err(error) => return finish(call.fh, call.name, Err(error)),
+    };
     local(call.name, call.fh, |mpi| {
         // SAFETY: the caller's promise of the request.
         let request = unsafe { out(request, "request")? };
         mpi.check_request_space()?;
         // SAFETY: the caller's promise of the buffer.
-        let operation = unsafe { begin(mpi, &call)? };
+        let operation = unsafe { begin(mpi, &call, converted)? };
         request.put_handle(mpi.request(number(call.fh), Activity::File(operation))?);
         Ok(())
     })
@@ -156,10 +158,12 @@ unsafe fn start(call: FileCall, request: *mut MPI_Request) -> c_int {
 ///
 /// # Safety
 /// The standard's requirements for the buffer.
-pub(super) unsafe fn begin(mpi: &mut ProcessMpi, call: &FileCall) -> Result<FileOperationId> {
+pub(super) unsafe fn begin(
+    mpi: &mut ProcessMpi, call: &FileCall, converted: Option<Result<ConvertedData>>,
+) -> Result<FileOperationId> {
     PROCESS.have_file_executor(mpi);
     // SAFETY: the caller's promise.
-    let request = unsafe { call.request(mpi, false)? };
+    let request = unsafe { call.request(mpi, converted, false)? };
     let failure = request.memory.as_ref().err().cloned();
     let operation = mpi.start_file_access(request)?;
     match failure {

@@ -5,6 +5,9 @@
 //!   write   user's buffer ── write_conversion_fn ──> elements of the file, one after the other ──> file
 //!   read    file ──> elements of the file ── read_conversion_fn ──> user's buffer
 //! ```
+//!
+//! The function of a write is called in the call that starts the access, that of a read by the thread that finds the
+//! data there ([`conversion`](crate::mpi::file::conversion)).
 
 #![allow(unsafe_code)]
 
@@ -22,12 +25,12 @@ use crate::abi::types::*;
 use crate::mpi::Memory;
 use crate::mpi::datatype::Datatype;
 use crate::mpi::file::access::AccessDirection;
+use crate::mpi::file::conversion::{Conversion, ReadConversion};
 use crate::mpi::file::representation::{
     ConversionFunction, DataRepresentation, ElementExtents, UserRepresentation, unknown,
 };
 use crate::mpi::file::view::View;
-use crate::mpi::request::Outcome;
-use crate::mpi::request::status::Status;
+use crate::mpi::handle::Handle;
 use crate::process::ProcessMpi;
 use platform::base::{ErrorClass, ErrorCode, MpiError, Result};
 
@@ -136,11 +139,11 @@ fn check_code(code: c_int, function: &str) -> Result {
     }
 }
 
-/// An access that a function of the application converts.
-pub(super) struct ConvertedCall {
-    function: ConversionFunction,
-    extra_state: usize,
-    representation: DataRepresentation,
+/// Bytes for an access whose data the application converts.
+pub(super) struct ConvertedData {
+    /// In the representation of the file.
+    pub(super) memory: Memory,
+    pub(super) conversion: Conversion,
 }
 
 /// The function of the application that converts data in this direction, and the representation.
@@ -163,86 +166,99 @@ pub(super) fn converts(mpi: &ProcessMpi, fh: MPI_File, direction: AccessDirectio
     Ok(conversion(&mpi.files.get(number(fh))?.view, direction).is_some())
 }
 
-/// How the application converts the data of an access; `None` if it does not.
+/// The bytes of an access whose data the application converts, converted if the access writes; `None` if the
+/// application does not convert. The inner error is one that other ranks of a collective access must hear of.
 ///
 /// # Errors
-/// `File` if there is no such file.
-pub(super) fn of_call(fh: MPI_File, direction: AccessDirection) -> Result<Option<ConvertedCall>> {
-    PROCESS.with_file(number(fh), |file| {
-        let converted = conversion(&file.view, direction);
-        Ok(converted.map(|(function, user)| ConvertedCall {
+/// `File` if there is no such file. Inside: those of the datatype, of the count, and of the application.
+///
+/// # Safety
+/// The standard's requirements for the buffer, until the access is complete.
+pub(super) unsafe fn converted(call: &FileCall) -> Result<Option<Result<ConvertedData>>> {
+    let found = PROCESS.with_file(number(call.fh), |file| {
+        let found = conversion(&file.view, call.direction);
+        Ok(found
+            .map(|(function, user)| (function, user.extra_state, file.view.representation.clone())))
+    })?;
+    Ok(found.map(|(function, extra_state, representation)| {
+        let elements = UserElements {
             function,
-            extra_state: user.extra_state,
-            representation: file.view.representation.clone(),
-        }))
-    })
+            extra_state,
+            buffer: call.buf.expose_provenance(),
+            datatype: number(call.datatype),
+        };
+        // SAFETY: the caller's promise.
+        unsafe { elements.prepare(call, representation) }
+    }))
 }
 
-/// # Errors
-/// `UnsupportedOperation` for an access that does not wait, if the application converts its data: its
-/// functions are called on its own threads, and in no call that does not wait.
-pub(super) fn check_nonblocking(fh: MPI_File, direction: AccessDirection) -> Result {
-    match PROCESS.with_mpi(|mpi| converts(mpi, fh, direction))? {
-        false => Ok(()),
-        true => Err(ErrorClass::UnsupportedOperation.error(
-            "the view has a data representation of the application, whose functions convert in blocking \
-             calls only",
-        )),
-    }
+/// Elements in the buffer of an access, and the function that converts them.
+struct UserElements {
+    function: ConversionFunction,
+    extra_state: usize,
+    buffer: usize,
+    datatype: Handle,
 }
 
-impl ConvertedCall {
-    /// Makes the access.
-    ///
+impl UserElements {
     /// # Errors
-    /// Those of the arguments, of the function and of the system.
+    /// Those of the datatype, of the count, and of the application.
     ///
     /// # Safety
-    /// The standard's requirements for the buffer.
-    pub(super) unsafe fn run(self, call: FileCall) -> Result<Outcome> {
-        let datatype = PROCESS
-            .with_mpi(|mpi| Ok(mpi.objects.datatypes.committed(number(call.datatype))?.clone()))?;
-        let representation = with_extents_of(self.representation.clone(), &[&datatype])?;
-        let element = representation.layout(&datatype)?.size();
-        let mut bytes = vec![0_u8; element * call.elements()?];
-        if call.direction == AccessDirection::Write {
-            // SAFETY: the caller's promise; the bytes have room for all elements.
-            unsafe { self.convert(&call, call.count, &mut bytes)? };
-        }
-        // It outlives the access.
-        let kept = Memory::owned(bytes);
-        let memory = kept.alias();
-        let outcome =
-            PROCESS.access_file(call.name, |mpi| call.request_of(mpi, Ok(memory), true))?;
-        let whole = outcome.status.bytes as usize / element.max(1);
-        if call.direction == AccessDirection::Read {
-            let mut bytes = kept.packed();
-            // SAFETY: as above.
-            unsafe { self.convert(&call, whole as MPI_Count, &mut bytes)? };
-        }
-        let bytes = (whole * datatype.size()) as u64;
-        let status = Status { bytes, ..outcome.status };
-        Ok(Outcome { status, ..outcome })
+    /// The standard's requirements for the buffer, until the access is complete.
+    unsafe fn prepare(
+        self, call: &FileCall, representation: DataRepresentation,
+    ) -> Result<ConvertedData> {
+        // The function of a read gets the handle also after `MPI_Type_free`.
+        let (datatype, handle_use) = PROCESS.with_mpi(|mpi| {
+            let datatypes = &mpi.objects.datatypes;
+            let datatype = datatypes.committed(self.datatype)?.clone();
+            Ok((datatype, datatypes.handle_use(self.datatype)))
+        })?;
+        let file_bytes = with_extents_of(representation, &[&datatype])?.layout(&datatype)?.size();
+        let count = call.elements()?;
+        let len = file_bytes.checked_mul(count).ok_or_else(|| {
+            ErrorClass::Count.error(format!("{count} elements have too many bytes in the file"))
+        })?;
+        let mut bytes = vec![0_u8; len];
+        let read: Option<ReadConversion> = match call.direction {
+            AccessDirection::Write => {
+                // SAFETY: the caller's promise; the bytes have room for all elements.
+                unsafe { self.convert(count, &mut bytes)? };
+                None
+            }
+            AccessDirection::Read => Some(Box::new(move |bytes: &Memory, count| {
+                let _in_use = &handle_use;
+                // SAFETY: the caller's promise; so many elements were read.
+                unsafe { self.convert(count, &mut bytes.packed()) }
+            })),
+        };
+        let conversion = Conversion { file_bytes, memory_bytes: datatype.size(), read };
+        Ok(ConvertedData { memory: Memory::owned(bytes), conversion })
     }
 
     /// Calls the function for the first `count` elements.
     ///
+    /// # Errors
+    /// That of the function; `Conversion` if its count is an int, and too small.
+    ///
     /// # Safety
-    /// The buffer of the call has these elements, and so have the bytes.
-    unsafe fn convert(&self, call: &FileCall, count: MPI_Count, bytes: &mut [u8]) -> Result {
-        let (address, user) = (self.function.address as *const c_void, call.buf.cast_mut());
+    /// The buffer has these elements, and so have the bytes.
+    unsafe fn convert(&self, count: usize, bytes: &mut [u8]) -> Result {
+        let (address, count) = (self.function.address as *const c_void, count as MPI_Count);
+        let user = std::ptr::with_exposed_provenance_mut(self.buffer);
         let state = std::ptr::with_exposed_provenance_mut(self.extra_state);
-        let file = bytes.as_mut_ptr().cast();
+        let (file, datatype) = (bytes.as_mut_ptr().cast(), handle(self.datatype as c_int));
         // SAFETY: the address came with this type to `MPI_Register_datarep` or its large form; the
         // standard's types and buffers (§14.5.3).
         let code = unsafe {
             if self.function.is_large {
                 transmute::<*const c_void, MPI_Datarep_conversion_function_c>(address)
-                    .map(|convert| convert(user, call.datatype, count, file, 0, state))
+                    .map(|convert| convert(user, datatype, count, file, 0, state))
             } else {
                 let count = c_int::try_from(count).map_err(|_| too_many(count))?;
                 transmute::<*const c_void, MPI_Datarep_conversion_function>(address)
-                    .map(|convert| convert(user, call.datatype, count, file, 0, state))
+                    .map(|convert| convert(user, datatype, count, file, 0, state))
             }
         };
         check_code(code.unwrap_or(MPI_SUCCESS), "that converts data")

@@ -149,13 +149,15 @@ pub unsafe extern "C" fn PMPI_File_write_ordered_end(
 /// # Safety
 /// The standard's requirements for the buffer, until the end of the access.
 unsafe fn begin(call: FileCall, ends_with: &'static str) -> c_int {
-    if let Err(error) = representation::check_nonblocking(call.fh, call.direction) {
-        return finish(call.fh, call.name, Err(error));
-    }
+    // SAFETY: the caller's promise.
+    let converted = match unsafe { representation::converted(&call) } {
+        Ok(converted) => converted,
+        Err(error) => return finish(call.fh, call.name, Err(error)),
+    };
     local(call.name, call.fh, |mpi| {
         mpi.files.get(number(call.fh))?.check_idle()?;
         // SAFETY: the caller's promise.
-        let operation = unsafe { nonblocking::begin(mpi, &call)? };
+        let operation = unsafe { nonblocking::begin(mpi, &call, converted)? };
         mpi.files.get_mut(number(call.fh))?.split = Some(SplitAccess { ends_with, operation });
         Ok(())
     })

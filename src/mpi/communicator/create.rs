@@ -364,7 +364,7 @@ impl<D: Device> Mpi<D> {
         let mut comm = self.comms.remove(comm)?;
         self.release_pending(&mut comm.bsend_buffer);
         self.close_shared(comm.shared_collective);
-        Ok(())
+        comm.idle_pointer.take().map_or(Ok(()), |idle| self.free_idle_pointer(*idle))
     }
 
     /// Detaches the pending messages of a buffer, which the engine completes.

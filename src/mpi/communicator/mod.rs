@@ -50,6 +50,7 @@ use crate::mpi::communicator::hints::CommHints;
 use crate::mpi::communicator::host_segments::HostSegments;
 use crate::mpi::communicator::intercomm::IntercommView;
 use crate::mpi::datatype::{Datatype, PackedForm, external_memory};
+use crate::mpi::file::idle_pointer::IdlePointer;
 use crate::mpi::handle::{Handle, HandleKind, HandleTable};
 use crate::mpi::point_to_point::buffer::BsendBuffer;
 use crate::mpi::processes::{JobId, Processes};
@@ -159,6 +160,8 @@ pub struct Comm {
     pub(crate) shared_collective: Option<SharedCollectiveId>,
     /// Where its segments are, if not at the device: it comes from a merge of several jobs of one host.
     pub(crate) host_segments: Option<Arc<HostSegments>>,
+    /// What the last file of the communicator has left to the next one.
+    pub(crate) idle_pointer: Option<Box<IdlePointer>>,
     /// What it knows of failures.
     pub(crate) resilience: CommResilience,
     /// The nodes of its ranks, if there are several; `None` for an intercommunicator.
@@ -201,6 +204,7 @@ impl Comm {
             hints: CommHints::default(),
             shared_collective: None,
             host_segments: None,
+            idle_pointer: None,
             resilience: CommResilience::default(),
             nodes: None,
             spans_jobs: false,

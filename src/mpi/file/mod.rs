@@ -14,7 +14,9 @@
 //! | `view`, `representation` | which bytes of the file, in which order, and how data is in them |
 //! | `access` | data between memory and the file, at one rank |
 //! | `plan`, `two_phase` | data of all ranks, by a few of them |
+//! | `conversion` | functions of the application that convert data |
 //! | `pointer` | individual and shared file pointers |
+//! | `idle_pointer` | the window of a shared pointer between two files |
 //! | `operation` | an access in progress: its stages |
 //! | `agreement` | errors that all ranks hear of |
 //! | `failures` | ranks that have failed, files that are revoked |
@@ -25,9 +27,11 @@
 
 pub(crate) mod access;
 pub(crate) mod agreement;
+pub(crate) mod conversion;
 pub(crate) mod counters;
 mod failures;
 pub(crate) mod hints;
+pub(crate) mod idle_pointer;
 pub(crate) mod mode;
 pub(crate) mod name;
 pub(crate) mod operation;
@@ -44,9 +48,11 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::mpi::communicator::Context;
 use crate::mpi::errhandler::Handler;
 use crate::mpi::handle::{Handle, HandleKind, HandleTable};
 use crate::mpi::info::Info;
+use conversion::ConversionWork;
 use counters::FileCounters;
 use hints::FileHints;
 use mode::FileMode;
@@ -77,6 +83,8 @@ pub(crate) struct File {
     /// The individual file pointer, as a position in the view.
     pub(crate) pointer: u64,
     pub(crate) shared: SharedPointer,
+    /// The communicator that keeps the window of the shared pointer after the file, with its context.
+    pub(crate) parent: Option<(Handle, Context)>,
     pub(crate) is_atomic: bool,
     /// The ranks that access the file for others.
     pub(crate) aggregators: Vec<u32>,
@@ -120,6 +128,8 @@ pub(crate) struct Files {
     free: Vec<usize>,
     /// Operations that are not complete.
     active: usize,
+    /// Reads that functions of the application convert next.
+    conversions: VecDeque<ConversionWork>,
     executor: Option<Arc<dyn Executor>>,
     pub(crate) counters: Arc<FileCounters>,
     /// What the application has registered.
@@ -130,9 +140,18 @@ impl Default for Files {
     fn default() -> Self {
         let table = HandleTable::new(HandleKind::File);
         let representations = UserRepresentations::default();
-        let (operations, free) = (Vec::new(), Vec::new());
+        let (operations, free, conversions) = (Vec::new(), Vec::new(), VecDeque::new());
         let (executor, counters) = (None, Arc::default());
-        Self { table, operations, free, active: 0, executor, counters, representations }
+        Self {
+            table,
+            operations,
+            free,
+            active: 0,
+            conversions,
+            executor,
+            counters,
+            representations,
+        }
     }
 }
 
@@ -169,9 +188,20 @@ impl Files {
         self.active == 0
     }
 
-    /// Whether the system makes an access.
+    /// Whether the system makes an access, or the application converts its data.
     pub(crate) fn is_working(&self) -> bool {
         self.operations.iter().flatten().any(|operation| operation.is_working())
+    }
+
+    /// Whether functions of the application are to be called.
+    #[inline]
+    pub(crate) fn has_conversions(&self) -> bool {
+        !self.conversions.is_empty()
+    }
+
+    /// The next read whose data the application converts.
+    pub(crate) fn take_conversion(&mut self) -> Option<ConversionWork> {
+        self.conversions.pop_front()
     }
 
     /// Whether something does work for calls that do not wait.
@@ -208,6 +238,7 @@ impl File {
             handler: Handler::Return,
             pointer: 0,
             shared: SharedPointer::Own(0),
+            parent: None,
             is_atomic: false,
             aggregators,
             is_one_node: nodes.iter().all(|node| *node == nodes[0]),

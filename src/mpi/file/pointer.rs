@@ -48,6 +48,11 @@ impl SharedWord {
         self.bytes.span().part(0, len)
     }
 
+    /// Moves the pointer in memory of the process.
+    pub(super) fn set(&self, position: u64) {
+        self.bytes.span().write(0, &position.to_ne_bytes());
+    }
+
     /// Copies the position into a segment, as far as that has room.
     pub(crate) fn copy_to(&self, segment: Span) {
         self.part(segment.len().min(Self::BYTES)).copy_to(segment);

@@ -591,11 +591,29 @@ impl<D: Device> Mpi<D> {
     /// # Errors
     /// `Win` if there is no such window.
     pub(crate) fn free_window(&mut self, window: Handle) -> Result<Window> {
-        let mut freed = self.windows.remove(window)?;
-        self.engine.watched_contexts().unwatch(freed.channel.context());
-        self.close_segment(&mut freed);
-        self.free_comm(freed.comm)?;
+        let mut freed = self.retire_window(window)?;
+        self.free_retired(&mut freed)?;
         Ok(freed)
+    }
+
+    /// Takes a window, with its memory, from what is served: no rank accesses it before all of them have inserted it
+    /// again.
+    ///
+    /// # Errors
+    /// `Win` if there is no such window.
+    pub(crate) fn retire_window(&mut self, window: Handle) -> Result<Window> {
+        let retired = self.windows.remove(window)?;
+        self.engine.watched_contexts().unwatch(retired.channel.context());
+        Ok(retired)
+    }
+
+    /// Frees what a retired window has.
+    ///
+    /// # Errors
+    /// Only internal errors.
+    pub(crate) fn free_retired(&mut self, window: &mut Window) -> Result {
+        self.close_segment(window);
+        self.free_comm(window.comm)
     }
 
     fn close_segment(&mut self, window: &mut Window) {

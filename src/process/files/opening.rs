@@ -1,9 +1,10 @@
 //! Opening and closing (MPI 5.0 §14.2): collective, and either all ranks have the file or none.
 //!
 //! ```text
-//!   all       arguments of all ranks ──> equal?
+//!   all       arguments of all ranks ──> equal?           without MPI_MODE_CREATE: the file is open before
 //!   rank 0    creates the file ──> result to all          with MPI_MODE_CREATE
-//!   all       open it ──> results of all ──> the window of the shared pointer
+//!   all       open it ──> results of all                  with MPI_MODE_CREATE
+//!   all       the window of the shared pointer            unless an earlier file has left one (`idle_pointer`)
 //! ```
 
 use std::io;
@@ -18,6 +19,7 @@ use crate::mpi::file::File;
 use crate::mpi::file::agreement::{error_word, first_error};
 use crate::mpi::file::counters::FileCounts;
 use crate::mpi::file::hints::FileHints;
+use crate::mpi::file::idle_pointer::IdlePointer;
 use crate::mpi::file::mode::FileMode;
 use crate::mpi::file::name::without_prefix;
 use crate::mpi::file::pointer::{SharedPointer, SharedWord};
@@ -59,63 +61,112 @@ struct FileOpening {
     handler: Handler,
 }
 
+/// A file that all ranks have opened.
+struct OpenedFile {
+    storage: DataFile,
+    /// Where rank 0 has found its end, if accesses begin there.
+    end: u64,
+    /// The hints of rank 0 that count for all.
+    rules: [u64; 3],
+}
+
+/// What the ranks have told each other first.
+struct OpenMeeting {
+    opening: FileOpening,
+    /// Unless rank 0 has to create it.
+    opened: Option<OpenedFile>,
+    /// The number of the idle pointer that all ranks have; 0: there is none.
+    idle_number: u64,
+}
+
 impl Process {
     /// Opens a file on all ranks of a communicator.
     ///
     /// # Errors
     /// `Comm`, `Info`, `Amode`, `NotSame`, those of the system; the same class on all ranks.
     pub(crate) fn open_file(&'static self, arguments: OpenArguments) -> Result<Handle> {
-        self.with_mpi(|mpi| mpi.comms.get(arguments.comm)?.check_intra("a file"))?;
-        let private = self.private_comm(OPEN, arguments.comm)?;
-        let opened = self.open_on(private, &arguments);
+        let parent = arguments.comm;
+        let keeps = self.with_mpi(|mpi| {
+            mpi.comms.get(parent)?.check_intra("a file")?;
+            mpi.keeps_pointers(parent)
+        })?;
+        if keeps {
+            return self.open_after_others(&arguments);
+        }
+        let private = self.private_comm(OPEN, parent)?;
+        let met = self.tell_arguments(private, &arguments, false);
+        let opened = met.and_then(|met| self.open_on(private, None, met));
         if opened.is_err() {
-            self.with_mpi(|mpi| match mpi.comms.get(private) {
-                Ok(_) => mpi.free_comm(private),
-                // It was that of a window, which is freed.
-                Err(_) => Ok(()),
-            })?;
+            self.free_private(private)?;
         }
         opened
     }
 
-    fn open_on(&'static self, comm: Handle, arguments: &OpenArguments) -> Result<Handle> {
-        let prepared = self.with_mpi(|mpi| prepare(mpi, comm, arguments));
-        let opening = self.compare_arguments(comm, arguments, prepared)?;
-        let created = self.create_file(&opening)?;
-        let storage = match created {
-            Some(file) => Ok(file),
-            None => open_path(&opening, false),
-        };
-        let storage = storage.and_then(|file| {
-            let size = if opening.mode.appends() { file.size()? } else { 0 };
-            Ok((file, size))
-        });
-        let storage = storage.map_err(|error| file_error("open", &opening.name, &error));
-        let (own, end) = match &storage {
-            Ok((_, size)) => (None, *size),
-            Err(error) => (Some(error.clone()), 0),
-        };
-        let rules = opening.hints.rules();
-        let words = [0, end, rules[0], rules[1], rules[2]];
-        let records = self.tell_results(OPEN, comm, own, words)?;
-        let (storage, _) = storage?;
-        let [_, end, first, second, third] = records[0];
-        self.finish_opening(opening, storage, end, [first, second, third])
+    /// [`Process::open_file`] on a communicator that keeps the window of a file for the next one.
+    fn open_after_others(&'static self, arguments: &OpenArguments) -> Result<Handle> {
+        let parent = arguments.comm;
+        let met = self.tell_arguments(parent, arguments, true)?;
+        let idle = self.with_mpi(|mpi| match mpi.take_idle_pointer(parent)? {
+            Some(idle) if met.idle_number == 0 => mpi.free_idle_pointer(*idle).map(|()| None),
+            idle => Ok(idle),
+        })?;
+        let opened = match idle {
+            Some(idle) => self.open_on(idle.comm(), Some((parent, idle)), met),
+            None => {
+                let private = self.private_comm(OPEN, parent)?;
+                let opened = self.open_on(private, None, met);
+                if opened.is_err() {
+                    self.free_private(private)?;
+                }
+                opened
+            }
+        }?;
+        self.with_mpi(|mpi| {
+            let context = mpi.comms.get(parent)?.context;
+            mpi.files.get_mut(opened)?.parent = Some((parent, context));
+            Ok(opened)
+        })
     }
 
-    /// All ranks compare what they were called with.
+    /// Frees the communicator of a file that was not opened, unless it was that of a window, which is freed.
+    fn free_private(&'static self, private: Handle) -> Result {
+        self.with_mpi(|mpi| match mpi.comms.get(private) {
+            Ok(_) => mpi.free_comm(private),
+            Err(_) => Ok(()),
+        })
+    }
+
+    /// All ranks compare what they were called with, and open a file that none of them creates.
     ///
     /// # Errors
     /// Those of a rank, and `NotSame` if the access modes differ.
-    fn compare_arguments(
-        &'static self, comm: Handle, arguments: &OpenArguments, prepared: Result<FileOpening>,
-    ) -> Result<FileOpening> {
-        let (opening, own) = match prepared {
-            Ok(opening) => (Some(opening), None),
+    fn tell_arguments(
+        &'static self, comm: Handle, arguments: &OpenArguments, keeps: bool,
+    ) -> Result<OpenMeeting> {
+        let prepared = self.with_mpi(|mpi| prepare(mpi, arguments)).and_then(|opening| {
+            let is_early = !opening.mode.creates();
+            let file = is_early.then(|| open_path(&opening, false));
+            let file = file.map(|file| with_end(&opening, file)).transpose()?;
+            Ok((opening, file))
+        });
+        let (prepared, own) = match prepared {
+            Ok(prepared) => (Some(prepared), None),
             Err(error) => (None, Some(error)),
         };
+        let (end, [first, second, third]) = match &prepared {
+            Some((opening, file)) => {
+                (file.as_ref().map_or(0, |(_, end)| *end), opening.hints.rules())
+            }
+            None => (0, [0; 3]),
+        };
+        let number = match keeps {
+            true => self.with_mpi(|mpi| mpi.idle_pointer_number(comm, end))?,
+            false => 0,
+        };
         let amode = arguments.amode.cast_unsigned();
-        let records = self.tell_all(OPEN, comm, [error_word(own.as_deref()), amode.into()])?;
+        let error = error_word(own.as_deref());
+        let words = [error, amode.into(), number, end, first, second, third];
+        let records = self.tell_all(OPEN, comm, words)?;
         if let Some(other) = records.iter().find(|words| words[1] != records[0][1]) {
             let why = format!(
                 "amode is {} on rank 0 and {} on another rank: expected one value on all ranks",
@@ -123,10 +174,61 @@ impl Process {
             );
             return Err(ErrorClass::NotSame.error(why));
         }
-        match first_error(own, records.iter().map(|words| words[0])) {
-            Some(error) => Err(error),
-            None => opening.ok_or_else(|| ErrorClass::Intern.error("a file was not prepared")),
+        if let Some(error) = first_error(own, records.iter().map(|words| words[0])) {
+            return Err(error);
         }
+        let [_, _, number, end, first, second, third] = records[0];
+        let is_kept = records.iter().all(|words| words[2] == number);
+        let lost = || ErrorClass::Intern.error("a file was not prepared");
+        let (opening, file) = prepared.ok_or_else(lost)?;
+        let rules = [first, second, third];
+        let opened = file.map(|(storage, _)| OpenedFile { storage, end, rules });
+        Ok(OpenMeeting { opening, opened, idle_number: if is_kept { number } else { 0 } })
+    }
+
+    /// Opens the file if some rank creates it, and makes its handle. What the communicator in `idle` has kept is
+    /// its shared pointer, or is kept after an error.
+    fn open_on(
+        &'static self, comm: Handle, idle: Option<(Handle, Box<IdlePointer>)>, met: OpenMeeting,
+    ) -> Result<Handle> {
+        let OpenMeeting { opening, opened, .. } = met;
+        let opening = FileOpening { comm, ..opening };
+        let opened = match opened {
+            Some(opened) => Ok(opened),
+            None => self.create_and_open(&opening, idle.as_ref().map(|(_, idle)| &**idle)),
+        };
+        match (opened, idle) {
+            (Ok(opened), idle) => self.finish_opening(opening, opened, idle.map(|(_, idle)| idle)),
+            (Err(error), None) => Err(error),
+            (Err(error), Some((parent, idle))) => {
+                self.with_mpi(|mpi| mpi.put_back_idle_pointer(parent, idle))?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Rank 0 creates the file, and all ranks open it.
+    ///
+    /// # Errors
+    /// The first one of a rank.
+    fn create_and_open(
+        &'static self, opening: &FileOpening, idle: Option<&IdlePointer>,
+    ) -> Result<OpenedFile> {
+        let created = self.create_file(opening)?;
+        let opened = created.map_or_else(|| open_path(opening, false), Ok);
+        let opened = with_end(opening, opened);
+        let (own, end) = match &opened {
+            Ok((_, end)) => (None, *end),
+            Err(error) => (Some(error.clone()), 0),
+        };
+        if let (0, Some(idle)) = (opening.rank, idle) {
+            idle.set(end);
+        }
+        let rules = opening.hints.rules();
+        let words = [0, end, rules[0], rules[1], rules[2]];
+        let records = self.tell_results(OPEN, opening.comm, own, words)?;
+        let [_, end, first, second, third] = records[0];
+        Ok(OpenedFile { storage: opened?.0, end, rules: [first, second, third] })
     }
 
     /// Rank 0 creates the file, if the mode says so, and tells the others.
@@ -157,16 +259,14 @@ impl Process {
 
     /// All ranks have opened the file: they get its handle.
     fn finish_opening(
-        &'static self, opening: FileOpening, storage: DataFile, end: u64, rules: [u64; 3],
+        &'static self, opening: FileOpening, opened: OpenedFile, idle: Option<Box<IdlePointer>>,
     ) -> Result<Handle> {
-        let shared = self.shared_pointer(&opening, end)?;
-        if let SharedPointer::Window(window, _) = shared
-            && end > 0
-        {
-            // No rank moves the pointer before rank 0 has set it.
-            let set = self.agree_on(OPEN, opening.comm, Ok(()));
-            set.or_else(|error| self.abandon_pointer(window).and(Err(error)))?;
-        }
+        let OpenedFile { storage, end, rules } = opened;
+        let shared = match idle {
+            // Rank 0 has moved it before the ranks have met.
+            Some(idle) => self.with_mpi(|mpi| mpi.use_pointer(*idle))?,
+            None => self.new_pointer(&opening, end)?,
+        };
         let FileOpening { comm, name, path, mode, mut hints, handler, .. } = opening;
         hints.set_rules(rules);
         let view = View::bytes(byte()?);
@@ -179,6 +279,19 @@ impl Process {
             (file.handler, file.pointer, file.shared, file.path) = (handler, end, shared, path);
             mpi.files.insert(file)
         })
+    }
+
+    /// [`Process::shared_pointer`], at this position before any rank uses it.
+    fn new_pointer(&'static self, opening: &FileOpening, end: u64) -> Result<SharedPointer> {
+        let shared = self.shared_pointer(opening, end)?;
+        if let SharedPointer::Window(window, _) = shared
+            && end > 0
+        {
+            // No rank moves the pointer before rank 0 has set it.
+            let set = self.agree_on(OPEN, opening.comm, Ok(()));
+            set.or_else(|error| self.abandon_pointer(window).and(Err(error)))?;
+        }
+        Ok(shared)
     }
 
     /// The shared pointer of a file, in a window whose communicator is that of the file.
@@ -235,23 +348,27 @@ impl Process {
         let rank = self.with_mpi(|mpi| Ok(mpi.comms.get(comm)?.rank))?;
         let closed = self.with_mpi(|mpi| mpi.files.remove(file))?;
         self.explain_file(&closed, rank)?;
-        let File { name, shared, storage, .. } = closed;
+        let File { name, shared, storage, parent, .. } = closed;
         let remove = |is_own: bool| match deletes && is_own {
             true => remove_path(&path).map_err(|error| file_error("delete", &name, &error)),
             false => Ok(()),
         };
-        let window = match &shared {
+        let (window, word) = match shared {
             SharedPointer::Own(_) => {
                 self.with_mpi(|mpi| mpi.free_comm(comm))?;
                 return remove(true);
             }
-            SharedPointer::Window(window, _) => *window,
+            SharedPointer::Window(window, word) => (window, word),
         };
         let closed = match self.leave_window(CLOSE, window)? {
             WindowEnd::Met(met) => {
                 let removed = remove(rank == 0);
                 let removed = if deletes { self.agree_on(CLOSE, comm, removed) } else { removed };
                 self.with_mpi(|mpi| mpi.unlock_window(window, None).map(drop))?;
+                if let (Ok(()), Some((parent, context))) = (&met, parent) {
+                    self.with_mpi(|mpi| mpi.keep_pointer(parent, context, window, word))?;
+                    return removed;
+                }
                 met.and(removed)
             }
             // Each rank deletes it: rank 0 may have failed. Another rank may have deleted it before.
@@ -296,7 +413,8 @@ impl Process {
     }
 }
 
-fn prepare(mpi: &mut ProcessMpi, comm: Handle, arguments: &OpenArguments) -> Result<FileOpening> {
+fn prepare(mpi: &mut ProcessMpi, arguments: &OpenArguments) -> Result<FileOpening> {
+    let comm = arguments.comm;
     let mode = FileMode::new(arguments.amode)?;
     let given: Option<&Info> = mpi.objects.infos.hints(arguments.info)?;
     let hints = FileHints::new(given)?;
@@ -312,6 +430,18 @@ fn prepare(mpi: &mut ProcessMpi, comm: Handle, arguments: &OpenArguments) -> Res
         hints,
         handler,
     })
+}
+
+/// An open file, with its end if accesses begin there.
+///
+/// # Errors
+/// That of the system.
+fn with_end(opening: &FileOpening, opened: io::Result<DataFile>) -> Result<(DataFile, u64)> {
+    let opened = opened.and_then(|file| {
+        let end = if opening.mode.appends() { file.size()? } else { 0 };
+        Ok((file, end))
+    });
+    opened.map_err(|error| file_error("open", &opening.name, &error))
 }
 
 /// Opens the file, and creates it if the mode says so and `creates`.

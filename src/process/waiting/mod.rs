@@ -1,4 +1,4 @@
-//! Waiting calls: poll, execute reductions of the application, yield, and sleep with the lock free.
+//! Waiting calls: poll, execute work of the application (reductions, conversions), yield, and sleep with the lock free.
 //!
 //! All calls wait by one function. If several threads wait, one polls and the others park. A thread
 //! that finds the wait of another thread complete, in a poll or in any call, ends that wait on
@@ -134,14 +134,13 @@ impl RunningMpi {
             self.served_events = events;
             wakeups = self.complete_waits();
         }
-        // A thread that sleeps does not know of packets to send, schedules to continue or reductions
-        // to execute.
-        let has_news = self.mpi.needs_poll() || self.mpi.engine.has_work();
+        // A thread that sleeps does not know of packets to send, schedules to continue or work
+        // of the application.
+        let has_news = self.mpi.needs_poll() || self.mpi.has_user_work();
         if wakeups.wake_device_sleeper || has_news && self.waiters.claim_device_wake() {
             self.mpi.engine.wake_self();
         }
-        if self.waiters.is_delegated()
-            && (self.mpi.engine.has_work() || self.mpi.engine.has_fault())
+        if self.waiters.is_delegated() && (self.mpi.has_user_work() || self.mpi.engine.has_fault())
         {
             self.waiters.wake_one(&mut wakeups);
         }
@@ -246,7 +245,7 @@ impl Process {
                 continue;
             }
             let arrived = running.mpi.poll();
-            if running.mpi.engine.has_work() {
+            if running.mpi.has_user_work() {
                 execute_work(state)?;
                 backoff.reset();
                 continue;
@@ -352,26 +351,26 @@ fn between_polls<'a>(
     Ok(())
 }
 
-/// Executes a reduction of the application with the lock free; another thread polls meanwhile.
+/// Executes work of the application with the lock free; another thread polls meanwhile.
 #[cold]
 fn execute_work(state: &mut Guard<'_, ProcessState>) -> Result {
     let running = running_mpi(state)?;
-    let Some(work) = running.mpi.engine.take_work() else { return Ok(()) };
+    let Some(work) = running.mpi.take_user_work() else { return Ok(()) };
     let wakeups = running.stop_polling();
-    state.unlocked(|| {
+    let end = state.unlocked(|| {
         wakeups.notify_all();
-        work.execute();
+        work.execute()
     });
-    running_mpi(state)?.mpi.engine.work_done(&work);
+    running_mpi(state)?.mpi.end_user_work(end);
     Ok(())
 }
 
-/// Leaves polling to the progress thread; reductions of the application are executed here. True if
+/// Leaves polling to the progress thread; work of the application is executed here. True if
 /// the call has completed.
 #[cold]
 fn delegate(state: &mut Guard<'_, ProcessState>, call: &mut impl WaitingCall) -> Result<bool> {
     let running = running_mpi(state)?;
-    if running.mpi.engine.has_work() {
+    if running.mpi.has_user_work() {
         execute_work(state)?;
         return Ok(false);
     }
@@ -443,7 +442,7 @@ pub(super) fn sleep(
     let wake = running.mpi.engine.arm();
     let is_quiet = running.mpi.poll() == 0;
     // A waiting call does what this poll has left to it before it sleeps.
-    let has_duty = running.mpi.engine.has_work() || running.mpi.engine.has_fault();
+    let has_duty = running.mpi.has_user_work() || running.mpi.engine.has_fault();
     let is_quiet = is_quiet && !(call.is_some() && has_duty);
     // A poll does not find what a peer writes into memory that it shares with this process, so
     // waiting calls check that memory, after `arm`.

@@ -7,6 +7,7 @@
 //!                                   └─(Views)─> Exchange <─> Work, in rounds ───┘
 //!                                                  └─> Behind, of writes in several rounds
 //!   ordered       Queued ─> Ranges ─(rank 0: Fetch)─> Base ─────> Work ─────────┘
+//!   before Done   Converting, of reads whose data a function of the application converts (`conversion`)
 //! ```
 //!
 //! Collective accesses of a file wait for earlier ones of this rank, so that the messages of all ranks are
@@ -27,6 +28,7 @@ use crate::mpi::collective::algorithms::{Bcast, Collective};
 use crate::mpi::collective::exchange::exchanged;
 use crate::mpi::file::access::{AccessDirection, IndependentAccess, Transfer};
 use crate::mpi::file::agreement::{error_word, first_error};
+use crate::mpi::file::conversion::{Conversion, ConversionEnd, ConversionWork};
 use crate::mpi::file::hints::Choice;
 use crate::mpi::file::plan::{PlanRules, RankAccess, TwoPhasePlan};
 use crate::mpi::file::pointer::{PointerChange, PointerFetch};
@@ -67,6 +69,8 @@ pub(crate) struct AccessRequest {
     /// The data, in the representation of the file; or the error of the arguments, which a collective
     /// access tells the other ranks.
     pub(crate) memory: Result<Memory>,
+    /// Of data that the application converts.
+    pub(crate) conversion: Option<Conversion>,
     /// Whether the caller does the work with the file itself.
     pub(crate) is_inline: bool,
 }
@@ -105,6 +109,7 @@ pub(crate) struct FileOperation {
     /// Whether it has no request any more.
     is_released: bool,
     memory: Memory,
+    conversion: Option<Conversion>,
     /// The first error of this rank.
     error: Option<Box<MpiError>>,
     /// Bytes moved.
@@ -135,6 +140,8 @@ enum AccessStage {
     Ready(FileWork, AfterWork),
     Working(AfterWork),
     Agreement(RunId),
+    /// The application converts the data.
+    Converting,
     Done,
 }
 
@@ -176,9 +183,19 @@ impl RankRecord {
 }
 
 impl FileOperation {
-    /// Whether the system makes the access.
+    /// Whether the system makes the access, or the application converts its data.
     pub(super) fn is_working(&self) -> bool {
-        self.is_writing_behind || matches!(self.stage, AccessStage::Working(_))
+        self.is_writing_behind
+            || matches!(self.stage, AccessStage::Working(_) | AccessStage::Converting)
+    }
+
+    /// What the application converts once the access has been made.
+    fn take_conversion(&mut self) -> Option<ConversionWork> {
+        let conversion = self.conversion.as_mut()?;
+        let elements = conversion.elements(self.bytes);
+        let read = conversion.read.take().filter(|_| elements > 0)?;
+        let bytes = std::mem::replace(&mut self.memory, Memory::EMPTY);
+        Some(ConversionWork { operation: self.id, bytes, elements, read })
     }
 }
 
@@ -211,7 +228,8 @@ impl<D: Device> Mpi<D> {
     /// # Errors
     /// `File`; that of the arguments, unless other ranks must hear of it.
     pub(crate) fn start_file_access(&mut self, request: AccessRequest) -> Result<FileOperationId> {
-        let AccessRequest { file, direction, place, is_collective, memory, is_inline } = request;
+        let AccessRequest { file, direction, place, is_collective, memory, conversion, is_inline } =
+            request;
         self.files.get(file)?;
         let (memory, error) = match memory {
             Ok(memory) => (memory, None),
@@ -241,6 +259,7 @@ impl<D: Device> Mpi<D> {
             is_inline,
             is_released: false,
             memory,
+            conversion,
             error,
             bytes: 0,
             is_writing_behind: false,
@@ -279,7 +298,9 @@ impl<D: Device> Mpi<D> {
             .files
             .get(operation.file)
             .is_ok_and(|file| matches!(file.view.representation, DataRepresentation::External));
-        Status { bytes: operation.bytes, is_external, ..Status::EMPTY }
+        let converted = operation.conversion.as_ref();
+        let bytes = converted.map_or(operation.bytes, |it| it.told_bytes(operation.bytes));
+        Status { bytes, is_external, ..Status::EMPTY }
     }
 
     /// The run that an operation waits for, if it waits for other ranks.
@@ -298,6 +319,7 @@ impl<D: Device> Mpi<D> {
             | AccessStage::Failing
             | AccessStage::Ready(..)
             | AccessStage::Working(_)
+            | AccessStage::Converting
             | AccessStage::Done => None,
         }
     }
@@ -344,6 +366,19 @@ impl<D: Device> Mpi<D> {
         }
         self.put_back(id, operation);
         self.advance_file(id);
+    }
+
+    /// Completes a read whose data the application has converted.
+    pub(crate) fn end_conversion(&mut self, end: ConversionEnd) {
+        let ConversionEnd { operation: id, result } = end;
+        let Some(mut operation) = self.files.operations.get_mut(id).and_then(Option::take) else {
+            return;
+        };
+        if let Err(error) = result {
+            operation.error.get_or_insert(error);
+        }
+        self.complete_file_operation(&mut operation);
+        self.put_back(id, operation);
     }
 }
 
@@ -404,15 +439,29 @@ impl<D: Device> Mpi<D> {
                 if operation.is_writing_behind { AccessStage::Failing } else { AccessStage::Done }
             }
         };
-        if matches!(operation.stage, AccessStage::Done) {
-            self.files.active -= 1;
-            self.engine.note_event();
-            if let Ok(file) = self.files.get_mut(operation.file) {
-                file.pending -= 1;
-                if operation.is_collective {
-                    file.queue.retain(|queued| *queued != id);
-                }
+        if !matches!(operation.stage, AccessStage::Done) {
+            return;
+        }
+        if let Ok(file) = self.files.get_mut(operation.file)
+            && operation.is_collective
+        {
+            file.queue.retain(|queued| *queued != id);
+        }
+        match operation.take_conversion() {
+            None => self.complete_file_operation(operation),
+            Some(work) => {
+                operation.stage = AccessStage::Converting;
+                self.files.conversions.push_back(work);
             }
+        }
+    }
+
+    fn complete_file_operation(&mut self, operation: &mut FileOperation) {
+        operation.stage = AccessStage::Done;
+        self.files.active -= 1;
+        self.engine.note_event();
+        if let Ok(file) = self.files.get_mut(operation.file) {
+            file.pending -= 1;
         }
     }
 
@@ -420,9 +469,10 @@ impl<D: Device> Mpi<D> {
         &mut self, id: FileOperationId, operation: &mut FileOperation, stage: AccessStage,
     ) -> Result<Progress> {
         Ok(match stage {
-            AccessStage::Done | AccessStage::Ready(..) | AccessStage::Working(_) => {
-                Progress::Stays(stage)
-            }
+            AccessStage::Done
+            | AccessStage::Converting
+            | AccessStage::Ready(..)
+            | AccessStage::Working(_) => Progress::Stays(stage),
             AccessStage::Queued => match self.files.get(operation.file)?.queue.front() {
                 Some(first) if *first != id => Progress::Stays(stage),
                 _ => Progress::To(AccessStage::Ranges(self.tell_range(operation)?)),
