@@ -515,8 +515,8 @@ fn offload_fits() {
     }
 }
 
-/// Persistent operations of every kind succeed as programs on shared memory, also beside communicators
-/// with processes of other jobs.
+/// Persistent operations of every kind succeed as programs on shared memory, and where some of them run by
+/// messages: on intercommunicators.
 #[test]
 fn programs_on_shared_memory() {
     const SOME: &[&str] = &["coll_persistent", "coll_persistent_inter", "coll_persistent_memory"];
@@ -531,6 +531,16 @@ fn programs_on_shared_memory() {
             assert!(good, "{name}, {form:?}: {said:?}");
         }
     }
+}
+
+/// Programs on shared memory go on while the job reaches processes that they do not reach.
+#[test]
+fn programs_beside_other_jobs() {
+    let program = compile(&root().join("tests/data/offload_jobs.c"));
+    let form = Form { ranks: 2, copy: "auto", progress: "polling" };
+    let outcome = run_in(SHM_PROGRAMS, &program, &[], form);
+    let said = (outcome.code, outcome.text(), &outcome.stderr);
+    assert!(said.0 == Some(0) && said.1 == "errors = 0\n", "{said:?}");
 }
 
 /// One-sided operations complete while their target computes: in memory that is mapped, from outside,
