@@ -41,7 +41,8 @@ use platform::base::{Peer, Result};
 
 /// Limits of an interface that is memory and a thread.
 pub(crate) const SOFTWARE_LIMITS: InterfaceLimits = InterfaceLimits {
-    counters: WORDS as u32,
+    // As many again are for programs by software, so that these can be told from the others.
+    counters: WORDS as u32 / 2,
     slots: u32::MAX,
     // One thread copies for all of them, in turn: a long put does not hold those to other ranks.
     engines: 4,
