@@ -28,10 +28,14 @@ def host(mode, device):
 
 
 def variants():
-    """Ours: the host in all modes on both devices, and the interface, on a processor of its own."""
+    """Ours: the host in all modes on both devices, and interfaces."""
     yield from (host(mode, device) for device in ["shm", "tofu"] for mode in MODES)
     offload = {"SUIRO_DEVICE": "tofu", "SUIRO_OFFLOAD": "auto", "SUIRO_TOFU_CPUS": "1"}
-    yield Variant("tofu, offload", environment=offload)
+    for generation in ["tofud", "tofu2"]:
+        environment = {**offload, "SUIRO_TOFU_GENERATION": generation}
+        yield Variant(f"{generation}, offload", environment=environment)
+    offload = {"SUIRO_DEVICE": "shm", "SUIRO_OFFLOAD": "tank"}
+    yield Variant("shm, offload", environment=offload)
 
 
 def chosen(options):

@@ -457,12 +457,16 @@ fn progress_by_a_thread_where_it_pays() {
     }
 }
 
+/// Programs by threads on shared memory.
+const SHM_PROGRAMS: &[(&str, &str)] = &[("SUIRO_DEVICE", "shm"), ("SUIRO_OFFLOAD", "tank")];
+
 /// No rank waits for the application of another one, whatever runs the programs of the interfaces.
 #[test]
 fn offload_beside() {
     let program = compile(&root().join("tests/data/offload_beside.c"));
-    let lacking: [&[(&str, &str)]; 6] = [
+    let lacking: [&[(&str, &str)]; 7] = [
         &[],
+        SHM_PROGRAMS,
         &[("SUIRO_TOFU_COUNTERS", "0")],
         &[("SUIRO_TOFU_GENERATION", "tofu2")],
         &[("SUIRO_TOFU_GENERATION", "tofu1-counters")],
@@ -473,7 +477,9 @@ fn offload_beside() {
         for ranks in [2, 3, 4] {
             let folder = harness::folder(&format!("offload-beside-{number}-{ranks}"));
             let form = Form { ranks, copy: "auto", progress: "polling" };
-            let environment = [&[("SUIRO_DEVICE", "tofu")], settings].concat();
+            let tofu: &[(&str, &str)] = &[("SUIRO_DEVICE", "tofu")];
+            let device = if settings == SHM_PROGRAMS { &[] } else { tofu };
+            let environment = [device, settings].concat();
             let outcome = run_in(&environment, &program, &[folder.to_str().unwrap()], form);
             let good = outcome.code == Some(0) && outcome.text() == "all beside\n";
             let said = (outcome.code, outcome.text(), &outcome.stderr);
@@ -503,6 +509,40 @@ fn offload_fits() {
             );
         }
     }
+    for ranks in 1..=5 {
+        let form = Form { ranks, copy: "auto", progress: "polling" };
+        let outcome = run_in(SHM_PROGRAMS, &program, &[], form);
+        let said = (outcome.code, outcome.text(), &outcome.stderr);
+        assert!(said.0 == Some(0) && said.1 == "0 by software\n", "shm, {ranks} ranks: {said:?}");
+    }
+}
+
+/// Persistent operations of every kind succeed as programs on shared memory, and where some of them run by
+/// messages: on intercommunicators.
+#[test]
+fn programs_on_shared_memory() {
+    const SOME: &[&str] = &["coll_persistent", "coll_persistent_inter", "coll_persistent_memory"];
+    let more = ["coll_forms", "coll_neighbor", "coll_random", "persistent", "partitioned"];
+    for &name in SOME.iter().chain(&more) {
+        for ranks in 1..=5 {
+            let progress = if ranks == 3 { "thread" } else { "polling" };
+            let form = Form { ranks, copy: "auto", progress };
+            let outcome = run_in(SHM_PROGRAMS, &program(name), &[], form);
+            let good = outcome.code == Some(0) && outcome.text().ends_with("errors = 0\n");
+            let said = (outcome.code, outcome.text(), &outcome.stderr);
+            assert!(good, "{name}, {form:?}: {said:?}");
+        }
+    }
+}
+
+/// Programs on shared memory go on while the job reaches processes that they do not reach.
+#[test]
+fn programs_beside_other_jobs() {
+    let program = compile(&root().join("tests/data/offload_jobs.c"));
+    let form = Form { ranks: 2, copy: "auto", progress: "polling" };
+    let outcome = run_in(SHM_PROGRAMS, &program, &[], form);
+    let said = (outcome.code, outcome.text(), &outcome.stderr);
+    assert!(said.0 == Some(0) && said.1 == "errors = 0\n", "{said:?}");
 }
 
 /// One-sided operations complete while their target computes: in memory that is mapped, from outside,

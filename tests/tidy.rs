@@ -130,6 +130,7 @@ const UNSAFE: &[&str] = &[
     "src/shared_memory/",
     // The rooms of its ranks.
     "src/devices/loopback/mod.rs",
+    "src/devices/local_interface/",
     "src/devices/rings/",
     "src/devices/shm/",
     "src/devices/tofu/",
@@ -280,7 +281,7 @@ fn module(path: &str) -> Vec<&str> {
 }
 
 /// Modules shared by devices, which all devices may name.
-const OF_ALL_DEVICES: &[&str] = &["interface", "rings", "torus", ""];
+const OF_ALL_DEVICES: &[&str] = &["interface", "local_interface", "rings", "torus", ""];
 
 /// Whether a module of `layer` and, for devices, of the device `own`, may name `path`.
 fn allowed(layer: &str, own: Option<&str>, path: &str) -> bool {

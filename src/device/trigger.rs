@@ -195,6 +195,9 @@ pub trait Trigger {
     /// Resources of the interface.
     fn limits(&self) -> InterfaceLimits;
 
+    /// Whether programs can name `peer`.
+    fn reaches(&self, peer: Peer) -> bool;
+
     /// Takes counters at level 0: counters of the interface if enough are free, else words of memory.
     /// Peers that know the keys may add to them from now on, also before a program that waits for
     /// them is loaded.

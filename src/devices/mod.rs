@@ -10,6 +10,7 @@
 //! | [`loopback`] | device: ranks of a process, for tests |
 //! | [`rings`] | queues and rings in shared memory, for `shm` and `tofu` |
 //! | [`interface`] | a network interface with deferred work as a value, for `tofu` and `loopback` |
+//! | `local_interface` | such an interface with a thread, on memory that ranks share, for `shm` and `tofu` |
 //! | [`torus`] | the network between simulated interfaces, for `tofu` and `suiro-sim` |
 //!
 //! No device knows another.
@@ -17,6 +18,7 @@
 pub(crate) mod carrier;
 pub(crate) mod impi;
 pub(crate) mod interface;
+pub(crate) mod local_interface;
 pub mod loopback;
 pub(crate) mod rings;
 pub mod shm;

@@ -186,9 +186,9 @@ impl<D: Device> Engine<D> {
         self.messages.device.rma()
     }
 
-    /// [`Device::rma`] of a device whose interface works without the host, as its programs show.
+    /// [`Device::rma`] of a device whose interface works without the host, as its engines show.
     pub(crate) fn interface_memory(&mut self) -> Option<&mut dyn Rma> {
-        self.messages.device.trigger()?;
+        self.rma()?.engines()?;
         self.rma()
     }
 

@@ -300,6 +300,9 @@ fn attach_network(
     config: &Config, connection: &mut Connection, devices: &mut Devices, others: &mut Others,
 ) -> Result {
     let Connection { launcher, job, vendor, .. } = connection;
+    if config.device == DeviceKind::Shm && config.offload.scheme(config.device).is_some() {
+        devices.run_programs()?;
+    }
     if config.device == DeviceKind::Tofu {
         let file = job.open_host_file(HostFile::Interface, launcher.as_mut())?;
         devices.attach_interface(file, job.local_index(), &job.local_ranks, &config.tofu)?;
@@ -421,7 +424,7 @@ fn build(
         mpi.selection = mpi.selection.with_clusters();
         mpi.selection.follows_impi = world.is_in_the_clear;
     }
-    mpi.offload = config.offload.0.filter(|_| config.device == DeviceKind::Tofu);
+    mpi.offload = config.offload.scheme(config.device);
     mpi.rdma_schedule = config.rdma_schedule;
     mpi.access_policy = config.acp.policy;
     mpi.checked_mode.set(config.check);

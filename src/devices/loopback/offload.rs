@@ -161,6 +161,10 @@ impl Trigger for Loopback {
         self.network.interfaces.lock().limits(self.me)
     }
 
+    fn reaches(&self, peer: Peer) -> bool {
+        (peer as usize) < self.inboxes.len()
+    }
+
     fn reserve(&mut self, counters: usize) -> Result<Vec<CounterKey>> {
         let mut interfaces = self.network.interfaces.lock();
         let RankInterface { nic, levels, .. } = interfaces.interface(self.me);

@@ -3,7 +3,8 @@
 //! Packets go through the queues and rings of [`rings`](super::rings). Long messages may be read from
 //! the sender's memory instead ([`Bulk`], `direct_read`), or copied by both ends (`split_copy`).
 //! Communicators get [shared segments](crate::shared_memory::segment). Memory of peers is mapped, or
-//! read and written by system calls (`one_sided`).
+//! read and written by system calls (`one_sided`). With [`Shm::run_programs`], an interface of software
+//! (`local_interface`) runs programs on the same registered memory.
 //!
 //! It knows peers of this node only. Lengths and positions read from the segment are checked or
 //! masked; an impossible value is a panic with a message.
@@ -19,10 +20,12 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use crate::device::rma::Rma;
+use crate::device::trigger::Trigger;
 use crate::device::{
     Bulk, Busy, Caps, Device, Header, MemoryDescriptor, PacketSink, SharedMemory, SplitCopies,
     SplitEnd, WakeSource,
 };
+use crate::devices::local_interface::{HostFabric, InterfaceHost, SOFTWARE_LIMITS};
 use crate::devices::rings::memory::Mapped;
 pub use crate::devices::rings::read_trial::CopyMethod;
 use crate::devices::rings::{OwnWaker, Packets};
@@ -50,6 +53,8 @@ pub struct Shm {
     areas: Vec<Mapped<RankArea>>,
     direct_read: DirectRead,
     one_sided: Box<OneSidedAccess>,
+    /// What runs programs, if anything does.
+    programs: Option<Box<InterfaceHost>>,
     /// Whether each rank has a processor of its own, so that a waiting sender can copy a part.
     can_split: bool,
     segment: NodeSegment,
@@ -86,11 +91,32 @@ impl Shm {
             areas,
             direct_read,
             one_sided,
+            programs: None,
             can_split: false,
             segment,
             segments,
             settings,
         })
+    }
+
+    /// Runs programs from now on, on a thread that may use the processors of the caller. The peers of a
+    /// program call this, too.
+    ///
+    /// # Errors
+    /// `NoMem` if the system cannot start a thread.
+    pub(crate) fn run_programs(&mut self) -> Result {
+        if self.programs.is_some() || self.direct_read.copy() == CopyMethod::Pipe {
+            return Ok(());
+        }
+        let (me, ranks) = (self.packets.own_slot(), self.packets.node_ranks().ranks());
+        let parts = (0..ranks.len()).map(|slot| self.segment.interface(slot)).collect();
+        let fabric = HostFabric::new(me, ranks, parts);
+        // SAFETY: the only one: this process owns the slot (`Shm::attach`), and has no other yet.
+        let mut interface =
+            unsafe { InterfaceHost::new(fabric, SOFTWARE_LIMITS, None, Vec::new()) };
+        interface.start_engine()?;
+        self.programs = Some(Box::new(interface));
+        Ok(())
     }
 
     /// How long messages are copied.
@@ -175,6 +201,9 @@ impl Device for Shm {
 
     #[inline]
     fn poll(&mut self, sink: &mut impl PacketSink) -> usize {
+        if let Some(programs) = &mut self.programs {
+            programs.poll_programs();
+        }
         self.packets.poll(sink)
     }
 
@@ -191,7 +220,8 @@ impl Device for Shm {
     }
 
     fn quiescence(&self) -> Option<u64> {
-        Some(self.packets.arrivals())
+        let changes = self.programs.as_ref().map_or(Some(0), |programs| programs.quiescence());
+        Some(self.packets.arrivals().wrapping_add(changes?))
     }
 
     fn bulk(&mut self) -> Option<&mut dyn Bulk> {
@@ -204,6 +234,11 @@ impl Device for Shm {
 
     fn rma(&mut self) -> Option<&mut dyn Rma> {
         Some(self)
+    }
+
+    fn trigger(&mut self) -> Option<&mut dyn Trigger> {
+        let programs = self.programs.as_deref_mut()?;
+        if programs.refusal().is_none() { Some(programs) } else { None }
     }
 
     #[inline]

@@ -1,16 +1,17 @@
 //! Layout of the segment of a node.
 //!
 //! ```text
-//! | preamble | wake words | areas | status table | buffers of the receive queues | registrations | shared segments
+//! | preamble | wake words | areas | status table | buffers of the receive queues | registrations | interfaces | shared segments
 //!
 //!   area                             queue head, address, split copies
 //!   receive queues, split copies     written by peers, read by the owner
 //!   address                          written by the owner, read by peers
 //! ```
 //!
-//! Wake words, areas, buffers and registrations (memory that peers may use) are arrays with an element for each *slot*, the index of a rank on its
+//! Wake words, areas, buffers, registrations (memory that peers may use) and interfaces (counters of
+//! programs) are arrays with an element for each *slot*, the index of a rank on its
 //! node. All zero is the initial state, so a rank may write to the area of a peer that has not attached
-//! yet, and no rank initializes anything. A rank has 18.3 MiB of addresses for buffers and 2 MiB for registrations, and a shared
+//! yet, and no rank initializes anything. A rank has 18.3 MiB of addresses for buffers, 2 MiB for registrations and 0.5 MiB for its interface, and a shared
 //! segment ([`SegmentPool`]) 256 KiB for each rank; unused pages take no memory.
 #![allow(unsafe_code)]
 
@@ -20,6 +21,7 @@ use std::os::fd::OwnedFd;
 use super::primitive::AtomicU64;
 use super::settings_agreement::SettingsAgreement;
 use super::split_copy::SplitCopy;
+use crate::devices::local_interface::{self, InterfaceArea, InterfaceParts};
 use crate::devices::rings::memory::{Mapped, SegmentMemory, Shareable, digest};
 use crate::devices::rings::peer_address::PeerAddress;
 use crate::devices::rings::registrations::RegistrationTable;
@@ -35,7 +37,7 @@ use platform::diagnosis::status_table::StatusTable;
 pub(crate) const SPLIT_COPIES: usize = 4;
 
 /// Incremented with each change of meaning (not of sizes) in the segment.
-const REVISION: u64 = 11;
+const REVISION: u64 = 12;
 
 /// The parts of the segment begin at multiples of this.
 const PAGE: usize = 4096;
@@ -77,6 +79,7 @@ struct Offsets {
     table: usize,
     buffers: usize,
     registrations: usize,
+    interfaces: usize,
     pool: usize,
     end: usize,
 }
@@ -93,9 +96,10 @@ impl Offsets {
         let table = after(areas, array(size_of::<RankArea>()))?;
         let buffers = after(table, StatusTable::bytes(ranks))?;
         let registrations = after(buffers, array(size_of::<QueueBuffers>()))?;
-        let pool = after(registrations, array(size_of::<RegistrationTable>()))?;
+        let interfaces = after(registrations, array(size_of::<RegistrationTable>()))?;
+        let pool = after(interfaces, array(size_of::<InterfaceArea>()))?;
         let end = after(pool, SegmentPool::bytes(ranks))?;
-        Some(Self { wake_words, areas, table, buffers, registrations, pool, end })
+        Some(Self { wake_words, areas, table, buffers, registrations, interfaces, pool, end })
     }
 }
 
@@ -138,6 +142,19 @@ impl NodeSegment {
     /// If there is no such slot.
     pub(crate) fn registrations(&self, slot: usize) -> Mapped<RegistrationTable> {
         self.element(self.offsets.registrations, slot)
+    }
+
+    /// What peers use of the interface of the rank in `slot`.
+    ///
+    /// # Panics
+    /// If there is no such slot.
+    pub(crate) fn interface(&self, slot: usize) -> InterfaceParts {
+        InterfaceParts {
+            area: self.element(self.offsets.interfaces, slot),
+            address: self.area(slot).part(|area| &area.address),
+            host_wake_word: self.element(self.offsets.wake_words, slot),
+            registrations: self.registrations(slot),
+        }
     }
 
     /// The element of `slot` in the array at `offset`.
@@ -188,7 +205,8 @@ fn layout(ranks: usize) -> u64 {
         SegmentPool::bytes(ranks).unwrap_or(0),
         segment::RING_ENTRIES,
     ];
-    digest(sizes.into_iter().chain(rings::LAYOUT).map(|size| size as u64).chain([REVISION]))
+    let shared = local_interface::LAYOUT.into_iter().chain(rings::LAYOUT);
+    digest(sizes.into_iter().chain(shared).map(|size| size as u64).chain([REVISION]))
 }
 
 #[cfg(test)]

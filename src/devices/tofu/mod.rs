@@ -1,19 +1,9 @@
 //! The device with simulated network interfaces: each rank of a node has an interface with engines,
 //! counters and deferred work, as a Tofu has. It moves real data.
 //!
-//! ```text
-//!  application ──packets──────────────────────────────────> rings of the peer (`rings`)
-//!       │  ▲
-//!  commands│wake-ups       ┌──bytes────> memory of the peer (`fabric`, if registered)
-//!       ▼  │               │
-//!   interface ── engine ───┼──additions> its counters ──wake-up──> its engine thread
-//!                thread    └──requests─> its engine thread changes numbers (`atomic_request`)
-//! ```
-//!
-//! [`NetworkInterface`](crate::devices::interface::NetworkInterface) decides which operation of
-//! one-sided access and deferred work comes next; this device carries it out, on a thread that needs
-//! no call of the application. The sender writes packets to rings of the receiver, and the receiver
-//! reads long messages from the sender's memory ([`Bulk`]).
+//! The interface itself is [`local_interface`](super::local_interface), which moves the bytes and runs
+//! programs. The sender writes packets to rings of the receiver, and the receiver reads long messages
+//! from the sender's memory ([`Bulk`]).
 //!
 //! With paced settings, transfers and packets take the times of `devices::torus`, on links whose busy
 //! times the ranks share in the segment (`pace`).
@@ -24,36 +14,26 @@
 //! It knows peers of this node only. Values read from the segment are checked before use.
 #![allow(unsafe_code)]
 
-mod atomic_request;
-mod engine_thread;
-mod fabric;
-mod interface;
 mod pace;
 mod segment;
 
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 
 use crate::device::rma::{
     AccessEngines, AccessProgress, MemoryKey, NumberKind, PutSignal, RemoteAccess, RemoteAddress,
     Rma, RmaAccess, RmaCaps, RmaError, Update,
 };
-use crate::device::trigger::{
-    CounterKey, InstanceState, InterfaceLimits, ProgramBinding, ProgramKey, Runner, Trigger,
-};
+use crate::device::trigger::{InterfaceLimits, Trigger};
 use crate::device::{
     Bulk, Busy, COPY_STEP, Caps, Device, Header, MemoryDescriptor, PacketSink, WakeSource,
 };
 use crate::devices::interface::NetworkModel;
+use crate::devices::local_interface::{HostFabric, InterfaceHost};
 use crate::devices::rings::Packets;
 use crate::devices::rings::peer_address::PublishedAddress;
 use crate::devices::torus;
 use crate::devices::torus::{Generation, TorusShape};
-use crate::offload::StepId;
 use crate::shared_memory::primitive;
-use engine_thread::EngineThread;
-use fabric::TofuFabric;
-use interface::TofuInterface;
 use pace::{PacedNetwork, PacedPackets, STAMP_BYTES};
 use platform::base::{ErrorClass, Peer, Result, Span};
 use platform::sys::{clock, cma};
@@ -80,20 +60,11 @@ pub(crate) struct TofuSettings {
 /// The device of one rank.
 pub(crate) struct Tofu {
     packets: Packets,
-    interface: Arc<TofuInterface>,
+    interface: InterfaceHost,
     /// Packets that take time, with paced settings.
     paced: Option<Box<PacedPackets>>,
-    /// Runs from the first one-sided access or reserved counter on.
-    engine: Option<EngineThread>,
-    cpus: Vec<usize>,
-    /// The number of additions to counters at the last call of `run_short_commands`.
-    seen: u64,
     /// By slot: whether the memory of that rank can be read, once known.
     readable: Vec<Option<bool>>,
-    /// Slots of ranks whose memory was not tested for writes yet.
-    unchecked: Vec<usize>,
-    /// The reason for packets only.
-    refusal: Option<String>,
     _published: PublishedAddress,
 }
 
@@ -124,65 +95,36 @@ impl Tofu {
         assert!(me < ranks.len());
         let shape = shape(settings.torus, ranks.len())?;
         let segment = TofuSegment::open(segment, ranks.len(), torus::busy_words(shape))?;
-        let areas: Vec<_> = (0..ranks.len()).map(|slot| segment.area(slot)).collect();
+        let parts: Vec<_> = (0..ranks.len()).map(|slot| segment.interface(slot)).collect();
         cma::admit_siblings();
-        let published = areas[me].address.publish()?;
+        let published = parts[me].address.publish()?;
         let queues = (0..ranks.len()).map(|slot| segment.receive_queues(slot));
         // SAFETY: the only value: this process owns the slot (`publish`), and calls this once.
         let packets = unsafe { Packets::attach(me, ranks, queues) };
-        let fabric = TofuFabric::new(me, ranks, areas);
+        let fabric = HostFabric::new(me, ranks, parts);
         let rates = settings.generation.rates();
         let network = || PacedNetwork::new(shape, rates, segment.busy(), me, ranks);
         let links = settings.is_paced.then(|| Box::new(network()) as Box<dyn NetworkModel>);
+        let cpus = settings.cpus.clone();
+        // SAFETY: as above.
+        let interface = unsafe { InterfaceHost::new(fabric, settings.limits, links, cpus) };
         let mut tofu = Self {
             packets,
-            interface: Arc::new(TofuInterface::new(fabric, settings.limits, links)),
+            interface,
             paced: settings.is_paced.then(|| Box::new(PacedPackets::new(network()))),
-            engine: None,
-            cpus: settings.cpus.clone(),
-            seen: 0,
             readable: vec![None; ranks.len()],
-            unchecked: (0..ranks.len()).collect(),
-            refusal: None,
             _published: published,
         };
         if settings.is_paced {
             // The engine thread wakes this rank when packets arrive.
-            tofu.start_engine()?;
+            tofu.interface.start_engine()?;
         }
         Ok(tofu)
     }
 
-    /// The reason if the device carries packets only: memory of a rank that has attached cannot be
-    /// written.
-    pub(crate) fn refusal(&mut self) -> Option<&str> {
-        if self.refusal.is_none() && !self.unchecked.is_empty() {
-            let areas = self.interface.fabric.areas();
-            let mut refusal = None;
-            self.unchecked.retain(|slot| match &areas[*slot].address {
-                address if address.pid() == 0 => true,
-                address => {
-                    refusal = refusal.take().or(address.check_writable().err());
-                    false
-                }
-            });
-            self.refusal = refusal;
-        }
-        self.refusal.as_deref()
-    }
-
-    /// Starts the engine thread if it does not run.
-    fn start_engine(&mut self) -> Result {
-        if self.engine.is_none() {
-            // SAFETY: the only thread: it runs as long as `self` exists, and this process owns the slot.
-            self.engine = Some(unsafe { EngineThread::start(self.interface.clone(), &self.cpus)? });
-        }
-        Ok(())
-    }
-
     fn access(&mut self, access: RmaAccess) -> Result<(), RmaError> {
-        self.start_engine()?;
-        self.interface.access(access, None)
+        self.interface.start_engine()?;
+        self.interface.interface().access(access, None)
     }
 
     /// The ranks of the job share processors. All ranks call this or none does, before their first
@@ -203,19 +145,9 @@ impl Tofu {
         }
         let (count, next_ns) = paced.deliver(clock::monotonic_ns(), sink);
         if let Some(next_ns) = next_ns {
-            self.interface.wake_host_at(next_ns);
+            self.interface.interface().wake_host_at(next_ns);
         }
         count
-    }
-
-    /// After a change of a counter: performs the short commands of the interface that are due. A thread that
-    /// polls is idle, and the engine thread may have no processor.
-    #[cold]
-    fn run_short_commands(&mut self) {
-        let additions = self.interface.additions();
-        if std::mem::replace(&mut self.seen, additions) != additions {
-            self.interface.run_short_commands();
-        }
     }
 }
 
@@ -263,10 +195,7 @@ impl Device for Tofu {
 
     #[inline]
     fn poll(&mut self, sink: &mut impl PacketSink) -> usize {
-        if self.engine.is_some() {
-            self.interface.serve_requests_beside();
-            self.run_short_commands();
-        }
+        self.interface.poll();
         if self.paced.is_some() {
             return self.poll_paced(sink);
         }
@@ -289,9 +218,7 @@ impl Device for Tofu {
         if self.paced.as_ref().is_some_and(|paced| !paced.is_empty()) {
             return None;
         }
-        // Without an engine thread there were only packets.
-        let counters = if self.engine.is_none() { Some(0) } else { self.interface.quiescence() };
-        Some(self.packets.arrivals().wrapping_add(counters?))
+        Some(self.packets.arrivals().wrapping_add(self.interface.quiescence()?))
     }
 
     fn bulk(&mut self) -> Option<&mut dyn Bulk> {
@@ -300,11 +227,11 @@ impl Device for Tofu {
     }
 
     fn rma(&mut self) -> Option<&mut dyn Rma> {
-        if self.refusal().is_none() { Some(self) } else { None }
+        if self.interface.refusal().is_none() { Some(self) } else { None }
     }
 
     fn trigger(&mut self) -> Option<&mut dyn Trigger> {
-        if self.refusal().is_none() { Some(self) } else { None }
+        if self.interface.refusal().is_none() { Some(&mut self.interface) } else { None }
     }
 
     fn notify(&mut self, peer: Peer) {
@@ -316,15 +243,16 @@ impl Bulk for Tofu {
     fn prefers(&mut self, peer: Peer, len: usize) -> bool {
         let slot = self.packets.node_ranks().slot_of(peer);
         len >= GET_MIN
-            && *self.readable[slot]
-                .get_or_insert_with(|| self.interface.fabric.areas()[slot].address.is_readable())
+            && *self.readable[slot].get_or_insert_with(|| {
+                self.interface.interface().fabric.parts()[slot].address.is_readable()
+            })
     }
 
     fn read(
         &mut self, peer: Peer, from: MemoryDescriptor, into: Span, done: usize,
     ) -> Result<usize, String> {
         let slot = self.packets.node_ranks().slot_of(peer);
-        let pid = self.interface.fabric.areas()[slot].address.pid();
+        let pid = self.interface.interface().fabric.parts()[slot].address.pid();
         let len = (into.len() - done).min(COPY_STEP);
         let read = cma::read(pid, from.address().wrapping_add(done as u64), into.part(done, len));
         read.map(|()| done + len).map_err(|error| {
@@ -336,16 +264,16 @@ impl Bulk for Tofu {
 
 impl Rma for Tofu {
     fn register(&mut self, memory: Span, access: RemoteAccess) -> Result<MemoryKey> {
-        self.start_engine()?;
-        self.interface.register(memory, access)
+        self.interface.start_engine()?;
+        self.interface.interface().register(memory, access)
     }
 
     fn deregister(&mut self, key: MemoryKey) {
-        self.interface.deregister(key);
+        self.interface.interface().deregister(key);
     }
 
     fn open(&mut self, peer: Peer, key: MemoryKey) -> Result<RmaCaps> {
-        self.interface.open(peer, key)
+        self.interface.interface().open(peer, key)
     }
 
     fn put(&mut self, from: Span, to: RemoteAddress) -> Result<(), RmaError> {
@@ -355,8 +283,8 @@ impl Rma for Tofu {
     fn put_signalled(
         &mut self, from: Span, to: RemoteAddress, signal: PutSignal,
     ) -> Result<(), RmaError> {
-        self.start_engine()?;
-        self.interface.put_signalled(from, to, signal)
+        self.interface.start_engine()?;
+        self.interface.interface().put_signalled(from, to, signal)
     }
 
     fn get(&mut self, from: RemoteAddress, into: Span) -> Result<(), RmaError> {
@@ -370,11 +298,11 @@ impl Rma for Tofu {
     }
 
     fn progress(&mut self, peer: Peer) -> AccessProgress {
-        self.interface.progress(peer)
+        self.interface.interface().progress(peer)
     }
 
     fn flush(&mut self, peer: Peer) -> Option<Result> {
-        self.interface.flush(peer)
+        self.interface.interface().flush(peer)
     }
 
     fn engines(&mut self) -> Option<&mut dyn AccessEngines> {
@@ -384,62 +312,15 @@ impl Rma for Tofu {
 
 impl AccessEngines for Tofu {
     fn count(&mut self) -> u8 {
-        self.interface.limits().engines
+        self.interface.interface().limits().engines
     }
 
     fn start(&mut self, access: RmaAccess, engine: u8, is_deferred: bool) -> Result<(), RmaError> {
-        self.start_engine()?;
+        self.interface.start_engine()?;
         match is_deferred {
-            true => self.interface.defer(access, engine),
-            false => self.interface.access(access, Some(engine)),
+            true => self.interface.interface().defer(access, engine),
+            false => self.interface.interface().access(access, Some(engine)),
         }
-    }
-}
-
-impl Trigger for Tofu {
-    fn limits(&self) -> InterfaceLimits {
-        self.interface.limits()
-    }
-
-    fn reserve(&mut self, counters: usize) -> Result<Vec<CounterKey>> {
-        self.start_engine()?;
-        self.interface.reserve(counters)
-    }
-
-    fn release(&mut self, counters: &[CounterKey]) {
-        self.interface.release(counters);
-    }
-
-    fn load(&mut self, binding: ProgramBinding, by_software: bool) -> ProgramKey {
-        self.interface.load(binding, by_software)
-    }
-
-    fn runner(&self, program: ProgramKey) -> Runner {
-        self.interface.runner(program)
-    }
-
-    fn assign_engines(&mut self, program: ProgramKey, engines: &[(u32, u8)]) {
-        self.interface.assign_engines(program, engines);
-    }
-
-    fn start(&mut self, program: ProgramKey) {
-        self.interface.start(program);
-    }
-
-    fn poll_program(&mut self, program: ProgramKey) -> InstanceState {
-        self.interface.poll_program(program)
-    }
-
-    fn host_done(&mut self, program: ProgramKey, step: StepId) {
-        self.interface.host_done(program, step);
-    }
-
-    fn unload(&mut self, program: ProgramKey) {
-        self.interface.unload(program);
-    }
-
-    fn fallbacks(&self) -> u64 {
-        self.interface.fallbacks()
     }
 }
 

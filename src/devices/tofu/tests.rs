@@ -127,9 +127,13 @@ fn memory_that_cannot_be_written_leaves_packets() {
     let mut ranks = network_of(&[0, 1, 2], &TofuSettings::default());
     let mut child = std::process::Command::new("true").spawn().unwrap();
     child.wait().unwrap();
-    let address = &ranks[0].interface.fabric.areas()[1].address;
+    let address = &ranks[0].interface.interface().fabric.parts()[1].address;
     address.pid.store(child.id(), primitive::Ordering::SeqCst);
-    let why = ranks[0].refusal().expect("a process that has ended cannot be written").to_owned();
+    let why = ranks[0]
+        .interface
+        .refusal()
+        .expect("a process that has ended cannot be written")
+        .to_owned();
     assert!(why.contains(&child.id().to_string()), "{why}");
     assert!(ranks[0].rma().is_none() && ranks[0].trigger().is_none());
     ranks[0].send_short(2, &Header::default(), b"x").unwrap();
@@ -150,7 +154,7 @@ fn a_put_to_a_process_that_has_ended_is_an_error() {
     assert!(ranks[0].rma().is_some());
     let mut child = std::process::Command::new("true").spawn().unwrap();
     child.wait().unwrap();
-    let address = &ranks[0].interface.fabric.areas()[1].address;
+    let address = &ranks[0].interface.interface().fabric.parts()[1].address;
     address.pid.store(child.id(), primitive::Ordering::SeqCst);
     for len in [100, 10_000] {
         let rma = ranks[0].rma().unwrap();

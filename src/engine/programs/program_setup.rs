@@ -232,7 +232,16 @@ impl ProgramSetup {
             Scheme::Tank1 if !synchronizes || has_sessions => Rules { synchronizes, ..Rules::SAFE },
             _ => Rules { synchronizes, ..Rules::of(scheme) },
         };
-        Self::draft(launch, &limits.rules(rules))
+        let setup = Self::draft(launch, &limits.rules(rules))?;
+        let peer = |rank| setup.launch.members.peer(rank);
+        let mut reaches = |peer| device.trigger().is_some_and(|trigger| trigger.reaches(peer));
+        match setup.draft.peers().into_iter().map(peer).find(|peer| !reaches(*peer)) {
+            Some(far) => {
+                let why = format!("programs of the device do not reach process {far}");
+                Err(Box::new((setup.cancel(device), why)))
+            }
+            None => Ok(setup),
+        }
     }
 
     /// Reserves the counters and registers the memory that peers use.

@@ -75,6 +75,14 @@ impl Devices {
         Ok(Self { node: Shm::attach(segment, me, ranks, copy)?, network: None, listening: None })
     }
 
+    /// Runs the programs of this host's communicators, see [`Shm::run_programs`].
+    ///
+    /// # Errors
+    /// As [`Shm::run_programs`].
+    pub(crate) fn run_programs(&mut self) -> Result {
+        self.node.run_programs()
+    }
+
     /// Makes a simulated network interface carry messages, before the first message: see
     /// [`Tofu::attach`].
     ///
@@ -438,7 +446,10 @@ impl Device for Devices {
     }
 
     fn trigger(&mut self) -> Option<&mut dyn Trigger> {
-        self.interface().and_then(Device::trigger)
+        match self.network.as_deref_mut() {
+            Some(Network::Tofu(interface)) => interface.trigger(),
+            _ => self.node.trigger(),
+        }
     }
 
     #[inline]

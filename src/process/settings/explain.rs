@@ -172,24 +172,23 @@ impl Decisions<'_> {
     }
 
     fn offload(&self) -> String {
-        let how = match (self.config.device, self.config.offload.0, self.reads_memory) {
-            (DeviceKind::Shm, ..) => "run on the host: device shm has no counters",
-            (DeviceKind::Tcp, ..) => "run on the host: device tcp has no counters",
-            (DeviceKind::Ofi, ..) => "run on the host: device ofi has no counters",
-            (DeviceKind::Vendor, ..) => "run on the host: device vendor has no counters",
-            (DeviceKind::Tofu, None, _) => "run on the host (SUIRO_OFFLOAD=off)",
-            (DeviceKind::Tofu, Some(_), false) => {
+        let Config { device, offload, copy, .. } = self.config;
+        let is_shm = *device == DeviceKind::Shm;
+        let how = match (device, offload.scheme(*device)) {
+            (DeviceKind::Shm, None) => {
+                "run on the host; a thread of each rank with SUIRO_OFFLOAD=tank"
+            }
+            (DeviceKind::Tcp, _) => "run on the host: device tcp has no counters",
+            (DeviceKind::Ofi, _) => "run on the host: device ofi has no counters",
+            (DeviceKind::Vendor, _) => "run on the host: device vendor has no counters",
+            (DeviceKind::Tofu, None) => "run on the host (SUIRO_OFFLOAD=off)",
+            (_, Some(_)) if is_shm && *copy == CopyMethod::Pipe => {
+                "run on the host: SUIRO_SHM_COPY=pipe forbids direct copies"
+            }
+            (_, Some(_)) if !self.reads_memory => {
                 "run on the host: this system forbids process_vm_writev"
             }
-            (DeviceKind::Tofu, Some(Scheme::Tank), _) => {
-                "run on the interface, by two counters each"
-            }
-            (DeviceKind::Tofu, Some(Scheme::Tank1), _) => {
-                "run on the interface, by one counter each where that is safe"
-            }
-            (DeviceKind::Tofu, Some(Scheme::Prematched), _) => {
-                "run on the interface, by three counters for each round of messages"
-            }
+            (_, Some(scheme)) => return offloaded(is_shm, scheme),
         };
         format!("persistent collectives {how}")
     }
@@ -323,6 +322,20 @@ impl Decisions<'_> {
     fn progress_mode(&self) -> ProgressMode {
         self.config.progress.resolve(self.ranks as usize, self.local_ranks, self.processors)
     }
+}
+
+/// How programs run.
+fn offloaded(is_shm: bool, scheme: Scheme) -> String {
+    let counters = match scheme {
+        Scheme::Tank => "by two counters each",
+        Scheme::Tank1 => "by one counter each where that is safe",
+        Scheme::Prematched => "by three counters for each round of messages",
+    };
+    let place = match is_shm {
+        true => "inside a host run on a thread of each rank",
+        false => "run on the interface",
+    };
+    format!("persistent collectives {place}, {counters}")
 }
 
 /// A list like `0-2,5`.

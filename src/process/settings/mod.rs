@@ -91,13 +91,26 @@ pub(crate) enum DeviceKind {
     Vendor,
 }
 
-/// Persistent collectives on an interface that supports them: `None` if they are not offloaded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Offload(pub(crate) Option<Scheme>);
+/// What runs persistent collectives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Offload {
+    /// The interface of a device that simulates one, by the default scheme; the host elsewhere.
+    #[default]
+    Auto,
+    /// The host.
+    Off,
+    /// The interface of a device that has one, of hardware or software.
+    By(Scheme),
+}
 
-impl Default for Offload {
-    fn default() -> Self {
-        Self(Some(Scheme::default()))
+impl Offload {
+    /// The scheme of the programs on this device; `None` if there are none.
+    pub(crate) fn scheme(self, device: DeviceKind) -> Option<Scheme> {
+        match (self, device) {
+            (Self::Auto, DeviceKind::Tofu) => Some(Scheme::default()),
+            (Self::By(scheme), DeviceKind::Tofu | DeviceKind::Shm) => Some(scheme),
+            _ => None,
+        }
     }
 }
 
@@ -231,11 +244,11 @@ fn parse_device(text: &str) -> Option<DeviceKind> {
 
 fn parse_offload(text: &str) -> Option<Offload> {
     match text {
-        "auto" => Some(Offload::default()),
-        "off" => Some(Offload(None)),
-        "tank" => Some(Offload(Some(Scheme::Tank))),
-        "tank1" => Some(Offload(Some(Scheme::Tank1))),
-        "prematched" => Some(Offload(Some(Scheme::Prematched))),
+        "auto" => Some(Offload::Auto),
+        "off" => Some(Offload::Off),
+        "tank" => Some(Offload::By(Scheme::Tank)),
+        "tank1" => Some(Offload::By(Scheme::Tank1)),
+        "prematched" => Some(Offload::By(Scheme::Prematched)),
         _ => None,
     }
 }

@@ -50,6 +50,17 @@ fn conforms_with_fences() {
     });
 }
 
+fn network_with_programs(ranks: usize) -> Vec<Shm> {
+    let mut network = network(ranks);
+    network.iter_mut().for_each(|rank| rank.run_programs().unwrap());
+    network
+}
+
+#[test]
+fn conforms_with_programs() {
+    conformance::check(network_with_programs);
+}
+
 /// Ranks that wait for descriptors: here, each for its doorbell only.
 fn network_with_doorbells(ranks: usize) -> Vec<Shm> {
     let mut network = network(ranks);

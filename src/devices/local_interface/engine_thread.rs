@@ -1,4 +1,4 @@
-//! The engine thread of a rank: the part of the hardware of an interface.
+//! The engine thread of a rank: it has the part of the hardware of an interface.
 //!
 //! ```text
 //!              no work                    LINGER_NS without work
@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::interface::{EngineProgress, TofuInterface};
-use super::segment::TofuArea;
+use super::area::InterfaceArea;
+use super::interface::{EngineProgress, LocalInterface};
 use crate::devices::rings::mpsc_queue::QueueReader;
 use platform::base::{ErrorClass, Result};
 use platform::sys::process::THREAD_NAME;
@@ -28,12 +28,12 @@ const LINGER_NS: u64 = 1_000_000;
 pub(crate) struct EngineThread {
     thread: Option<JoinHandle<()>>,
     stopping: Arc<AtomicBool>,
-    interface: Arc<TofuInterface>,
+    interface: Arc<LocalInterface>,
 }
 
 /// State of the thread.
 struct Worker {
-    interface: Arc<TofuInterface>,
+    interface: Arc<LocalInterface>,
     stopping: Arc<AtomicBool>,
     seen: EngineProgress,
     /// Time of the next work without an event, in nanoseconds.
@@ -59,10 +59,11 @@ impl EngineThread {
     ///
     /// # Safety
     /// It is the only thread that the interface ever has.
-    pub(crate) unsafe fn start(interface: Arc<TofuInterface>, cpus: &[usize]) -> Result<Self> {
+    pub(crate) unsafe fn start(interface: Arc<LocalInterface>, cpus: &[usize]) -> Result<Self> {
         let stopping = Arc::new(AtomicBool::new(false));
         // SAFETY: the only reader, by the caller's contract.
-        let requests = unsafe { QueueReader::new(TofuArea::own_requests(interface.fabric.own())) };
+        let requests =
+            unsafe { QueueReader::new(InterfaceArea::own_requests(&interface.fabric.own().area)) };
         interface.set_requests(requests);
         let mut worker = Worker {
             interface: interface.clone(),
@@ -91,7 +92,7 @@ impl EngineThread {
 impl Drop for EngineThread {
     fn drop(&mut self) {
         self.stopping.store(true, Ordering::SeqCst);
-        let wake_word = &self.interface.fabric.own().engine_wake_word;
+        let wake_word = &self.interface.fabric.own().area.engine_wake_word;
         wake_word.wake();
         futex::wake(wake_word.word());
         if let Some(thread) = self.thread.take() {
@@ -124,7 +125,7 @@ impl Worker {
     /// Sleeps until an event or the next work.
     fn sleep(&mut self) {
         let interface = self.interface.clone();
-        let wake_word = &interface.fabric.own().engine_wake_word;
+        let wake_word = &interface.fabric.own().area.engine_wake_word;
         let expected = wake_word.arm();
         if !self.work() && !self.stopping.load(Ordering::SeqCst) {
             let sleep_ns = self.next_event_ns.saturating_sub(clock::monotonic_ns());

@@ -1,35 +1,49 @@
-//! The simulated network: access of an interface to memory and counters of its peers.
+//! The network of a node: access of an interface to memory and counters of its peers.
 //!
 //! Memory is read and written by process_vm_readv(2) and process_vm_writev(2), after a look into
-//! the registrations of its owner. Counters and registrations lie in the segment. An addition to a counter wakes the
-//! engine thread of the owner, and the host of the owner if it runs programs.
+//! the registrations of its owner. Counters and registrations lie in the segment of the device. An
+//! addition to a counter wakes the engine thread of the owner.
 
+use super::area::{InterfaceArea, WORDS};
 use super::atomic_request::AtomicRequest;
 use super::primitive::Ordering;
-use super::segment::{TofuArea, WORDS};
 use crate::device::Busy;
 use crate::device::rma::{RemoteAccess, RemoteAddress};
 use crate::device::trigger::CounterKey;
 use crate::devices::interface::{Counters, InterfaceAction, Signal, combine};
 use crate::devices::rings::NodeRanks;
 use crate::devices::rings::memory::Mapped;
-use crate::devices::rings::wake_word::WakeWord;
+use crate::devices::rings::peer_address::PeerAddress;
+use crate::devices::rings::registrations::RegistrationTable;
+use crate::devices::rings::wake_word::{WakeMethod, WakeWord};
 use platform::base::{ErrorClass, Peer, Result, Span};
+use platform::sys::doorbell::DoorbellHandle;
 use platform::sys::{cma, futex};
 
-/// The areas of all ranks of a node, at one of them.
-pub(crate) struct TofuFabric {
+/// What the ranks of a node use of the interface of one of them; parts of the segment of the device.
+pub(crate) struct InterfaceParts {
+    pub(crate) area: Mapped<InterfaceArea>,
+    /// The process of the rank.
+    pub(crate) address: Mapped<PeerAddress>,
+    /// The word on which the application of the rank sleeps.
+    pub(crate) host_wake_word: Mapped<WakeWord>,
+    /// Memory that peers may read and write.
+    pub(crate) registrations: Mapped<RegistrationTable>,
+}
+
+/// The interfaces of all ranks of a node, at one of them.
+pub(crate) struct HostFabric {
     me: usize,
     node_ranks: NodeRanks,
     /// By slot.
-    areas: Box<[Mapped<TofuArea>]>,
+    parts: Box<[InterfaceParts]>,
 }
 
-impl TofuFabric {
-    /// At the rank `ranks[me]`; `areas` are those of all ranks, in the same order.
-    pub(crate) fn new(me: usize, ranks: &[Peer], areas: Vec<Mapped<TofuArea>>) -> Self {
-        assert!(me < ranks.len() && ranks.len() == areas.len());
-        Self { me, node_ranks: NodeRanks::new(ranks), areas: areas.into() }
+impl HostFabric {
+    /// At the rank `ranks[me]`; `parts` are those of all ranks, in the same order.
+    pub(crate) fn new(me: usize, ranks: &[Peer], parts: Vec<InterfaceParts>) -> Self {
+        assert!(me < ranks.len() && ranks.len() == parts.len());
+        Self { me, node_ranks: NodeRanks::new(ranks), parts: parts.into() }
     }
 
     /// The slot of this rank.
@@ -37,14 +51,14 @@ impl TofuFabric {
         self.me
     }
 
-    /// The area of this rank.
-    pub(crate) fn own(&self) -> &Mapped<TofuArea> {
-        &self.areas[self.me]
+    /// The interface of this rank.
+    pub(crate) fn own(&self) -> &InterfaceParts {
+        &self.parts[self.me]
     }
 
-    /// The areas of all, by slot.
-    pub(crate) fn areas(&self) -> &[Mapped<TofuArea>] {
-        &self.areas
+    /// The interfaces of all, by slot.
+    pub(crate) fn parts(&self) -> &[InterfaceParts] {
+        &self.parts
     }
 
     /// The slot of a peer.
@@ -55,6 +69,11 @@ impl TofuFabric {
         self.node_ranks.slot_of(peer)
     }
 
+    /// Whether `peer` is on this node.
+    pub(crate) fn reaches(&self, peer: Peer) -> bool {
+        self.node_ranks.find_slot(peer).is_some()
+    }
+
     /// Wakes the application of this rank if it is armed.
     pub(crate) fn wake_host(&self) {
         wake(&self.own().host_wake_word);
@@ -62,7 +81,7 @@ impl TofuFabric {
 
     /// Wakes the engine thread of this rank if it is armed.
     pub(crate) fn wake_engine(&self) {
-        wake(&self.own().engine_wake_word);
+        wake(&self.own().area.engine_wake_word);
     }
 
     /// The slot of a peer, and the address of its memory in its process.
@@ -76,7 +95,7 @@ impl TofuFabric {
         let Some(slot) = self.node_ranks.find_slot(at.peer) else {
             return Err(ErrorClass::Rank.error(format!("rank {} is not on this node", at.peer)));
         };
-        let found = self.areas[slot].registrations.find(at.key)?;
+        let found = self.parts[slot].registrations.find(at.key)?;
         Ok((slot, found.locate(at.offset, len, access)?))
     }
 
@@ -86,7 +105,7 @@ impl TofuFabric {
     /// [`Busy`] without packet for it.
     pub(crate) fn post(&self, slot: usize, request: AtomicRequest) -> Result<(), Busy> {
         let (header, data) = request.pack();
-        let area = &self.areas[slot];
+        let area = &self.parts[slot].area;
         area.requests()
             .send(self.me as u32, &header, data.len(), |packet| packet.copy_from_slice(&data))?;
         wake(&area.engine_wake_word);
@@ -96,10 +115,10 @@ impl TofuFabric {
     /// Performs an action completely.
     ///
     /// # Errors
-    /// As [`TofuFabric::resolve`]; `Other` if the system refuses.
+    /// As [`HostFabric::resolve`]; `Other` if the system refuses.
     ///
     /// # Panics
-    /// For an update, which the owner of the number performs ([`TofuFabric::post`]), and for a reduction.
+    /// For an update, which the owner of the number performs ([`HostFabric::post`]), and for a reduction.
     pub(crate) fn perform(&self, action: &InterfaceAction) -> Result {
         match *action {
             InterfaceAction::Put { from, to, signal } => {
@@ -110,7 +129,7 @@ impl TofuFabric {
             }
             InterfaceAction::Get { from, into } => {
                 let (slot, address) = self.resolve(from, into.len(), RemoteAccess::Read)?;
-                let pid = self.areas[slot].address.pid();
+                let pid = self.parts[slot].address.pid();
                 cma::read(pid, address, into).map_err(|error| {
                     let what = format!("{} bytes of rank {}", into.len(), from.peer);
                     ErrorClass::Other.error(format!("cannot read {what}: {error}"))
@@ -133,7 +152,7 @@ impl TofuFabric {
         if from.is_empty() {
             return Ok(());
         }
-        let pid = self.areas[slot].address.pid();
+        let pid = self.parts[slot].address.pid();
         // SAFETY: the peer has registered these bytes for writes (`resolve`) and not ended the
         // registration: after that, no rank may use the key (`Rma::deregister`).
         unsafe { cma::write(pid, from, address) }.map_err(|error| {
@@ -144,12 +163,12 @@ impl TofuFabric {
 
     /// Counts a change of a number of this rank, and wakes the application if it is armed.
     pub(crate) fn count_update(&self) {
-        self.own().counter_activity.additions.fetch_add(1, Ordering::SeqCst);
+        self.own().area.counter_activity.additions.fetch_add(1, Ordering::SeqCst);
         self.wake_host();
     }
 
     fn signal(&self, slot: usize, signal: Signal) {
-        let area = &self.areas[slot];
+        let area = &self.parts[slot].area;
         // An unknown key comes from a wrong program, and changes nothing.
         let index = (signal.counter.0 as usize).wrapping_sub(1);
         let Some(level) = area.counters.get(index) else { return };
@@ -164,10 +183,10 @@ impl TofuFabric {
 }
 
 /// Levels of the own counters.
-impl Counters for TofuFabric {
+impl Counters for HostFabric {
     fn level(&self, counter: CounterKey) -> u64 {
         let index = counter.0 as usize - 1;
-        self.own().counters[index % WORDS].load(Ordering::Acquire)
+        self.own().area.counters[index % WORDS].load(Ordering::Acquire)
     }
 
     fn add(&self, counter: CounterKey, value: u64) {
@@ -175,12 +194,22 @@ impl Counters for TofuFabric {
     }
 
     fn take_changed(&self, mut each: impl FnMut(CounterKey)) {
-        self.own().counter_activity.take_marked(|index| each(CounterKey(index as u64 + 1)));
+        self.own().area.counter_activity.take_marked(|index| each(CounterKey(index as u64 + 1)));
     }
 }
 
 fn wake(wake_word: &WakeWord) {
-    if wake_word.notify(true) {
-        futex::wake(wake_word.word());
+    if !wake_word.notify(true) {
+        return;
+    }
+    match wake_word.wake_method() {
+        WakeMethod::Word => drop(futex::wake(wake_word.word())),
+        // Only an application that reaches other jobs has one; `DoorbellHandle` is the way that any
+        // thread can take.
+        WakeMethod::Doorbell(address) => match DoorbellHandle::open(address) {
+            Ok(handle) => handle.ring(),
+            Err(_) => wake_word.withdraw_doorbell(),
+        },
+        WakeMethod::Unreachable => (),
     }
 }

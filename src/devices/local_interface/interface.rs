@@ -18,9 +18,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 
+use super::area::{RequestCells, RequestSlots, WORDS};
 use super::atomic_request::{AtomicRequest, apply_update};
-use super::fabric::TofuFabric;
-use super::segment::{RequestCells, RequestSlots, WORDS};
+use super::fabric::HostFabric;
 use crate::device::Busy;
 use crate::device::rma::{
     AccessProgress, MemoryKey, NumberKind, PutSignal, RemoteAccess, RemoteAddress, RmaAccess,
@@ -50,8 +50,8 @@ const PART_MAX: usize = 256 << 10;
 /// Commands that the posting thread performs before it leaves the rest to the engine thread.
 const BYPASS_MAX: usize = 64;
 
-pub(crate) struct TofuInterface {
-    pub(crate) fabric: TofuFabric,
+pub(crate) struct LocalInterface {
+    pub(crate) fabric: HostFabric,
     state: Mutex<InterfaceState>,
     service: Mutex<RequestService>,
     /// Counts handoffs to the engine thread.
@@ -90,10 +90,10 @@ pub(crate) struct EngineProgress {
     deferred: u64,
 }
 
-impl TofuInterface {
+impl LocalInterface {
     /// The interface of the rank of `fabric`, at the pace of `network` if that is given.
     pub(crate) fn new(
-        fabric: TofuFabric, limits: InterfaceLimits, network: Option<Box<dyn NetworkModel>>,
+        fabric: HostFabric, limits: InterfaceLimits, network: Option<Box<dyn NetworkModel>>,
     ) -> Self {
         let (nic, is_paced) = (NetworkInterface::new(limits, WORDS as u32), network.is_some());
         let nic = match network {
@@ -125,7 +125,7 @@ impl TofuInterface {
 
     /// The number of additions to counters of this rank.
     pub(crate) fn additions(&self) -> u64 {
-        self.fabric.own().counter_activity.additions.load(Ordering::SeqCst)
+        self.fabric.own().area.counter_activity.additions.load(Ordering::SeqCst)
     }
 
     /// Posts a command, then performs short commands that are due.
@@ -330,7 +330,7 @@ impl TofuInterface {
             let Some(request) = request else { break };
             any = true;
             let (from, request) = request.expect("shared segment damaged: an impossible request");
-            assert!(from < self.fabric.areas().len(), "shared segment damaged: sender");
+            assert!(from < self.fabric.parts().len(), "shared segment damaged: sender");
             replies.extend(self.receive(request).map(|reply| (from, reply)));
         }
         while let Some((slot, reply)) = replies.front() {
