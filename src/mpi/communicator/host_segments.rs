@@ -1,7 +1,7 @@
 //! Shared segments for communicators of several jobs on one host: the segments of a device belong to one job.
 //!
 //! Rank 0 of a merged communicator makes memory for a pool; the others find it as the device allows
-//! ([`NearMemory`](crate::device::near_memory::NearMemory)). All have the pool, or none has it: then the
+//! ([`NearMemory`]). All have the pool, or none has it: then the
 //! collectives of the communicator are messages. Communicators that are made from the merged one have their
 //! segments in the same pool.
 //!

@@ -5,7 +5,7 @@
 //! rank 0 claims one, and releases it if it does not. Communicators of one process, those whose
 //! processes are on several nodes, and intercommunicators have none. `MPI_COMM_WORLD` has the segment that
 //! needs no claim. The number of a segment means something in its pool only: that of the device, which is
-//! of one node and one job, or that of a merge of several jobs ([`host_segments`](super::host_segments)).
+//! of one node and one job, or that of a merge of several jobs (`host_segments`).
 //!
 //! ```text
 //! claim ──number on its way──> enter ──> the communicator has it ──freed──> leave
