@@ -146,7 +146,9 @@ impl CarrierNetwork {
         &mut self, word: Arc<dyn AsRef<AtomicU32> + Send + Sync>, expected: u32,
     ) -> WakeSource {
         let longest = self.nap;
-        self.nap = NAP_MAX.min(2 * longest);
+        // What is under way in the library moves in calls of both ranks.
+        let is_idle = self.device.quiescence().is_some();
+        self.nap = if is_idle { NAP_MAX.min(2 * longest) } else { NAP_MIN };
         WakeSource::Polled { word, expected, longest }
     }
 
