@@ -13,9 +13,14 @@ static void child(MPI_Comm parent)
     EXPECT_IS(flag, 1);
     MPI_Comm_rank(whole, &me);
     EXPECT_IS(MPI_Bcast(&first, 1, MPI_INT, 0, whole), MPI_SUCCESS);
-    /* The second child ends; the first one goes on. */
-    if (rank == 1)
+    /* The second child ends once all have the word of rank 0; the first one goes on. */
+    if (rank == 0) {
+        EXPECT_IS(MPI_Recv(&code, 1, MPI_INT, 0, 8, whole, MPI_STATUS_IGNORE), MPI_SUCCESS);
+        EXPECT_IS(MPI_Send(&code, 1, MPI_INT, 1, 8, MPI_COMM_WORLD), MPI_SUCCESS);
+    } else {
+        EXPECT_IS(MPI_Recv(&code, 1, MPI_INT, 0, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE), MPI_SUCCESS);
         die();
+    }
     do
         code = MPI_Barrier(whole);
     while (code == MPI_SUCCESS);
@@ -61,6 +66,9 @@ int main(int argc, char **argv)
     EXPECT_IS(flag, 1);
     int left = size;
     EXPECT_IS(MPI_Bcast(&left, 1, MPI_INT, 0, whole), MPI_SUCCESS);
+    EXPECT_IS(MPI_Barrier(survivors), MPI_SUCCESS);
+    if (rank == 0)
+        EXPECT_IS(MPI_Send(&left, 1, MPI_INT, size - 1, 8, whole), MPI_SUCCESS);
     /* Nothing has been sent between the child that ends and most parents. */
     EXPECT_IS(class_of(MPI_Recv(&value, 1, MPI_INT, 1, 9, inter, MPI_STATUS_IGNORE)), MPIX_ERR_PROC_FAILED);
     EXPECT_IS(class_of(MPI_Recv(&value, 1, MPI_INT, size, 9, whole, MPI_STATUS_IGNORE)),

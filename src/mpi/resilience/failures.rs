@@ -94,6 +94,8 @@ impl<D: Device> Mpi<D> {
         let context = found.context.for_traffic(Traffic::Persistent);
         let own = found.shared_collective;
         let is_of_comm = |owner| matches!(owner, CollectiveOwner::Operation { context: of, .. } if of == context);
+        // What a process has published before it failed may be all that a call waits for.
+        self.advance_shared();
         self.shared_collectives.fail(|id, owner| Some(id) == own || is_of_comm(owner), error);
         self.engine.note_event();
     }
