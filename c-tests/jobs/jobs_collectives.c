@@ -1,6 +1,6 @@
 /* Collective operations of processes of two jobs of one host, whose communicators have shared segments like those
  * of one job (not where SUIRO_DEVICE is tcp). Children are this program, too. */
-#include "../check.h"
+#include "children.h"
 
 #include <mpi-ext.h>
 
@@ -192,18 +192,11 @@ int main(int argc, char **argv)
     MPI_Comm between;
     MUST(MPI_Init(&argc, &argv));
     MUST(MPI_Comm_get_parent(&between));
-    const char *device = getenv("SUIRO_DEVICE");
-    shares = device == NULL || strcmp(device, "tcp") != 0;
+    shares = jobs_share_memory();
     if (between != MPI_COMM_NULL) {
-        alarm(CHECK_LIMIT_S);
-        MPI_Comm_rank(MPI_COMM_WORLD, &check_rank);
-        MPI_Comm_size(MPI_COMM_WORLD, &check_size);
-        check_rank += 1000;
+        child_begin();
         together(between, 1);
-        MUST(MPI_Comm_disconnect(&between));
-        int errors = check_errors;
-        MPI_Finalize();
-        return errors != 0;
+        return child_end(&between);
     }
     check_adopt();
     MUST(MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, CHILDREN, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &between,

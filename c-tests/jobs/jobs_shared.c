@@ -3,7 +3,7 @@
  * this program, too. With arguments it is one of two jobs that meet at a port whose name is in a file: "stays FILE",
  * and "ends FILE", which ends while it has a lock and accumulates, or "shm FILE" and "tcp FILE", of which one has the
  * device tcp: they share no memory. */
-#include "../check.h"
+#include "children.h"
 
 #include <dirent.h>
 #include <signal.h>
@@ -450,20 +450,13 @@ int main(int argc, char **argv)
     MPI_Comm between;
     MUST(MPI_Init(&argc, &argv));
     MUST(MPI_Comm_get_parent(&between));
-    const char *device = getenv("SUIRO_DEVICE");
-    shares = device == NULL || strcmp(device, "tcp") != 0;
+    shares = jobs_share_memory();
     rounds = shares ? 100 : 20;
     int is_child = between != MPI_COMM_NULL;
     if (is_child) {
-        alarm(CHECK_LIMIT_S);
-        MPI_Comm_rank(MPI_COMM_WORLD, &check_rank);
-        MPI_Comm_size(MPI_COMM_WORLD, &check_size);
-        check_rank += 1000;
+        child_begin();
         share(between, 1);
-        MUST(MPI_Comm_disconnect(&between));
-        int errors = check_errors;
-        MPI_Finalize();
-        return errors != 0;
+        return child_end(&between);
     }
     check_adopt();
     if (argc > 2 && (strcmp(argv[1], "shm") == 0 || strcmp(argv[1], "tcp") == 0))

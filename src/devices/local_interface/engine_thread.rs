@@ -1,4 +1,4 @@
-//! The engine thread of a rank: it has the part of the hardware of an interface.
+//! The engine thread of a rank: it does what the hardware of an interface does.
 //!
 //! ```text
 //!              no work                    LINGER_NS without work

@@ -70,7 +70,7 @@ impl HostSegments {
         self.pool.claim_spare()
     }
 
-    /// Gives back a segment that nobody has entered.
+    /// Releases a claimed segment that no rank has entered.
     pub(crate) fn release(&self, number: u32) {
         self.pool.release(number);
     }

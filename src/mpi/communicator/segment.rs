@@ -70,7 +70,7 @@ impl ContextMessage {
     /// How many bytes it is on its way.
     pub(crate) const BYTES: usize = 12;
 
-    /// That of `MPI_COMM_WORLD` is claimed for nobody, so its number says that there is none.
+    /// Segment 0, of `MPI_COMM_WORLD`, is never claimed, so its number says that there is none.
     const NO_SEGMENT: u32 = 0;
 
     pub(crate) fn emit(self) -> [u8; Self::BYTES] {
@@ -111,8 +111,8 @@ pub struct SegmentRequest {
 }
 
 impl<D: Device> Mpi<D> {
-    /// A segment for a communicator of `size` processes made from `parent`, of which this process is or may
-    /// become rank 0.
+    /// Claims a segment for a communicator of `size` processes, in the pool of `parent`. This process is its
+    /// rank 0, or may become that.
     pub(crate) fn claim_segment(&mut self, parent: Option<Handle>, size: u32) -> Option<u32> {
         if size < 2 || !SharedCollective::fits(size as usize) {
             return None;
@@ -123,7 +123,7 @@ impl<D: Device> Mpi<D> {
         }
     }
 
-    /// Gives back a segment that nobody has been told of.
+    /// Releases a claimed segment whose number was not sent.
     pub(crate) fn release_segment(&mut self, pool: Option<&HostSegments>, segment: u32) {
         match (pool, self.engine.shared()) {
             (Some(pool), _) => pool.release(segment),
