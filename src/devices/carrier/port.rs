@@ -295,10 +295,11 @@ impl<C: CarrierCalls> Port<C> {
         }
     }
 
-    /// Gives what has been found to `sink`; the number of packets.
+    /// Gives what has been found to `sink`; the number of packets and of sends that have ended, as a rank that
+    /// waits for several sends is not idle while they end one after the other.
     #[inline]
     pub(super) fn deliver(&mut self, sink: &mut impl PacketSink) -> usize {
-        let before = self.delivered;
+        let (before, ended) = (self.delivered, self.ended.len());
         while let Some((peer, why)) = self.calls.take_failure() {
             sink.failed(peer, &why);
         }
@@ -314,7 +315,7 @@ impl<C: CarrierCalls> Port<C> {
             self.arrived -= 1;
             self.used += 1;
         }
-        (self.delivered - before) as usize
+        (self.delivered - before) as usize + ended
     }
 
     fn deliver_ended(&mut self, sink: &mut impl PacketSink) {
