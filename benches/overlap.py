@@ -19,12 +19,15 @@ FORMS = ["nonblocking", "persistent"]
 APPLICATIONS = {"sleep": [], "compute": ["-p", "0"]}
 LIMIT_S = 50
 MODES = ["polling", "thread", "auto"]
+# Threads of the library may use any processor, as those of the other libraries: where the application computes, one
+# is free.
+UNBOUND = ["--bind-to", "none"]
 
 
 def host(mode, device):
     """Progress by the host."""
     environment = {"SUIRO_PROGRESS": mode, "SUIRO_DEVICE": device, "SUIRO_OFFLOAD": "off"}
-    return Variant(f"{device}, {mode}", environment=environment)
+    return Variant(f"{device}, {mode}", UNBOUND, environment)
 
 
 def variants():
@@ -33,9 +36,9 @@ def variants():
     offload = {"SUIRO_DEVICE": "tofu", "SUIRO_OFFLOAD": "auto", "SUIRO_TOFU_CPUS": "1"}
     for generation in ["tofud", "tofu2"]:
         environment = {**offload, "SUIRO_TOFU_GENERATION": generation}
-        yield Variant(f"{generation}, offload", environment=environment)
+        yield Variant(f"{generation}, offload", UNBOUND, environment)
     offload = {"SUIRO_DEVICE": "shm", "SUIRO_OFFLOAD": "tank"}
-    yield Variant("shm, offload", environment=offload)
+    yield Variant("shm, offload", UNBOUND, offload)
 
 
 def chosen(options):

@@ -47,6 +47,28 @@ pub fn set_affinity(cpus: &[usize]) -> io::Result<()> {
     CpuMask::of(cpus)?.confine()
 }
 
+/// Makes the calling thread one that runs when others leave room (`SCHED_BATCH`): it takes no processor from a
+/// thread at the moment it is woken, and still gets its share. A thread of another policy than the default keeps
+/// that.
+///
+/// # Errors
+/// The error of sched_setscheduler(2).
+pub fn defer_to_others() -> io::Result<()> {
+    let priority: libc::c_int = 0;
+    // By number: musl has no such functions. The kernel's `sched_param` is this one number.
+    // SAFETY: the first call reads no memory, the second one only the number; 0 is the calling thread.
+    let code = unsafe {
+        match libc::syscall(libc::SYS_sched_getscheduler, 0) {
+            policy if policy == libc::c_long::from(libc::SCHED_OTHER) => {
+                let policy = libc::SCHED_BATCH;
+                libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const priority)
+            }
+            other => other.min(0),
+        }
+    };
+    if code < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
 impl CpuMask {
     const WORD_BITS: usize = libc::c_ulong::BITS as usize;
 
@@ -222,6 +244,27 @@ mod tests {
             assert_eq!(affinity().unwrap(), cpus[..1]);
             assert_eq!(allowed(), 1);
             assert!(set_affinity(&[]).is_err());
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn a_thread_that_defers_keeps_any_other_policy() {
+        let set = |policy: libc::c_int| {
+            let priority: libc::c_int = 0;
+            // SAFETY: the call reads the number; 0 is the calling thread.
+            unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const priority) }
+        };
+        // SAFETY: it reads no memory.
+        let policy = || unsafe { libc::syscall(libc::SYS_sched_getscheduler, 0) };
+        std::thread::spawn(move || {
+            assert_eq!(set(libc::SCHED_OTHER), 0);
+            defer_to_others().unwrap();
+            assert_eq!(policy(), libc::c_long::from(libc::SCHED_BATCH));
+            assert_eq!(set(libc::SCHED_IDLE), 0);
+            defer_to_others().unwrap();
+            assert_eq!(policy(), libc::c_long::from(libc::SCHED_IDLE));
         })
         .join()
         .unwrap();
