@@ -64,8 +64,8 @@ impl<D: Device> Engine<D> {
 
     /// Handles arrived packets, copies what is due, sends queued packets and advances runs.
     ///
-    /// Returns the number of packets that arrived or left a queue and of offloaded operations that
-    /// made progress: 0 means that the caller may begin to wait.
+    /// Returns the number of packets that arrived or left a queue, of sends whose memory came back, and of
+    /// offloaded operations that made progress: 0 means that the caller may begin to wait.
     #[inline]
     pub fn poll(&mut self) -> usize {
         let arrived = self.messages.poll_device()

@@ -295,11 +295,10 @@ impl<C: CarrierCalls> Port<C> {
         }
     }
 
-    /// Gives what has been found to `sink`; the number of packets and of sends that have ended, as a rank that
-    /// waits for several sends is not idle while they end one after the other.
+    /// Gives what has been found to `sink`; the number of packets.
     #[inline]
     pub(super) fn deliver(&mut self, sink: &mut impl PacketSink) -> usize {
-        let (before, ended) = (self.delivered, self.ended.len());
+        let before = self.delivered;
         while let Some((peer, why)) = self.calls.take_failure() {
             sink.failed(peer, &why);
         }
@@ -315,7 +314,7 @@ impl<C: CarrierCalls> Port<C> {
             self.arrived -= 1;
             self.used += 1;
         }
-        (self.delivered - before) as usize + ended
+        (self.delivered - before) as usize
     }
 
     fn deliver_ended(&mut self, sink: &mut impl PacketSink) {

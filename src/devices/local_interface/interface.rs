@@ -11,7 +11,8 @@
 //! due later. A thread holds the lock during short commands, and not during long ones.
 //!
 //! Requests of peers are served by the engine thread, and by an application that polls: it is idle, and the
-//! engine thread may have no processor.
+//! engine thread may have no processor. Such an application also performs long commands that the thread has not
+//! begun for a while.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -56,6 +57,8 @@ pub(crate) struct LocalInterface {
     service: Mutex<RequestService>,
     /// Counts handoffs to the engine thread.
     deferred: AtomicU64,
+    /// Those that the thread has seen.
+    accepted: AtomicU64,
     limits: InterfaceLimits,
     /// Transfers take time: the posting thread performs none.
     is_paced: bool,
@@ -112,6 +115,7 @@ impl LocalInterface {
             state: Mutex::new(state),
             service: Mutex::default(),
             deferred: AtomicU64::new(0),
+            accepted: AtomicU64::new(0),
             limits,
             is_paced,
             alarm_ns: AtomicU64::new(u64::MAX),
@@ -129,7 +133,7 @@ impl LocalInterface {
     }
 
     /// Posts a command, then performs short commands that are due.
-    fn command<T>(&self, act: impl FnOnce(&mut InterfaceState) -> T) -> T {
+    fn command<T>(&self, act: impl FnOnce(&mut MutexGuard<'_, InterfaceState>) -> T) -> T {
         let mut state = self.state.lock();
         let result = act(&mut state);
         let mut rest = !state.pending.is_empty();
@@ -192,6 +196,9 @@ impl LocalInterface {
             deferred: self.deferred.load(Ordering::SeqCst),
         };
         let before = std::mem::replace(seen, now);
+        if before.deferred != now.deferred {
+            self.accepted.store(now.deferred, Ordering::Relaxed);
+        }
         before != now
     }
 
@@ -496,6 +503,25 @@ impl LocalInterface {
         if !self.is_paced {
             self.command(|_| ());
         }
+    }
+
+    /// Whether the engine thread has not run since the last handoff: it sleeps, or has no processor.
+    pub(crate) fn awaits_engine(&self) -> bool {
+        let order = Ordering::Relaxed;
+        self.deferred.load(order) != self.accepted.load(order) && !self.is_paced
+    }
+
+    /// Performs a long command that the engine thread has not begun, and the short ones after it; whether there was
+    /// one.
+    pub(crate) fn run_long_command(&self) -> bool {
+        let perform = |state: &mut MutexGuard<'_, InterfaceState>| {
+            let is_long = |due: &DueAction| due.action.bytes() > SHORT_MAX;
+            let at = state.pending.iter().position(is_long)?;
+            let due = state.pending.remove(at)?;
+            self.perform(state, &due);
+            Some(())
+        };
+        self.command(perform).is_some()
     }
 
     /// [`Trigger::fallbacks`](crate::device::trigger::Trigger::fallbacks).

@@ -116,6 +116,31 @@ fn a_paced_put_arrives() {
 }
 
 #[test]
+fn a_rank_that_polls_does_what_the_engine_thread_does_not_begin() {
+    let mut ranks = network(2);
+    let (mut source, mut target) = (vec![7_u8; 600_000], vec![0_u8; 600_000]);
+    // SAFETY: both stay until the end, and are looked at after the put.
+    let (from, into) = unsafe { (Span::of(&mut source), Span::of(&mut target)) };
+    let Some(rma) = ranks[1].rma() else {
+        eprintln!("skipped: processes cannot be written here");
+        return;
+    };
+    let key = rma.register(into, RemoteAccess::ReadWrite).unwrap();
+    let to = RemoteAddress { peer: 1, key, offset: 0 };
+    // The thread of this rank has never been started.
+    let host = &mut ranks[0].interface;
+    host.interface().access(RmaAccess::Put { from, to }, None).unwrap();
+    assert!(host.interface().flush(1).is_none());
+    for _ in 0..200 {
+        host.poll_programs();
+    }
+    host.interface().flush(1).expect("the put has ended").unwrap();
+    let mut copy = vec![0; 600_000];
+    into.read(0, &mut copy);
+    assert!(copy == source);
+}
+
+#[test]
 fn a_torus_with_too_few_nodes_is_an_error() {
     let settings = TofuSettings { torus: "2x1x1".parse().ok(), ..TofuSettings::default() };
     let error = Tofu::attach(shm::create().unwrap(), 0, &[0, 1, 2], &settings).err().unwrap();

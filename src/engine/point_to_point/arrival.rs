@@ -39,6 +39,7 @@ impl PacketSink for MessageProtocol {
     }
 
     fn sent(&mut self, to: Peer, token: u32) {
+        self.returns += 1;
         let Some((rendezvous, _)) = self.rendezvous(to, token) else { return };
         if rendezvous.returned().is_ok() && rendezvous.is_done() {
             self.complete(token, Completion::default());

@@ -125,10 +125,13 @@ impl<D: Device> PointToPoint<D> {
         self.protocol.me
     }
 
-    /// Handles the packets that have arrived and returns their number. Replies are queued.
+    /// Handles the packets that have arrived; returns their number and that of sends whose memory came back: a
+    /// rank is not idle while its sends end one after the other. Replies are queued.
     #[inline]
     pub(crate) fn poll_device(&mut self) -> usize {
-        self.device.poll(&mut self.protocol)
+        let before = self.protocol.returns;
+        let arrived = self.device.poll(&mut self.protocol);
+        arrived + (self.protocol.returns - before)
     }
 
     /// Whether there is work that needs no packet to arrive: queued packets, due copies, completed

@@ -58,6 +58,8 @@ pub(crate) struct MessageProtocol {
     pub(crate) closed: BTreeMap<u64, Box<MpiError>>,
     /// Events that a call may wait for, so far.
     pub(crate) events: u64,
+    /// Times that a device has given memory back.
+    pub(crate) returns: usize,
     pub(crate) unexpected: UnexpectedMemory,
     pub(crate) watched: WatchedContexts,
     free_buffers: Vec<Vec<u8>>,
@@ -144,6 +146,7 @@ impl MessageProtocol {
             survives_failures: false,
             closed: BTreeMap::new(),
             events: 0,
+            returns: 0,
             unexpected: UnexpectedMemory::new(size),
             watched: WatchedContexts::default(),
             free_buffers: Vec::new(),
