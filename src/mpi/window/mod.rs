@@ -304,6 +304,11 @@ impl Window {
         self.mapped.as_ref().is_some_and(MappedMemory::has_memory)
     }
 
+    /// The memory of a rank, if all ranks of the window map it.
+    pub(crate) fn mapped_by_all(&self, rank: u32) -> Option<Span> {
+        self.mapped.as_ref().filter(|_| self.is_all_mapped())?.memory(rank)
+    }
+
     /// The memory of this rank in the segment.
     pub(crate) fn own_mapped(&self) -> Option<Span> {
         self.mapped.as_ref()?.memory(self.channel.rank())
