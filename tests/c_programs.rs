@@ -128,6 +128,7 @@ c_programs! {
     file_errors,
     file_faults,
     file_open,
+    file_random,
     file_reopen,
     file_representations,
     file_views,
