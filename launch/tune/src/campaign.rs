@@ -4,7 +4,7 @@
 //! A job sets one algorithm for each operation, so the jobs of a round are as many as the algorithms of the
 //! operation that has most of them. An algorithm that is far slower than the default in the first rounds
 //! is not measured further. The time of a call follows from the budget; where even the shortest is too long,
-//! the rounds are fewer, at least one.
+//! the rounds are fewer, at least [`ROUNDS_MIN`].
 
 use std::ffi::OsString;
 use std::fs;
@@ -20,15 +20,18 @@ use crate::job::{JobFailure, JobResult, JobStarter, MeasuringJob};
 use crate::plan::{JobLayout, TunedCall};
 use crate::rules_text;
 
-/// The shortest and the longest time for a call in a job, in seconds. Below, the clock and the first calls
-/// count; above, another round tells more.
-const SECONDS_OF_CALL: [f64; 2] = [0.5e-3, 50e-3];
+/// The shortest and the longest time for a call in a job, in seconds. Below, a single interruption of a rank
+/// counts; above, another round tells more.
+const SECONDS_OF_CALL: [f64; 2] = [2e-3, 50e-3];
 
 /// The part of the budget for the first rounds; the others are for those with rules.
 const FIRST_PART: f64 = 0.7;
 
 /// What a call takes beside the time that it is given: the calls before, and finding their number.
 const UNMEASURED: f64 = 1.6;
+
+/// Rounds that are made even if the budget is used up: fewer tell nothing.
+pub const ROUNDS_MIN: usize = 3;
 
 /// Rounds after which slow algorithms are left out, and how much slower than the default they are.
 const TRIAL_ROUNDS: usize = 2;
@@ -175,7 +178,7 @@ impl<'a> Campaign<'a> {
         let planned = round_jobs(times);
         let seconds = seconds_of_call(&planned, rounds, budget, overhead);
         for round in 0..rounds {
-            if round > 0 && begin.elapsed() > budget {
+            if round >= ROUNDS_MIN && begin.elapsed() > budget {
                 self.note_few_rounds(on, round);
                 break;
             }
@@ -237,7 +240,7 @@ impl<'a> Campaign<'a> {
         let seconds = seconds_of_call(&[job(), job()], rounds, budget, overhead);
         let mut results = [Vec::new(), Vec::new()];
         for round in 0..rounds {
-            if round > 0 && begin.elapsed() > budget {
+            if round >= ROUNDS_MIN && begin.elapsed() > budget {
                 self.note_few_rounds(on, round);
                 break;
             }
@@ -371,13 +374,12 @@ fn winners(times: &[CallTimes], on: JobLayout, margin: f64) -> Vec<Winner> {
 
 /// The winner with its times in the jobs without and with its rule, if it wins there.
 fn again(winner: Winner, results: &[Vec<JobResult>; 2], margin: f64) -> Option<Winner> {
-    let median = |results: &[JobResult]| {
+    let times = |results: &[JobResult]| -> RoundTimes {
         let all = results.iter().flat_map(|result| &result.times);
-        let own = all.filter(|(call, _)| *call == winner.call).map(|(_, seconds)| *seconds);
-        choice::median(&own.collect::<Vec<_>>())
+        all.filter(|(call, _)| *call == winner.call).map(|(_, seconds)| *seconds).collect()
     };
-    let (default_s, time_s) = (median(&results[0])?, median(&results[1])?);
-    choice::beats(time_s, default_s, margin).then_some(Winner { time_s, default_s, ..winner })
+    let (time_s, default_s) = choice::faster(&times(&results[1]), &times(&results[0]), margin)?;
+    Some(Winner { time_s, default_s, ..winner })
 }
 
 /// What the jobs of a request will be, for users.

@@ -12,7 +12,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use launch::folders::Folders;
 use mpi_abi::mpi::collective::selection::registry::CollectiveOperation;
 use platform::sys::{clock, cpu, host};
-use suiro_tune::campaign::{Campaign, TuningRequest, TuningResult, dry_run};
+use suiro_tune::campaign::{Campaign, ROUNDS_MIN, TuningRequest, TuningResult, dry_run};
 use suiro_tune::job::{JobFailure, JobStarter, MEASURE};
 use suiro_tune::measure;
 use suiro_tune::plan::{OPERATIONS, TunedCall};
@@ -51,7 +51,7 @@ fn command() -> Command {
             Arg::new("rounds")
                 .long("rounds")
                 .value_name("COUNT")
-                .value_parser(value_parser!(u16).range(1..=1000))
+                .value_parser(value_parser!(u16).range(ROUNDS_MIN as i64..=1000))
                 .default_value("5")
                 .help("rounds of all algorithms, and rounds with and without the rules"),
         )
@@ -69,7 +69,7 @@ fn command() -> Command {
                 .value_name("SECONDS")
                 .value_parser(value_parser!(u32).range(1..))
                 .default_value("300")
-                .help("the time to use, about"),
+                .help("the time to use, about; three rounds of each kind may take more"),
         )
         .arg(
             Arg::new("output")
@@ -234,8 +234,8 @@ fn head(request: &TuningRequest, starter: &JobStarter) -> Vec<String> {
         ),
         format!("Jobs: {}.", commands.join("; ")),
         format!(
-            "Medians of {rounds} rounds. A rule is where an algorithm was faster than the default by {:.0} % \
-             or more, twice.",
+            "Medians of {rounds} rounds at most. A rule is where an algorithm was faster than the default by \
+             {:.0} % or more, twice.",
             margin * 100.0
         ),
     ]

@@ -79,11 +79,10 @@ impl TunedCall {
         let mut names = self.operation.visit(fitting.0, self.bytes, fitting);
         let admitted = self.operation.reproducible().filter(|_| reproducible);
         names.retain(|name| admitted.is_none_or(|admitted| admitted.contains(name)));
-        if admitted.is_none() {
-            names.extend(on.is_one_host().then_some(SHARED));
-        }
         if on.is_one_host() {
             names.retain(|name| *name != TWO_LEVEL);
+            // Elsewhere it is the default.
+            names.extend(self.operation.may_prefer_messages().then_some(SHARED));
         }
         names
     }
@@ -154,7 +153,8 @@ mod tests {
                 for name in &names {
                     assert!(AlgorithmChoice::from_text(call.operation, name).is_some(), "{name}");
                 }
-                assert_eq!(names.contains(&SHARED), on == ONE_HOST);
+                let may_be_shared = call.operation.may_prefer_messages() && on == ONE_HOST;
+                assert_eq!(names.contains(&SHARED), may_be_shared);
                 assert!(on != ONE_HOST || !names.contains(&TWO_LEVEL));
             }
         }

@@ -33,7 +33,7 @@ fn a_short_measurement_writes_rules_that_jobs_accept() {
         "--bytes",
         "8,4096",
         "--rounds",
-        "2",
+        "3",
         "--margin",
         "0",
         "--time",

@@ -175,20 +175,16 @@ impl Call {
         if !selection.is_shared(operation, choice) {
             return false;
         }
-        match self.function {
-            CollectiveFunction::Bcast
-            | CollectiveFunction::Allgather
-            | CollectiveFunction::Alltoall => {
-                !Selection::prefers_messages(operation, choice, self.receive.len(), machine)
-            }
-            // Schedules call functions of the application while nothing is locked, and pack scattered
-            // operands first.
-            _ => self.operator.as_ref().is_none_or(|operator| {
-                operator.operator().is_some()
-                    && self.send.span().is_some()
-                    && self.receive.span().is_some()
-            }),
+        if operation.may_prefer_messages() {
+            return !Selection::prefers_messages(operation, choice, self.receive.len(), machine);
         }
+        // Schedules call functions of the application while nothing is locked, and pack scattered
+        // operands first.
+        self.operator.as_ref().is_none_or(|operator| {
+            operator.operator().is_some()
+                && self.send.span().is_some()
+                && self.receive.span().is_some()
+        })
     }
 
     /// What rules may ask about the call, on a communicator whose ranks share memory: as by messages.
