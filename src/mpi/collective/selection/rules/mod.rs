@@ -2,7 +2,7 @@
 //!
 //! The first rule that is for a call decides; a call without a rule is selected by its cost. The values that
 //! a rule asks for are equal on all ranks of the call ([`CallSize`]), so all ranks find the same rule. The
-//! text of a file becomes rules in [`file`](self::file); this module reads no file.
+//! text of a file becomes rules in [`mod@file`]; this module reads no file.
 
 mod file;
 
