@@ -96,6 +96,17 @@ struct RoundJob {
 /// A file that is removed when it is dropped.
 struct TrialFile(PathBuf);
 
+impl TrialFile {
+    /// # Errors
+    /// If the file cannot be written.
+    fn write(&self, rules: &[TunedRule]) -> Result<(), JobFailure> {
+        let text = rules_text::text(&["On trial.".to_owned()], rules);
+        fs::write(&self.0, text).map_err(|error| {
+            JobFailure::Failed(format!("cannot write {}: {error}", self.0.display()))
+        })
+    }
+}
+
 impl Drop for TrialFile {
     fn drop(&mut self) {
         // It may not have been written.
@@ -118,9 +129,11 @@ impl<'a> Campaign<'a> {
     /// Runs all jobs.
     ///
     /// # Errors
-    /// If a job with the default fails, or this process is asked to end.
+    /// If the file on trial cannot be written, a job with the default fails, or this process is asked to end.
     pub fn run(mut self) -> Result<TuningResult, JobFailure> {
         let begin = Instant::now();
+        // A folder that cannot be written is known before all the jobs.
+        self.trial.write(&[])?;
         let mut rules = Vec::new();
         let counts = &self.request.ranks;
         for (index, ranks) in counts.iter().enumerate() {
@@ -227,10 +240,7 @@ impl<'a> Campaign<'a> {
         if winners.is_empty() {
             return Ok(winners);
         }
-        let text = rules_text::text(&["On trial.".to_owned()], &self.rules(&winners));
-        fs::write(&self.trial.0, text).map_err(|error| {
-            JobFailure::Failed(format!("cannot write {}: {error}", self.trial.0.display()))
-        })?;
+        self.trial.write(&self.rules(&winners))?;
         // Ranks may run in another folder.
         let file = fs::canonicalize(&self.trial.0).unwrap_or_else(|_| self.trial.0.clone());
         let ruled = [(RULES.to_owned(), file.into_os_string())];

@@ -137,4 +137,8 @@ fn what_cannot_be_measured_is_refused() {
     let outcome = run(&["-n", "2", "-o", file.to_str().unwrap(), "--", "--no-such-option"]);
     assert_eq!(outcome.code, Some(1));
     assert!(outcome.stderr.contains("no-such-option"), "{}", outcome.stderr);
+    let outcome = run(&["-n", "2", "-o", "/nowhere/rules.toml"]);
+    assert_eq!(outcome.code, Some(1));
+    let why = "suiro-tune: cannot write /nowhere/rules.toml.trial: ";
+    assert!(outcome.stderr.contains(why), "{}", outcome.stderr);
 }

@@ -375,7 +375,8 @@ mod tests {
         assert_eq!(allreduce(&by, 64), "ring");
         assert_ne!(allreduce(&by, 8), "ring");
         assert_eq!(by.warned.get(), 1 << CollectiveOperation::Allreduce as u32);
-        by.choose_for(CollectiveOperation::Bcast, AlgorithmChoice::Algorithm("linear"));
+        let linear = AlgorithmChoice::from_text(CollectiveOperation::Bcast, "linear").unwrap();
+        by.choose_for(CollectiveOperation::Bcast, linear);
         assert_eq!(bcast(&by, 8, 64), "linear");
         by.choose_for(CollectiveOperation::Bcast, AlgorithmChoice::Auto);
         assert_eq!(bcast(&by, 8, 64), "chain");
