@@ -3,8 +3,8 @@
 //! # Crates
 //!
 //! ```text
-//!   launch/           launch/info/         sim/            programs: mpirun and the wrappers,
-//!      │               │   │   │            │  │           suiro-info, suiro-sim
+//!   launch/        launch/{info,tune}/     sim/            programs: mpirun and the wrappers,
+//!      │               │   │   │            │  │           suiro-info, suiro-tune, suiro-sim
 //!      │   ┌───────────┘   │   │            │  │
 //!      │   │            (launch)     src/ ──┘  │           this library; fortran/ and acp/ above its C symbols
 //!      ▼   ▼                          │        │

@@ -99,7 +99,10 @@ fn no_target_without_tests_has_one() {
             }
         }
     }
-    assert_eq!(targets_without, 11, "programs of launch, launch/info and sim, the Fortran library");
+    assert_eq!(
+        targets_without, 12,
+        "programs of launch, launch/info, launch/tune and sim, the Fortran library"
+    );
 }
 
 #[test]

@@ -23,6 +23,7 @@ mod launch {
     mod options;
     mod placement;
     mod pmi;
+    mod rules;
     mod several_hosts;
     mod spawn;
     mod starters;

@@ -1,7 +1,7 @@
 //! The algorithms of collective operations, their costs, and their selection.
 //!
-//! The table evaluates the selection itself at lengths around powers of two; where two neighbors
-//! differ, bisection finds the limit between them.
+//! The table evaluates the selection itself at lengths around powers of two and at the limits of rules;
+//! where two neighbors differ, bisection finds the limit between them.
 
 use super::{Fact, FactSection};
 use mpi_abi::mpi::collective::algorithms::algorithm::{Algorithm, Arguments, Cost};
@@ -12,6 +12,7 @@ use mpi_abi::mpi::collective::selection::machine_model::MachineModel;
 use mpi_abi::mpi::collective::selection::registry::{
     AlgorithmFamily, CollectiveOperation, Visitor,
 };
+use mpi_abi::mpi::collective::selection::rules::SelectionRule;
 use mpi_abi::mpi::collective::selection::{AlgorithmChoice, Selection};
 use mpi_abi::process::settings::Config;
 use platform::base::Result;
@@ -46,7 +47,8 @@ pub fn collectives(
 
 fn section(operation: CollectiveOperation, ranks: Option<u32>, by: &Selection) -> FactSection {
     let key = |part: &str| format!("coll.{}.{part}", operation.name());
-    let mut facts = vec![Fact::new(key("setting"), "setting", text_of(by.choice(operation)))];
+    let mut facts = vec![Fact::new(key("setting"), "setting", by.choice(operation))];
+    facts.extend(rules(operation, by));
     let shape = Shape { ranks: ranks.unwrap_or(EXAMPLE_RANKS) };
     for AlgorithmCost { name, about, cost } in
         operation.visit(shape, EXAMPLE_BYTES, CostVisitor(shape))
@@ -83,12 +85,21 @@ fn section(operation: CollectiveOperation, ranks: Option<u32>, by: &Selection) -
     FactSection { title: operation.name(), facts }
 }
 
-fn text_of(choice: AlgorithmChoice) -> &'static str {
-    match choice {
-        AlgorithmChoice::Auto => "auto",
-        AlgorithmChoice::Shared => "shared",
-        AlgorithmChoice::Algorithm(name) => name,
-    }
+/// The rules of an operation, each with its place, in the order in which calls look at them.
+fn rules(operation: CollectiveOperation, by: &Selection) -> Vec<Fact> {
+    let Some(all) = by.rules() else { return Vec::new() };
+    let (name, choice, own) = (operation.name(), by.choice(operation), all.of(operation));
+    let used = match choice {
+        AlgorithmChoice::Auto => String::new(),
+        _ => format!(", not used: SUIRO_COLL_{name}={choice}"),
+    };
+    let count = format!("{} of {}{used}", own.len(), all.file());
+    let rule = |rule: &SelectionRule| {
+        let key = format!("coll.{name}.rule.{}", rule.line());
+        Fact::new(key, "rule", format!("{rule} ({}:{})", all.file(), rule.line()))
+    };
+    let counted = Fact::new(format!("coll.{name}.rules"), "rules", count);
+    [counted].into_iter().chain(own.iter().map(rule)).collect()
 }
 
 fn cost_text(cost: Cost) -> String {
@@ -109,8 +120,7 @@ fn table(operation: CollectiveOperation, on: RankLayout<'_>, by: &Selection) -> 
     // Empty messages need no algorithm.
     let mut from = vec![(1, chosen(1))];
     let mut known = 1;
-    let powers = (1..).map(|bit| 1 << bit).take_while(|bytes| *bytes <= BYTES_MAX);
-    for bytes in powers.flat_map(|power| [power - 1, power]).filter(|bytes| *bytes > 1) {
+    for bytes in lengths(operation, by) {
         while chosen(bytes) != from[from.len() - 1].1 {
             let before = from[from.len() - 1].1;
             let (mut same, mut other) = (known, bytes);
@@ -130,6 +140,19 @@ fn table(operation: CollectiveOperation, on: RankLayout<'_>, by: &Selection) -> 
             ranges.collect::<Vec<_>>().join(", ")
         }
     }
+}
+
+/// The lengths at which a table looks, ascending: around powers of two, and at the limits of rules.
+fn lengths(operation: CollectiveOperation, by: &Selection) -> Vec<usize> {
+    let powers = (1..).map(|bit| 1 << bit).take_while(|bytes| *bytes <= BYTES_MAX);
+    let rules = by.rules().map_or(&[][..], |rules| rules.of(operation));
+    let limits = rules.iter().flat_map(SelectionRule::limits);
+    let mut lengths: Vec<usize> =
+        powers.chain(limits).flat_map(|length| [length.saturating_sub(1), length]).collect();
+    lengths.retain(|bytes| (2..=BYTES_MAX).contains(bytes));
+    lengths.sort_unstable();
+    lengths.dedup();
+    lengths
 }
 
 struct SelectionVisitor<'a> {
@@ -174,6 +197,28 @@ impl Visitor for CostVisitor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use mpi_abi::mpi::collective::selection::rules::SelectionRules;
+
+    #[test]
+    fn rules_have_their_places_and_are_in_the_table() {
+        let text = "[[rule]]\noperation = \"bcast\"\nranks = 4\nbytes = { from = 1500, to = 1600 }\n\
+                    algorithm = \"chain\"\n";
+        let mut by = Selection::default();
+        by.set_rules(Some(SelectionRules::parse("r.toml", text).unwrap()));
+        let bcast = |by: &Selection| section(CollectiveOperation::Bcast, Some(4), by).facts;
+        let value = |facts: &[Fact], key: &str| {
+            facts.iter().find(|fact| fact.key == key).unwrap().value.clone()
+        };
+        let facts = bcast(&by);
+        assert_eq!(value(&facts, "coll.BCAST.rules"), "1 of r.toml");
+        let rule = "ranks 4, bytes 1500 to 1600: chain (r.toml:1)";
+        assert_eq!(value(&facts, "coll.BCAST.rule.1"), rule);
+        let table = value(&facts, "coll.BCAST.ranks.4");
+        assert!(table.contains("from 1500 chain, from 1601 "), "{table}");
+        by.choose_for(CollectiveOperation::Bcast, AlgorithmChoice::Shared);
+        let text = "1 of r.toml, not used: SUIRO_COLL_BCAST=shared";
+        assert_eq!(value(&bcast(&by), "coll.BCAST.rules"), text);
+    }
 
     #[test]
     fn a_table_has_the_limits_of_the_selection() {

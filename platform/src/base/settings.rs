@@ -390,7 +390,17 @@ pub const SETTINGS: &[Setting] = &[
     ),
     collective("SUIRO_COLL_SCAN", "the algorithm of MPI_Scan"),
     collective("SUIRO_COLL_EXSCAN", "the algorithm of MPI_Exscan"),
+    Setting {
+        name: RULES,
+        values: "a path",
+        default: "",
+        meaning: "rules for the algorithms of operations without a setting, by the size of the communicator and the \
+                  bytes (TOML); suiro-tune writes such a file",
+    },
 ];
+
+/// The setting of the rules for the algorithms of collective operations.
+pub const RULES: &str = "SUIRO_COLL_RULES";
 
 /// The prefix of the settings that choose the algorithm of a collective operation.
 pub const COLLECTIVE_PREFIX: &str = "SUIRO_COLL_";
@@ -490,13 +500,19 @@ pub fn difference<'a>(ours: &'a str, theirs: &'a str) -> Option<(&'a str, &'a st
             (name, value(ours), value(theirs))
         })
         .find(|(_, ours, theirs)| ours != theirs)
+        .map(|(name, ours, theirs)| (name, said(ours), said(theirs)))
+}
+
+/// A value in a message.
+fn said(value: &str) -> &str {
+    if value.is_empty() { "not set" } else { value }
 }
 
 /// The table of settings for users, with the values of `lookup`.
 pub fn table(lookup: impl Fn(&str) -> Option<String>) -> String {
     let mut text = String::new();
     for Setting { name, values, default, meaning } in SETTINGS {
-        let default = if default.is_empty() { "not set" } else { default };
+        let default = said(default);
         let now = lookup(name).map_or(String::new(), |value| format!(", now {value}"));
         // Writing to a string never fails.
         let _ = writeln!(text, "{name}={values}\n    {meaning} ({default} by default{now})");
@@ -532,5 +548,7 @@ mod tests {
         assert_eq!(difference(ours, theirs), Some(("SUIRO_COLL_BCAST", "chain", "auto")));
         assert_eq!(difference("", theirs), Some(("SUIRO_COLL_SCAN", "auto", "chain")));
         assert_eq!(difference(ours, ours), None);
+        let rules = "SUIRO_COLL_RULES=a file\n";
+        assert_eq!(difference(rules, ""), Some((RULES, "a file", "not set")));
     }
 }

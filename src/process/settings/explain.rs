@@ -10,6 +10,7 @@ use crate::offload::Scheme;
 use crate::process::waiting::wait_policy::WaitPolicy;
 use crate::process::world::ThreadLevel;
 use platform::base::Peer;
+use platform::base::settings::RULES;
 use platform::bootstrap::JobHosts;
 use platform::sys::topology::format_list;
 
@@ -163,12 +164,21 @@ impl Decisions<'_> {
 
     fn collectives(&self) -> String {
         let machine = self.machine.name;
-        let why: String = self.config.agreed.lines().map(|line| format!("; {line}")).collect();
+        let why: String =
+            self.config.agreed.lines().map(|line| self.agreed_setting(line)).collect();
         let between = match (self.hosts.is_one(), self.config.device) {
             (false, DeviceKind::Shm | DeviceKind::Ofi) => ", and between hosts in a network",
             _ => "",
         };
         format!("collectives: algorithms by what they cost in {machine}{between}{why}")
+    }
+
+    /// A setting that is equal on all ranks; the file of rules by its name here.
+    fn agreed_setting(&self, line: &str) -> String {
+        match (line.starts_with(RULES), self.config.selection.rules()) {
+            (true, Some(rules)) => format!("; {RULES}={}", rules.file()),
+            _ => format!("; {line}"),
+        }
     }
 
     fn offload(&self) -> String {
@@ -348,6 +358,7 @@ fn ranks_text(ranks: &[Peer]) -> String {
 mod tests {
     use super::*;
     use crate::mpi::collective::selection::machine_model;
+    use crate::mpi::collective::selection::rules::SelectionRules;
     use crate::process::waiting::wait_policy::PollCost;
 
     /// The sentences for a job on these hosts, one of each rank.
@@ -389,6 +400,9 @@ mod tests {
         assert!(text.contains("ring in shared memory (this system"));
         let chain = Config { agreed: "SUIRO_COLL_BCAST=chain\n".to_owned(), ..Config::default() };
         assert!(lines(&chain, true).contains("for each rank; SUIRO_COLL_BCAST=chain"));
+        let mut ruled = Config { agreed: format!("{RULES}=a file\n"), ..Config::default() };
+        ruled.selection.set_rules(Some(SelectionRules::parse("r.toml", "rule = []").unwrap()));
+        assert!(lines(&ruled, true).contains("for each rank; SUIRO_COLL_RULES=r.toml"));
         let tofu = Config { device: DeviceKind::Tofu, ..Config::default() };
         assert!(lines(&tofu, true).contains("run on the interface, by two counters each"));
         assert!(lines(&tofu, false).contains("run on the host: this system forbids"));

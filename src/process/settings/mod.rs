@@ -9,6 +9,7 @@ pub(crate) mod impi;
 mod interface;
 pub(crate) mod log;
 mod network;
+mod rules;
 mod vendor;
 
 use std::str::FromStr;
@@ -20,12 +21,13 @@ use crate::devices::tcp::TcpSettings;
 use crate::devices::tofu;
 use crate::global_memory::executor::AccessPolicy;
 use crate::mpi::collective::selection::registry::CollectiveOperation;
+use crate::mpi::collective::selection::rules::SelectionRules;
 use crate::mpi::collective::selection::{AlgorithmChoice, Selection};
 use crate::mpi::errhandler::Handler;
 use crate::offload::Scheme;
 use crate::offload::packing::PackingPolicy;
 use platform::base::settings;
-use platform::base::settings::{COLLECTIVE_PREFIX, SETTINGS, Setting, parse_duration};
+use platform::base::settings::{COLLECTIVE_PREFIX, RULES, SETTINGS, Setting, parse_duration};
 use platform::base::{ErrorClass, Result};
 use platform::diagnosis::deadlock::DeadlockAction;
 
@@ -302,6 +304,8 @@ impl Config {
     /// As [`Config::read`].
     pub fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Result<Self> {
         let one = |name: &'static str| lookup(name).filter(|value| !value.is_empty());
+        let selection = selection(one)?;
+        let rules = selection.rules().map(SelectionRules::identity);
         Ok(Self {
             log: one("SUIRO_LOG"),
             progress: parse("SUIRO_PROGRESS", one, |text| text.parse().ok())?,
@@ -329,12 +333,12 @@ impl Config {
             memory_kinds: one("SUIRO_MEMORY_KINDS")
                 .or_else(|| lookup(MEMORY_KINDS_OF_OPEN_MPI))
                 .unwrap_or_default(),
-            selection: {
-                let mut selection = selection(one)?;
-                selection.set_reproducible(parse("SUIRO_REDUCE", one, parse_reduce)?);
-                selection
-            },
-            agreed: settings::agreed(lookup),
+            selection,
+            // Ranks compare the text of their files, which may have unlike names.
+            agreed: settings::agreed(|name| match name {
+                RULES => rules.clone(),
+                _ => lookup(name),
+            }),
         })
     }
 }
@@ -349,8 +353,11 @@ fn parse_eager_max(text: &str) -> Option<Option<usize>> {
     if text == "auto" { Some(None) } else { Some(Some(text.parse().ok()?)) }
 }
 
-/// Algorithm choice for collective operations.
-fn selection(lookup: impl Fn(&'static str) -> Option<String>) -> Result<Selection> {
+/// Algorithm choice for collective operations, and which algorithms are admitted.
+///
+/// # Errors
+/// `Other` for an invalid value; as [`rules::read`].
+fn selection(lookup: impl Fn(&'static str) -> Option<String> + Copy) -> Result<Selection> {
     let mut selection = Selection::default();
     for setting in SETTINGS {
         let operation =
@@ -362,16 +369,18 @@ fn selection(lookup: impl Fn(&'static str) -> Option<String>) -> Result<Selectio
         })?;
         selection.choose_for(operation, choice);
     }
+    selection.set_rules(lookup(RULES).map(|file| rules::read(&file)).transpose()?);
+    selection.set_reproducible(parse("SUIRO_REDUCE", lookup, parse_reduce)?);
     Ok(selection)
 }
 
-/// Checks that there is a setting for the collective operation `name`.
+/// Checks that there is a setting for the collective operation `name`, or for all.
 fn check_operation(name: &str) -> Result {
-    if CollectiveOperation::ALL.iter().any(|operation| operation.name() == name) {
+    let operations = CollectiveOperation::ALL.iter().map(|operation| operation.name());
+    let good: Vec<&str> = operations.chain(RULES.strip_prefix(COLLECTIVE_PREFIX)).collect();
+    if good.contains(&name) {
         return Ok(());
     }
-    let good: Vec<&str> =
-        CollectiveOperation::ALL.iter().map(|operation| operation.name()).collect();
     Err(ErrorClass::Other.error(format!(
         "{COLLECTIVE_PREFIX}{name} is no setting: after {COLLECTIVE_PREFIX} comes one of {}",
         good.join("|")

@@ -103,6 +103,10 @@ pub trait AgreedArguments: Copy {
     /// These arguments without values that may differ between ranks: the in-place flag where ranks
     /// may differ in it, and lengths that only one rank knows.
     fn agreed(self) -> Self;
+
+    /// Bytes by which rules select: of the message, of an operand, or of a block. Where blocks differ, it is
+    /// their mean; where not all ranks know the lengths, and in a barrier, there is none.
+    fn rule_bytes(self) -> Option<usize>;
 }
 
 /// Arguments of a collective operation, independent of the lifetime of borrowed data.
@@ -114,11 +118,19 @@ pub trait Arguments {
 /// A barrier has no arguments.
 impl AgreedArguments for () {
     fn agreed(self) -> Self {}
+
+    fn rule_bytes(self) -> Option<usize> {
+        None
+    }
 }
 
 impl AgreedArguments for Bcast {
     fn agreed(self) -> Self {
         self
+    }
+
+    fn rule_bytes(self) -> Option<usize> {
+        Some(self.bytes)
     }
 }
 
@@ -126,11 +138,19 @@ impl AgreedArguments for Rooted {
     fn agreed(self) -> Self {
         Self { in_place: false, ..self }
     }
+
+    fn rule_bytes(self) -> Option<usize> {
+        Some(self.block)
+    }
 }
 
 impl AgreedArguments for RootedBlocks<'_> {
     fn agreed(self) -> Self {
         Self { own: 0, blocks: &[], root: self.root, in_place: false }
+    }
+
+    fn rule_bytes(self) -> Option<usize> {
+        None
     }
 }
 
@@ -138,11 +158,19 @@ impl AgreedArguments for UniformBlocks {
     fn agreed(self) -> Self {
         self
     }
+
+    fn rule_bytes(self) -> Option<usize> {
+        Some(self.block)
+    }
 }
 
 impl AgreedArguments for RankBlocks<'_> {
     fn agreed(self) -> Self {
         Self { in_place: false, ..self }
+    }
+
+    fn rule_bytes(self) -> Option<usize> {
+        Some(mean(self.blocks))
     }
 }
 
@@ -150,11 +178,19 @@ impl AgreedArguments for BlockPairs<'_> {
     fn agreed(self) -> Self {
         Self { send: &[], receive: &[], in_place: self.in_place }
     }
+
+    fn rule_bytes(self) -> Option<usize> {
+        None
+    }
 }
 
 impl AgreedArguments for Reduce {
     fn agreed(self) -> Self {
         Self { in_place: false, ..self }
+    }
+
+    fn rule_bytes(self) -> Option<usize> {
+        Some(self.operands.bytes)
     }
 }
 
@@ -162,11 +198,19 @@ impl AgreedArguments for Allreduce {
     fn agreed(self) -> Self {
         Self { in_place: false, ..self }
     }
+
+    fn rule_bytes(self) -> Option<usize> {
+        Some(self.operands.bytes)
+    }
 }
 
 impl AgreedArguments for ReduceScatter<'_> {
     fn agreed(self) -> Self {
         Self { in_place: false, ..self }
+    }
+
+    fn rule_bytes(self) -> Option<usize> {
+        Some(mean(self.blocks))
     }
 }
 
@@ -174,6 +218,15 @@ impl AgreedArguments for Scan {
     fn agreed(self) -> Self {
         Self { in_place: false, ..self }
     }
+
+    fn rule_bytes(self) -> Option<usize> {
+        Some(self.operands.bytes)
+    }
+}
+
+/// The mean length of blocks, rounded down.
+fn mean(blocks: &[usize]) -> usize {
+    blocks.iter().sum::<usize>() / blocks.len().max(1)
 }
 
 impl Arguments for () {
@@ -241,5 +294,12 @@ mod tests {
         let args = RootedBlocks { own: 1, blocks, root: 1, in_place: true };
         let agreed = args.agreed();
         assert_eq!(agreed, RootedBlocks { own: 0, blocks: &[], root: 1, in_place: false });
+        assert_eq!(args.rule_bytes(), None);
+    }
+
+    #[test]
+    fn rules_see_the_mean_of_blocks() {
+        assert_eq!(RankBlocks { blocks: &[1, 2, 5], in_place: false }.rule_bytes(), Some(2));
+        assert_eq!(RankBlocks { blocks: &[], in_place: false }.rule_bytes(), Some(0));
     }
 }

@@ -1,5 +1,5 @@
 //! Selection of the algorithm: the cheapest that fits, by the algorithms' stated costs and the
-//! machine model; or the algorithm in a setting.
+//! machine model; or the algorithm in a setting, or in a rule of the user ([`rules`]).
 //!
 //! The selection depends only on values that the standard requires to be equal on all ranks
 //! ([`AgreedArguments::agreed`]): the packed bytes of a message or block, the shape of the
@@ -8,17 +8,21 @@
 
 pub mod machine_model;
 pub mod registry;
+pub mod rules;
 pub(crate) mod schedule_cache;
 
 use std::borrow::Cow;
 use std::cell::Cell;
+use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 
 use crate::mpi::collective::algorithms::Shape;
 use crate::mpi::collective::algorithms::algorithm::{AgreedArguments, Algorithm, Arguments};
-use crate::mpi::collective::algorithms::hierarchical::costs;
+use crate::mpi::collective::algorithms::hierarchical::{Nodes, costs};
 use crate::mpi::collective::selection::machine_model::MachineModel;
 use crate::mpi::collective::selection::registry::{AlgorithmFamily, CollectiveOperation};
+use crate::mpi::collective::selection::rules::{CallSize, RequestedAlgorithm, SelectionRules};
 use crate::offload::{ROUNDS_MAX, Schedule};
 
 /// Setting for an operation.
@@ -53,6 +57,17 @@ impl AlgorithmChoice {
     }
 }
 
+/// The text of the setting.
+impl fmt::Display for AlgorithmChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Auto => "auto",
+            Self::Shared => "shared",
+            Self::Algorithm(name) => name,
+        })
+    }
+}
+
 /// Inputs of the selection; equal on all ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selection {
@@ -61,6 +76,10 @@ pub struct Selection {
     /// The network of communicators of several jobs.
     between_jobs: MachineModel,
     choices: [AlgorithmChoice; CollectiveOperation::ALL.len()],
+    /// The rules for operations whose setting is [`AlgorithmChoice::Auto`].
+    rules: Option<Arc<SelectionRules>>,
+    /// Whether the nodes of communicators are hosts, as rules mean them.
+    knows_hosts: bool,
     /// Whether messages between clusters are those that IMPI prescribes, where it does.
     pub(crate) follows_impi: bool,
     /// Whether only reductions with one association are admitted.
@@ -81,9 +100,17 @@ impl Selection {
         let choices = [AlgorithmChoice::Auto; CollectiveOperation::ALL.len()];
         let network = machine_model::NETWORK;
         let (reproducible, warned) = (false, Cell::new(0));
-        let between_jobs = network;
-        let follows_impi = false;
-        Self { machine, network, between_jobs, choices, follows_impi, reproducible, warned }
+        Self {
+            machine,
+            network,
+            between_jobs: network,
+            choices,
+            rules: None,
+            knows_hosts: true,
+            follows_impi: false,
+            reproducible,
+            warned,
+        }
     }
 
     /// This selection for another machine.
@@ -93,7 +120,7 @@ impl Selection {
 
     /// This selection for a world of several clusters.
     pub fn with_clusters(self) -> Self {
-        Self { between_jobs: machine_model::WIDE_AREA, ..self }
+        Self { between_jobs: machine_model::WIDE_AREA, knows_hosts: false, ..self }
     }
 
     /// The selection for a communicator of several jobs, which may run on unlike machines, or for one
@@ -103,6 +130,7 @@ impl Selection {
             true => Cow::Owned(Self {
                 machine: machine_model::NETWORK,
                 network: self.between_jobs,
+                knows_hosts: false,
                 ..self.clone()
             }),
             false => Cow::Borrowed(self),
@@ -119,6 +147,34 @@ impl Selection {
         self.choices[operation as usize]
     }
 
+    /// Sets the rules for operations without a setting.
+    pub fn set_rules(&mut self, rules: Option<SelectionRules>) {
+        self.rules = rules.map(Arc::new);
+    }
+
+    /// The rules for operations without a setting.
+    pub fn rules(&self) -> Option<&SelectionRules> {
+        self.rules.as_deref()
+    }
+
+    /// What is asked for in a call: by the setting of the operation, or else by the first rule for it.
+    #[inline]
+    pub(crate) fn requested(
+        &self, operation: CollectiveOperation, size: impl FnOnce() -> CallSize,
+    ) -> RequestedAlgorithm<'_> {
+        match (self.choice(operation), &self.rules) {
+            (AlgorithmChoice::Auto, Some(rules)) => {
+                RequestedAlgorithm::by_rule(rules, operation, size())
+            }
+            (choice, _) => RequestedAlgorithm::by_setting(choice),
+        }
+    }
+
+    /// Ranks on the host that has most of them, if all ranks of the communicator know it.
+    pub(crate) fn ranks_per_host(&self, shape: Shape, nodes: Option<&Nodes>) -> Option<u32> {
+        self.knows_hosts.then(|| nodes.map_or(shape.ranks, Nodes::largest))
+    }
+
     /// Admits only algorithms with one association (`algorithms`, "Association").
     pub(crate) fn set_reproducible(&mut self, reproducible: bool) {
         self.reproducible = reproducible;
@@ -130,22 +186,26 @@ impl Selection {
         names.is_none_or(|names| names.contains(&algorithm))
     }
 
-    /// Whether `operation` uses shared memory, if all ranks share memory.
-    pub(crate) fn is_shared(&self, operation: CollectiveOperation) -> bool {
-        !matches!(self.choice(operation), AlgorithmChoice::Algorithm(_))
+    /// Whether `operation` uses shared memory, if all ranks share memory, where `choice` is asked for.
+    #[inline]
+    pub(crate) fn is_shared(
+        &self, operation: CollectiveOperation, choice: AlgorithmChoice,
+    ) -> bool {
+        !matches!(choice, AlgorithmChoice::Algorithm(_))
             && (!self.reproducible || operation.reproducible().is_none())
     }
 
     /// Whether messages are faster for `operation` although the ranks share memory on this `machine`, if it
-    /// only moves `bytes` bytes to each rank.
+    /// only moves `bytes` bytes to each rank and `choice` is asked for.
     pub(crate) fn prefers_messages(
-        &self, operation: CollectiveOperation, bytes: usize, machine: &MachineModel,
+        operation: CollectiveOperation, choice: AlgorithmChoice, bytes: usize,
+        machine: &MachineModel,
     ) -> bool {
         let long_bytes = match operation {
             CollectiveOperation::Alltoall => machine.long_alltoall_bytes,
             _ => machine.long_bytes,
         };
-        bytes >= long_bytes && self.choice(operation) == AlgorithmChoice::Auto
+        bytes >= long_bytes && choice == AlgorithmChoice::Auto
     }
 
     /// The machine model for costs inside a node.
@@ -165,7 +225,8 @@ impl Selection {
     /// A number for the settings: jobs with unlike ones select unlike algorithms.
     pub(crate) fn digest(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
-        (self.reproducible, &self.choices).hash(&mut hasher);
+        let rules = self.rules().map(SelectionRules::digest);
+        (self.reproducible, &self.choices, rules).hash(&mut hasher);
         hasher.finish()
     }
 
@@ -174,29 +235,35 @@ impl Selection {
         &self.network
     }
 
-    /// The algorithm for a call on one node.
+    /// The algorithm of a part of a call, on one node: by the setting, without rules, which are for calls.
     ///
     /// # Panics
     /// If no algorithm fits; every family has one that fits.
     pub fn choose<A: Arguments>(
         &self, family: &AlgorithmFamily<A>, shape: Shape, args: A::Borrowed<'_>,
     ) -> &'static Algorithm<A> {
-        self.choose_by(&self.machine, family, shape, args)
+        let by_setting = RequestedAlgorithm::by_setting(self.choice(family.operation));
+        self.choose_by(&self.machine, by_setting, family, shape, args)
     }
 
-    /// The algorithm for a call of ranks on several nodes.
+    /// The algorithm of a part of a call, between several nodes.
     ///
     /// # Panics
     /// As [`Selection::choose`].
     pub(crate) fn choose_across_nodes<A: Arguments>(
         &self, family: &AlgorithmFamily<A>, shape: Shape, args: A::Borrowed<'_>,
     ) -> &'static Algorithm<A> {
-        self.choose_by(&self.network, family, shape, args)
+        let by_setting = RequestedAlgorithm::by_setting(self.choice(family.operation));
+        self.choose_by(&self.network, by_setting, family, shape, args)
     }
 
-    fn choose_by<A: Arguments>(
-        &self, machine: &MachineModel, family: &AlgorithmFamily<A>, shape: Shape,
-        args: A::Borrowed<'_>,
+    /// The algorithm that is requested, if it fits, or else the cheapest on `machine`.
+    ///
+    /// # Panics
+    /// As [`Selection::choose`].
+    pub(crate) fn choose_by<A: Arguments>(
+        &self, machine: &MachineModel, requested: RequestedAlgorithm<'_>,
+        family: &AlgorithmFamily<A>, shape: Shape, args: A::Borrowed<'_>,
     ) -> &'static Algorithm<A> {
         let agreed = args.agreed();
         let fitting = || {
@@ -207,12 +274,12 @@ impl Selection {
             };
             family.algorithms.iter().filter(fits)
         };
-        if let AlgorithmChoice::Algorithm(name) = self.choice(family.operation) {
+        if let AlgorithmChoice::Algorithm(name) = requested.choice {
             match fitting().find(|algorithm| algorithm.name == name) {
                 Some(algorithm) => return algorithm,
                 // This is one level of two, or the only level.
                 None if name == costs::NAME => {}
-                None => self.warn_once(family.operation, name, shape),
+                None => self.warn_once(family.operation, requested, shape),
             }
         }
         let time = |algorithm: &&Algorithm<A>| machine.time_ps((algorithm.cost)(shape, agreed));
@@ -226,15 +293,33 @@ impl Selection {
         (self.choose(family, shape, args).schedule)(shape, rank, args)
     }
 
+    /// Schedule of `rank` in a call among a group of an intercommunicator. Its hosts are not known.
+    pub(crate) fn schedule_in_group<A: Arguments>(
+        &self, family: &AlgorithmFamily<A>, shape: Shape, rank: u32, args: A::Borrowed<'_>,
+    ) -> Schedule {
+        let requested = self.requested(family.operation, || CallSize {
+            ranks: shape.ranks,
+            ranks_per_host: None,
+            bytes: args.rule_bytes(),
+        });
+        let algorithm = self.choose_by(&self.machine, requested, family, shape, args);
+        (algorithm.schedule)(shape, rank, args)
+    }
+
     /// Warns once that an algorithm does not fit a call.
     #[cold]
-    fn warn_once(&self, operation: CollectiveOperation, algorithm: &str, shape: Shape) {
+    fn warn_once(
+        &self, operation: CollectiveOperation, requested: RequestedAlgorithm<'_>, shape: Shape,
+    ) {
         let bit = 1 << operation as u32;
         if self.warned.replace(self.warned.get() | bit) & bit == 0 {
-            let (name, ranks) = (operation.name(), shape.ranks);
+            let (name, ranks, algorithm) = (operation.name(), shape.ranks, requested.choice);
+            let by = requested.rule.map_or(String::new(), |(rules, rule)| {
+                format!(" of {}:{}", rules.file(), rule.line())
+            });
             tracing::warn!(
                 ranks,
-                "SUIRO_COLL_{name}={algorithm} does not fit a call; the cheapest that does is taken"
+                "SUIRO_COLL_{name}={algorithm}{by} does not fit a call; the cheapest that does is taken"
             );
         }
     }
@@ -256,6 +341,73 @@ mod tests {
     use crate::mpi::collective::algorithms::{Allreduce, Bcast, Operands, RankBlocks};
     use crate::mpi::collective::selection::registry::{ALLGATHERV, ALLREDUCE, BCAST};
 
+    /// Whether a call of the operation is for shared memory by its setting.
+    fn is_shared(by: &Selection, operation: CollectiveOperation) -> bool {
+        by.is_shared(operation, by.choice(operation))
+    }
+
+    /// A selection with the rules of a text.
+    fn ruled(text: &str) -> Selection {
+        let mut by = Selection::default();
+        by.set_rules(Some(SelectionRules::parse("r.toml", text).unwrap()));
+        by
+    }
+
+    #[test]
+    fn a_rule_is_heeded_where_it_fits_and_a_setting_beats_it() {
+        let mut by = ruled(
+            "[[rule]]\noperation = \"bcast\"\nranks = 8\nbytes = { to = 64 }\nalgorithm = \"chain\"\n\
+             [[rule]]\noperation = \"allreduce\"\nalgorithm = \"ring\"\n",
+        );
+        let bcast = |by: &Selection, ranks, bytes| {
+            by.name_on(&BCAST, Shape { ranks }, Bcast { bytes, root: 0 })
+        };
+        assert_eq!(bcast(&by, 8, 64), "chain");
+        assert_ne!(bcast(&by, 8, 65), "chain");
+        assert_ne!(bcast(&by, 7, 64), "chain");
+        // Parts of a call have no rules.
+        let part = by.choose(&BCAST, Shape { ranks: 8 }, Bcast { bytes: 64, root: 0 });
+        assert_ne!(part.name, "chain");
+        let allreduce = |by: &Selection, bytes| {
+            let operands = Operands { bytes, element: 8, commutative: true };
+            by.name_on(&ALLREDUCE, Shape { ranks: 8 }, Allreduce { operands, in_place: false })
+        };
+        assert_eq!(allreduce(&by, 64), "ring");
+        assert_ne!(allreduce(&by, 8), "ring");
+        assert_eq!(by.warned.get(), 1 << CollectiveOperation::Allreduce as u32);
+        let linear = AlgorithmChoice::from_text(CollectiveOperation::Bcast, "linear").unwrap();
+        by.choose_for(CollectiveOperation::Bcast, linear);
+        assert_eq!(bcast(&by, 8, 64), "linear");
+        by.choose_for(CollectiveOperation::Bcast, AlgorithmChoice::Auto);
+        assert_eq!(bcast(&by, 8, 64), "chain");
+    }
+
+    #[test]
+    fn a_rule_knows_the_hosts_of_a_job_and_selects_one_level_or_two() {
+        let rule = |ranks, name| {
+            format!(
+                "[[rule]]\noperation = \"bcast\"\nranks_per_host = {ranks}\nalgorithm = \"{name}\"\n"
+            )
+        };
+        let by = ruled(&(rule(3, "two_level") + &rule(2, "chain")));
+        let name = |by: &Selection, places: &[u32]| {
+            let nodes = Nodes::new(places.iter().copied()).unwrap();
+            by.name_on(&BCAST, &nodes, Bcast { bytes: 1, root: 0 })
+        };
+        assert_eq!(name(&by, &[0, 0, 0, 1]), "two_level");
+        assert_eq!(name(&by, &[0, 0, 1, 1]), "chain");
+        assert_ne!(name(&by.across_jobs(true), &[0, 0, 1, 1]), "chain");
+        assert_ne!(name(&by.clone().with_clusters(), &[0, 0, 1, 1]), "chain");
+    }
+
+    #[test]
+    fn jobs_with_other_rules_have_another_digest() {
+        let rule = "[[rule]]\noperation = \"bcast\"\nalgorithm = \"chain\"\n";
+        assert_ne!(ruled(rule).digest(), Selection::default().digest());
+        assert_ne!(ruled(rule).digest(), ruled("").digest());
+        assert_eq!(ruled(rule).digest(), ruled(rule).digest());
+    }
+
     #[test]
     fn a_setting_is_heeded_where_it_fits() {
         let bcast = |by: &Selection, bytes| {
@@ -266,9 +418,8 @@ mod tests {
         let chain = AlgorithmChoice::from_text(CollectiveOperation::Bcast, "chain").unwrap();
         by.choose_for(CollectiveOperation::Bcast, chain);
         assert_eq!(bcast(&by, 8), "chain");
-        assert!(
-            !by.is_shared(CollectiveOperation::Bcast) && by.is_shared(CollectiveOperation::Reduce)
-        );
+        assert!(!is_shared(&by, CollectiveOperation::Bcast));
+        assert!(is_shared(&by, CollectiveOperation::Reduce));
 
         let ring = AlgorithmChoice::from_text(CollectiveOperation::Allreduce, "ring").unwrap();
         by.choose_for(CollectiveOperation::Allreduce, ring);
@@ -298,9 +449,8 @@ mod tests {
     fn reproducible_results_have_their_algorithms() {
         let mut by = Selection::default();
         by.set_reproducible(true);
-        assert!(
-            !by.is_shared(CollectiveOperation::Reduce) && by.is_shared(CollectiveOperation::Bcast)
-        );
+        assert!(!is_shared(&by, CollectiveOperation::Reduce));
+        assert!(is_shared(&by, CollectiveOperation::Bcast));
         let ring = AlgorithmChoice::from_text(CollectiveOperation::Allreduce, "ring").unwrap();
         by.choose_for(CollectiveOperation::Allreduce, ring);
         for elements in [1, 7, 100, 1 << 20] {

@@ -106,6 +106,19 @@ impl CollectiveOperation {
         Self::ALL.into_iter().find(|operation| operation.name().eq_ignore_ascii_case(name))
     }
 
+    /// Whether all ranks of a call know the bytes that it moves: in a barrier there are none, and elsewhere
+    /// only two ranks or the root know the length of a block.
+    pub fn has_agreed_bytes(self) -> bool {
+        !matches!(self, Self::Barrier | Self::Gatherv | Self::Scatterv | Self::Alltoallv)
+    }
+
+    /// Whether long messages may be faster although the ranks share memory: each rank reads the bytes of
+    /// another one in place, and reduces none.
+    #[inline]
+    pub fn may_prefer_messages(self) -> bool {
+        matches!(self, Self::Bcast | Self::Allgather | Self::Alltoall)
+    }
+
     /// The names of its algorithms.
     pub(crate) fn algorithms(self) -> Vec<&'static str> {
         self.visit(Shape { ranks: 1 }, 0, AlgorithmNames)
@@ -176,6 +189,13 @@ pub struct AlgorithmFamily<A: Arguments + 'static> {
     pub(crate) two_level: Option<&'static TwoLevel<A>>,
     /// Its algorithms; for any call at least one fits.
     pub algorithms: &'static [Algorithm<A>],
+}
+
+impl<A: Arguments + 'static> AlgorithmFamily<A> {
+    /// Whether there is a form in two levels, for ranks on several hosts.
+    pub fn has_two_levels(&self) -> bool {
+        self.two_level.is_some()
+    }
 }
 
 /// Barrier.
@@ -334,6 +354,25 @@ pub const EXSCAN: AlgorithmFamily<Scan> = AlgorithmFamily {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mpi::collective::algorithms::algorithm::AgreedArguments;
+
+    #[test]
+    fn rules_have_bytes_where_arguments_do() {
+        struct HasBytes;
+        impl Visitor for HasBytes {
+            type Output = bool;
+
+            fn visit<A: Arguments>(
+                self, _: &AlgorithmFamily<A>, args: A::Borrowed<'_>,
+            ) -> Self::Output {
+                args.rule_bytes().is_some()
+            }
+        }
+        for operation in CollectiveOperation::ALL {
+            let has_bytes = operation.visit(Shape { ranks: 3 }, 8, HasBytes);
+            assert_eq!(operation.has_agreed_bytes(), has_bytes, "{operation:?}");
+        }
+    }
 
     #[test]
     fn names_are_unlike_and_lower_case() {

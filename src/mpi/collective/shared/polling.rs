@@ -20,9 +20,11 @@ use crate::mpi::collective::calls::Call;
 use crate::mpi::collective::calls::function::CollectiveFunction;
 use crate::mpi::collective::selection::Selection;
 use crate::mpi::collective::selection::machine_model::MachineModel;
+use crate::mpi::collective::selection::registry::CollectiveOperation;
+use crate::mpi::collective::selection::rules::CallSize;
 use crate::mpi::collective::shared::SharedCollective;
-use crate::mpi::communicator::Traffic;
 use crate::mpi::communicator::segment::EnteredSegment;
+use crate::mpi::communicator::{Comm, Traffic};
 use crate::mpi::request::Activity;
 use crate::mpi::request::status::Status;
 use crate::shared_memory::segment::SharedSegment;
@@ -165,24 +167,42 @@ impl Call {
     /// arguments that are equal on all ranks: all pass memory of the same form to a predefined
     /// operation.
     #[inline]
-    fn is_for_shared_memory(&self, selection: &Selection, machine: &MachineModel) -> bool {
+    fn is_for_shared_memory(
+        &self, selection: &Selection, comm: &Comm, machine: &MachineModel,
+    ) -> bool {
         let Some(operation) = self.function.shared_operation() else { return false };
-        if !selection.is_shared(operation) {
+        let choice = selection.requested(operation, || self.size(selection, comm)).choice;
+        if !selection.is_shared(operation, choice) {
             return false;
         }
-        match self.function {
-            CollectiveFunction::Bcast
-            | CollectiveFunction::Allgather
-            | CollectiveFunction::Alltoall => {
-                !selection.prefers_messages(operation, self.receive.len(), machine)
-            }
-            // Schedules call functions of the application while nothing is locked, and pack scattered
-            // operands first.
-            _ => self.operator.as_ref().is_none_or(|operator| {
-                operator.operator().is_some()
-                    && self.send.span().is_some()
-                    && self.receive.span().is_some()
-            }),
+        if operation.may_prefer_messages() {
+            return !Selection::prefers_messages(operation, choice, self.receive.len(), machine);
+        }
+        // Schedules call functions of the application while nothing is locked, and pack scattered
+        // operands first.
+        self.operator.as_ref().is_none_or(|operator| {
+            operator.operator().is_some()
+                && self.send.span().is_some()
+                && self.receive.span().is_some()
+        })
+    }
+
+    /// What rules may ask about the call, on a communicator whose ranks share memory: as by messages.
+    fn size(&self, selection: &Selection, comm: &Comm) -> CallSize {
+        let shape = Shape { ranks: comm.size() };
+        let operation = self.function.shared_operation();
+        let has_bytes = operation.is_some_and(CollectiveOperation::has_agreed_bytes);
+        let blocks = match self.function {
+            CollectiveFunction::Allgatherv | CollectiveFunction::ReduceScatter => shape.ranks,
+            _ => 1,
+        };
+        CallSize {
+            ranks: shape.ranks,
+            ranks_per_host: match comm.spans_jobs {
+                true => None,
+                false => selection.ranks_per_host(shape, comm.nodes.as_deref()),
+            },
+            bytes: has_bytes.then(|| self.bytes / blocks as usize),
         }
     }
 }
@@ -242,7 +262,7 @@ impl<D: Device> Mpi<D> {
             return Ok(None);
         };
         let machine = self.shared_collectives.all[id].collective.machine();
-        Ok(Some(id).filter(|_| call.is_for_shared_memory(&self.selection, machine)))
+        Ok(Some(id).filter(|_| call.is_for_shared_memory(&self.selection, comm, machine)))
     }
 
     /// Begins a call and advances it as far as possible.

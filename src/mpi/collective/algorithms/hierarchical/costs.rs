@@ -19,6 +19,7 @@ use crate::mpi::collective::algorithms::{
 };
 use crate::mpi::collective::selection::registry;
 use crate::mpi::collective::selection::registry::{AlgorithmFamily, CollectiveOperation};
+use crate::mpi::collective::selection::rules::CallSize;
 use crate::mpi::collective::selection::{AlgorithmChoice, Selection};
 use crate::offload::Schedule;
 
@@ -364,7 +365,7 @@ impl Add for Cost {
 
 impl Selection {
     /// Schedule of a rank, on one node, or on several in one level or two, whichever is cheaper or
-    /// selected by a setting.
+    /// selected by a setting or a rule.
     pub(crate) fn schedule_on<A: Arguments>(
         &self, family: &AlgorithmFamily<A>, on: RankLayout<'_>, rank: u32, args: A::Borrowed<'_>,
     ) -> Schedule {
@@ -380,22 +381,34 @@ impl Selection {
     pub fn name_on<'a, A: Arguments>(
         &self, family: &AlgorithmFamily<A>, on: impl Into<RankLayout<'a>>, args: A::Borrowed<'_>,
     ) -> &'static str {
-        match self.choose_on(family, on.into(), args) {
-            Levels::One(algorithm) => algorithm.name,
-            Levels::Two(..) => NAME,
-        }
+        self.choose_on(family, on.into(), args).name()
     }
 
     fn choose_on<'a, A: Arguments>(
         &self, family: &AlgorithmFamily<A>, on: RankLayout<'a>, args: A::Borrowed<'_>,
     ) -> Levels<'a, A> {
-        let Some(nodes) = on.nodes else { return Levels::One(self.choose(family, on.shape, args)) };
-        let one = self.choose_across_nodes(family, on.shape, args);
-        let view = HierarchyView::new(nodes, self, 0);
-        match family.two_level {
-            Some(two) if view.is_cheaper(one, two, args) => Levels::Two(two, nodes),
-            _ => Levels::One(one),
+        let requested = self.requested(family.operation, || CallSize {
+            ranks: on.shape.ranks,
+            ranks_per_host: self.ranks_per_host(on.shape, on.nodes),
+            bytes: args.rule_bytes(),
+        });
+        let choose = |machine| self.choose_by(machine, requested, family, on.shape, args);
+        let levels = match (on.nodes, family.two_level) {
+            (None, _) => Levels::One(choose(self.machine())),
+            (Some(_), None) => Levels::One(choose(self.network())),
+            (Some(nodes), Some(two)) => {
+                let one = choose(self.network());
+                let view = HierarchyView::new(nodes, self, 0);
+                match view.is_cheaper(requested.choice, one, two, args) {
+                    true => Levels::Two(two, nodes),
+                    false => Levels::One(one),
+                }
+            }
+        };
+        if requested.rule.is_some() {
+            requested.log(family.operation, on.shape, levels.name());
         }
+        levels
     }
 }
 
@@ -405,6 +418,16 @@ enum Levels<'a, A: Arguments + 'static> {
     Two(&'static TwoLevel<A>, &'a Nodes),
 }
 
+impl<A: Arguments + 'static> Levels<'_, A> {
+    /// Name of the algorithm, or of the form in two levels.
+    fn name(&self) -> &'static str {
+        match self {
+            Self::One(algorithm) => algorithm.name,
+            Self::Two(..) => NAME,
+        }
+    }
+}
+
 /// Algorithms in which each rank sends to the next one only, as far as the bytes matter.
 const BETWEEN_NEIGHBORS: [&str; 3] = ["chain", "ring", "scatter_ring"];
 
@@ -412,16 +435,16 @@ const BETWEEN_NEIGHBORS: [&str; 3] = ["chain", "ring", "scatter_ring"];
 const ALONG_TREES: [&str; 5] = ["binomial", "in_order", "knomial", "knomial_4", "knomial_8"];
 
 impl HierarchyView<'_> {
-    /// Whether two levels fit, and are cheaper than one or selected by a setting; a setting may also
-    /// select one level.
+    /// Whether two levels fit, and are cheaper than one or requested; a request may also be for one
+    /// level.
     fn is_cheaper<A: Arguments>(
-        self, one: &Algorithm<A>, two: &TwoLevel<A>, args: A::Borrowed<'_>,
+        self, choice: AlgorithmChoice, one: &Algorithm<A>, two: &TwoLevel<A>, args: A::Borrowed<'_>,
     ) -> bool {
         let agreed = args.agreed();
         if !(two.fits)(self.nodes, agreed) || !self.selection.allows(two.operation, NAME) {
             return false;
         }
-        if let AlgorithmChoice::Algorithm(name) = self.selection.choice(two.operation) {
+        if let AlgorithmChoice::Algorithm(name) = choice {
             return name == NAME;
         }
         self.time_in_two_ps(two, agreed) < self.time_in_one_ps(two.operation, one, agreed)

@@ -102,7 +102,7 @@ impl InterCollective {
             let blocks = across(args.root).ranks - 1;
             InterRoute::of(args.block.saturating_mul(blocks as usize))
         };
-        let inside = |shape, rank, args| by.schedule(&BCAST, shape, rank, args);
+        let inside = |shape, rank, args| by.schedule_in_group(&BCAST, shape, rank, args);
         match self {
             Self::Barrier => barrier(shape, rank),
             Self::Bcast(args) => bcast(shape, rank, args, InterRoute::of(args.bytes), &inside),
