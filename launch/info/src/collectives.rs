@@ -7,12 +7,12 @@ use super::{Fact, FactSection};
 use mpi_abi::mpi::collective::algorithms::algorithm::{Algorithm, Arguments, Cost};
 use mpi_abi::mpi::collective::algorithms::hierarchical::Nodes;
 use mpi_abi::mpi::collective::algorithms::{RankLayout, Shape};
+use mpi_abi::mpi::collective::selection::Selection;
 use mpi_abi::mpi::collective::selection::machine_model;
 use mpi_abi::mpi::collective::selection::machine_model::MachineModel;
 use mpi_abi::mpi::collective::selection::registry::{
     AlgorithmFamily, CollectiveOperation, Visitor,
 };
-use mpi_abi::mpi::collective::selection::{AlgorithmChoice, Selection};
 use mpi_abi::process::settings::Config;
 use platform::base::Result;
 
@@ -46,7 +46,7 @@ pub fn collectives(
 
 fn section(operation: CollectiveOperation, ranks: Option<u32>, by: &Selection) -> FactSection {
     let key = |part: &str| format!("coll.{}.{part}", operation.name());
-    let mut facts = vec![Fact::new(key("setting"), "setting", text_of(by.choice(operation)))];
+    let mut facts = vec![Fact::new(key("setting"), "setting", by.choice(operation).to_string())];
     let shape = Shape { ranks: ranks.unwrap_or(EXAMPLE_RANKS) };
     for AlgorithmCost { name, about, cost } in
         operation.visit(shape, EXAMPLE_BYTES, CostVisitor(shape))
@@ -55,6 +55,11 @@ fn section(operation: CollectiveOperation, ranks: Option<u32>, by: &Selection) -
         facts.push(Fact::new(key(&format!("algorithm.{name}")), name, about));
         let of = format!("  {} ranks, {EXAMPLE_BYTES} bytes", shape.ranks);
         facts.push(Fact::new(key(&format!("cost.{name}")), of, price));
+    }
+    // Their list is no algorithm.
+    let forms: Vec<String> = operation.forms_with_extra_rounds().collect();
+    if !forms.is_empty() {
+        facts.push(Fact::new(key("forms"), "with parameters", forms.join(", ")));
     }
     for (machine, part, label) in [
         (machine_model::SHARED, "ranks", ""),
@@ -81,14 +86,6 @@ fn section(operation: CollectiveOperation, ranks: Option<u32>, by: &Selection) -
         ));
     }
     FactSection { title: operation.name(), facts }
-}
-
-fn text_of(choice: AlgorithmChoice) -> &'static str {
-    match choice {
-        AlgorithmChoice::Auto => "auto",
-        AlgorithmChoice::Shared => "shared",
-        AlgorithmChoice::Algorithm(name) => name,
-    }
 }
 
 fn cost_text(cost: Cost) -> String {
