@@ -1,19 +1,20 @@
 /* An allreduce of one double under noise, on any MPI library. All ranks must be on one host, as they
  * start by its clock.
  *
- *   mpirun -n N noise [-c CALLS] [-g GAP_US] [-b CALLS]
+ *   mpirun -n N noise [-c CALLS] [-g GAP_US] [-l LATE_US] [-b CALLS]
  *
  *   -c   calls that start at agreed times, drawn evenly so that they meet the noise anywhere (60)
  *   -g   the mean time between two of these starts in microseconds (20000). A call should take less than
  *        half of it
+ *   -l   calls whose start a rank misses by more than so many microseconds do not count: it was still in
+ *        an earlier call, or got no processor (200)
  *   -b   calls back to back (100)
  *
- * One line: `noise RANKS CALLS MEAN MAX LATE LOOP STATUS`, times in microseconds:
+ * One line: `noise RANKS CALLS MEAN MAX LOOP STATUS`, times in microseconds:
  *
+ *   CALLS  the calls that count
  *   MEAN   from the agreed start until a rank has the result; mean over ranks and calls
  *   MAX    the same of the last rank; mean over calls
- *   LATE   starts that a rank missed by 200 us or more, as it was still in an earlier call or got no
- *          processor, in percent
  *   LOOP   a call, back to back
  *   STATUS ok; `wrong`, if a result is not near the sum that each rank computes itself; `unlike`, if the
  *          results of two ranks differ in a bit */
@@ -24,10 +25,8 @@
 static int rank, size;
 
 static struct {
-    long calls, gap_us, loop;
-} options = {60, 20000, 100};
-
-static const double late_s = 200e-6;
+    long calls, gap_us, late_us, loop;
+} options = {60, 20000, 200, 100};
 
 /* Operands whose sum depends on the association, and which differ in sign and size. */
 static double operand(int of, long call)
@@ -66,20 +65,18 @@ static double drawn(void)
     return (state >> 33) / 2147483648.0;
 }
 
-/* Times of the calls from their agreed starts on; the number of late starts. */
-static long started(double *times)
+/* Of each call from its agreed start on: the time until it begins, and until it has ended. */
+static void started(double *lates, double *times)
 {
     double gap_s = options.gap_us * 1e-6, begin = seconds() + gap_s;
-    long late = 0;
     MPI_Bcast(&begin, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     for (long call = 0; call < options.calls; call++) {
         double start = begin + (call + drawn() / 2) * gap_s;
         sleep_until(start);
-        late += seconds() - start >= late_s;
+        lates[call] = seconds() - start;
         reduce(call);
         times[call] = seconds() - start;
     }
-    return late;
 }
 
 static double loop_s(void)
@@ -103,24 +100,35 @@ static int are_alike(void)
     return all;
 }
 
-static void report(double *times, long late, double loop)
+/* The values of all ranks by `op`, on rank 0, in place. */
+static void gather(double *values, MPI_Op op)
 {
-    double *of_all = malloc(options.calls * sizeof *of_all), mean = 0, last = 0;
-    long all_late = 0;
+    void *from = rank == 0 ? MPI_IN_PLACE : values;
+    MPI_Reduce(from, values, options.calls, MPI_DOUBLE, op, 0, MPI_COMM_WORLD);
+}
+
+static void report(double *lates, double *times, double loop)
+{
+    double *lasts = malloc((options.calls + 1) * sizeof *lasts), mean = 0, last = 0;
     int all_right = 0, alike = are_alike();
-    MPI_Reduce(times, of_all, options.calls, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
-    for (long call = 0; call < options.calls; call++) mean += of_all[call] / size;
-    MPI_Reduce(times, of_all, options.calls, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-    for (long call = 0; call < options.calls; call++) last += of_all[call];
-    MPI_Reduce(&late, &all_late, 1, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
+    long counted = 0;
+    memcpy(lasts, times, options.calls * sizeof *lasts);
+    gather(lates, MPI_MAX);
+    gather(times, MPI_SUM);
+    gather(lasts, MPI_MAX);
     MPI_Reduce(&is_right, &all_right, 1, MPI_INT, MPI_MIN, 0, MPI_COMM_WORLD);
-    if (rank == 0) {
-        double calls = options.calls > 0 ? options.calls : 1;
-        printf("noise %d %ld %.1f %.1f %.1f %.1f %s\n", size, options.calls, mean / calls * 1e6,
-               last / calls * 1e6, 100 * all_late / calls / size, loop * 1e6,
-               !all_right ? "wrong" : alike ? "ok" : "unlike");
+    for (long call = 0; call < options.calls; call++) {
+        if (lates[call] > options.late_us * 1e-6) continue;
+        counted++;
+        mean += times[call] / size;
+        last += lasts[call];
     }
-    free(of_all);
+    if (rank == 0) {
+        double calls = counted > 0 ? counted : 1;
+        printf("noise %d %ld %.1f %.1f %.1f %s\n", size, counted, mean / calls * 1e6,
+               last / calls * 1e6, loop * 1e6, !all_right ? "wrong" : alike ? "ok" : "unlike");
+    }
+    free(lasts);
 }
 
 int main(int argc, char **argv)
@@ -133,14 +141,17 @@ int main(int argc, char **argv)
         switch (argv[word][1]) {
         case 'c': options.calls = value; break;
         case 'g': options.gap_us = value; break;
+        case 'l': options.late_us = value; break;
         case 'b': options.loop = value; break;
         default: MPI_Abort(MPI_COMM_WORLD, 2);
         }
     }
     results = calloc(options.calls + options.loop + 1, sizeof *results);
+    double *lates = calloc(options.calls + 1, sizeof *lates);
     double *times = calloc(options.calls + 1, sizeof *times);
-    long late = started(times);
-    report(times, late, loop_s());
+    started(lates, times);
+    report(lates, times, loop_s());
+    free(lates);
     free(times);
     free(results);
     MPI_Finalize();

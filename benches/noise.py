@@ -27,12 +27,22 @@ CALL_US, LIMIT_S = 10_000, 120
 
 @dataclass
 class Figures:
-    """Of one job, times in microseconds."""
+    """Of the calls that count in a job, or in several; times in microseconds."""
 
+    calls: int
     mean: float
     last: float
-    late: float
     loop: float
+
+
+def together(jobs):
+    """The figures of all calls of jobs."""
+    calls = sum(job.calls for job in jobs)
+    weighted = [
+        sum(job.calls * getattr(job, name) for job in jobs) / max(calls, 1)
+        for name in ["mean", "last"]
+    ]
+    return Figures(calls, *weighted, mean(job.loop for job in jobs))
 
 
 def noise(kind, options, turn):
@@ -47,7 +57,8 @@ def noise(kind, options, turn):
 def measured(library, program, ranks, algorithm, kind, turn, options):
     """The figures of a job; ends the script if results are wrong."""
     gap_us = 2 * (2 * options.length + CALL_US)
-    words = [program, "-c", options.calls, "-g", gap_us, "-b", options.calls]
+    words = [program, "-c", options.calls, "-g", gap_us, "-l", options.length // 10]
+    words += ["-b", options.loop]
     settings = {"SUIRO_COLL_ALLREDUCE": algorithm, "SUIRO_NOISE": noise(kind, options, turn)}
     settings["SUIRO_WAIT"] = options.wait
     result = run(library.command(ranks, words), {**library.environment, **settings}, LIMIT_S)
@@ -56,7 +67,7 @@ def measured(library, program, ranks, algorithm, kind, turn, options):
         shown = shlex.join(f"{name}={value}" for name, value in settings.items())
         why = result.why or f"results are {fields[-1]}"
         sys.exit(f"scripts/bench-noise: {ranks} ranks, {shown}: {why}")
-    return Figures(*map(float, fields[3:7]))
+    return Figures(int(fields[2]), *map(float, fields[3:6]))
 
 
 def row(kind, ranks, figures):
@@ -66,15 +77,19 @@ def row(kind, ranks, figures):
     for one in figures:
         for name in ["mean", "last", "loop"]:
             value, of_base = getattr(one, name) / 1000, getattr(base, name) / 1000
-            ratio = "" if one is base else f" ({value / of_base:.2f})"
-            cells.append(f"{value:.2f}{ratio}")
-    cells.append(f"{max(one.late for one in figures):.0f}")
+            if one.calls == 0 or base.calls == 0:
+                cells.append("-")
+            elif one is base:
+                cells.append(f"{value:.2f}")
+            else:
+                cells.append(f"{value:.2f} ({value / of_base:.2f})")
+    cells.append(str(min(one.calls for one in figures)))
     return "| " + " | ".join(cells) + " |"
 
 
 def table(library, program, options):
     heads = [f"{name}, {what}" for name in options.algorithms for what in ["mean", "max", "loop"]]
-    heads = ["noise", "ranks", *heads, "late, %"]
+    heads = ["noise", "ranks", *heads, "calls"]
     print("| " + " | ".join(heads) + " |\n|" + "---|" * len(heads), flush=True)
     for kind in options.kinds:
         for ranks in options.ranks:
@@ -85,19 +100,16 @@ def table(library, program, options):
                 ]
                 for turn in range(options.turns)
             ]
-            names = ["mean", "last", "late", "loop"]
-            figures = [
-                Figures(*(mean(getattr(one, name) for one in of_turns) for name in names))
-                for of_turns in zip(*turns)
-            ]
+            figures = [together(jobs) for jobs in zip(*turns)]
             print(row(kind, ranks, figures), flush=True)
 
 
 def chosen():
     parser = argparse.ArgumentParser(prog="scripts/bench-noise")
     parser.add_argument("--ranks", type=int, nargs="+", default=[2, 4, 8, 16])
-    parser.add_argument("--length", type=int, default=2000, help="of an interruption, us (2000)")
-    parser.add_argument("--calls", type=int, default=60, help="of a job, of each kind (60)")
+    parser.add_argument("--length", type=int, default=10000, help="of an interruption, us (10000)")
+    parser.add_argument("--calls", type=int, default=60, help="at agreed times of a job (60)")
+    parser.add_argument("--loop", type=int, default=1000, help="calls back to back of a job (1000)")
     parser.add_argument("--turns", type=int, default=4, help="jobs of each algorithm (4)")
     parser.add_argument("--kinds", nargs="+", default=KINDS, help=", ".join(KINDS))
     parser.add_argument("--algorithms", nargs="+", default=ALGORITHMS, help="the first is the base")
@@ -118,7 +130,8 @@ def main():
     flags = ["-std=gnu11", "-Wall", "-Wextra", "-O2"]
     build([library.wrapper(), *flags, "-o", program, source], library.environment)
     print(f"an interruption of {options.length} us in each {PERIOD * options.length} us; times in ms")
-    print(f"(in parentheses: divided by that of {options.algorithms[0]})\n")
+    print(f"(in parentheses: divided by that of {options.algorithms[0]}); calls: at least so many of")
+    print(f"each algorithm, those that all ranks began within {options.length // 10} us\n")
     table(library, program, options)
 
 

@@ -146,7 +146,8 @@ fn the_measurement_makes_a_table() {
     let built = Path::new(&mpirun).parent().unwrap();
     let mut command = harness::marked(script);
     command.args(["--suiro", built.to_str().unwrap(), "--ranks", "3", "--length", "100"]);
-    command.args(["--calls", "3", "--turns", "1", "--kinds", "none", "random,sends"]);
+    command.args(["--calls", "3", "--loop", "5", "--turns", "1"]);
+    command.args(["--kinds", "none", "random,sends"]);
     let outcome = harness::start(command).wait();
     assert_eq!(outcome.code, Some(0), "{}{}", outcome.text(), outcome.stderr);
     let rows = |kind: &str| outcome.text().lines().filter(|line| line.starts_with(kind)).count();
