@@ -77,7 +77,7 @@ def row(kind, ranks, figures):
     for one in figures:
         for name in ["mean", "last", "loop"]:
             value, of_base = getattr(one, name) / 1000, getattr(base, name) / 1000
-            if one.calls == 0 or base.calls == 0:
+            if one.calls == 0 or of_base == 0:
                 cells.append("-")
             elif one is base:
                 cells.append(f"{value:.2f}")
