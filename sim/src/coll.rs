@@ -18,10 +18,9 @@ use crate::offload::{OPERATIONS, SimulatedCollective};
 #[derive(Clone, Debug)]
 pub struct CollectiveReport {
     call: CollectiveCall,
-    algorithm: &'static str,
+    /// As in a setting of the library.
+    algorithm: String,
     costs: StepCosts,
-    /// The noise, as words.
-    noise: String,
     run: LevelledRun,
     /// Times of all ranks, ascending.
     sorted_ps: Vec<u64>,
@@ -44,13 +43,12 @@ const SHARES: [(&str, f64); 7] = [
 const BUCKETS: usize = 64;
 
 impl CollectiveReport {
-    /// Runs a call. `noise` describes the noise of `costs`.
+    /// Runs a call.
     ///
     /// # Errors
     /// The algorithm does not exist, does not fit, or has too many steps.
     pub fn run(
-        call: CollectiveCall, costs: StepCosts, noise: String, threads: usize,
-        progress: ReportProgress<'_>,
+        call: CollectiveCall, costs: StepCosts, threads: usize, progress: ReportProgress<'_>,
     ) -> Result<Self, String> {
         let (algorithm, run) = call.with_schedules(|name, schedule| {
             Ok((name, levelled::run(call.ranks, schedule, &costs, threads, progress)?))
@@ -58,7 +56,8 @@ impl CollectiveReport {
         let mut sorted_ps = run.ends_ps.clone();
         sorted_ps.sort_unstable();
         let resources = resources(&call, algorithm);
-        Ok(Self { call, algorithm, costs, noise, run, sorted_ps, resources })
+        let algorithm = call.algorithm.clone().unwrap_or_else(|| algorithm.to_owned());
+        Ok(Self { call, algorithm, costs, run, sorted_ps, resources })
     }
 
     fn share_us(&self, share: f64) -> f64 {
@@ -78,7 +77,7 @@ impl CollectiveReport {
     }
 
     fn setting(&self) -> String {
-        format!("network {}, noise {}", self.costs.network.name, self.noise)
+        format!("network {}, noise {}", self.costs.network.name, self.costs.noise)
     }
 
     /// The names and the values of the lines of the text.
@@ -133,11 +132,11 @@ impl CollectiveReport {
         let LevelledRun { path, totals, rounds, .. } = &self.run;
         let mut cells: Vec<(String, String)> = vec![
             ("operation".to_owned(), operation.name().to_lowercase()),
-            ("algorithm".to_owned(), self.algorithm.to_owned()),
+            ("algorithm".to_owned(), self.algorithm.replace(',', ";")),
             ("ranks".to_owned(), ranks.to_string()),
             ("bytes".to_owned(), bytes.to_string()),
             ("network".to_owned(), self.costs.network.name.to_owned()),
-            ("noise".to_owned(), self.noise.replace(',', ";")),
+            ("noise".to_owned(), self.costs.noise.to_string().replace(',', ";")),
         ];
         let mut add = |name: String, value: String| cells.push((name, value));
         for (name, share) in SHARES {

@@ -1,16 +1,17 @@
 //! A call of a collective operation with equal blocks, and its schedules on all ranks: those of the
 //! library, from its registry.
 
-use mpi_abi::mpi::collective::algorithms::algorithm::{AgreedArguments, Algorithm, Arguments};
+use mpi_abi::mpi::collective::algorithms::algorithm::{AgreedArguments, Arguments};
 use mpi_abi::mpi::collective::algorithms::{
     Allreduce, Bcast, BlockPairs, Operands, RankBlocks, Reduce, ReduceScatter, Rooted,
     RootedBlocks, Scan, Shape, UniformBlocks,
 };
-use mpi_abi::mpi::collective::selection::Selection;
+use mpi_abi::mpi::collective::selection::chosen::ChosenAlgorithm;
 use mpi_abi::mpi::collective::selection::machine_model::NETWORK;
 use mpi_abi::mpi::collective::selection::registry::{
     self, AlgorithmFamily, CollectiveOperation, Visitor,
 };
+use mpi_abi::mpi::collective::selection::{AlgorithmChoice, NamedAlgorithm, Selection};
 use mpi_abi::offload::{ROUNDS_MAX, Schedule};
 
 /// From a rank to its schedule.
@@ -21,7 +22,7 @@ pub type ScheduleOf<'a> = dyn Fn(u32) -> Schedule + Sync + 'a;
 pub struct CollectiveCall {
     /// The operation.
     pub operation: CollectiveOperation,
-    /// The name of its algorithm; `None`: the cheapest by the library's own costs of a network.
+    /// Its algorithm as in a setting of the library; `None`: the cheapest by the library's own costs of a network.
     pub algorithm: Option<String>,
     /// Number of ranks, at least 1.
     pub ranks: u32,
@@ -113,28 +114,41 @@ impl CollectiveCall {
         A::Borrowed<'a>: Sync,
     {
         let shape = Shape { ranks: self.ranks };
-        let algorithm: &Algorithm<A> = match &self.algorithm {
-            Some(name) => {
-                let found = family.algorithms.iter().find(|algorithm| algorithm.name == name);
-                found.ok_or_else(|| {
-                    let names = Self::algorithms(self.operation).join(", ");
-                    format!("algorithm '{name}': expected one of {names}")
-                })?
-            }
+        let algorithm = match &self.algorithm {
+            Some(text) => self.named(family, text)?,
             None => Selection::default().with_machine(NETWORK).choose(family, shape, args),
         };
-        if !(algorithm.fits)(shape, args.agreed()) {
+        if !algorithm.fits(shape, args.agreed()) {
             let Self { ranks, bytes, .. } = self;
             return Err(format!("{} does not fit {bytes} bytes on {ranks} ranks", algorithm.name));
         }
-        let rounds = (algorithm.cost)(shape, args.agreed()).rounds;
+        let rounds = algorithm.cost(shape, args.agreed()).rounds;
         if rounds > u64::from(ROUNDS_MAX) {
             let (name, ranks) = (algorithm.name, self.ranks);
             return Err(format!(
                 "{name} does not fit {ranks} ranks: {rounds} rounds are more than {ROUNDS_MAX}"
             ));
         }
-        then(algorithm.name, &|rank| (algorithm.schedule)(shape, rank, args))
+        then(algorithm.name, &|rank| algorithm.schedule(shape, rank, args))
+    }
+
+    /// The algorithm that a text of a setting names.
+    fn named<A: Arguments>(
+        &self, family: &AlgorithmFamily<A>, text: &str,
+    ) -> Result<ChosenAlgorithm<A>, String> {
+        let found = match AlgorithmChoice::from_text(self.operation, text) {
+            Some(AlgorithmChoice::Algorithm(NamedAlgorithm { name, extras })) => {
+                let mut algorithms = family.algorithms.iter();
+                let found = algorithms.find(|algorithm| algorithm.name == name);
+                found.map(|algorithm| ChosenAlgorithm::new(algorithm, extras))
+            }
+            Some(AlgorithmChoice::Auto | AlgorithmChoice::Shared) | None => None,
+        };
+        found.ok_or_else(|| {
+            let names = Self::algorithms(self.operation).into_iter().map(str::to_owned);
+            let texts: Vec<_> = names.chain(self.operation.forms_with_extra_rounds()).collect();
+            format!("algorithm '{text}': expected one of {}", texts.join(", "))
+        })
     }
 }
 

@@ -20,7 +20,8 @@ pub mod executor;
 pub mod halo;
 pub mod jitter;
 pub mod network;
-pub mod noise;
 pub mod offload;
 mod parallel;
 pub mod rsched;
+
+pub use platform::base::noise;

@@ -1,6 +1,7 @@
 //! The executors agree, for every algorithm of the registry.
 
-use mpi_abi::mpi::collective::algorithms::allreduce::redundant::{self, ExtraRounds};
+use mpi_abi::mpi::collective::algorithms::allreduce::extra_rounds::ExtraRounds;
+use mpi_abi::mpi::collective::algorithms::allreduce::redundant;
 use mpi_abi::mpi::collective::algorithms::{Allreduce, Operands, Shape};
 use mpi_abi::mpi::collective::selection::registry::CollectiveOperation;
 use mpi_abi::offload::{Region, Schedule, ScheduleBuilder, StepAction, Wait};
@@ -95,7 +96,12 @@ fn both_executors_take_the_first_copy() {
             let schedule = |rank| {
                 let operands = Operands { bytes: 64, element: 8, commutative: false };
                 let args = Allreduce { operands, in_place: rank % 2 == 1 };
-                redundant::schedule(Shape { ranks }, rank, args, ExtraRounds { middle, last })
+                redundant::schedule(
+                    Shape { ranks },
+                    rank,
+                    args,
+                    ExtraRounds::ascending(middle, last),
+                )
             };
             let schedules: Vec<Schedule> = (0..ranks).map(schedule).collect();
             for costs in &settings {
@@ -215,7 +221,7 @@ fn jitter_has_the_times_of_the_schedules() {
             let schedule = |rank| {
                 let shape = Shape { ranks: 1 << bits };
                 let args = Allreduce { operands, in_place: false };
-                redundant::schedule(shape, rank, args, ExtraRounds { middle, last })
+                redundant::schedule(shape, rank, args, ExtraRounds::ascending(middle, last))
             };
             let extras = BitOrder::Ascending.bits(bits, middle, last);
             for run in 0..3 {

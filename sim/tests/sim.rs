@@ -101,6 +101,14 @@ fn wrong_arguments_are_named() {
         (&["coll", "bcast", "--ranks", "2^21"], "from 1 to 1048576"),
         (&["coll", "bcast", "--ranks", "three"], "such as 1024 or 2^10"),
         (&["coll", "bcast", "--ranks", "4", "--algorithm", "x"], "'x': expected one of binomial"),
+        (
+            &["coll", "bcast", "--ranks", "4", "--algorithm", "two_level"],
+            "expected one of binomial",
+        ),
+        (
+            &["coll", "allreduce", "--ranks", "4", "--algorithm", "redundant:1"],
+            "redundant, redundant:M,L, redundant:M,L,descending",
+        ),
         (&["coll", "bcast", "--ranks", "4", "--root", "4"], "rank 4 as root"),
         (&["coll", "bcast", "--ranks", "4", "--network", "x"], "[possible values: loggp, paper]"),
         (&["coll", "bcast", "--ranks", "4", "--latency", "0"], "--latency 0"),
@@ -322,6 +330,23 @@ fn coll_prints_text_csv_and_a_page() {
         assert_eq!(fs::read_to_string(&html).unwrap(), page);
     }
     assert_ne!(text(&[&words[..], &["--csv", "--seed", "2"]].concat()), csv);
+}
+
+/// The algorithm is that of a setting of the library.
+#[test]
+fn an_allreduce_has_the_extra_rounds_of_its_algorithm() {
+    let rounds = |algorithm: &str| {
+        let words = ["coll", "allreduce", "--ranks", "16", "--algorithm", algorithm, "--csv"];
+        let csv = text(&words);
+        let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
+        let (heads, cells) = (lines.next().unwrap(), lines.next().unwrap());
+        let cell = |name| cells[heads.iter().position(|head| *head == name).unwrap()].to_owned();
+        (cell("algorithm"), cell("rounds"))
+    };
+    let of = |name: &str, rounds: &str| (name.to_owned(), rounds.to_owned());
+    assert_eq!(rounds("redundant"), of("redundant", "6"));
+    assert_eq!(rounds("redundant:2,3,descending"), of("redundant:2;3;descending", "9"));
+    assert_eq!(rounds("redundant:final-bits=0,9"), of("redundant:final-bits=0;9", "5"));
 }
 
 #[test]

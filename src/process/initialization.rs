@@ -227,6 +227,9 @@ fn start(mut config: Config, required: RequiredRanks, level: ThreadLevel) -> Res
         None => Others::meet(config, &mut connection)?,
     };
     attach_network(config, &mut connection, &mut devices, &mut others)?;
+    if let Some(noise) = config.noise {
+        devices.inject(noise, connection.job.rank);
+    }
     let agreement = agree(config, &connection, &mut devices, is_crowded, &others);
     if config.vendor.mode == VendorMode::Thread {
         let threads = 2 * connection.job.local_ranks.len();

@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use mpi_abi::mpi::collective::algorithms::allreduce;
-use mpi_abi::mpi::collective::algorithms::allreduce::redundant::ExtraRounds;
+use mpi_abi::mpi::collective::algorithms::allreduce::extra_rounds::ExtraRounds;
 use mpi_abi::mpi::collective::algorithms::{Allreduce, Operands};
 use mpi_abi::offload::check::check;
 use mpi_abi::offload::{Buffer, Region, Schedule, StepAction};
@@ -178,9 +178,10 @@ impl Explorer<'_> {
     }
 }
 
-/// Explores an allreduce; returns the number of states.
-fn explore(ranks: u32, extras: ExtraRounds, in_place: bool) -> usize {
-    let shape = Shape { ranks };
+/// Explores an allreduce with these numbers of middle and last extra rounds; returns the number of
+/// states.
+fn explore(ranks: u32, (middle, last): (u32, u32), in_place: bool) -> usize {
+    let (shape, extras) = (Shape { ranks }, ExtraRounds::ascending(middle, last));
     let part = |rank| allreduce::redundant::schedule(shape, rank, args(in_place), extras);
     let schedules: Vec<Schedule> = (0..ranks).map(part).collect();
     check(&schedules).unwrap();
@@ -218,18 +219,17 @@ fn explore(ranks: u32, extras: ExtraRounds, in_place: bool) -> usize {
     explorer.explore(first);
     assert!(explorer.ends > 0);
     // Otherwise the extra rounds would have no effect.
-    assert!(extras.last == 0 || ranks < 4 || explorer.early > 0, "nobody is ever early");
+    assert!(last == 0 || ranks < 4 || explorer.early > 0, "nobody is ever early");
     explorer.seen.len()
 }
 
 #[test]
 fn every_order_of_copies_gives_one_result() {
-    let of = |middle, last| ExtraRounds { middle, last };
     for (ranks, extras) in
-        [(2, of(0, 2)), (3, of(1, 2)), (4, of(0, 0)), (4, of(1, 0)), (4, of(0, 1)), (4, of(1, 1))]
+        [(2, (0, 2)), (3, (1, 2)), (4, (0, 0)), (4, (1, 0)), (4, (0, 1)), (4, (1, 1))]
     {
         // A separate buffer changes no order; the largest case is explored once.
-        let places = if is_long() || extras.middle + extras.last < 2 { 2 } else { 1 };
+        let places = if is_long() || extras.0 + extras.1 < 2 { 2 } else { 1 };
         for in_place in [false, true].into_iter().take(places) {
             let states = explore(ranks, extras, in_place);
             println!("{ranks} ranks, {extras:?}: {states} states");
@@ -237,18 +237,32 @@ fn every_order_of_copies_gives_one_result() {
     }
 }
 
-/// Every size, with several numbers of extra rounds, in an order drawn from a seed each.
+/// Extra rounds as settings say them; more of them for few ranks.
+fn settings(shape: Shape) -> Vec<String> {
+    let mut texts: Vec<String> =
+        ["0,0", "1,1", "3,2", "0,20", "2,3,descending", "middle-bits=1,0/final-bits=0..4,1"]
+            .map(str::to_owned)
+            .into();
+    if shape.ranks <= 9 {
+        let numbers = (0..=4).flat_map(|middle| (0..=4).map(move |last| (middle, last)));
+        texts.extend(numbers.flat_map(|(middle, last)| {
+            [format!("{middle},{last}"), format!("{middle},{last},descending")]
+        }));
+    }
+    texts
+}
+
+/// Every size, with several extra rounds, in an order drawn from a seed each.
 #[test]
 fn redundant_rounds_change_nothing() {
     for shape in sizes() {
-        let extras = [(0, 0), (1, 1), (3, 2), (0, 20)];
-        for (middle, last) in extras {
+        for text in settings(shape) {
+            let extras = ExtraRounds::from_text(&text).unwrap();
             let case = Case {
-                name: format!("allreduce with {middle} middle and {last} last extra rounds"),
+                name: format!("allreduce by redundant:{text}"),
                 shape,
                 element: ELEMENT,
                 schedule: &|rank| {
-                    let extras = ExtraRounds { middle, last };
                     allreduce::redundant::schedule(shape, rank, args(rank % 2 == 0), extras)
                 },
                 before: &|rank, algebra| {
@@ -270,7 +284,7 @@ fn redundant_rounds_change_nothing() {
 fn many_orders_of_copies_give_one_result() {
     for ranks in [8, 16, 21, 32] {
         let shape = Shape { ranks };
-        let extras = ExtraRounds { middle: 2, last: 3 };
+        let extras = ExtraRounds::ascending(2, 3);
         let part = |rank| allreduce::redundant::schedule(shape, rank, args(false), extras);
         let schedules: Vec<Schedule> = (0..ranks).map(part).collect();
         check(&schedules).unwrap();

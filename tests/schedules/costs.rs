@@ -1,10 +1,12 @@
 //! Claimed costs of algorithms against the schedules of all ranks: upper bounds that are reached.
 
 use mpi_abi::mpi::collective::algorithms::algorithm::{AgreedArguments, Arguments, Cost};
+use mpi_abi::mpi::collective::algorithms::allreduce::extra_rounds::ExtraRounds;
 use mpi_abi::mpi::collective::algorithms::{
     Allreduce, Bcast, BlockPairs, Operands, RankBlocks, Reduce, ReduceScatter, Rooted,
     RootedBlocks, Scan, UniformBlocks,
 };
+use mpi_abi::mpi::collective::selection::chosen::ChosenAlgorithm;
 use mpi_abi::mpi::collective::selection::registry;
 use mpi_abi::mpi::collective::selection::registry::AlgorithmFamily;
 use mpi_abi::offload::{Schedule, StepAction};
@@ -185,6 +187,22 @@ fn allgathers_and_alltoalls_cost_what_they_claim() {
 fn blocks(shape: Shape) -> [Vec<usize>; 2] {
     let unlike = |rank| (rank * 7 + shape.ranks) as usize % 3 * ELEMENT;
     [vec![ELEMENT; shape.ranks as usize], (0..shape.ranks).map(unlike).collect()]
+}
+
+#[test]
+fn extra_rounds_cost_what_they_claim() {
+    let mut algorithms = registry::ALLREDUCE.algorithms.iter();
+    let redundant = algorithms.find(|algorithm| algorithm.name == "redundant").unwrap();
+    let args = Allreduce { operands: operands(3 * ELEMENT, false), in_place: false };
+    for shape in super::sizes() {
+        for text in ["0,0", "2,3", "0,7,descending", "middle-bits=0,0/final-bits=1..3"] {
+            let chosen = ChosenAlgorithm::new(redundant, ExtraRounds::from_text(text));
+            let part = |rank| chosen.schedule(shape, rank, args);
+            let schedules: Vec<Schedule> = (0..shape.ranks).map(part).collect();
+            let name = format!("redundant:{text}, {shape:?}");
+            reached(&name, ALL, vec![[chosen.cost(shape, args), measured(&schedules)]]);
+        }
+    }
 }
 
 #[test]

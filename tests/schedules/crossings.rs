@@ -8,6 +8,7 @@ use mpi_abi::mpi::collective::algorithms::{
     ReduceScatterBlock, Rooted, RootedBlocks, Scan, UniformBlocks, allgatherv, alltoallv, gatherv,
     reduce_scatter, scatterv,
 };
+use mpi_abi::mpi::collective::selection::chosen::ChosenAlgorithm;
 use mpi_abi::mpi::collective::selection::registry::{
     AlgorithmFamily, CollectiveOperation, Visitor,
 };
@@ -274,7 +275,8 @@ impl Visitor for LinkCosts<'_> {
             if !(algorithm.fits)(shape, args.agreed()) {
                 continue;
             }
-            let cost = view.cost_in_one(self.operation, algorithm, args);
+            let chosen = ChosenAlgorithm::new(algorithm, None);
+            let cost = view.cost_in_one(self.operation, &chosen, args);
             let crossing = Crossing::of(self.nodes, |rank| (algorithm.schedule)(shape, rank, args));
             let (messages, bytes) = crossing.of_link;
             let name = format!("{:?} by {} on {:?}", self.operation, algorithm.name, self.nodes);

@@ -58,6 +58,11 @@ fn section(operation: CollectiveOperation, ranks: Option<u32>, by: &Selection) -
         let of = format!("  {} ranks, {EXAMPLE_BYTES} bytes", shape.ranks);
         facts.push(Fact::new(key(&format!("cost.{name}")), of, price));
     }
+    // Their list is no algorithm.
+    let forms: Vec<String> = operation.forms_with_extra_rounds().collect();
+    if !forms.is_empty() {
+        facts.push(Fact::new(key("forms"), "with parameters", forms.join(", ")));
+    }
     for (machine, part, label) in [
         (machine_model::SHARED, "ranks", ""),
         (machine_model::OVERSUBSCRIBED, "crowded", ", crowded"),

@@ -1,9 +1,10 @@
 //! Types for every layer: errors, peers, spans of memory, slabs, settings,
-//! the representation of data. Knows no MPI and no Linux.
+//! the representation of data, noise. Knows no MPI and no Linux.
 
 mod error;
 pub mod hex;
 mod memory;
+pub mod noise;
 mod random;
 mod representation;
 pub mod settings;

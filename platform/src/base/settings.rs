@@ -329,6 +329,15 @@ pub const SETTINGS: &[Setting] = &[
                   not detected",
     },
     Setting {
+        name: "SUIRO_NOISE",
+        values: "none|KIND:PERIOD,LENGTH like periodic:10000,1000 or random:10000,1000,seed=7,sends",
+        default: "none",
+        meaning: "injected noise, for experiments: each rank sleeps LENGTH in each PERIOD (microseconds) \
+                  where it would ask for messages, and with sends also where it would send; periodic: from \
+                  a random time on; synchronous: all ranks of a host together; random: at a time that is \
+                  drawn for each period",
+    },
+    Setting {
         name: "SUIRO_PMI",
         values: "auto|1|2|x",
         default: "auto",

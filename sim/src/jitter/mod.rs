@@ -28,6 +28,8 @@
 pub mod figure;
 pub mod search;
 
+pub use mpi_abi::mpi::collective::algorithms::allreduce::extra_rounds::{BitOrder, ExtraBits};
+
 use crate::network::LoggpRates;
 use crate::noise::{Noise, NoiseKind};
 use crate::parallel::map;
@@ -71,40 +73,6 @@ impl JitterModel {
     /// Number of runs for `2^bits` ranks.
     pub fn runs(&self, bits: u32) -> u32 {
         self.runs.unwrap_or_else(|| (1 << 22 >> bits).clamp(4, 64))
-    }
-}
-
-/// The bits of the copying exchanges.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ExtraBits {
-    /// In the middle; below half of the bits of a rank, rounded down.
-    pub middle: Vec<u32>,
-    /// At the end; below the bits of a rank.
-    pub last: Vec<u32>,
-}
-
-/// The order in which copying exchanges use the bits, from the beginning when all have been used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum BitOrder {
-    /// From bit 0 on, as the library does.
-    #[default]
-    Ascending,
-    /// From the bit of the last combining exchange downwards.
-    Descending,
-}
-
-impl BitOrder {
-    /// The bits of `middle` and `last` copying exchanges of `2^bits` ranks.
-    pub fn bits(self, bits: u32, middle: u32, last: u32) -> ExtraBits {
-        let of = |count: u32, bits: u32| -> Vec<u32> {
-            let all = 0..if bits == 0 { 0 } else { count };
-            all.map(|number| match self {
-                Self::Ascending => number % bits,
-                Self::Descending => bits - 1 - number % bits,
-            })
-            .collect()
-        };
-        ExtraBits { middle: of(middle, bits / 2), last: of(last, bits) }
     }
 }
 

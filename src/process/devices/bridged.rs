@@ -37,7 +37,7 @@ impl Bridged {
         match inner.as_deref() {
             Some(Network::Tcp(sockets)) => sockets.watch_beside(mesh.descriptor())?,
             Some(Network::Tofu(_)) => return Err(simulated()),
-            None | Some(Network::Carrier(_) | Network::Bridged(_)) => {
+            None | Some(Network::Carrier(_) | Network::Bridged(_) | Network::Node) => {
                 let doorbell = Doorbell::new().map_err(no_pipe)?;
                 mesh.watch_beside(&doorbell)?;
                 node.wait_for_descriptor(doorbell, mesh.descriptor());

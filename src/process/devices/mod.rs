@@ -14,11 +14,13 @@
 //! What ranks of a host share beside messages (the settings of the job, the status table) is always in
 //! the segment of [`Shm`]. Copies of memory and shared segments are offered where messages inside a host
 //! are those of `shm` or `tofu`; a peer on another host has neither. One-sided access takes the way of
-//! messages. This module uses only the contract of a device.
+//! messages. This module uses only the contract of a device. Injected noise stops a rank where it polls
+//! (`interruptions`).
 
 mod bridged;
 mod carrier;
 mod direct_copies;
+pub(crate) mod interruptions;
 mod network;
 mod one_sided;
 mod socket_interval;
@@ -40,6 +42,7 @@ use crate::devices::tcp::{JobKey, Tcp, TcpSettings};
 use crate::devices::tofu::{self, Tofu};
 use bridged::Bridged;
 use carrier::CarrierNetwork;
+use interruptions::{InjectedNoise, Interruptions};
 use network::{Network, Sockets};
 use platform::base::{Peer, Result, Span};
 use platform::diagnosis::status_table::StatusTable;
@@ -52,6 +55,8 @@ pub(crate) struct Devices {
     network: Option<Box<Network>>,
     /// How this process will listen for other jobs, if it does.
     listening: Option<Box<Listening>>,
+    /// Injected noise; with it there is a network.
+    interruptions: Option<Box<Interruptions>>,
 }
 
 /// The arguments of the sockets of a process whose job needs none.
@@ -72,7 +77,14 @@ impl Devices {
     pub(crate) fn attach(
         segment: OwnedFd, me: usize, ranks: &[Peer], copy: CopyMethod,
     ) -> Result<Self> {
-        Ok(Self { node: Shm::attach(segment, me, ranks, copy)?, network: None, listening: None })
+        let node = Shm::attach(segment, me, ranks, copy)?;
+        Ok(Self { node, network: None, listening: None, interruptions: None })
+    }
+
+    /// Interrupts `me` from now on. Everything that carries messages is attached.
+    pub(crate) fn inject(&mut self, noise: InjectedNoise, me: Peer) {
+        self.interruptions = Some(Box::new(Interruptions::new(noise, me)));
+        self.network.get_or_insert_with(|| Box::new(Network::Node));
     }
 
     /// Runs the programs of this host's communicators, see [`Shm::run_programs`].
@@ -288,6 +300,14 @@ impl Devices {
     }
 }
 
+/// Waits if injected noise keeps this process from sending. Never on the short path.
+#[inline]
+fn before_send(interruptions: Option<&Interruptions>) {
+    if let Some(interruptions) = interruptions {
+        interruptions.before_send();
+    }
+}
+
 impl Device for Devices {
     #[inline]
     fn caps(&self) -> Caps {
@@ -301,9 +321,11 @@ impl Device for Devices {
     fn send_short(&mut self, peer: Peer, header: &Header, data: &[u8]) -> Result<(), Busy> {
         match self.network.as_deref_mut() {
             None => self.node.send_short(peer, header, data),
-            Some(network) => network.send(&mut self.node, peer, header, data.len(), |room| {
-                room.copy_from_slice(data);
-            }),
+            Some(network) => {
+                before_send(self.interruptions.as_deref());
+                let fill = |room: &mut [u8]| room.copy_from_slice(data);
+                network.send(&mut self.node, peer, header, data.len(), fill)
+            }
         }
     }
 
@@ -313,7 +335,10 @@ impl Device for Devices {
     ) -> Result<(), Busy> {
         match self.network.as_deref_mut() {
             None => self.node.send(peer, header, len, fill),
-            Some(network) => network.send(&mut self.node, peer, header, len, fill),
+            Some(network) => {
+                before_send(self.interruptions.as_deref());
+                network.send(&mut self.node, peer, header, len, fill)
+            }
         }
     }
 
@@ -329,7 +354,10 @@ impl Device for Devices {
     fn send_contiguous(&mut self, peer: Peer, header: &Header, data: Span) -> Result<(), Busy> {
         match self.network.as_deref_mut() {
             None => self.node.send_contiguous(peer, header, data),
-            Some(network) => network.send_contiguous(&mut self.node, peer, header, data),
+            Some(network) => {
+                before_send(self.interruptions.as_deref());
+                network.send_contiguous(&mut self.node, peer, header, data)
+            }
         }
     }
 
@@ -338,7 +366,10 @@ impl Device for Devices {
     ) -> Result<(), Busy> {
         match self.network.as_deref_mut() {
             None => self.node.send_lent(peer, header, data, token),
-            Some(network) => network.send_lent(&mut self.node, peer, header, data, token),
+            Some(network) => {
+                before_send(self.interruptions.as_deref());
+                network.send_lent(&mut self.node, peer, header, data, token)
+            }
         }
     }
 
@@ -363,7 +394,12 @@ impl Device for Devices {
     fn poll(&mut self, sink: &mut impl PacketSink) -> usize {
         match self.network.as_deref_mut() {
             None => self.node.poll(sink),
-            Some(network) => network.poll(&mut self.node, sink),
+            Some(network) => {
+                if let Some(interruptions) = &self.interruptions {
+                    interruptions.before_poll();
+                }
+                network.poll(&mut self.node, sink)
+            }
         }
     }
 
@@ -397,7 +433,7 @@ impl Device for Devices {
 
     fn bulk(&mut self) -> Option<&mut dyn Bulk> {
         match self.network.as_deref() {
-            None => self.node.bulk(),
+            None | Some(Network::Node) => self.node.bulk(),
             Some(Network::Carrier(carrier)) if !carrier.is_everywhere() => self.node.bulk(),
             Some(Network::Tofu(_)) => self.interface().and_then(Device::bulk),
             Some(network) if network.is_everywhere() => None,
@@ -417,7 +453,7 @@ impl Device for Devices {
 
     fn rma(&mut self) -> Option<&mut dyn Rma> {
         match self.network.as_deref() {
-            None => self.node.rma(),
+            None | Some(Network::Node) => self.node.rma(),
             Some(Network::Tofu(_)) => self.interface().and_then(Device::rma),
             // Below another library, accesses are messages, which that library carries.
             Some(network) if !network.admits_sockets() => None,

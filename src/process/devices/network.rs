@@ -29,6 +29,8 @@ pub(super) enum Network {
     Carrier(CarrierNetwork),
     /// Carries messages to other clients of a world, beside one of the others or none.
     Bridged(Bridged),
+    /// Shared memory carries all messages, though not by its short path (`interruptions`).
+    Node,
 }
 
 /// TCP beside shared memory.
@@ -60,7 +62,7 @@ macro_rules! route {
                 let $device = &mut carrier.device;
                 $body
             }
-            Self::Tcp(_) | Self::Carrier(_) => {
+            Self::Tcp(_) | Self::Carrier(_) | Self::Node => {
                 let $device = $node;
                 $body
             }
@@ -79,13 +81,14 @@ impl Network {
             Self::Tcp(sockets) => common(sockets.tcp.caps(), node),
             Self::Carrier(carrier) => common(carrier.device.caps(), node),
             Self::Bridged(bridged) => bridged.caps(node),
+            Self::Node => node,
         }
     }
 
     #[inline]
     pub(super) fn awaits_answer(&self) -> bool {
         match self {
-            Self::Tofu(_) | Self::Carrier(_) => false,
+            Self::Tofu(_) | Self::Carrier(_) | Self::Node => false,
             Self::Tcp(sockets) => sockets.awaits_answer,
             Self::Bridged(bridged) => bridged.awaits_answer(),
         }
@@ -95,7 +98,7 @@ impl Network {
     #[inline]
     pub(super) fn sockets(&self) -> Option<&Sockets> {
         match self {
-            Self::Tofu(_) | Self::Carrier(_) => None,
+            Self::Tofu(_) | Self::Carrier(_) | Self::Node => None,
             Self::Tcp(sockets) => Some(sockets),
             Self::Bridged(bridged) => bridged.inner.as_deref().and_then(Self::sockets),
         }
@@ -109,6 +112,7 @@ impl Network {
             Self::Tcp(sockets) => sockets.are_everywhere(),
             Self::Carrier(carrier) => carrier.is_everywhere(),
             Self::Bridged(bridged) => bridged.inner.as_deref().is_some_and(Self::is_everywhere),
+            Self::Node => false,
         }
     }
 
@@ -116,7 +120,7 @@ impl Network {
     pub(super) fn admits_sockets(&self) -> bool {
         match self {
             Self::Tofu(_) | Self::Carrier(_) => false,
-            Self::Tcp(_) => true,
+            Self::Tcp(_) | Self::Node => true,
             Self::Bridged(bridged) => bridged.inner.as_deref().is_none_or(Self::admits_sockets),
         }
     }
@@ -124,7 +128,7 @@ impl Network {
     /// The other library of the own job.
     pub(super) fn carrier_mut(&mut self) -> Option<&mut CarrierNetwork> {
         match self {
-            Self::Tofu(_) | Self::Tcp(_) => None,
+            Self::Tofu(_) | Self::Tcp(_) | Self::Node => None,
             Self::Carrier(carrier) => Some(carrier),
             Self::Bridged(bridged) => bridged.inner.as_deref_mut().and_then(Self::carrier_mut),
         }
@@ -134,7 +138,7 @@ impl Network {
     #[inline]
     pub(super) fn sockets_mut(&mut self) -> Option<&mut Sockets> {
         match self {
-            Self::Tofu(_) | Self::Carrier(_) => None,
+            Self::Tofu(_) | Self::Carrier(_) | Self::Node => None,
             Self::Tcp(sockets) => Some(sockets),
             Self::Bridged(bridged) => bridged.inner.as_deref_mut().and_then(Self::sockets_mut),
         }
@@ -165,7 +169,7 @@ impl Network {
             Self::Tofu(interface) => interface.peer_caps(peer),
             Self::Tcp(sockets) if sockets.carries(node, peer) => sockets.tcp.peer_caps(peer),
             Self::Carrier(carrier) if carrier.carries(node, peer) => carrier.device.peer_caps(peer),
-            Self::Tcp(_) | Self::Carrier(_) => node.peer_caps(peer),
+            Self::Tcp(_) | Self::Carrier(_) | Self::Node => node.peer_caps(peer),
             Self::Bridged(bridged) => bridged.peer_caps(node, peer),
         }
     }
@@ -208,6 +212,7 @@ impl Network {
             Self::Tcp(sockets) => sockets.poll(node, sink),
             Self::Carrier(carrier) => carrier.poll(node, sink),
             Self::Bridged(bridged) => bridged.poll(node, sink),
+            Self::Node => node.poll(sink),
         }
     }
 
@@ -223,7 +228,7 @@ impl Network {
 
     pub(super) fn is_drained(&self) -> bool {
         match self {
-            Self::Tofu(_) => true,
+            Self::Tofu(_) | Self::Node => true,
             Self::Tcp(sockets) => sockets.tcp.is_drained(),
             Self::Carrier(carrier) => carrier.device.is_drained(),
             Self::Bridged(bridged) => bridged.is_drained(),
@@ -232,7 +237,7 @@ impl Network {
 
     pub(super) fn leave(&mut self) {
         match self {
-            Self::Tofu(_) => (),
+            Self::Tofu(_) | Self::Node => (),
             Self::Tcp(sockets) => sockets.tcp.leave(),
             Self::Carrier(carrier) => carrier.device.leave(),
             Self::Bridged(bridged) => bridged.leave(),
@@ -245,6 +250,7 @@ impl Network {
             Self::Tcp(sockets) => sockets.arm(node),
             Self::Carrier(carrier) => carrier.arm(node),
             Self::Bridged(bridged) => bridged.arm(node),
+            Self::Node => node.arm(),
         }
     }
 
@@ -252,7 +258,7 @@ impl Network {
         match self {
             Self::Tofu(interface) => interface.disarm(),
             Self::Tcp(sockets) => sockets.disarm(node),
-            Self::Carrier(_) => node.disarm(),
+            Self::Carrier(_) | Self::Node => node.disarm(),
             Self::Bridged(bridged) => bridged.disarm(node),
         }
     }
@@ -260,7 +266,7 @@ impl Network {
     pub(super) fn wake_self(&mut self, node: &mut Shm) {
         match self {
             Self::Tofu(interface) => interface.wake_self(),
-            Self::Tcp(_) | Self::Carrier(_) | Self::Bridged(_) => node.wake_self(),
+            Self::Tcp(_) | Self::Carrier(_) | Self::Bridged(_) | Self::Node => node.wake_self(),
         }
     }
 
@@ -271,6 +277,7 @@ impl Network {
             Self::Tcp(sockets) => Some(sockets.tcp.quiescence()?.wrapping_add(node.quiescence()?)),
             Self::Carrier(carrier) => carrier.quiescence(node),
             Self::Bridged(_) => None,
+            Self::Node => node.quiescence(),
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::devices::rings::read_trial::CopyMethod;
 use crate::devices::tcp::CryptMode;
 use crate::mpi::collective::selection::machine_model::MachineModel;
 use crate::offload::Scheme;
+use crate::process::devices::interruptions::InjectedNoise;
 use crate::process::waiting::wait_policy::WaitPolicy;
 use crate::process::world::ThreadLevel;
 use platform::base::Peer;
@@ -60,6 +61,7 @@ impl Decisions<'_> {
         lines.extend(self.devices());
         lines.extend(self.sockets.iter().cloned());
         lines.extend(self.secret());
+        lines.extend(self.noise());
         lines.extend([
             self.copying(),
             self.windows(),
@@ -70,6 +72,12 @@ impl Decisions<'_> {
             self.offload(),
         ]);
         lines
+    }
+
+    fn noise(&self) -> Option<String> {
+        let InjectedNoise { noise, delays_sends } = self.config.noise?;
+        let when = if delays_sends { "polls or sends" } else { "polls" };
+        Some(format!("noise: a rank that {when} sleeps, {noise} (SUIRO_NOISE)"))
     }
 
     fn devices(&self) -> Vec<String> {

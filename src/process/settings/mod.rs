@@ -9,6 +9,7 @@ pub(crate) mod impi;
 mod interface;
 pub(crate) mod log;
 mod network;
+mod noise;
 mod rules;
 mod vendor;
 
@@ -26,6 +27,7 @@ use crate::mpi::collective::selection::{AlgorithmChoice, Selection};
 use crate::mpi::errhandler::Handler;
 use crate::offload::Scheme;
 use crate::offload::packing::PackingPolicy;
+use crate::process::devices::interruptions::InjectedNoise;
 use platform::base::settings;
 use platform::base::settings::{COLLECTIVE_PREFIX, RULES, SETTINGS, Setting, parse_duration};
 use platform::base::{ErrorClass, Result};
@@ -151,6 +153,8 @@ pub struct Config {
     pub(crate) vendor: VendorSettings,
     /// `SUIRO_ACP_WITHOUT`.
     pub(crate) acp: AcpSettings,
+    /// `SUIRO_NOISE`.
+    pub(crate) noise: Option<InjectedNoise>,
     /// `SUIRO_SHM_COPY`.
     pub(crate) copy: CopyMethod,
     /// `SUIRO_EAGER_MAX`, if it is set.
@@ -319,6 +323,7 @@ impl Config {
             fabric: fabric::settings(one)?,
             vendor: vendor::settings(one)?,
             acp: parse("SUIRO_ACP_WITHOUT", one, AcpSettings::without)?,
+            noise: noise::setting(one)?,
             copy: parse("SUIRO_SHM_COPY", one, parse_copy)?,
             eager_max: parse("SUIRO_EAGER_MAX", one, parse_eager_max)?,
             check: parse("SUIRO_CHECK", one, parse_flag)?,
@@ -475,7 +480,7 @@ mod tests {
         let config = of("chain").unwrap();
         assert_eq!(
             config.selection.choice(CollectiveOperation::Bcast),
-            AlgorithmChoice::Algorithm("chain")
+            AlgorithmChoice::from_text(CollectiveOperation::Bcast, "chain").unwrap()
         );
         assert_eq!(config.agreed, "SUIRO_COLL_BCAST=chain\n");
         let why = of("loudly").unwrap_err().why;

@@ -7,7 +7,7 @@ use sim::collective::CollectiveCall;
 use sim::executor::StepCosts;
 use sim::executor::levelled::PROGRESS;
 use sim::network::LoggpRates;
-use sim::noise::{Noise, NoiseKind};
+use sim::noise::{Noise, NoiseKind, ps_of_us};
 
 use crate::numbers::{number, number_in};
 
@@ -153,11 +153,7 @@ pub(crate) fn threads(matches: &ArgMatches) -> usize {
 /// Picoseconds of an argument in microseconds.
 fn ps(matches: &ArgMatches, name: &str) -> Result<u64, String> {
     let us = matches.get_one::<f64>(name).copied().unwrap_or(0.0);
-    // An hour.
-    match (0.0..=3.6e9).contains(&us) {
-        true => Ok((us * 1e6).round() as u64),
-        false => Err(format!("--{name} {us}: expected a number from 0 to 3600000000")),
-    }
+    ps_of_us(us).ok_or_else(|| format!("--{name} {us}: expected a number from 0 to 3600000000"))
 }
 
 /// The noise of the arguments.
@@ -201,22 +197,11 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<String, String> {
         in_place: matches.get_flag("in-place"),
     };
     let name = matches.get_one::<String>("noise").map_or("none", String::as_str);
-    let kind = NoiseKind::NAMES.iter().find(|(known, _)| *known == name);
-    let kind = kind.map_or(NoiseKind::None, |(_, kind)| *kind);
+    let kind = NoiseKind::from_name(name).unwrap_or_default();
     let costs = StepCosts { network: network(matches)?, noise: noise(matches, kind)? };
-    let words = match kind {
-        NoiseKind::None => kind.name().to_owned(),
-        kind => format!(
-            "{} {} us in {} us, seed {}",
-            kind.name(),
-            matches.get_one::<f64>("noise-length").copied().unwrap_or(0.0),
-            matches.get_one::<f64>("noise-period").copied().unwrap_or(0.0),
-            matches.get_one::<u64>("seed").copied().unwrap_or(0)
-        ),
-    };
     let bar = crate::bar(PROGRESS);
     let report =
-        CollectiveReport::run(call, costs, words, threads(matches), &|done| bar.set_position(done));
+        CollectiveReport::run(call, costs, threads(matches), &|done| bar.set_position(done));
     bar.finish_and_clear();
     let report = report?;
     crate::write_file(matches, "svg", || report.distribution().file())?;

@@ -1,6 +1,7 @@
 //! `suiro-sim jitter`: the allreduce with redundant exchanges under noise.
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use mpi_abi::mpi::collective::algorithms::allreduce::extra_rounds::EXTRA_ROUNDS_MAX;
 use sim::jitter::figure;
 use sim::jitter::search::search;
 use sim::jitter::{BITS_MAX, BitOrder, ExtraBits, JitterCase, JitterModel, rows};
@@ -16,7 +17,7 @@ it is figure 3 of Matsumoto and Suda: the butterfly alone, and 0, 1 and 2 middle
 ones. --search looks for the best bits for each number of exchanges up to --middle and --final.";
 
 /// The most extra exchanges of a kind.
-const EXTRAS_MAX: u64 = 64;
+const EXTRAS_MAX: u64 = EXTRA_ROUNDS_MAX as u64;
 
 pub(crate) fn command() -> Command {
     let list = |name: &'static str, value: &'static str, max: u64, help: &'static str| {
@@ -39,7 +40,7 @@ pub(crate) fn command() -> Command {
                 .long("order")
                 .value_name("ORDER")
                 .default_value("ascending")
-                .value_parser(["ascending", "descending"])
+                .value_parser(BitOrder::NAMES.map(|(name, _)| name))
                 .help("of the bits of extra exchanges: from 0, or from the latest down"),
         )
         .arg(list("middle-bits", "LIST", 31, "these bits, one for each middle exchange"))
@@ -116,10 +117,8 @@ fn cases(matches: &ArgMatches) -> Result<Vec<JitterCase>, String> {
     // The butterfly alone is the first line of the figure.
     let all_given = [&middle, &last, &middle_bits, &last_bits];
     let butterfly = all_given.iter().all(|given| given.is_none()).then_some((0, 0));
-    let order = match matches.get_one::<String>("order").map(String::as_str) {
-        Some("descending") => BitOrder::Descending,
-        _ => BitOrder::Ascending,
-    };
+    let order = matches.get_one::<String>("order").and_then(|name| BitOrder::from_name(name));
+    let order = order.unwrap_or_default();
     let middles =
         middle.unwrap_or_else(|| if middle_bits.is_some() { vec![0] } else { vec![0, 1, 2] });
     let lasts = last.unwrap_or_else(|| if last_bits.is_some() { vec![0] } else { vec![20] });

@@ -6,6 +6,8 @@
 //! `tests/schedules/costs.rs` compares the stated costs with the schedules of all ranks, for every
 //! listed algorithm.
 
+use super::allreduce::extra_rounds::ExtraRounds;
+use super::allreduce::redundant;
 use super::{
     Allreduce, Bcast, BlockPairs, RankBlocks, Reduce, ReduceScatter, Rooted, RootedBlocks, Scan,
     Shape, UniformBlocks,
@@ -35,6 +37,16 @@ pub struct Segmented<A: Arguments> {
     pub cost: fn(Shape, A::Borrowed<'_>, usize) -> Cost,
     /// Schedule of a rank.
     pub schedule: fn(Shape, u32, A::Borrowed<'_>, usize) -> Schedule,
+}
+
+/// The form of an algorithm with extra rounds, which a setting names (`NAME:PARAMETERS`).
+pub struct WithExtraRounds<A: Arguments> {
+    /// Name of the algorithm.
+    pub(crate) name: &'static str,
+    /// Cost of a call.
+    pub(crate) cost: fn(Shape, A::Borrowed<'_>, ExtraRounds) -> Cost,
+    /// Schedule of a rank.
+    pub(crate) schedule: fn(Shape, u32, A::Borrowed<'_>, ExtraRounds) -> Schedule,
 }
 
 /// Cost of a call. Each number is the maximum over the ranks.
@@ -110,9 +122,12 @@ pub trait AgreedArguments: Copy {
 }
 
 /// Arguments of a collective operation, independent of the lifetime of borrowed data.
-pub trait Arguments {
+pub trait Arguments: Sized {
     /// These arguments with lifetime `'a`.
     type Borrowed<'a>: AgreedArguments;
+
+    /// The algorithm of the operation that has extra rounds, if one has.
+    const WITH_EXTRA_ROUNDS: Option<WithExtraRounds<Self>> = None;
 }
 
 /// A barrier has no arguments.
@@ -263,6 +278,8 @@ impl Arguments for Reduce {
 
 impl Arguments for Allreduce {
     type Borrowed<'a> = Self;
+
+    const WITH_EXTRA_ROUNDS: Option<WithExtraRounds<Self>> = Some(redundant::WITH_EXTRA_ROUNDS);
 }
 
 impl Arguments for ReduceScatter<'_> {

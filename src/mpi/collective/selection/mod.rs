@@ -6,6 +6,7 @@
 //! communicator, whether the operation commutes. Counts and datatypes may differ, and so may
 //! `MPI_IN_PLACE` in rooted operations. Settings are compared when ranks connect.
 
+pub mod chosen;
 pub mod machine_model;
 pub mod registry;
 pub mod rules;
@@ -19,7 +20,9 @@ use std::sync::Arc;
 
 use crate::mpi::collective::algorithms::Shape;
 use crate::mpi::collective::algorithms::algorithm::{AgreedArguments, Algorithm, Arguments};
+use crate::mpi::collective::algorithms::allreduce::extra_rounds::ExtraRounds;
 use crate::mpi::collective::algorithms::hierarchical::{Nodes, costs};
+use crate::mpi::collective::selection::chosen::ChosenAlgorithm;
 use crate::mpi::collective::selection::machine_model::MachineModel;
 use crate::mpi::collective::selection::registry::{AlgorithmFamily, CollectiveOperation};
 use crate::mpi::collective::selection::rules::{CallSize, RequestedAlgorithm, SelectionRules};
@@ -34,7 +37,16 @@ pub enum AlgorithmChoice {
     /// Through shared memory, if the ranks share memory.
     Shared,
     /// By messages, with this algorithm for calls that it fits.
-    Algorithm(&'static str),
+    Algorithm(NamedAlgorithm),
+}
+
+/// An algorithm in a setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct NamedAlgorithm {
+    /// The name.
+    pub name: &'static str,
+    /// The extra rounds after the name, if it has some.
+    pub extras: Option<ExtraRounds>,
 }
 
 impl AlgorithmChoice {
@@ -43,28 +55,48 @@ impl AlgorithmChoice {
         match text {
             "auto" => Some(Self::Auto),
             "shared" => Some(Self::Shared),
-            _ => {
-                let mut names = operation.algorithms().into_iter();
-                names.find(|name| *name == text).map(Self::Algorithm)
-            }
+            _ => NamedAlgorithm::from_text(operation, text).map(Self::Algorithm),
         }
     }
 
     /// The valid settings for `operation`, as a list.
     pub(crate) fn texts(operation: CollectiveOperation) -> String {
-        let names = operation.algorithms();
-        ["auto", "shared"].into_iter().chain(names).collect::<Vec<_>>().join("|")
+        let names = operation.algorithms().into_iter().map(str::to_owned);
+        let settings = ["auto", "shared"].map(str::to_owned).into_iter().chain(names);
+        settings.chain(operation.forms_with_extra_rounds()).collect::<Vec<_>>().join("|")
     }
 }
 
 /// The text of the setting.
 impl fmt::Display for AlgorithmChoice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Auto => "auto",
-            Self::Shared => "shared",
-            Self::Algorithm(name) => name,
-        })
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => out.write_str("auto"),
+            Self::Shared => out.write_str("shared"),
+            Self::Algorithm(NamedAlgorithm { name, extras: None }) => out.write_str(name),
+            Self::Algorithm(NamedAlgorithm { name, extras: Some(extras) }) => {
+                write!(out, "{name}:{extras}")
+            }
+        }
+    }
+}
+
+impl NamedAlgorithm {
+    /// Parses `NAME` or `NAME:PARAMETERS`.
+    fn from_text(operation: CollectiveOperation, text: &str) -> Option<Self> {
+        let (name, parameters) = match text.split_once(':') {
+            Some((name, parameters)) => (name, Some(parameters)),
+            None => (text, None),
+        };
+        let name = operation.algorithms().into_iter().find(|known| *known == name)?;
+        let extras = match parameters {
+            None => None,
+            Some(text) if operation.with_extra_rounds() == Some(name) => {
+                Some(ExtraRounds::from_text(text)?)
+            }
+            Some(_) => return None,
+        };
+        Some(Self { name, extras })
     }
 }
 
@@ -241,7 +273,7 @@ impl Selection {
     /// If no algorithm fits; every family has one that fits.
     pub fn choose<A: Arguments>(
         &self, family: &AlgorithmFamily<A>, shape: Shape, args: A::Borrowed<'_>,
-    ) -> &'static Algorithm<A> {
+    ) -> ChosenAlgorithm<A> {
         let by_setting = RequestedAlgorithm::by_setting(self.choice(family.operation));
         self.choose_by(&self.machine, by_setting, family, shape, args)
     }
@@ -252,7 +284,7 @@ impl Selection {
     /// As [`Selection::choose`].
     pub(crate) fn choose_across_nodes<A: Arguments>(
         &self, family: &AlgorithmFamily<A>, shape: Shape, args: A::Borrowed<'_>,
-    ) -> &'static Algorithm<A> {
+    ) -> ChosenAlgorithm<A> {
         let by_setting = RequestedAlgorithm::by_setting(self.choice(family.operation));
         self.choose_by(&self.network, by_setting, family, shape, args)
     }
@@ -264,7 +296,7 @@ impl Selection {
     pub(crate) fn choose_by<A: Arguments>(
         &self, machine: &MachineModel, requested: RequestedAlgorithm<'_>,
         family: &AlgorithmFamily<A>, shape: Shape, args: A::Borrowed<'_>,
-    ) -> &'static Algorithm<A> {
+    ) -> ChosenAlgorithm<A> {
         let agreed = args.agreed();
         let fitting = || {
             let fits = |algorithm: &&Algorithm<A>| {
@@ -274,23 +306,24 @@ impl Selection {
             };
             family.algorithms.iter().filter(fits)
         };
-        if let AlgorithmChoice::Algorithm(name) = requested.choice {
+        if let AlgorithmChoice::Algorithm(NamedAlgorithm { name, extras }) = requested.choice {
             match fitting().find(|algorithm| algorithm.name == name) {
-                Some(algorithm) => return algorithm,
+                Some(algorithm) => return ChosenAlgorithm::new(algorithm, extras),
                 // This is one level of two, or the only level.
                 None if name == costs::NAME => {}
                 None => self.warn_once(family.operation, requested, shape),
             }
         }
         let time = |algorithm: &&Algorithm<A>| machine.time_ps((algorithm.cost)(shape, agreed));
-        fitting().min_by_key(time).expect("one algorithm of a family fits any call")
+        let cheapest = fitting().min_by_key(time);
+        ChosenAlgorithm::new(cheapest.expect("one algorithm of a family fits any call"), None)
     }
 
     /// Schedule of `rank` in a call.
     pub fn schedule<A: Arguments>(
         &self, family: &AlgorithmFamily<A>, shape: Shape, rank: u32, args: A::Borrowed<'_>,
     ) -> Schedule {
-        (self.choose(family, shape, args).schedule)(shape, rank, args)
+        self.choose(family, shape, args).schedule(shape, rank, args)
     }
 
     /// Schedule of `rank` in a call among a group of an intercommunicator. Its hosts are not known.
@@ -302,8 +335,7 @@ impl Selection {
             ranks_per_host: None,
             bytes: args.rule_bytes(),
         });
-        let algorithm = self.choose_by(&self.machine, requested, family, shape, args);
-        (algorithm.schedule)(shape, rank, args)
+        self.choose_by(&self.machine, requested, family, shape, args).schedule(shape, rank, args)
     }
 
     /// Warns once that an algorithm does not fit a call.
@@ -467,6 +499,34 @@ mod tests {
             let known = operation.reproducible().unwrap_or_default();
             assert!(known.iter().all(|name| names.contains(name)), "{known:?}");
         }
+    }
+
+    #[test]
+    fn an_algorithm_with_extra_rounds_has_those_of_the_setting() {
+        let operation = CollectiveOperation::Allreduce;
+        let shape = Shape { ranks: 8 };
+        let operands = Operands { bytes: 8, element: 8, commutative: false };
+        let args = Allreduce { operands, in_place: false };
+        let rounds = |text: &str| {
+            let mut by = Selection::default();
+            let choice = AlgorithmChoice::from_text(operation, text).unwrap();
+            assert_eq!(choice.to_string(), text);
+            by.choose_for(operation, choice);
+            assert!(!is_shared(&by, operation));
+            let chosen = by.choose(&ALLREDUCE, shape, args);
+            let schedule = by.schedule(&ALLREDUCE, shape, 3, args);
+            assert_eq!(u64::from(schedule.rounds()), chosen.cost(shape, args).rounds, "{text}");
+            (chosen.name, schedule.rounds(), by.digest())
+        };
+        let [usual, plain, more] =
+            ["redundant", "redundant:0,0", "redundant:2,3,descending"].map(rounds);
+        assert_eq!((usual.0, usual.1, plain.1, more.1), ("redundant", 5, 3, 8));
+        assert!(usual.2 != plain.2 && plain.2 != more.2);
+        for text in ["redundant:", "redundant:1", "doubling:1,1", "redundant:1,1:1", "auto:1,1"] {
+            assert_eq!(AlgorithmChoice::from_text(operation, text), None, "{text}");
+        }
+        assert!(AlgorithmChoice::texts(operation).contains("|redundant:M,L|"));
+        assert_eq!(CollectiveOperation::Bcast.forms_with_extra_rounds().count(), 0);
     }
 
     #[test]

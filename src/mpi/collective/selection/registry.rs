@@ -3,6 +3,7 @@
 //! Among algorithms of equal cost, the first in a list is selected.
 
 use crate::mpi::collective::algorithms::algorithm::{Algorithm, Arguments};
+use crate::mpi::collective::algorithms::allreduce::extra_rounds::ExtraRounds;
 use crate::mpi::collective::algorithms::hierarchical::costs::{self, TwoLevel};
 use crate::mpi::collective::algorithms::{
     Allreduce, Bcast, BlockPairs, Operands, RankBlocks, Reduce, ReduceScatter, Rooted,
@@ -124,6 +125,17 @@ impl CollectiveOperation {
         self.visit(Shape { ranks: 1 }, 0, AlgorithmNames)
     }
 
+    /// The name of its algorithm that has extra rounds, if one has.
+    pub(crate) fn with_extra_rounds(self) -> Option<&'static str> {
+        self.visit(Shape { ranks: 1 }, 0, ExtraRoundsName)
+    }
+
+    /// The settings of its algorithm that has extra rounds: its name with parameters.
+    pub fn forms_with_extra_rounds(self) -> impl Iterator<Item = String> {
+        let forms = |name| ExtraRounds::FORMS.map(|form| format!("{name}:{form}"));
+        self.with_extra_rounds().into_iter().flat_map(forms)
+    }
+
     /// Calls `visitor` with the algorithms, and with the arguments of a typical call: `bytes` bytes
     /// are a message, one block or one operand; rank 0 is the root, and the operation commutes.
     pub fn visit<V: Visitor>(self, shape: Shape, bytes: usize, visitor: V) -> V::Output {
@@ -178,6 +190,16 @@ impl Visitor for AlgorithmNames {
     fn visit<A: Arguments>(self, family: &AlgorithmFamily<A>, _: A::Borrowed<'_>) -> Self::Output {
         let names = family.algorithms.iter().map(|algorithm| algorithm.name);
         names.chain(family.two_level.map(|_| costs::NAME)).collect()
+    }
+}
+
+struct ExtraRoundsName;
+
+impl Visitor for ExtraRoundsName {
+    type Output = Option<&'static str>;
+
+    fn visit<A: Arguments>(self, _: &AlgorithmFamily<A>, _: A::Borrowed<'_>) -> Self::Output {
+        A::WITH_EXTRA_ROUNDS.map(|form| form.name)
     }
 }
 

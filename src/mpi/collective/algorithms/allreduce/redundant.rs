@@ -14,9 +14,9 @@
 //! ```
 //!
 //! After `d` rounds, ranks whose numbers differ only in the lowest `d` bits have the same partial
-//! result, so middle rounds use these distances; last rounds use any distance. Both begin with
-//! distance 1 and ascend: repeating the latest distance would bring bytes of the same origin over
-//! the same link. Copies are bitwise equal because all ranks combine the lower half first (see
+//! result, so middle rounds use these distances; last rounds use any distance. Unless a setting says
+//! something else (`extra_rounds`), both begin with distance 1 and ascend: repeating the latest
+//! distance would bring bytes of the same origin over the same link. Copies are bitwise equal because all ranks combine the lower half first (see
 //! `butterfly`).
 //!
 //! All data except the own operand and the result is in scratch memory, and all steps on scratch
@@ -32,7 +32,8 @@
 //! Cost: floor(log2 n) rounds and the extra rounds (+ 2); a rank sends and receives one operand in
 //! each, reduces in floor(log2 n) (+ 1) rounds, and copies up to floor(log2 n) + 2 operands.
 
-use crate::mpi::collective::algorithms::algorithm::{Algorithm, Cost};
+use crate::mpi::collective::algorithms::algorithm::{Algorithm, Cost, WithExtraRounds};
+use crate::mpi::collective::algorithms::allreduce::extra_rounds::{ExtraBits, ExtraRounds};
 use crate::mpi::collective::algorithms::building_blocks::butterfly;
 use crate::mpi::collective::algorithms::building_blocks::butterfly::ButterflyRole;
 use crate::mpi::collective::algorithms::{Allreduce, RECEIVE, Shape, input_buffer};
@@ -47,20 +48,9 @@ pub(crate) const ALGORITHM: Algorithm<Allreduce> = Algorithm {
     segmented: None,
 };
 
-/// Numbers of extra rounds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ExtraRounds {
-    /// Extra rounds in the middle of the butterfly.
-    pub middle: u32,
-    /// Extra rounds after the butterfly.
-    pub last: u32,
-}
-
-impl Default for ExtraRounds {
-    fn default() -> Self {
-        Self { middle: 1, last: 1 }
-    }
-}
+/// The form with the extra rounds of a setting.
+pub(crate) const WITH_EXTRA_ROUNDS: WithExtraRounds<Allreduce> =
+    WithExtraRounds { name: ALGORITHM.name, cost, schedule };
 
 /// A round of the butterfly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,17 +63,15 @@ struct ButterflyRound {
 
 /// The rounds among `2^bits` places.
 fn butterfly_rounds(bits: u32, extras: ExtraRounds) -> Vec<ButterflyRound> {
+    let ExtraBits { middle, last } = extras.bits(bits);
     let combining =
         |bits: std::ops::Range<u32>| bits.map(|bit| ButterflyRound { bit, redundant: false });
-    // None if no bit is equal.
-    let copying = |rounds: u32, bits: u32| {
-        (0..if bits == 0 { 0 } else { rounds })
-            .map(move |number| ButterflyRound { bit: number % bits, redundant: true })
-    };
+    let copying =
+        |bits: Vec<u32>| bits.into_iter().map(|bit| ButterflyRound { bit, redundant: true });
     combining(0..bits / 2)
-        .chain(copying(extras.middle, bits / 2))
+        .chain(copying(middle))
         .chain(combining(bits / 2..bits))
-        .chain(copying(extras.last, bits))
+        .chain(copying(last))
         .collect()
 }
 
@@ -221,7 +209,7 @@ mod tests {
     #[test]
     fn middle_rounds_use_bits_in_which_places_are_alike() {
         let bits = |bits, middle, last| -> Vec<(u32, bool)> {
-            let rounds = butterfly_rounds(bits, ExtraRounds { middle, last });
+            let rounds = butterfly_rounds(bits, ExtraRounds::ascending(middle, last));
             rounds.into_iter().map(|round| (round.bit, round.redundant)).collect()
         };
         assert_eq!(bits(1, 2, 1), [(0, false), (0, true)]);

@@ -9,7 +9,7 @@ use std::ops::Add;
 use super::blocks::NodeParts;
 use super::reduce::whole_operands;
 use super::{HierarchyView, Nodes};
-use crate::mpi::collective::algorithms::algorithm::{AgreedArguments, Algorithm, Arguments, Cost};
+use crate::mpi::collective::algorithms::algorithm::{AgreedArguments, Arguments, Cost};
 use crate::mpi::collective::algorithms::alltoall;
 use crate::mpi::collective::algorithms::gather;
 use crate::mpi::collective::algorithms::scatter;
@@ -17,6 +17,7 @@ use crate::mpi::collective::algorithms::{
     Allreduce, Bcast, RankBlocks, RankLayout, Reduce, ReduceScatter, Rooted, RootedBlocks, Scan,
     Shape, UniformBlocks,
 };
+use crate::mpi::collective::selection::chosen::ChosenAlgorithm;
 use crate::mpi::collective::selection::registry;
 use crate::mpi::collective::selection::registry::{AlgorithmFamily, CollectiveOperation};
 use crate::mpi::collective::selection::rules::CallSize;
@@ -321,7 +322,7 @@ impl HierarchyView<'_> {
     ) -> Cost {
         let cost = |node| {
             let (shape, args) = (self.shape(node), args(node));
-            (self.selection.choose(family, shape, args).cost)(shape, args.agreed())
+            self.selection.choose(family, shape, args).cost(shape, args.agreed())
         };
         self.all().map(cost).fold(Cost::ZERO, Cost::maximum)
     }
@@ -331,7 +332,7 @@ impl HierarchyView<'_> {
         self, family: &AlgorithmFamily<A>, args: A::Borrowed<'_>,
     ) -> Cost {
         let shape = self.leaders();
-        (self.selection.choose_across_nodes(family, shape, args).cost)(shape, args.agreed())
+        self.selection.choose_across_nodes(family, shape, args).cost(shape, args.agreed())
     }
 }
 
@@ -370,7 +371,7 @@ impl Selection {
         &self, family: &AlgorithmFamily<A>, on: RankLayout<'_>, rank: u32, args: A::Borrowed<'_>,
     ) -> Schedule {
         match self.choose_on(family, on, args) {
-            Levels::One(algorithm) => (algorithm.schedule)(on.shape, rank, args),
+            Levels::One(algorithm) => algorithm.schedule(on.shape, rank, args),
             Levels::Two(two, nodes) => {
                 (two.schedule)(HierarchyView::new(nodes, self, rank).in_turn(on.turn), args)
             }
@@ -399,7 +400,7 @@ impl Selection {
             (Some(nodes), Some(two)) => {
                 let one = choose(self.network());
                 let view = HierarchyView::new(nodes, self, 0);
-                match view.is_cheaper(requested.choice, one, two, args) {
+                match view.is_cheaper(requested.choice, &one, two, args) {
                     true => Levels::Two(two, nodes),
                     false => Levels::One(one),
                 }
@@ -414,7 +415,7 @@ impl Selection {
 
 /// The form of a call.
 enum Levels<'a, A: Arguments + 'static> {
-    One(&'static Algorithm<A>),
+    One(ChosenAlgorithm<A>),
     Two(&'static TwoLevel<A>, &'a Nodes),
 }
 
@@ -438,14 +439,15 @@ impl HierarchyView<'_> {
     /// Whether two levels fit, and are cheaper than one or requested; a request may also be for one
     /// level.
     fn is_cheaper<A: Arguments>(
-        self, choice: AlgorithmChoice, one: &Algorithm<A>, two: &TwoLevel<A>, args: A::Borrowed<'_>,
+        self, choice: AlgorithmChoice, one: &ChosenAlgorithm<A>, two: &TwoLevel<A>,
+        args: A::Borrowed<'_>,
     ) -> bool {
         let agreed = args.agreed();
         if !(two.fits)(self.nodes, agreed) || !self.selection.allows(two.operation, NAME) {
             return false;
         }
-        if let AlgorithmChoice::Algorithm(name) = choice {
-            return name == NAME;
+        if let AlgorithmChoice::Algorithm(named) = choice {
+            return named.name == NAME;
         }
         self.time_in_two_ps(two, agreed) < self.time_in_one_ps(two.operation, one, agreed)
     }
@@ -459,16 +461,16 @@ impl HierarchyView<'_> {
 
     /// Estimated time in one level, in which several ranks of a node may share its link.
     fn time_in_one_ps<A: Arguments>(
-        self, operation: CollectiveOperation, one: &Algorithm<A>, agreed: A::Borrowed<'_>,
+        self, operation: CollectiveOperation, one: &ChosenAlgorithm<A>, agreed: A::Borrowed<'_>,
     ) -> u64 {
         self.selection.network().time_ps(self.cost_in_one(operation, one, agreed))
     }
 
     /// Cost in one level, with the messages of all ranks that share the link of a node.
     pub fn cost_in_one<A: Arguments>(
-        self, operation: CollectiveOperation, one: &Algorithm<A>, agreed: A::Borrowed<'_>,
+        self, operation: CollectiveOperation, one: &ChosenAlgorithm<A>, agreed: A::Borrowed<'_>,
     ) -> Cost {
-        let cost = (one.cost)(Shape { ranks: self.nodes.size() }, agreed);
+        let cost = one.cost(Shape { ranks: self.nodes.size() }, agreed);
         let sharers = self.sharers(operation, one.name);
         let (messages, bytes) = (cost.messages, cost.bytes);
         Cost {

@@ -173,7 +173,7 @@ impl<'a> HierarchyView<'a> {
             return phases.skip_rounds(rounds);
         }
         let by = self.selection.choose_across_nodes(family, self.leaders(), args);
-        let part = (by.schedule)(self.leaders(), self.node(), args);
+        let part = by.schedule(self.leaders(), self.node(), args);
         phases.then(&part, rounds, &PhasePlacement { member: &|node| self.leader(node), buffer });
     }
 }
@@ -188,7 +188,7 @@ pub fn barrier(view: HierarchyView<'_>) -> Schedule {
     let across = view.inter_node_cost(&registry::BARRIER, ()).rounds as u32;
     barrier_around(view, across, |phases| {
         let by = view.selection.choose_across_nodes(&registry::BARRIER, view.leaders(), ());
-        let part = (by.schedule)(view.leaders(), view.node(), ());
+        let part = by.schedule(view.leaders(), view.node(), ());
         phases.then_synchronized(&part, across, &|node| view.leader(node));
     })
 }

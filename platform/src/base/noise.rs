@@ -7,14 +7,16 @@
 //! ```
 //!
 //! Work goes on only outside of these interruptions. Work of length 0, such as noticing a message
-//! without overhead, waits for the end of an interruption, too. A send without overhead needs no
-//! processor (`executor`).
+//! without overhead, waits for the end of an interruption, too. Whether a send is work is up to the
+//! user. The simulator has these interruptions in virtual time, a live job by `SUIRO_NOISE`.
 //!
 //! Beckman, Iskra, Yoshii and Coghlan, "The influence of operating systems on the performance of
 //! collective operations at extreme scale", Cluster 2006, tell periodic noise at random phases from
 //! noise that is synchronous on all ranks. Units: picoseconds.
 
-use platform::base::Random;
+use std::fmt;
+
+use super::Random;
 
 /// How the interruptions of different ranks, or of one rank, are related.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,6 +42,11 @@ impl NoiseKind {
         ("random", Self::Random),
     ];
 
+    /// The kind with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind)
+    }
+
     /// Its name.
     pub fn name(self) -> &'static str {
         Self::NAMES.iter().find(|(_, kind)| *kind == self).map_or("none", |(name, _)| name)
@@ -57,6 +64,11 @@ pub struct Noise {
 
 /// The shortest period: with a shorter one, runs would take as long as what they simulate.
 const PERIOD_MIN_PS: u64 = 1_000_000;
+
+/// Picoseconds of a period or a length in microseconds; `None` if it is negative or more than an hour.
+pub fn ps_of_us(us: f64) -> Option<u64> {
+    (0.0..=3.6e9).contains(&us).then(|| (us * 1e6).round() as u64)
+}
 
 impl Noise {
     /// No interruptions.
@@ -81,6 +93,7 @@ impl Noise {
     }
 
     /// Whether ranks are never interrupted.
+    #[inline]
     pub fn is_none(&self) -> bool {
         self.kind == NoiseKind::None || self.length_ps == 0
     }
@@ -92,7 +105,7 @@ impl Noise {
     }
 
     /// The begin of the first interruption of a rank; 0 if it is not the same in each period.
-    pub(crate) fn phase_ps(&self, rank: u32) -> u64 {
+    pub fn phase_ps(&self, rank: u32) -> u64 {
         match self.kind {
             NoiseKind::None | NoiseKind::Random => 0,
             NoiseKind::Periodic => self.drawn(rank, 0).below(self.period_ps),
@@ -102,12 +115,12 @@ impl Noise {
 
     /// The interruptions of a rank whose [`Noise::phase_ps`] is known.
     #[inline]
-    pub(crate) fn with_phase(&self, rank: u32, phase_ps: u64) -> RankNoise {
+    pub fn with_phase(&self, rank: u32, phase_ps: u64) -> RankNoise {
         RankNoise { noise: *self, rank, phase_ps }
     }
 
     /// The most time that `steps` steps with this work take one after the other.
-    pub(crate) fn slowed_ps(&self, work_ps: u128, steps: u64) -> u128 {
+    pub fn slowed_ps(&self, work_ps: u128, steps: u64) -> u128 {
         if self.is_none() {
             return work_ps;
         }
@@ -125,6 +138,18 @@ impl Noise {
     fn drawn(&self, rank: u32, period: u64) -> Random {
         let mut of_rank = Random::new(self.seed ^ (u64::from(rank) << 32));
         Random::new(of_rank.bits() ^ period)
+    }
+}
+
+impl fmt::Display for Noise {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let us = |ps: u64| ps as f64 / 1e6;
+        let Self { kind, period_ps, length_ps, seed } = self;
+        if *kind == NoiseKind::None {
+            return out.write_str(kind.name());
+        }
+        let (length, period) = (us(*length_ps), us(*period_ps));
+        write!(out, "{} {length} us in {period} us, seed {seed}", kind.name())
     }
 }
 
