@@ -114,9 +114,14 @@ static long place(const struct view *view, long byte)
     return view->disp + byte / view->bytes * view->extent + view->start[block] + left;
 }
 
+static MPI_Datatype element_of(const struct view *view)
+{
+    return view->unit == 1 ? MPI_BYTE : view->unit == 2 ? MPI_INT16_T : MPI_INT32_T;
+}
+
 static void set_view(const struct view *view)
 {
-    MPI_Datatype element = view->unit == 1 ? MPI_BYTE : view->unit == 2 ? MPI_INT16_T : MPI_INT32_T;
+    MPI_Datatype element = element_of(view);
     MPI_Datatype blocks, tile;
     int lengths[BLOCKS];
     MPI_Aint starts[BLOCKS];
@@ -203,7 +208,7 @@ static void finish(const struct view *view, struct access *access)
 
 static void start(const struct view *view, struct access *a)
 {
-    MPI_Datatype element = view->unit == 1 ? MPI_BYTE : view->unit == 2 ? MPI_INT16_T : MPI_INT32_T;
+    MPI_Datatype element = element_of(view);
     MPI_Datatype type = element;
     int count = (int)a->count, by_pointer = a->call == POINTER || a->call == START_POINTER
                                              || a->call == SPLIT_POINTER;

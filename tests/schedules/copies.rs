@@ -219,7 +219,7 @@ fn explore(ranks: u32, (middle, last): (u32, u32), in_place: bool) -> usize {
     explorer.explore(first);
     assert!(explorer.ends > 0);
     // Otherwise the extra rounds would have no effect.
-    assert!(last == 0 || ranks < 4 || explorer.early > 0, "nobody is ever early");
+    assert!(last == 0 || ranks < 4 || explorer.early > 0, "no copy is ever early");
     explorer.seen.len()
 }
 

@@ -15,7 +15,8 @@ use platform::sys::{clock, cpu, host};
 use suiro_tune::campaign::{Campaign, ROUNDS_MIN, TuningRequest, TuningResult, dry_run};
 use suiro_tune::job::{JobFailure, JobStarter, MEASURE};
 use suiro_tune::measure;
-use suiro_tune::plan::{OPERATIONS, TunedCall};
+use suiro_tune::plan;
+use suiro_tune::plan::TunedCall;
 use suiro_tune::rules_text;
 
 /// The setting of reproducible reductions.
@@ -103,9 +104,9 @@ fn command() -> Command {
 
 fn operation(text: &str) -> Result<CollectiveOperation, String> {
     let named = CollectiveOperation::from_name(text);
-    named.filter(|operation| OPERATIONS.contains(operation)).ok_or_else(|| {
-        let good = OPERATIONS.map(|operation| operation.name().to_lowercase());
-        format!("expected one of {}", good.join("|"))
+    named.filter(|operation| plan::operations().contains(operation)).ok_or_else(|| {
+        let good = plan::operations().into_iter().map(|operation| operation.name().to_lowercase());
+        format!("expected one of {}", good.collect::<Vec<_>>().join("|"))
     })
 }
 
@@ -162,7 +163,7 @@ fn request(matches: &ArgMatches) -> TuningRequest {
     bytes.dedup();
     let mut operations: Vec<CollectiveOperation> = all(matches, "operations");
     if operations.is_empty() {
-        operations = OPERATIONS.to_vec();
+        operations = plan::operations();
     }
     operations.sort_by_key(|operation| *operation as usize);
     operations.dedup();

@@ -12,26 +12,16 @@ use mpi_abi::mpi::collective::selection::registry::{
 const SHARED: &str = "shared";
 
 /// The form for several hosts, which is no algorithm of a family.
-const TWO_LEVEL: &str = "two_level";
-
 /// The longest buffer of a rank; points that need more are left out.
 const BUFFER_BYTES_MAX: usize = 64 << 20;
 
-/// Operations that are measured if none is named: those whose bytes all ranks know.
-pub const OPERATIONS: [CollectiveOperation; 12] = [
-    CollectiveOperation::Barrier,
-    CollectiveOperation::Bcast,
-    CollectiveOperation::Gather,
-    CollectiveOperation::Scatter,
-    CollectiveOperation::Allgather,
-    CollectiveOperation::Allgatherv,
-    CollectiveOperation::Alltoall,
-    CollectiveOperation::Reduce,
-    CollectiveOperation::Allreduce,
-    CollectiveOperation::ReduceScatter,
-    CollectiveOperation::Scan,
-    CollectiveOperation::Exscan,
-];
+/// Operations that are measured if none is named: those whose bytes all ranks know, and the barrier.
+pub fn operations() -> Vec<CollectiveOperation> {
+    let is_measured = |operation: &CollectiveOperation| {
+        operation.has_agreed_bytes() || *operation == CollectiveOperation::Barrier
+    };
+    CollectiveOperation::ALL.into_iter().filter(is_measured).collect()
+}
 
 /// One call that is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,12 +65,11 @@ impl TunedCall {
 
     /// The settings that the call may have on this communicator beside `auto`, each if it fits.
     pub fn algorithms(self, on: JobLayout, reproducible: bool) -> Vec<&'static str> {
-        let fitting = FittingNames(Shape { ranks: on.ranks });
-        let mut names = self.operation.visit(fitting.0, self.bytes, fitting);
+        let shape = Shape { ranks: on.ranks };
+        let mut names = self.operation.visit(shape, self.bytes, FittingNames(on));
         let admitted = self.operation.reproducible().filter(|_| reproducible);
         names.retain(|name| admitted.is_none_or(|admitted| admitted.contains(name)));
         if on.is_one_host() {
-            names.retain(|name| *name != TWO_LEVEL);
             // Elsewhere it is the default.
             names.extend(self.operation.may_prefer_messages().then_some(SHARED));
         }
@@ -110,9 +99,8 @@ impl JobLayout {
     }
 }
 
-/// The names of the algorithms that fit a call, and of the form in two levels.
-#[derive(Clone, Copy)]
-struct FittingNames(Shape);
+/// The names of the algorithms that fit a call, and on several hosts of the form in two levels.
+struct FittingNames(JobLayout);
 
 impl Visitor for FittingNames {
     type Output = Vec<&'static str>;
@@ -120,9 +108,10 @@ impl Visitor for FittingNames {
     fn visit<A: Arguments>(
         self, family: &AlgorithmFamily<A>, args: A::Borrowed<'_>,
     ) -> Self::Output {
-        let fitting = family.algorithms.iter().filter(|one| (one.fits)(self.0, args));
-        let names = fitting.map(|one| one.name);
-        names.chain(family.has_two_levels().then_some(TWO_LEVEL)).collect()
+        let shape = Shape { ranks: self.0.ranks };
+        let fitting = family.algorithms.iter().filter(|one| (one.fits)(shape, args));
+        let two_level = family.two_level_name().filter(|_| !self.0.is_one_host());
+        fitting.map(|one| one.name).chain(two_level).collect()
     }
 }
 
@@ -146,7 +135,7 @@ mod tests {
     #[test]
     fn each_algorithm_is_a_setting_and_two_levels_need_two_hosts() {
         let two_hosts = JobLayout { ranks_per_host: 4, ..ONE_HOST };
-        for call in TunedCall::all(&OPERATIONS, &[8, 4096], 8) {
+        for call in TunedCall::all(&operations(), &[8, 4096], 8) {
             for on in [ONE_HOST, two_hosts] {
                 let names = call.algorithms(on, false);
                 assert!(!names.is_empty());
@@ -155,11 +144,11 @@ mod tests {
                 }
                 let may_be_shared = call.operation.may_prefer_messages() && on == ONE_HOST;
                 assert_eq!(names.contains(&SHARED), may_be_shared);
-                assert!(on != ONE_HOST || !names.contains(&TWO_LEVEL));
+                assert!(on != ONE_HOST || !names.contains(&"two_level"));
             }
         }
         let bcast = TunedCall { operation: CollectiveOperation::Bcast, bytes: 8 };
-        assert!(bcast.algorithms(two_hosts, false).contains(&TWO_LEVEL));
+        assert!(bcast.algorithms(two_hosts, false).contains(&"two_level"));
     }
 
     #[test]
@@ -172,9 +161,12 @@ mod tests {
 
     #[test]
     fn calls_have_the_bytes_that_rules_may_ask_for_and_room() {
-        assert!(OPERATIONS.iter().all(|operation| {
-            operation.has_agreed_bytes() || *operation == CollectiveOperation::Barrier
-        }));
+        let left_out = |operation: &CollectiveOperation| !operations().contains(operation);
+        let unlike_blocks: Vec<_> = CollectiveOperation::ALL.into_iter().filter(left_out).collect();
+        let [gatherv, scatterv, alltoallv] = unlike_blocks[..] else { panic!("{unlike_blocks:?}") };
+        assert_eq!(gatherv, CollectiveOperation::Gatherv);
+        assert_eq!(scatterv, CollectiveOperation::Scatterv);
+        assert_eq!(alltoallv, CollectiveOperation::Alltoallv);
         let calls = TunedCall::all(
             &[CollectiveOperation::Barrier, CollectiveOperation::Alltoall],
             &[8, 16 << 20],

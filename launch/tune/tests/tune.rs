@@ -62,8 +62,8 @@ fn a_short_measurement_writes_rules_that_jobs_accept() {
 #[test]
 fn every_operation_is_measured() {
     let program = built("suiro-tune");
-    let calls = suiro_tune::plan::OPERATIONS
-        .map(|operation| suiro_tune::plan::TunedCall { operation, bytes: 64 }.to_string());
+    let call = |operation| suiro_tune::plan::TunedCall { operation, bytes: 64 }.to_string();
+    let calls: Vec<String> = suiro_tune::plan::operations().into_iter().map(call).collect();
     let mut words = vec!["-n", "3", &program, "measure", "0.0005"];
     words.extend(calls.iter().map(String::as_str));
     let outcome = start(mpirun(&words)).wait();

@@ -1,7 +1,8 @@
 //! Types for every layer: errors, peers, spans of memory, slabs, settings,
-//! the representation of data, noise. Knows no MPI and no Linux.
+//! the representation of data, hashes, noise. Knows no MPI and no Linux.
 
 mod error;
+mod fnv;
 pub mod hex;
 mod memory;
 pub mod noise;
@@ -11,6 +12,7 @@ pub mod settings;
 mod slab;
 
 pub use error::{ErrorClass, ErrorCode, MpiError, Result};
+pub use fnv::fnv1a;
 pub use memory::Span;
 pub use random::Random;
 pub use representation::Representation;

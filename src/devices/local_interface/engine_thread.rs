@@ -9,8 +9,8 @@
 //!
 //! A thread that lingers yields its processor. Peers wake it, with a system call, only while it sleeps. It is woken
 //! by calls that go on to something else, often on the same processor, so it does not take that from them
-//! ([`cpu::defer_to_others`]): of a persistent allgather of 1 MiB of four ranks on two processors, all of which
-//! sleep after the start, 97 % are hidden, 91 % without.
+//! ([`cpu::defer_to_others`]). Four ranks on two processors that sleep after the start of a persistent allgather of
+//! 1 MiB hide 97 % of its time; 91 % with threads of the usual policy.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

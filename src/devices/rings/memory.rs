@@ -13,7 +13,7 @@ use std::sync::Arc;
 use memmap2::MmapRaw;
 
 use super::primitive::{AtomicU64, Ordering};
-use platform::base::{ErrorClass, Result};
+use platform::base::{ErrorClass, Result, fnv1a};
 use platform::sys::shm;
 
 /// A mapped segment.
@@ -149,9 +149,7 @@ unsafe impl Shareable for super::QueueBuffers {}
 /// A number that depends on each of `parts` and on the version of the library; never 0.
 pub(crate) fn digest(parts: impl Iterator<Item = u64>) -> u64 {
     let version = env!("CARGO_PKG_VERSION").bytes().map(u64::from);
-    // FNV-1a over words.
-    let mix = |hash: u64, part: u64| (hash ^ part).wrapping_mul(0x0000_0100_0000_01b3);
-    parts.chain(version).fold(0xcbf2_9ce4_8422_2325, mix).max(1)
+    fnv1a(parts.chain(version)).max(1)
 }
 
 #[cfg(test)]

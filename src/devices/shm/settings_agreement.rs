@@ -13,6 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::primitive::{AtomicU32, AtomicU64, Ordering};
+use platform::base::fnv1a;
 
 /// The longest text that is stored, in words of 8 bytes; longer texts are cut.
 const WORDS: usize = 240;
@@ -88,10 +89,9 @@ impl SettingsAgreement {
     }
 }
 
-/// A number for a text, never 0, with 0 as its lowest bit: FNV-1a.
+/// A number for a text, never 0, with 0 as its lowest bit.
 fn digest(text: &str) -> u64 {
-    let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, mix) & !1 | 2
+    fnv1a(text.bytes()) & !1 | 2
 }
 
 #[cfg(test)]

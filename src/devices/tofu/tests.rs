@@ -16,6 +16,15 @@ fn network(ranks: usize) -> Vec<Tofu> {
     network_of(&(0..ranks as Peer).collect::<Vec<_>>(), &TofuSettings::default())
 }
 
+/// Registers memory of a rank for puts of others, where processes can be written.
+fn admit_puts(rank: &mut Tofu, into: Span) -> Option<MemoryKey> {
+    let Some(rma) = rank.rma() else {
+        eprintln!("skipped: processes cannot be written here");
+        return None;
+    };
+    Some(rma.register(into, RemoteAccess::ReadWrite).unwrap())
+}
+
 /// Waits for the end of all accesses to rank 1.
 fn end(rma: &mut dyn Rma) -> Result {
     let begin = Instant::now();
@@ -102,11 +111,7 @@ fn a_paced_put_arrives() {
     let (mut source, mut target) = (vec![7_u8; 100_000], vec![0_u8; 100_000]);
     // SAFETY: both stay until the end, and are looked at after the put.
     let (from, into) = unsafe { (Span::of(&mut source), Span::of(&mut target)) };
-    let Some(rma) = ranks[1].rma() else {
-        eprintln!("skipped: processes cannot be written here");
-        return;
-    };
-    let key = rma.register(into, RemoteAccess::ReadWrite).unwrap();
+    let Some(key) = admit_puts(&mut ranks[1], into) else { return };
     let rma = ranks[0].rma().unwrap();
     rma.put(from, RemoteAddress { peer: 1, key, offset: 0 }).unwrap();
     end(rma).unwrap();
@@ -121,11 +126,7 @@ fn a_rank_that_polls_does_what_the_engine_thread_does_not_begin() {
     let (mut source, mut target) = (vec![7_u8; 600_000], vec![0_u8; 600_000]);
     // SAFETY: both stay until the end, and are looked at after the put.
     let (from, into) = unsafe { (Span::of(&mut source), Span::of(&mut target)) };
-    let Some(rma) = ranks[1].rma() else {
-        eprintln!("skipped: processes cannot be written here");
-        return;
-    };
-    let key = rma.register(into, RemoteAccess::ReadWrite).unwrap();
+    let Some(key) = admit_puts(&mut ranks[1], into) else { return };
     let to = RemoteAddress { peer: 1, key, offset: 0 };
     // The thread of this rank has never been started.
     let host = &mut ranks[0].interface;
@@ -171,11 +172,7 @@ fn a_put_to_a_process_that_has_ended_is_an_error() {
     let (mut source, mut target) = (vec![1_u8; 10_000], vec![0_u8; 10_000]);
     // SAFETY: both stay until the end.
     let (from, into) = unsafe { (Span::of(&mut source), Span::of(&mut target)) };
-    let Some(rma) = ranks[1].rma() else {
-        eprintln!("skipped: processes cannot be written here");
-        return;
-    };
-    let key = rma.register(into, RemoteAccess::ReadWrite).unwrap();
+    let Some(key) = admit_puts(&mut ranks[1], into) else { return };
     assert!(ranks[0].rma().is_some());
     let mut child = std::process::Command::new("true").spawn().unwrap();
     child.wait().unwrap();

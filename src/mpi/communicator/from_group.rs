@@ -26,7 +26,7 @@ use crate::mpi::handle::Handle;
 use crate::mpi::processes::Processes;
 use crate::mpi::request::Activity;
 use crate::mpi::request::status::Status;
-use platform::base::{ErrorClass, Peer, Result};
+use platform::base::{ErrorClass, Peer, Result, fnv1a};
 
 /// Maximum length of a string in bytes, without the final zero (`MPI_MAX_STRINGTAG_LEN` - 1).
 pub(crate) const STRING_MAX: usize = 1023;
@@ -107,12 +107,9 @@ impl<D: Device> Mpi<D> {
     }
 }
 
-/// FNV-1a with 64 bits (Fowler, Noll and Vo; draft-eastlake-fnv), finished by the mixer of
-/// MurmurHash3 so that short strings reach all bits.
+/// FNV-1a, finished by the mixer of MurmurHash3 so that short strings reach all bits.
 fn hash(bytes: impl Iterator<Item = u8>) -> u64 {
-    let fnv = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
+    let fnv = fnv1a(bytes);
     let half = (fnv ^ fnv >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);
     let whole = (half ^ half >> 33).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
     whole ^ whole >> 33

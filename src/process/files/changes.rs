@@ -4,7 +4,7 @@ use crate::mpi::file::pointer::{PointerChange, PointerFetch};
 use crate::mpi::file::view::View;
 use crate::mpi::handle::Handle;
 use crate::process::Process;
-use platform::base::{ErrorClass, Result};
+use platform::base::{ErrorClass, Result, fnv1a};
 
 /// A change of the size of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -228,9 +228,5 @@ impl Process {
 
 /// What views of all ranks have in common: the size of an etype, and the representation.
 fn alike(view: &View) -> [u64; 2] {
-    let name = view.representation.name();
-    let hash = name.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    [view.unit(), hash]
+    [view.unit(), fnv1a(view.representation.name().iter().copied())]
 }

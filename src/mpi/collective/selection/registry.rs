@@ -214,9 +214,9 @@ pub struct AlgorithmFamily<A: Arguments + 'static> {
 }
 
 impl<A: Arguments + 'static> AlgorithmFamily<A> {
-    /// Whether there is a form in two levels, for ranks on several hosts.
-    pub fn has_two_levels(&self) -> bool {
-        self.two_level.is_some()
+    /// The setting for the form in two levels, for ranks on several hosts, if there is one.
+    pub fn two_level_name(&self) -> Option<&'static str> {
+        self.two_level.map(|_| costs::NAME)
     }
 }
 

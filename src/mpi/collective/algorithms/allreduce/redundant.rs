@@ -16,8 +16,8 @@
 //! After `d` rounds, ranks whose numbers differ only in the lowest `d` bits have the same partial
 //! result, so middle rounds use these distances; last rounds use any distance. Unless a setting says
 //! something else (`extra_rounds`), both begin with distance 1 and ascend: repeating the latest
-//! distance would bring bytes of the same origin over the same link. Copies are bitwise equal because all ranks combine the lower half first (see
-//! `butterfly`).
+//! distance would bring bytes of the same origin over the same link. Copies are bitwise equal because
+//! all ranks combine the lower half first (see `butterfly`).
 //!
 //! All data except the own operand and the result is in scratch memory, and all steps on scratch
 //! memory are detached (`offload::schedule`). A rank that has the result does not wait for late

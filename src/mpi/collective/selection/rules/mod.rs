@@ -11,6 +11,7 @@ use std::fmt;
 use crate::mpi::collective::algorithms::Shape;
 use crate::mpi::collective::selection::AlgorithmChoice;
 use crate::mpi::collective::selection::registry::CollectiveOperation;
+use platform::base::fnv1a;
 
 /// What rules may ask about a call; equal on all its ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,7 +128,7 @@ impl SelectionRules {
         let starts = std::array::from_fn(|operation| {
             rules.partition_point(|rule| (rule.operation as usize) < operation) as u32
         });
-        Self { file: file.to_owned(), digest: digest(text), rules: rules.into(), starts }
+        Self { file: file.to_owned(), digest: fnv1a(text.bytes()), rules: rules.into(), starts }
     }
 
     /// The name of the file.
@@ -162,13 +163,6 @@ impl SelectionRules {
     pub(crate) fn identity(&self) -> String {
         format!("a file with the digest {:016x}", self.digest)
     }
-}
-
-/// FNV-1a with 64 bits (Fowler, Noll and Vo): equal for all builds of the library.
-fn digest(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
 }
 
 /// The algorithm that was asked for, by a setting or a rule.
@@ -278,6 +272,6 @@ algorithm = "auto"
         let identity = |file, text| SelectionRules::parse(file, text).unwrap().identity();
         assert_eq!(identity("one", TEXT), identity("other", TEXT));
         assert_ne!(identity("one", TEXT), identity("one", ""));
-        assert_eq!(digest("a"), 0xaf63_dc4c_8601_ec8c);
+        assert_eq!(fnv1a("a".bytes()), 0xaf63_dc4c_8601_ec8c);
     }
 }
