@@ -5,9 +5,9 @@
  *   -t   milliseconds for one figure (25)
  *
  * A test is one of those below, or all: with disk_ before its name in $TMPDIR or /tmp, else in /dev/shm. Data
- * of 64 MiB is in the file in all; the bytes of a figure are those of one call of one rank. Times are those of the slowest rank, per call. What was
- * written is read back and checked before the first window. Lines: see measure.h; the first one is the
- * library. */
+ * of 64 MiB is in the file in all; the bytes of a figure are those of one call of one rank. Times are those of the
+ * slowest rank, per call. Data is written, read back and checked before the first window: a read finds what the same
+ * library has written. Lines: see measure.h; the first one is the library. */
 #include "measure.h"
 #include <mpi.h>
 #include <unistd.h>
@@ -137,22 +137,24 @@ static const struct test {
     enum layout layout;
     enum amount amount;
     void (*call)(long bytes);
-    void (*check)(long bytes); /* reads what the call writes */
+    /* What puts data into the file, and reads it again: the call is one of them. */
+    void (*write)(long bytes);
+    void (*read)(long bytes);
     int appends;
 } tests[] = {
-    {"write_all", PLAIN, SHARE, write_all, read_all, 0},
-    {"read_all", PLAIN, SHARE, read_all, NULL, 0},
-    {"turns_write_all", TURNS, SHARE, write_all, read_all, 0},
-    {"turns_read_all", TURNS, SHARE, read_all, NULL, 0},
-    {"turns_write", TURNS, SHARE, write_alone, read_alone, 0},
-    {"turns_read", TURNS, SHARE, read_alone, NULL, 0},
-    {"gaps_write", GAPS, SIEVE, write_alone, read_alone, 0},
-    {"gaps_read", GAPS, SIEVE, read_alone, NULL, 0},
-    {"write", PLAIN, SHORT, write_alone, NULL, 0},
-    {"write_shared", PLAIN, SHORT, write_shared, NULL, 1},
-    {"write_ordered", PLAIN, SHORT, write_ordered, NULL, 1},
-    {"open", PLAIN, NONE, open_and_close, NULL, 0},
-    {"create", PLAIN, NONE, make_and_delete, NULL, 0},
+    {"write_all", PLAIN, SHARE, write_all, write_all, read_all, 0},
+    {"read_all", PLAIN, SHARE, read_all, write_all, read_all, 0},
+    {"turns_write_all", TURNS, SHARE, write_all, write_all, read_all, 0},
+    {"turns_read_all", TURNS, SHARE, read_all, write_all, read_all, 0},
+    {"turns_write", TURNS, SHARE, write_alone, write_alone, read_alone, 0},
+    {"turns_read", TURNS, SHARE, read_alone, write_alone, read_alone, 0},
+    {"gaps_write", GAPS, SIEVE, write_alone, write_alone, read_alone, 0},
+    {"gaps_read", GAPS, SIEVE, read_alone, write_alone, read_alone, 0},
+    {"write", PLAIN, SHORT, write_alone, NULL, NULL, 0},
+    {"write_shared", PLAIN, SHORT, write_shared, NULL, NULL, 1},
+    {"write_ordered", PLAIN, SHORT, write_ordered, NULL, NULL, 1},
+    {"open", PLAIN, NONE, open_and_close, NULL, NULL, 0},
+    {"create", PLAIN, NONE, make_and_delete, NULL, NULL, 0},
 };
 enum { TESTS = sizeof tests / sizeof tests[0] };
 
@@ -174,12 +176,12 @@ static char letter(long at)
 /* Whether what is read is what was written. */
 static int differs(const struct test *test, long bytes)
 {
-    if (!test->check || bytes <= 0) return 0;
+    if (!test->write || bytes <= 0) return 0;
     for (long at = 0; at < bytes; at++) buffer[at] = letter(at);
-    test->call(bytes);
+    test->write(bytes);
     memset(buffer, 0, bytes);
     MPI_Barrier(MPI_COMM_WORLD);
-    test->check(bytes);
+    test->read(bytes);
     for (long at = 0; at < bytes; at++)
         if (buffer[at] != letter(at)) return 1;
     return 0;

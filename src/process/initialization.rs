@@ -431,6 +431,8 @@ fn build(
     mpi.rdma_schedule = config.rdma_schedule;
     mpi.access_policy = config.acp.policy;
     mpi.checked_mode.set(config.check);
+    let has_thread = progress_mode == ProgressMode::Thread;
+    mpi.files.reads_ahead = has_thread || !wait_policy.is_crowded();
     config.eager_max.iter().for_each(|limit| mpi.engine.set_eager_max(*limit));
     RunningMpi {
         mpi,

@@ -13,9 +13,10 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
-use memmap2::{MmapMut, MmapOptions};
+use memmap2::{Advice, MmapOptions, MmapRaw};
 use nix::fcntl::{FallocateFlags, FcntlArg, fallocate, fcntl};
 use nix::sys::statfs::fstatfs;
+use nix::unistd::{Whence, lseek};
 use parking_lot::Mutex;
 
 use crate::base::Span;
@@ -25,7 +26,10 @@ const CALL_BYTES_MAX: usize = 0x7fff_f000;
 
 /// File systems of one host whose space can be had ahead, by their numbers in linux/magic.h: ext4, xfs, btrfs,
 /// tmpfs, overlayfs.
-const LOCAL: [u32; 5] = [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994, 0x794c_7630];
+const LOCAL: [u32; 5] = [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994, OVERLAYFS];
+
+/// A file that was opened for reading alone does not show in its maps what others write after the copy.
+const OVERLAYFS: u32 = 0x794c_7630;
 
 /// Maps begin at multiples of it, and have so many bytes, or what one range needs. Pages stay in memory from one
 /// access to the next: a page that is mapped anew costs more than its stores.
@@ -38,19 +42,51 @@ const ZEROS: usize = 1 << 16;
 #[derive(Debug)]
 pub struct DataFile {
     file: File,
+    form: OpenForm,
     has_memory: bool,
+    mapping: Mutex<Mapping>,
+}
+
+/// What is known of the file in memory.
+#[derive(Debug, Default)]
+struct Mapping {
     /// The last map.
-    window: Mutex<Option<MapWindow>>,
+    window: Option<MapWindow>,
+    /// A range of the file that has space.
+    given: Range<u64>,
 }
 
 /// A part of a file in memory.
 #[derive(Debug)]
 struct MapWindow {
-    map: Arc<MmapMut>,
+    map: Arc<MmapRaw>,
     /// Where it begins in the file.
     start: u64,
-    /// What the file has been given space for.
-    given: Range<u64>,
+}
+
+impl Mapping {
+    fn has_space(&self, range: &Range<u64>) -> bool {
+        self.given.start <= range.start && range.end <= self.given.end
+    }
+
+    fn note_space(&mut self, range: Range<u64>) {
+        let before = &self.given;
+        self.given = match range.start <= before.end && before.start <= range.end {
+            true => before.start.min(range.start)..before.end.max(range.end),
+            false => range,
+        };
+    }
+}
+
+impl MapWindow {
+    fn covers(&self, range: &Range<u64>) -> bool {
+        self.start <= range.start && range.end - self.start <= self.map.len() as u64
+    }
+
+    fn part(&self, range: &Range<u64>) -> MappedRange {
+        let part = (range.start - self.start) as usize..(range.end - self.start) as usize;
+        MappedRange { map: Arc::clone(&self.map), part }
+    }
 }
 
 /// How a file is opened.
@@ -68,10 +104,10 @@ pub struct OpenForm {
     pub permissions: u32,
 }
 
-/// A range of a file in memory: what is stored there is in the file.
+/// A range of a file in memory: what is in the file is there, and what is stored there is in the file.
 #[derive(Debug)]
 pub struct MappedRange {
-    map: Arc<MmapMut>,
+    map: Arc<MmapRaw>,
     /// Where the range is in it.
     part: Range<usize>,
 }
@@ -112,7 +148,8 @@ impl DataFile {
         }
         // The type of the number differs between C libraries; its upper half is 0.
         let kind = fstatfs(&file)?.filesystem_type().0 as u32;
-        Ok(Self { file, has_memory: LOCAL.contains(&kind), window: Mutex::new(None) })
+        let has_memory = LOCAL.contains(&kind) && (form.writes || kind != OVERLAYFS);
+        Ok(Self { file, form, has_memory, mapping: Mutex::default() })
     }
 
     /// Reads bytes from offset `at` on; 0 at the end of the file.
@@ -205,8 +242,8 @@ impl DataFile {
         Ok(())
     }
 
-    /// Whether [`DataFile::map`] gives memory: on file systems of this host that give space ahead. Maps of
-    /// others differ between hosts.
+    /// Whether [`DataFile::map`] and [`DataFile::map_filled`] give memory: on file systems of this host that
+    /// give space ahead. Maps of others differ between hosts.
     pub fn has_memory(&self) -> bool {
         self.has_memory
     }
@@ -220,39 +257,60 @@ impl DataFile {
     /// # Errors
     /// The error of fstat(2) or fallocate(2).
     pub fn map(&self, range: Range<u64>) -> io::Result<Option<MappedRange>> {
-        let mut window = self.window.lock();
-        let is_covered = |window: &MapWindow| {
-            window.start <= range.start && range.end - window.start <= window.map.len() as u64
-        };
-        if !window.as_ref().is_some_and(is_covered) {
-            *window = self.map_window(&range);
-        }
-        let Some(window) = window.as_mut() else { return Ok(None) };
+        let mut mapping = self.mapping.lock();
+        let mapped = self.form.writes.then(|| self.mapped(&mut mapping, &range)).flatten();
+        let Some(mapped) = mapped else { return Ok(None) };
         // The file may have been cut.
-        if self.size()? < window.given.end {
-            window.given = 0..0;
+        if self.size()? < mapping.given.end {
+            mapping.given = 0..0;
         }
-        let is_given = window.given.start <= range.start && range.end <= window.given.end;
-        if !is_given && !self.give(window, &range)? {
-            return Ok(None);
-        }
-        let part = (range.start - window.start) as usize..(range.end - window.start) as usize;
-        Ok(Some(MappedRange { map: Arc::clone(&window.map), part }))
+        let has_space = mapping.has_space(&range) || self.give(&mut mapping, range)?;
+        Ok(has_space.then_some(mapped))
     }
 
-    /// The window with a range; `None` without memory for it.
+    /// A range of the file in memory, for loads that need no call each. Its pages are brought in first: a load that
+    /// cannot read the device would end the process. `None` without [memory](DataFile::has_memory), and wherever a
+    /// call does better: across the end of the file, in holes, to which tmpfs would give space, and where the device
+    /// has an error, which a call returns.
+    ///
+    /// A process that cuts the file meanwhile ends this one by SIGBUS at the next load.
+    pub fn map_filled(&self, range: Range<u64>) -> Option<MappedRange> {
+        let mapped = {
+            let mut mapping = self.mapping.lock();
+            let mapped = self.mapped(&mut mapping, &range)?;
+            if !mapping.has_space(&range) {
+                let hole = self.next_hole(range.start).filter(|hole| *hole >= range.end)?;
+                mapping.note_space(range.start..hole);
+            }
+            mapped
+        };
+        let Range { start, end } = mapped.part;
+        mapped.map.advise_range(Advice::PopulateRead, start, end - start).ok()?;
+        Some(mapped)
+    }
+
+    /// A range in the last window, or in a new one in its place; `None` without memory for it.
+    fn mapped(&self, mapping: &mut Mapping, range: &Range<u64>) -> Option<MappedRange> {
+        if !mapping.window.as_ref().is_some_and(|window| window.covers(range)) {
+            mapping.window = self.map_window(range);
+        }
+        Some(mapping.window.as_ref()?.part(range))
+    }
+
     fn map_window(&self, range: &Range<u64>) -> Option<MapWindow> {
         let start = range.start / WINDOW * WINDOW;
         let len = usize::try_from((range.end - start).max(WINDOW)).ok()?;
         let mut options = MmapOptions::new();
         options.offset(start).len(len);
-        // SAFETY: the map is used by its address only, as memory that others may change.
-        let map = self.has_memory.then(|| unsafe { options.map_mut(&self.file) })?.ok()?;
-        Some(MapWindow { map: Arc::new(map), start, given: 0..0 })
+        let map = self.has_memory.then(|| match self.form.writes {
+            true => options.map_raw(&self.file),
+            false => options.map_raw_read_only(&self.file),
+        })?;
+        Some(MapWindow { map: Arc::new(map.ok()?), start })
     }
 
     /// Gives the file space for a range; whether the file system can.
-    fn give(&self, window: &mut MapWindow, range: &Range<u64>) -> io::Result<bool> {
+    fn give(&self, mapping: &mut Mapping, range: Range<u64>) -> io::Result<bool> {
         let (start, len) = (offset(range.start)?, offset(range.end)? - offset(range.start)?);
         let given = uninterrupted(|| {
             Ok(fallocate(self.file.as_fd(), FallocateFlags::empty(), start, len)?)
@@ -263,19 +321,19 @@ impl DataFile {
             Err(error) if WITHOUT.contains(&error.raw_os_error()) => return Ok(false),
             other => other?,
         }
-        let before = &window.given;
-        window.given = match range.start <= before.end && before.start <= range.end {
-            true => before.start.min(range.start)..before.end.max(range.end),
-            false => range.clone(),
-        };
+        mapping.note_space(range);
         Ok(true)
+    }
+
+    /// The first byte without space from an offset in the file on, at the latest its end. (tmpfs goes through all
+    /// pages before it.)
+    fn next_hole(&self, from: u64) -> Option<u64> {
+        lseek(self.file.as_fd(), offset(from).ok()?, Whence::SeekHole).ok()?.try_into().ok()
     }
 
     /// Another process has changed the size: ranges get space again.
     pub fn forget_space(&self) {
-        if let Some(window) = &mut *self.window.lock() {
-            window.given = 0..0;
-        }
+        self.mapping.lock().given = 0..0;
     }
 
     /// Brings all data to the device.
@@ -385,6 +443,54 @@ mod tests {
                 assert!(file.size().unwrap() >= at + 4);
             }
         }
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn a_filled_range_has_what_is_in_the_file() {
+        let path = place("filled");
+        let writer = DataFile::open(&path, ALL).unwrap();
+        let mut bytes: Vec<u8> = (0..20_000).map(|at| (at % 251) as u8).collect();
+        writer.write(5, span(&mut bytes)).unwrap();
+        let reads = OpenForm { writes: false, creates: false, ..ALL };
+        for file in [&writer, &DataFile::open(&path, reads).unwrap()] {
+            if !file.has_memory() {
+                continue;
+            }
+            let mapped = file.map_filled(105..9_105).unwrap();
+            let mut found = [0; 9_000];
+            mapped.span().read(0, &mut found);
+            assert_eq!(found, bytes[100..9_100]);
+            // Across the end, and behind it.
+            assert!(file.map_filled(105..20_006).is_none());
+            assert!(file.map_filled(30_000..30_001).is_none());
+        }
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn holes_are_not_mapped_for_loads() {
+        let path = place("holes");
+        let file = DataFile::open(&path, ALL).unwrap();
+        file.set_size(1 << 22).unwrap();
+        file.write(1 << 21, span(&mut [1; 8192])).unwrap();
+        let blocks = |file: &DataFile| file.file.metadata().unwrap().blocks();
+        let before = blocks(&file);
+        assert!(file.map_filled(0..4096).is_none());
+        let is_mapped = file.map_filled(1 << 21..(1 << 21) + 8192).is_some();
+        assert_eq!((is_mapped, blocks(&file)), (file.has_memory(), before));
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn a_range_that_was_cut_off_is_not_mapped_again() {
+        let path = place("cut-off");
+        let file = DataFile::open(&path, ALL).unwrap();
+        file.write(0, span(&mut [7; 8192])).unwrap();
+        let was_mapped = file.map_filled(0..8192).is_some();
+        assert_eq!(was_mapped, file.has_memory());
+        DataFile::open(&path, ALL).unwrap().set_size(4096).unwrap();
+        assert!(file.map_filled(4096..8192).is_none());
         std::fs::remove_file(path).unwrap();
     }
 

@@ -16,7 +16,7 @@ pub(crate) struct FileCounters {
 pub(crate) struct FileCounts {
     /// Reads and writes.
     pub(crate) calls: u64,
-    /// Bytes read, gaps included.
+    /// Bytes read, by calls with gaps, and by loads.
     pub(crate) read: u64,
     /// Bytes written, by calls and by stores.
     pub(crate) written: u64,
@@ -26,21 +26,22 @@ pub(crate) struct FileCounts {
 
 impl FileCounters {
     pub(crate) fn note_read(&self, bytes: usize) {
-        self.calls.fetch_add(1, Ordering::Relaxed);
-        self.read.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.add(FileCounts { calls: 1, read: bytes as u64, ..FileCounts::default() });
     }
 
     pub(crate) fn note_write(&self, bytes: usize) {
-        self.calls.fetch_add(1, Ordering::Relaxed);
-        self.note_stores(bytes);
+        self.add(FileCounts { calls: 1, written: bytes as u64, ..FileCounts::default() });
     }
 
-    pub(crate) fn note_stores(&self, bytes: usize) {
-        self.written.fetch_add(bytes as u64, Ordering::Relaxed);
-    }
-
-    pub(crate) fn note_gaps(&self, bytes: u64) {
-        self.gaps.fetch_add(bytes, Ordering::Relaxed);
+    pub(crate) fn add(&self, counts: FileCounts) {
+        let add = |number: &AtomicU64, count| match count {
+            0 => {}
+            count => _ = number.fetch_add(count, Ordering::Relaxed),
+        };
+        add(&self.calls, counts.calls);
+        add(&self.read, counts.read);
+        add(&self.written, counts.written);
+        add(&self.gaps, counts.gaps);
     }
 
     pub(crate) fn counts(&self) -> FileCounts {
@@ -63,8 +64,7 @@ mod tests {
         let counters = FileCounters::default();
         counters.note_read(10);
         counters.note_write(5);
-        counters.note_stores(1);
-        counters.note_gaps(4);
+        counters.add(FileCounts { written: 1, gaps: 4, ..FileCounts::default() });
         let expected = FileCounts { calls: 2, read: 10, written: 6, gaps: 4 };
         assert_eq!(counters.counts(), expected);
     }

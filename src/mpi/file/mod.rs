@@ -131,6 +131,9 @@ pub(crate) struct Files {
     /// Reads that functions of the application convert next.
     conversions: VecDeque<ConversionWork>,
     executor: Option<Arc<dyn Executor>>,
+    /// Whether reads of several rounds overlap with their messages: where the executor has a processor of its own, or
+    /// the user wants threads to do what they can.
+    pub(crate) reads_ahead: bool,
     pub(crate) counters: Arc<FileCounters>,
     /// What the application has registered.
     pub(crate) representations: UserRepresentations,
@@ -149,6 +152,7 @@ impl Default for Files {
             active: 0,
             conversions,
             executor,
+            reads_ahead: false,
             counters,
             representations,
         }

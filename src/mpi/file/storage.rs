@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use std::io;
 use std::ops::Range;
 
+use super::counters::FileCounts;
 use platform::base::{ErrorClass, MpiError, Span};
 
 /// An open file. All calls may move fewer bytes than asked for; none holds the lock of MPI.
@@ -45,7 +46,7 @@ pub(crate) trait Storage: Debug + Send + Sync {
     /// That of the system.
     fn allocate(&self, size: u64) -> io::Result<()>;
 
-    /// Whether ranges of the file can be [mapped](Storage::map).
+    /// Whether ranges of the file can be mapped, by [`Storage::map`] and [`Storage::map_filled`].
     fn has_memory(&self) -> bool;
 
     /// A range of the file in memory, which has space for it; `None` if there is no such memory.
@@ -54,11 +55,14 @@ pub(crate) trait Storage: Debug + Send + Sync {
     /// That of the system.
     fn map(&self, range: Range<u64>) -> io::Result<Option<Box<dyn FileMemory>>>;
 
+    /// A range of the file in memory, all of it read from the device; `None` where it has to be read by calls.
+    fn map_filled(&self, range: Range<u64>) -> Option<Box<dyn FileMemory>>;
+
     /// Another rank has changed the size: ranges of [`Storage::map`] get space again.
     fn forget_space(&self);
 
-    /// Notes bytes that were stored in a mapped range, and bytes of gaps that were read.
-    fn note(&self, stored: usize, gaps: u64);
+    /// Notes what was done without a call, in mapped ranges, and bytes of gaps that were read.
+    fn note(&self, counts: FileCounts);
 
     /// Brings all data to the device.
     ///
@@ -79,7 +83,7 @@ pub(crate) trait Storage: Debug + Send + Sync {
     fn unlock(&self, range: Range<u64>) -> io::Result<()>;
 }
 
-/// A range of a file in memory: what is stored there is in the file.
+/// A range of a file in memory: what is in the file is there, and what is stored there is in the file.
 pub(crate) trait FileMemory {
     /// The bytes of the range, while this value lives.
     fn span(&self) -> Span;

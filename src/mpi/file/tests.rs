@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use proptest::prelude::*;
 
 use super::access::{AccessDirection, IndependentAccess, Transfer};
+use super::counters::FileCounts;
 use super::representation::DataRepresentation;
 use super::storage::{FileMemory, Storage};
 use super::view::{Tiles, View};
@@ -25,12 +26,29 @@ struct TestFile {
     calls: AtomicUsize,
     /// This call and later ones fail.
     fails_at: usize,
+    /// Whether ranges can be mapped, for loads.
+    has_memory: bool,
+}
+
+/// A copy of a range.
+#[derive(Debug)]
+struct TestMemory(OwnedBytes);
+
+impl FileMemory for TestMemory {
+    fn span(&self) -> Span {
+        self.0.span()
+    }
 }
 
 impl TestFile {
     fn new(bytes: Vec<u8>, step: usize, fails_at: usize) -> Arc<Self> {
         let (bytes, calls) = (Mutex::new(bytes), AtomicUsize::new(0));
-        Arc::new(Self { bytes, step, calls, fails_at })
+        Arc::new(Self { bytes, step, calls, fails_at, has_memory: false })
+    }
+
+    fn mappable(bytes: Vec<u8>, step: usize) -> Arc<Self> {
+        let file = Self::new(bytes, step, usize::MAX);
+        Arc::new(Self { has_memory: true, ..Arc::into_inner(file).unwrap() })
     }
 
     fn called(&self) -> io::Result<()> {
@@ -83,16 +101,22 @@ impl Storage for TestFile {
     }
 
     fn has_memory(&self) -> bool {
-        false
+        self.has_memory
     }
 
     fn map(&self, _: Range<u64>) -> io::Result<Option<Box<dyn FileMemory>>> {
         Ok(None)
     }
 
+    fn map_filled(&self, range: Range<u64>) -> Option<Box<dyn FileMemory>> {
+        let bytes = self.bytes.lock().unwrap();
+        let part = bytes.get(range.start as usize..range.end as usize)?;
+        Some(Box::new(TestMemory(OwnedBytes::from(Box::from(part)))))
+    }
+
     fn forget_space(&self) {}
 
-    fn note(&self, _: usize, _: u64) {}
+    fn note(&self, _: FileCounts) {}
 
     fn sync(&self) -> io::Result<()> {
         Ok(())
@@ -184,10 +208,13 @@ proptest! {
     #[test]
     fn what_is_read_ends_with_the_file(
         view in a_view(), position in 0_u64..100, len in 0_usize..200, step in 1_usize..40,
-        size in 0_usize..400, is_scattered: bool,
+        size in 0_usize..400, is_scattered: bool, has_memory: bool,
     ) {
         let content: Vec<u8> = (0..size).map(|at| (at * 7) as u8).collect();
-        let file = TestFile::new(content.clone(), step, usize::MAX);
+        let file = match has_memory {
+            true => TestFile::mappable(content.clone(), step),
+            false => TestFile::new(content.clone(), step, usize::MAX),
+        };
         let (owner, into) = memory(&vec![0xaa; len], is_scattered);
         let kept = into.alias();
         let transfer = moved(&file, &view, AccessDirection::Read, into, position);

@@ -1,11 +1,12 @@
 //! The exchange of a collective access in two phases, at one rank ([`plan`](super::plan)).
 //!
 //! ```text
-//!   write    ┌─> data of a round ──> aggregators write ──┐      read    ┌─> aggregators read ──> data ──┐
-//!            └───────────── next round ─────────────────┘              └──────── next round ──────────┘
+//!   write    ┌─> data of a round ──> aggregators write ──┐      read    ┌─> aggregators read ──> data of a round ──┐
+//!            └───────────── next round ─────────────────┘              └────────────── next round ───────────────┘
 //! ```
 //!
-//! The next round of a write begins when the data has come, and not when it has been written.
+//! The next round of a write begins when the data has come, and not when it has been written; aggregators with
+//! a processor to spare read the window of the next round while data of this one moves.
 //!
 //! Aggregators know the views of all ranks, so the data of a round needs no description: both sides
 //! compute which positions are in the window of an aggregator. Data moves from the memory of the
@@ -38,8 +39,14 @@ pub(super) struct TwoPhase {
     views: Option<PeerViews>,
     direction: AccessDirection,
     round: u64,
+    reads_ahead: bool,
     /// What this aggregator has in this round.
     window: Option<Arc<FileWindow>>,
+    /// What it reads for the next one.
+    ahead: Option<Arc<FileWindow>>,
+    /// Those of earlier rounds: their memory serves again once nothing refers to them. (To have 16 MiB from the
+    /// system takes longer than to read them.)
+    used: Vec<Arc<FileWindow>>,
 }
 
 /// The views of all ranks, by rank.
@@ -48,7 +55,7 @@ pub(super) type PeerViews = Arc<[Arc<Tiles>]>;
 /// A part of the file in memory.
 #[derive(Debug)]
 struct FileWindow {
-    start: u64,
+    range: Range<u64>,
     bytes: OwnedBytes,
 }
 
@@ -78,12 +85,25 @@ impl TwoPhase {
         plan: TwoPhasePlan, accesses: Vec<RankAccess>, rank: u32, own: Arc<Tiles>,
         views: Option<PeerViews>, direction: AccessDirection,
     ) -> Self {
-        Self { plan, accesses, rank, own, views, direction, round: 0, window: None }
+        let (round, reads_ahead, window, ahead, used) = (0, false, None, None, Vec::new());
+        Self {
+            plan,
+            accesses,
+            rank,
+            own,
+            views,
+            direction,
+            round,
+            reads_ahead,
+            window,
+            ahead,
+            used,
+        }
     }
 
-    /// Whether data is written while that of the next round comes.
-    pub(super) fn writes_behind(&self) -> bool {
-        self.direction == AccessDirection::Write && self.plan.rounds() > 1
+    /// Whether there is more than one round.
+    pub(super) fn has_rounds(&self) -> bool {
+        self.plan.rounds() > 1
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -92,26 +112,66 @@ impl TwoPhase {
 
     pub(super) fn next_round(&mut self) {
         self.round += 1;
-        self.window = None;
-    }
-
-    /// The work of this rank with the file in this round, if it is an aggregator with data.
-    pub(super) fn work(&self, storage: &Arc<dyn Storage>, is_atomic: bool) -> Option<WindowAccess> {
-        Some(WindowAccess {
-            storage: Arc::clone(storage),
-            direction: self.direction,
-            window: Arc::clone(self.window.as_ref()?),
-            parts: self.placed().map(|(_, data)| data).collect(),
-            is_atomic,
-        })
+        self.used.extend(self.window.take());
     }
 
     /// Makes room for the window of this round, if this rank is an aggregator with data.
     pub(super) fn open_window(&mut self) {
-        let range = self.plan.window_of(self.rank, self.round);
-        if self.views.is_some() && !range.is_empty() {
-            let bytes = OwnedBytes::zeroed((range.end - range.start) as usize);
-            self.window = Some(Arc::new(FileWindow { start: range.start, bytes }));
+        self.window = self.new_window(self.round);
+    }
+
+    /// The work of this rank with the file in this round, if it is an aggregator with data.
+    pub(super) fn work(&self, storage: &Arc<dyn Storage>, is_atomic: bool) -> Option<WindowAccess> {
+        Some(self.access(self.window.as_ref()?, storage, is_atomic))
+    }
+
+    /// Whether windows are read one round ahead.
+    pub(super) fn reads_ahead(&self) -> bool {
+        self.reads_ahead
+    }
+
+    /// From now on, windows are read one round ahead: the read of the first one, if this rank is an aggregator with
+    /// data.
+    pub(super) fn read_first(
+        &mut self, storage: &Arc<dyn Storage>, is_atomic: bool,
+    ) -> Option<WindowAccess> {
+        self.reads_ahead = true;
+        self.ahead = self.new_window(self.round);
+        Some(self.access(self.ahead.as_ref()?, storage, is_atomic))
+    }
+
+    /// The window of this round has been read: the read of the next one.
+    pub(super) fn read_ahead(
+        &mut self, storage: &Arc<dyn Storage>, is_atomic: bool,
+    ) -> Option<WindowAccess> {
+        self.window = self.ahead.take();
+        self.ahead = self.new_window(self.round + 1);
+        Some(self.access(self.ahead.as_ref()?, storage, is_atomic))
+    }
+
+    fn new_window(&mut self, round: u64) -> Option<Arc<FileWindow>> {
+        let range = self.plan.window_of(self.rank, round);
+        if self.views.is_none() || range.is_empty() {
+            return None;
+        }
+        let len = (range.end - range.start) as usize;
+        let is_free =
+            |used: &Arc<FileWindow>| Arc::strong_count(used) == 1 && used.bytes.len() >= len;
+        let free = self.used.iter().position(is_free);
+        let free = free.and_then(|index| Arc::into_inner(self.used.swap_remove(index)));
+        let bytes = free.map_or_else(|| OwnedBytes::zeroed(len), |window| window.bytes);
+        Some(Arc::new(FileWindow { range, bytes }))
+    }
+
+    fn access(
+        &self, window: &Arc<FileWindow>, storage: &Arc<dyn Storage>, is_atomic: bool,
+    ) -> WindowAccess {
+        WindowAccess {
+            storage: Arc::clone(storage),
+            direction: self.direction,
+            window: Arc::clone(window),
+            parts: self.placed(window).map(|(_, data)| data).collect(),
+            is_atomic,
         }
     }
 
@@ -133,7 +193,7 @@ impl TwoPhase {
 
     /// Messages between the window of this rank and other ranks.
     fn at_aggregator(&self, steps: &mut Exchange, receives: bool) {
-        for (peer, data) in self.placed() {
+        for (peer, data) in self.window.iter().flat_map(|window| self.placed(window)) {
             if peer != self.rank {
                 let len = data.len;
                 let buffer = steps.add(Memory::Converted(Arc::new(data)));
@@ -157,7 +217,8 @@ impl TwoPhase {
     /// The data of an aggregator in its own window.
     fn keep_own(&self, steps: &mut Exchange) {
         let access = &self.accesses[self.rank as usize];
-        let Some((_, data)) = self.placed().find(|(peer, _)| *peer == self.rank) else { return };
+        let mut placed = self.window.iter().flat_map(|window| self.placed(window));
+        let Some((_, data)) = placed.find(|(peer, _)| *peer == self.rank) else { return };
         let (start, len) = ((data.position - access.position) as usize, data.len);
         let placed = steps.add(Memory::Converted(Arc::new(data)));
         let ends = [Buffer::User(0).region(start, len), Buffer::User(placed).region(0, len)];
@@ -168,14 +229,12 @@ impl TwoPhase {
         steps.plan.push(StepAction::Copy { from, to }, 0, Wait::All, &[]);
     }
 
-    /// The data of each rank in the window of this one.
-    fn placed(&self) -> impl Iterator<Item = (u32, PlacedData)> {
+    /// The data of each rank in a window of this one.
+    fn placed(&self, window: &Arc<FileWindow>) -> impl Iterator<Item = (u32, PlacedData)> {
         let views = self.views.as_deref().unwrap_or_default();
-        let window = self.window.as_ref();
-        let range = self.plan.window_of(self.rank, self.round);
         (0..).zip(views.iter().zip(&self.accesses)).filter_map(move |(rank, (view, access))| {
-            let part = positions(view, access, &range);
-            let (window, view) = (Arc::clone(window?), Arc::clone(view));
+            let part = positions(view, access, &window.range);
+            let (window, view) = (Arc::clone(window), Arc::clone(view));
             let (position, len) = (part.start, (part.end - part.start) as usize);
             (len > 0).then_some((rank, PlacedData { view, position, len, window }))
         })
@@ -219,7 +278,10 @@ impl PlacedData {
     fn places(&self, from: usize, len: usize) -> impl Iterator<Item = Span> {
         let window = &self.window;
         self.view.pieces(self.position + from as u64, len as u64).map(|piece| {
-            window.bytes.span().part((piece.offset - window.start) as usize, piece.len as usize)
+            window
+                .bytes
+                .span()
+                .part((piece.offset - window.range.start) as usize, piece.len as usize)
         })
     }
 }
@@ -272,7 +334,7 @@ impl WindowAccess {
 
     fn move_extents(&self, extents: &[FilePiece], done: &mut u64) -> io::Result<()> {
         let place = |piece: &FilePiece| {
-            let start = (piece.offset - self.window.start) as usize;
+            let start = (piece.offset - self.window.range.start) as usize;
             self.window.bytes.span().part(start, piece.len as usize)
         };
         match self.direction {

@@ -179,6 +179,12 @@ impl Tiles {
         }
     }
 
+    /// The bytes between two pieces, on an average.
+    pub(crate) fn mean_gap(&self) -> u64 {
+        let gaps = (self.tile.extent() as u64).saturating_sub(self.tile.size() as u64);
+        gaps / self.tile.piece_count().max(1) as u64
+    }
+
     /// The offset of the byte at a position; `None` if no file is that long.
     pub(crate) fn offset(&self, position: u64) -> Option<u64> {
         let size = self.tile.size() as u64;

@@ -22,7 +22,7 @@ use crate::mpi::Memory;
 use crate::mpi::collective::exchange::exchanged;
 use crate::mpi::file::File;
 use crate::mpi::file::agreement::{error_word, first_error};
-use crate::mpi::file::counters::FileCounters;
+use crate::mpi::file::counters::{FileCounters, FileCounts};
 use crate::mpi::file::operation::{AccessRequest, FileOperationId, FilePlace, FileStep};
 use crate::mpi::file::storage::{FileMemory, Storage, file_error};
 use crate::mpi::handle::Handle;
@@ -80,13 +80,16 @@ impl Storage for CountedFile {
         Ok(self.file.map(range)?.map(|mapped| Box::new(mapped) as Box<dyn FileMemory>))
     }
 
+    fn map_filled(&self, range: Range<u64>) -> Option<Box<dyn FileMemory>> {
+        Some(Box::new(self.file.map_filled(range)?))
+    }
+
     fn forget_space(&self) {
         self.file.forget_space();
     }
 
-    fn note(&self, stored: usize, gaps: u64) {
-        self.counters.note_stores(stored);
-        self.counters.note_gaps(gaps);
+    fn note(&self, counts: FileCounts) {
+        self.counters.add(counts);
     }
 
     fn sync(&self) -> io::Result<()> {

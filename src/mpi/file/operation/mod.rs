@@ -26,7 +26,7 @@ use crate::engine::schedules::plan::RunId;
 use crate::mpi::Mpi;
 use crate::mpi::collective::algorithms::{Bcast, Collective};
 use crate::mpi::collective::exchange::exchanged;
-use crate::mpi::file::access::{AccessDirection, IndependentAccess, Transfer};
+use crate::mpi::file::access::{AccessDirection, IndependentAccess, Transfer, is_loaded};
 use crate::mpi::file::agreement::{error_word, first_error};
 use crate::mpi::file::conversion::{Conversion, ConversionEnd, ConversionWork};
 use crate::mpi::file::hints::Choice;
@@ -114,8 +114,8 @@ pub(crate) struct FileOperation {
     error: Option<Box<MpiError>>,
     /// Bytes moved.
     bytes: u64,
-    /// Whether an executor writes the data of an earlier round.
-    is_writing_behind: bool,
+    /// Whether an executor writes the data of an earlier round, or reads that of the next one.
+    is_accessed_behind: bool,
     stage: AccessStage,
 }
 
@@ -132,9 +132,10 @@ enum AccessStage {
     Base(RunId, Vec<RankRecord>),
     Views(RunId, TwoPhasePlan, Vec<RankAccess>),
     Exchange(RunId, Box<TwoPhase>),
-    /// The next write of this aggregator, or the end, once the last write has ended.
+    /// The next write of this aggregator, the exchange of what it reads, or the end, once the executor has done its
+    /// last access.
     Behind(Option<FileWork>, Box<TwoPhase>),
-    /// The access has failed, but its last write has not ended.
+    /// The operation has failed, but the executor has not done its last access.
     Failing,
     /// Work that the calling thread takes.
     Ready(FileWork, AfterWork),
@@ -185,7 +186,7 @@ impl RankRecord {
 impl FileOperation {
     /// Whether the system makes the access, or the application converts its data.
     pub(super) fn is_working(&self) -> bool {
-        self.is_writing_behind
+        self.is_accessed_behind
             || matches!(self.stage, AccessStage::Working(_) | AccessStage::Converting)
     }
 
@@ -262,7 +263,7 @@ impl<D: Device> Mpi<D> {
             conversion,
             error,
             bytes: 0,
-            is_writing_behind: false,
+            is_accessed_behind: false,
             stage,
         }));
         self.advance_file(id);
@@ -356,8 +357,8 @@ impl<D: Device> Mpi<D> {
         let Some(mut operation) = self.files.operations.get_mut(id).and_then(Option::take) else {
             return;
         };
-        if operation.is_writing_behind {
-            self.written_behind(&mut operation, transfer);
+        if operation.is_accessed_behind {
+            self.accessed_behind(&mut operation, transfer);
         } else if let AccessStage::Working(after) =
             std::mem::replace(&mut operation.stage, AccessStage::Done)
         {
@@ -436,7 +437,7 @@ impl<D: Device> Mpi<D> {
             Ok(stage) => stage,
             Err(error) => {
                 operation.error.get_or_insert(error);
-                if operation.is_writing_behind { AccessStage::Failing } else { AccessStage::Done }
+                if operation.is_accessed_behind { AccessStage::Failing } else { AccessStage::Done }
             }
         };
         if !matches!(operation.stage, AccessStage::Done) {
@@ -511,11 +512,11 @@ impl<D: Device> Mpi<D> {
                 None => Progress::Stays(AccessStage::Exchange(run, two_phase)),
                 Some(_) => Progress::To(self.exchanged_round(operation, two_phase)?),
             },
-            AccessStage::Behind(..) | AccessStage::Failing if operation.is_writing_behind => {
+            AccessStage::Behind(..) | AccessStage::Failing if operation.is_accessed_behind => {
                 Progress::Stays(stage)
             }
             AccessStage::Behind(work, two_phase) => {
-                Progress::To(self.write_behind(operation, work, two_phase)?)
+                Progress::To(self.after_access(operation, work, two_phase)?)
             }
             AccessStage::Failing => Progress::To(AccessStage::Done),
             AccessStage::Agreement(run) => match self.run_buffers(run)? {
@@ -562,8 +563,10 @@ impl<D: Device> Mpi<D> {
         let view_bytes = if file.are_views_told { 0 } else { tiles.description().len() as u64 };
         let comm = file.comm;
         let (ascends, mean) = (tiles.ascends(), tiles.mean_piece());
-        // Writes of many short pieces are stores; reads of them would read all of the file at each rank.
-        let is_coarse = !is_read && file.storage.has_memory() || mean >= COARSE_MIN;
+        // Many short pieces are stores or loads; sieving would read all of the file at each rank.
+        let is_mapped =
+            file.storage.has_memory() && (!is_read || is_loaded(tiles.mean_gap(), mean));
+        let is_coarse = mean >= COARSE_MIN || is_mapped;
         let (range, size) = match (covered, size) {
             (Ok(range), Ok(size)) => (range, size),
             (Err(error), _) | (_, Err(error)) => {

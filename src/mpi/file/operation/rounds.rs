@@ -2,9 +2,14 @@
 //! ([`two_phase`](crate::mpi::file::two_phase)).
 //!
 //! ```text
-//!   write of several rounds    exchange 0 ──> exchange 1 ──> exchange 2 ──> ...       the calls of all ranks
-//!                                    └─> write 0 ───┴─> write 1 ───┴─> write 2        an executor, at aggregators
+//!   write    exchange 0 ──> exchange 1 ──> exchange 2 ──> ...       the calls of all ranks
+//!                 └─> write 0 ───┴─> write 1 ───┴─> write 2         an executor, at aggregators
+//!
+//!   read           ┌─> exchange 0 ─┬─> exchange 1 ─┬─> ...          the calls of all ranks
+//!            read 0 ──> read 1 ────┴─> read 2 ─────┴─> ...          an executor, at aggregators
 //! ```
+//!
+//! One access of an operation by the executor is in progress at a time. An access of one round is work of the caller.
 
 use std::sync::Arc;
 
@@ -66,7 +71,12 @@ impl<D: Device> Mpi<D> {
         let file = self.files.get(operation.file)?;
         let rank = self.comms.get(file.comm)?.rank;
         let (own, views) = (Arc::clone(&file.view.tiles), file.peer_views.clone());
-        let two_phase = TwoPhase::new(plan, accesses, rank, own, views, operation.direction);
+        let mut two_phase = TwoPhase::new(plan, accesses, rank, own, views, operation.direction);
+        let is_read = operation.direction == AccessDirection::Read;
+        if is_read && self.files.reads_ahead && two_phase.has_rounds() {
+            let work = two_phase.read_first(&file.storage, file.is_atomic);
+            self.access_behind(operation, work.map(FileWork::Window));
+        }
         self.begin_round(operation, Box::new(two_phase))
     }
 
@@ -74,16 +84,24 @@ impl<D: Device> Mpi<D> {
         &mut self, operation: &mut FileOperation, mut two_phase: Box<TwoPhase>,
     ) -> Result<AccessStage> {
         if two_phase.is_over() {
-            if operation.is_writing_behind {
+            if operation.is_accessed_behind {
                 return Ok(AccessStage::Behind(None, two_phase));
             }
             operation.bytes = operation.memory.len() as u64;
             return self.agree(operation);
         }
-        two_phase.open_window();
         match operation.direction {
-            AccessDirection::Write => self.exchange(operation, two_phase),
-            AccessDirection::Read => self.window_work(operation, two_phase),
+            AccessDirection::Write => {
+                two_phase.open_window();
+                self.exchange(operation, two_phase)
+            }
+            AccessDirection::Read if two_phase.reads_ahead() => {
+                self.read_round(operation, two_phase)
+            }
+            AccessDirection::Read => {
+                two_phase.open_window();
+                self.window_work(operation, two_phase)
+            }
         }
     }
 
@@ -100,8 +118,9 @@ impl<D: Device> Mpi<D> {
         &mut self, operation: &mut FileOperation, two_phase: Box<TwoPhase>,
     ) -> Result<AccessStage> {
         let file = self.files.get(operation.file)?;
+        let is_write = operation.direction == AccessDirection::Write;
         match two_phase.work(&file.storage, file.is_atomic) {
-            Some(work) if two_phase.writes_behind() => {
+            Some(work) if is_write && two_phase.has_rounds() => {
                 self.write_behind(operation, Some(FileWork::Window(work)), two_phase)
             }
             Some(work) => {
@@ -111,27 +130,55 @@ impl<D: Device> Mpi<D> {
         }
     }
 
-    /// Has the data of a round written, if there is some, and goes on with the next round meanwhile. One write of an
-    /// operation is in progress at a time.
-    pub(super) fn write_behind(
+    /// What was held back while the executor had an access of this operation.
+    pub(super) fn after_access(
+        &mut self, operation: &mut FileOperation, work: Option<FileWork>, two_phase: Box<TwoPhase>,
+    ) -> Result<AccessStage> {
+        match operation.direction {
+            AccessDirection::Write => self.write_behind(operation, work, two_phase),
+            AccessDirection::Read => self.begin_round(operation, two_phase),
+        }
+    }
+
+    /// Has the data of a round written, if there is some, and goes on with the next round meanwhile.
+    fn write_behind(
         &mut self, operation: &mut FileOperation, work: Option<FileWork>,
         mut two_phase: Box<TwoPhase>,
     ) -> Result<AccessStage> {
-        if operation.is_writing_behind {
+        if operation.is_accessed_behind {
             return Ok(AccessStage::Behind(work, two_phase));
         }
-        if let Some(work) = work {
-            operation.is_writing_behind = true;
-            if let Some(transfer) = self.files.submit(operation.id, work) {
-                self.written_behind(operation, transfer);
-            }
+        if work.is_some() {
+            self.access_behind(operation, work);
             two_phase.next_round();
         }
         self.begin_round(operation, two_phase)
     }
 
-    pub(super) fn written_behind(&mut self, operation: &mut FileOperation, transfer: Transfer) {
-        operation.is_writing_behind = false;
+    /// The exchange of a window that has been read; the next one is read meanwhile.
+    fn read_round(
+        &mut self, operation: &mut FileOperation, mut two_phase: Box<TwoPhase>,
+    ) -> Result<AccessStage> {
+        if operation.is_accessed_behind {
+            return Ok(AccessStage::Behind(None, two_phase));
+        }
+        let file = self.files.get(operation.file)?;
+        let work = two_phase.read_ahead(&file.storage, file.is_atomic);
+        self.access_behind(operation, work.map(FileWork::Window));
+        self.exchange(operation, two_phase)
+    }
+
+    /// Gives the executor an access, if there is one.
+    fn access_behind(&mut self, operation: &mut FileOperation, work: Option<FileWork>) {
+        let Some(work) = work else { return };
+        operation.is_accessed_behind = true;
+        if let Some(transfer) = self.files.submit(operation.id, work) {
+            self.accessed_behind(operation, transfer);
+        }
+    }
+
+    pub(super) fn accessed_behind(&mut self, operation: &mut FileOperation, transfer: Transfer) {
+        operation.is_accessed_behind = false;
         if let Err(error) = self.note_transfer(operation, transfer.error) {
             operation.error.get_or_insert(error);
         }
