@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`collective`] | a call of a collective operation, and its schedules |
 //! | [`network`], [`noise`] | rates of a network, interruptions of ranks |
+//! | [`topology`] | nodes and links of a network |
 //! | [`executor`] | schedules of up to 2^20 ranks in virtual time |
 //! | [`coll`] | what a run of one operation shows |
 //! | [`jitter`] | the allreduce with redundant exchanges, and the search for the best ones |
@@ -23,5 +24,6 @@ pub mod network;
 pub mod offload;
 mod parallel;
 pub mod rsched;
+pub mod topology;
 
 pub use platform::base::noise;

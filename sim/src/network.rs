@@ -12,8 +12,8 @@
 //! Schauser and Scheiman, "LogGP: incorporating long messages into the LogP model", SPAA 1995; there
 //! `G` is counted for all bytes except the first, here for all.
 //!
-//! There is no rendezvous: a message leaves without asking its receiver. Links between the ports have
-//! no limit.
+//! There is no rendezvous: a message leaves without asking its receiver. Links between the ports are those of a
+//! [`LinkNetwork`](crate::executor::event_driven::LinkNetwork), or have no limit.
 //!
 //! Units: picoseconds, and picoseconds per byte. All are integers, so that equal runs have equal times
 //! on every machine and with any number of threads.

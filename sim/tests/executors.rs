@@ -6,15 +6,14 @@ use mpi_abi::mpi::collective::algorithms::{Allreduce, Operands, Shape};
 use mpi_abi::mpi::collective::selection::registry::CollectiveOperation;
 use mpi_abi::offload::{Region, Schedule, ScheduleBuilder, StepAction, Wait};
 use sim::collective::{CollectiveCall, ScheduleOf};
-use sim::executor::levelled::LevelledRun;
-use sim::executor::{StepCosts, event_driven, levelled};
+use sim::executor::{RunTimes, StepCosts, event_driven, levelled};
 use sim::jitter::{BitOrder, JitterModel, ends_ps};
 use sim::network::LoggpRates;
 use sim::noise::{Noise, NoiseKind};
 
 fn levelled_run(
     ranks: u32, schedule: &ScheduleOf<'_>, costs: &StepCosts, threads: usize,
-) -> Result<LevelledRun, String> {
+) -> Result<RunTimes, String> {
     levelled::run(ranks, schedule, costs, threads, &|_| {})
 }
 
@@ -71,12 +70,16 @@ fn compare(call: &CollectiveCall, settings: &[StepCosts], name: &str) -> usize {
         for costs in settings {
             let level = levelled_run(call.ranks, schedule, costs, 1)?;
             let event = event_driven::run(&schedules, costs)?;
-            assert_eq!(level.ends_ps, event.ends_ps, "{name}: {costs:?}");
-            assert_eq!(level.quiet_ps, event.quiet_ps, "{name}: {costs:?}");
-            let parts: u64 = level.path.parts().iter().map(|(_, ps)| ps).sum();
+            assert_eq!(level.ends_ps, event.times.ends_ps, "{name}: {costs:?}");
+            assert_eq!(level.quiet_ps, event.times.quiet_ps, "{name}: {costs:?}");
             let last_ps = level.ends_ps.iter().max().copied().unwrap();
-            assert_eq!(parts, last_ps, "{name}: {:?}", level.path);
-            assert_eq!(level.ends_ps[level.last as usize], last_ps, "{name}");
+            for run in [&level, &event.times] {
+                let parts: u64 = run.path.parts().iter().map(|(_, ps)| ps).sum();
+                assert_eq!(parts, last_ps, "{name}: {:?}", run.path);
+                assert_eq!(run.ends_ps[run.last as usize], last_ps, "{name}");
+            }
+            assert_eq!(level.totals, event.times.totals, "{name}");
+            assert_eq!(level.rounds, event.times.rounds, "{name}");
         }
         Ok(settings.len())
     });
@@ -108,8 +111,8 @@ fn both_executors_take_the_first_copy() {
                 let level = levelled_run(ranks, &schedule, costs, 1).unwrap();
                 let event = event_driven::run(&schedules, costs).unwrap();
                 let name = format!("{ranks} {middle} {last} {costs:?}");
-                assert_eq!(level.ends_ps, event.ends_ps, "{name}");
-                assert_eq!(level.quiet_ps, event.quiet_ps, "{name}");
+                assert_eq!(level.ends_ps, event.times.ends_ps, "{name}");
+                assert_eq!(level.quiet_ps, event.times.quiet_ps, "{name}");
             }
         }
     }

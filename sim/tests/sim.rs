@@ -113,6 +113,22 @@ fn wrong_arguments_are_named() {
         (&["coll", "bcast", "--ranks", "4", "--network", "x"], "[possible values: loggp, paper]"),
         (&["coll", "bcast", "--ranks", "4", "--latency", "0"], "--latency 0"),
         (&["coll", "bcast", "--ranks", "4", "--noise", "loud"], "'loud'"),
+        (&["coll", "bcast", "--ranks", "4", "--topology", "ring"], "expected fat-tree:DOWN,LEVELS"),
+        (&["coll", "bcast", "--ranks", "4", "--topology", "fat-tree:4,9"], "of 9 levels"),
+        (
+            &[
+                "coll",
+                "bcast",
+                "--ranks",
+                "9",
+                "--topology",
+                "fat-tree:4,1",
+                "--ranks-per-node",
+                "2",
+            ],
+            "9 ranks, 2 on a node, need 5 nodes: the topology has 4",
+        ),
+        (&["coll", "bcast", "--ranks", "4", "--hop", "3"], "--topology"),
         (&["coll", "bcast", "--ranks", "4", "--noise-length", "-1"], "'-1'"),
         (
             &["coll", "bcast", "--ranks", "4", "--noise", "periodic", "--noise-length", "10000"],
@@ -329,6 +345,31 @@ fn coll_prints_text_csv_and_a_page() {
         assert_eq!(text(&again), report);
         assert_eq!(fs::read_to_string(&html).unwrap(), page);
     }
+    assert_ne!(text(&[&words[..], &["--csv", "--seed", "2"]].concat()), csv);
+}
+
+#[test]
+fn coll_on_a_topology_tells_of_its_links() {
+    let html = file("links.html");
+    let words = "coll alltoall --algorithm spread --ranks 32 --bytes 4096 --topology fat-tree:4,2,2 --ranks-per-node 2 \
+                 --placement random";
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let report = text(&[&words[..], &["--html", &html]].concat());
+    for wanted in [
+        "fat-tree:4,2,2, 2 ranks on a node, random",
+        "links, node up            16, bytes mean 245760, max 245760, busy mean",
+        "links, level 1 up         8, bytes mean",
+        "links, level 1 down       8, bytes mean",
+    ] {
+        assert!(report.contains(wanted), "{wanted}: {report}");
+    }
+    let page = fs::read_to_string(&html).unwrap();
+    assert!(page.matches("<figure").count() == 3 && page.contains("level 1 down"));
+    let csv = text(&[&words[..], &["--csv"]].concat());
+    let lines: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!((lines.len(), lines[0].len()), (2, lines[1].len()));
+    assert!(lines[1].contains(&"fat-tree:4;2;2; 2 ranks on a node; random"), "{csv}");
+    assert_eq!(text(&[&words[..], &["--csv", "--threads", "1"]].concat()), csv);
     assert_ne!(text(&[&words[..], &["--csv", "--seed", "2"]].concat()), csv);
 }
 

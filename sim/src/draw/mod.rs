@@ -1,5 +1,6 @@
 //! Pictures of simulations, as SVG files with the colours of charts.
 
+pub(crate) mod heat;
 pub mod levels;
 pub(crate) mod packing;
 

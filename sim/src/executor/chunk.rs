@@ -93,6 +93,24 @@ pub struct MessageTotals {
 }
 
 impl MessageTotals {
+    /// The numbers of one rank.
+    pub(crate) fn of(schedule: &Schedule) -> Self {
+        let mut own = Self { steps: schedule.steps().len() as u64, ..Self::default() };
+        for step in schedule.steps() {
+            let (action, _, _, bytes) = parts(step.action);
+            match action {
+                LevelAction::Send => {
+                    own.messages += 1;
+                    own.bytes += bytes;
+                }
+                LevelAction::Receive => {}
+                LevelAction::Local(_) => own.local_bytes += bytes,
+            }
+        }
+        (own.messages_max, own.bytes_max) = (own.messages, own.bytes);
+        own
+    }
+
     pub(crate) fn add(&mut self, other: Self) {
         self.steps += other.steps;
         self.messages += other.messages;
@@ -178,7 +196,7 @@ impl ChunkBuilder {
                 None => level.ranks.push((index, end)),
             }
         }
-        self.count(schedule);
+        self.chunk.totals.add(MessageTotals::of(schedule));
         let start = self.chunk.slot_ends.last().copied().unwrap_or(0);
         self.chunk.slot_ends.push(start + slots);
         Ok(())
@@ -204,23 +222,6 @@ impl ChunkBuilder {
                 *last_use = place.max(*last_use);
             }
         }
-    }
-
-    fn count(&mut self, schedule: &Schedule) {
-        let mut own = MessageTotals { steps: schedule.steps().len() as u64, ..Default::default() };
-        for step in schedule.steps() {
-            let (action, _, _, bytes) = parts(step.action);
-            match action {
-                LevelAction::Send => {
-                    own.messages += 1;
-                    own.bytes += bytes;
-                }
-                LevelAction::Receive => {}
-                LevelAction::Local(_) => own.local_bytes += bytes,
-            }
-        }
-        (own.messages_max, own.bytes_max) = (own.messages, own.bytes);
-        self.chunk.totals.add(own);
     }
 
     /// The finished chunk.

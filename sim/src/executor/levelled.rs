@@ -12,30 +12,14 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::RunTimes;
 use super::chunk::{
     ChunkBuilder, ChunkSteps, Level, LevelAction, LevelStep, MessageTotals, NO_SLOT,
 };
 use super::costs::{RankEngines, StepCosts};
-use super::mark::{CriticalPath, Mark};
+use super::mark::Mark;
 use crate::collective::ScheduleOf;
 use crate::parallel::each_on_thread;
-
-/// Times of an operation on all ranks.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LevelledRun {
-    /// When the operation has completed on each rank.
-    pub ends_ps: Vec<u64>,
-    /// When the last step of any rank has completed, detached ones included.
-    pub quiet_ps: u64,
-    /// The lowest rank that completes last.
-    pub last: u32,
-    /// What led to its completion.
-    pub path: CriticalPath,
-    /// Rounds of messages.
-    pub rounds: u32,
-    /// Numbers of messages.
-    pub totals: MessageTotals,
-}
 
 /// Ranks of a chunk: enough that the rounds of a chunk are long, few enough that threads have equal
 /// shares.
@@ -60,7 +44,7 @@ const GENERATED: u64 = 700;
 pub fn run(
     ranks: u32, schedule: &ScheduleOf<'_>, costs: &StepCosts, threads: usize,
     progress: ReportProgress<'_>,
-) -> Result<LevelledRun, String> {
+) -> Result<RunTimes, String> {
     let chunks = generate(ranks, schedule, threads, progress)?;
     let threads = threads.clamp(1, chunks.len().max(1));
     let mut totals = MessageTotals::default();
@@ -94,7 +78,7 @@ pub fn run(
 
 fn collect(
     chunks: &[RunningChunk], rounds: usize, totals: MessageTotals, costs: &StepCosts,
-) -> LevelledRun {
+) -> RunTimes {
     let states = || chunks.iter().flat_map(|chunk| &chunk.state.ends);
     let mut last = (0, Mark::default());
     for (rank, end) in (0..).zip(states()) {
@@ -102,7 +86,7 @@ fn collect(
             last = (rank, *end);
         }
     }
-    LevelledRun {
+    RunTimes {
         ends_ps: states().map(|end| end.time_ps).collect(),
         quiet_ps: chunks.iter().map(|chunk| chunk.state.quiet_ps).max().unwrap_or(0),
         last: last.0,

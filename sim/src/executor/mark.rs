@@ -19,6 +19,8 @@ pub struct CriticalPath {
     pub bytes_ps: u64,
     /// Rests of ports.
     pub gap_ps: u64,
+    /// Links, and waits for them.
+    pub links_ps: u64,
     /// Reductions and copies.
     pub arithmetic_ps: u64,
     /// Interruptions.
@@ -27,12 +29,13 @@ pub struct CriticalPath {
 
 impl CriticalPath {
     /// The parts with their names, in picoseconds.
-    pub fn parts(&self) -> [(&'static str, u64); 6] {
+    pub fn parts(&self) -> [(&'static str, u64); 7] {
         [
             ("latency", self.latency_ps),
             ("overhead", self.overhead_ps),
             ("bytes", self.bytes_ps),
             ("gap", self.gap_ps),
+            ("links", self.links_ps),
             ("arithmetic", self.arithmetic_ps),
             ("noise", self.noise_ps),
         ]
@@ -102,6 +105,7 @@ impl Mark {
             overhead_ps: u64::from(self.overheads) * network.overhead_ps,
             bytes_ps: self.bytes_ps,
             gap_ps: u64::from(self.gaps) * network.gap_ps,
+            links_ps: 0,
             arithmetic_ps: self.arithmetic_ps,
             noise_ps: 0,
         };

@@ -6,7 +6,7 @@
 //! | `costs` | the time of a send, a receive and a local step, and the engines of a rank |
 //! | `chunk` | the schedules of a few thousand ranks, in a compact form by rounds |
 //! | [`levelled`] | executor round by round, to 2^20 ranks |
-//! | [`event_driven`] | executor event by event, as the engine of the library goes on |
+//! | [`event_driven`] | executor event by event, as the engine of the library goes on; knows links |
 //!
 //! **Steps.** A step is ready when the steps that it waits on have completed (`offload::schedule`): all
 //! of them, or the first one. A send completes when its last byte has left, a receive when the
@@ -37,3 +37,20 @@ mod mark;
 pub use chunk::MessageTotals;
 pub use costs::StepCosts;
 pub use mark::CriticalPath;
+
+/// Times of an operation on all ranks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunTimes {
+    /// When the operation has completed on each rank, in picoseconds.
+    pub ends_ps: Vec<u64>,
+    /// When the last step of any rank has completed, detached ones included.
+    pub quiet_ps: u64,
+    /// The lowest rank that completes last.
+    pub last: u32,
+    /// What led to its completion.
+    pub path: CriticalPath,
+    /// Rounds of messages.
+    pub rounds: u32,
+    /// Numbers of messages.
+    pub totals: MessageTotals,
+}

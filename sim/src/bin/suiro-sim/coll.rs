@@ -1,20 +1,25 @@
 //! `suiro-sim coll`: one collective operation on all ranks in virtual time.
 
+use std::ops::RangeInclusive;
+
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use mpi_abi::mpi::collective::selection::registry::CollectiveOperation;
 use sim::coll::CollectiveReport;
 use sim::collective::CollectiveCall;
 use sim::executor::StepCosts;
+use sim::executor::event_driven::LinkNetwork;
 use sim::executor::levelled::PROGRESS;
 use sim::network::LoggpRates;
 use sim::noise::{Noise, NoiseKind, ps_of_us};
+use sim::topology::{Placement, RankOrder, Topology};
 
 use crate::numbers::{number, number_in};
 
 const LONG: &str = "\
 Runs the schedules of the library on all ranks, in virtual time: the time of each rank with what the
 critical path consists of, and numbers of messages. loggp is a network of 100 Gbit/s in round figures;
-paper is the one of the simulation of Matsumoto and Suda, where nothing waits for a port. Equal
+paper is the one of the simulation of Matsumoto and Suda, where nothing waits for a port. With a
+topology, messages also wait for the links between the ports; one thread runs it, event by event. Equal
 arguments give equal results, whatever the number of threads is.";
 
 pub(crate) fn command() -> Command {
@@ -65,7 +70,7 @@ pub(crate) fn command() -> Command {
                 .action(ArgAction::SetTrue)
                 .help("the own data are already in the receive buffer"),
         );
-    let command = with_noise(with_network(command));
+    let command = with_noise(with_topology(with_network(command)));
     with_output(command)
         .arg(Arg::new("svg").long("svg").value_name("FILE").help("draw the distribution of times"))
         .arg(Arg::new("html").long("html").value_name("FILE").help("write a page with everything"))
@@ -94,6 +99,58 @@ fn with_network(command: Command) -> Command {
         .arg(rate("byte", "PS", "G, of a byte of a message"))
         .arg(rate("reduced-byte", "PS", "of a byte of a reduction"))
         .arg(rate("copied-byte", "PS", "of a byte of a copy"))
+}
+
+/// Adds the arguments of links.
+fn with_topology(command: Command) -> Command {
+    let number = |name: &'static str, unit: &'static str, range: RangeInclusive<u64>| {
+        Arg::new(name)
+            .long(name)
+            .value_name(unit)
+            .value_parser(number_in(range))
+            .requires("topology")
+    };
+    command
+        .arg(
+            Arg::new("topology")
+                .long("topology")
+                .value_name("FORM")
+                .value_parser(str::parse::<Topology>)
+                .help(format!("links on which messages wait: {}", Topology::FORMS)),
+        )
+        .arg(number("hop", "NS", 0..=1_000_000).help("from one link to the next  [default: 100]"))
+        .arg(
+            number("link-byte", "PS", 0..=1_000_000_000)
+                .help("of a byte of a message on a link  [default: as of a port]"),
+        )
+        .arg(number("ranks-per-node", "N", 1..=1024).help("ranks on a node  [default: 1]"))
+        .arg(
+            Arg::new("placement")
+                .long("placement")
+                .value_name("ORDER")
+                .default_value(RankOrder::NAMES[0].0)
+                .value_parser(RankOrder::NAMES.map(|(name, _)| name))
+                .help("the order in which ranks fill nodes; random: by the seed"),
+        )
+}
+
+/// The links of the arguments.
+fn links(matches: &ArgMatches, ranks: u32, port_ps: u64) -> Result<Option<LinkNetwork>, String> {
+    let Some(&topology) = matches.get_one::<Topology>("topology") else { return Ok(None) };
+    let given = |name| matches.get_one::<u64>(name).copied();
+    let name = matches.get_one::<String>("placement").map_or("", String::as_str);
+    let order = RankOrder::NAMES.into_iter().find(|(known, _)| *known == name);
+    let order = order.map_or(RankOrder::Block, |(_, order)| order);
+    let per_node = given("ranks-per-node").unwrap_or(1) as u32;
+    let seed = matches.get_one("seed").copied().unwrap_or(1);
+    let placement = Placement::new(ranks, per_node, topology.nodes(), order, seed)?;
+    let hop_ps = given("hop").unwrap_or(100) * 1000;
+    Ok(Some(LinkNetwork {
+        topology,
+        placement,
+        hop_ps,
+        byte_ps: given("link-byte").unwrap_or(port_ps),
+    }))
 }
 
 /// Adds the arguments of noise.
@@ -200,8 +257,11 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<String, String> {
     let kind = NoiseKind::from_name(name).unwrap_or_default();
     let costs = StepCosts { network: network(matches)?, noise: noise(matches, kind)? };
     let bar = crate::bar(PROGRESS);
-    let report =
-        CollectiveReport::run(call, costs, threads(matches), &|done| bar.set_position(done));
+    let progress = |done| bar.set_position(done);
+    let report = match links(matches, ranks, costs.network.byte_ps)? {
+        Some(links) => CollectiveReport::run_on_links(call, costs, &links, &progress),
+        None => CollectiveReport::run(call, costs, threads(matches), &progress),
+    };
     bar.finish_and_clear();
     let report = report?;
     crate::write_file(matches, "svg", || report.distribution().file())?;

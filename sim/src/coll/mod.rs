@@ -1,18 +1,22 @@
 //! One collective operation on all ranks: distribution of its times, critical path, messages, as text,
 //! CSV and pictures.
 
+mod links;
+
 use std::fmt::Write;
 
 use chart::{Axis, COLOURS, Chart, Point, STYLE, Scale, Series};
 use maud::{DOCTYPE, PreEscaped, html};
-use mpi_abi::offload::Scheme;
 use mpi_abi::offload::resources::Resources;
+use mpi_abi::offload::{Schedule, Scheme};
 
-use crate::collective::CollectiveCall;
-use crate::executor::StepCosts;
-use crate::executor::levelled::{self, LevelledRun, ReportProgress};
+use crate::collective::{CollectiveCall, ScheduleOf};
+use crate::executor::event_driven::{self, LinkNetwork};
+use crate::executor::levelled::{self, ReportProgress};
+use crate::executor::{RunTimes, StepCosts};
 use crate::offload::resources::largest;
 use crate::offload::{OPERATIONS, SimulatedCollective};
+use links::LinkReport;
 
 /// The result of a run.
 #[derive(Clone, Debug)]
@@ -21,11 +25,13 @@ pub struct CollectiveReport {
     /// As in a setting of the library.
     algorithm: String,
     costs: StepCosts,
-    run: LevelledRun,
+    run: RunTimes,
     /// Times of all ranks, ascending.
     sorted_ps: Vec<u64>,
     /// Counters and slots of the operation as a program of an interface, or why there are none.
     resources: Result<Resources, String>,
+    /// The links, if there are any.
+    links: Option<LinkReport>,
 }
 
 /// The shares of ranks whose times are printed.
@@ -43,7 +49,7 @@ const SHARES: [(&str, f64); 7] = [
 const BUCKETS: usize = 64;
 
 impl CollectiveReport {
-    /// Runs a call.
+    /// Runs a call on a network without links.
     ///
     /// # Errors
     /// The algorithm does not exist, does not fit, or has too many steps.
@@ -53,11 +59,33 @@ impl CollectiveReport {
         let (algorithm, run) = call.with_schedules(|name, schedule| {
             Ok((name, levelled::run(call.ranks, schedule, &costs, threads, progress)?))
         })?;
+        Ok(Self::new(call, costs, algorithm, run, None))
+    }
+
+    /// Runs a call on a network of links.
+    ///
+    /// # Errors
+    /// As [`CollectiveReport::run`].
+    pub fn run_on_links(
+        call: CollectiveCall, costs: StepCosts, network: &LinkNetwork, progress: ReportProgress<'_>,
+    ) -> Result<Self, String> {
+        let (algorithm, run) = call.with_schedules(|name, schedule| {
+            let schedules = all_schedules(call.ranks, schedule)?;
+            Ok((name, event_driven::run_on_links(&schedules, &costs, Some(network), progress)?))
+        })?;
+        let links = LinkReport::new(network, &run.links, run.times.quiet_ps);
+        Ok(Self::new(call, costs, algorithm, run.times, Some(links)))
+    }
+
+    fn new(
+        call: CollectiveCall, costs: StepCosts, algorithm: &str, run: RunTimes,
+        links: Option<LinkReport>,
+    ) -> Self {
         let mut sorted_ps = run.ends_ps.clone();
         sorted_ps.sort_unstable();
         let resources = resources(&call, algorithm);
         let algorithm = call.algorithm.clone().unwrap_or_else(|| algorithm.to_owned());
-        Ok(Self { call, algorithm, costs, run, sorted_ps, resources })
+        Self { call, algorithm, costs, run, sorted_ps, resources, links }
     }
 
     fn share_us(&self, share: f64) -> f64 {
@@ -77,19 +105,21 @@ impl CollectiveReport {
     }
 
     fn setting(&self) -> String {
-        format!("network {}, noise {}", self.costs.network.name, self.costs.noise)
+        let links = self.links.as_ref().map(|links| format!(", {}", links.setting));
+        let links = links.unwrap_or_default();
+        format!("network {}{links}, noise {}", self.costs.network.name, self.costs.noise)
     }
 
     /// The names and the values of the lines of the text.
-    fn lines(&self) -> Vec<(&'static str, String)> {
-        let LevelledRun { path, totals, rounds, .. } = &self.run;
+    fn lines(&self) -> Vec<(String, String)> {
+        let RunTimes { path, totals, rounds, .. } = &self.run;
         let mut times = String::new();
         for (name, share) in SHARES {
             // Writing to a string never fails.
             let _ = write!(times, "{name} {:.3}, ", self.share_us(share));
         }
         let parts = path.parts().map(|(name, ps)| format!("{name} {:.3}", ps as f64 / 1e6));
-        vec![
+        let lines = [
             ("time over ranks, us", format!("{times}mean {:.3}", self.mean_us())),
             ("last step of any rank, us", format!("{:.3}", self.run.quiet_ps as f64 / 1e6)),
             (
@@ -114,7 +144,9 @@ impl CollectiveReport {
                     Err(why) => format!("none: {why}"),
                 },
             ),
-        ]
+        ];
+        let lines = lines.into_iter().map(|(name, value)| (name.to_owned(), value));
+        lines.chain(self.links.iter().flat_map(LinkReport::lines)).collect()
     }
 
     /// The result as text.
@@ -129,7 +161,7 @@ impl CollectiveReport {
     /// A heading and a line.
     pub fn csv(&self) -> String {
         let CollectiveCall { operation, ranks, bytes, .. } = &self.call;
-        let LevelledRun { path, totals, rounds, .. } = &self.run;
+        let RunTimes { path, totals, rounds, .. } = &self.run;
         let mut cells: Vec<(String, String)> = vec![
             ("operation".to_owned(), operation.name().to_lowercase()),
             ("algorithm".to_owned(), self.algorithm.replace(',', ";")),
@@ -137,6 +169,10 @@ impl CollectiveReport {
             ("bytes".to_owned(), bytes.to_string()),
             ("network".to_owned(), self.costs.network.name.to_owned()),
             ("noise".to_owned(), self.costs.noise.to_string().replace(',', ";")),
+            (
+                "topology".to_owned(),
+                self.links.as_ref().map_or_else(String::new, |it| it.setting.replace(',', ";")),
+            ),
         ];
         let mut add = |name: String, value: String| cells.push((name, value));
         for (name, share) in SHARES {
@@ -155,6 +191,10 @@ impl CollectiveReport {
             |number: Option<u32>| number.map_or(String::new(), |number| number.to_string());
         add("counters".to_owned(), number(known.map(|known| known.counters)));
         add("slots".to_owned(), number(known.map(|known| known.slots)));
+        let links = self.links.as_ref().map(LinkReport::totals);
+        let cell = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.6}"));
+        add("link_busy_max_percent".to_owned(), cell(links.map(|(busy, _)| busy)));
+        add("links_waited_us".to_owned(), cell(links.map(|(_, waited)| waited)));
         let (heads, values): (Vec<String>, Vec<String>) = cells.into_iter().unzip();
         format!("{}\n{}\n", heads.join(","), values.join(","))
     }
@@ -232,11 +272,33 @@ impl CollectiveReport {
                     }
                     (self.distribution())
                     (self.over_ranks())
+                    @if let Some(links) = &self.links {
+                        (links.picture())
+                    }
                 }
             }
         };
         page.into_string() + "\n"
     }
+}
+
+/// Steps of all ranks in a run on links: about 4 GiB.
+const STEPS_MAX: usize = 16_000_000;
+
+fn all_schedules(ranks: u32, schedule: &ScheduleOf<'_>) -> Result<Vec<Schedule>, String> {
+    let mut steps = 0;
+    let each = (0..ranks).map(|rank| {
+        let schedule = schedule(rank);
+        steps += schedule.steps().len();
+        match steps > STEPS_MAX {
+            true => Err(format!(
+                "{ranks} ranks have more than {STEPS_MAX} steps, which is the most with a topology: expected fewer \
+                 ranks or an algorithm with fewer messages"
+            )),
+            false => Ok(schedule),
+        }
+    });
+    each.collect()
 }
 
 /// What the operation needs of an interface, as a program of the scheme `tank`.

@@ -1,0 +1,461 @@
+//! Executor of schedules event by event: the reference for [`levelled`](super::levelled), and the one that knows
+//! [`links`].
+//!
+//! It goes on as the engine of the library does: a step has a number of completions that it waits for,
+//! each completion decrements the numbers of its successors, and a step without waits is started. It
+//! knows no rounds except in the order of the engines (`executor`). A heap orders the events by time;
+//! events of one time are ordered by rank and step.
+
+mod event_mark;
+mod links;
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap, HashMap};
+
+use mpi_abi::offload::{Schedule, StepAction, StepId};
+
+use super::RunTimes;
+use super::chunk::MessageTotals;
+use super::costs::StepCosts;
+use super::levelled::{PROGRESS, ReportProgress};
+use super::mark::ProcessorWork;
+use event_mark::EventMark;
+use links::{Flight, Links};
+pub use links::{LinkNetwork, LinkUse};
+
+/// What a run shows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EventRun {
+    /// Times, path and messages.
+    pub times: RunTimes,
+    /// What each link has carried, by number.
+    pub links: Vec<LinkUse>,
+    /// Number of events.
+    pub events: u64,
+}
+
+/// Events between two reports of progress.
+const REPORTED: u64 = 1 << 16;
+
+/// Runs these schedules, one for each rank, on a network without links.
+///
+/// # Errors
+/// A message has only one end, some steps never start, or they may take longer than times can be.
+pub fn run(schedules: &[Schedule], costs: &StepCosts) -> Result<EventRun, String> {
+    run_on_links(schedules, costs, None, &|_| {})
+}
+
+/// Runs these schedules, one for each rank.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_on_links(
+    schedules: &[Schedule], costs: &StepCosts, network: Option<&LinkNetwork>,
+    progress: ReportProgress<'_>,
+) -> Result<EventRun, String> {
+    let mut totals = MessageTotals::default();
+    schedules.iter().for_each(|schedule| totals.add(MessageTotals::of(schedule)));
+    costs.check(&totals)?;
+    let mut run = EventExecutor {
+        costs,
+        ranks: (0..).zip(schedules).map(|(rank, own)| EventRank::new(rank, own, costs)).collect(),
+        receives: receives(schedules)?,
+        events: BinaryHeap::new(),
+        links: network.map(Links::new),
+        flights: HashMap::new(),
+        ends: vec![EventMark::default(); schedules.len()],
+        completed: 0,
+        run: EventRun { times: RunTimes { totals, ..RunTimes::default() }, ..EventRun::default() },
+    };
+    for (rank, schedule) in schedules.iter().enumerate() {
+        for (step, _) in (0..).zip(schedule.waits()).filter(|(_, waits)| **waits == 0) {
+            run.make_ready(EventMark::default(), rank, step);
+        }
+    }
+    while let Some(Reverse((now_ps, rank, step, kind))) = run.events.pop() {
+        run.run.events += 1;
+        if run.run.events.is_multiple_of(REPORTED) {
+            progress(PROGRESS * run.completed / totals.steps);
+        }
+        match kind {
+            EventKind::Link => run.take_link(now_ps, rank, step),
+            EventKind::FirstByte => run.arrive(now_ps, rank, step),
+            EventKind::Complete => run.complete(rank, step),
+        }
+    }
+    match run.ranks.iter().position(|rank| rank.left > 0) {
+        Some(rank) => Err(format!("rank {rank} has {} steps left", run.ranks[rank].left)),
+        None => Ok(run.finish()),
+    }
+}
+
+/// Sender, receiver and label of a message.
+type MessageKey = (u32, u32, u16);
+
+/// The step that receives each message.
+fn receives(schedules: &[Schedule]) -> Result<HashMap<MessageKey, StepId>, String> {
+    let mut found = HashMap::new();
+    for (rank, schedule) in (0..).zip(schedules) {
+        for (id, step) in (0..).zip(schedule.steps()) {
+            if let StepAction::Receive { peer, label, .. } = step.action
+                && found.insert((peer, rank, label), id).is_some()
+            {
+                return Err(format!("rank {rank} receives message {label} of rank {peer} twice"));
+            }
+        }
+    }
+    for (rank, schedule) in (0..).zip(schedules) {
+        for step in schedule.steps() {
+            if let StepAction::Send { peer, label, .. } = step.action
+                && !found.contains_key(&(rank, peer, label))
+            {
+                return Err(format!("rank {peer} does not receive message {label} of rank {rank}"));
+            }
+        }
+    }
+    Ok(found)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum EventKind {
+    /// The first byte of a message to this step reaches a link.
+    Link,
+    /// The first byte of a message reaches its receiver.
+    FirstByte,
+    /// A step completes.
+    Complete,
+}
+
+/// Time, rank, step.
+type SimulatedEvent = Reverse<(u64, usize, StepId, EventKind)>;
+
+struct EventExecutor<'a> {
+    costs: &'a StepCosts,
+    ranks: Vec<EventRank<'a>>,
+    receives: HashMap<MessageKey, StepId>,
+    events: BinaryHeap<SimulatedEvent>,
+    links: Option<Links<'a>>,
+    /// Messages on links, by the rank and the step that receive them.
+    flights: HashMap<(usize, StepId), Flight>,
+    ends: Vec<EventMark>,
+    /// Steps of all ranks.
+    completed: u64,
+    run: EventRun,
+}
+
+/// A rank with its engines.
+struct EventRank<'a> {
+    rank: u32,
+    schedule: &'a Schedule,
+    waits: Vec<u32>,
+    /// Steps that have not completed.
+    left: usize,
+    /// For each step, when the steps that it waits on have completed.
+    ready: Vec<Option<EventMark>>,
+    /// For each receive, when the last byte of its message arrives.
+    arrivals: Vec<EventMark>,
+    /// For each receive, when its message has passed the port.
+    taken: Vec<Option<EventMark>>,
+    /// For each step, when it completes.
+    completions: Vec<EventMark>,
+    processor: OrderedEngine,
+    send_port: OrderedEngine,
+    receive_port: ReceivePort,
+}
+
+/// An engine that takes its steps in one order, however they become ready.
+#[derive(Default)]
+struct OrderedEngine {
+    order: Vec<StepId>,
+    next: usize,
+    free: EventMark,
+}
+
+/// The port for receives: the messages of the earliest round that is not finished, as they arrive.
+#[derive(Default)]
+struct ReceivePort {
+    /// For each round, the messages that have not arrived.
+    missing: Vec<usize>,
+    round: usize,
+    /// Messages that have arrived, by round, first byte and step.
+    waiting: BTreeSet<(u32, u64, StepId)>,
+    free: EventMark,
+}
+
+impl<'a> EventRank<'a> {
+    fn new(rank: u32, schedule: &'a Schedule, costs: &StepCosts) -> Self {
+        let steps = schedule.steps();
+        let attached = |id: &StepId| costs.network.contends && !steps[*id as usize].detached;
+        let is_send = |id: StepId| matches!(steps[id as usize].action, StepAction::Send { .. });
+        let mut order: Vec<StepId> = (0..steps.len() as StepId).filter(attached).collect();
+        order.sort_by_key(|id| (steps[*id as usize].round, !is_send(*id), *id));
+        let sends = order.iter().copied().filter(|id| is_send(*id)).collect();
+        if costs.network.overhead_ps == 0 {
+            order.retain(|id| !is_send(*id));
+        }
+        let mut missing = vec![0; schedule.rounds() as usize + 1];
+        for id in (0..steps.len() as StepId).filter(attached) {
+            if let StepAction::Receive { .. } = steps[id as usize].action {
+                missing[steps[id as usize].round as usize] += 1;
+            }
+        }
+        Self {
+            rank,
+            schedule,
+            waits: schedule.waits().to_vec(),
+            left: steps.len(),
+            ready: vec![None; steps.len()],
+            arrivals: vec![EventMark::default(); steps.len()],
+            taken: vec![None; steps.len()],
+            completions: vec![EventMark::default(); steps.len()],
+            processor: OrderedEngine { order, ..OrderedEngine::default() },
+            send_port: OrderedEngine { order: sends, ..OrderedEngine::default() },
+            receive_port: ReceivePort { missing, ..ReceivePort::default() },
+        }
+    }
+
+    fn is_queued(&self, step: StepId, costs: &StepCosts) -> bool {
+        costs.network.contends && !self.schedule.steps()[step as usize].detached
+    }
+
+    /// When the processor could begin with a step: a receive needs its message.
+    fn processor_ready(&self, step: StepId) -> Option<EventMark> {
+        let ready = self.ready[step as usize]?;
+        match self.schedule.steps()[step as usize].action {
+            StepAction::Receive { .. } => Some(ready.later(self.taken[step as usize]?)),
+            _ => Some(ready),
+        }
+    }
+
+    fn is_send(&self, step: StepId) -> bool {
+        matches!(self.schedule.steps()[step as usize].action, StepAction::Send { .. })
+    }
+}
+
+impl EventExecutor<'_> {
+    fn push(&mut self, time_ps: u64, rank: usize, step: StepId, kind: EventKind) {
+        self.events.push(Reverse((time_ps, rank, step, kind)));
+    }
+
+    /// The steps that this step waits on have completed.
+    fn make_ready(&mut self, ready: EventMark, rank: usize, step: StepId) {
+        self.ranks[rank].ready[step as usize] = Some(ready);
+        self.advance(rank, step);
+    }
+
+    /// Goes on with a step that has become ready, or whose message has arrived.
+    fn advance(&mut self, rank: usize, step: StepId) {
+        if self.ranks[rank].is_queued(step, self.costs) {
+            self.advance_engines(rank);
+            return;
+        }
+        let state = &self.ranks[rank];
+        let Some(ready) = state.processor_ready(step) else { return };
+        match state.is_send(step) {
+            true => _ = self.leave(rank, step, self.prepared(rank, ready)),
+            false => self.end_at(self.worked(rank, step, ready), rank, step),
+        }
+    }
+
+    /// Starts all steps whose turn has come at the engines of a rank.
+    fn advance_engines(&mut self, rank: usize) {
+        loop {
+            let state = &self.ranks[rank];
+            let engine = &state.processor;
+            let Some(&step) = engine.order.get(engine.next) else { break };
+            let Some(ready) = state.processor_ready(step) else { break };
+            let (start, is_send) = (ready.later(engine.free), state.is_send(step));
+            let end = match is_send {
+                true => self.prepared(rank, start),
+                false => self.worked(rank, step, start),
+            };
+            self.ranks[rank].processor.free = end;
+            self.ranks[rank].processor.next += 1;
+            match is_send {
+                true => self.leave_in_turn(rank, step, end),
+                false => self.end_at(end, rank, step),
+            }
+        }
+        // The sends that need no processor.
+        while self.costs.network.overhead_ps == 0 {
+            let port = &self.ranks[rank].send_port;
+            let Some(&step) = port.order.get(port.next) else { break };
+            let Some(ready) = self.ranks[rank].ready[step as usize] else { break };
+            self.leave_in_turn(rank, step, ready);
+        }
+    }
+
+    fn leave_in_turn(&mut self, rank: usize, step: StepId, ready: EventMark) {
+        let port = &mut self.ranks[rank].send_port;
+        debug_assert_eq!(port.order[port.next], step);
+        port.next += 1;
+        let start = ready.later(port.free);
+        let left = self.leave(rank, step, start);
+        let gap_ps = self.costs.network.gap_ps;
+        self.ranks[rank].send_port.free = left.then(|mark| mark.after_gap(gap_ps));
+    }
+
+    /// Sends a message, whose first byte leaves at `start`; returns when the last one has left.
+    fn leave(&mut self, rank: usize, step: StepId, start: EventMark) -> EventMark {
+        let network = &self.costs.network;
+        let state = &self.ranks[rank];
+        let StepAction::Send { peer, region, label } = state.schedule.steps()[step as usize].action
+        else {
+            unreachable!("only sends leave");
+        };
+        let (from, bytes) = (state.rank, region.len as u64);
+        let left = start.then(|mark| mark.after_bytes(bytes * network.byte_ps));
+        let (to, receive) = (peer as usize, self.receives[&(from, peer, label)]);
+        self.end_at(left, rank, step);
+        let flight = self.links.as_ref().and_then(|links| links.flight(from, peer, left, bytes));
+        match flight {
+            Some(flight) => {
+                self.flights.insert((to, receive), flight);
+                self.push(start.time_ps(), to, receive, EventKind::Link);
+            }
+            None => self.come(to, receive, left, bytes),
+        }
+        left
+    }
+
+    /// The first byte of a message is at a link.
+    fn take_link(&mut self, now_ps: u64, rank: usize, step: StepId) {
+        let (Some(links), Some(flight)) = (&mut self.links, self.flights.get_mut(&(rank, step)))
+        else {
+            unreachable!("a message on a link has a flight");
+        };
+        let next_ps = links.take(now_ps, flight);
+        if !flight.is_through() {
+            self.push(next_ps, rank, step, EventKind::Link);
+            return;
+        }
+        let bytes = flight.bytes;
+        let through = flight.through(next_ps + bytes * self.costs.network.byte_ps);
+        self.flights.remove(&(rank, step));
+        self.come(rank, step, through, bytes);
+    }
+
+    /// A message goes to its receiver, whose last byte is sent at `sent`.
+    fn come(&mut self, rank: usize, step: StepId, sent: EventMark, bytes: u64) {
+        let network = &self.costs.network;
+        let arrival = sent.then(|mark| mark.after_latency(network.latency_ps));
+        let first_ps = arrival.time_ps() - bytes * network.byte_ps;
+        self.ranks[rank].arrivals[step as usize] = arrival;
+        self.push(first_ps, rank, step, EventKind::FirstByte);
+    }
+
+    /// The end of the overhead of a send.
+    fn prepared(&self, rank: usize, start: EventMark) -> EventMark {
+        match self.costs.network.overhead_ps {
+            0 => start,
+            overhead_ps => self.after_work(rank, start, ProcessorWork::Overhead(overhead_ps)),
+        }
+    }
+
+    /// The end of the work of a receive or a local step.
+    fn worked(&self, rank: usize, step: StepId, start: EventMark) -> EventMark {
+        let network = &self.costs.network;
+        let arithmetic = |bytes: usize, byte_ps| ProcessorWork::Arithmetic(bytes as u64 * byte_ps);
+        let work = match self.ranks[rank].schedule.steps()[step as usize].action {
+            StepAction::Copy { to, .. } => arithmetic(to.len, network.copied_ps),
+            StepAction::Reduce { into, .. } => arithmetic(into.len, network.reduced_ps),
+            StepAction::Send { .. } | StepAction::Receive { .. } => {
+                ProcessorWork::Overhead(network.overhead_ps)
+            }
+        };
+        self.after_work(rank, start, work)
+    }
+
+    fn after_work(&self, rank: usize, start: EventMark, work: ProcessorWork) -> EventMark {
+        let noise = self.costs.noise.of_rank(self.ranks[rank].rank);
+        let end_ps = noise.end_ps(start.time_ps(), work.work_ps());
+        start.then(|mark| work.after(mark, end_ps))
+    }
+
+    /// The first byte of a message reaches its receiver.
+    fn arrive(&mut self, now_ps: u64, rank: usize, step: StepId) {
+        if !self.ranks[rank].is_queued(step, self.costs) {
+            let state = &mut self.ranks[rank];
+            state.taken[step as usize] = Some(state.arrivals[step as usize]);
+            self.advance(rank, step);
+            return;
+        }
+        let round = self.ranks[rank].schedule.steps()[step as usize].round;
+        self.ranks[rank].receive_port.waiting.insert((round, now_ps, step));
+        loop {
+            let port = &mut self.ranks[rank].receive_port;
+            while port.missing.get(port.round) == Some(&0) {
+                port.round += 1;
+            }
+            let Some(&(round, first_ps, step)) = port.waiting.first() else { break };
+            if round as usize != port.round {
+                break;
+            }
+            port.waiting.pop_first();
+            port.missing[round as usize] -= 1;
+            self.take(rank, step, first_ps);
+        }
+        self.advance_engines(rank);
+    }
+
+    /// Takes a message, whose first byte came at `first_ps`, through the port.
+    fn take(&mut self, rank: usize, step: StepId, first_ps: u64) {
+        let network = &self.costs.network;
+        let state = &mut self.ranks[rank];
+        let (_, region) = state.schedule.steps()[step as usize].action.regions();
+        let bytes = region.map_or(0, |region| region.len as u64);
+        let port = &mut state.receive_port;
+        let taken = match port.free.time_ps() <= first_ps {
+            true => state.arrivals[step as usize],
+            false => port.free.then(|mark| mark.after_bytes(bytes * network.byte_ps)),
+        };
+        port.free = taken.then(|mark| mark.after_gap(network.gap_ps));
+        state.taken[step as usize] = Some(taken);
+    }
+
+    /// A step will have completed at `end`.
+    fn end_at(&mut self, end: EventMark, rank: usize, step: StepId) {
+        self.ranks[rank].completions[step as usize] = end;
+        self.push(end.time_ps(), rank, step, EventKind::Complete);
+    }
+
+    fn complete(&mut self, rank: usize, step: StepId) {
+        let state = &mut self.ranks[rank];
+        let end = state.completions[step as usize];
+        state.left -= 1;
+        self.completed += 1;
+        self.run.times.quiet_ps = self.run.times.quiet_ps.max(end.time_ps());
+        if !state.schedule.steps()[step as usize].detached {
+            self.ends[rank] = self.ends[rank].later(end);
+        }
+        let schedule = state.schedule;
+        for &then in schedule.successors(step) {
+            let waits = &mut self.ranks[rank].waits[then as usize];
+            if *waits > 0 {
+                *waits -= 1;
+                if *waits == 0 {
+                    self.make_ready(end, rank, then);
+                }
+            }
+        }
+    }
+
+    fn finish(self) -> EventRun {
+        let mut last = (0, EventMark::default());
+        for (rank, end) in (0..).zip(&self.ends) {
+            if end.time_ps() > last.1.time_ps() {
+                last = (rank, *end);
+            }
+        }
+        let rounds = self.ranks.iter().map(|rank| rank.schedule.rounds()).max();
+        let times = RunTimes {
+            ends_ps: self.ends.iter().map(|end| end.time_ps()).collect(),
+            last: last.0,
+            path: last.1.path(&self.costs.network),
+            rounds: rounds.unwrap_or(0),
+            ..self.run.times
+        };
+        let links = self.links.map_or_else(Vec::new, |links| links.uses);
+        EventRun { times, links, ..self.run }
+    }
+}
