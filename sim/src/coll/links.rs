@@ -3,7 +3,7 @@
 use maud::Markup;
 
 use crate::draw::heat::{HeatRow, heat_map};
-use crate::executor::event_driven::{LinkNetwork, LinkUse};
+use crate::executor::event_driven::{EventRun, LinkNetwork, LinkUse};
 use crate::topology::LinkClass;
 
 /// The links of a run.
@@ -14,11 +14,12 @@ pub(super) struct LinkReport {
     classes: Vec<(LinkClass, Vec<LinkUse>)>,
     /// The time of the run.
     quiet_ps: u64,
+    events: u64,
 }
 
 impl LinkReport {
-    pub(super) fn new(network: &LinkNetwork, uses: &[LinkUse], quiet_ps: u64) -> Self {
-        let mut left = uses;
+    pub(super) fn new(network: &LinkNetwork, run: &EventRun) -> Self {
+        let mut left = &run.links[..];
         let classes = network.topology.classes().into_iter().map(|class| {
             let (own, rest) = left.split_at(class.links as usize);
             left = rest;
@@ -26,17 +27,19 @@ impl LinkReport {
         });
         let classes = classes.collect();
         let setting = format!("{}, {}", network.topology, network.placement);
-        Self { setting, classes, quiet_ps }
+        Self { setting, classes, quiet_ps: run.times.quiet_ps, events: run.events }
     }
 
     fn busy_percent(&self, used: &LinkUse) -> f64 {
         100.0 * used.busy_ps as f64 / self.quiet_ps.max(1) as f64
     }
 
-    /// A line for each kind of links that has carried something.
+    /// The number of events, and a line for each kind of links that has carried something.
     pub(super) fn lines(&self) -> impl Iterator<Item = (String, String)> {
+        let events = ("events".to_owned(), self.events.to_string());
         let is_used = |uses: &[LinkUse]| uses.iter().any(|used| used.messages > 0);
-        self.classes.iter().filter(move |(_, uses)| is_used(uses)).map(|(class, uses)| {
+        let classes = self.classes.iter().filter(move |(_, uses)| is_used(uses));
+        let of_links = classes.map(|(class, uses)| {
             let count = uses.len() as f64;
             let bytes: u64 = uses.iter().map(|used| used.bytes).sum();
             let bytes_max = uses.iter().map(|used| used.bytes).max().unwrap_or(0);
@@ -51,7 +54,8 @@ impl LinkReport {
                 waited_ps as f64 / 1e6,
             );
             (format!("links, {}", class.name), text)
-        })
+        });
+        std::iter::once(events).chain(of_links)
     }
 
     /// The share of the time in which the busiest link was busy, and the time that messages waited together.

@@ -73,7 +73,7 @@ impl CollectiveReport {
             let schedules = all_schedules(call.ranks, schedule)?;
             Ok((name, event_driven::run_on_links(&schedules, &costs, Some(network), progress)?))
         })?;
-        let links = LinkReport::new(network, &run.links, run.times.quiet_ps);
+        let links = LinkReport::new(network, &run);
         Ok(Self::new(call, costs, algorithm, run.times, Some(links)))
     }
 

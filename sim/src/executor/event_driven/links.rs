@@ -10,6 +10,8 @@
 //! A link takes messages in the order in which their first bytes come, and whole ones (virtual cut-through). Its queue has
 //! no limit, so a message never holds a link while it waits for another one.
 
+use mpi_abi::offload::StepId;
+
 use super::EventMark;
 use crate::topology::{Placement, Topology};
 
@@ -42,13 +44,35 @@ pub struct LinkUse {
 /// A message on its way.
 #[derive(Clone, Debug)]
 pub(super) struct Flight {
+    /// The rank and the step that receive it.
+    pub(super) to: usize,
+    pub(super) receive: StepId,
     /// When its last byte has left the port of the sender.
-    pub(super) left: EventMark,
+    left: EventMark,
     pub(super) bytes: u64,
     /// The links that it has not taken, the next one last.
     route: Vec<u32>,
     /// When its last byte is through the links, at the earliest.
     through_ps: u64,
+}
+
+/// Messages on their way, by number.
+#[derive(Debug, Default)]
+pub(super) struct Flights {
+    all: Vec<Flight>,
+    /// Numbers of messages that have come.
+    free: Vec<u32>,
+}
+
+impl Flights {
+    pub(super) fn get_mut(&mut self, number: u32) -> &mut Flight {
+        &mut self.all[number as usize]
+    }
+
+    /// A message has come: its number and the memory of its route serve again.
+    pub(super) fn end(&mut self, number: u32) {
+        self.free.push(number);
+    }
 }
 
 /// The links in use.
@@ -66,14 +90,31 @@ impl<'a> Links<'a> {
         Self { network, free_ps: vec![0; count as usize], uses }
     }
 
-    /// A message that leaves the port of a rank; `None` if it takes no link.
-    pub(super) fn flight(&self, from: u32, to: u32, left: EventMark, bytes: u64) -> Option<Flight> {
+    /// A message leaves the port of its sender: its number; `None` if it takes no link. `ends` are the ranks, and the
+    /// step that receives it.
+    pub(super) fn depart(
+        &self, flights: &mut Flights, ends: ((u32, u32), StepId), left: EventMark, bytes: u64,
+    ) -> Option<u32> {
         let LinkNetwork { topology, placement, hop_ps, .. } = self.network;
-        let mut route = Vec::new();
-        topology.route(placement.node(from), placement.node(to), &mut route);
+        let ((from, to), receive) = ends;
+        let nodes = [from, to].map(|rank| placement.node(rank));
+        if nodes[0] == nodes[1] {
+            return None;
+        }
+        let number = flights.free.pop().unwrap_or(flights.all.len() as u32);
+        let mut route = match flights.all.get_mut(number as usize) {
+            Some(flight) => std::mem::take(&mut flight.route),
+            None => Vec::new(),
+        };
+        topology.route(nodes[0], nodes[1], &mut route);
         route.reverse();
         let through_ps = left.time_ps() + route.len() as u64 * hop_ps;
-        (!route.is_empty()).then_some(Flight { left, bytes, route, through_ps })
+        let flight = Flight { to: to as usize, receive, left, bytes, route, through_ps };
+        match flights.all.get_mut(number as usize) {
+            Some(free) => *free = flight,
+            None => flights.all.push(flight),
+        }
+        Some(number)
     }
 
     /// The first byte of a message reaches its next link at `now_ps`; returns when it reaches the one after it, or the

@@ -7,12 +7,12 @@
 //! events of one time are ordered by rank and step.
 
 mod event_mark;
+mod event_queue;
 mod links;
 
-use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap, HashMap};
+use std::collections::BTreeSet;
 
-use mpi_abi::offload::{Schedule, StepAction, StepId};
+use mpi_abi::offload::{Schedule, Step, StepAction, StepId};
 
 use super::RunTimes;
 use super::chunk::MessageTotals;
@@ -20,7 +20,8 @@ use super::costs::StepCosts;
 use super::levelled::{PROGRESS, ReportProgress};
 use super::mark::ProcessorWork;
 use event_mark::EventMark;
-use links::{Flight, Links};
+use event_queue::EventQueue;
+use links::{Flights, Links};
 pub use links::{LinkNetwork, LinkUse};
 
 /// What a run shows.
@@ -59,10 +60,10 @@ pub fn run_on_links(
     let mut run = EventExecutor {
         costs,
         ranks: (0..).zip(schedules).map(|(rank, own)| EventRank::new(rank, own, costs)).collect(),
-        receives: receives(schedules)?,
-        events: BinaryHeap::new(),
+        receivers: receivers(schedules)?,
+        events: EventQueue::default(),
         links: network.map(Links::new),
-        flights: HashMap::new(),
+        flights: Flights::default(),
         ends: vec![EventMark::default(); schedules.len()],
         completed: 0,
         run: EventRun { times: RunTimes { totals, ..RunTimes::default() }, ..EventRun::default() },
@@ -72,13 +73,13 @@ pub fn run_on_links(
             run.make_ready(EventMark::default(), rank, step);
         }
     }
-    while let Some(Reverse((now_ps, rank, step, kind))) = run.events.pop() {
+    while let Some((now_ps, rank, step, kind)) = run.events.pop() {
         run.run.events += 1;
         if run.run.events.is_multiple_of(REPORTED) {
             progress(PROGRESS * run.completed / totals.steps);
         }
         match kind {
-            EventKind::Link => run.take_link(now_ps, rank, step),
+            EventKind::Link => run.take_link(now_ps, step),
             EventKind::FirstByte => run.arrive(now_ps, rank, step),
             EventKind::Complete => run.complete(rank, step),
         }
@@ -89,36 +90,49 @@ pub fn run_on_links(
     }
 }
 
-/// Sender, receiver and label of a message.
-type MessageKey = (u32, u32, u16);
+/// A receive of a rank: its sender and its label, and the step.
+type ReceiveOfRank = (u32, u16, StepId);
 
-/// The step that receives each message.
-fn receives(schedules: &[Schedule]) -> Result<HashMap<MessageKey, StepId>, String> {
-    let mut found = HashMap::new();
-    for (rank, schedule) in (0..).zip(schedules) {
-        for (id, step) in (0..).zip(schedule.steps()) {
-            if let StepAction::Receive { peer, label, .. } = step.action
-                && found.insert((peer, rank, label), id).is_some()
-            {
-                return Err(format!("rank {rank} receives message {label} of rank {peer} twice"));
+/// The step that receives each message, for each send of each rank.
+fn receivers(schedules: &[Schedule]) -> Result<Vec<Vec<StepId>>, String> {
+    let receives: Vec<Vec<ReceiveOfRank>> =
+        (0..).zip(schedules).map(|(rank, own)| receives(rank, own)).collect::<Result<_, _>>()?;
+    let of_rank = |(rank, schedule): (u32, &Schedule)| {
+        let of_step = |step: &Step| match step.action {
+            StepAction::Send { peer, label, .. } => {
+                let known = receives.get(peer as usize).map_or(&[][..], |known| known);
+                let found = known.binary_search_by_key(&(rank, label), |it| (it.0, it.1));
+                found.map(|index| known[index].2).map_err(|_| {
+                    format!("rank {peer} does not receive message {label} of rank {rank}")
+                })
             }
+            _ => Ok(0),
+        };
+        schedule.steps().iter().map(of_step).collect()
+    };
+    (0..).zip(schedules).map(of_rank).collect()
+}
+
+fn receives(rank: u32, schedule: &Schedule) -> Result<Vec<ReceiveOfRank>, String> {
+    let steps = (0..).zip(schedule.steps());
+    let mut found: Vec<_> = steps
+        .filter_map(|(id, step)| match step.action {
+            StepAction::Receive { peer, label, .. } => Some((peer, label, id)),
+            _ => None,
+        })
+        .collect();
+    found.sort_unstable();
+    match found.windows(2).find(|pair| (pair[0].0, pair[0].1) == (pair[1].0, pair[1].1)) {
+        Some(&[(peer, label, _), _]) => {
+            Err(format!("rank {rank} receives message {label} of rank {peer} twice"))
         }
+        _ => Ok(found),
     }
-    for (rank, schedule) in (0..).zip(schedules) {
-        for step in schedule.steps() {
-            if let StepAction::Send { peer, label, .. } = step.action
-                && !found.contains_key(&(rank, peer, label))
-            {
-                return Err(format!("rank {peer} does not receive message {label} of rank {rank}"));
-            }
-        }
-    }
-    Ok(found)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum EventKind {
-    /// The first byte of a message to this step reaches a link.
+    /// The first byte of a message reaches a link; the step is the number of its flight.
     Link,
     /// The first byte of a message reaches its receiver.
     FirstByte,
@@ -126,17 +140,15 @@ enum EventKind {
     Complete,
 }
 
-/// Time, rank, step.
-type SimulatedEvent = Reverse<(u64, usize, StepId, EventKind)>;
-
 struct EventExecutor<'a> {
     costs: &'a StepCosts,
     ranks: Vec<EventRank<'a>>,
-    receives: HashMap<MessageKey, StepId>,
-    events: BinaryHeap<SimulatedEvent>,
+    /// For each send of each rank, the step that receives its message.
+    receivers: Vec<Vec<StepId>>,
+    events: EventQueue,
     links: Option<Links<'a>>,
-    /// Messages on links, by the rank and the step that receive them.
-    flights: HashMap<(usize, StepId), Flight>,
+    /// Messages on links.
+    flights: Flights,
     ends: Vec<EventMark>,
     /// Steps of all ranks.
     completed: u64,
@@ -234,7 +246,7 @@ impl<'a> EventRank<'a> {
 
 impl EventExecutor<'_> {
     fn push(&mut self, time_ps: u64, rank: usize, step: StepId, kind: EventKind) {
-        self.events.push(Reverse((time_ps, rank, step, kind)));
+        self.events.push(time_ps, rank, step, kind);
     }
 
     /// The steps that this step waits on have completed.
@@ -299,39 +311,35 @@ impl EventExecutor<'_> {
     fn leave(&mut self, rank: usize, step: StepId, start: EventMark) -> EventMark {
         let network = &self.costs.network;
         let state = &self.ranks[rank];
-        let StepAction::Send { peer, region, label } = state.schedule.steps()[step as usize].action
+        let StepAction::Send { peer, region, .. } = state.schedule.steps()[step as usize].action
         else {
             unreachable!("only sends leave");
         };
         let (from, bytes) = (state.rank, region.len as u64);
         let left = start.then(|mark| mark.after_bytes(bytes * network.byte_ps));
-        let (to, receive) = (peer as usize, self.receives[&(from, peer, label)]);
+        let receive = self.receivers[rank][step as usize];
         self.end_at(left, rank, step);
-        let flight = self.links.as_ref().and_then(|links| links.flight(from, peer, left, bytes));
-        match flight {
-            Some(flight) => {
-                self.flights.insert((to, receive), flight);
-                self.push(start.time_ps(), to, receive, EventKind::Link);
-            }
-            None => self.come(to, receive, left, bytes),
+        let flights = &mut self.flights;
+        let ends = ((from, peer), receive);
+        match self.links.as_ref().and_then(|links| links.depart(flights, ends, left, bytes)) {
+            Some(flight) => self.push(start.time_ps(), peer as usize, flight, EventKind::Link),
+            None => self.come(peer as usize, receive, left, bytes),
         }
         left
     }
 
     /// The first byte of a message is at a link.
-    fn take_link(&mut self, now_ps: u64, rank: usize, step: StepId) {
-        let (Some(links), Some(flight)) = (&mut self.links, self.flights.get_mut(&(rank, step)))
-        else {
-            unreachable!("a message on a link has a flight");
-        };
+    fn take_link(&mut self, now_ps: u64, number: u32) {
+        let Some(links) = &mut self.links else { unreachable!("a message is on a link") };
+        let flight = self.flights.get_mut(number);
+        let (rank, step, bytes) = (flight.to, flight.receive, flight.bytes);
         let next_ps = links.take(now_ps, flight);
         if !flight.is_through() {
-            self.push(next_ps, rank, step, EventKind::Link);
+            self.push(next_ps, rank, number, EventKind::Link);
             return;
         }
-        let bytes = flight.bytes;
         let through = flight.through(next_ps + bytes * self.costs.network.byte_ps);
-        self.flights.remove(&(rank, step));
+        self.flights.end(number);
         self.come(rank, step, through, bytes);
     }
 
