@@ -7,7 +7,7 @@ use sim::executor::StepCosts;
 use sim::executor::event_driven::{self, EventRun, LinkNetwork};
 use sim::network::LoggpRates;
 use sim::noise::{Noise, NoiseKind};
-use sim::topology::{Placement, RankOrder, Topology};
+use sim::topology::{NodeOrder, RankNodes, Topology};
 
 /// Round numbers: G = 1 ps, L = 1000, nothing else.
 const PLAIN: LoggpRates = LoggpRates {
@@ -24,7 +24,7 @@ const PLAIN: LoggpRates = LoggpRates {
 fn network(topology: &str, ranks: u32, per_node: u32, hop_ps: u64, byte_ps: u64) -> LinkNetwork {
     let topology: Topology = topology.parse().unwrap();
     let nodes = topology.nodes();
-    let placement = Placement::new(ranks, per_node, nodes, RankOrder::Block, 1).unwrap();
+    let placement = RankNodes::new(ranks, per_node, nodes, NodeOrder::Block, 1).unwrap();
     LinkNetwork { topology, placement, hop_ps, byte_ps }
 }
 

@@ -102,10 +102,10 @@ impl Dragonfly {
 
     /// The places at both ends of a link, from its number.
     #[cfg(test)]
-    pub(super) fn ends(self, link: u32) -> [super::Place; 2] {
-        use super::Place;
-        let router = |number| Place { level: 1, number, copy: 0 };
-        let at_node = |node: u32| [Place::node(node), router(node / self.nodes)];
+    pub(super) fn ends(self, link: u32) -> [super::EndOfLink; 2] {
+        use super::EndOfLink;
+        let router = |number| EndOfLink { level: 1, number, copy: 0 };
+        let at_node = |node: u32| [EndOfLink::node(node), router(node / self.nodes)];
         let [nodes, routers] = [self.nodes(), self.all_routers()];
         let (local, global) = (routers * (self.routers - 1), routers * self.global);
         if link < nodes {

@@ -96,8 +96,8 @@ impl FatTree {
 
     /// The places at both ends of a link, from its number.
     #[cfg(test)]
-    pub(super) fn ends(self, link: u32) -> [super::Place; 2] {
-        use super::Place;
+    pub(super) fn ends(self, link: u32) -> [super::EndOfLink; 2] {
+        use super::EndOfLink;
         let all_up: u32 = (0..self.levels).map(|level| self.links_above(level)).sum();
         let (mut left, goes_up) = (link % all_up, link < all_up);
         let mut level = 0;
@@ -106,17 +106,17 @@ impl FatTree {
             level += 1;
         }
         let (below, above) = match level {
-            0 => (Place::node(left), Place { level: 1, number: left / self.down, copy: 0 }),
+            0 => (EndOfLink::node(left), EndOfLink { level: 1, number: left / self.down, copy: 0 }),
             level => {
                 let (switch, way) = (left / self.up, left % self.up);
                 let copies = self.up.pow(level - 1);
                 let (number, copy) = (switch / copies, switch % copies);
-                let above = Place {
+                let above = EndOfLink {
                     level: level + 1,
                     number: number / self.down,
                     copy: copy * self.up + way,
                 };
-                (Place { level, number, copy }, above)
+                (EndOfLink { level, number, copy }, above)
             }
         };
         if goes_up { [below, above] } else { [above, below] }

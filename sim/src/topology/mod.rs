@@ -20,7 +20,7 @@ use mpi_abi::devices::torus::{PORTS, TorusShape};
 
 pub use dragonfly::Dragonfly;
 pub use fat_tree::FatTree;
-pub use placement::{Placement, RankOrder};
+pub use placement::{NodeOrder, RankNodes};
 
 /// A network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,14 +135,14 @@ impl fmt::Display for Topology {
 /// A node, level 0, or a switch of a level, with its numbers there.
 #[cfg(test)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
+struct EndOfLink {
     level: u32,
     number: u32,
     copy: u32,
 }
 
 #[cfg(test)]
-impl Place {
+impl EndOfLink {
     fn node(number: u32) -> Self {
         Self { level: 0, number, copy: 0 }
     }
@@ -202,8 +202,8 @@ mod tests {
         }
     }
 
-    /// Checks all routes; `ends` are the places at both ends of a link, `Place::node` for a node.
-    fn check(topology: Topology, ends: impl Fn(u32) -> [Place; 2], hops_max: usize) {
+    /// Checks all routes; `ends` are the places at both ends of a link, `EndOfLink::node` for a node.
+    fn check(topology: Topology, ends: impl Fn(u32) -> [EndOfLink; 2], hops_max: usize) {
         let nodes = topology.nodes();
         let count: u32 = topology.classes().iter().map(|class| class.links).sum();
         let mut is_used = vec![false; count as usize];
@@ -211,14 +211,14 @@ mod tests {
             let mut links = Vec::new();
             topology.route(from, to, &mut links);
             assert!(links.len() <= hops_max, "{topology}: {from} to {to}: {links:?}");
-            let mut at = Place::node(from);
+            let mut at = EndOfLink::node(from);
             for link in links {
                 let [begin, end] = ends(link);
                 assert_eq!(begin, at, "{topology}: {from} to {to}, link {link}");
                 at = end;
                 is_used[link as usize] = true;
             }
-            assert_eq!(at, Place::node(to), "{topology}: {from} to {to}");
+            assert_eq!(at, EndOfLink::node(to), "{topology}: {from} to {to}");
         }
         assert!(is_used.iter().all(|used| *used), "{topology}: {is_used:?}");
     }

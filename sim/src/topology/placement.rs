@@ -6,7 +6,7 @@ use platform::base::Random;
 
 /// The order in which ranks fill nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RankOrder {
+pub enum NodeOrder {
     /// Adjacent ranks on a node, nodes by number.
     Block,
     /// Adjacent ranks on adjacent nodes.
@@ -15,13 +15,13 @@ pub enum RankOrder {
     Random,
 }
 
-impl RankOrder {
+impl NodeOrder {
     /// The orders with their names on the command line.
     pub const NAMES: [(&str, Self); 3] =
         [("block", Self::Block), ("cyclic", Self::Cyclic), ("random", Self::Random)];
 }
 
-impl fmt::Display for RankOrder {
+impl fmt::Display for NodeOrder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (name, _) = Self::NAMES[*self as usize];
         f.write_str(name)
@@ -30,20 +30,20 @@ impl fmt::Display for RankOrder {
 
 /// The nodes of ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Placement {
+pub struct RankNodes {
     per_node: u32,
-    order: RankOrder,
+    order: NodeOrder,
     /// By rank.
     nodes: Vec<u32>,
 }
 
-impl Placement {
+impl RankNodes {
     /// Places `ranks` ranks, `per_node` on a node, on some of `nodes` nodes.
     ///
     /// # Errors
     /// There are too few nodes.
     pub fn new(
-        ranks: u32, per_node: u32, nodes: u32, order: RankOrder, seed: u64,
+        ranks: u32, per_node: u32, nodes: u32, order: NodeOrder, seed: u64,
     ) -> Result<Self, String> {
         let used = ranks.div_ceil(per_node);
         if used > nodes {
@@ -52,9 +52,9 @@ impl Placement {
             ));
         }
         let nodes = match order {
-            RankOrder::Block => (0..ranks).map(|rank| rank / per_node).collect(),
-            RankOrder::Cyclic => (0..ranks).map(|rank| rank % used).collect(),
-            RankOrder::Random => {
+            NodeOrder::Block => (0..ranks).map(|rank| rank / per_node).collect(),
+            NodeOrder::Cyclic => (0..ranks).map(|rank| rank % used).collect(),
+            NodeOrder::Random => {
                 let order = shuffled(nodes, seed);
                 (0..ranks).map(|rank| order[(rank / per_node) as usize]).collect()
             }
@@ -68,7 +68,7 @@ impl Placement {
     }
 }
 
-impl fmt::Display for Placement {
+impl fmt::Display for RankNodes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.per_node {
             1 => write!(f, "a rank on a node, {}", self.order),
@@ -92,16 +92,16 @@ mod tests {
 
     #[test]
     fn ranks_fill_nodes_in_order() {
-        let placed = |order| Placement::new(5, 2, 7, order, 1).unwrap().nodes;
-        assert_eq!(placed(RankOrder::Block), [0, 0, 1, 1, 2]);
-        assert_eq!(placed(RankOrder::Cyclic), [0, 1, 2, 0, 1]);
-        let random = placed(RankOrder::Random);
+        let placed = |order| RankNodes::new(5, 2, 7, order, 1).unwrap().nodes;
+        assert_eq!(placed(NodeOrder::Block), [0, 0, 1, 1, 2]);
+        assert_eq!(placed(NodeOrder::Cyclic), [0, 1, 2, 0, 1]);
+        let random = placed(NodeOrder::Random);
         assert_eq!(random[0], random[1]);
         assert_eq!(random[2], random[3]);
         assert!(
             random[1] != random[2] && random[3] != random[4] && random.iter().all(|it| *it < 7)
         );
-        let few = Placement::new(9, 2, 4, RankOrder::Block, 1).unwrap_err();
+        let few = RankNodes::new(9, 2, 4, NodeOrder::Block, 1).unwrap_err();
         assert_eq!(few, "9 ranks, 2 on a node, need 5 nodes: the topology has 4");
     }
 }

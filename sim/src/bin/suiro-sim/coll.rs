@@ -11,7 +11,7 @@ use sim::executor::event_driven::LinkNetwork;
 use sim::executor::levelled::PROGRESS;
 use sim::network::LoggpRates;
 use sim::noise::{Noise, NoiseKind, ps_of_us};
-use sim::topology::{Placement, RankOrder, Topology};
+use sim::topology::{NodeOrder, RankNodes, Topology};
 
 use crate::numbers::{number, number_in};
 
@@ -128,8 +128,8 @@ fn with_topology(command: Command) -> Command {
             Arg::new("placement")
                 .long("placement")
                 .value_name("ORDER")
-                .default_value(RankOrder::NAMES[0].0)
-                .value_parser(RankOrder::NAMES.map(|(name, _)| name))
+                .default_value(NodeOrder::NAMES[0].0)
+                .value_parser(NodeOrder::NAMES.map(|(name, _)| name))
                 .help("the order in which ranks fill nodes; random: by the seed"),
         )
 }
@@ -139,11 +139,11 @@ fn links(matches: &ArgMatches, ranks: u32, port_ps: u64) -> Result<Option<LinkNe
     let Some(&topology) = matches.get_one::<Topology>("topology") else { return Ok(None) };
     let given = |name| matches.get_one::<u64>(name).copied();
     let name = matches.get_one::<String>("placement").map_or("", String::as_str);
-    let order = RankOrder::NAMES.into_iter().find(|(known, _)| *known == name);
-    let order = order.map_or(RankOrder::Block, |(_, order)| order);
+    let order = NodeOrder::NAMES.into_iter().find(|(known, _)| *known == name);
+    let order = order.map_or(NodeOrder::Block, |(_, order)| order);
     let per_node = given("ranks-per-node").unwrap_or(1) as u32;
     let seed = matches.get_one("seed").copied().unwrap_or(1);
-    let placement = Placement::new(ranks, per_node, topology.nodes(), order, seed)?;
+    let placement = RankNodes::new(ranks, per_node, topology.nodes(), order, seed)?;
     let hop_ps = given("hop").unwrap_or(100) * 1000;
     Ok(Some(LinkNetwork {
         topology,

@@ -13,14 +13,14 @@ use mpi_abi::offload::StepId;
 use super::EventKind;
 
 /// Rank, step and kind.
-type Place = (u32, StepId, EventKind);
+type EventPlace = (u32, StepId, EventKind);
 
 /// Events that have not been taken.
 #[derive(Debug)]
 pub(super) struct EventQueue {
     now_ps: u64,
-    now: BinaryHeap<Reverse<Place>>,
-    later: [Vec<(u64, Place)>; 64],
+    now: BinaryHeap<Reverse<EventPlace>>,
+    later: [Vec<(u64, EventPlace)>; 64],
 }
 
 impl Default for EventQueue {
@@ -37,7 +37,7 @@ impl EventQueue {
     }
 
     #[inline]
-    fn place(&mut self, time_ps: u64, place: Place) {
+    fn place(&mut self, time_ps: u64, place: EventPlace) {
         debug_assert!(time_ps >= self.now_ps);
         match (time_ps ^ self.now_ps).checked_ilog2() {
             None => self.now.push(Reverse(place)),

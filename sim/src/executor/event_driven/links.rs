@@ -13,7 +13,7 @@
 use mpi_abi::offload::StepId;
 
 use super::EventMark;
-use crate::topology::{Placement, Topology};
+use crate::topology::{RankNodes, Topology};
 
 /// A network of links.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub struct LinkNetwork {
     /// Nodes and links.
     pub topology: Topology,
     /// The nodes of ranks. Messages inside a node take no link.
-    pub placement: Placement,
+    pub placement: RankNodes,
     /// From one link to the next.
     pub hop_ps: u64,
     /// For each byte of a message on a link.
@@ -77,13 +77,13 @@ impl Flights {
 
 /// The links in use.
 #[derive(Debug)]
-pub(super) struct Links<'a> {
+pub(super) struct LinkStates<'a> {
     network: &'a LinkNetwork,
     free_ps: Vec<u64>,
     pub(super) uses: Vec<LinkUse>,
 }
 
-impl<'a> Links<'a> {
+impl<'a> LinkStates<'a> {
     pub(super) fn new(network: &'a LinkNetwork) -> Self {
         let count: u32 = network.topology.classes().iter().map(|class| class.links).sum();
         let uses = vec![LinkUse::default(); count as usize];

@@ -21,7 +21,7 @@ use super::levelled::{PROGRESS, ReportProgress};
 use super::mark::ProcessorWork;
 use event_mark::EventMark;
 use event_queue::EventQueue;
-use links::{Flights, Links};
+use links::{Flights, LinkStates};
 pub use links::{LinkNetwork, LinkUse};
 
 /// What a run shows.
@@ -62,7 +62,7 @@ pub fn run_on_links(
         ranks: (0..).zip(schedules).map(|(rank, own)| EventRank::new(rank, own, costs)).collect(),
         receivers: receivers(schedules)?,
         events: EventQueue::default(),
-        links: network.map(Links::new),
+        links: network.map(LinkStates::new),
         flights: Flights::default(),
         ends: vec![EventMark::default(); schedules.len()],
         completed: 0,
@@ -146,7 +146,7 @@ struct EventExecutor<'a> {
     /// For each send of each rank, the step that receives its message.
     receivers: Vec<Vec<StepId>>,
     events: EventQueue,
-    links: Option<Links<'a>>,
+    links: Option<LinkStates<'a>>,
     /// Messages on links.
     flights: Flights,
     ends: Vec<EventMark>,
