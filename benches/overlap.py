@@ -1,8 +1,8 @@
 """Runs benches/overlap_collective.c on our library, in every way to make progress, and on others.
 
-Started by scripts/bench-overlap. Two runs for each number of ranks: one where the application waits
-for something that is not MPI, and one where it computes, all ranks on one processor and threads of
-the library on another one.
+Started by scripts/bench-overlap. Three runs for each number of ranks: one where the application waits
+for something that is not MPI, one where it computes, all ranks on one processor and threads of
+the library on another one, and one of the time to solution, with ranks on all processors.
 """
 
 import argparse
@@ -17,6 +17,8 @@ from peers import build, run
 OPERATIONS = ["bcast", "allgather"]
 FORMS = ["nonblocking", "persistent"]
 APPLICATIONS = {"sleep": [], "compute": ["-p", "0"]}
+# With 1 ms of computing.
+SOLUTION = {"solution": ["-s", "1"]}
 LIMIT_S = 50
 MODES = ["polling", "thread", "auto"]
 # Threads of the library may use any processor, as those of the other libraries: where the application computes, one
@@ -67,7 +69,7 @@ def program(library):
 def measured(library, path, ranks, options):
     """The medians by name, and what went wrong."""
     figures = {}
-    for application, words in APPLICATIONS.items():
+    for application, words in {**APPLICATIONS, **SOLUTION}.items():
         command = library.command(ranks, [path, "-m", options.bytes, "-w", options.windows, *words])
         result = run(command, library.environment, LIMIT_S)
         if result.why:
@@ -109,6 +111,22 @@ def table(rows, ranks):
     return "\n".join(lines)
 
 
+def solutions(rows, ranks):
+    """Rows by library; of each operation and form the time to solution."""
+    columns = [(operation, form) for operation in OPERATIONS for form in FORMS]
+    heads = [f"{operation}, {form}" for operation, form in columns]
+    lines = [
+        f"| {ranks} ranks, time to solution to the blocking call's | " + " | ".join(heads) + " |",
+        "|---" * (len(heads) + 1) + "|",
+    ]
+    for peer, figures in rows:
+        names = [f"{operation}_{form}_solution" for operation, form in columns]
+        cells = [figures.get(name, "-") for name in names]
+        cells = [cell if isinstance(cell, str) else f"{cell:.2f}" for cell in cells]
+        lines.append(f"| {peer} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
 def main():
     parser = argparse.ArgumentParser(prog="scripts/bench-overlap")
     parser.add_argument("--ranks", type=int, nargs="+", default=[2, 4])
@@ -126,7 +144,7 @@ def main():
         rows = [
             (library.peer, measured(library, path, ranks, options)) for library, path in found
         ]
-        print(table(rows, ranks), flush=True)
+        print(table(rows, ranks), solutions(rows, ranks), sep="\n\n", flush=True)
         print()
 
 

@@ -1,7 +1,7 @@
 /* How much of a long collective operation hides behind an application that calls no MPI, on any MPI
  * library of version 3, or 4 for persistent operations.
  *
- *   mpirun -n N overlap_collective [-m BYTES] [-w WINDOWS] [-p PROCESSOR] [-d DUTY] [-c MS]
+ *   mpirun -n N overlap_collective [-m BYTES] [-w WINDOWS] [-p PROCESSOR] [-d DUTY] [-c MS] [-s MS]
  *
  *   -m   bytes of the message, and of all blocks of an allgather together (1 MiB)
  *   -w   windows of each figure (15)
@@ -10,6 +10,8 @@
  *   -d   how long the application takes, in times of the blocking operation (2)
  *   -c   how many milliseconds it takes at least (1; 30 if it computes: ranks that share a processor
  *        get it in turns of some milliseconds, and none can begin what others wait for before)
+ *   -s   measures the time to solution instead: so many milliseconds of computing on each rank, wherever
+ *        the system lets it run, and the operation, in turns
  *
  * For each operation (bcast, allgather) and form (nonblocking, persistent) three figures, of the rank
  * for which they are worst, medians of the windows; APPLICATION is sleep or compute:
@@ -19,7 +21,9 @@
  *   ..._calls                          the time in these calls
  *   ..._whole                          from the start to the end, without the application's own time
  *
- * and OPERATION_blocking, the time of the blocking operation. The data of each operation are checked.
+ * and OPERATION_blocking, the time of the blocking operation. With -s: OPERATION_FORM_solution, the time of
+ * turns in which the operation is started before the computation and ended after it, to that of turns with the
+ * blocking operation after the computation. The data of each operation are checked.
  * Lines: see measure.h. */
 #include "measure.h"
 #include <mpi.h>
@@ -31,8 +35,10 @@ static unsigned turn;
 static struct {
     long bytes, windows;
     int processor;
-    double duty, least_s;
-} options = {1 << 20, 15, -1, 2, 0};
+    double duty, least_s, solution_s;
+} options = {1 << 20, 15, -1, 2, 0, 0};
+
+enum { TURNS = 5 }; /* of a window with -s */
 
 enum { BCAST, ALLGATHER, OPERATIONS };
 enum { BLOCKING, NONBLOCKING, PERSISTENT };
@@ -223,6 +229,47 @@ static void overlap(int operation, int form, const char *application, void (*run
     report(&whole, MPI_MAX, good, NULL);
 }
 
+/* Time of turns. */
+static double solve(int operation, int form, MPI_Request *request)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    double first = seconds();
+    for (int done = 0; done < TURNS; done++) {
+        if (form != BLOCKING) begin(operation, form, request);
+        compute();
+        if (form == BLOCKING) begin(operation, form, NULL);
+        else MPI_Wait(request, MPI_STATUS_IGNORE);
+    }
+    double mine = seconds() - first, all;
+    MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    return all;
+}
+
+static void solution(int operation, int form)
+{
+    char name[64];
+    const char *const forms[] = {"blocking", "nonblocking", "persistent"};
+    snprintf(name, sizeof name, "%s_%s_solution", operations[operation], forms[form]);
+    struct figure figure = figure_of(name, "x");
+    MPI_Request request = MPI_REQUEST_NULL;
+    int good = 1;
+    if (form == PERSISTENT && make(operation, &request) != MPI_SUCCESS) {
+        figure.windows = 0;
+        if (rank == 0) print_figure(&figure, "unsupported");
+        return;
+    }
+    application_s = options.solution_s;
+    for (int window = -2; window < figure.windows; window++) {
+        fill(operation);
+        double started = solve(operation, form, &request);
+        good &= is_right(operation);
+        double blocking = solve(operation, BLOCKING, NULL);
+        if (window >= 0) figure.values[window] = started / blocking;
+    }
+    if (form == PERSISTENT) MPI_Request_free(&request);
+    report(&figure, MPI_MAX, good, NULL);
+}
+
 static int fail(const char *why, const char *what)
 {
     if (rank == 0) fprintf(stderr, "overlap_collective: %s%s\n", why, what);
@@ -243,6 +290,7 @@ int main(int count, char **words)
         case 'p': options.processor = value; break;
         case 'd': options.duty = value; break;
         case 'c': options.least_s = value / 1e3; break;
+        case 's': options.solution_s = value / 1e3; break;
         default: return fail("no such option: ", words[word]);
         }
     }
@@ -256,9 +304,11 @@ int main(int count, char **words)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     calibrate();
     for (int operation = 0; operation < OPERATIONS; operation++) {
-        blocking(operation);
+        if (options.solution_s == 0) blocking(operation);
         for (int form = NONBLOCKING; form <= PERSISTENT; form++) {
-            if (options.processor < 0)
+            if (options.solution_s > 0)
+                solution(operation, form);
+            else if (options.processor < 0)
                 overlap(operation, form, "sleep", nap);
             else
                 overlap(operation, form, "compute", compute);
