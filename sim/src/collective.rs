@@ -2,6 +2,8 @@
 //! library, from its registry.
 
 use mpi_abi::mpi::collective::algorithms::algorithm::{AgreedArguments, Arguments};
+use mpi_abi::mpi::collective::algorithms::hierarchical::costs::{NAME, TwoLevel};
+use mpi_abi::mpi::collective::algorithms::hierarchical::{HierarchyView, Nodes};
 use mpi_abi::mpi::collective::algorithms::{
     Allreduce, Bcast, BlockPairs, Operands, RankBlocks, Reduce, ReduceScatter, Rooted,
     RootedBlocks, Scan, Shape, UniformBlocks,
@@ -32,6 +34,9 @@ pub struct CollectiveCall {
     pub root: u32,
     /// Whether a rank's own data are already in the receive buffer.
     pub in_place: bool,
+    /// The nodes of the ranks, if there are several with several ranks: then the form in two levels is an algorithm,
+    /// too.
+    pub nodes: Option<Nodes>,
 }
 
 /// Length of an element of a reduction, where it divides the operand.
@@ -40,7 +45,8 @@ const ELEMENT: usize = 8;
 impl CollectiveCall {
     /// A call with rank 0 as root, not in place, by the cheapest algorithm.
     pub fn new(operation: CollectiveOperation, ranks: u32, bytes: usize) -> Self {
-        Self { operation, algorithm: None, ranks, bytes, root: 0, in_place: false }
+        let (algorithm, root, in_place, nodes) = (None, 0, false, None);
+        Self { operation, algorithm, ranks, bytes, root, in_place, nodes }
     }
 
     /// The names of the algorithms of an operation.
@@ -114,6 +120,15 @@ impl CollectiveCall {
         A::Borrowed<'a>: Sync,
     {
         let shape = Shape { ranks: self.ranks };
+        if let Some((two, nodes)) = self.two_level(family, args) {
+            if !(two.fits)(nodes, args) {
+                return Err(format!("two levels do not fit {} bytes on these nodes", self.bytes));
+            }
+            return then(NAME, &|rank| {
+                let selection = Selection::default();
+                (two.schedule)(HierarchyView::new(nodes, &selection, rank), args)
+            });
+        }
         let algorithm = match &self.algorithm {
             Some(text) => self.named(family, text)?,
             None => Selection::default().with_machine(NETWORK).choose(family, shape, args),
@@ -132,6 +147,18 @@ impl CollectiveCall {
         then(algorithm.name, &|rank| algorithm.schedule(shape, rank, args))
     }
 
+    /// The form in two levels, if it is named, or chosen.
+    fn two_level<A: Arguments>(
+        &self, family: &AlgorithmFamily<A>, args: A::Borrowed<'_>,
+    ) -> Option<(&'static TwoLevel<A>, &Nodes)> {
+        let (two, nodes) = (family.two_level?, self.nodes.as_ref()?);
+        let name = match &self.algorithm {
+            Some(name) => name,
+            None => Selection::default().name_on(family, nodes, args),
+        };
+        (name == NAME).then_some((two, nodes))
+    }
+
     /// The algorithm that a text of a setting names.
     fn named<A: Arguments>(
         &self, family: &AlgorithmFamily<A>, text: &str,
@@ -145,7 +172,8 @@ impl CollectiveCall {
             Some(AlgorithmChoice::Auto | AlgorithmChoice::Shared) | None => None,
         };
         found.ok_or_else(|| {
-            let names = Self::algorithms(self.operation).into_iter().map(str::to_owned);
+            let two = family.two_level_name().filter(|_| self.nodes.is_some());
+            let names = Self::algorithms(self.operation).into_iter().chain(two).map(str::to_owned);
             let texts: Vec<_> = names.chain(self.operation.forms_with_extra_rounds()).collect();
             format!("algorithm '{text}': expected one of {}", texts.join(", "))
         })

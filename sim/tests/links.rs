@@ -1,5 +1,6 @@
 //! Messages on the links of a topology.
 
+use mpi_abi::mpi::collective::algorithms::hierarchical::Nodes;
 use mpi_abi::mpi::collective::selection::registry::CollectiveOperation;
 use mpi_abi::offload::{Region, Schedule, ScheduleBuilder, StepAction, Wait};
 use sim::collective::CollectiveCall;
@@ -25,7 +26,7 @@ fn network(topology: &str, ranks: u32, per_node: u32, hop_ps: u64, byte_ps: u64)
     let topology: Topology = topology.parse().unwrap();
     let nodes = topology.nodes();
     let placement = RankNodes::new(ranks, per_node, nodes, NodeOrder::Block, 1).unwrap();
-    LinkNetwork { topology, placement, hop_ps, byte_ps }
+    LinkNetwork { topology, placement, node_latency_ps: 300, hop_ps, byte_ps }
 }
 
 fn run(schedules: &[Schedule], costs: &StepCosts, network: &LinkNetwork) -> EventRun {
@@ -71,7 +72,7 @@ fn a_message_takes_its_links_one_after_the_other() {
     assert_eq!(fast[1], 100 + 2 * 10 + 1000);
     // Ranks of one node need no link.
     let inside = ends(&[(0, 1, 100)], &network("fat-tree:2,3", 8, 2, 10, 7));
-    assert_eq!(inside[1], 100 + 1000);
+    assert_eq!(inside[1], 100 + 300);
 }
 
 #[test]
@@ -122,6 +123,41 @@ fn links_without_a_price_change_no_time() {
         }
     }
     assert!(compared > 100, "{compared}");
+}
+
+/// In two levels, few messages leave a node, and those inside take their own latency.
+#[test]
+fn operations_in_two_levels_know_the_nodes() {
+    let costs = StepCosts { network: LoggpRates::LOGGP, noise: Noise::NONE };
+    let network = network("fat-tree:4,2", 24, 4, 50_000, 80);
+    let nodes = || Nodes::new((0..24).map(|rank| network.placement.node(rank)));
+    let mut compared = 0;
+    for operation in CollectiveOperation::ALL {
+        let call = CollectiveCall {
+            algorithm: Some("two_level".to_owned()),
+            nodes: nodes(),
+            root: if operation == CollectiveOperation::Bcast { 5 } else { 0 },
+            ..CollectiveCall::new(operation, 24, 1000)
+        };
+        let found = call.with_schedules(|name, schedule| {
+            assert_eq!(name, "two_level");
+            let schedules: Vec<Schedule> = (0..24).map(schedule).collect();
+            check_links(&schedules, &costs, &network);
+            let up = &run(&schedules, &costs, &network).links[..16];
+            Ok(up.iter().map(|used| used.messages).sum::<u64>())
+        });
+        match found {
+            // Six nodes: a message to each but that of the root.
+            Ok(messages) if operation == CollectiveOperation::Bcast => assert_eq!(messages, 5),
+            Ok(_) => compared += 1,
+            Err(why) => assert!(why.contains("'two_level': expected one of"), "{why}"),
+        }
+    }
+    assert!(compared >= 9, "{compared}");
+    // The cheapest by the library's costs, on these nodes.
+    let chosen =
+        CollectiveCall { nodes: nodes(), ..CollectiveCall::new(CollectiveOperation::Bcast, 24, 8) };
+    assert_eq!(chosen.with_schedules(|name, _| Ok(name)), Ok("two_level"));
 }
 
 /// Links carry what ranks send, and the parts of the path are its time.

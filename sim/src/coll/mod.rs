@@ -7,6 +7,7 @@ use std::fmt::Write;
 
 use chart::{Axis, COLOURS, Chart, Point, STYLE, Scale, Series};
 use maud::{DOCTYPE, PreEscaped, html};
+use mpi_abi::mpi::collective::algorithms::hierarchical;
 use mpi_abi::offload::resources::Resources;
 use mpi_abi::offload::{Schedule, Scheme};
 
@@ -305,6 +306,9 @@ fn all_schedules(ranks: u32, schedule: &ScheduleOf<'_>) -> Result<Vec<Schedule>,
 fn resources(call: &CollectiveCall, algorithm: &str) -> Result<Resources, String> {
     if !OPERATIONS.contains(&call.operation) {
         return Err("blocks with lengths of their own".to_owned());
+    }
+    if algorithm == hierarchical::costs::NAME {
+        return Err("an operation in two levels".to_owned());
     }
     let collective = SimulatedCollective {
         operation: call.operation,

@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use mpi_abi::mpi::collective::algorithms::hierarchical::Nodes;
 use mpi_abi::mpi::collective::selection::registry::CollectiveOperation;
 use sim::coll::CollectiveReport;
 use sim::collective::CollectiveCall;
@@ -46,7 +47,7 @@ pub(crate) fn command() -> Command {
             Arg::new("algorithm")
                 .long("algorithm")
                 .value_name("NAME")
-                .help("an algorithm that suiro-info --coll lists  [default: the cheapest by its costs on a network]"),
+                .help("an algorithm that suiro-info --coll lists; two_level with several nodes  [default: the cheapest by the library's costs]"),
         )
         .arg(
             Arg::new("bytes")
@@ -124,6 +125,7 @@ fn with_topology(command: Command) -> Command {
                 .help("of a byte of a message on a link  [default: as of a port]"),
         )
         .arg(number("ranks-per-node", "N", 1..=1024).help("ranks on a node  [default: 1]"))
+        .arg(number("node-latency", "NS", 1..=1_000_000).help("L inside a node  [default: 200]"))
         .arg(
             Arg::new("placement")
                 .long("placement")
@@ -148,6 +150,7 @@ fn links(matches: &ArgMatches, ranks: u32, port_ps: u64) -> Result<Option<LinkNe
     Ok(Some(LinkNetwork {
         topology,
         placement,
+        node_latency_ps: given("node-latency").unwrap_or(200) * 1000,
         hop_ps,
         byte_ps: given("link-byte").unwrap_or(port_ps),
     }))
@@ -244,6 +247,11 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<String, String> {
     let bytes = count("bytes");
     let root = count("root");
     let ranks = count("ranks") as u32;
+    let name = matches.get_one::<String>("noise").map_or("none", String::as_str);
+    let kind = NoiseKind::from_name(name).unwrap_or_default();
+    let costs = StepCosts { network: network(matches)?, noise: noise(matches, kind)? };
+    let links = links(matches, ranks, costs.network.byte_ps)?;
+    let nodes = links.as_ref().map(|links| (0..ranks).map(|rank| links.placement.node(rank)));
     let call = CollectiveCall {
         operation: matches.get_one("operation").copied().unwrap_or(CollectiveOperation::Barrier),
         algorithm: matches.get_one("algorithm").cloned(),
@@ -252,13 +260,11 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<String, String> {
         root: u32::try_from(root)
             .map_err(|_| format!("rank {root} as root: expected a rank below {ranks}"))?,
         in_place: matches.get_flag("in-place"),
+        nodes: nodes.and_then(Nodes::new),
     };
-    let name = matches.get_one::<String>("noise").map_or("none", String::as_str);
-    let kind = NoiseKind::from_name(name).unwrap_or_default();
-    let costs = StepCosts { network: network(matches)?, noise: noise(matches, kind)? };
     let bar = crate::bar(PROGRESS);
     let progress = |done| bar.set_position(done);
-    let report = match links(matches, ranks, costs.network.byte_ps)? {
+    let report = match links {
         Some(links) => CollectiveReport::run_on_links(call, costs, &links, &progress),
         None => CollectiveReport::run(call, costs, threads(matches), &progress),
     };

@@ -8,6 +8,9 @@ use crate::network::LoggpRates;
 pub(super) struct EventMark {
     mark: Mark,
     links_ps: u64,
+    /// Latency of messages inside nodes.
+    inside_ps: u64,
+    inside: u32,
 }
 
 impl EventMark {
@@ -33,9 +36,23 @@ impl EventMark {
         self
     }
 
+    /// The mark after the latency of a message inside a node.
+    pub(super) fn after_inside(mut self, latency_ps: u64) -> Self {
+        self.inside_ps += latency_ps;
+        self.mark.time_ps += latency_ps;
+        self.inside += 1;
+        self
+    }
+
     /// What led to this time.
     pub(super) fn path(&self, network: &LoggpRates) -> CriticalPath {
         let path = self.mark.path(network);
-        CriticalPath { links_ps: self.links_ps, noise_ps: path.noise_ps - self.links_ps, ..path }
+        CriticalPath {
+            messages: path.messages + u64::from(self.inside),
+            latency_ps: path.latency_ps + self.inside_ps,
+            links_ps: self.links_ps,
+            noise_ps: path.noise_ps - self.links_ps - self.inside_ps,
+            ..path
+        }
     }
 }

@@ -22,6 +22,8 @@ pub struct LinkNetwork {
     pub topology: Topology,
     /// The nodes of ranks. Messages inside a node take no link.
     pub placement: RankNodes,
+    /// `L` of messages inside a node.
+    pub node_latency_ps: u64,
     /// From one link to the next.
     pub hop_ps: u64,
     /// For each byte of a message on a link.
@@ -88,6 +90,10 @@ impl<'a> LinkStates<'a> {
         let count: u32 = network.topology.classes().iter().map(|class| class.links).sum();
         let uses = vec![LinkUse::default(); count as usize];
         Self { network, free_ps: vec![0; count as usize], uses }
+    }
+
+    pub(super) fn node_latency_ps(&self) -> u64 {
+        self.network.node_latency_ps
     }
 
     /// A message leaves the port of its sender: its number; `None` if it takes no link. `ends` are the ranks, and the

@@ -323,7 +323,14 @@ impl EventExecutor<'_> {
         let ends = ((from, peer), receive);
         match self.links.as_ref().and_then(|links| links.depart(flights, ends, left, bytes)) {
             Some(flight) => self.push(start.time_ps(), peer as usize, flight, EventKind::Link),
-            None => self.come(peer as usize, receive, left, bytes),
+            None => {
+                let inside_ps = self.links.as_ref().map(LinkStates::node_latency_ps);
+                let arrival = match inside_ps {
+                    Some(latency_ps) => left.after_inside(latency_ps),
+                    None => left.then(|mark| mark.after_latency(network.latency_ps)),
+                };
+                self.come(peer as usize, receive, arrival, bytes);
+            }
         }
         left
     }
@@ -340,14 +347,13 @@ impl EventExecutor<'_> {
         }
         let through = flight.through(next_ps + bytes * self.costs.network.byte_ps);
         self.flights.end(number);
-        self.come(rank, step, through, bytes);
+        let latency_ps = self.costs.network.latency_ps;
+        self.come(rank, step, through.then(|mark| mark.after_latency(latency_ps)), bytes);
     }
 
-    /// A message goes to its receiver, whose last byte is sent at `sent`.
-    fn come(&mut self, rank: usize, step: StepId, sent: EventMark, bytes: u64) {
-        let network = &self.costs.network;
-        let arrival = sent.then(|mark| mark.after_latency(network.latency_ps));
-        let first_ps = arrival.time_ps() - bytes * network.byte_ps;
+    /// A message comes to its receiver, its last byte at `arrival`.
+    fn come(&mut self, rank: usize, step: StepId, arrival: EventMark, bytes: u64) {
+        let first_ps = arrival.time_ps() - bytes * self.costs.network.byte_ps;
         self.ranks[rank].arrivals[step as usize] = arrival;
         self.push(first_ps, rank, step, EventKind::FirstByte);
     }

@@ -208,7 +208,7 @@ pub struct AlgorithmFamily<A: Arguments + 'static> {
     /// The operation.
     pub operation: CollectiveOperation,
     /// Its form on several nodes in two levels. There is none if no leader would know the lengths.
-    pub(crate) two_level: Option<&'static TwoLevel<A>>,
+    pub two_level: Option<&'static TwoLevel<A>>,
     /// Its algorithms; for any call at least one fits.
     pub algorithms: &'static [Algorithm<A>],
 }

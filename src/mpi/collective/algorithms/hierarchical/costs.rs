@@ -25,7 +25,7 @@ use crate::mpi::collective::selection::{AlgorithmChoice, Selection};
 use crate::offload::Schedule;
 
 /// Name of two-level operations in settings.
-pub(crate) const NAME: &str = "two_level";
+pub const NAME: &str = "two_level";
 
 /// An operation in two levels.
 pub struct TwoLevel<A: Arguments> {
