@@ -1,12 +1,14 @@
-//! N ranks in one process over the loopback device, in an order of turns determined by a seed: the
-//! engine alone, and complete MPI.
+//! N ranks in one thread over the loopback device, in an order of turns determined by a seed: the engine
+//! alone, and complete MPI, also while ranks crash and the network is divided.
 
 mod ranks {
     pub mod collectives;
     pub mod direct;
     pub mod engine;
+    pub mod faults;
     pub mod harness;
     pub mod intercomm;
+    pub mod messages;
     pub mod mpi;
     pub mod neighbor;
     pub mod offloaded;

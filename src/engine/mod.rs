@@ -412,7 +412,7 @@ impl<D: Device> Engine<D> {
     }
 
     /// [`PointToPoint::survive_failures`].
-    pub(crate) fn survive_failures(&mut self) {
+    pub fn survive_failures(&mut self) {
         self.messages.survive_failures();
     }
 

@@ -133,7 +133,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `Comm` if there is no such communicator.
-    pub(crate) fn start_agree(&mut self, comm: Handle, flag: Memory) -> Result<Activity> {
+    pub fn start_agree(&mut self, comm: Handle, flag: Memory) -> Result<Activity> {
         let mut bytes = [0; 4];
         flag.pack(0, &mut bytes);
         let value = Value { flag: u32::from_ne_bytes(bytes), ..Value::default() };
