@@ -5,6 +5,7 @@ mod ranks {
     pub mod collectives;
     pub mod direct;
     pub mod engine;
+    pub mod failures;
     pub mod faults;
     pub mod harness;
     pub mod intercomm;

@@ -68,7 +68,12 @@ impl Faults {
         !self.crashes.is_empty()
     }
 
-    /// Whether a rank takes few turns.
+    /// Whether some rank takes few turns.
+    pub fn has_slow_rank(&self) -> bool {
+        self.slow.is_some()
+    }
+
+    /// Whether this rank takes few turns.
     pub fn is_slow(&self, rank: u32) -> bool {
         self.slow == Some(rank)
     }

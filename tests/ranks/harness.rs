@@ -12,7 +12,7 @@
 //! the run with the seed in the message.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -38,8 +38,8 @@ type TestDevice = Fault<Delay<Loopback>>;
 const BUSY_ONE_IN: u64 = 5;
 /// Largest delay of a packet, in polls.
 const DELAY_POLLS: u64 = 4;
-/// Consecutive turns of waiting ranks without any arrival that count as a deadlock.
-const QUIET_TURNS_MAX: u32 = 20_000;
+/// Consecutive turns of up to eight waiting ranks without any arrival that count as a deadlock.
+const QUIET_TURNS_MAX: u64 = 20_000;
 /// A slow rank takes one in this number of its turns.
 const SLOW_ONE_IN: u64 = 40;
 
@@ -57,9 +57,11 @@ pub struct Rank {
 struct Clock {
     now: Cell<u64>,
     /// Turns since the last arrival.
-    quiet_turns: Cell<u32>,
+    quiet_turns: Cell<u64>,
     /// The living ranks whose programs have not ended.
     unfinished: RefCell<BTreeSet<u32>>,
+    /// What each rank does, for the report of a failure.
+    steps: RefCell<BTreeMap<u32, String>>,
 }
 
 /// The ranks and what happens to them.
@@ -172,9 +174,9 @@ fn over<T>(
     };
     // The ranks end while the thread panics, so that no device looks for its peers.
     let results = catch_unwind(AssertUnwindSafe(move || simulation.run()));
-    let turn = clock.now.get();
+    let (turn, steps) = (clock.now.get(), clock.steps.borrow());
     results.unwrap_or_else(|_| {
-        panic!("{count} ranks with seed {seed} failed in turn {turn}, see above")
+        panic!("{count} ranks with seed {seed} failed in turn {turn}, see above: {steps:#?}")
     })
 }
 
@@ -211,6 +213,11 @@ impl Rank {
     /// The number of turns of all ranks until now.
     pub fn now(&self) -> u64 {
         self.clock.now.get()
+    }
+
+    /// Notes what this rank does now, for the report of a failure.
+    pub fn note(&self, step: impl Into<String>) {
+        self.clock.steps.borrow_mut().insert(self.me, step.into());
     }
 
     /// Waits until `done` returns a value; other ranks run meanwhile.
@@ -253,6 +260,8 @@ impl<T> Simulation<'_, T> {
     /// Gives turns until the program of each living rank has ended.
     fn run(mut self) -> Vec<Option<T>> {
         let mut running: Vec<u32> = (0..self.programs.len() as u32).collect();
+        let share = if self.faults.has_slow_rank() { SLOW_ONE_IN } else { 1 };
+        let quiet_turns_max = QUIET_TURNS_MAX * share * running.len().div_ceil(8) as u64;
         while !running.is_empty() {
             self.clock.now.set(self.clock.now.get() + 1);
             while let Some(crash) = self.faults.begin_turn(self.clock.now.get()) {
@@ -268,7 +277,7 @@ impl<T> Simulation<'_, T> {
             }
             let quiet_turns = self.clock.quiet_turns.get() + 1;
             self.clock.quiet_turns.set(quiet_turns);
-            assert!(quiet_turns < QUIET_TURNS_MAX, "rank {rank} and all others wait for ever");
+            assert!(quiet_turns < quiet_turns_max, "rank {rank} and all others wait for ever");
             if self.turn(rank) {
                 running.retain(|other| *other != rank);
             }
