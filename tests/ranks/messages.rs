@@ -36,8 +36,8 @@ const MESSAGES: u64 = 12;
 const EMPTY_TAG: i32 = 1000;
 /// Other messages have tags below.
 const TAGS: u64 = 3;
-/// Active receives of a rank, at most.
-const RECEIVES_MAX: usize = 12;
+/// Active receives of a rank, at most: fewer than the engine scans, or more than that.
+const RECEIVES_MAX: [usize; 2] = [4, 40];
 /// Bytes after a receive buffer.
 const GUARD: usize = 16;
 /// Turns in which faults begin.
@@ -150,6 +150,7 @@ struct Program<'a> {
     /// Calls until now.
     calls: u64,
     unsent: VecDeque<usize>,
+    receives_max: usize,
     /// Sends in progress, with their memory.
     sends: Vec<(usize, Vec<u8>, Activity)>,
     /// Messages of each communicator that have not been received.
@@ -163,10 +164,12 @@ impl<'a> Program<'a> {
         assert_eq!(rank.wait(activity).await.error, None);
         let me = rank.me;
         let due = |comm| plan.numbers(move |one| one.to == me && one.comm == comm).count();
+        let mut random = Random::new(seed << 8 | u64::from(me));
         Self {
             plan,
             comms: [COMM_WORLD, copy],
-            random: Random::new(seed << 8 | u64::from(me)),
+            receives_max: RECEIVES_MAX[random.below(2) as usize],
+            random,
             calls: 0,
             unsent: plan.numbers(move |one| one.from == me).collect(),
             sends: Vec::new(),
@@ -219,7 +222,7 @@ impl<'a> Program<'a> {
         let receives = || self.seen.receives.iter().filter(active);
         let (all, any) = (receives().count(), receives().filter(is_any).count());
         let ends = self.unsent.is_empty();
-        if !ends && all >= RECEIVES_MAX || ends && (any >= 4 || self.missing[comm] == 0) {
+        if !ends && all >= self.receives_max || ends && (any >= 4 || self.missing[comm] == 0) {
             return;
         }
         let source = match ends || self.random.one_in(2) {
