@@ -90,10 +90,7 @@ impl<'a> Survivor<'a> {
         for round in 0..ROUNDS {
             let generation = self.record.comms.len();
             let end = self.operation(round).await;
-            if let Err(error) = &end {
-                expect_failure(error);
-                self.rank.mpi.revoke(self.on.comm).unwrap();
-            }
+            self.revoke_after(&end);
             if self.random.one_in(2) {
                 self.rank.mpi.acknowledge(self.on.comm, None).unwrap();
             }
@@ -105,6 +102,16 @@ impl<'a> Survivor<'a> {
             }
         }
         self.record
+    }
+
+    /// An operation with a failed member has an error; others may wait for this rank then. One on a revoked
+    /// communicator has an error everywhere.
+    fn revoke_after(&mut self, end: &Ended) {
+        let Err(error) = end else { return };
+        expect_failure(error);
+        if error.code.0 == ErrorClass::ProcFailed as i32 {
+            self.rank.mpi.revoke(self.on.comm).unwrap();
+        }
     }
 
     async fn agree(&mut self, at: (usize, usize), is_success: bool) -> Agreed {
@@ -142,6 +149,7 @@ impl<'a> Survivor<'a> {
             1 => self.duplicate().await,
             2 => self.split(&mut random).await,
             3 => self.several(round, &mut random).await,
+            4 => self.revocation(&mut random).await,
             _ => {
                 let call = self.start(round, &mut random, CallForm::Blocking)?;
                 self.end(call).await
@@ -182,15 +190,11 @@ impl<'a> Survivor<'a> {
                 Err(error) => result = Err(error),
             }
         }
-        // The others are not started any more.
-        if result.is_err() {
-            self.rank.mpi.revoke(self.on.comm).unwrap();
-        }
+        // Others may wait for the calls that are not started here.
+        self.revoke_after(&result);
         for call in calls {
             let end = self.end(call).await;
-            if end.is_err() {
-                self.rank.mpi.revoke(self.on.comm).unwrap();
-            }
+            self.revoke_after(&end);
             result = result.and(end);
         }
         result
@@ -209,17 +213,32 @@ impl<'a> Survivor<'a> {
         let send = mpi
             .send_arguments(SendMode::Synchronous, room(&mut out), next as i32, 7, comm)
             .and_then(|send| mpi.start_operation(send, comm));
-        if send.is_err() {
-            mpi.revoke(comm).unwrap();
-        }
+        let (send, unsent) = match send {
+            Ok(send) => (Some(send), Ok(())),
+            Err(error) => (None, Err(error)),
+        };
+        self.revoke_after(&unsent);
         let received = ended(self.rank.wait(receive).await);
-        if received.is_err() {
-            self.rank.mpi.revoke(comm).unwrap();
+        self.revoke_after(&received);
+        if let Some(send) = send {
+            ended(self.rank.wait(send).await)?;
         }
-        let sent = ended(self.rank.wait(send?).await);
-        received?;
+        received.and(unsent)?;
         assert!(into == vec![before as u8; len], "a message of {len} bytes is damaged");
-        sent
+        Ok(())
+    }
+
+    /// One member revokes the communicator, for a reason of its own, while all others wait for it.
+    async fn revocation(&mut self, random: &mut Random) -> Ended {
+        let (comm, size) = (self.on.comm, self.on.near.len() as u64);
+        if random.below(size) as usize == self.on.own() {
+            self.rank.mpi.revoke(comm).unwrap();
+            return Err(ErrorClass::Revoked.error("this rank has revoked it"));
+        }
+        let barrier = self.rank.mpi.start_barrier(comm)?;
+        let end = ended(self.rank.wait(barrier).await);
+        assert!(end.is_err(), "a barrier without all members");
+        end
     }
 
     async fn duplicate(&mut self) -> Ended {
