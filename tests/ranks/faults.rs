@@ -4,6 +4,8 @@
 //! A partition is of the links alone: it makes no rank fail, and packets wait until it heals. A crash ends
 //! the process of a rank between two polls; its peers get the packets that have left, and then learn of it.
 
+use std::ops::Range;
+
 use mpi_abi::devices::loopback::{Loopback, LoopbackLinks};
 use platform::base::Random;
 
@@ -43,7 +45,7 @@ impl Faults {
     /// to two partitions.
     pub fn draw(network: &[Loopback], random: &mut Random, crashes: u64, turns: u64) -> Self {
         let ranks = network.len() as u32;
-        let (links, is_told) = (Some(network[0].links()), one_seed().is_some());
+        let (links, is_told) = (Some(network[0].links()), is_one_seed());
         let mut faults = Self { ranks, links, is_told, ..Self::default() };
         for _ in 0..random.below(crashes + 1) {
             let rank = random.below(u64::from(ranks)) as u32;
@@ -106,7 +108,15 @@ impl Faults {
     }
 }
 
-/// The seed of `SUIRO_TEST_SEED`: only its programs run, and their faults are printed.
-pub fn one_seed() -> Option<u64> {
-    std::env::var("SUIRO_TEST_SEED").ok()?.parse().ok()
+/// The seeds of `SUIRO_TEST_SEED`: one, whose faults are printed, or a range as 100..200.
+pub fn chosen_seeds() -> Option<Range<u64>> {
+    let text = std::env::var("SUIRO_TEST_SEED").ok()?;
+    let (first, end) = text.split_once("..").unwrap_or((&text, ""));
+    let number = |text: &str| text.parse::<u64>().expect("SUIRO_TEST_SEED is 17 or 100..200");
+    let first = number(first);
+    Some(first..if end.is_empty() { first + 1 } else { number(end) })
+}
+
+fn is_one_seed() -> bool {
+    chosen_seeds().is_some_and(|seeds| seeds.count() == 1)
 }

@@ -27,7 +27,7 @@ use mpi_abi::mpi::request::{Activity, Outcome};
 use mpi_abi::mpi::{Mpi, WorldAttributes};
 use platform::base::Random;
 
-use super::faults::{Crash, Faults, one_seed};
+use super::faults::{Crash, Faults, chosen_seeds};
 
 /// MPI over a network with random full queues and late delivery.
 pub type TestMpi = Mpi<TestDevice>;
@@ -323,7 +323,7 @@ pub fn size(random: &mut Random) -> u32 {
 /// If a program panics; the message has the seed.
 pub fn each_seed(few: u64, many: u64, program: impl Fn(u64)) {
     let all = 0..if is_long() { many } else { few };
-    for seed in one_seed().map_or(all, |seed| seed..seed + 1) {
+    for seed in chosen_seeds().unwrap_or(all) {
         let end = catch_unwind(AssertUnwindSafe(|| program(seed)));
         assert!(end.is_ok(), "see above; SUIRO_TEST_SEED={seed} repeats it");
     }

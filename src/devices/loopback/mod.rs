@@ -5,7 +5,8 @@
 //! threads of their own or take turns in one thread. The shared segments of a node lie in an anonymous
 //! file, so that unused pages take no memory; ranks on different nodes share none.
 //!
-//! [`Loopback::remote`] makes ranks that share no memory (`remote`).
+//! [`Loopback::remote`] makes ranks that share no memory (`remote`), [`Loopback::remote_on_nodes`] ranks that
+//! share segments beside such a network.
 //!
 //! One-sided access and programs of deferred work use a network of their own ([`LIMITS`]). A seed drives
 //! it, and it keeps no order, so a program that relies on order fails its tests.
