@@ -19,5 +19,6 @@ mod ranks {
     pub mod segments;
     pub mod sequences;
     pub mod shared;
+    pub mod survivors;
     pub mod topology;
 }
