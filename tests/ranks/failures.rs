@@ -81,7 +81,8 @@ fn ended(outcome: Outcome) -> Ended {
 impl<'a> Survivor<'a> {
     fn new(rank: &'a mut Rank, seed: u64, count: u32) -> Self {
         let on = On::whole(COMM_WORLD, rank.me, count);
-        let random = Random::new(seed << 8 | u64::from(rank.me));
+        let mut random = Random::new(seed << 8 | u64::from(rank.me));
+        rank.draw_limits(&mut random);
         Self { rank, seed, on, record: Record::default(), random }
     }
 

@@ -210,6 +210,17 @@ impl Rank {
         Self { mpi, me, clock }
     }
 
+    /// Other limits of this rank for eager and for unexpected messages, each in half of the draws.
+    pub fn draw_limits(&mut self, random: &mut Random) {
+        let [eager, unexpected] = [0; 2].map(|_| random.below(6) as usize);
+        if let Some(bytes) = [0, 300, 6000].get(eager) {
+            self.mpi.engine.set_eager_max(*bytes);
+        }
+        if let Some(bytes) = [0, 100, 5000].get(unexpected) {
+            self.mpi.engine.set_unexpected_max(*bytes);
+        }
+    }
+
     /// The number of turns of all ranks until now.
     pub fn now(&self) -> u64 {
         self.clock.now.get()

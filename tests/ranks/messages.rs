@@ -165,6 +165,7 @@ impl<'a> Program<'a> {
         let me = rank.me;
         let due = |comm| plan.numbers(move |one| one.to == me && one.comm == comm).count();
         let mut random = Random::new(seed << 8 | u64::from(me));
+        rank.draw_limits(&mut random);
         Self {
             plan,
             comms: [COMM_WORLD, copy],

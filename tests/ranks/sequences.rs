@@ -506,6 +506,9 @@ fn sequence(places: &[u32], seed: u64, calls: usize, network: TestNetwork) {
     let body = async |rank: &mut Rank| {
         let mut random = Random::new(seed);
         let mut own_random = Random::new(seed << 8 | u64::from(rank.me));
+        if matches!(network, TestNetwork::Faulty) {
+            rank.draw_limits(&mut own_random);
+        }
         let all = communicators(rank, &mut random, count).await;
         let mut pending = Vec::new();
         for number in 0..calls {

@@ -86,6 +86,7 @@ impl End {
 /// Starts all operations of a rank in some order and waits for them in another one.
 async fn exchange(rank: &mut Rank, all: &[Sent], seed: u64) -> Vec<End> {
     let mut random = Random::new(seed << 8 | u64::from(rank.me));
+    rank.draw_limits(&mut random);
     let me = rank.me;
     let ends = |(tag, sent): (usize, &Sent)| {
         let halves = [(sent.from, true), (sent.to, false)];
