@@ -308,3 +308,10 @@ fn program(seed: u64) {
 fn any_seed_lets_survivors_go_on_together() {
     each_seed(150, 20_000, program);
 }
+
+/// A rank that waits for a decision has no receive posted: it must not go on asking the coordinator to hold
+/// its messages back, the decision among them.
+#[test]
+fn a_decision_is_not_held_back() {
+    program(530);
+}

@@ -326,8 +326,9 @@ impl<D: Device> Mpi<D> {
         }
     }
 
-    /// Sends what an agreement has to send.
+    /// Sends what an agreement by messages has to send, and expects those of the others.
     fn send_agreement(&mut self, key: AgreementKey) {
+        self.engine.expect_notices();
         let Some(running) = self.resilience.agreements.get_mut(&key) else { return };
         let (me, members) = (running.me, Arc::clone(&running.members));
         let outgoing = running.agreement.take_outgoing();
