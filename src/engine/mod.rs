@@ -411,8 +411,13 @@ impl<D: Device> Engine<D> {
         self.messages.failures()
     }
 
+    /// [`PointToPoint::expect_notices`].
+    pub(crate) fn expect_notices(&mut self) {
+        self.messages.expect_notices();
+    }
+
     /// [`PointToPoint::survive_failures`].
-    pub(crate) fn survive_failures(&mut self) {
+    pub fn survive_failures(&mut self) {
         self.messages.survive_failures();
     }
 

@@ -1,11 +1,22 @@
-//! `ranks(4, seed, |rank| ...)`: N ranks of MPI in one process, in an order determined by a seed.
+//! `ranks(4, seed, async |rank| ...)`: N ranks of MPI in one thread, in an order determined by a seed.
 //!
-//! Each rank is a thread with its own `Mpi` value, over the loopback device with seeded faults and
-//! delays. One thread runs at a time, the one with the baton. A waiting rank passes the baton to a
-//! rank drawn from the seed, so a seed repeats a run exactly. A failure of a rank, or a deadlock of
-//! all ranks, ends the run with the seed in the message.
+//! ```text
+//!   Simulation ── draws a rank ──► Rank: its program, a future      until, wait: one poll in each turn
+//!       │                            └─ Mpi ─ Engine ─ Fault ─ Delay ─ Loopback
+//!       └── faults due at this turn: crash, cut, heal ──────────────────┘
+//! ```
+//!
+//! Each rank is a value, an `Mpi` over the test device, and its program a future. A waiting rank ends its
+//! turn, and the seed draws the rank of the next one. The turns are the clock. No thread and no other
+//! clock takes part, so a seed repeats a run exactly. A failure of a rank, or a deadlock of all ranks, ends
+//! the run with the seed in the message.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
 
 use mpi_abi::device::middleware::delay::Delay;
 use mpi_abi::device::middleware::fault::Fault;
@@ -16,6 +27,8 @@ use mpi_abi::mpi::request::{Activity, Outcome};
 use mpi_abi::mpi::{Mpi, WorldAttributes};
 use platform::base::Random;
 
+use super::faults::{Crash, Faults, chosen_seeds};
+
 /// MPI over a network with random full queues and late delivery.
 pub type TestMpi = Mpi<TestDevice>;
 
@@ -25,8 +38,10 @@ type TestDevice = Fault<Delay<Loopback>>;
 const BUSY_ONE_IN: u64 = 5;
 /// Largest delay of a packet, in polls.
 const DELAY_POLLS: u64 = 4;
-/// Consecutive turns of waiting ranks without any arrival that count as a deadlock.
-const QUIET_TURNS_MAX: u32 = 20_000;
+/// Consecutive turns of up to eight waiting ranks without any arrival that count as a deadlock.
+const QUIET_TURNS_MAX: u64 = 20_000;
+/// A slow rank takes one in this number of its turns.
+const SLOW_ONE_IN: u64 = 40;
 
 /// One rank of a run.
 pub struct Rank {
@@ -34,27 +49,37 @@ pub struct Rank {
     pub mpi: TestMpi,
     /// Its number in the world.
     pub me: u32,
-    baton: Arc<Baton>,
+    clock: Rc<Clock>,
 }
 
-struct Baton {
-    state: Mutex<State>,
-    passed: Condvar,
+/// What the ranks and the simulation share.
+#[derive(Default)]
+struct Clock {
+    now: Cell<u64>,
+    /// Turns since the last arrival.
+    quiet_turns: Cell<u64>,
+    /// The living ranks whose programs have not ended.
+    unfinished: RefCell<BTreeSet<u32>>,
+    /// What each rank does, for the report of a failure.
+    steps: RefCell<BTreeMap<u32, String>>,
 }
 
-struct State {
-    turn: u32,
-    running: Vec<u32>,
+/// The ranks and what happens to them.
+struct Simulation<'a, T> {
+    programs: Vec<Option<Program<'a, T>>>,
+    results: Vec<Option<T>>,
+    faults: Faults,
     random: Random,
-    quiet_turns: u32,
-    failed: bool,
+    clock: Rc<Clock>,
 }
+
+type Program<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
 /// Runs `body` on `count` ranks and returns the result of each.
 ///
 /// # Panics
 /// If a rank panics, or on deadlock; the message has the seed.
-pub fn ranks<T: Send>(count: u32, seed: u64, body: impl Fn(&mut Rank) -> T + Sync) -> Vec<T> {
+pub fn ranks<T>(count: u32, seed: u64, body: impl AsyncFn(&mut Rank) -> T) -> Vec<T> {
     placed(&vec![0; count as usize], seed, body)
 }
 
@@ -62,8 +87,8 @@ pub fn ranks<T: Send>(count: u32, seed: u64, body: impl Fn(&mut Rank) -> T + Syn
 ///
 /// # Panics
 /// As [`ranks`].
-pub fn placed<T: Send>(places: &[u32], seed: u64, body: impl Fn(&mut Rank) -> T + Sync) -> Vec<T> {
-    over(disturbed(Loopback::on_nodes(places), seed), places, seed, body)
+pub fn placed<T>(places: &[u32], seed: u64, body: impl AsyncFn(&mut Rank) -> T) -> Vec<T> {
+    all(over(disturbed(Loopback::on_nodes(places), seed), places, seed, Faults::default(), body))
 }
 
 /// [`ranks`] on a network ([`Loopback::remote`]), in some seeds without other delays, and in some
@@ -71,28 +96,46 @@ pub fn placed<T: Send>(places: &[u32], seed: u64, body: impl Fn(&mut Rank) -> T 
 ///
 /// # Panics
 /// As [`ranks`].
-pub fn networked<T: Send>(
-    places: &[u32], seed: u64, body: impl Fn(&mut Rank) -> T + Sync,
-) -> Vec<T> {
+pub fn networked<T>(places: &[u32], seed: u64, body: impl AsyncFn(&mut Rank) -> T) -> Vec<T> {
+    all(faulty(places, seed, |_| Faults::default(), body))
+}
+
+/// [`networked`] with faults; no result of a rank that has crashed. In some seeds, ranks of a node share
+/// segments.
+///
+/// # Panics
+/// As [`ranks`].
+pub fn faulty<T>(
+    places: &[u32], seed: u64, faults: impl FnOnce(&[Loopback]) -> Faults,
+    body: impl AsyncFn(&mut Rank) -> T,
+) -> Vec<Option<T>> {
     let delay = if seed.is_multiple_of(2) { 0 } else { DELAY_POLLS };
     let busy_one_in = if seed.is_multiple_of(3) { BUSY_ONE_IN } else { 0 };
-    let network = Loopback::remote(places.len(), seed).into_iter().zip(0..);
+    let network = match seed % 5 {
+        0 => Loopback::remote_on_nodes(places, seed),
+        _ => Loopback::remote(places.len(), seed),
+    };
+    let faults = faults(&network);
     let wrap = |(device, me)| {
         Fault::new(Delay::new(device, own_seed(seed, me), delay), own_seed(seed, me), busy_one_in)
     };
-    over(network.map(wrap).collect(), places, seed, body)
+    over(network.into_iter().zip(0..).map(wrap).collect(), places, seed, faults, body)
 }
 
 /// [`ranks`] on one node whose interfaces have these limits.
 ///
 /// # Panics
 /// As [`ranks`].
-pub fn limited<T: Send>(
+pub fn limited<T>(
     count: u32, seed: u64, limits: impl Fn(u32) -> InterfaceLimits,
-    body: impl Fn(&mut Rank) -> T + Sync,
+    body: impl AsyncFn(&mut Rank) -> T,
 ) -> Vec<T> {
-    let network = Loopback::offloading(count as usize, seed, limits);
-    over(disturbed(network, seed), &vec![0; count as usize], seed, body)
+    let network = disturbed(Loopback::offloading(count as usize, seed, limits), seed);
+    all(over(network, &vec![0; count as usize], seed, Faults::default(), body))
+}
+
+fn all<T>(results: Vec<Option<T>>) -> Vec<T> {
+    results.into_iter().map(|result| result.expect("no rank crashes")).collect()
 }
 
 fn own_seed(seed: u64, me: u32) -> u64 {
@@ -108,55 +151,88 @@ fn disturbed(network: Vec<Loopback>, seed: u64) -> Vec<TestDevice> {
     network.into_iter().zip(0..).map(disturb).collect()
 }
 
-fn over<T: Send>(
-    network: Vec<TestDevice>, places: &[u32], seed: u64, body: impl Fn(&mut Rank) -> T + Sync,
-) -> Vec<T> {
+fn over<T>(
+    network: Vec<TestDevice>, places: &[u32], seed: u64, faults: Faults,
+    body: impl AsyncFn(&mut Rank) -> T,
+) -> Vec<Option<T>> {
     let count = places.len() as u32;
-    let state = State {
-        turn: 0,
-        running: (0..count).collect(),
-        random: Random::new(seed),
-        quiet_turns: 0,
-        failed: false,
+    let clock = Rc::new(Clock::default());
+    clock.unfinished.borrow_mut().extend(0..count);
+    let program = |(device, me)| -> Option<Program<T>> {
+        let mut rank = Rank::new(device, me, places, Rc::clone(&clock));
+        if faults.has_crashes() {
+            rank.mpi.engine.survive_failures();
+        }
+        Some(Box::pin(run(rank, &body)))
     };
-    let baton = Arc::new(Baton { state: Mutex::new(state), passed: Condvar::new() });
-    let network = network.into_iter().zip(0..);
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = network
-            .map(|(device, me)| {
-                let (baton, body) = (Arc::clone(&baton), &body);
-                scope.spawn(move || run(device, me, places, baton, body))
-            })
-            .collect();
-        let results: Vec<_> = threads.into_iter().map(|thread| thread.join()).collect();
-        let results = results.into_iter().collect::<Result<Vec<T>, _>>();
-        results.unwrap_or_else(|_| panic!("{count} ranks with seed {seed} failed, see above"))
+    let simulation = Simulation {
+        programs: network.into_iter().zip(0..).map(program).collect(),
+        results: (0..count).map(|_| None).collect(),
+        faults,
+        random: Random::new(seed),
+        clock: Rc::clone(&clock),
+    };
+    // The ranks end while the thread panics, so that no device looks for its peers.
+    let results = catch_unwind(AssertUnwindSafe(move || simulation.run()));
+    let (turn, steps) = (clock.now.get(), clock.steps.borrow());
+    results.unwrap_or_else(|_| {
+        panic!("{count} ranks with seed {seed} failed in turn {turn}, see above: {steps:#?}")
     })
 }
 
-fn run<T>(
-    device: TestDevice, me: u32, places: &[u32], baton: Arc<Baton>, body: impl Fn(&mut Rank) -> T,
-) -> T {
-    let _end = End { baton: Arc::clone(&baton), me };
-    let count = places.len() as u32;
-    let mut mpi =
-        Mpi::without_world(device, me, count, Objects::default(), WorldAttributes::default());
-    mpi.comms.set_nodes(places);
-    mpi.begin_world().unwrap();
-    drop(baton.turn_of(me));
-    let mut rank = Rank { mpi, me, baton };
-    let result = body(&mut rank);
-    rank.until(|mpi| mpi.is_drained().then_some(()));
+async fn run<T>(mut rank: Rank, body: &impl AsyncFn(&mut Rank) -> T) -> T {
+    let result = body(&mut rank).await;
+    rank.until(|mpi| mpi.is_drained().then_some(())).await;
     // No rank leaves before all have received their messages.
-    let barrier = rank.mpi.start_barrier(mpi_abi::mpi::communicator::COMM_WORLD).unwrap();
-    rank.wait(barrier);
-    rank.until(|mpi| mpi.is_drained().then_some(()));
+    let clock = Rc::clone(&rank.clock);
+    clock.unfinished.borrow_mut().remove(&rank.me);
+    rank.until(|_| clock.unfinished.borrow().is_empty().then_some(())).await;
+    rank.until(|mpi| mpi.is_drained().then_some(())).await;
     result
 }
 
+/// Ends the turn of a rank.
+async fn pass() {
+    let mut has_passed = false;
+    std::future::poll_fn(|_| match std::mem::replace(&mut has_passed, true) {
+        true => Poll::Ready(()),
+        false => Poll::Pending,
+    })
+    .await;
+}
+
 impl Rank {
+    fn new(device: TestDevice, me: u32, places: &[u32], clock: Rc<Clock>) -> Self {
+        let (count, objects) = (places.len() as u32, Objects::default());
+        let mut mpi = Mpi::without_world(device, me, count, objects, WorldAttributes::default());
+        mpi.comms.set_nodes(places);
+        mpi.begin_world().unwrap();
+        Self { mpi, me, clock }
+    }
+
+    /// Other limits of this rank for eager and for unexpected messages, each in half of the draws.
+    pub fn draw_limits(&mut self, random: &mut Random) {
+        let [eager, unexpected] = [0; 2].map(|_| random.below(6) as usize);
+        if let Some(bytes) = [0, 300, 6000].get(eager) {
+            self.mpi.engine.set_eager_max(*bytes);
+        }
+        if let Some(bytes) = [0, 100, 5000].get(unexpected) {
+            self.mpi.engine.set_unexpected_max(*bytes);
+        }
+    }
+
+    /// The number of turns of all ranks until now.
+    pub fn now(&self) -> u64 {
+        self.clock.now.get()
+    }
+
+    /// Notes what this rank does now, for the report of a failure.
+    pub fn note(&self, step: impl Into<String>) {
+        self.clock.steps.borrow_mut().insert(self.me, step.into());
+    }
+
     /// Waits until `done` returns a value; other ranks run meanwhile.
-    pub fn until<T>(&mut self, mut done: impl FnMut(&mut TestMpi) -> Option<T>) -> T {
+    pub async fn until<T>(&mut self, mut done: impl FnMut(&mut TestMpi) -> Option<T>) -> T {
         loop {
             let arrived = self.mpi.poll();
             self.mpi.engine.fault().expect("nobody breaks the protocol");
@@ -164,86 +240,102 @@ impl Rank {
                 work.execute();
                 self.mpi.engine.work_done(&work);
             }
+            if arrived > 0 {
+                self.clock.quiet_turns.set(0);
+            }
             if let Some(result) = done(&mut self.mpi) {
                 return result;
             }
-            self.baton.pass(self.me, arrived > 0);
+            pass().await;
         }
     }
 
-    /// The result of `look` after the given number of turns of other ranks.
-    pub fn after<T>(&mut self, turns: u64, look: impl FnOnce(&mut TestMpi) -> T) -> T {
+    /// The result of `look` after the given number of turns of this rank.
+    pub async fn after<T>(&mut self, turns: u64, look: impl FnOnce(&mut TestMpi) -> T) -> T {
         let mut left = turns + 1;
         self.until(|_| {
             left -= 1;
             (left == 0).then_some(())
-        });
+        })
+        .await;
         look(&mut self.mpi)
     }
 
-    /// Waits for the completion of an activity.
-    pub fn wait(&mut self, activity: Activity) -> Outcome {
-        let mut activity = Some(activity);
-        self.until(|mpi| {
-            let over = activity.take_if(|activity| mpi.is_complete(activity))?;
-            Some(mpi.end(over))
-        })
+    /// Waits for the completion of an activity, as a blocking call.
+    pub async fn wait(&mut self, mut activity: Activity) -> Outcome {
+        self.until(|mpi| mpi.end_if_complete(&mut activity)).await
     }
 }
 
-impl Baton {
-    /// Waits for the turn of `me`.
-    fn turn_of(&self, me: u32) -> MutexGuard<'_, State> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        while state.turn != me {
-            assert!(!state.failed, "another rank has failed");
-            state = self.passed.wait(state).unwrap_or_else(PoisonError::into_inner);
+impl<T> Simulation<'_, T> {
+    /// Gives turns until the program of each living rank has ended.
+    fn run(mut self) -> Vec<Option<T>> {
+        let mut running: Vec<u32> = (0..self.programs.len() as u32).collect();
+        let share = if self.faults.has_slow_rank() { SLOW_ONE_IN } else { 1 };
+        let quiet_turns_max = QUIET_TURNS_MAX * share * running.len().div_ceil(8) as u64;
+        while !running.is_empty() {
+            self.clock.now.set(self.clock.now.get() + 1);
+            while let Some(crash) = self.faults.begin_turn(self.clock.now.get()) {
+                running.retain(|rank| *rank != crash.rank);
+                self.crash(crash);
+            }
+            if running.is_empty() {
+                break;
+            }
+            let rank = running[self.random.below(running.len() as u64) as usize];
+            if self.faults.is_slow(rank) && !self.random.one_in(SLOW_ONE_IN) {
+                continue;
+            }
+            let quiet_turns = self.clock.quiet_turns.get() + 1;
+            self.clock.quiet_turns.set(quiet_turns);
+            assert!(quiet_turns < quiet_turns_max, "rank {rank} and all others wait for ever");
+            if self.turn(rank) {
+                running.retain(|other| *other != rank);
+            }
         }
-        assert!(!state.failed, "another rank has failed");
-        state
+        self.results
     }
 
-    /// Passes the baton to a rank drawn from the seed, and waits for its return.
-    fn pass(&self, me: u32, moved: bool) {
-        let mut state = self.turn_of(me);
-        state.quiet_turns = if moved { 0 } else { state.quiet_turns + 1 };
-        assert!(state.quiet_turns < QUIET_TURNS_MAX, "rank {me} and all others wait for ever");
-        state.draw();
-        drop(state);
-        self.passed.notify_all();
-        drop(self.turn_of(me));
+    /// One turn of a rank; whether its program has ended.
+    fn turn(&mut self, rank: u32) -> bool {
+        let place = &mut self.programs[rank as usize];
+        let Some(program) = place else { return true };
+        let mut context = Context::from_waker(Waker::noop());
+        let Poll::Ready(result) = program.as_mut().poll(&mut context) else { return false };
+        self.results[rank as usize] = Some(result);
+        *place = None;
+        true
     }
-}
 
-impl State {
-    fn draw(&mut self) {
-        if !self.running.is_empty() {
-            let drawn = self.random.below(self.running.len() as u64);
-            self.turn = self.running[drawn as usize];
-        }
-    }
-}
-
-/// Removes a rank from the run when its thread ends, also by a panic.
-struct End {
-    baton: Arc<Baton>,
-    me: u32,
-}
-
-impl Drop for End {
-    fn drop(&mut self) {
-        let mut state = self.baton.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.failed |= std::thread::panicking();
-        state.running.retain(|rank| *rank != self.me);
-        if state.turn == self.me {
-            state.draw();
-        }
-        drop(state);
-        self.baton.passed.notify_all();
+    /// The process of a rank ends: its memory, its MPI, and packets that have not left.
+    fn crash(&mut self, Crash { rank, death, .. }: Crash) {
+        self.programs[rank as usize] = None;
+        self.results[rank as usize] = None;
+        self.clock.unfinished.borrow_mut().remove(&rank);
+        death();
     }
 }
 
 /// Whether to run the long cases (`SUIRO_TEST_LONG=1`).
 pub fn is_long() -> bool {
     std::env::var_os("SUIRO_TEST_LONG").is_some_and(|value| value == "1")
+}
+
+/// The number of ranks of a program: 2 to 8, or up to 64 in a few.
+pub fn size(random: &mut Random) -> u32 {
+    let most = if random.one_in(50) { 64 } else { 8 };
+    2 + random.below(most - 1) as u32
+}
+
+/// Runs the programs of the first `few` seeds, or of `many` in the long form; of `SUIRO_TEST_SEED` alone if
+/// that is set.
+///
+/// # Panics
+/// If a program panics; the message has the seed.
+pub fn each_seed(few: u64, many: u64, program: impl Fn(u64)) {
+    let all = 0..if is_long() { many } else { few };
+    for seed in chosen_seeds().unwrap_or(all) {
+        let end = catch_unwind(AssertUnwindSafe(|| program(seed)));
+        assert!(end.is_ok(), "see above; SUIRO_TEST_SEED={seed} repeats it");
+    }
 }

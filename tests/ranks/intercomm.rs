@@ -38,24 +38,24 @@ pub fn place_in(groups: &Groups, me: u32) -> (usize, usize) {
     groups.iter().enumerate().find_map(|(group, list)| Some((group, place(list)?))).unwrap()
 }
 
-fn split(rank: &mut Rank, split: &Split) -> Option<u32> {
-    rank.until(|mpi| mpi.end_split(split).unwrap())
+async fn split(rank: &mut Rank, split: &Split) -> Option<u32> {
+    rank.until(|mpi| mpi.end_split(split).unwrap()).await
 }
 
-pub fn built(rank: &mut Rank, mut bridge: IntercommCreation) -> u32 {
-    rank.until(|mpi| mpi.end_intercomm(&mut bridge).unwrap()).expect("a communicator")
+pub async fn built(rank: &mut Rank, mut bridge: IntercommCreation) -> u32 {
+    rank.until(|mpi| mpi.end_intercomm(&mut bridge).unwrap()).await.expect("a communicator")
 }
 
 /// A communicator of the local group.
-pub fn local(rank: &mut Rank, groups: &Groups) -> u32 {
+pub async fn local(rank: &mut Rank, groups: &Groups) -> u32 {
     let (group, place) = place_in(groups, rank.me);
     let wanted = rank.mpi.split(COMM_WORLD, Some(group as i32), place as i32).unwrap();
-    split(rank, &wanted).expect("a communicator")
+    split(rank, &wanted).await.expect("a communicator")
 }
 
 /// The communicator has these groups, both sides number its members alike, and a message to each
 /// rank of the other group comes from where it says.
-fn expect_inter(rank: &mut Rank, comm: u32, own: &[u32], other: &[u32]) {
+async fn expect_inter(rank: &mut Rank, comm: u32, own: &[u32], other: &[u32]) {
     let found = rank.mpi.comms.get(comm).unwrap();
     assert!(found.group.peers().eq(own.iter().copied()));
     assert!(found.targets().peers().eq(other.iter().copied()));
@@ -71,12 +71,12 @@ fn expect_inter(rank: &mut Rank, comm: u32, own: &[u32], other: &[u32]) {
     for _ in other {
         let mut buffer = [0; 4];
         let receiving = receive(rank, &mut buffer, ANY_SOURCE, ANY_TAG, comm);
-        let status = rank.wait(receiving).status;
+        let status = rank.wait(receiving).await.status;
         assert_eq!(status.tag, status.source);
         assert_eq!(i32::from_le_bytes(buffer), status.source);
     }
     for sending in sends {
-        rank.wait(sending);
+        rank.wait(sending).await;
     }
 }
 
@@ -84,13 +84,13 @@ fn expect_inter(rank: &mut Rank, comm: u32, own: &[u32], other: &[u32]) {
 #[test]
 fn every_pair_of_groups_gets_its_own() {
     for (count, seed) in (3..=7).flat_map(|count| (0..20).map(move |seed| (count, seed))) {
-        ranks(count, seed, |rank| {
+        ranks(count, seed, async |rank| {
             let mut random = Random::new(seed);
             let groups = dealt(&mut random, count, 3);
             let leaders: Vec<usize> =
                 groups.iter().map(|group| random.below(group.len() as u64) as usize).collect();
             let (own, _) = place_in(&groups, rank.me);
-            let half = local(rank, &groups);
+            let half = local(rank, &groups).await;
             for (one, two) in [(0, 1), (1, 2), (0, 2)] {
                 let other = match own {
                     own if own == one => two,
@@ -101,8 +101,8 @@ fn every_pair_of_groups_gets_its_own() {
                 let leader = leaders[own] as i32;
                 let bridge =
                     rank.mpi.intercomm_create(half, leader, COMM_WORLD, remote_leader, 0x1_0007);
-                let inter = built(rank, bridge.unwrap());
-                expect_inter(rank, inter, &groups[own], &groups[other]);
+                let inter = built(rank, bridge.unwrap()).await;
+                expect_inter(rank, inter, &groups[own], &groups[other]).await;
             }
         });
     }
@@ -112,26 +112,26 @@ fn every_pair_of_groups_gets_its_own() {
 #[test]
 fn they_are_duplicated_split_and_merged() {
     for (count, seed) in (2..=7).flat_map(|count| (20..40).map(move |seed| (count, seed))) {
-        ranks(count, seed, |rank| {
+        ranks(count, seed, async |rank| {
             let mut random = Random::new(seed);
             let groups = dealt(&mut random, count, 2);
             let (own, place) = place_in(&groups, rank.me);
-            let half = local(rank, &groups);
+            let half = local(rank, &groups).await;
             let remote_leader = groups[1 - own][0] as i32;
             let bridge = rank.mpi.intercomm_create(half, 0, COMM_WORLD, remote_leader, 0).unwrap();
-            let inter = built(rank, bridge);
+            let inter = built(rank, bridge).await;
             let copies = [0; 3].map(|_| rank.mpi.duplicate(inter, Attributes::default()).unwrap());
-            expect_inter(rank, inter, &groups[own], &groups[1 - own]);
+            expect_inter(rank, inter, &groups[own], &groups[1 - own]).await;
             for (copy, activity) in copies {
-                assert_eq!(rank.wait(activity).error, None);
-                expect_inter(rank, copy, &groups[own], &groups[1 - own]);
+                assert_eq!(rank.wait(activity).await.error, None);
+                expect_inter(rank, copy, &groups[own], &groups[1 - own]).await;
             }
 
             let colors: Vec<i32> = (0..count).map(|_| random.below(3) as i32).collect();
             let keys: Vec<i32> = (0..count).map(|_| random.below(2) as i32).collect();
             let color = colors[rank.me as usize];
             let wanted = rank.mpi.split(inter, Some(color), keys[rank.me as usize]).unwrap();
-            let part = split(rank, &wanted);
+            let part = split(rank, &wanted).await;
             let parts: Groups = groups
                 .iter()
                 .map(|group| {
@@ -143,12 +143,12 @@ fn they_are_duplicated_split_and_merged() {
                 .collect();
             match part {
                 None => assert!(parts[1 - own].is_empty()),
-                Some(part) => expect_inter(rank, part, &parts[own], &parts[1 - own]),
+                Some(part) => expect_inter(rank, part, &parts[own], &parts[1 - own]).await,
             }
 
             let high = [0; 2].map(|_| random.below(2) == 1);
             let merge = rank.mpi.merge(inter, high[own]).unwrap();
-            let merged = split(rank, &merge).expect("a communicator");
+            let merged = split(rank, &merge).await.expect("a communicator");
             let comm = rank.mpi.comms.get(merged).unwrap();
             let goes_first = match high[own] == high[1 - own] {
                 true => groups[own][0] < groups[1 - own][0],
@@ -158,7 +158,7 @@ fn they_are_duplicated_split_and_merged() {
             assert_eq!((comm.rank as usize, comm.size()), (before + place, count));
             assert!(!comm.is_inter());
             let barrier = rank.mpi.start_barrier(merged).unwrap();
-            assert_eq!(rank.wait(barrier).error, None);
+            assert_eq!(rank.wait(barrier).await.error, None);
         });
     }
 }
@@ -167,7 +167,7 @@ fn they_are_duplicated_split_and_merged() {
 #[test]
 fn groups_without_a_communicator_and_leaders_with_errors() {
     for (count, seed) in (2..=6).flat_map(|count| (40..52).map(move |seed| (count, seed))) {
-        ranks(count, seed, |rank| {
+        ranks(count, seed, async |rank| {
             let groups = dealt(&mut Random::new(seed), count, 2);
             let (own, place) = place_in(&groups, rank.me);
             let handles = [0, 1].map(|side: usize| {
@@ -184,20 +184,20 @@ fn groups_without_a_communicator_and_leaders_with_errors() {
                     string,
                     Handler::Return,
                 );
-                let inter = built(rank, bridge.unwrap().unwrap());
-                expect_inter(rank, inter, &groups[own], &groups[1 - own]);
+                let inter = built(rank, bridge.unwrap().unwrap()).await;
+                expect_inter(rank, inter, &groups[own], &groups[1 - own]).await;
             }
 
-            let half = local(rank, &groups);
+            let half = local(rank, &groups).await;
             let missing = [(COMM_NULL, 0, ErrorClass::Comm), (COMM_WORLD, 99, ErrorClass::Rank)];
             for (peer, remote_leader, class) in missing {
                 let bridge = rank.mpi.intercomm_create(half, 0, peer, remote_leader, 3);
                 let mut bridge = bridge.unwrap();
-                let error = rank.until(|mpi| mpi.end_intercomm(&mut bridge).err());
+                let error = rank.until(|mpi| mpi.end_intercomm(&mut bridge).err()).await;
                 assert_eq!(error.code.0, class as i32);
             }
             let barrier = rank.mpi.start_barrier(half).unwrap();
-            assert_eq!(rank.wait(barrier).error, None);
+            assert_eq!(rank.wait(barrier).await.error, None);
         });
     }
 }

@@ -37,7 +37,7 @@ pub fn receive(rank: &mut Rank, buffer: &mut [u8], source: i32, tag: i32, comm: 
 #[test]
 fn everybody_exchanges_with_everybody() {
     for (count, seed) in (1..=5).flat_map(|count| (0..4).map(move |seed| (count, seed))) {
-        let body = |rank: &mut Rank| {
+        let body = async |rank: &mut Rank| {
             let lengths = [0usize, 5, 41, 300, 9000];
             let mut activities = Vec::new();
             for (to, len) in (0..count).flat_map(|to| lengths.map(|len| (to, len))) {
@@ -48,12 +48,12 @@ fn everybody_exchanges_with_everybody() {
             for (source, len) in (0..count).rev().flat_map(|s| lengths.map(|len| (s, len))) {
                 let mut buffer = vec![0; len];
                 let receiving = receive(rank, &mut buffer, source as i32, len as i32, COMM_WORLD);
-                let outcome = rank.wait(receiving);
+                let outcome = rank.wait(receiving).await;
                 assert_eq!((outcome.status.bytes, outcome.error), (len as u64, None));
                 assert_eq!(buffer, vec![source as u8 + 1; len]);
             }
             for activity in activities {
-                assert_eq!(rank.wait(activity).error, None);
+                assert_eq!(rank.wait(activity).await.error, None);
             }
         };
         ranks(count, seed, body);
@@ -73,13 +73,13 @@ fn unlike_amounts_of_data_are_found_out() {
         (5, [20_000, 40_000], ErrorClass::Count),
         (6, [40_000, 20_000], ErrorClass::Truncate),
     ] {
-        ranks(2, seed, |rank| {
+        ranks(2, seed, async |rank| {
             let mut buffer = vec![0; if rank.me == 0 { at_root } else { elsewhere }];
             let bcast = {
                 let call = Call::bcast(COMM_WORLD, 0, room(&mut buffer));
                 rank.mpi.launch(call, CallForm::Blocking).unwrap()
             };
-            let error = rank.wait(bcast).error;
+            let error = rank.wait(bcast).await.error;
             let wanted = (rank.me != 0).then_some(class as i32);
             assert_eq!(error.map(|error| error.code.0), wanted);
         });
@@ -90,7 +90,7 @@ fn unlike_amounts_of_data_are_found_out() {
 #[test]
 fn messages_do_not_overtake() {
     for seed in 0..20 {
-        ranks(2, seed, |rank| {
+        ranks(2, seed, async |rank| {
             let mut random = Random::new(seed);
             let lengths: Vec<usize> = (0..60).map(|_| 4 + random.below(600) as usize).collect();
             if rank.me == 0 {
@@ -100,7 +100,9 @@ fn messages_do_not_overtake() {
                     data[..4].copy_from_slice(&(number as u32).to_le_bytes());
                     sends.push(send(rank, SendMode::Standard, data, 1, 7, COMM_WORLD));
                 }
-                sends.into_iter().for_each(|activity| drop(rank.wait(activity)));
+                for activity in sends {
+                    rank.wait(activity).await;
+                }
                 return;
             }
             for number in 0..lengths.len() as u32 {
@@ -108,7 +110,7 @@ fn messages_do_not_overtake() {
                 let source = if random.below(2) == 0 { 0 } else { ANY_SOURCE };
                 let tag = if random.below(2) == 0 { 7 } else { ANY_TAG };
                 let receiving = receive(rank, &mut buffer, source, tag, COMM_WORLD);
-                let outcome = rank.wait(receiving);
+                let outcome = rank.wait(receiving).await;
                 assert_eq!(outcome.status.bytes, lengths[number as usize] as u64);
                 assert_eq!(buffer[..4], number.to_le_bytes());
             }
@@ -120,9 +122,9 @@ fn messages_do_not_overtake() {
 #[test]
 fn communicators_keep_their_messages_apart() {
     for seed in 0..10 {
-        ranks(4, seed, |rank| {
+        ranks(4, seed, async |rank| {
             let split = rank.mpi.split(COMM_WORLD, Some((rank.me % 2) as i32), 0).unwrap();
-            let half = rank.until(|mpi| mpi.end_split(&split).unwrap()).expect("a member");
+            let half = rank.until(|mpi| mpi.end_split(&split).unwrap()).await.expect("a member");
             let (own, size) = {
                 let comm = rank.mpi.comms.get(half).unwrap();
                 (comm.rank, comm.size())
@@ -136,14 +138,14 @@ fn communicators_keep_their_messages_apart() {
             for (comm, expected) in [(COMM_SELF, 3), (COMM_WORLD, 2), (half, 1)] {
                 let mut buffer = vec![0; 50];
                 let receiving = receive(rank, &mut buffer, ANY_SOURCE, ANY_TAG, comm);
-                rank.wait(receiving);
+                rank.wait(receiving).await;
                 assert_eq!(buffer, vec![expected; 50]);
             }
             for activity in [on_half, on_world, on_self] {
-                rank.wait(activity);
+                rank.wait(activity).await;
             }
             let barrier = rank.mpi.start_barrier(half).unwrap();
-            rank.wait(barrier);
+            rank.wait(barrier).await;
         });
     }
 }
@@ -152,9 +154,9 @@ fn communicators_keep_their_messages_apart() {
 #[test]
 #[should_panic(expected = "2 ranks with seed 3 failed")]
 fn a_deadlock_ends_the_run() {
-    ranks(2, 3, |rank| {
+    ranks(2, 3, async |rank| {
         let mut buffer = vec![0; 4];
         let receiving = receive(rank, &mut buffer, 1 - rank.me as i32, 0, COMM_WORLD);
-        rank.wait(receiving);
+        rank.wait(receiving).await;
     });
 }

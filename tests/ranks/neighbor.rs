@@ -39,12 +39,12 @@ fn edges_of_random_graphs_carry_their_blocks() {
             .collect();
         // On one node or on two.
         let places: Vec<u32> = (0..size).map(|rank| rank % (1 + seed as u32 % 2)).collect();
-        placed(&places, seed, |rank| {
+        placed(&places, seed, async |rank| {
             // Rank 0 gives all edges, so their order is that of the list everywhere.
             let given = if rank.me == 0 { edges.clone() } else { Vec::new() };
             let given = LocalEdges { edges: Ok(given), weighted: false };
             let mut making = rank.mpi.create_dist_graph(COMM_WORLD, given, None).unwrap();
-            let comm = rank.until(|mpi| mpi.end_topology(&mut making).unwrap()).unwrap();
+            let comm = rank.until(|mpi| mpi.end_topology(&mut making).unwrap()).await.unwrap();
             let numbered = || edges.iter().enumerate();
             let of = |call: usize, end: fn(&GraphEdge) -> u32| -> Vec<Vec<u8>> {
                 let own = numbered().filter(|(_, edge)| end(edge) == rank.me);
@@ -64,7 +64,7 @@ fn edges_of_random_graphs_carry_their_blocks() {
                 running.push(rank.mpi.launch(call, CallForm::Blocking).unwrap());
             }
             for activity in running.into_iter().rev() {
-                assert_eq!(rank.wait(activity).error, None);
+                assert_eq!(rank.wait(activity).await.error, None);
             }
             assert_eq!(received, due);
         });

@@ -72,9 +72,9 @@ impl Drawn {
     }
 
     /// Makes it.
-    pub fn make(self, rank: &mut Rank, on: &On) -> Job {
+    pub async fn make(self, rank: &mut Rank, on: &On) -> Job {
         let (call, buffers) = self.draw(rank, on, 0).call(self.kind);
-        let request = init(rank, on.comm, call);
+        let request = init(rank, on.comm, call).await;
         Job { request, buffers, drawn: self }
     }
 }
@@ -92,9 +92,9 @@ impl Job {
         assert!(rank.mpi.start(self.request).is_err());
     }
 
-    fn complete(&self, rank: &mut Rank) {
+    async fn complete(&self, rank: &mut Rank) {
         let Completed { outcome, handle_freed: gone, inactive: idle, .. } =
-            rank.until(|mpi| mpi.complete(self.request).unwrap());
+            rank.until(|mpi| mpi.complete(self.request).unwrap()).await;
         assert_eq!((outcome.error, gone, idle), (None, false, false), "{:?}", self.drawn);
         self.expect(rank);
     }
@@ -120,15 +120,15 @@ fn shuffled(random: &mut Random, count: usize) -> Vec<usize> {
 
 /// Many operations, all active at once in each turn; some are freed while active.
 fn sequence(count: u32, seed: u64, scheme: Scheme, limits: impl Fn(u32) -> InterfaceLimits) {
-    limited(count, seed, limits, |rank| {
+    limited(count, seed, limits, async |rank| {
         rank.mpi.offload = Some(scheme);
         let mut random = Random::new(seed);
         let mut own_random = Random::new(seed << 8 | u64::from(rank.me));
-        let all = communicators(rank, &mut random, count);
+        let all = communicators(rank, &mut random, count).await;
         let mut jobs: Vec<Job> = Vec::new();
         for number in 0..OPERATIONS {
             let drawn = Drawn::new(&mut random, number, all.len());
-            jobs.push(drawn.make(rank, &all[drawn.on]));
+            jobs.push(drawn.make(rank, &all[drawn.on]).await);
         }
         assert_eq!(rank.mpi.engine.has_offloads(), count > 1);
         for turn in 0..TURNS {
@@ -140,17 +140,17 @@ fn sequence(count: u32, seed: u64, scheme: Scheme, limits: impl Fn(u32) -> Inter
                 break;
             }
             for index in shuffled(&mut own_random, jobs.len()) {
-                jobs[index].complete(rank);
+                jobs[index].complete(rank).await;
             }
         }
         for index in shuffled(&mut own_random, jobs.len()) {
             if own_random.one_in(2) {
-                jobs[index].complete(rank);
+                jobs[index].complete(rank).await;
             }
             rank.mpi.free_request(jobs[index].request).unwrap();
             assert!(rank.mpi.start(jobs[index].request).is_err());
         }
-        rank.until(|mpi| mpi.is_drained().then_some(()));
+        rank.until(|mpi| mpi.is_drained().then_some(())).await;
         jobs.iter().for_each(|job| job.expect(rank));
         assert!(!rank.mpi.engine.has_runs());
     });
@@ -198,9 +198,9 @@ fn spread(values: impl Iterator<Item = i32>) -> Vec<u8> {
 }
 
 /// A persistent request for `call` on `comm`.
-fn init(rank: &mut Rank, comm: u32, call: Call) -> u32 {
+async fn init(rank: &mut Rank, comm: u32, call: Call) -> u32 {
     let mut init = rank.mpi.begin_persistent_init("", comm, Ok(call)).unwrap();
-    rank.until(|mpi| mpi.end_persistent_init(&mut init).unwrap())
+    rank.until(|mpi| mpi.end_persistent_init(&mut init).unwrap()).await
 }
 
 /// Gaps stay as they were, of buffers that are read, written, and both in parts.
@@ -208,7 +208,7 @@ fn init(rank: &mut Rank, comm: u32, call: Call) -> u32 {
 fn scattered_memory_is_packed_and_unpacked() {
     const ELEMENTS: usize = 50;
     for (count, seed) in [(2, 1), (3, 2), (5, 3)] {
-        ranks(count, seed, |rank| {
+        ranks(count, seed, async |rank| {
             rank.mpi.offload = Some(Scheme::Tank);
             let (me, size) = (rank.me as i32, count as i32);
             let blank = |len: usize| spread((0..len).map(|_| -1));
@@ -219,13 +219,13 @@ fn scattered_memory_is_packed_and_unpacked() {
             let combining = ReductionOperator::predefined(Operator::Sum, &int, None).unwrap();
             let memory = scattered(&mut cast);
             let call = Call::bcast(COMM_WORLD, 1, memory);
-            let bcast = init(rank, COMM_WORLD, call);
+            let bcast = init(rank, COMM_WORLD, call).await;
             let memory = scattered(&mut gathered);
             let call = rank.mpi.allgather(COMM_WORLD, None, memory).unwrap();
-            let allgather = init(rank, COMM_WORLD, call);
+            let allgather = init(rank, COMM_WORLD, call).await;
             let (from, into) = (scattered(&mut operand), scattered(&mut sum));
             let call = Call::allreduce(COMM_WORLD, Some(from), into, combining);
-            let allreduce = init(rank, COMM_WORLD, call);
+            let allreduce = init(rank, COMM_WORLD, call).await;
             for turn in 0..6 {
                 let value = |from: i32, at: usize| from * 1000 + at as i32 + turn;
                 let of = |from: i32| spread((0..ELEMENTS).map(|at| value(from, at)));
@@ -239,7 +239,7 @@ fn scattered_memory_is_packed_and_unpacked() {
                     rank.mpi.start(request).unwrap();
                 }
                 for request in [allreduce, bcast, allgather] {
-                    let completed = rank.until(|mpi| mpi.complete(request).unwrap());
+                    let completed = rank.until(|mpi| mpi.complete(request).unwrap()).await;
                     assert_eq!(completed.outcome.error, None);
                 }
                 assert_eq!(cast, of(1));
@@ -260,7 +260,7 @@ fn scattered_memory_is_packed_and_unpacked() {
 #[test]
 fn integers_are_combined() {
     for (count, seed) in [(2, 1), (3, 2), (4, 3)] {
-        ranks(count, seed, |rank| {
+        ranks(count, seed, async |rank| {
             rank.mpi.offload = Some(Scheme::Tank);
             let long = predefined(INT64).unwrap();
             let bytes = |numbers: &[i64]| -> Vec<u8> {
@@ -271,13 +271,13 @@ fn integers_are_combined() {
                 let sum = ReductionOperator::predefined(Operator::Sum, &long, None).unwrap();
                 let (operand, result) = (room(&mut from), room(&mut into));
                 let call = Call::allreduce(COMM_WORLD, Some(operand), result, sum);
-                let request = init(rank, COMM_WORLD, call);
+                let request = init(rank, COMM_WORLD, call).await;
                 for turn in 0..10 {
                     let value = |rank: i64, at: usize| rank * 100 - turn * (at as i64 + 7);
                     let numbers = |rank: i64| (0..len).map(move |at| value(rank, at));
                     from.copy_from_slice(&bytes(&numbers(rank.me.into()).collect::<Vec<_>>()));
                     rank.mpi.start(request).unwrap();
-                    let completed = rank.until(|mpi| mpi.complete(request).unwrap());
+                    let completed = rank.until(|mpi| mpi.complete(request).unwrap()).await;
                     assert_eq!(completed.outcome.error, None);
                     let total = |at| (0..i64::from(count)).map(|rank| value(rank, at)).sum();
                     assert_eq!(into, bytes(&(0..len).map(total).collect::<Vec<_>>()));
@@ -292,7 +292,7 @@ fn integers_are_combined() {
 #[test]
 fn wrong_arguments_of_one_rank_keep_nobody_waiting() {
     for (count, seed) in [(2, 1), (4, 2), (5, 3)] {
-        ranks(count, seed, |rank| {
+        ranks(count, seed, async |rank| {
             rank.mpi.offload = Some(Scheme::Tank);
             for wrong in 0..count {
                 if rank.me == wrong {
@@ -302,17 +302,17 @@ fn wrong_arguments_of_one_rank_keep_nobody_waiting() {
                     assert_eq!(refused.code.0, ErrorClass::Count as i32);
                 } else {
                     let call = Call::barrier(COMM_WORLD);
-                    let request = init(rank, COMM_WORLD, call);
+                    let request = init(rank, COMM_WORLD, call).await;
                     assert!(!rank.mpi.engine.has_offloads());
                     rank.mpi.free_request(request).unwrap();
                 }
             }
             // What follows takes place.
             let call = Call::barrier(COMM_WORLD);
-            let request = init(rank, COMM_WORLD, call);
+            let request = init(rank, COMM_WORLD, call).await;
             assert!(rank.mpi.engine.has_offloads());
             rank.mpi.start(request).unwrap();
-            rank.until(|mpi| mpi.complete(request).unwrap());
+            rank.until(|mpi| mpi.complete(request).unwrap()).await;
             rank.mpi.free_request(request).unwrap();
         });
     }
@@ -324,13 +324,13 @@ fn unlike_amounts_of_data_are_found_out() {
     for (seed, [at_root, elsewhere], class) in
         [(1, [4, 40], ErrorClass::Count), (2, [40, 4], ErrorClass::Truncate)]
     {
-        ranks(2, seed, |rank| {
+        ranks(2, seed, async |rank| {
             rank.mpi.offload = Some(Scheme::Tank);
             let mut buffer = vec![0; if rank.me == 0 { at_root } else { elsewhere }];
             let call = Call::bcast(COMM_WORLD, 0, room(&mut buffer));
-            let request = init(rank, COMM_WORLD, call);
+            let request = init(rank, COMM_WORLD, call).await;
             rank.mpi.start(request).unwrap();
-            let completed = rank.until(|mpi| mpi.complete(request).unwrap());
+            let completed = rank.until(|mpi| mpi.complete(request).unwrap()).await;
             let error = completed.outcome.error.map(|error| error.code.0);
             assert_eq!(error, (rank.me == 1).then_some(class as i32));
             rank.mpi.free_request(request).unwrap();
@@ -341,40 +341,40 @@ fn unlike_amounts_of_data_are_found_out() {
 /// The report of a rank that waits for an operation of the device names the operation and the peer.
 #[test]
 fn a_wait_for_the_device_is_a_wait_for_others() {
-    ranks(3, 1, |rank| {
+    ranks(3, 1, async |rank| {
         rank.mpi.offload = Some(Scheme::Tank);
         let call = Call::barrier(COMM_WORLD);
-        let request = init(rank, COMM_WORLD, call);
+        let request = init(rank, COMM_WORLD, call).await;
         let told = |rank: &Rank| rank.mpi.blocked_requests("MPI_Wait", false, [request]);
         if rank.me == 0 {
             rank.mpi.start(request).unwrap();
             let rest = |mpi: &mut super::harness::TestMpi| {
                 (mpi.poll() == 0 && mpi.engine.is_quiescent()).then(|| mpi.position())
             };
-            let position = rank.until(rest);
+            let position = rank.until(rest).await;
             let blocked = told(rank);
             assert!(blocked.details.contains("persistent operation 1"), "{}", blocked.details);
             assert_eq!(blocked.conditions[0].peers, [1, 2]);
-            assert_eq!(rank.until(rest), position);
+            assert_eq!(rank.until(rest).await, position);
         }
         // The others begin when rank 0 has looked.
         let barrier = rank.mpi.start_barrier(COMM_WORLD).unwrap();
-        rank.wait(barrier);
+        rank.wait(barrier).await;
         if rank.me > 0 {
             rank.mpi.start(request).unwrap();
         }
-        rank.until(|mpi| mpi.complete(request).unwrap());
+        rank.until(|mpi| mpi.complete(request).unwrap()).await;
         assert!(told(rank).conditions.is_empty());
         rank.mpi.free_request(request).unwrap();
     });
 }
 
 /// A random graph with these edges.
-fn graph(rank: &mut Rank, edges: &[GraphEdge]) -> u32 {
+async fn graph(rank: &mut Rank, edges: &[GraphEdge]) -> u32 {
     let given = if rank.me == 0 { edges.to_vec() } else { Vec::new() };
     let given = LocalEdges { edges: Ok(given), weighted: false };
     let mut making = rank.mpi.create_dist_graph(COMM_WORLD, given, None).unwrap();
-    rank.until(|mpi| mpi.end_topology(&mut making).unwrap()).unwrap()
+    rank.until(|mpi| mpi.end_topology(&mut making).unwrap()).await.unwrap()
 }
 
 /// The data of an edge in exchange `which`, in one turn.
@@ -399,10 +399,10 @@ fn exchanges_with_neighbors_start_together() {
                 role: EdgeRole::Both,
             })
             .collect();
-        ranks(size, seed, |rank| {
+        ranks(size, seed, async |rank| {
             rank.mpi.offload = Some(Scheme::Tank);
             rank.mpi.rdma_schedule = policy;
-            let comm = graph(rank, &edges);
+            let comm = graph(rank, &edges).await;
             let me = rank.me;
             let of = |which: usize, turn: u8, end: fn(&GraphEdge) -> u32| -> Vec<Vec<u8>> {
                 let own = edges.iter().enumerate().filter(|(_, edge)| end(edge) == me);
@@ -417,7 +417,7 @@ fn exchanges_with_neighbors_start_together() {
                 let send = send.iter_mut().map(|block| room(block)).collect();
                 let receive = receive.iter_mut().map(|block| room(block)).collect();
                 let call = Call::neighbor_alltoallv(comm, send, receive);
-                requests.push(init(rank, comm, call));
+                requests.push(init(rank, comm, call).await);
             }
             for turn in 1..6 {
                 for which in 0..3 {
@@ -428,7 +428,7 @@ fn exchanges_with_neighbors_start_together() {
                 }
                 rank.mpi.start_all(requests.iter().copied()).unwrap();
                 for &request in requests.iter().rev() {
-                    let completed = rank.until(|mpi| mpi.complete(request).unwrap());
+                    let completed = rank.until(|mpi| mpi.complete(request).unwrap()).await;
                     assert_eq!(completed.outcome.error, None);
                 }
                 (0..3).for_each(|which| {

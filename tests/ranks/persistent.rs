@@ -43,11 +43,11 @@ fn len(job: usize) -> usize {
 }
 
 /// Operation `job` on `comm`.
-fn make(rank: &mut Rank, comm: u32, job: usize) -> Job {
+async fn make(rank: &mut Rank, comm: u32, job: usize) -> Job {
     let (mut out, mut result) = (vec![0; len(job)], vec![0; len(job)]);
     let call = call(comm, job, &mut out, &mut result);
     let mut init = rank.mpi.begin_persistent_init("", comm, Ok(call)).unwrap();
-    let request = rank.until(|mpi| mpi.end_persistent_init(&mut init).unwrap());
+    let request = rank.until(|mpi| mpi.end_persistent_init(&mut init).unwrap()).await;
     Job { out, result, request }
 }
 
@@ -73,8 +73,8 @@ fn expected(me: u32, count: u32, job: usize, turn: usize) -> i32 {
     }
 }
 
-fn complete(rank: &mut Rank, request: u32) {
-    let completed = rank.until(|mpi| mpi.complete(request).unwrap());
+async fn complete(rank: &mut Rank, request: u32) {
+    let completed = rank.until(|mpi| mpi.complete(request).unwrap()).await;
     let Completed { outcome, handle_freed: gone, inactive: idle, .. } = completed;
     assert_eq!((outcome.error, gone, idle), (None, false, false));
 }
@@ -89,14 +89,29 @@ fn start(rank: &mut Rank, job: &mut Job, index: usize, turn: usize) {
     assert!(rank.mpi.start(job.request).is_err());
 }
 
-fn turn(rank: &mut Rank, count: u32, jobs: &mut [Job], turn: usize, random: &mut Random) {
+/// The operations on the world with numbers below `count`.
+async fn make_all(rank: &mut Rank, count: usize) -> Vec<Job> {
+    let mut jobs = Vec::new();
+    for index in 0..count {
+        jobs.push(make(rank, COMM_WORLD, index).await);
+    }
+    jobs
+}
+
+async fn turns(rank: &mut Rank, count: u32, jobs: &mut [Job], turns: usize, random: &mut Random) {
+    for now in 0..turns {
+        turn(rank, count, jobs, now, random).await;
+    }
+}
+
+async fn turn(rank: &mut Rank, count: u32, jobs: &mut [Job], turn: usize, random: &mut Random) {
     let mut order: Vec<usize> = (0..jobs.len()).collect();
     (1..order.len()).for_each(|place| order.swap(place, random.below(place as u64 + 1) as usize));
     for &index in &order {
         start(rank, &mut jobs[index], index, turn);
     }
     for &index in order.iter().rev() {
-        complete(rank, jobs[index].request);
+        complete(rank, jobs[index].request).await;
         let due = ints(expected(rank.me, count, index, turn), jobs[index].result.len());
         assert_eq!(jobs[index].result, due, "operation {index} in turn {turn}");
     }
@@ -105,11 +120,10 @@ fn turn(rank: &mut Rank, count: u32, jobs: &mut [Job], turn: usize, random: &mut
 #[test]
 fn instances_meet_whatever_the_order_of_their_starts() {
     for (count, seed) in (1..=5).flat_map(|count| (0..4).map(move |seed| (count, seed))) {
-        ranks(count, seed, |rank| {
+        ranks(count, seed, async |rank| {
             let mut random = Random::new(seed << 8 | u64::from(rank.me));
-            let mut jobs: Vec<Job> =
-                (0..OPERATIONS).map(|index| make(rank, COMM_WORLD, index)).collect();
-            (0..TURNS).for_each(|now| turn(rank, count, &mut jobs, now, &mut random));
+            let mut jobs = make_all(rank, OPERATIONS).await;
+            turns(rank, count, &mut jobs, TURNS, &mut random).await;
             for job in jobs {
                 rank.mpi.free_request(job.request).unwrap();
                 assert!(rank.mpi.start(job.request).is_err());
@@ -124,12 +138,11 @@ fn instances_meet_whatever_the_order_of_their_starts() {
 fn instances_meet_across_nodes() {
     let all: [&[u32]; 4] = [&[0, 0, 1, 1], &[0, 1, 0, 1], &[0, 1, 1, 1, 2], &[0, 0, 0, 1]];
     for (seed, places) in (0..).zip(all) {
-        placed(places, seed, |rank| {
+        placed(places, seed, async |rank| {
             let mut random = Random::new(seed << 8 | u64::from(rank.me));
-            let mut jobs: Vec<Job> =
-                (0..OPERATIONS).map(|index| make(rank, COMM_WORLD, index)).collect();
+            let mut jobs = make_all(rank, OPERATIONS).await;
             let count = places.len() as u32;
-            (0..TURNS).for_each(|now| turn(rank, count, &mut jobs, now, &mut random));
+            turns(rank, count, &mut jobs, TURNS, &mut random).await;
             assert!(rank.mpi.request_segment(COMM_WORLD).unwrap().is_none());
             for job in jobs {
                 rank.mpi.free_request(job.request).unwrap();
@@ -143,14 +156,13 @@ fn instances_meet_across_nodes() {
 #[test]
 fn more_operations_than_segments() {
     for (count, seed) in [(2, 1), (3, 2), (4, 3)] {
-        ranks(count, seed, |rank| {
+        ranks(count, seed, async |rank| {
             let mut random = Random::new(seed << 8 | u64::from(rank.me));
             for _ in 0..2 {
-                let mut jobs: Vec<Job> =
-                    (0..70).map(|index| make(rank, COMM_WORLD, index)).collect();
-                (0..2).for_each(|now| turn(rank, count, &mut jobs, now, &mut random));
+                let mut jobs = make_all(rank, 70).await;
+                turns(rank, count, &mut jobs, 2, &mut random).await;
                 // Communicators have shared segments nevertheless.
-                let copy = duplicate(rank, COMM_WORLD);
+                let copy = duplicate(rank, COMM_WORLD).await;
                 assert!(number(rank, copy).is_some());
                 rank.mpi.free_comm(copy).unwrap();
                 for job in jobs {
@@ -166,23 +178,23 @@ fn more_operations_than_segments() {
 #[test]
 fn what_is_freed_goes_on() {
     for (count, seed) in (2..=4).flat_map(|count| (0..6).map(move |seed| (count, seed))) {
-        ranks(count, seed, |rank| {
+        ranks(count, seed, async |rank| {
             let mut random = Random::new(seed << 8 | u64::from(rank.me));
             let mut kept = Vec::new();
             for round in 0..40 {
                 let index = round % OPERATIONS;
-                let mut job = make(rank, COMM_WORLD, index);
+                let mut job = make(rank, COMM_WORLD, index).await;
                 start(rank, &mut job, index, round);
                 if random.one_in(2) {
                     rank.mpi.free_request(job.request).unwrap();
                     assert!(rank.mpi.readiness(job.request).is_err());
                     kept.push((job, index, round));
                 } else {
-                    complete(rank, job.request);
+                    complete(rank, job.request).await;
                     rank.mpi.free_request(job.request).unwrap();
                 }
             }
-            rank.until(|mpi| mpi.is_drained().then_some(()));
+            rank.until(|mpi| mpi.is_drained().then_some(())).await;
             for (job, index, round) in kept {
                 let due = ints(expected(rank.me, count, index, round), job.result.len());
                 assert_eq!(job.result, due, "operation {index} in round {round}");

@@ -31,7 +31,7 @@ struct Turning {
 
 impl Turning {
     /// Starts the operation if allowed, or tests it for completion.
-    fn step(&mut self, rank: &mut Rank, on: &On) {
+    async fn step(&mut self, rank: &mut Rank, on: &On) {
         if !self.is_under_way {
             // Nothing has arrived since the last completion.
             if self.turn > 0 {
@@ -42,7 +42,7 @@ impl Turning {
             return;
         }
         let request = self.job.request;
-        if let Some(completed) = rank.after(1, |mpi| mpi.complete(request).unwrap()) {
+        if let Some(completed) = rank.after(1, |mpi| mpi.complete(request).unwrap()).await {
             assert_eq!(completed.outcome.error, None, "{:?}", self.job.drawn);
             self.job.expect(rank);
             self.is_under_way = false;
@@ -53,17 +53,17 @@ impl Turning {
 
 fn restart(count: u32, seed: u64, scheme: Scheme, limits: impl Fn(u32) -> InterfaceLimits) {
     let restarts = restarts();
-    limited(count, seed, limits, |rank| {
+    limited(count, seed, limits, async |rank| {
         rank.mpi.offload = Some(scheme);
         let world = On::whole(COMM_WORLD, rank.me, count);
         let mut random = Random::new(seed);
-        let make = |kind| {
+        let mut all = Vec::new();
+        for kind in 0..KINDS {
             let mut drawn = Drawn::new(&mut random, kind as usize, 1);
             drawn.kind = kind;
-            let job = drawn.make(rank, &world);
-            Turning { job, turn: 0, is_under_way: false }
-        };
-        let mut all: Vec<Turning> = (0..KINDS).map(make).collect();
+            let job = drawn.make(rank, &world).await;
+            all.push(Turning { job, turn: 0, is_under_way: false });
+        }
         assert_eq!(rank.mpi.engine.has_offloads(), count > 1);
         let mut own_random = Random::new(seed << 8 | u64::from(rank.me));
         loop {
@@ -73,15 +73,15 @@ fn restart(count: u32, seed: u64, scheme: Scheme, limits: impl Fn(u32) -> Interf
                 break;
             }
             if own_random.one_in(50) {
-                rank.after(own_random.below(ABSENT_TURNS), |_| ());
+                rank.after(own_random.below(ABSENT_TURNS), |_| ()).await;
             }
             let drawn = own_random.below(left.len() as u64) as usize;
-            left[drawn].step(rank, &world);
+            left[drawn].step(rank, &world).await;
         }
         for one in all {
             rank.mpi.free_request(one.job.request).unwrap();
         }
-        rank.until(|mpi| mpi.is_drained().then_some(()));
+        rank.until(|mpi| mpi.is_drained().then_some(())).await;
         assert!(!rank.mpi.engine.has_runs());
     });
 }

@@ -19,28 +19,36 @@ pub fn number(rank: &Rank, comm: u32) -> Option<u32> {
     rank.mpi.segment_number(comm)
 }
 
-fn created(rank: &mut Rank, (comm, activity): (u32, Activity)) -> u32 {
-    assert_eq!(rank.wait(activity).error, None);
+async fn created(rank: &mut Rank, (comm, activity): (u32, Activity)) -> u32 {
+    assert_eq!(rank.wait(activity).await.error, None);
     comm
 }
 
-pub fn duplicate(rank: &mut Rank, comm: u32) -> u32 {
+pub async fn duplicate(rank: &mut Rank, comm: u32) -> u32 {
     let made = rank.mpi.duplicate(comm, Attributes::default()).unwrap();
-    created(rank, made)
+    created(rank, made).await
 }
 
-fn split(rank: &mut Rank, comm: u32, color: Option<i32>, key: i32) -> Option<u32> {
+async fn duplicates(rank: &mut Rank, comm: u32, count: usize) -> Vec<u32> {
+    let mut all = Vec::new();
+    for _ in 0..count {
+        all.push(duplicate(rank, comm).await);
+    }
+    all
+}
+
+async fn split(rank: &mut Rank, comm: u32, color: Option<i32>, key: i32) -> Option<u32> {
     let split = rank.mpi.split(comm, color, key).unwrap();
-    rank.until(|mpi| mpi.end_split(&split).unwrap())
+    rank.until(|mpi| mpi.end_split(&split).unwrap()).await
 }
 
-fn barrier(rank: &mut Rank, comm: u32) {
+async fn barrier(rank: &mut Rank, comm: u32) {
     let barrier = rank.mpi.start_barrier(comm).unwrap();
-    assert_eq!(rank.wait(barrier).error, None);
+    assert_eq!(rank.wait(barrier).await.error, None);
 }
 
 /// Publishes in the next round of a communicator's segment, and checks that all others do.
-fn talk(rank: &mut Rank, comm: u32) {
+async fn talk(rank: &mut Rank, comm: u32) {
     let publish = |segment: &mut SharedSegment| {
         let round = segment.begin(1);
         let span = segment.entry(round, 4)?;
@@ -53,7 +61,7 @@ fn talk(rank: &mut Rank, comm: u32) {
     }
     let round = publish(segment(&mut rank.mpi, comm)).expect("an entry");
     for other in 0..segment(&mut rank.mpi, comm).len() {
-        let (head, span) = rank.until(|mpi| segment(mpi, comm).read(other, round));
+        let (head, span) = rank.until(|mpi| segment(mpi, comm).read(other, round)).await;
         let mut data = [0; 4];
         span.read(0, &mut data);
         assert_eq!((head.bytes, u32::from_le_bytes(data)), (4, other as u32));
@@ -77,35 +85,36 @@ fn agreed(said: &[(BTreeSet<u32>, Option<u32>)]) {
 
 #[test]
 fn the_world_has_the_first_segment_and_a_single_rank_has_none() {
-    let segments = ranks(3, 1, |rank| {
-        talk(rank, COMM_WORLD);
+    let segments = ranks(3, 1, async |rank| {
+        talk(rank, COMM_WORLD).await;
         (number(rank, COMM_WORLD), number(rank, COMM_SELF))
     });
     assert_eq!(segments, [(Some(0), None); 3]);
-    assert_eq!(ranks(1, 1, |rank| number(rank, COMM_WORLD)), [None]);
+    assert_eq!(ranks(1, 1, async |rank| number(rank, COMM_WORLD)), [None]);
 }
 
 #[test]
 fn halves_agree_and_ranks_that_are_not_first_release_their_claims() {
     for seed in 0..20 {
-        let said = ranks(6, seed, |rank| {
+        let said = ranks(6, seed, async |rank| {
             let mut random = Random::new(seed ^ u64::from(rank.me) << 20);
             let mut last = (BTreeSet::new(), None);
             // More splits than segments, so that claims that are not released would be found.
             for _ in 0..40 {
                 let color = Some(random.below(3) as i32).filter(|_| !random.one_in(7));
                 let key = random.below(4) as i32;
-                let made = split(rank, COMM_WORLD, color, key);
-                last = made.map_or((BTreeSet::new(), None), |made| {
+                let made = split(rank, COMM_WORLD, color, key).await;
+                last = (BTreeSet::new(), None);
+                if let Some(made) = made {
                     let comm = rank.mpi.comms.get(made).unwrap();
                     let (group, single) = (comm.group.peers().collect(), comm.size() == 1);
                     assert_eq!(number(rank, made).is_none(), single);
                     if !single {
-                        talk(rank, made);
+                        talk(rank, made).await;
                     }
-                    (group, number(rank, made))
-                });
-                barrier(rank, COMM_WORLD);
+                    last = (group, number(rank, made));
+                }
+                barrier(rank, COMM_WORLD).await;
                 if let Some(made) = made {
                     rank.mpi.free_comm(made).unwrap();
                 }
@@ -120,42 +129,42 @@ fn halves_agree_and_ranks_that_are_not_first_release_their_claims() {
 #[test]
 fn every_way_to_a_communicator_gives_a_segment() {
     for seed in 0..10 {
-        ranks(5, seed, |rank| {
+        ranks(5, seed, async |rank| {
             let me = rank.me;
             let group = Arc::new(Group::new(&[3, 0, 4], me));
             // By all ranks.
             let create = rank.mpi.create(COMM_WORLD, Arc::clone(&group)).unwrap();
-            let made = rank.until(|mpi| mpi.end_split(&create).unwrap());
+            let made = rank.until(|mpi| mpi.end_split(&create).unwrap()).await;
             assert_eq!(made.is_some(), group.rank().is_some());
             // By the members, beside others.
             if let Some(made) = made {
                 let other = rank.mpi.create_by_members(COMM_WORLD, group, 5).unwrap();
-                let other = created(rank, other);
-                let copy = duplicate(rank, other);
+                let other = created(rank, other).await;
+                let copy = duplicate(rank, other).await;
                 for comm in [copy, made, other] {
-                    talk(rank, comm);
+                    talk(rank, comm).await;
                     rank.mpi.free_comm(comm).unwrap();
                 }
             }
             let pair = Arc::new(Group::new(&[4, 1], me));
             if pair.rank().is_some() {
                 let made = rank.mpi.create_from_group(pair, b"pair", Handler::Return).unwrap();
-                let made = created(rank, made);
-                talk(rank, made);
+                let made = created(rank, made).await;
+                talk(rank, made).await;
                 rank.mpi.free_comm(made).unwrap();
             }
             // An intercommunicator has no segment, its merged communicator has one.
             let side = i32::from(me > 1);
-            let half = split(rank, COMM_WORLD, Some(side), 0).unwrap();
+            let half = split(rank, COMM_WORLD, Some(side), 0).await.unwrap();
             let remote = if side == 0 { 2 } else { 0 };
             let mut bridge = rank.mpi.intercomm_create(half, 0, COMM_WORLD, remote, 3).unwrap();
-            let inter = rank.until(|mpi| mpi.end_intercomm(&mut bridge).unwrap()).unwrap();
+            let inter = rank.until(|mpi| mpi.end_intercomm(&mut bridge).unwrap()).await.unwrap();
             assert_eq!(number(rank, inter), None);
-            let copy = duplicate(rank, inter);
+            let copy = duplicate(rank, inter).await;
             assert_eq!(number(rank, copy), None);
             let merge = rank.mpi.merge(inter, side == 0).unwrap();
-            let merged = rank.until(|mpi| mpi.end_split(&merge).unwrap()).unwrap();
-            talk(rank, merged);
+            let merged = rank.until(|mpi| mpi.end_split(&merge).unwrap()).await.unwrap();
+            talk(rank, merged).await;
             for comm in [inter, merged, half, copy] {
                 rank.mpi.free_comm(comm).unwrap();
             }
@@ -167,13 +176,13 @@ fn every_way_to_a_communicator_gives_a_segment() {
 #[test]
 fn a_communicator_of_survivors_has_a_segment() {
     for seed in 0..5 {
-        let segments = ranks(4, seed, |rank| {
+        let segments = ranks(4, seed, async |rank| {
             let mut numbers = Vec::new();
             // More than there are segments.
             for _ in 0..100 {
                 let shrunk = rank.mpi.shrink(COMM_WORLD).unwrap();
-                let shrunk = created(rank, shrunk);
-                talk(rank, shrunk);
+                let shrunk = created(rank, shrunk).await;
+                talk(rank, shrunk).await;
                 numbers.push(number(rank, shrunk));
                 rank.mpi.free_comm(shrunk).unwrap();
             }
@@ -188,26 +197,26 @@ fn a_communicator_of_survivors_has_a_segment() {
 #[test]
 fn segments_run_out_for_all_alike_and_come_back() {
     for seed in 0..3 {
-        let segments = ranks(3, seed, |rank| {
+        let segments = ranks(3, seed, async |rank| {
             let mut random = Random::new(seed + 77 * u64::from(rank.me));
             let mut seen = Vec::new();
             for _ in 0..3 {
-                let mut comms: Vec<u32> = (0..80).map(|_| duplicate(rank, COMM_WORLD)).collect();
+                let mut comms = duplicates(rank, COMM_WORLD, 80).await;
                 seen.push(comms.iter().map(|comm| number(rank, *comm)).collect::<Vec<_>>());
                 for comm in &comms {
                     if number(rank, *comm).is_some() {
-                        talk(rank, *comm);
+                        talk(rank, *comm).await;
                     } else {
-                        barrier(rank, *comm);
+                        barrier(rank, *comm).await;
                     }
                 }
                 // Some are freed now, the others after the next ones were created.
-                let kept = duplicate(rank, comms[0]);
+                let kept = duplicate(rank, comms[0]).await;
                 while !comms.is_empty() {
                     let drawn = random.below(comms.len() as u64) as usize;
                     rank.mpi.free_comm(comms.swap_remove(drawn)).unwrap();
                 }
-                barrier(rank, COMM_WORLD);
+                barrier(rank, COMM_WORLD).await;
                 rank.mpi.free_comm(kept).unwrap();
             }
             seen
@@ -228,29 +237,32 @@ fn segments_are_of_one_node() {
     for (seed, places) in
         (0..).zip([&[0, 0, 1, 1][..], &[0, 1, 0, 1], &[0, 1, 1, 0, 2], &[5, 3, 3]])
     {
-        placed(places, seed, |rank| {
+        placed(places, seed, async |rank| {
             assert_eq!(number(rank, COMM_WORLD), None);
             let node = places[rank.me as usize];
             let mut kept = Vec::new();
             for turn in 0..30 {
-                let across = split(rank, COMM_WORLD, Some(0), turn % 3 * rank.me as i32).unwrap();
-                let copy = duplicate(rank, across);
+                let across =
+                    split(rank, COMM_WORLD, Some(0), turn % 3 * rank.me as i32).await.unwrap();
+                let copy = duplicate(rank, across).await;
                 assert_eq!((number(rank, across), number(rank, copy)), (None, None));
-                barrier(rank, across);
+                barrier(rank, across).await;
                 for comm in [across, copy] {
                     rank.mpi.free_comm(comm).unwrap();
                 }
                 // From now on the first free segments of the nodes have different numbers.
-                let local = split(rank, COMM_WORLD, Some(node as i32), 0).unwrap();
+                let local = split(rank, COMM_WORLD, Some(node as i32), 0).await.unwrap();
                 let is_kept = node == places[0];
                 if is_kept { kept.push(local) } else { rank.mpi.free_comm(local).unwrap() }
             }
             kept.into_iter().for_each(|comm| rank.mpi.free_comm(comm).unwrap());
-            barrier(rank, COMM_WORLD);
-            let local = split(rank, COMM_WORLD, Some(node as i32), 0).unwrap();
+            barrier(rank, COMM_WORLD).await;
+            let local = split(rank, COMM_WORLD, Some(node as i32), 0).await.unwrap();
             if rank.mpi.comms.get(local).unwrap().size() > 1 {
-                let all: Vec<u32> = (1..63).map(|_| duplicate(rank, local)).collect();
-                all.iter().for_each(|comm| talk(rank, *comm));
+                let all = duplicates(rank, local, 62).await;
+                for comm in &all {
+                    talk(rank, *comm).await;
+                }
                 let numbers: BTreeSet<_> = all.iter().map(|comm| number(rank, *comm)).collect();
                 assert_eq!(numbers.len(), 62);
             }
@@ -262,10 +274,10 @@ fn segments_are_of_one_node() {
 #[test]
 fn a_freed_communicator_can_still_be_read_by_others() {
     for seed in 0..20 {
-        ranks(3, seed, |rank| {
+        ranks(3, seed, async |rank| {
             for _ in 0..30 {
-                let comm = duplicate(rank, COMM_WORLD);
-                talk(rank, comm);
+                let comm = duplicate(rank, COMM_WORLD).await;
+                talk(rank, comm).await;
                 rank.mpi.free_comm(comm).unwrap();
             }
         });
@@ -276,12 +288,12 @@ fn a_freed_communicator_can_still_be_read_by_others() {
 #[test]
 fn an_operation_may_have_a_segment_of_its_own() {
     for seed in 0..5 {
-        let segments = ranks(4, seed, |rank| {
+        let segments = ranks(4, seed, async |rank| {
             assert!(rank.mpi.request_segment(COMM_SELF).unwrap().is_none());
             let mut segments = Vec::new();
             for _ in 0..70 {
                 let request = rank.mpi.request_segment(COMM_WORLD).unwrap().expect("segments");
-                segments.push(rank.until(|mpi| mpi.end_segment_request(&request).unwrap()));
+                segments.push(rank.until(|mpi| mpi.end_segment_request(&request).unwrap()).await);
             }
             let numbers: Vec<_> = segments
                 .iter()
@@ -291,9 +303,9 @@ fn an_operation_may_have_a_segment_of_its_own() {
                 segments.reverse();
             }
             segments.into_iter().for_each(|segment| rank.mpi.leave_segment(segment));
-            barrier(rank, COMM_WORLD);
-            let comm = duplicate(rank, COMM_WORLD);
-            talk(rank, comm);
+            barrier(rank, COMM_WORLD).await;
+            let comm = duplicate(rank, COMM_WORLD).await;
+            talk(rank, comm).await;
             (numbers, number(rank, comm))
         });
         assert!(segments.windows(2).all(|two| two[0] == two[1]), "ranks disagree");

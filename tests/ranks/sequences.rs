@@ -18,7 +18,8 @@ use mpi_abi::mpi::request::status::PROC_NULL;
 use platform::base::{Random, Span};
 
 use super::collectives::{combine, combine_spans};
-use super::harness::{Rank, networked, placed};
+use super::faults::Faults;
+use super::harness::{Rank, each_seed, faulty, networked, placed, size};
 use super::intercomm::{built, dealt, local, place_in};
 use super::mpi::room;
 
@@ -29,6 +30,8 @@ const ELEMENT: usize = 8;
 const GUARD: usize = 16;
 /// Largest number of active operations.
 const PENDING_MAX: usize = 10;
+/// Turns in which faults begin.
+const FAULT_TURNS: u64 = 3000;
 
 /// A communicator: the processes of each of its groups, in order; the local group first.
 pub struct On {
@@ -44,23 +47,34 @@ pub struct On {
 impl On {
     /// A communicator of all processes, as process `me` sees it.
     pub fn whole(comm: u32, me: u32, count: u32) -> Self {
-        Self { comm, near: (0..count).collect(), far: None, own: me as usize }
+        Self::members(comm, me, (0..count).collect())
+    }
+
+    /// A communicator of these processes, as process `me` sees it.
+    pub fn members(comm: u32, me: u32, near: Vec<u32>) -> Self {
+        let own = near.iter().position(|rank| *rank == me).expect("a member");
+        Self { comm, near, far: None, own }
+    }
+
+    /// The own index in the local group.
+    pub fn own(&self) -> usize {
+        self.own
     }
 }
 
 /// The world, a duplicate, its halves, and the intercommunicator of the halves.
-pub fn communicators(rank: &mut Rank, random: &mut Random, count: u32) -> Vec<On> {
+pub async fn communicators(rank: &mut Rank, random: &mut Random, count: u32) -> Vec<On> {
     let (copy, activity) = rank.mpi.duplicate(COMM_WORLD, Attributes::default()).unwrap();
-    rank.wait(activity);
+    rank.wait(activity).await;
     let mut all = Vec::from([COMM_WORLD, copy].map(|comm| On::whole(comm, rank.me, count)));
     if count > 1 {
         let groups = dealt(random, count, 2);
         let (side, own) = place_in(&groups, rank.me);
-        let half = local(rank, &groups);
+        let half = local(rank, &groups).await;
         let (near, far) = (groups[side].clone(), groups[1 - side].clone());
         let leader = far[0] as i32;
         let bridge = rank.mpi.intercomm_create(half, 0, COMM_WORLD, leader, 0).unwrap();
-        let inter = built(rank, bridge);
+        let inter = built(rank, bridge).await;
         all.push(On { comm: half, near: near.clone(), far: None, own });
         all.push(On { comm: inter, near, far: Some(far), own });
     }
@@ -479,20 +493,23 @@ impl Draw<'_> {
 pub type CallBuffers = (Call, Vec<Buffer>);
 
 /// Completes operation `which` of those under way.
-fn complete(rank: &mut Rank, which: usize, pending: &mut Vec<Pending>) {
+async fn complete(rank: &mut Rank, which: usize, pending: &mut Vec<Pending>) {
     let Pending { activity, buffers, name } = pending.swap_remove(which);
-    assert_eq!(rank.wait(activity).error, None, "{name}");
+    assert_eq!(rank.wait(activity).await.error, None, "{name}");
     for (number, buffer) in buffers.iter().enumerate() {
         assert!(buffer.now == buffer.due, "{name}, rank {}: buffer {number}", rank.me);
     }
 }
 
-fn sequence(places: &[u32], seed: u64, calls: usize, is_network: bool) {
+fn sequence(places: &[u32], seed: u64, calls: usize, network: TestNetwork) {
     let count = places.len() as u32;
-    let body = |rank: &mut Rank| {
+    let body = async |rank: &mut Rank| {
         let mut random = Random::new(seed);
         let mut own_random = Random::new(seed << 8 | u64::from(rank.me));
-        let all = communicators(rank, &mut random, count);
+        if matches!(network, TestNetwork::Faulty) {
+            rank.draw_limits(&mut own_random);
+        }
+        let all = communicators(rank, &mut random, count).await;
         let mut pending = Vec::new();
         for number in 0..calls {
             let on = &all[random.below(all.len() as u64) as usize];
@@ -509,23 +526,37 @@ fn sequence(places: &[u32], seed: u64, calls: usize, is_network: bool) {
             pending.push(Pending { activity, buffers, name });
             if form == CallForm::Blocking {
                 let called = pending.len() - 1;
-                complete(rank, called, &mut pending);
+                complete(rank, called, &mut pending).await;
             }
             while pending.len() == PENDING_MAX || !pending.is_empty() && own_random.one_in(3) {
                 let drawn = own_random.below(pending.len() as u64) as usize;
-                complete(rank, drawn, &mut pending);
+                complete(rank, drawn, &mut pending).await;
             }
         }
         while !pending.is_empty() {
             let drawn = own_random.below(pending.len() as u64) as usize;
-            complete(rank, drawn, &mut pending);
+            complete(rank, drawn, &mut pending).await;
         }
     };
-    if is_network {
-        networked(places, seed, body);
-    } else {
-        placed(places, seed, body);
+    match network {
+        TestNetwork::Local => drop(placed(places, seed, body)),
+        TestNetwork::Remote => drop(networked(places, seed, body)),
+        TestNetwork::Faulty => {
+            let mut random = Random::new(seed);
+            let faults = |network: &[_]| Faults::draw(network, &mut random, 0, FAULT_TURNS);
+            drop(faulty(places, seed, faults, body));
+        }
     }
+}
+
+/// Between the ranks of a sequence.
+#[derive(Clone, Copy)]
+enum TestNetwork {
+    /// Ranks of a node share segments.
+    Local,
+    Remote,
+    /// It is divided for a while, or a rank is slow.
+    Faulty,
 }
 
 #[test]
@@ -541,8 +572,8 @@ fn sequences_on_communicators_of_every_kind() {
                 _ => random.below(3) as u32,
             })
             .collect();
-        sequence(&places, seed, 30, false);
-        sequence(&places, seed, 15, true);
+        sequence(&places, seed, 30, TestNetwork::Local);
+        sequence(&places, seed, 15, TestNetwork::Remote);
     }
 }
 
@@ -555,6 +586,16 @@ fn sequences_on_hosts_in_turn_and_uneven() {
         &[0, 1, 1, 1, 2],
         &[0, 1, 2, 0, 1, 2, 0],
     ]) {
-        sequence(places, seed, 60, false);
+        sequence(places, seed, 60, TestNetwork::Local);
     }
+}
+
+#[test]
+fn any_seed_of_collectives_has_the_naive_results() {
+    each_seed(30, 5_000, |seed| {
+        let mut random = Random::new(seed);
+        let count = size(&mut random);
+        let places: Vec<u32> = (0..count).map(|_| random.below(3) as u32).collect();
+        sequence(&places, seed, 15, TestNetwork::Faulty);
+    });
 }

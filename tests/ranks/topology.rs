@@ -10,8 +10,8 @@ use platform::base::Random;
 
 use super::harness::{Rank, placed, ranks};
 
-fn made(rank: &mut Rank, mut making: TopologyCreation) -> Option<Handle> {
-    rank.until(|mpi| mpi.end_topology(&mut making).unwrap())
+async fn made(rank: &mut Rank, mut making: TopologyCreation) -> Option<Handle> {
+    rank.until(|mpi| mpi.end_topology(&mut making).unwrap()).await
 }
 
 /// The rank in a new communicator, and its size.
@@ -25,12 +25,12 @@ fn place(rank: &Rank, comm: Handle) -> (u32, u32) {
 #[test]
 fn a_grid_is_reordered_by_node() {
     for seed in 0..5 {
-        let places = ranks(13, seed, |rank| {
+        let places = ranks(13, seed, async |rank| {
             let cart = Cart::new(&[2, 6], &[0, 0]).unwrap();
             let node = u64::from(rank.me % 3) + 50;
             let whole = ReplicatedTopology::Cart(cart);
             let making = rank.mpi.create_replicated(COMM_WORLD, whole, Some(node)).unwrap();
-            let comm = made(rank, making)?;
+            let comm = made(rank, making).await?;
             let (own, size) = place(rank, comm);
             assert_eq!(size, 12);
             let grid = rank.mpi.comms.get(comm).unwrap().cart().unwrap().clone();
@@ -51,12 +51,12 @@ fn a_grid_is_reordered_by_node() {
 #[test]
 fn a_grid_is_reordered_by_host() {
     let hosts: Vec<u32> = (0..12).map(|rank| rank % 3).collect();
-    let places = placed(&hosts, 7, |rank| {
+    let places = placed(&hosts, 7, async |rank| {
         let whole = ReplicatedTopology::Cart(Cart::new(&[2, 6], &[0, 0]).unwrap());
         let processor = u64::from(rank.me / 3);
         let recommended = rank.mpi.recommended_rank(COMM_WORLD, &whole).unwrap();
         let making = rank.mpi.create_replicated(COMM_WORLD, whole, Some(processor)).unwrap();
-        let comm = made(rank, making).unwrap();
+        let comm = made(rank, making).await.unwrap();
         let (own, _) = place(rank, comm);
         assert_eq!(recommended, Some(own));
         rank.mpi.comms.get(comm).unwrap().cart().unwrap().coordinates(own)[1] / 2
@@ -66,14 +66,14 @@ fn a_grid_is_reordered_by_host() {
 
 #[test]
 fn a_graph_of_fewer_ranks_leaves_the_others_out() {
-    let places = ranks(5, 3, |rank| {
+    let places = ranks(5, 3, async |rank| {
         let graph = Graph::new(&[1, 2, 3, 4], &[2, 3, 0, 1]).unwrap();
         let node = u64::from(rank.me / 2);
         let making = rank
             .mpi
             .create_replicated(COMM_WORLD, ReplicatedTopology::Graph(graph), Some(node))
             .unwrap();
-        let comm = made(rank, making)?;
+        let comm = made(rank, making).await?;
         Some(place(rank, comm).0)
     });
     // The pairs (0, 2) and (1, 3) of the graph go to one node each.
@@ -101,11 +101,11 @@ fn a_distributed_graph_keeps_its_edges_when_it_is_reordered() {
             edges.iter().filter(|(giver, _)| *giver == rank).map(|(_, edge)| *edge).collect()
         };
         let whole: Vec<GraphEdge> = (0..6).flat_map(by_giver).collect();
-        let mut taken = ranks(6, seed, |rank| {
+        let mut taken = ranks(6, seed, async |rank| {
             let given = LocalEdges { edges: Ok(by_giver(rank.me as usize)), weighted: true };
             let node = reorder.then_some(u64::from(rank.me % 2));
             let making = rank.mpi.create_dist_graph(COMM_WORLD, given, node).unwrap();
-            let comm = made(rank, making).unwrap();
+            let comm = made(rank, making).await.unwrap();
             let (own, _) = place(rank, comm);
             let found = rank.mpi.comms.get(comm).unwrap().dist_graph().unwrap().clone();
             assert_eq!(found, DistGraph::new(own, &whole, true));
@@ -122,7 +122,7 @@ fn a_distributed_graph_keeps_its_edges_when_it_is_reordered() {
 fn adjacent_edges_move_with_the_rank() {
     // A ring of heavy pairs (0, 3), (1, 2) where nodes have (0, 1) and (2, 3).
     let weights = [[1, 9], [1, 9], [1, 9], [1, 9]];
-    let news = ranks(4, 9, |rank| {
+    let news = ranks(4, 9, async |rank| {
         let me = rank.me;
         let (far, beside) = (3 - me, me ^ 1);
         let mut edges = Vec::new();
@@ -136,7 +136,7 @@ fn adjacent_edges_move_with_the_rank() {
         let given = LocalEdges { edges: Ok(edges), weighted: true };
         let node = Some(u64::from(me / 2));
         let making = rank.mpi.create_dist_graph(COMM_WORLD, given, node).unwrap();
-        let comm = made(rank, making).unwrap();
+        let comm = made(rank, making).await.unwrap();
         let (own, _) = place(rank, comm);
         let found = rank.mpi.comms.get(comm).unwrap().dist_graph().unwrap().clone();
         let pairs: Vec<_> = found.sources.iter().map(|one| (one.rank, one.weight)).collect();
@@ -151,16 +151,18 @@ fn adjacent_edges_move_with_the_rank() {
 /// Invalid arguments of one rank: no other rank waits for it.
 #[test]
 fn wrong_edges_of_one_rank_are_an_error_of_all() {
-    ranks(3, 1, |rank| {
+    ranks(3, 1, async |rank| {
         let error = platform::base::ErrorClass::Arg.error("seven is no rank");
         let edges = if rank.me == 1 { Err(error) } else { Ok(Vec::new()) };
         let local = LocalEdges { edges, weighted: false };
         let mut creation = rank.mpi.create_dist_graph(COMM_WORLD, local, None).unwrap();
-        let error = rank.until(|mpi| match mpi.end_topology(&mut creation) {
-            Ok(Some(_)) => panic!("the edges are invalid"),
-            Ok(None) => None,
-            Err(error) => Some(error),
-        });
+        let error = rank
+            .until(|mpi| match mpi.end_topology(&mut creation) {
+                Ok(Some(_)) => panic!("the edges are invalid"),
+                Ok(None) => None,
+                Err(error) => Some(error),
+            })
+            .await;
         let own = rank.me == 1;
         let why = if own { "seven is no rank" } else { "rank 1 passed invalid edges" };
         assert!(error.why.starts_with(why), "{error}");

@@ -5,7 +5,8 @@
 //! threads of their own or take turns in one thread. The shared segments of a node lie in an anonymous
 //! file, so that unused pages take no memory; ranks on different nodes share none.
 //!
-//! [`Loopback::remote`] makes ranks that share no memory (`remote`).
+//! [`Loopback::remote`] makes ranks that share no memory (`remote`), [`Loopback::remote_on_nodes`] ranks that
+//! share segments beside such a network.
 //!
 //! One-sided access and programs of deferred work use a network of their own ([`LIMITS`]). A seed drives
 //! it, and it keeps no order, so a program that relies on order fails its tests.
@@ -30,6 +31,7 @@ pub use network::LIMITS;
 use network::LoopbackNetwork;
 use platform::base::{Peer, Span};
 use platform::sys::{futex, shm};
+pub use remote::LoopbackLinks;
 use remote::{OutgoingData, RemoteQueues};
 
 /// Packets in the queue of a rank; with more, senders get [`Busy`].
@@ -48,6 +50,7 @@ pub struct Loopback {
     network: Arc<SharedNetwork>,
     /// The node of each rank.
     nodes: Arc<[u32]>,
+    links: LoopbackLinks,
     /// The segments of the own node.
     segments: Option<SegmentPool>,
     /// The queues of a rank that shares no memory with its peers.
@@ -121,12 +124,14 @@ impl Loopback {
             pools.entry(*node).or_insert_with(|| segment_pool(local_ranks));
         }
         let nodes: Arc<[u32]> = nodes.into();
+        let links = LoopbackLinks::new(ranks);
         let rank = |me| Self {
             me,
             inboxes: inboxes.clone(),
             network: network.clone(),
             segments: pools[&nodes[me as usize]].clone(),
             nodes: nodes.clone(),
+            links: links.clone(),
             remote: None,
             delivered: 0,
         };
@@ -137,12 +142,23 @@ impl Loopback {
     /// to their destinations, announce room, and may [die](Self::die). `seed` decides the order of
     /// events.
     pub fn remote(ranks: usize, seed: u64) -> Vec<Self> {
-        let mut ranks = Self::network(ranks);
+        let mut ranks = Self::remote_on_nodes(&vec![0; ranks], seed);
+        ranks.iter_mut().for_each(|rank| rank.segments = None);
+        ranks
+    }
+
+    /// The same, where the ranks of a node share segments.
+    pub fn remote_on_nodes(nodes: &[u32], seed: u64) -> Vec<Self> {
+        let mut ranks = Self::on_nodes(nodes);
         for (rank, seed) in ranks.iter_mut().zip(seed..) {
-            rank.segments = None;
             rank.remote = Some(Box::new(RemoteQueues::new(seed)));
         }
         ranks
+    }
+
+    /// The links of the network, for a test that cuts them.
+    pub fn links(&self) -> LoopbackLinks {
+        self.links.clone()
     }
 
     fn inbox(&self, peer: Peer) -> &LoopbackInbox {

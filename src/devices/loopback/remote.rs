@@ -8,14 +8,20 @@
 //!
 //! Accepted packets leave only in polls of the sender, and lent memory is read then. Long packets are
 //! written to their destinations in two parts, in different polls. A rank that has died is reported to
-//! the others once they have its packets. A seed decides what happens in which poll, unless the rank is
+//! the others once they have its packets. A link that is cut carries no packet: accepted ones wait at the
+//! sender until it heals ([`LoopbackLinks`]). A seed decides what happens in which poll, unless the rank is
 //! armed: then everything happens at once.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{ArrivalQueue, Loopback, QUEUE_PACKETS, QueuedPacket, SHORT_MAX};
 use crate::device::{Busy, Header, PacketSink, PeerCaps};
 use platform::base::{Peer, Random, Span};
+
+/// Packets for a peer that may leave stay in one of this number of polls.
+const LATE_ONE_IN: u64 = 4;
 
 /// In bytes: long enough for packets that the engine wants to be placed.
 const CAPS: PeerCaps = PeerCaps {
@@ -26,6 +32,33 @@ const CAPS: PeerCaps = PeerCaps {
     announces_room: true,
     announced_max: 0,
 };
+
+/// The links of a network, in both directions between any two ranks.
+#[derive(Clone)]
+pub struct LoopbackLinks {
+    ranks: usize,
+    /// Whether the link is cut, by sender and receiver.
+    cut: Arc<[AtomicBool]>,
+}
+
+impl LoopbackLinks {
+    pub(super) fn new(ranks: usize) -> Self {
+        Self { ranks, cut: (0..ranks * ranks).map(|_| AtomicBool::new(false)).collect() }
+    }
+
+    fn link(&self, from: Peer, to: Peer) -> &AtomicBool {
+        &self.cut[from as usize * self.ranks + to as usize]
+    }
+
+    /// Cuts the link of two ranks in one direction, or heals it.
+    pub fn set_cut(&self, from: Peer, to: Peer, is_cut: bool) {
+        self.link(from, to).store(is_cut, Ordering::Relaxed);
+    }
+
+    fn is_cut(&self, from: Peer, to: Peer) -> bool {
+        self.link(from, to).load(Ordering::Relaxed)
+    }
+}
 
 /// The queues between a rank and its peers.
 pub(super) struct RemoteQueues {
@@ -188,7 +221,13 @@ impl Loopback {
 
     /// Moves accepted packets to their receivers, as many as these have room for.
     fn send_accepted(&self, remote: &mut RemoteQueues, sink: &mut impl PacketSink) {
-        for (to, queue) in &mut remote.outgoing {
+        let RemoteQueues { outgoing, random, is_armed, returned, .. } = &mut *remote;
+        for (to, queue) in outgoing {
+            // Packets for different peers leave in different polls: a rank may die in between.
+            let is_late = !*is_armed && random.one_in(LATE_ONE_IN);
+            if is_late || self.links.is_cut(self.me, *to) {
+                continue;
+            }
             let inbox = self.inbox(*to);
             let mut arrivals = inbox.arrivals.lock();
             let room = match arrivals.has_left {
@@ -197,7 +236,7 @@ impl Loopback {
             };
             for OutgoingPacket { header, data } in queue.drain(..room) {
                 if let OutgoingData::Lent(_, token) = data {
-                    remote.returned.push((*to, token));
+                    returned.push((*to, token));
                 }
                 let packet = QueuedPacket { from: self.me, header, data: data.into_bytes() };
                 if !arrivals.has_left {

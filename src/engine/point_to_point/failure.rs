@@ -151,6 +151,12 @@ impl MessageProtocol {
         }
     }
 
+    /// A notice is awaited, without a posted receive: each poll looks for it, which ends all holds (`hold`),
+    /// as peers would hold the notice back too.
+    pub(crate) fn expect_notices(&mut self) {
+        self.is_disturbed = true;
+    }
+
     /// The application has got this error.
     #[cold]
     pub(crate) fn told(&mut self, error: &MpiError) {

@@ -114,6 +114,11 @@ impl<D: Device> PointToPoint<D> {
         self.protocol.unexpected.set_limit(bytes);
     }
 
+    /// [`MessageProtocol::expect_notices`].
+    pub(crate) fn expect_notices(&mut self) {
+        self.protocol.expect_notices();
+    }
+
     /// The longest message that is sent eagerly to every peer, in bytes.
     #[inline]
     pub(crate) fn eager_max(&self) -> usize {

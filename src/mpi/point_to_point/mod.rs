@@ -326,7 +326,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `Comm`, `Rank`, `Tag` for a wrong argument.
-    pub(crate) fn probe(&mut self, source: i32, tag: i32, comm: Handle) -> Result<Option<Status>> {
+    pub fn probe(&mut self, source: i32, tag: i32, comm: Handle) -> Result<Option<Status>> {
         let Some(pattern) = self.pattern(source, tag, comm)? else {
             return Ok(Some(Status::PROC_NULL));
         };
@@ -342,7 +342,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `Comm`, `Rank`, `Tag` for a wrong argument; `NoMem` without a free handle.
-    pub(crate) fn probe_matched(
+    pub fn probe_matched(
         &mut self, source: i32, tag: i32, comm: Handle,
     ) -> Result<Option<(Handle, Status)>> {
         let Some(pattern) = self.pattern(source, tag, comm)? else {
@@ -377,7 +377,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `Request` if the handle is not a message.
-    pub(crate) fn receive_matched(
+    pub fn receive_matched(
         &mut self, message: Handle, memory: Memory,
     ) -> Result<(Activity, Handle)> {
         if message == MESSAGE_NO_PROC {

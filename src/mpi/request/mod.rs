@@ -195,7 +195,7 @@ impl<D: Device> Mpi<D> {
 
     /// The result of an activity if it is complete; the activity must not be used afterwards.
     #[inline(always)]
-    pub(crate) fn end_if_complete(&mut self, activity: &mut Activity) -> Option<Outcome> {
+    pub fn end_if_complete(&mut self, activity: &mut Activity) -> Option<Outcome> {
         match activity {
             Activity::Complete(status) => Some((*status).into()),
             Activity::Message(operation) => {

@@ -21,7 +21,7 @@ pub struct Status {
     /// Whether these are bytes of "external32".
     pub(crate) is_external: bool,
     /// Whether the operation was cancelled.
-    pub(crate) cancelled: bool,
+    pub cancelled: bool,
 }
 
 impl Status {

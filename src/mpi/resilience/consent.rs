@@ -133,7 +133,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `Comm` if there is no such communicator.
-    pub(crate) fn start_agree(&mut self, comm: Handle, flag: Memory) -> Result<Activity> {
+    pub fn start_agree(&mut self, comm: Handle, flag: Memory) -> Result<Activity> {
         let mut bytes = [0; 4];
         flag.pack(0, &mut bytes);
         let value = Value { flag: u32::from_ne_bytes(bytes), ..Value::default() };
@@ -326,8 +326,9 @@ impl<D: Device> Mpi<D> {
         }
     }
 
-    /// Sends what an agreement has to send.
+    /// Sends what an agreement by messages has to send, and expects those of the others.
     fn send_agreement(&mut self, key: AgreementKey) {
+        self.engine.expect_notices();
         let Some(running) = self.resilience.agreements.get_mut(&key) else { return };
         let (me, members) = (running.me, Arc::clone(&running.members));
         let outgoing = running.agreement.take_outgoing();

@@ -121,7 +121,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `Comm` if there is no such communicator.
-    pub(crate) fn acknowledge(&mut self, comm: Handle, count: Option<usize>) -> Result<usize> {
+    pub fn acknowledge(&mut self, comm: Handle, count: Option<usize>) -> Result<usize> {
         self.find_failed_members();
         let known = &mut self.comms.get_mut(comm)?.resilience;
         let all = known.failed.len();

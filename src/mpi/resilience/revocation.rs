@@ -68,7 +68,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `Comm` if there is no such communicator.
-    pub(crate) fn revoke(&mut self, comm: Handle) -> Result {
+    pub fn revoke(&mut self, comm: Handle) -> Result {
         self.comms.get(comm)?;
         self.mark_revoked(comm);
         self.end_lost_receives();
