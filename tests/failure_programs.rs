@@ -215,8 +215,8 @@ fn random() {
     }
 }
 
-/// More of them: `scripts/faults shrink`. Not over libfabric: its provider tcp loses the first messages of two ranks
-/// that connect to each other at once (2.5.1), which is a failure then.
+/// More of them: `scripts/faults shrink`. Not over libfabric: with its provider tcp (2.5.1), a first message is lost now
+/// and then when all ranks meet at once, which is a failure then.
 #[test]
 fn shrinks() {
     let program = program("c-tests/failures/shrinks");
