@@ -1,10 +1,14 @@
 //! Other libraries as carriers of messages. Here MPICH (`SUIRO_DEVICE=vendor`), under its own launcher: programs of
 //! `c-tests`, how jobs end, and that the two libraries, which have the same names, do not meet.
 
+#[path = "carrier_programs/choice.rs"]
+mod choice;
 #[path = "carrier_programs/fabric.rs"]
 mod fabric;
 #[allow(dead_code, reason = "each test uses a part")]
 mod programs;
+#[path = "carrier_programs/stub.rs"]
+mod stub;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -8,10 +8,10 @@ mod programs;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{IpAddr, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use programs::{Form, harness, is_long, root, run_in};
+use programs::{Form, harness, is_long, root, run_in, vendor};
 
 const SHM: &[(&str, &str)] = &[("SUIRO_DEVICE", "shm")];
 const TCP: &[(&str, &str)] = &[("SUIRO_DEVICE", "tcp")];
@@ -56,6 +56,34 @@ fn jobs_spawn() {
 #[test]
 fn jobs_ports() {
     check("jobs_ports");
+}
+
+/// Libfabric carries the messages inside each job, and TCP those between jobs.
+#[test]
+fn jobs_over_libfabric() {
+    let library = vendor::libfabric();
+    let all = [
+        ("SUIRO_DEVICE", "ofi"),
+        ("SUIRO_OFI_PROVIDER", "tcp"),
+        ("SUIRO_OFI_LIBRARY", &library),
+        ("SUIRO_OFI_BETWEEN", "ranks"),
+    ];
+    for name in ["jobs_spawn", "jobs_ports", "jobs_near"] {
+        for (environment, progress) in
+            [(&all[..], "windows"), (&all[..], "thread"), (&all[..3], "windows")]
+        {
+            let outcome = run_in(environment, &program(name), &[], form(3, progress));
+            let said = (outcome.code, outcome.text(), &outcome.stderr);
+            assert!(is_good(&outcome), "{name}, {environment:?}, {progress}: {said:?}");
+        }
+    }
+    let folder = harness::folder("jobs_meet_over_libfabric");
+    for (number, (its, other)) in
+        [(&all[..], &all[..]), (&all[..], SHM), (TCP, &all[..])].into_iter().enumerate()
+    {
+        let ways = [(Some(3), its), (Some(2), other)];
+        jobs_meet_at(&folder.join(format!("port{number}")), ways);
+    }
 }
 
 #[test]
@@ -150,7 +178,6 @@ fn job(program: &str, ranks: Option<u32>, words: &[&str]) -> Command {
 
 #[test]
 fn jobs_meet() {
-    let program = program("jobs_meet");
     let folder = harness::folder("jobs_meet");
     let ways = [
         (Some(3), SHM, Some(2), SHM),
@@ -160,15 +187,26 @@ fn jobs_meet() {
     ];
     for (number, (accepting, its, connecting, other)) in ways.into_iter().enumerate() {
         let file = folder.join(format!("port{number}"));
-        let start = |ranks, environment: &[(&str, &str)], role| {
-            let mut job = job(program.to_str().unwrap(), ranks, &[role, file.to_str().unwrap()]);
-            job.env("CHECK_STRICT", "1").envs(environment.iter().copied());
-            harness::start(job)
-        };
-        let jobs = [start(accepting, its, "accept"), start(connecting, other, "connect")];
-        for outcome in jobs.map(harness::Running::wait) {
-            assert!(is_good(&outcome), "{number}: {:?} {}", outcome.text(), outcome.stderr);
-        }
+        jobs_meet_at(&file, [(accepting, its), (connecting, other)]);
+    }
+}
+
+/// The ranks of a job, and its settings.
+type JobWay<'a> = (Option<u32>, &'a [(&'a str, &'a str)]);
+
+/// A job that accepts and one that connects by the name in `file`.
+fn jobs_meet_at(file: &Path, ways: [JobWay<'_>; 2]) {
+    let program = program("jobs_meet");
+    let [(accepting, its), (connecting, other)] = ways;
+    let start = |ranks, environment: &[(&str, &str)], role| {
+        let mut job = job(program.to_str().unwrap(), ranks, &[role, file.to_str().unwrap()]);
+        job.env("CHECK_STRICT", "1").envs(environment.iter().copied());
+        harness::start(job)
+    };
+    let jobs = [start(accepting, its, "accept"), start(connecting, other, "connect")];
+    for outcome in jobs.map(harness::Running::wait) {
+        let said = (outcome.text(), &outcome.stderr);
+        assert!(is_good(&outcome), "{ways:?}: {said:?}");
     }
 }
 

@@ -47,6 +47,7 @@ AT(fi_info, fabric_attr, 104);
 AT(fi_tx_attr, msg_order, 24);
 AT(fi_tx_attr, inject_size, 40);
 AT(fi_rx_attr, msg_order, 24);
+AT(fi_rx_attr, size, 48);
 AT(fi_ep_attr, type, 0);
 AT(fi_ep_attr, mem_tag_format, 56);
 AT(fi_domain_attr, name, 8);

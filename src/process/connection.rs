@@ -6,13 +6,16 @@
 //!   reach     agree on a secret, listen, exchange records (host, settings, address) with all ranks
 //! ```
 //!
-//! A job on one host skips the second step, unless TCP carries its messages (`SUIRO_DEVICE=tcp`).
+//! A job on one host skips the second step, unless TCP or libfabric carries its messages (`SUIRO_DEVICE=tcp`,
+//! `SUIRO_OFI_BETWEEN=ranks`). With `SUIRO_DEVICE=auto`, a rank has an end of both, and the records of all ranks tell
+//! which one the job uses.
 //!
 //! If another MPI library carries the messages (`SUIRO_DEVICE=vendor`), it has the connection to the launcher,
 //! and takes its place here. No sockets are opened then.
 
 use std::sync::Arc;
 
+use super::fabric::{AutoChoice, FabricTrial};
 use super::settings::{Config, DeviceKind};
 use super::{fabric, launcher_watch};
 use crate::devices::carrier::settings::CarrierScope;
@@ -24,6 +27,7 @@ use platform::diagnosis::rank_status::RankStatus;
 use platform::diagnosis::status_table::StatusTable;
 use platform::diagnosis::wait_report::WaitReport;
 use platform::sys::fabric::FabricEndpoint;
+use platform::sys::secret::JobCredentials;
 use platform::sys::vendor::VendorLibrary;
 use platform::sys::{clock, cpu, process as system};
 
@@ -58,6 +62,8 @@ pub(super) struct ReachedPeers {
     pub(super) tcp: Option<Tcp>,
     /// The endpoint, if libfabric does.
     pub(super) fabric: Option<FabricEndpoint>,
+    /// What `SUIRO_DEVICE=auto` has come to.
+    pub(super) choice: Option<AutoChoice>,
     /// Whether the ranks of this host share processors.
     pub(super) is_crowded_here: bool,
     /// Whether the ranks of any host do.
@@ -122,41 +128,32 @@ impl Connection {
     /// can be opened, or without the launcher.
     pub(super) fn reach(&mut self, config: &Config) -> Result<Option<ReachedPeers>> {
         let Self { launcher: Some(launcher), job, processors, .. } = self else { return Ok(None) };
-        let everywhere = job.size > 1
-            && match config.device {
-                DeviceKind::Tcp => true,
-                DeviceKind::Ofi => config.fabric.between == CarrierScope::Ranks,
-                DeviceKind::Shm | DeviceKind::Tofu | DeviceKind::Vendor => false,
-            };
+        let everywhere = job.size > 1 && carries_all(config, config.is_device_auto);
         if !everywhere && !job.has_remote_ranks() {
             return Ok(None);
         }
         let secret = job.agree_secret(launcher)?;
-        let key = JobKey { id: secret.id, secret: secret.key };
         // Another launcher may count containers with networks of their own as one host.
         let is_sure = launcher.attributes().is_own_launcher;
-        let (size, spans_hosts) = (job.size as usize, job.has_remote_ranks() || !is_sure);
-        let fabric = match config.device {
-            DeviceKind::Ofi => Some(fabric::open(&config.fabric, job.rank)?),
-            DeviceKind::Shm | DeviceKind::Tofu | DeviceKind::Tcp | DeviceKind::Vendor => None,
-        };
-        let mut tcp = match config.device {
-            DeviceKind::Vendor | DeviceKind::Ofi => None,
-            DeviceKind::Shm | DeviceKind::Tofu | DeviceKind::Tcp => {
-                let mut tcp = Tcp::listen(job.rank, size, spans_hosts, key, &config.tcp)?;
-                tcp.share_secret();
-                Some(tcp)
-            }
-        };
-        let card = match &fabric {
-            Some(endpoint) => fabric::card(endpoint),
-            None => tcp.as_ref().map_or(NO_CARD, Tcp::card).to_owned(),
+        let spans_hosts = job.has_remote_ranks() || !is_sure;
+        let OwnEnds { mut tcp, mut fabric, trial } =
+            OwnEnds::open(config, job, &secret, spans_hosts)?;
+        let tcp_card = tcp.as_ref().map_or(NO_CARD, Tcp::card);
+        let card = match (&fabric, &trial) {
+            (Some(endpoint), _) => fabric::card(endpoint),
+            (None, Some(trial)) => trial.card(tcp_card),
+            (None, None) => tcp_card.to_owned(),
         };
         let offer = PeerOffer { settings: &config.agreed, processors: *processors, card: &card };
         let records = job.exchange(launcher, offer)?;
         check_settings(job, &config.agreed, &records)?;
+        let mut choice = trial.map(|trial| trial.end(&records, &job.hosts, job.rank));
+        if let Some(endpoint) = choice.as_mut().and_then(|choice| choice.endpoint.take()) {
+            (fabric, tcp) = (Some(endpoint), None);
+        }
         let crowded = crowded_hosts(job, &records);
         let own_host = job.hosts.number_of(job.rank);
+        let everywhere = everywhere && carries_all(config, fabric.is_some());
         let needs_network = everywhere || !job.hosts.is_one();
         if needs_network && config.device == DeviceKind::Tofu {
             return Err(tofu_on_several_hosts(job));
@@ -167,7 +164,7 @@ impl Connection {
                 && peer != job.rank
                 && (everywhere || is_remote)
             {
-                tcp.set_card(peer, &record.card, &record.host)?;
+                tcp.set_card(peer, fabric::parts(&record.card).1, &record.host)?;
             }
         }
         if let Some(endpoint) = &fabric {
@@ -176,9 +173,50 @@ impl Connection {
         Ok(Some(ReachedPeers {
             tcp: tcp.filter(|_| needs_network),
             fabric: fabric.filter(|_| needs_network),
+            choice,
             is_crowded_here: crowded[own_host as usize],
             is_crowded_somewhere: crowded.contains(&true),
         }))
+    }
+}
+
+/// Whether messages inside a host go by the network as well, which is libfabric or may be.
+fn carries_all(config: &Config, by_fabric: bool) -> bool {
+    match config.device {
+        DeviceKind::Tcp => true,
+        DeviceKind::Ofi => config.fabric.between == CarrierScope::Ranks,
+        DeviceKind::Shm if by_fabric => config.fabric.between == CarrierScope::Ranks,
+        DeviceKind::Shm | DeviceKind::Tofu | DeviceKind::Vendor => false,
+    }
+}
+
+/// The ends of this rank by which others may reach it.
+struct OwnEnds {
+    tcp: Option<Tcp>,
+    fabric: Option<FabricEndpoint>,
+    /// Of `SUIRO_DEVICE=auto`, beside TCP.
+    trial: Option<FabricTrial>,
+}
+
+impl OwnEnds {
+    /// # Errors
+    /// `Other` if no socket or no endpoint can be opened.
+    fn open(
+        config: &Config, job: &JobView, secret: &JobCredentials, spans_hosts: bool,
+    ) -> Result<Self> {
+        let listen = || -> Result<Option<Tcp>> {
+            let (size, key) = (job.size as usize, JobKey { id: secret.id, secret: secret.key });
+            let mut tcp = Tcp::listen(job.rank, size, spans_hosts, key, &config.tcp)?;
+            tcp.share_secret();
+            Ok(Some(tcp))
+        };
+        let (tcp, fabric) = match config.device {
+            DeviceKind::Ofi => (None, Some(fabric::open(&config.fabric, job.rank)?)),
+            DeviceKind::Shm | DeviceKind::Tofu | DeviceKind::Tcp => (listen()?, None),
+            DeviceKind::Vendor => (None, None),
+        };
+        let trial = config.is_device_auto.then(|| FabricTrial::begin(&config.fabric, job.rank));
+        Ok(Self { tcp, fabric, trial })
     }
 }
 

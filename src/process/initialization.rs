@@ -214,18 +214,19 @@ fn start(mut config: Config, required: RequiredRanks, level: ThreadLevel) -> Res
     if connection.ended_ranks.is_some() {
         config.tcp.pace = LossPace::PROMPT;
     }
-    let config = &config;
     let inherits_memory = connection.inherits_memory();
     let mut others =
-        if inherits_memory { None } else { Some(Others::meet(config, &mut connection)?) };
-    let mut devices = attach(config, &mut connection)?;
+        if inherits_memory { None } else { Some(Others::meet(&config, &mut connection)?) };
+    let mut devices = attach(&config, &mut connection)?;
     let reached = others.as_ref().and_then(|others| others.reached.as_ref());
-    let is_crowded = compare(config, &connection, &devices, reached)?;
+    let is_crowded = compare(&config, &connection, &devices, reached)?;
     // Ranks wait for each other from here on, so only after all are known to want the same device.
     let mut others = match others.take() {
         Some(others) => others,
-        None => Others::meet(config, &mut connection)?,
+        None => Others::meet(&config, &mut connection)?,
     };
+    settle_device(&mut config, &others);
+    let config = &config;
     attach_network(config, &mut connection, &mut devices, &mut others)?;
     if let Some(noise) = config.noise {
         devices.inject(noise, connection.job.rank);
@@ -236,7 +237,7 @@ fn start(mut config: Config, required: RequiredRanks, level: ThreadLevel) -> Res
         devices.start_carrier_thread(threads > connection.processors)?;
     }
     if config.explain && connection.job.rank == 0 {
-        explain(config, level, &connection, &agreement, &devices, others.world.as_ref());
+        explain(config, level, &connection, &agreement, &devices, &others);
     }
     Ok(build(config, connection, devices, agreement, others.world))
 }
@@ -293,6 +294,18 @@ fn compare(
     devices
         .agree(job.rank, &config.agreed, is_crowded)
         .map_err(|first| settings_mismatch(job, &config.agreed, first.rank, &first.text))
+}
+
+/// Makes the device that `SUIRO_DEVICE=auto` has chosen that of the settings, and tells what keeps this rank from a
+/// fabric.
+fn settle_device(config: &mut Config, others: &Others) {
+    let Some(reached) = &others.reached else { return };
+    if config.is_device_auto && reached.fabric.is_some() {
+        config.device = DeviceKind::Ofi;
+    }
+    if let Some(notice) = reached.choice.as_ref().and_then(|choice| choice.notice.as_ref()) {
+        eprintln!("Suiro: {notice}");
+    }
 }
 
 /// Attaches what carries messages beside shared memory, if anything does.
@@ -502,8 +515,9 @@ pub(super) fn hash_of(value: &impl Hash) -> u64 {
 /// Prints the decisions and their reasons.
 fn explain(
     config: &Config, level: ThreadLevel, connection: &Connection, agreement: &Agreement,
-    devices: &Devices, world: Option<&JoinedWorld>,
+    devices: &Devices, others: &Others,
 ) {
+    let choice = others.reached.as_ref().and_then(|reached| reached.choice.as_ref());
     let Connection { launcher, job, processors, .. } = connection;
     let passes_secret = connection.inherits_memory();
     let launcher = match launcher {
@@ -523,13 +537,14 @@ fn explain(
         vendor_name: connection.vendor.as_ref().map_or("", |library| library.version()),
         vendor_thread: config.vendor.mode == VendorMode::Thread,
         fabric: &devices.fabric_description(),
+        choice: choice.map_or("", |choice| &choice.why),
         sockets: &devices.sockets(),
         processors: *processors,
         policy: agreement.wait_policy,
         machine: agreement.machine,
         reads_memory: cma::is_allowed(),
     };
-    let of_world = world.into_iter().flat_map(|world| world.explanations.iter().cloned());
+    let of_world = others.world.iter().flat_map(|world| world.explanations.iter().cloned());
     for line in decisions.lines().into_iter().chain(of_world) {
         eprintln!("Suiro: {line}");
     }

@@ -66,6 +66,30 @@ fn libfabric_leaves_nothing_behind() {
     assert_eq!(left, [""; 0]);
 }
 
+/// Without a word: what others wait for ends, and nothing is left. Messages are short and long, and there are barriers.
+#[test]
+fn a_killed_rank_ends_the_job() {
+    let program = harness::compiled("ring");
+    for (number, provider) in ["tcp", "tcp;ofi_rxm", "sockets", "tcp"].into_iter().enumerate() {
+        let before = harness::files();
+        let mut command = harness::mpirun(&["-n", "4", &program]);
+        command.env("SUIRO_DEVICE", "ofi").env("SUIRO_OFI_BETWEEN", "ranks");
+        command.env("SUIRO_OFI_LIBRARY", vendor::libfabric()).env("SUIRO_OFI_PROVIDER", provider);
+        let running = harness::start(command);
+        harness::until(|| Some(harness::ranks(&running)).filter(|ranks| ranks.len() == 4));
+        std::thread::sleep(std::time::Duration::from_millis(100 + 60 * number as u64));
+        let (ranks, job) = (harness::ranks(&running), running.processes());
+        harness::signal_process(ranks[&(number as u32)], "KILL");
+        let outcome = running.wait();
+        assert_eq!(outcome.code, Some(137), "{provider}: {}", outcome.stderr);
+        let name = format!("rank {number} ");
+        assert!(outcome.stderr.contains(&name), "{provider}: {}", outcome.stderr);
+        harness::nothing_new(&before, &job);
+        let left: Vec<_> = job.iter().filter(|pid| harness::state(**pid).is_some()).collect();
+        assert!(left.is_empty(), "{provider}: processes {left:?} are left");
+    }
+}
+
 #[test]
 fn what_of_libfabric_cannot_be_used_is_named() {
     let real = vendor::libfabric();

@@ -137,6 +137,30 @@ fn programs_by_libfabric_on_two_hosts() {
     }
 }
 
+/// Without a fabric, `auto` is TCP, and libfabric is not loaded; a provider that the user has named is taken by all ranks.
+#[test]
+fn a_device_is_chosen_on_two_hosts() {
+    let Some(hosts) = Hosts::up(2) else { return };
+    let real = vendor::libfabric();
+    for (provider, library, expected) in [
+        ("", "/nonexistent.so", "device auto is shm: there is no interface"),
+        (
+            "tcp",
+            &*real,
+            "device auto is ofi: SUIRO_OFI_PROVIDER=tcp, and all ranks have its provider",
+        ),
+    ] {
+        let mut command = hosts.mpirun(2, 2, &[&compiled("matching")]);
+        command.env("SUIRO_DEVICE", "auto").env("SUIRO_EXPLAIN", "1").env_remove("FI_PROVIDER");
+        command.env("SUIRO_OFI_PROVIDER", provider).env("SUIRO_OFI_LIBRARY", library);
+        command.env("SUIRO_OFI_ROOT", "/nonexistent").env("CHECK_STRICT", "1");
+        let outcome = harness::start(command).wait();
+        let good = outcome.code == Some(0) && outcome.text().ends_with("errors = 0\n");
+        let is_explained = outcome.stderr.contains(expected);
+        assert!(good && is_explained, "{provider}: {:?}\n{}", outcome.code, outcome.stderr);
+    }
+}
+
 /// MPICH carries the messages, all of them or those between the hosts, under its own launcher.
 #[test]
 fn programs_by_mpich_on_two_hosts() {

@@ -8,6 +8,8 @@
 pub mod harness;
 
 #[allow(dead_code)]
+pub mod fabric_stub;
+#[allow(dead_code)]
 pub mod vendor;
 
 pub use harness::root;

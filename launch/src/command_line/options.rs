@@ -238,8 +238,9 @@ const SECTIONS: &[OptionSection] = &[
                 "device",
                 &[],
                 &["DEVICE"],
-                "what transports messages: shm (shared memory), tcp, or tofu (a simulated network \
-                interface that runs persistent collectives)",
+                "what transports messages: shm (shared memory, and TCP between hosts), tcp, ofi (libfabric \
+                 between hosts), auto (ofi if there is a fabric, else shm), or tofu (a simulated network \
+                 interface that runs persistent collectives)",
             ),
             (
                 "memory-alloc-kinds",

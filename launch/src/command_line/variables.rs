@@ -42,7 +42,8 @@ pub(super) fn of_program(matches: &ArgMatches) -> Result<EnvironmentChanges, Lau
         "SUIRO_INITIAL_ERRHANDLER",
         &handlers,
     )?);
-    all.edits.extend(setting(matches, "device", "SUIRO_DEVICE", &["shm", "tofu", "tcp", "ofi"])?);
+    let devices = ["shm", "tofu", "tcp", "ofi", "auto"];
+    all.edits.extend(setting(matches, "device", "SUIRO_DEVICE", &devices)?);
     for pair in occurrences(matches, "prepend-env") {
         let (name, separator) = separated("--prepend-env", &pair[0])?;
         all.edits.push(EnvironmentEdit::Prepend(name, pair[1].clone(), separator));

@@ -44,11 +44,12 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "SUIRO_DEVICE",
-        values: "shm|tofu|tcp|ofi|vendor",
+        values: "shm|tofu|tcp|ofi|auto|vendor",
         default: "shm",
         meaning: "what transports messages: shared memory inside a host and TCP between hosts \
                   (shm), TCP everywhere (tcp), a simulated network interface that runs \
-                  persistent collectives (tofu), libfabric between hosts (ofi), or another MPI \
+                  persistent collectives (tofu), libfabric between hosts (ofi), ofi if every host has an \
+                  interface of a fabric that can be used, and else shm (auto), or another MPI \
                   library under its own launcher (vendor)",
     },
     Setting {
@@ -61,8 +62,8 @@ pub const SETTINGS: &[Setting] = &[
         name: "SUIRO_OFI_PROVIDER",
         values: "a name like verbs;ofi_rxm, cxi, efa, tcp;ofi_rxm or tcp",
         default: "",
-        meaning: "the provider of libfabric that device ofi uses; else the one that libfabric names first, \
-                  which FI_PROVIDER restricts, too",
+        meaning: "the provider of libfabric that device ofi uses, and auto, whatever interfaces there are; else \
+                  the one that libfabric names first, which FI_PROVIDER restricts, too",
     },
     Setting {
         name: "SUIRO_OFI_BETWEEN",
@@ -70,6 +71,13 @@ pub const SETTINGS: &[Setting] = &[
         default: "hosts",
         meaning: "the messages that device ofi hands to libfabric: those between hosts, with shared memory \
                   inside a host (hosts), or all (ranks)",
+    },
+    Setting {
+        name: "SUIRO_OFI_ROOT",
+        values: "a folder",
+        default: "/",
+        meaning: "the folder with the folders sys and dev in which device auto looks for interfaces of fabrics, for \
+                  containers that have those of the host elsewhere, and for tests",
     },
     Setting {
         name: "SUIRO_VENDOR_LIBRARY",

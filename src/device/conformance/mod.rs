@@ -6,7 +6,7 @@
 //! each has a time limit without progress.
 
 mod network;
-mod rma;
+pub(crate) mod rma;
 mod shared_segment;
 mod trigger;
 

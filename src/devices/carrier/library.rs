@@ -75,6 +75,12 @@ impl CarrierCalls for CarrierLibrary {
         }
     }
 
+    fn peer_ended(&self, peer: Peer) {
+        if let Self::Fabric(endpoint) = self {
+            endpoint.peer_ended(peer);
+        }
+    }
+
     fn take_failure(&self) -> Option<(Peer, String)> {
         match self {
             Self::Vendor(_) => None,

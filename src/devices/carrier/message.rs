@@ -1,11 +1,12 @@
 //! The messages of the device inside messages of the library.
 //!
 //! ```text
-//!   tag HEADER   | word 0: 8 | word 1: 8 | length: 6 | packet kind: 1 | message kind: 1 | data |
+//!   tag HEADER   | word 0: 8 | word 1: 8 | length: 4 | sequence: 2 | packet kind: 1 | message kind: 1 | data |
 //!   tag DATA     | data of a long packet |
 //! ```
 //!
-//! Numbers are those of the host: all ranks have one byte order. Lengths are in bytes.
+//! Numbers are those of the host: all ranks have one byte order. Lengths are in bytes. Messages with headers to one
+//! peer are numbered, so that one that a provider loses after an error is missed.
 
 use crate::device::Header;
 
@@ -33,6 +34,7 @@ pub(super) enum MessageKind {
 pub(super) struct MessageHeader {
     pub(super) packet: Header,
     pub(super) kind: MessageKind,
+    pub(super) sequence: u16,
     pub(super) len: usize,
 }
 
@@ -45,7 +47,7 @@ impl MessageHeader {
     pub(super) fn emit(&self, bytes: &mut [u8]) {
         let [first, second] = self.packet.words;
         let kinds = u64::from(self.packet.kind) << 48 | (self.kind as u64) << 56;
-        let third = self.len as u64 | kinds;
+        let third = self.len as u64 | u64::from(self.sequence) << 32 | kinds;
         let words = bytes[..HEADER_BYTES].as_chunks_mut::<8>().0;
         for (place, word) in words.iter_mut().zip([first, second, third]) {
             *place = word.to_ne_bytes();
@@ -68,7 +70,7 @@ impl MessageHeader {
             _ => return None,
         };
         let packet = Header { words: [word(0), word(1)], kind: (third >> 48) as u8 };
-        Some(Self { packet, kind, len: (third & ((1 << 48) - 1)) as usize })
+        Some(Self { packet, kind, sequence: (third >> 32) as u16, len: third as u32 as usize })
     }
 }
 
@@ -80,7 +82,8 @@ mod tests {
     fn a_header_reads_back() {
         for kind in [MessageKind::Short, MessageKind::Long, MessageKind::Datagram] {
             let packet = Header { words: [u64::MAX, 7], kind: 255 };
-            let header = MessageHeader { packet, kind, len: (1 << 48) - 1 };
+            let (sequence, len) = (0xfedc, u32::MAX as usize);
+            let header = MessageHeader { packet, kind, sequence, len };
             let mut bytes = [0; HEADER_BYTES + 1];
             header.emit(&mut bytes);
             assert_eq!(MessageHeader::parse(&bytes), Some(header));

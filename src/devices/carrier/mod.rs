@@ -57,13 +57,17 @@ pub(crate) trait CarrierCalls: Send + Sync + 'static {
     fn receive(&self, into: Span, from: Option<Peer>, tag: i32) -> CarrierRequest;
     /// Lets the library work, if [`CarrierCalls::test`] does not.
     fn progress(&self) {}
-    /// The rank whose message has been received, or any number for a send, if the operation has completed;
-    /// the request is none then.
+    /// The rank whose message has been received, no rank if none has, or any number for a send, if the operation has
+    /// completed; the request is none then.
     fn test(&self, request: &mut CarrierRequest) -> Option<Peer>;
     /// Makes none of the requests whose operations have completed; `indices` is memory for the call.
     fn test_some(&self, requests: &mut [CarrierRequest], indices: &mut Vec<i32>);
     /// Ends a receive; [`CarrierCalls::test`] tells when.
     fn cancel(&self, request: &mut CarrierRequest);
+    /// The process of `peer` has ended: sends to it that wait for room are done.
+    fn peer_ended(&self, peer: Peer) {
+        let _ = peer;
+    }
     /// A peer that messages do not reach any more, and why; each once.
     fn take_failure(&self) -> Option<(Peer, String)> {
         None
@@ -119,6 +123,15 @@ impl<C: CarrierCalls> Carrier<C> {
     pub(crate) fn stop_thread(&mut self) {
         if let Some(watcher) = self.watcher.take() {
             watcher.stop(&self.watched);
+        }
+    }
+
+    /// The process of `peer` has ended, as others have learned: what has not arrived of it is dropped, and the next
+    /// poll reports the failure.
+    pub(crate) fn peer_ended(&mut self, peer: Peer, why: &str) {
+        self.port().peer_ended(peer, why);
+        if self.watcher.is_some() {
+            self.watched.has_news.store(true, Ordering::SeqCst);
         }
     }
 

@@ -53,11 +53,29 @@ pub(super) struct Port<C: CarrierCalls> {
     ended: Vec<PendingMessage>,
     /// Messages in progress to each peer.
     sends: Vec<u32>,
+    /// The numbers of the next message with a header to each peer, and from it.
+    sequences: Vec<MessageSequence>,
     /// Long packets of peers, and what has come behind.
     long_packets: BTreeMap<Peer, LongPacket>,
     spare_buffers: Vec<Box<[u8]>>,
+    /// Peers that have failed, and why; not told yet.
+    failing: Vec<(Peer, String)>,
+    /// Peers whose failure has been told: the sink has no memory of theirs any more.
+    told: Vec<Peer>,
+    /// Peers whose packets are dropped. Operations with them may never end.
+    failed: Vec<Peer>,
+    /// Memory of packets that will not arrive whole.
+    lost_packets: Vec<LongPacket>,
+    /// Whether all receives for headers have been cancelled.
+    is_withdrawing: bool,
     /// Packets so far.
     delivered: u64,
+}
+
+#[derive(Clone, Copy, Default)]
+struct MessageSequence {
+    next: u16,
+    expected: u16,
 }
 
 /// A receive for headers.
@@ -77,6 +95,17 @@ enum PendingMessage {
     Copied(Peer, u32),
     /// To the destination of the long packet of this peer.
     Data(Peer),
+}
+
+impl PendingMessage {
+    fn peer(&self) -> Peer {
+        match self {
+            Self::Buffer(peer, _)
+            | Self::Lent(peer, _)
+            | Self::Copied(peer, _)
+            | Self::Data(peer) => *peer,
+        }
+    }
 }
 
 /// A packet whose data is on its way.
@@ -111,22 +140,41 @@ impl<C: CarrierCalls> Port<C> {
             pending: Vec::new(),
             ended: Vec::new(),
             sends: vec![0; size as usize],
+            sequences: vec![MessageSequence::default(); size as usize],
             long_packets: BTreeMap::new(),
             spare_buffers: Vec::new(),
+            failing: Vec::new(),
+            told: Vec::new(),
+            failed: Vec::new(),
+            lost_packets: Vec::new(),
+            is_withdrawing: false,
             delivered: 0,
         }
     }
 
     /// Whether nothing is on its way from here, nor for the sink.
     pub(super) fn is_drained(&self) -> bool {
-        self.pending.iter().all(|message| matches!(message, PendingMessage::Data(_)))
-            && self.ended.is_empty()
+        let is_here = |message: &PendingMessage| {
+            matches!(message, PendingMessage::Data(_)) || self.failed.contains(&message.peer())
+        };
+        self.pending.iter().all(is_here) && self.ended.is_empty()
     }
 
     /// Changes with every packet; `None` while a message is in progress or waits for the sink.
     pub(super) fn quiescence(&self) -> Option<u64> {
-        let is_quiet = self.pending.is_empty() && self.ended.is_empty() && self.arrived == 0;
+        let is_quiet = self.is_idle() && self.ended.is_empty() && self.arrived == 0;
         is_quiet.then_some(self.delivered)
+    }
+
+    /// Whether no operation is in progress, except with peers that have failed.
+    fn is_idle(&self) -> bool {
+        self.pending.iter().all(|message| self.failed.contains(&message.peer()))
+    }
+
+    /// The process of `peer` has ended: what has arrived whole is delivered, and then it has failed.
+    pub(super) fn peer_ended(&mut self, peer: Peer, why: &str) {
+        self.calls.peer_ended(peer);
+        self.failing.push((peer, why.to_owned()));
     }
 }
 
@@ -199,7 +247,9 @@ impl<C: CarrierCalls> Port<C> {
             .spare_buffers
             .pop()
             .unwrap_or_else(|| vec![0; HEADER_BYTES + self.short_max].into_boxed_slice());
-        MessageHeader { packet: *packet, kind, len }.emit(&mut buffer);
+        let next = &mut self.sequences[to as usize].next;
+        MessageHeader { packet: *packet, kind, sequence: *next, len }.emit(&mut buffer);
+        *next = next.wrapping_add(1);
         let beside = if kind == MessageKind::Long { 0 } else { len };
         fill(&mut buffer[HEADER_BYTES..][..beside]);
         self.start(to, buffer, HEADER_BYTES + beside, HEADER_TAG);
@@ -278,14 +328,14 @@ impl<C: CarrierCalls> Port<C> {
             self.requests.swap_remove(index);
             match self.pending.swap_remove(index) {
                 PendingMessage::Buffer(to, buffer) => {
-                    self.sends[to as usize] -= 1;
+                    self.has_left(to);
                     let is_usual = buffer.len() == HEADER_BYTES + self.short_max;
                     if is_usual && self.spare_buffers.len() < SPARE_BUFFERS_MAX {
                         self.spare_buffers.push(buffer);
                     }
                 }
                 lent @ PendingMessage::Lent(to, _) => {
-                    self.sends[to as usize] -= 1;
+                    self.has_left(to);
                     self.ended.push(lent);
                 }
                 other @ (PendingMessage::Copied(..) | PendingMessage::Data(_)) => {
@@ -295,12 +345,22 @@ impl<C: CarrierCalls> Port<C> {
         }
     }
 
+    /// A message to `to` has. Those to peers that have failed do not count any more.
+    #[inline]
+    fn has_left(&mut self, to: Peer) {
+        let sends = &mut self.sends[to as usize];
+        *sends = sends.saturating_sub(1);
+    }
+
     /// Gives what has been found to `sink`; the number of packets.
     #[inline]
     pub(super) fn deliver(&mut self, sink: &mut impl PacketSink) -> usize {
         let before = self.delivered;
-        while let Some((peer, why)) = self.calls.take_failure() {
-            sink.failed(peer, &why);
+        while let Some(failure) = self.calls.take_failure() {
+            self.failing.push(failure);
+        }
+        if !self.failing.is_empty() {
+            self.lose_packets();
         }
         if !self.ended.is_empty() {
             self.deliver_ended(sink);
@@ -314,7 +374,40 @@ impl<C: CarrierCalls> Port<C> {
             self.arrived -= 1;
             self.used += 1;
         }
+        if !self.failing.is_empty() {
+            self.tell_failures(sink);
+        }
         (self.delivered - before) as usize
+    }
+
+    /// Drops long packets of failing peers, of which no more arrives, and what would follow them.
+    #[cold]
+    fn lose_packets(&mut self) {
+        let Self { failing, failed, long_packets, lost_packets, pending, requests, .. } = self;
+        for (peer, _) in failing.iter() {
+            let Some(lost) = long_packets.remove(peer) else { continue };
+            lost_packets.push(lost);
+            failed.push(*peer);
+            for (message, request) in pending.iter().zip(&mut *requests) {
+                if matches!(message, PendingMessage::Data(of) if of == peer) {
+                    self.calls.cancel(request);
+                }
+            }
+        }
+    }
+
+    #[cold]
+    fn tell_failures(&mut self, sink: &mut impl PacketSink) {
+        for (peer, why) in std::mem::take(&mut self.failing) {
+            if self.told.contains(&peer) {
+                continue;
+            }
+            tracing::warn!(peer, why, "a peer has failed");
+            self.told.push(peer);
+            self.failed.push(peer);
+            self.sends[peer as usize] = 0;
+            sink.failed(peer, &why);
+        }
     }
 
     fn deliver_ended(&mut self, sink: &mut impl PacketSink) {
@@ -323,7 +416,9 @@ impl<C: CarrierCalls> Port<C> {
             match message {
                 PendingMessage::Buffer(..) => {}
                 PendingMessage::Lent(to, token) | PendingMessage::Copied(to, token) => {
-                    sink.sent(to, token);
+                    if !self.told.contains(&to) {
+                        sink.sent(to, token);
+                    }
                 }
                 PendingMessage::Data(from) => self.end_long_packet(from, sink),
             }
@@ -335,9 +430,18 @@ impl<C: CarrierCalls> Port<C> {
     /// A message has arrived.
     #[inline]
     fn arrive(&mut self, from: Peer, bytes: &[u8], sink: &mut impl PacketSink) {
-        let Some(MessageHeader { packet, kind, len }) = self.header(from, bytes) else {
+        if !self.failed.is_empty() && self.failed.contains(&from) {
+            return;
+        }
+        let Some(header) = self.header(from, bytes) else {
             return tracing::warn!(from, "a message of a stranger was dropped");
         };
+        let MessageHeader { packet, kind, sequence, len } = header;
+        let expected = &mut self.sequences[from as usize].expected;
+        if sequence != *expected {
+            return self.miss_message(from, sequence);
+        }
+        *expected = expected.wrapping_add(1);
         if kind == MessageKind::Datagram {
             return sink.datagram(from, &bytes[HEADER_BYTES..][..len]);
         }
@@ -348,6 +452,15 @@ impl<C: CarrierCalls> Port<C> {
             return long.behind.push_back(bytes[..HEADER_BYTES + beside].into());
         }
         self.take_packet(from, &packet, kind, len, bytes, sink);
+    }
+
+    /// A message before the one with this number has not come, and will not.
+    #[cold]
+    fn miss_message(&mut self, from: Peer, sequence: u16) {
+        let expected = self.sequences[from as usize].expected;
+        let why = format!("its message {expected} is lost, and message {sequence} has come");
+        self.failing.push((from, why));
+        self.failed.push(from);
     }
 
     /// The header of a message, if a rank of the job can have sent it.
@@ -397,6 +510,9 @@ impl<C: CarrierCalls> Port<C> {
     /// All data of a long packet has arrived: it, and what has come behind, is delivered.
     fn end_long_packet(&mut self, from: Peer, sink: &mut impl PacketSink) {
         let Some(long) = self.long_packets.remove(&from) else { return };
+        if self.failed.contains(&from) {
+            return;
+        }
         self.delivered += 1;
         match &long.buffer {
             None => sink.placed(from, &long.header, long.len),
@@ -404,7 +520,7 @@ impl<C: CarrierCalls> Port<C> {
         }
         let mut behind = long.behind;
         while let Some(bytes) = behind.pop_front() {
-            let Some(MessageHeader { packet, kind, len }) = MessageHeader::parse(&bytes) else {
+            let Some(MessageHeader { packet, kind, len, .. }) = MessageHeader::parse(&bytes) else {
                 continue;
             };
             self.take_packet(from, &packet, kind, len, &bytes, sink);
@@ -418,24 +534,27 @@ impl<C: CarrierCalls> Port<C> {
     /// Ends all receives for headers, which no message matches any more; whether nothing is in progress.
     /// Called again until it is.
     pub(super) fn withdraw(&mut self) -> bool {
-        let (head, arrived, used) = (self.head, self.arrived, self.used);
-        let count = self.receives.len();
+        let (arrived, count, used) = (self.arrived, self.receives.len(), self.used);
+        let mut are_here = true;
         for index in arrived..count - used {
-            let slot = &mut self.receives[(head + index) % count];
-            if slot.request != CarrierRequest::NULL {
+            let slot = &mut self.receives[(self.head + index) % count];
+            if !self.is_withdrawing && slot.request != CarrierRequest::NULL {
                 self.calls.cancel(&mut slot.request);
-                while self.calls.test(&mut slot.request).is_none() {
-                    self.calls.progress();
-                    std::thread::yield_now();
-                }
             }
+            are_here &= slot.request == CarrierRequest::NULL
+                || self.calls.test(&mut slot.request).is_some();
+        }
+        self.is_withdrawing = true;
+        if !are_here {
+            self.calls.progress();
+            return false;
         }
         self.receives.clear();
         (self.arrived, self.used) = (0, 0);
         if !self.requests.is_empty() {
             self.look();
         }
-        self.requests.is_empty()
+        self.is_idle()
     }
 }
 
@@ -445,5 +564,6 @@ impl<C: CarrierCalls> Drop for Port<C> {
         std::mem::forget(std::mem::take(&mut self.receives));
         std::mem::forget(std::mem::take(&mut self.pending));
         std::mem::forget(std::mem::take(&mut self.long_packets));
+        std::mem::forget(std::mem::take(&mut self.lost_packets));
     }
 }

@@ -29,13 +29,23 @@ pub(crate) struct FabricSettings {
     pub(crate) library: Option<String>,
     /// The provider (`SUIRO_OFI_PROVIDER`).
     pub(crate) provider: Option<String>,
+    /// The providers that libfabric may use (`FI_PROVIDER`).
+    pub(crate) admitted: Option<String>,
     /// The messages that it carries (`SUIRO_OFI_BETWEEN`).
     pub(crate) between: CarrierScope,
+    /// The folder with what the system says about interfaces (`SUIRO_OFI_ROOT`).
+    pub(crate) root: String,
 }
 
 impl Default for FabricSettings {
     fn default() -> Self {
-        Self { library: None, provider: None, between: CarrierScope::Hosts }
+        Self {
+            library: None,
+            provider: None,
+            admitted: None,
+            between: CarrierScope::Hosts,
+            root: "/".to_owned(),
+        }
     }
 }
 

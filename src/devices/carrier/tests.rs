@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::AtomicUsize;
 
 use parking_lot::Mutex;
@@ -12,6 +13,7 @@ use parking_lot::Mutex;
 use super::library::CarrierLibrary;
 use super::*;
 use crate::device::conformance;
+use crate::device::conformance::rma::TestBuffer;
 use platform::sys::fabric::FabricEndpoint;
 
 /// Messages that the library keeps for a rank without a receive, and the longest of them.
@@ -200,22 +202,167 @@ fn libfabric() -> Option<PathBuf> {
     path.exists().then_some(path)
 }
 
+/// Devices over one provider of a library.
+fn over_provider(path: &Path, provider: &str, ranks: usize) -> Vec<Carrier<CarrierLibrary>> {
+    let open = |me| FabricEndpoint::open(Some(path), Some(provider), me).unwrap();
+    let endpoints: Vec<_> = (0..ranks as u32).map(open).collect();
+    let addresses: Vec<_> = endpoints.iter().map(|one| one.address().to_vec()).collect();
+    let device = |(endpoint, me): (FabricEndpoint, Peer)| {
+        endpoint.meet(&addresses, 7).unwrap();
+        let library = Arc::new(CarrierLibrary::Fabric(Box::new(endpoint)));
+        Carrier::new(library, me, ranks as u32, settings::FABRIC_SHORT_MAX)
+    };
+    endpoints.into_iter().zip(0..).map(device).collect()
+}
+
 #[test]
 fn conforms_over_libfabric() {
     let Some(path) = libfabric() else { return eprintln!("skipped: there is no libfabric") };
     for provider in ["tcp", "tcp;ofi_rxm"] {
-        conformance::check_bare(|ranks| {
-            let open = |me| FabricEndpoint::open(Some(&path), Some(provider), me).unwrap();
-            let endpoints: Vec<_> = (0..ranks as u32).map(open).collect();
-            let addresses: Vec<_> = endpoints.iter().map(|one| one.address().to_vec()).collect();
-            let device = |(endpoint, me): (FabricEndpoint, Peer)| {
-                endpoint.meet(&addresses, 7).unwrap();
-                let library = Arc::new(CarrierLibrary::Fabric(Box::new(endpoint)));
-                Carrier::new(library, me, ranks as u32, settings::FABRIC_SHORT_MAX)
-            };
-            endpoints.into_iter().zip(0..).map(device).collect()
-        });
+        conformance::check_bare(|ranks| over_provider(&path, provider, ranks));
     }
+}
+
+/// The libfabric that makes trouble, loaded: the file is gone.
+struct TroubleLibrary(PathBuf);
+
+impl TroubleLibrary {
+    fn compile(name: &str) -> Self {
+        let place = std::env::temp_dir().join(format!("suiro-{name}-{}.so", std::process::id()));
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("c-tests/carrier/fabric_stub.c");
+        let mut command = Command::new("cc");
+        command.args(["-std=gnu11", "-O1", "-shared", "-fPIC", "-o"]).args([&place, &source]);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Self(place)
+    }
+}
+
+impl Drop for TroubleLibrary {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[test]
+fn conforms_over_a_provider_that_makes_trouble() {
+    let library = TroubleLibrary::compile("conforms");
+    let is_long = std::env::var_os("SUIRO_TEST_LONG").is_some_and(|value| value == "1");
+    for seed in 1..=if is_long { 50 } else { 2 } {
+        // One queue for all ranks could be filled by messages to one, which would affect the others.
+        let (again, each) = (15 * (seed % 5), [1, 8, 64][seed % 3]);
+        let provider = format!("stub;seed={seed};again={again};each={each}");
+        eprintln!("{provider}");
+        conformance::check_bare(|ranks| over_provider(&library.0, &provider, ranks));
+    }
+}
+
+/// What the sink of a rank hears.
+#[derive(Default)]
+struct Events {
+    packets: Vec<(Peer, Vec<u8>)>,
+    sent: Vec<u32>,
+    failed: Vec<(Peer, String)>,
+}
+
+impl PacketSink for Events {
+    fn packet(&mut self, from: Peer, _header: &Header, data: &[u8]) {
+        self.packets.push((from, data.to_vec()));
+    }
+    fn sent(&mut self, _to: Peer, token: u32) {
+        self.sent.push(token);
+    }
+    fn failed(&mut self, peer: Peer, why: &str) {
+        self.failed.push((peer, why.to_owned()));
+    }
+}
+
+/// Polls all ranks until `is_over`.
+fn settle(
+    ranks: &mut [Carrier<CarrierLibrary>], heard: &mut [Events],
+    is_over: impl Fn(&[Events]) -> bool,
+) {
+    for _ in 0..100_000 {
+        ranks.iter_mut().zip(&mut *heard).for_each(|(rank, events)| {
+            rank.poll(events);
+        });
+        if is_over(heard) {
+            return;
+        }
+    }
+    panic!("this does not end");
+}
+
+#[test]
+fn an_error_of_the_provider_is_a_failure_of_the_peer_told_once() {
+    let library = TroubleLibrary::compile("errors");
+    for (trouble, who, why) in [
+        ("fail=3", 0, "Input/output error"),
+        ("refuse=3", 0, "Input/output error"),
+        // At the receiver, all that came before is delivered.
+        ("truncate=3", 1, "Truncation error"),
+    ] {
+        let provider = format!("stub;{trouble}");
+        let mut ranks = over_provider(&library.0, &provider, 3);
+        let mut heard = [Events::default(), Events::default(), Events::default()];
+        for number in 0..8 {
+            // Without room in a message that the provider copies at once.
+            let data = [number; 100];
+            ranks[0]
+                .send(1, &Header::default(), 100, |packet| packet.copy_from_slice(&data))
+                .unwrap();
+        }
+        settle(&mut ranks, &mut heard, |heard| !heard[who].failed.is_empty());
+        (0..100).for_each(|_| {
+            ranks.iter_mut().zip(&mut heard).for_each(|(rank, events)| {
+                rank.poll(events);
+            });
+        });
+        let [(peer, said)] = &heard[who].failed[..] else { panic!("{trouble}") };
+        assert!(*peer == 1 - who as Peer && said.contains(why), "{trouble}: {said}");
+        let numbers: Vec<_> = heard[1].packets.iter().map(|(_, data)| data[0]).collect();
+        let good: Vec<_> = (0..8).collect();
+        assert!(who == 0 || good.starts_with(&numbers), "{trouble}: {numbers:?}");
+        assert!(ranks[0].is_drained(), "{trouble}");
+        assert!(heard[2].failed.is_empty() && heard[2].packets.is_empty());
+    }
+}
+
+#[test]
+fn what_a_peer_that_has_ended_holds_up_is_given_up() {
+    let library = TroubleLibrary::compile("ended");
+    let mut ranks = over_provider(&library.0, "stub;seed=5;again=20;queue=4", 3);
+    let mut heard = [Events::default(), Events::default(), Events::default()];
+    // Rank 1 never polls: its socket is full soon.
+    let mut data = TestBuffer::new(1 << 20, 7);
+    ranks[0].send_lent(1, &Header::default(), data.span(), 5).unwrap();
+    for _ in 0..40 {
+        ranks[0].send(1, &Header::default(), 2000, |_| ()).unwrap();
+        ranks[0].poll(&mut heard[0]);
+    }
+    assert!(!ranks[0].is_drained());
+    ranks[0].peer_ended(1, "its process has ended");
+    ranks[0].poll(&mut heard[0]);
+    let ended = ranks.remove(1);
+    drop(ended);
+    assert_eq!(heard[0].failed, [(1, "its process has ended".to_owned())]);
+    assert!(ranks[0].is_drained() && heard[0].sent.is_empty());
+    // Others are reached as before, and what is sent there is dropped.
+    ranks[0].send(1, &Header::default(), 2000, |_| ()).unwrap();
+    ranks[1].send(0, &Header::default(), 3, |packet| packet.copy_from_slice(b"two")).unwrap();
+    ranks[0].send(2, &Header::default(), 3, |packet| packet.copy_from_slice(b"one")).unwrap();
+    let others = |heard: &[Events]| !heard[0].packets.is_empty() && !heard[2].packets.is_empty();
+    for _ in 0..100_000 {
+        ranks[0].poll(&mut heard[0]);
+        ranks[1].poll(&mut heard[2]);
+        if others(&heard) {
+            break;
+        }
+    }
+    assert_eq!(heard[0].packets, [(2, b"two".to_vec())]);
+    assert_eq!(heard[2].packets, [(0, b"one".to_vec())]);
+    assert_eq!(heard[0].failed.len(), 1);
+    assert!(ranks[0].close() && ranks[1].close());
 }
 
 /// Counts packets.

@@ -703,7 +703,8 @@ impl MeetingResult {
 /// `Other` if the device reaches no other jobs.
 pub(super) fn reach<D: Device>(engine: &mut Engine<D>) -> Result<&mut dyn Reach> {
     engine.reach().ok_or_else(|| {
-        let why = "the device of this job reaches no other jobs: expected SUIRO_DEVICE=shm or tcp";
+        let why =
+            "the device of this job reaches no other jobs: expected SUIRO_DEVICE=shm, tcp or ofi";
         ErrorClass::Other.error(why)
     })
 }

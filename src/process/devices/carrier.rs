@@ -3,6 +3,8 @@
 //! Its messages and shared memory are polled in turn, as in the polling mode of GridMPI. Another MPI has nothing
 //! to sleep on, so a rank that waits sleeps in naps and polls in between; in thread mode the thread wakes it, and
 //! it sleeps like any other. Many providers of libfabric have a descriptor, which ends a sleep.
+//!
+//! Processes of other jobs are reached by sockets beside libfabric, which are opened for the first of them.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -10,12 +12,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
+use super::network::{SocketScope, Sockets, common};
 use super::socket_interval::SocketInterval;
-use crate::device::{Device, PacketSink, WakeSource};
+use crate::device::{Caps, Device, PacketSink, PeerCaps, WakeSource};
 use crate::devices::carrier::Carrier;
 use crate::devices::carrier::library::CarrierLibrary;
 use crate::devices::carrier::settings::CarrierScope;
 use crate::devices::shm::Shm;
+use crate::devices::tcp::Tcp;
 use platform::base::{ErrorClass, Peer, Result};
 use platform::sys::doorbell::Doorbell;
 use platform::sys::tcp::Watched;
@@ -46,6 +50,8 @@ pub(super) struct CarrierNetwork {
     reach: CarrierReach,
     interval: SocketInterval,
     nap: Duration,
+    /// For processes of other jobs.
+    sockets: Option<Box<Sockets>>,
 }
 
 impl CarrierNetwork {
@@ -66,7 +72,75 @@ impl CarrierNetwork {
             device.runs_on_one_host();
         }
         let interval = SocketInterval::new();
-        Ok(Self { device, library, watched, reach, interval, nap: NAP_MIN })
+        let sockets = None;
+        Ok(Self { device, library, watched, reach, interval, nap: NAP_MIN, sockets })
+    }
+
+    /// Lets sockets reach processes of other jobs.
+    ///
+    /// # Errors
+    /// `Other` if this process may not have more descriptors.
+    pub(super) fn add_sockets(&mut self, tcp: Tcp, node: &mut Shm) -> Result {
+        let sockets = Sockets::new(tcp, SocketScope::OtherJobs(self.reach.size), node)?;
+        if let Some(descriptor) = self.library.descriptor() {
+            sockets.watch_beside(descriptor)?;
+        }
+        self.sockets = Some(Box::new(sockets));
+        Ok(())
+    }
+
+    /// Whether the library is libfabric.
+    pub(super) fn is_fabric(&self) -> bool {
+        matches!(&*self.library, CarrierLibrary::Fabric(_))
+    }
+
+    pub(super) fn sockets(&self) -> Option<&Sockets> {
+        self.sockets.as_deref()
+    }
+
+    pub(super) fn sockets_mut(&mut self) -> Option<&mut Sockets> {
+        self.sockets.as_deref_mut()
+    }
+
+    pub(super) fn has_sockets(&self) -> bool {
+        self.sockets.is_some()
+    }
+
+    /// Whether sockets carry the messages to `peer`.
+    #[inline]
+    pub(super) fn reaches_by_sockets(&self, node: &Shm, peer: Peer) -> bool {
+        self.sockets.as_ref().is_some_and(|sockets| sockets.carries(node, peer))
+    }
+
+    /// # Panics
+    /// Without sockets.
+    pub(super) fn sockets_for_packet(&mut self) -> &mut Tcp {
+        self.sockets.as_mut().expect("a peer of another job has a connection").for_packet()
+    }
+
+    pub(super) fn caps(&self, node: Caps) -> Caps {
+        let both = common(self.device.caps(), node);
+        self.sockets.as_ref().map_or(both, |sockets| common(sockets.tcp().caps(), both))
+    }
+
+    pub(super) fn peer_caps(&self, node: &Shm, peer: Peer) -> PeerCaps {
+        match &self.sockets {
+            _ if self.carries(node, peer) => self.device.peer_caps(peer),
+            Some(sockets) if sockets.carries(node, peer) => sockets.tcp().peer_caps(peer),
+            Some(_) | None => node.peer_caps(peer),
+        }
+    }
+
+    pub(super) fn is_drained(&self) -> bool {
+        let others = self.sockets.as_ref().is_none_or(|sockets| sockets.tcp().is_drained());
+        others && self.device.is_drained()
+    }
+
+    pub(super) fn leave(&mut self) {
+        self.device.leave();
+        if let Some(sockets) = &mut self.sockets {
+            sockets.leave();
+        }
     }
 
     /// Libfabric, its provider and its domain, if it is the library.
@@ -94,9 +168,10 @@ impl CarrierNetwork {
     /// Whether the library carries the messages to `peer`.
     #[inline]
     pub(super) fn carries(&self, node: &Shm, peer: Peer) -> bool {
+        let is_of_job = peer < self.reach.size;
         match self.reach.scope {
-            CarrierScope::Ranks => peer != self.reach.me,
-            CarrierScope::Hosts => !node.reaches(peer),
+            CarrierScope::Ranks => is_of_job && peer != self.reach.me,
+            CarrierScope::Hosts => is_of_job && !node.reaches(peer),
         }
     }
 
@@ -113,14 +188,28 @@ impl CarrierNetwork {
             }
             CarrierScope::Hosts => 0,
         };
-        if arrived + beside > 0 {
+        let mut count = arrived + beside;
+        if let Some(sockets) = &mut self.sockets {
+            count = sockets.poll_beside(count, sink);
+        }
+        if count > 0 {
             self.nap = NAP_MIN;
         }
-        arrived + beside
+        count
+    }
+
+    pub(super) fn disarm(&mut self, node: &mut Shm) {
+        match &mut self.sockets {
+            Some(sockets) => sockets.disarm(node),
+            None => node.disarm(),
+        }
     }
 
     pub(super) fn arm(&mut self, node: &mut Shm) -> WakeSource {
-        let wake = node.arm();
+        let wake = match &mut self.sockets {
+            Some(sockets) => sockets.arm(node),
+            None => node.arm(),
+        };
         match wake {
             WakeSource::Descriptor { .. } if self.may_sleep() => wake,
             // It does not cover what is on its way from here; beside other clients, nor the library.
@@ -152,9 +241,10 @@ impl CarrierNetwork {
         WakeSource::Polled { word, expected, longest }
     }
 
-    /// Packets of both.
+    /// Packets of all. Nobody compares those of several jobs.
     pub(super) fn quiescence(&self, node: &Shm) -> Option<u64> {
-        Some(self.device.quiescence()?.wrapping_add(node.quiescence()?))
+        let own = self.device.quiescence().filter(|_| self.sockets.is_none())?;
+        Some(own.wrapping_add(node.quiescence()?))
     }
 }
 

@@ -11,6 +11,8 @@
 //!   messages between hosts          vendor                  vendor
 //! ```
 //!
+//! Libfabric takes the place of `vendor`, and then tcp carries the messages to processes of other jobs.
+//!
 //! What ranks of a host share beside messages (the settings of the job, the status table) is always in
 //! the segment of [`Shm`]. Copies of memory and shared segments are offered where messages inside a host
 //! are those of `shm` or `tofu`; a peer on another host has neither. One-sided access takes the way of
@@ -43,7 +45,7 @@ use crate::devices::tofu::{self, Tofu};
 use bridged::Bridged;
 use carrier::CarrierNetwork;
 use interruptions::{InjectedNoise, Interruptions};
-use network::{Network, Sockets};
+use network::{Network, SocketScope, Sockets};
 use platform::base::{Peer, Result, Span};
 use platform::diagnosis::status_table::StatusTable;
 
@@ -109,12 +111,16 @@ impl Devices {
     }
 
     /// Makes TCP carry the messages to ranks on other hosts, or with `everywhere` to all ranks but
-    /// `me`, before the first message.
+    /// `me`, before the first message; beside libfabric, those to processes of other jobs.
     ///
     /// # Errors
     /// `Other` if this process may not have more descriptors.
     pub(crate) fn attach_sockets(&mut self, tcp: Tcp, me: Peer, everywhere: bool) -> Result {
-        let sockets = Sockets::new(tcp, everywhere.then_some(me), &mut self.node)?;
+        if let Some(Network::Carrier(carrier)) = self.network.as_deref_mut() {
+            return carrier.add_sockets(tcp, &mut self.node);
+        }
+        let scope = if everywhere { SocketScope::All(me) } else { SocketScope::Hosts };
+        let sockets = Sockets::new(tcp, scope, &mut self.node)?;
         match self.network.as_deref_mut() {
             Some(Network::Bridged(bridged)) => bridged.add_sockets(sockets),
             _ => {
@@ -216,7 +222,8 @@ impl Devices {
 
     /// Whether sockets carry messages.
     pub(crate) fn has_sockets(&self) -> bool {
-        matches!(self.network.as_deref(), Some(Network::Tcp(_) | Network::Bridged(_)))
+        let is_bridged = matches!(self.network.as_deref(), Some(Network::Bridged(_)));
+        is_bridged || self.own_sockets().is_some()
     }
 
     /// Opens the sockets for other jobs.
@@ -434,7 +441,11 @@ impl Device for Devices {
     fn bulk(&mut self) -> Option<&mut dyn Bulk> {
         match self.network.as_deref() {
             None | Some(Network::Node) => self.node.bulk(),
-            Some(Network::Carrier(carrier)) if !carrier.is_everywhere() => self.node.bulk(),
+            Some(Network::Carrier(carrier))
+                if !carrier.is_everywhere() && !carrier.has_sockets() =>
+            {
+                self.node.bulk()
+            }
             Some(Network::Tofu(_)) => self.interface().and_then(Device::bulk),
             Some(network) if network.is_everywhere() => None,
             Some(_) if self.node.bulk().is_none() => None,
@@ -456,7 +467,7 @@ impl Device for Devices {
             None | Some(Network::Node) => self.node.rma(),
             Some(Network::Tofu(_)) => self.interface().and_then(Device::rma),
             // Below another library, accesses are messages, which that library carries.
-            Some(network) if !network.admits_sockets() => None,
+            Some(network) if network.has_carrier() => None,
             Some(_) => Some(self),
         }
     }

@@ -33,11 +33,21 @@ pub(super) enum Network {
     Node,
 }
 
+/// The peers to which TCP carries the messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SocketScope {
+    /// Those of other hosts, and of other jobs.
+    Hosts,
+    /// All but this rank.
+    All(Peer),
+    /// Those of other jobs: from this number on.
+    OtherJobs(Peer),
+}
+
 /// TCP beside shared memory.
 pub(super) struct Sockets {
     tcp: Tcp,
-    /// This rank, if TCP carries the messages to all others; else those to ranks of other hosts.
-    everywhere: Option<Peer>,
+    scope: SocketScope,
     interval: SocketInterval,
     /// Whether this rank has sent by TCP since the last packet from there.
     awaits_answer: bool,
@@ -62,6 +72,10 @@ macro_rules! route {
                 let $device = &mut carrier.device;
                 $body
             }
+            Self::Carrier(carrier) if carrier.reaches_by_sockets($node, $peer) => {
+                let $device = carrier.sockets_for_packet();
+                $body
+            }
             Self::Tcp(_) | Self::Carrier(_) | Self::Node => {
                 let $device = $node;
                 $body
@@ -79,7 +93,7 @@ impl Network {
         match self {
             Self::Tofu(interface) => interface.caps(),
             Self::Tcp(sockets) => common(sockets.tcp.caps(), node),
-            Self::Carrier(carrier) => common(carrier.device.caps(), node),
+            Self::Carrier(carrier) => carrier.caps(node),
             Self::Bridged(bridged) => bridged.caps(node),
             Self::Node => node,
         }
@@ -88,7 +102,8 @@ impl Network {
     #[inline]
     pub(super) fn awaits_answer(&self) -> bool {
         match self {
-            Self::Tofu(_) | Self::Carrier(_) | Self::Node => false,
+            Self::Tofu(_) | Self::Node => false,
+            Self::Carrier(carrier) => carrier.sockets().is_some_and(|it| it.awaits_answer),
             Self::Tcp(sockets) => sockets.awaits_answer,
             Self::Bridged(bridged) => bridged.awaits_answer(),
         }
@@ -98,7 +113,8 @@ impl Network {
     #[inline]
     pub(super) fn sockets(&self) -> Option<&Sockets> {
         match self {
-            Self::Tofu(_) | Self::Carrier(_) | Self::Node => None,
+            Self::Tofu(_) | Self::Node => None,
+            Self::Carrier(carrier) => carrier.sockets(),
             Self::Tcp(sockets) => Some(sockets),
             Self::Bridged(bridged) => bridged.inner.as_deref().and_then(Self::sockets),
         }
@@ -119,9 +135,23 @@ impl Network {
     /// Whether there may be sockets beside it.
     pub(super) fn admits_sockets(&self) -> bool {
         match self {
-            Self::Tofu(_) | Self::Carrier(_) => false,
+            Self::Tofu(_) => false,
+            // Another MPI library has a launcher of its own, which knows no other jobs.
+            Self::Carrier(carrier) => carrier.is_fabric(),
             Self::Tcp(_) | Self::Node => true,
-            Self::Bridged(bridged) => bridged.inner.as_deref().is_none_or(Self::admits_sockets),
+            Self::Bridged(bridged) => bridged
+                .inner
+                .as_deref()
+                .is_none_or(|inner| !inner.has_carrier() && inner.admits_sockets()),
+        }
+    }
+
+    /// Whether another library carries messages of the own job.
+    pub(super) fn has_carrier(&self) -> bool {
+        match self {
+            Self::Tofu(_) | Self::Tcp(_) | Self::Node => false,
+            Self::Carrier(_) => true,
+            Self::Bridged(bridged) => bridged.inner.as_deref().is_some_and(Self::has_carrier),
         }
     }
 
@@ -138,7 +168,8 @@ impl Network {
     #[inline]
     pub(super) fn sockets_mut(&mut self) -> Option<&mut Sockets> {
         match self {
-            Self::Tofu(_) | Self::Carrier(_) | Self::Node => None,
+            Self::Tofu(_) | Self::Node => None,
+            Self::Carrier(carrier) => carrier.sockets_mut(),
             Self::Tcp(sockets) => Some(sockets),
             Self::Bridged(bridged) => bridged.inner.as_deref_mut().and_then(Self::sockets_mut),
         }
@@ -157,10 +188,12 @@ impl Network {
         self.sockets().is_some_and(|sockets| sockets.tcp.has_ended(peer))
     }
 
-    /// As [`Tcp::peer_ended`], for peers that sockets reach.
+    /// As [`Tcp::peer_ended`], for peers that sockets or another library reach.
     pub(super) fn peer_ended(&mut self, node: &Shm, peer: Peer, why: &str) {
         if let Some(sockets) = self.sockets_toward(node, peer) {
             sockets.tcp.peer_ended(peer, why);
+        } else if let Some(carrier) = self.carrier_mut().filter(|it| it.carries(node, peer)) {
+            carrier.device.peer_ended(peer, why);
         }
     }
 
@@ -168,8 +201,8 @@ impl Network {
         match self {
             Self::Tofu(interface) => interface.peer_caps(peer),
             Self::Tcp(sockets) if sockets.carries(node, peer) => sockets.tcp.peer_caps(peer),
-            Self::Carrier(carrier) if carrier.carries(node, peer) => carrier.device.peer_caps(peer),
-            Self::Tcp(_) | Self::Carrier(_) | Self::Node => node.peer_caps(peer),
+            Self::Carrier(carrier) => carrier.peer_caps(node, peer),
+            Self::Tcp(_) | Self::Node => node.peer_caps(peer),
             Self::Bridged(bridged) => bridged.peer_caps(node, peer),
         }
     }
@@ -230,7 +263,7 @@ impl Network {
         match self {
             Self::Tofu(_) | Self::Node => true,
             Self::Tcp(sockets) => sockets.tcp.is_drained(),
-            Self::Carrier(carrier) => carrier.device.is_drained(),
+            Self::Carrier(carrier) => carrier.is_drained(),
             Self::Bridged(bridged) => bridged.is_drained(),
         }
     }
@@ -239,7 +272,7 @@ impl Network {
         match self {
             Self::Tofu(_) | Self::Node => (),
             Self::Tcp(sockets) => sockets.tcp.leave(),
-            Self::Carrier(carrier) => carrier.device.leave(),
+            Self::Carrier(carrier) => carrier.leave(),
             Self::Bridged(bridged) => bridged.leave(),
         }
     }
@@ -258,7 +291,8 @@ impl Network {
         match self {
             Self::Tofu(interface) => interface.disarm(),
             Self::Tcp(sockets) => sockets.disarm(node),
-            Self::Carrier(_) | Self::Node => node.disarm(),
+            Self::Carrier(carrier) => carrier.disarm(node),
+            Self::Node => node.disarm(),
             Self::Bridged(bridged) => bridged.disarm(node),
         }
     }
@@ -283,7 +317,7 @@ impl Network {
 }
 
 /// What both devices can do.
-fn common(one: Caps, other: Caps) -> Caps {
+pub(super) fn common(one: Caps, other: Caps) -> Caps {
     Caps {
         short_max: one.short_max.min(other.short_max),
         packet_max: one.packet_max.min(other.packet_max),
@@ -291,28 +325,27 @@ fn common(one: Caps, other: Caps) -> Caps {
 }
 
 impl Sockets {
-    /// `everywhere` is this rank, if TCP carries the messages to all others. Sleeps on `node` cover
-    /// sockets from now on.
+    /// Sleeps on `node` cover sockets from now on.
     ///
     /// # Errors
     /// `Other` if this process may not have more descriptors.
-    pub(super) fn new(mut tcp: Tcp, everywhere: Option<Peer>, node: &mut Shm) -> Result<Self> {
+    pub(super) fn new(mut tcp: Tcp, scope: SocketScope, node: &mut Shm) -> Result<Self> {
         let doorbell = Doorbell::new().map_err(|error| {
             ErrorClass::Other.error(format!("a rank that uses sockets needs a pipe: {error}"))
         })?;
         let descriptor = tcp.watch_beside(&doorbell)?;
-        let shared = everywhere.is_none().then(|| doorbell.address());
+        let shared = (scope == SocketScope::Hosts).then(|| doorbell.address());
         if let Some(doorbell) = shared {
             tcp.share_memory(doorbell, node.copy_method());
         }
         node.wait_for_descriptor(doorbell, descriptor);
         let (interval, sharing) = (SocketInterval::new(), shared.map(HostSharing::new));
-        Ok(Self { tcp, everywhere, interval, awaits_answer: false, sharing })
+        Ok(Self { tcp, scope, interval, awaits_answer: false, sharing })
     }
 
     /// Whether TCP carries the messages to ranks of this host, too.
     pub(super) fn are_everywhere(&self) -> bool {
-        self.everywhere.is_some()
+        matches!(self.scope, SocketScope::All(_))
     }
 
     /// One-sided access to ranks that TCP reaches. Accesses wait for answers.
@@ -340,16 +373,40 @@ impl Sockets {
 
     /// Whether TCP carries the messages to `peer`.
     pub(super) fn carries(&self, node: &Shm, peer: Peer) -> bool {
-        match self.everywhere {
-            None => !node.reaches(peer),
-            Some(me) => peer != me,
+        match self.scope {
+            SocketScope::Hosts => !node.reaches(peer),
+            SocketScope::All(me) => peer != me,
+            SocketScope::OtherJobs(first) => peer >= first,
         }
     }
 
+    /// TCP, for a packet that will have an answer.
+    #[inline]
+    pub(super) fn for_packet(&mut self) -> &mut Tcp {
+        self.awaits_answer = true;
+        &mut self.tcp
+    }
+
+    /// TCP.
+    pub(super) fn tcp(&self) -> &Tcp {
+        &self.tcp
+    }
+
+    /// As [`Device::leave`].
+    pub(super) fn leave(&mut self) {
+        self.tcp.leave();
+    }
+
     fn poll(&mut self, node: &mut Shm, sink: &mut impl PacketSink) -> usize {
+        let arrived = node.poll(sink);
+        self.poll_beside(arrived, sink)
+    }
+
+    /// Polls after another device from which so many packets have arrived; the packets of both.
+    pub(super) fn poll_beside(&mut self, arrived: usize, sink: &mut impl PacketSink) -> usize {
         let near = self.tcp.poll_near(sink);
         self.awaits_answer &= near == 0;
-        let arrived = node.poll(sink) + near;
+        let arrived = arrived + near;
         if !self.interval.is_due(arrived, self.awaits_answer) {
             return arrived;
         }
@@ -383,7 +440,7 @@ impl Sockets {
     /// covers. (Measured beside a thread that sleeps on the sockets and changes the word: a packet from
     /// a socket wakes in 14 instead of 27 µs, one from shared memory in 11 µs either way, and a futex
     /// alone needs 11 µs.)
-    fn arm(&mut self, node: &mut Shm) -> WakeSource {
+    pub(super) fn arm(&mut self, node: &mut Shm) -> WakeSource {
         // `wake_self` and peers of this host do not change its word: they ring.
         let _ = self.tcp.arm();
         let wake = node.arm();
@@ -400,7 +457,7 @@ impl Sockets {
         &mut self.tcp
     }
 
-    fn disarm(&mut self, node: &mut Shm) {
+    pub(super) fn disarm(&mut self, node: &mut Shm) {
         self.tcp.disarm();
         if let Some(sharing) = &mut self.sharing {
             sharing.disarm();

@@ -36,6 +36,8 @@ pub(crate) struct Decisions<'a> {
     pub(crate) vendor_name: &'a str,
     /// Libfabric, its provider and its domain; empty if it carries no messages.
     pub(crate) fabric: &'a str,
+    /// What `SUIRO_DEVICE=auto` has come to, and why; empty if nothing had to be chosen.
+    pub(crate) choice: &'a str,
     /// Whether a thread calls the other library.
     pub(crate) vendor_thread: bool,
     /// Sentences about the sockets of this rank; none without sockets.
@@ -58,6 +60,7 @@ impl Decisions<'_> {
     pub(crate) fn lines(&self) -> Vec<String> {
         let Self { ranks, launcher, .. } = self;
         let mut lines = vec![format!("{ranks} ranks, started by {launcher}")];
+        lines.extend(self.choice());
         lines.extend(self.devices());
         lines.extend(self.sockets.iter().cloned());
         lines.extend(self.secret());
@@ -72,6 +75,19 @@ impl Decisions<'_> {
             self.offload(),
         ]);
         lines
+    }
+
+    fn choice(&self) -> Option<String> {
+        match (self.config.is_device_auto, self.choice) {
+            (false, _) => None,
+            (true, "") => Some("device auto is shm: all ranks run on one host".to_owned()),
+            (true, choice) => Some(choice.to_owned()),
+        }
+    }
+
+    /// The value of `SUIRO_DEVICE` by which libfabric carries messages.
+    fn by_fabric(&self) -> &'static str {
+        if self.config.is_device_auto { "SUIRO_DEVICE=auto" } else { "SUIRO_DEVICE=ofi" }
     }
 
     fn noise(&self) -> Option<String> {
@@ -101,7 +117,7 @@ impl Decisions<'_> {
                 format!("device shm between all ranks: they all run on {}", names[0])
             }
             (_, DeviceKind::Ofi) if self.config.fabric.between == CarrierScope::Ranks => {
-                format!("device ofi between all ranks, by {} (SUIRO_DEVICE=ofi)", self.fabric)
+                format!("device ofi between all ranks, by {} ({})", self.fabric, self.by_fabric())
             }
             (_, DeviceKind::Shm | DeviceKind::Ofi) => return self.devices_of_hosts(),
         };
@@ -137,7 +153,7 @@ impl Decisions<'_> {
         });
         let count = names.len();
         let by = match self.config.device {
-            DeviceKind::Ofi => format!(", by {} (SUIRO_DEVICE=ofi)", self.fabric),
+            DeviceKind::Ofi => format!(", by {} ({})", self.fabric, self.by_fabric()),
             _ => String::new(),
         };
         let device = if by.is_empty() { "tcp" } else { "ofi" };
@@ -237,7 +253,7 @@ impl Decisions<'_> {
         if self.config.device == DeviceKind::Ofi
             && self.config.fabric.between == CarrierScope::Ranks
         {
-            return "long messages: by libfabric like all others (SUIRO_DEVICE=ofi)".to_owned();
+            return format!("long messages: by libfabric like all others ({})", self.by_fabric());
         }
         if self.config.device == DeviceKind::Vendor
             && self.config.vendor.between == CarrierScope::Ranks
@@ -389,6 +405,7 @@ mod tests {
             vendor_name: "other 1.0",
             vendor_thread: false,
             fabric: "",
+            choice: "",
             reads_memory,
         };
         all.lines().join("\n")
@@ -419,6 +436,8 @@ mod tests {
         for words in ["all ranks, by other 1.0", "calls ask it", "at most 16384 bytes"] {
             assert!(text.contains(words), "{words}: {text}");
         }
+        let auto = Config { is_device_auto: true, ..Config::default() };
+        assert!(lines(&auto, true).contains("device auto is shm: all ranks run on one host"));
         let spin = Config { waiting: WaitMode::Spin, ..Config::default() };
         assert!(lines(&spin, true).contains("without a pause (SUIRO_WAIT=spin)"));
     }

@@ -1,4 +1,4 @@
-//! The settings of libfabric as a transport: `SUIRO_OFI_*`.
+//! The settings of libfabric as a transport: `SUIRO_OFI_*`, and `FI_PROVIDER`, which is libfabric's own.
 
 use super::parse;
 use super::vendor::parse_scope;
@@ -13,10 +13,13 @@ pub(super) fn settings(
     lookup: impl Fn(&'static str) -> Option<String> + Copy,
 ) -> Result<FabricSettings> {
     let between = parse("SUIRO_OFI_BETWEEN", lookup, |text| parse_scope(text).map(Some))?;
+    let FabricSettings { between: usual, root, .. } = FabricSettings::default();
     Ok(FabricSettings {
         library: lookup("SUIRO_OFI_LIBRARY"),
         provider: lookup("SUIRO_OFI_PROVIDER"),
-        between: between.unwrap_or(FabricSettings::default().between),
+        admitted: lookup("FI_PROVIDER"),
+        between: between.unwrap_or(usual),
+        root: lookup("SUIRO_OFI_ROOT").unwrap_or(root),
     })
 }
 
@@ -32,12 +35,16 @@ mod tests {
             "SUIRO_OFI_LIBRARY" => Some("/opt/lib/libfabric.so.1".to_owned()),
             "SUIRO_OFI_PROVIDER" => Some("verbs;ofi_rxm".to_owned()),
             "SUIRO_OFI_BETWEEN" => Some("ranks".to_owned()),
+            "SUIRO_OFI_ROOT" => Some("/host".to_owned()),
+            "FI_PROVIDER" => Some("^tcp".to_owned()),
             _ => None,
         };
         let expected = FabricSettings {
             library: Some("/opt/lib/libfabric.so.1".to_owned()),
             provider: Some("verbs;ofi_rxm".to_owned()),
+            admitted: Some("^tcp".to_owned()),
             between: CarrierScope::Ranks,
+            root: "/host".to_owned(),
         };
         assert_eq!(settings(lookup).unwrap(), expected);
         let bad = |name: &str| (name == "SUIRO_OFI_BETWEEN").then(|| "nodes".to_owned());

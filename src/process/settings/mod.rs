@@ -137,6 +137,8 @@ pub struct Config {
     pub(crate) waiting: WaitMode,
     /// `SUIRO_DEVICE`.
     pub(crate) device: DeviceKind,
+    /// Whether `SUIRO_DEVICE` is `auto`: a fabric is preferred to `device`, until one of them is chosen.
+    pub(crate) is_device_auto: bool,
     /// `SUIRO_OFFLOAD`.
     pub(crate) offload: Offload,
     /// `SUIRO_RDMA_SCHEDULE`.
@@ -237,9 +239,12 @@ fn parse_deadlock(text: &str) -> Option<DeadlockAction> {
     }
 }
 
+/// The device that is chosen when ranks meet.
+const AUTO: &str = "auto";
+
 fn parse_device(text: &str) -> Option<DeviceKind> {
     match text {
-        "shm" => Some(DeviceKind::Shm),
+        "shm" | AUTO => Some(DeviceKind::Shm),
         "tofu" => Some(DeviceKind::Tofu),
         "tcp" => Some(DeviceKind::Tcp),
         "ofi" => Some(DeviceKind::Ofi),
@@ -315,6 +320,7 @@ impl Config {
             progress: parse("SUIRO_PROGRESS", one, |text| text.parse().ok())?,
             waiting: parse("SUIRO_WAIT", one, |text| text.parse().ok())?,
             device: parse("SUIRO_DEVICE", one, parse_device)?,
+            is_device_auto: one("SUIRO_DEVICE").is_some_and(|text| text == AUTO),
             offload: parse("SUIRO_OFFLOAD", one, parse_offload)?,
             rdma_schedule: parse("SUIRO_RDMA_SCHEDULE", one, parse_rdma_schedule)?,
             tofu: interface::settings(one)?,

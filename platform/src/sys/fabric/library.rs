@@ -184,6 +184,13 @@ impl FoundInfo<'_> {
         unsafe { (*(*self.info).sends).inject_max }
     }
 
+    /// The receives that the first provider takes; none if it does not say.
+    pub(super) fn receives_max(&self) -> Option<usize> {
+        // SAFETY: as above.
+        let size = unsafe { (*(*self.info).receives).size };
+        (size > 0).then_some(size)
+    }
+
     /// The bits of a tag that the first provider matches.
     pub(super) fn tag_bits(&self) -> u32 {
         // SAFETY: as above.

@@ -7,16 +7,21 @@
 //!      ▼  │
 //!   put off: it said FI_EAGAIN, to this peer, or to an operation before
 //!
-//!   tag         | 0: header, 1: data | of the job: 27 bits | sender: 20 bits |
+//!   Receives for headers have half of the provider's queue of receives, and further ones wait in a queue of their own:
+//!   those for data must not wait for headers, which may wait for the data.
+//!
+//!   tag         | number of the data | 0: header, 1: data | of the job: 27 bits | sender: 20 bits |
 //! ```
 //!
 //! The endpoint is a reliable datagram endpoint with manual progress: nothing moves but inside calls. Messages of one
 //! sender with one kind match receives in their order. A tag has bits of the job's secret, so a message of a
-//! stranger matches no receive; a provider that matches fewer than 48 bits is refused.
+//! stranger matches no receive; a provider that matches fewer than 48 bits is refused. Where it matches more, messages
+//! with data to one peer are numbered by them: data that follows what a provider has lost lands nowhere.
 //!
 //! Headers of libfabric are not needed to build: see [`tables`].
 #![allow(unsafe_code)]
 
+pub mod interfaces;
 mod library;
 mod tables;
 
@@ -39,9 +44,15 @@ use tables::*;
 const SENDER_BITS: u32 = 20;
 const JOB_BITS: u32 = 27;
 const TAG_BITS: u32 = SENDER_BITS + JOB_BITS + 1;
+const DATA_BIT: u64 = 1 << (TAG_BITS - 1);
+const SENDER_MASK: u64 = (1 << SENDER_BITS) - 1;
+const JOB_MASK: u64 = ((1 << JOB_BITS) - 1) << SENDER_BITS;
 
 /// The most processes of a job.
 pub const RANKS_MAX: u32 = 1 << SENDER_BITS;
+
+/// In place of the rank whose message has been received, if none has.
+pub const NO_RANK: u32 = u32::MAX;
 
 /// Entries of the queue of completions.
 const QUEUE_ENTRIES: usize = 4096;
@@ -99,15 +110,24 @@ struct EndpointState {
     inject_max: usize,
     /// The bits of the job, where they are in a tag.
     job: u64,
+    /// The bits of a tag that number data.
+    number_mask: u64,
+    /// Messages with data to each peer and from it so far.
+    data: Vec<DataCounts>,
     /// The library's names of the ranks.
     peers: Vec<u64>,
     operations: Vec<FabricOperation>,
     free: Vec<u32>,
-    /// Operations that have not started.
+    /// Operations that have not started, but receives for headers.
     put_off: VecDeque<u32>,
-    /// Peers to which messages could not be sent, and why; not told yet.
+    /// Receives for headers that the provider has, and the most of them.
+    headers: usize,
+    headers_max: usize,
+    /// Those that have not started.
+    waiting_headers: VecDeque<u32>,
+    /// Peers to which messages could not be sent, or whose messages are lost, and why; not told yet.
     failures: Vec<(u32, String)>,
-    /// All peers to which messages could not be sent: what is sent to them is dropped.
+    /// These, and those that have ended: what is sent to them is dropped.
     failed: Vec<u32>,
 }
 
@@ -121,6 +141,13 @@ struct EndpointObjects {
     addresses: *mut AddressObject,
     queue: *mut QueueObject,
     endpoint: *mut EndpointObject,
+}
+
+/// Messages with data.
+#[derive(Clone, Copy, Default)]
+struct DataCounts {
+    to: u16,
+    from: u16,
 }
 
 /// A send or a receive.
@@ -148,8 +175,26 @@ enum FabricTransfer {
 enum TransferState {
     PutOff,
     Started,
-    /// With the rank whose message has been received.
+    /// With the rank whose message has been received; [`NO_RANK`] if none has.
     Done(u32),
+}
+
+/// Operations that start in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum StartOrder {
+    Sends(u32),
+    Headers,
+    Data,
+}
+
+impl FabricOperation {
+    fn queue(&self) -> StartOrder {
+        match self.what {
+            FabricTransfer::Send { to } => StartOrder::Sends(to),
+            FabricTransfer::Receive { .. } if self.tag & DATA_BIT != 0 => StartOrder::Data,
+            FabricTransfer::Receive { .. } => StartOrder::Headers,
+        }
+    }
 }
 
 impl FabricEndpoint {
@@ -178,6 +223,7 @@ impl FabricEndpoint {
                 format!("{call} fails for {description}: {}", functions.error(status as isize))
             })?;
         let inject_max = found.inject_max();
+        let headers_max = found.receives_max().map_or(usize::MAX, |all| (all / 2).max(1));
         drop(found);
         let state = EndpointState {
             functions,
@@ -185,10 +231,15 @@ impl FabricEndpoint {
             me,
             inject_max,
             job: 0,
+            number_mask: !0_u64 >> (u64::BITS - matched) & !(2 * DATA_BIT - 1),
+            data: Vec::new(),
             peers: Vec::new(),
             operations: Vec::new(),
             free: Vec::new(),
             put_off: VecDeque::new(),
+            headers: 0,
+            headers_max,
+            waiting_headers: VecDeque::new(),
             failures: Vec::new(),
             failed: Vec::new(),
         };
@@ -223,7 +274,7 @@ impl FabricEndpoint {
         let mut objects = [queue.cast::<Object>()];
         // SAFETY: an open fabric and a queue that was opened in it.
         let status = unsafe { ((*(*fabric).calls).may_wait)(fabric, objects.as_mut_ptr(), 1) };
-        status == 0 && state.put_off.is_empty()
+        status == 0 && state.put_off.is_empty() && !state.may_start_headers()
     }
 
     /// Takes the addresses of all ranks, this one included, and bits of the job's secret, of which the lowest
@@ -239,28 +290,36 @@ impl FabricEndpoint {
             ));
         }
         let mut state = self.state.lock();
-        state.job = (job & ((1 << JOB_BITS) - 1)) << SENDER_BITS;
+        state.job = job << SENDER_BITS & JOB_MASK;
         for (rank, address) in addresses.iter().enumerate() {
             let peer = state.objects.insert(address).ok_or_else(|| {
                 format!("{} does not take the address of rank {rank}", self.description)
             })?;
             state.peers.push(peer);
         }
+        state.data = vec![DataCounts::default(); addresses.len()];
         Ok(())
     }
 
     /// Starts to send bytes that stay readable and unchanged until the operation is done.
     pub fn send(&self, data: Span, to: u32, is_data: bool) -> CarrierRequest {
         let mut state = self.state.lock();
-        let tag = state.tag(state.me, is_data);
+        let me = state.me;
+        let tag = match is_data {
+            true => state.numbered_tag(me, to, |counts| &mut counts.to),
+            false => state.tag(me),
+        };
         state.start(FabricTransfer::Send { to }, data, tag)
     }
 
-    /// Starts to receive at most as many bytes as there is room; from any rank if `from` is none.
+    /// Starts to receive at most as many bytes as there is room; from any rank if `from` is none, for headers only.
     pub fn receive(&self, into: Span, from: Option<u32>, is_data: bool) -> CarrierRequest {
         let mut state = self.state.lock();
-        let tag = state.tag(from.unwrap_or(0), is_data);
-        let ignore = if from.is_some() { 0 } else { u64::from(RANKS_MAX - 1) };
+        let tag = match from {
+            Some(from) if is_data => state.numbered_tag(from, from, |counts| &mut counts.from),
+            from => state.tag(from.unwrap_or(0)),
+        };
+        let ignore = if from.is_some() { 0 } else { SENDER_MASK };
         state.start(FabricTransfer::Receive { ignore }, into, tag)
     }
 
@@ -269,8 +328,8 @@ impl FabricEndpoint {
         self.state.lock().progress();
     }
 
-    /// Whether an operation is done, and the rank whose message it has received: then the request is
-    /// [`CarrierRequest::NULL`].
+    /// Whether an operation is done, and the rank whose message it has received, [`NO_RANK`] if it has failed or was
+    /// cancelled: then the request is [`CarrierRequest::NULL`].
     pub fn test(&self, request: &mut CarrierRequest) -> Option<u32> {
         self.state.lock().take_done(request)
     }
@@ -288,15 +347,29 @@ impl FabricEndpoint {
         self.state.lock().cancel(request.number() - CarrierRequest::FIRST);
     }
 
-    /// A peer to which a message could not be sent, and why; each once.
+    /// The process of `peer` has ended: what was not sent to it is dropped, and so is what will be.
+    pub fn peer_ended(&self, peer: u32) {
+        self.state.lock().drop_sends(peer);
+    }
+
+    /// A peer to which a message could not be sent, or whose message is lost, and why; each once.
     pub fn take_failure(&self) -> Option<(u32, String)> {
         self.state.lock().failures.pop()
     }
 }
 
 impl EndpointState {
-    fn tag(&self, sender: u32, is_data: bool) -> u64 {
-        u64::from(is_data) << (TAG_BITS - 1) | self.job | u64::from(sender)
+    fn tag(&self, sender: u32) -> u64 {
+        self.job | u64::from(sender)
+    }
+
+    /// The tag of the next message with data to or from `peer`.
+    fn numbered_tag(
+        &mut self, sender: u32, peer: u32, count: impl Fn(&mut DataCounts) -> &mut u16,
+    ) -> u64 {
+        let number = count(&mut self.data[peer as usize]);
+        *number = number.wrapping_add(1);
+        u64::from(*number) << TAG_BITS & self.number_mask | DATA_BIT | self.tag(sender)
     }
 
     fn start(&mut self, what: FabricTransfer, span: Span, tag: u64) -> CarrierRequest {
@@ -310,8 +383,11 @@ impl EndpointState {
         let operation = &mut self.operations[number as usize];
         (operation.what, operation.span, operation.tag) = (what, span, tag);
         operation.state = TransferState::PutOff;
-        if matches!(what, FabricTransfer::Send { to } if self.failed.contains(&to)) {
-            operation.state = TransferState::Done(0);
+        if operation.queue() == StartOrder::Headers {
+            self.waiting_headers.push_back(number);
+            self.start_headers();
+        } else if matches!(what, FabricTransfer::Send { to } if self.failed.contains(&to)) {
+            operation.state = TransferState::Done(NO_RANK);
         // Behind those that wait, to keep the order.
         } else if !self.put_off.is_empty() || !self.try_start(number) {
             self.put_off.push_back(number);
@@ -349,24 +425,48 @@ impl EndpointState {
             }
         };
         match status {
-            0 if is_copied => operation.state = TransferState::Done(0),
+            0 if is_copied => operation.state = TransferState::Done(NO_RANK),
             0 => operation.state = TransferState::Started,
             TRY_AGAIN => return false,
-            error => {
-                operation.state = TransferState::Done(0);
-                if let FabricTransfer::Send { to } = operation.what {
+            error => match operation.what {
+                FabricTransfer::Send { to } => {
+                    operation.state = TransferState::Done(NO_RANK);
                     self.fail(to, error);
                 }
-            }
+                // No message is lost, and other receives may make room.
+                FabricTransfer::Receive { .. } => {
+                    let why = self.functions.error(error);
+                    tracing::warn!(why, "a receive cannot be posted now");
+                    return false;
+                }
+            },
         }
         true
     }
 
     fn fail(&mut self, peer: u32, error: isize) {
         if !self.failed.contains(&peer) {
-            self.failed.push(peer);
             self.failures.push((peer, self.functions.error(error)));
         }
+        self.drop_sends(peer);
+    }
+
+    /// Drops sends to `peer` that have not started, which some providers put off for ever once it has ended, and all
+    /// that come.
+    fn drop_sends(&mut self, peer: u32) {
+        if self.failed.contains(&peer) {
+            return;
+        }
+        self.failed.push(peer);
+        let operations = &mut self.operations;
+        self.put_off.retain(|number| {
+            let operation = &mut operations[*number as usize];
+            let is_lost = operation.what == FabricTransfer::Send { to: peer };
+            if is_lost {
+                operation.state = TransferState::Done(NO_RANK);
+            }
+            !is_lost
+        });
     }
 
     /// Lets the provider work, and starts what was put off.
@@ -390,16 +490,44 @@ impl EndpointState {
                 break;
             }
         }
+        if self.may_start_headers() {
+            self.start_headers();
+        }
         if !self.put_off.is_empty() {
             self.start_put_off();
+        }
+    }
+
+    /// Whether a receive for a header waits for nothing but the provider.
+    #[inline]
+    fn may_start_headers(&self) -> bool {
+        self.headers < self.headers_max && !self.waiting_headers.is_empty()
+    }
+
+    fn start_headers(&mut self) {
+        while self.headers < self.headers_max
+            && let Some(number) = self.waiting_headers.pop_front()
+        {
+            if !self.try_start(number) {
+                return self.waiting_headers.push_front(number);
+            }
+            self.headers += 1;
         }
     }
 
     fn completed(&mut self, context: *mut FabricContext, tag: u64) {
         // SAFETY: the context of an operation that has started: it is in its box.
         let number = unsafe { (*context).number };
-        let sender = (tag & u64::from(RANKS_MAX - 1)) as u32;
-        self.operations[number as usize].state = TransferState::Done(sender);
+        self.end(number, (tag & SENDER_MASK) as u32);
+    }
+
+    /// The provider has ended an operation.
+    fn end(&mut self, number: u32, sender: u32) {
+        let operation = &mut self.operations[number as usize];
+        operation.state = TransferState::Done(sender);
+        if operation.queue() == StartOrder::Headers {
+            self.headers -= 1;
+        }
     }
 
     fn take_error(&mut self) {
@@ -412,14 +540,20 @@ impl EndpointState {
         }
         // SAFETY: as in `completed`.
         let number = unsafe { (*entry.completion.context).number };
-        let operation = &mut self.operations[number as usize];
-        operation.state = TransferState::Done(0);
+        self.end(number, NO_RANK);
+        let operation = &self.operations[number as usize];
         match operation.what {
             FabricTransfer::Send { to } => self.fail(to, entry.error as isize),
             FabricTransfer::Receive { .. } if entry.error.abs() == CANCELED => {}
-            FabricTransfer::Receive { .. } => {
+            FabricTransfer::Receive { ignore } => {
                 let why = self.functions.error(entry.error as isize);
                 tracing::warn!(why, provider_error = entry.provider_error, "a receive has failed");
+                // The message that it has matched is lost, which makes a gap in those of its sender.
+                let tag = if ignore == 0 { operation.tag } else { entry.completion.tag };
+                let (of_job, sender) = (tag & JOB_MASK, (tag & SENDER_MASK) as u32);
+                if of_job == self.job && (sender as usize) < self.peers.len() {
+                    self.fail(sender, entry.error as isize);
+                }
             }
         }
     }
@@ -429,12 +563,9 @@ impl EndpointState {
         let mut full = Vec::new();
         for _ in 0..self.put_off.len() {
             let Some(number) = self.put_off.pop_front() else { return };
-            let what = match self.operations[number as usize].what {
-                FabricTransfer::Send { to } => Some(to),
-                FabricTransfer::Receive { .. } => None,
-            };
-            if full.contains(&what) || !self.try_start(number) {
-                full.push(what);
+            let queue = self.operations[number as usize].queue();
+            if full.contains(&queue) || !self.try_start(number) {
+                full.push(queue);
                 self.put_off.push_back(number);
             }
         }
@@ -456,8 +587,9 @@ impl EndpointState {
         match operation.state {
             TransferState::Done(_) => {}
             TransferState::PutOff => {
-                operation.state = TransferState::Done(0);
+                operation.state = TransferState::Done(NO_RANK);
                 self.put_off.retain(|other| *other as usize != number);
+                self.waiting_headers.retain(|other| *other as usize != number);
             }
             TransferState::Started => {
                 let endpoint = self.objects.endpoint;

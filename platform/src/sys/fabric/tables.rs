@@ -252,6 +252,9 @@ pub(super) struct ReceiveAttributes {
     mode: u64,
     op_flags: u64,
     pub(super) message_order: u64,
+    completion_order: u64,
+    buffered: usize,
+    pub(super) size: usize,
 }
 
 /// `struct fi_ep_attr`.
@@ -364,6 +367,7 @@ const _: () = {
     assert!(offset_of!(FabricInfo, sends) == 72 && offset_of!(FabricInfo, fabric) == 104);
     assert!(offset_of!(EndpointAttributes, tag_format) == 56);
     assert!(offset_of!(SendAttributes, inject_max) == 40);
+    assert!(offset_of!(ReceiveAttributes, size) == 48);
     assert!(offset_of!(DomainAttributes, memory_mode) == 36);
     assert!(offset_of!(FabricAttributes, provider) == 16);
     assert!(offset_of!(FabricCalls, may_wait) == 40);
