@@ -212,7 +212,7 @@ fn ensure_running(
 fn start(mut config: Config, required: RequiredRanks, level: ThreadLevel) -> Result<RunningMpi> {
     let mut connection = Connection::open(&config, required)?;
     if connection.ended_ranks.is_some() {
-        config.tcp.pace = LossPace::PROMPT;
+        survive(&mut config)?;
     }
     let inherits_memory = connection.inherits_memory();
     let mut others =
@@ -294,6 +294,22 @@ fn compare(
     devices
         .agree(job.rank, &config.agreed, is_crowded)
         .map_err(|first| settings_mismatch(job, &config.agreed, first.rank, &first.text))
+}
+
+/// Settings of a job that survives failures.
+///
+/// # Errors
+/// `Other` if libfabric is to carry messages: after the end of a rank, its providers have lost messages of others.
+fn survive(config: &mut Config) -> Result {
+    config.tcp.pace = LossPace::PROMPT;
+    config.is_device_auto = false;
+    match config.device {
+        DeviceKind::Ofi => {
+            let why = "mpirun --with-ft ulfm: the device ofi does not survive failures: expected shm or tcp";
+            Err(ErrorClass::Other.error(why))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Makes the device that `SUIRO_DEVICE=auto` has chosen that of the settings, and tells what keeps this rank from a
