@@ -16,7 +16,7 @@ use clap::{
 use crate::toolchain::{Scratch, Toolchain};
 
 /// The devices of Suiro (`SUIRO_DEVICE`).
-const DEVICES: [&str; 4] = ["shm", "tofu", "tcp", "ofi"];
+const DEVICES: [&str; 5] = ["shm", "tofu", "tcp", "ofi", "auto"];
 
 /// The progress modes of Suiro (`SUIRO_PROGRESS`).
 const PROGRESS: [&str; 4] = ["polling", "thread", "auto", "delegate"];
@@ -201,7 +201,7 @@ mod tests {
         refused(&["--ranks", "0"], "invalid value '0'");
         refused(&["--limit-s", "soon"], "invalid value 'soon'");
         refused(&["--progress", "fast"], "[possible values: polling, thread, auto, delegate]");
-        refused(&["--device", "udp"], "[possible values: shm, tofu, tcp, ofi]");
+        refused(&["--device", "udp"], "[possible values: shm, tofu, tcp, ofi, auto]");
         refused(&["--peer", "/"], "/ has no name: use /=LABEL");
         refused(&["--ranks"], "a value is required");
         refused(&["--color", "x"], "unexpected argument '--color'");

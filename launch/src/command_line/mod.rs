@@ -644,7 +644,7 @@ mod tests {
         let edits = self::plan("--device tofu a").apps[0].variables.edits.clone();
         assert_eq!(edits, [set("SUIRO_DEVICE", "tofu")]);
         let why = parse_in(&[], "--device pigeon a").unwrap_err().why;
-        assert_eq!(why, "--device pigeon: expected one of shm, tofu, tcp, ofi");
+        assert_eq!(why, "--device pigeon: expected one of shm, tofu, tcp, ofi, auto");
         assert_eq!(plan.global_environment.edits, [set("D", "4")]);
         assert_eq!(plan.global_environment.filter, Some(EnvironmentFilter::Only(vec![])));
         let edits = self::plan("--prefix /p --append-env L[;] v -env N -1 a").apps[0]
