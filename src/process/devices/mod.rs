@@ -302,7 +302,10 @@ impl Devices {
     pub(crate) fn has_ended(&self, rank: Peer) -> bool {
         match self.node.reaches(rank) {
             true => self.node.has_ended(rank),
-            false => self.network.as_deref().is_some_and(|network| network.has_ended(rank)),
+            false => {
+                let network = self.network.as_deref();
+                network.is_some_and(|network| network.has_ended(&self.node, rank))
+            }
         }
     }
 }

@@ -175,17 +175,23 @@ impl Network {
         }
     }
 
-    /// The sockets, if they carry messages to `peer`.
-    pub(super) fn sockets_toward(&mut self, node: &Shm, peer: Peer) -> Option<&mut Sockets> {
+    /// Whether sockets carry messages to `peer`. They know no peer of another cluster.
+    fn has_sockets_toward(&self, node: &Shm, peer: Peer) -> bool {
         match self {
-            Self::Bridged(bridged) if bridged.carries(peer) => None,
-            other => other.sockets_mut().filter(|sockets| sockets.carries(node, peer)),
+            Self::Bridged(bridged) if bridged.carries(peer) => false,
+            other => other.sockets().is_some_and(|sockets| sockets.carries(node, peer)),
         }
     }
 
-    /// As [`Tcp::has_ended`].
-    pub(super) fn has_ended(&self, peer: Peer) -> bool {
-        self.sockets().is_some_and(|sockets| sockets.tcp.has_ended(peer))
+    /// The sockets, if they carry messages to `peer`.
+    pub(super) fn sockets_toward(&mut self, node: &Shm, peer: Peer) -> Option<&mut Sockets> {
+        if self.has_sockets_toward(node, peer) { self.sockets_mut() } else { None }
+    }
+
+    /// As [`Tcp::has_ended`], for peers that sockets reach.
+    pub(super) fn has_ended(&self, node: &Shm, peer: Peer) -> bool {
+        let sockets = self.sockets().filter(|_| self.has_sockets_toward(node, peer));
+        sockets.is_some_and(|sockets| sockets.tcp.has_ended(peer))
     }
 
     /// As [`Tcp::peer_ended`], for peers that sockets or another library reach.
