@@ -12,12 +12,12 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::RunTimes;
 use super::chunk::{
     ChunkBuilder, ChunkSteps, Level, LevelAction, LevelStep, MessageTotals, NO_SLOT,
 };
 use super::costs::{RankEngines, StepCosts};
 use super::mark::Mark;
+use super::{RunTimes, last_of};
 use crate::collective::ScheduleOf;
 use crate::parallel::each_on_thread;
 
@@ -80,17 +80,14 @@ fn collect(
     chunks: &[RunningChunk], rounds: usize, totals: MessageTotals, costs: &StepCosts,
 ) -> RunTimes {
     let states = || chunks.iter().flat_map(|chunk| &chunk.state.ends);
-    let mut last = (0, Mark::default());
-    for (rank, end) in (0..).zip(states()) {
-        if end.time_ps > last.1.time_ps {
-            last = (rank, *end);
-        }
-    }
+    let ends_ps: Vec<u64> = states().map(|end| end.time_ps).collect();
+    let last = last_of(&ends_ps);
+    let path = states().nth(last).copied().unwrap_or_default().path(&costs.network);
     RunTimes {
-        ends_ps: states().map(|end| end.time_ps).collect(),
+        ends_ps,
         quiet_ps: chunks.iter().map(|chunk| chunk.state.quiet_ps).max().unwrap_or(0),
-        last: last.0,
-        path: last.1.path(&costs.network),
+        last: last as u32,
+        path,
         rounds: rounds.saturating_sub(1) as u32,
         totals,
     }

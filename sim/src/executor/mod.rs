@@ -38,6 +38,12 @@ pub use chunk::MessageTotals;
 pub use costs::StepCosts;
 pub use mark::CriticalPath;
 
+/// The lowest rank that completes last.
+fn last_of(ends_ps: &[u64]) -> usize {
+    let last_ps = ends_ps.iter().max();
+    ends_ps.iter().position(|end_ps| Some(end_ps) == last_ps).unwrap_or(0)
+}
+
 /// Times of an operation on all ranks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunTimes {

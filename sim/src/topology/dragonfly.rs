@@ -53,9 +53,18 @@ impl Dragonfly {
         self.all_routers() * self.nodes
     }
 
+    /// Links inside groups.
+    fn local_links(self) -> u32 {
+        self.all_routers() * (self.routers - 1)
+    }
+
+    /// Links between groups.
+    fn global_links(self) -> u32 {
+        self.all_routers() * self.global
+    }
+
     pub(super) fn classes(self) -> Vec<LinkClass> {
-        let local = self.all_routers() * (self.routers - 1);
-        let global = self.all_routers() * self.global;
+        let (local, global) = (self.local_links(), self.global_links());
         [
             ("node up", self.nodes()),
             ("local", local),
@@ -76,9 +85,9 @@ impl Dragonfly {
         if from == to {
             return;
         }
-        let [up, local, global] =
-            [0, self.nodes(), self.nodes() + self.all_routers() * (self.routers - 1)];
-        let down = global + self.all_routers() * self.global;
+        let local = self.nodes();
+        let global = local + self.local_links();
+        let down = global + self.global_links();
         let across = |links: &mut Vec<u32>, from: u32, to: u32| {
             let (here, there) = (from % self.routers, to % self.routers);
             if here != there {
@@ -87,7 +96,7 @@ impl Dragonfly {
         };
         let (source, target) = (from / self.nodes, to / self.nodes);
         let (group, other) = (source / self.routers, target / self.routers);
-        links.push(up + from);
+        links.push(from);
         if group == other {
             across(links, source, target);
         } else {
@@ -106,8 +115,7 @@ impl Dragonfly {
         use super::EndOfLink;
         let router = |number| EndOfLink { level: 1, number, copy: 0 };
         let at_node = |node: u32| [EndOfLink::node(node), router(node / self.nodes)];
-        let [nodes, routers] = [self.nodes(), self.all_routers()];
-        let (local, global) = (routers * (self.routers - 1), routers * self.global);
+        let (nodes, local, global) = (self.nodes(), self.local_links(), self.global_links());
         if link < nodes {
             at_node(link)
         } else if link < nodes + local {

@@ -56,6 +56,11 @@ impl FatTree {
         self.down.pow(self.levels - level) * self.up.pow(level)
     }
 
+    /// The number of the first upward link above a level; of `levels`, all upward links.
+    fn first_above(self, level: u32) -> u32 {
+        (0..level).map(|level| self.links_above(level)).sum()
+    }
+
     /// Upward links by level, then downward ones.
     pub(super) fn classes(self) -> Vec<LinkClass> {
         let class = |way: &str, level: u32| {
@@ -75,20 +80,18 @@ impl FatTree {
         let Some(top) = top.filter(|_| from != to) else { return };
         links.push(from);
         // The copy of the switch at a level, whose digits are the ways up to it.
-        let (mut copy, mut first) = (0, self.links_above(0));
+        let mut copy = 0;
         for level in 1..top {
             let way = to / up.pow(level - 1) % up;
             let switch = from / down.pow(level) * up.pow(level - 1) + copy;
-            links.push(first + switch * up + way);
+            links.push(self.first_above(level) + switch * up + way);
             copy = copy * up + way;
-            first += self.links_above(level);
         }
-        let all_up: u32 = (0..levels).map(|level| self.links_above(level)).sum();
+        let all_up = self.first_above(levels);
         for level in (1..top).rev() {
-            let first: u32 = (0..level).map(|level| self.links_above(level)).sum();
             let (below, way) = (copy / up, copy % up);
             let switch = to / down.pow(level) * up.pow(level - 1) + below;
-            links.push(all_up + first + switch * up + way);
+            links.push(all_up + self.first_above(level) + switch * up + way);
             copy = below;
         }
         links.push(all_up + to);
@@ -98,7 +101,7 @@ impl FatTree {
     #[cfg(test)]
     pub(super) fn ends(self, link: u32) -> [super::EndOfLink; 2] {
         use super::EndOfLink;
-        let all_up: u32 = (0..self.levels).map(|level| self.links_above(level)).sum();
+        let all_up = self.first_above(self.levels);
         let (mut left, goes_up) = (link % all_up, link < all_up);
         let mut level = 0;
         while left >= self.links_above(level) {

@@ -19,6 +19,11 @@ impl NodeOrder {
     /// The orders with their names on the command line.
     pub const NAMES: [(&str, Self); 3] =
         [("block", Self::Block), ("cyclic", Self::Cyclic), ("random", Self::Random)];
+
+    /// The order with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::NAMES.into_iter().find(|(known, _)| *known == name).map(|(_, order)| order)
+    }
 }
 
 impl fmt::Display for NodeOrder {

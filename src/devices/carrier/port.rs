@@ -345,7 +345,7 @@ impl<C: CarrierCalls> Port<C> {
         }
     }
 
-    /// A message to `to` has. Those to peers that have failed do not count any more.
+    /// A message to `to` has left. Those to peers that have failed do not count any more.
     #[inline]
     fn has_left(&mut self, to: Peer) {
         let sends = &mut self.sends[to as usize];
@@ -380,7 +380,7 @@ impl<C: CarrierCalls> Port<C> {
         (self.delivered - before) as usize
     }
 
-    /// Drops long packets of failing peers, of which no more arrives, and what would follow them.
+    /// Drops the long packets of failing peers that have not arrived whole, and the packets behind them.
     #[cold]
     fn lose_packets(&mut self) {
         let Self { failing, failed, long_packets, lost_packets, pending, requests, .. } = self;

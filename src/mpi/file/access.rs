@@ -196,8 +196,8 @@ impl IndependentAccess {
             let read = match pieces {
                 [piece] => read_all(&*self.storage, piece.offset, part, done)?,
                 pieces => {
-                    let covered = pieces[pieces.len() - 1].end() - pieces[0].offset;
-                    self.read_group(pieces, room(scratch, covered as usize), part, done)?
+                    let Range { start, end } = range_of(pieces);
+                    self.read_group(pieces, room(scratch, (end - start) as usize), part, done)?
                 }
             };
             if read < wanted {
@@ -298,49 +298,59 @@ fn bytes_of(pieces: &[FilePiece]) -> u64 {
 fn store_pieces(
     storage: &dyn Storage, pieces: &[FilePiece], from: Span, done: &mut u64,
 ) -> io::Result<()> {
-    let start = pieces.first().map_or(0, |piece| piece.offset);
-    let end = pieces.last().map_or(0, |piece| piece.end());
     let mapped = match pieces.len() < MAPPED_MIN {
         true => None,
-        false => storage.map(start..end)?,
+        false => storage.map(range_of(pieces))?,
     };
-    let whole = mapped.as_ref().map(|memory| memory.span());
-    let mut taken = 0;
-    for piece in pieces {
-        let part = from.part(taken, piece.len as usize);
-        taken += part.len();
-        match whole {
-            None => write_all(storage, piece.offset, part, done)?,
-            Some(whole) => {
-                let place = whole.part((piece.offset - start) as usize, part.len());
-                part.copy_nonoverlapping(place);
-            }
-        }
+    let Some(mapped) = mapped else {
+        let mut taken = 0;
+        return pieces.iter().try_for_each(|piece| {
+            let part = from.part(taken, piece.len as usize);
+            taken += part.len();
+            write_all(storage, piece.offset, part, done)
+        });
+    };
+    for (place, part) in places(pieces, mapped.span(), from) {
+        part.copy_nonoverlapping(place);
     }
-    if whole.is_some() {
-        *done += taken as u64;
-        storage.note(FileCounts { written: taken as u64, ..FileCounts::default() });
-    }
+    let written = from.len() as u64;
+    *done += written;
+    storage.note(FileCounts { written, ..FileCounts::default() });
     Ok(())
 }
 
 /// Copies the pieces of a group from memory of the file, one after the other; whether there was such memory.
 fn load_pieces(storage: &dyn Storage, pieces: &[FilePiece], into: Span, done: &mut u64) -> bool {
-    let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else { return false };
     if pieces.len() < MAPPED_MIN {
         return false;
     }
-    let Some(mapped) = storage.map_filled(first.offset..last.end()) else { return false };
-    let (whole, mut taken) = (mapped.span(), 0);
-    for piece in pieces {
-        let part = into.part(taken, piece.len as usize);
-        taken += part.len();
-        let place = whole.part((piece.offset - first.offset) as usize, part.len());
+    let Some(mapped) = storage.map_filled(range_of(pieces)) else { return false };
+    for (place, part) in places(pieces, mapped.span(), into) {
         place.copy_nonoverlapping(part);
     }
-    *done += taken as u64;
-    storage.note(FileCounts { read: taken as u64, ..FileCounts::default() });
+    let read = into.len() as u64;
+    *done += read;
+    storage.note(FileCounts { read, ..FileCounts::default() });
     true
+}
+
+/// From the first byte of a group to its last one.
+fn range_of(pieces: &[FilePiece]) -> Range<u64> {
+    let start = pieces.first().map_or(0, |piece| piece.offset);
+    start..pieces.last().map_or(start, |piece| piece.end())
+}
+
+/// The bytes of each piece of a group: in `whole`, which has those of the file from the first piece on, and in
+/// `adjacent`, which has those of the pieces alone.
+fn places(
+    pieces: &[FilePiece], whole: Span, adjacent: Span,
+) -> impl Iterator<Item = (Span, Span)> + '_ {
+    let (start, mut taken) = (range_of(pieces).start, 0);
+    pieces.iter().map(move |piece| {
+        let part = adjacent.part(taken, piece.len as usize);
+        taken += part.len();
+        (whole.part((piece.offset - start) as usize, part.len()), part)
+    })
 }
 
 /// The first `len` bytes of a buffer, a new one if it is too short.

@@ -136,8 +136,7 @@ impl TwoPhase {
         &mut self, storage: &Arc<dyn Storage>, is_atomic: bool,
     ) -> Option<WindowAccess> {
         self.reads_ahead = true;
-        self.ahead = self.new_window(self.round);
-        Some(self.access(self.ahead.as_ref()?, storage, is_atomic))
+        self.read_next(self.round, storage, is_atomic)
     }
 
     /// The window of this round has been read: the read of the next one.
@@ -145,7 +144,13 @@ impl TwoPhase {
         &mut self, storage: &Arc<dyn Storage>, is_atomic: bool,
     ) -> Option<WindowAccess> {
         self.window = self.ahead.take();
-        self.ahead = self.new_window(self.round + 1);
+        self.read_next(self.round + 1, storage, is_atomic)
+    }
+
+    fn read_next(
+        &mut self, round: u64, storage: &Arc<dyn Storage>, is_atomic: bool,
+    ) -> Option<WindowAccess> {
+        self.ahead = self.new_window(round);
         Some(self.access(self.ahead.as_ref()?, storage, is_atomic))
     }
 

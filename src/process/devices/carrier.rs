@@ -102,10 +102,6 @@ impl CarrierNetwork {
         self.sockets.as_deref_mut()
     }
 
-    pub(super) fn has_sockets(&self) -> bool {
-        self.sockets.is_some()
-    }
-
     /// Whether sockets carry the messages to `peer`.
     #[inline]
     pub(super) fn reaches_by_sockets(&self, node: &Shm, peer: Peer) -> bool {

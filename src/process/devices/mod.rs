@@ -445,7 +445,7 @@ impl Device for Devices {
         match self.network.as_deref() {
             None | Some(Network::Node) => self.node.bulk(),
             Some(Network::Carrier(carrier))
-                if !carrier.is_everywhere() && !carrier.has_sockets() =>
+                if !carrier.is_everywhere() && carrier.sockets().is_none() =>
             {
                 self.node.bulk()
             }

@@ -140,9 +140,8 @@ fn with_topology(command: Command) -> Command {
 fn links(matches: &ArgMatches, ranks: u32, port_ps: u64) -> Result<Option<LinkNetwork>, String> {
     let Some(&topology) = matches.get_one::<Topology>("topology") else { return Ok(None) };
     let given = |name| matches.get_one::<u64>(name).copied();
-    let name = matches.get_one::<String>("placement").map_or("", String::as_str);
-    let order = NodeOrder::NAMES.into_iter().find(|(known, _)| *known == name);
-    let order = order.map_or(NodeOrder::Block, |(_, order)| order);
+    let order = matches.get_one::<String>("placement");
+    let order = order.and_then(|name| NodeOrder::from_name(name)).unwrap_or(NodeOrder::Block);
     let per_node = given("ranks-per-node").unwrap_or(1) as u32;
     let seed = matches.get_one("seed").copied().unwrap_or(1);
     let placement = RankNodes::new(ranks, per_node, topology.nodes(), order, seed)?;

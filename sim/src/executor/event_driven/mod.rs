@@ -14,11 +14,11 @@ use std::collections::BTreeSet;
 
 use mpi_abi::offload::{Schedule, Step, StepAction, StepId};
 
-use super::RunTimes;
 use super::chunk::MessageTotals;
 use super::costs::StepCosts;
 use super::levelled::{PROGRESS, ReportProgress};
 use super::mark::ProcessorWork;
+use super::{RunTimes, last_of};
 use event_mark::EventMark;
 use event_queue::EventQueue;
 use links::{Flights, LinkStates};
@@ -455,17 +455,14 @@ impl EventExecutor<'_> {
     }
 
     fn finish(self) -> EventRun {
-        let mut last = (0, EventMark::default());
-        for (rank, end) in (0..).zip(&self.ends) {
-            if end.time_ps() > last.1.time_ps() {
-                last = (rank, *end);
-            }
-        }
+        let ends_ps: Vec<u64> = self.ends.iter().map(|end| end.time_ps()).collect();
+        let last = last_of(&ends_ps);
+        let path = self.ends.get(last).copied().unwrap_or_default().path(&self.costs.network);
         let rounds = self.ranks.iter().map(|rank| rank.schedule.rounds()).max();
         let times = RunTimes {
-            ends_ps: self.ends.iter().map(|end| end.time_ps()).collect(),
-            last: last.0,
-            path: last.1.path(&self.costs.network),
+            ends_ps,
+            last: last as u32,
+            path,
             rounds: rounds.unwrap_or(0),
             ..self.run.times
         };
