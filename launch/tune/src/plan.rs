@@ -4,6 +4,7 @@ use std::fmt;
 
 use mpi_abi::mpi::collective::algorithms::Shape;
 use mpi_abi::mpi::collective::algorithms::algorithm::Arguments;
+use mpi_abi::mpi::collective::selection::machine_model;
 use mpi_abi::mpi::collective::selection::registry::{
     AlgorithmFamily, CollectiveOperation, Visitor,
 };
@@ -67,12 +68,12 @@ impl TunedCall {
     pub fn algorithms(self, on: JobLayout, reproducible: bool) -> Vec<&'static str> {
         let shape = Shape { ranks: on.ranks };
         let mut names = self.operation.visit(shape, self.bytes, FittingNames(on));
-        let admitted = self.operation.reproducible().filter(|_| reproducible);
-        names.retain(|name| admitted.is_none_or(|admitted| admitted.contains(name)));
         if on.is_one_host() {
             // Elsewhere it is the default.
-            names.extend(self.operation.may_prefer_messages().then_some(SHARED));
+            names.extend(machine_model::has_long_calls(self.operation).then_some(SHARED));
         }
+        let admitted = self.operation.reproducible().filter(|_| reproducible);
+        names.retain(|name| admitted.is_none_or(|admitted| admitted.contains(name)));
         names
     }
 }
@@ -142,7 +143,7 @@ mod tests {
                 for name in &names {
                     assert!(AlgorithmChoice::from_text(call.operation, name).is_some(), "{name}");
                 }
-                let may_be_shared = call.operation.may_prefer_messages() && on == ONE_HOST;
+                let may_be_shared = machine_model::has_long_calls(call.operation) && on == ONE_HOST;
                 assert_eq!(names.contains(&SHARED), may_be_shared);
                 assert!(on != ONE_HOST || !names.contains(&"two_level"));
             }

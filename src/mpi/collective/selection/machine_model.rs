@@ -6,6 +6,7 @@
 //! compute equal results.
 
 use crate::mpi::collective::algorithms::algorithm::Cost;
+use crate::mpi::collective::selection::registry::CollectiveOperation;
 
 /// A kind of machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -14,6 +15,9 @@ pub struct MachineModel {
     pub name: &'static str,
     /// Time from the start of a send to the end of its receive, without bytes.
     pub round_ps: u64,
+    /// What a round takes longer if its messages are long ([`LONG_MESSAGE_BYTES`]): they wait for their
+    /// receives.
+    pub long_round_ps: u64,
     /// Time of each further message that overlaps with others.
     pub message_ps: u64,
     /// Time of each further byte of a message.
@@ -22,17 +26,80 @@ pub struct MachineModel {
     pub reduced_ps: u64,
     /// Time of one byte of a copy inside a rank.
     pub copied_ps: u64,
-    /// Bytes per rank from which a message that is read in place is faster than two copies through
-    /// shared memory.
-    pub long_bytes: usize,
-    /// The same for an alltoall, where no two ranks read the same bytes.
-    pub long_alltoall_bytes: usize,
+    /// Calls that are faster by messages although the ranks share memory, by operation.
+    pub long_calls: &'static LongCalls,
     /// The longest block of a gatherv, scatterv or alltoallv that goes through shared memory, in bytes.
     pub entry_block_max: usize,
     /// Number of polls of the shared segment at the start of a call, before the call waits like any
     /// other.
     pub spins_max: u32,
 }
+
+/// The calls of an operation that are faster by messages than through shared memory: those with so many
+/// bytes ([`CallSize::bytes`](super::rules::CallSize)) or more, on so many ranks or fewer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LongCall {
+    /// The fewest bytes.
+    pub bytes: usize,
+    /// The most ranks.
+    pub ranks: u32,
+}
+
+impl LongCall {
+    /// Whether it has this size.
+    #[inline]
+    pub fn has(self, bytes: usize, ranks: u32) -> bool {
+        bytes >= self.bytes && ranks <= self.ranks
+    }
+}
+
+/// By operation.
+pub type LongCalls = [LongCall; CollectiveOperation::ALL.len()];
+
+/// A message with more bytes than this, in the mean of a call, is long.
+const LONG_MESSAGE_BYTES: u64 = 12 << 10;
+
+/// No call of the operation is long.
+const NEVER: LongCall = LongCall { bytes: usize::MAX, ranks: 0 };
+
+/// The long calls of some operations: from so many bytes, up to so many ranks.
+const fn long_calls(known: &[(CollectiveOperation, usize, u32)]) -> LongCalls {
+    let mut all = [NEVER; CollectiveOperation::ALL.len()];
+    let mut index = 0;
+    while index < known.len() {
+        let (operation, bytes, ranks) = known[index];
+        all[operation as usize] = LongCall { bytes, ranks };
+        index += 1;
+    }
+    all
+}
+
+/// Two copies through shared memory take longer than one message that is read in place, where each rank has a
+/// processor. Of reductions, this is known of two ranks only: in shared memory, each of more ranks reduces a part.
+const LONG_CALLS: LongCalls = {
+    use CollectiveOperation::*;
+    const ANY: u32 = u32::MAX;
+    long_calls(&[
+        (Bcast, 64 << 10, ANY),
+        (Gather, 16 << 10, ANY),
+        (Scatter, 16 << 10, ANY),
+        (Allgather, 32 << 10, ANY),
+        (Allgatherv, 32 << 10, ANY),
+        (Alltoall, 32 << 10, ANY),
+        (Allreduce, 16 << 10, 2),
+        (ReduceScatter, 64 << 10, 2),
+        (Scan, 256 << 10, 2),
+        (Exscan, 32 << 10, 2),
+    ])
+};
+
+/// Each message needs a time slice of its receiver, and the collectives through shared memory need fewer of them.
+/// But they copy each block twice that only one rank reads.
+const LONG_CALLS_OVERSUBSCRIBED: LongCalls = {
+    use CollectiveOperation::*;
+    const ANY: u32 = u32::MAX;
+    long_calls(&[(Gather, 128 << 10, ANY), (Scatter, 8 << 10, ANY), (Alltoall, 32 << 10, ANY)])
+};
 
 // The figures are from `scripts/bench-machine` on a virtual machine with 2 processors, the best of
 // many short runs. For oversubscribed ranks they exclude the sharing of processors, which slows all
@@ -42,12 +109,12 @@ pub struct MachineModel {
 pub const SHARED: MachineModel = MachineModel {
     name: "shared memory, a processor for each rank",
     round_ps: 200_000,
+    long_round_ps: 2_000_000,
     message_ps: 110_000,
     byte_ps: 53,
     reduced_ps: 22,
     copied_ps: 18,
-    long_bytes: 64 << 10,
-    long_alltoall_bytes: 64 << 10,
+    long_calls: &LONG_CALLS,
     entry_block_max: 8 << 10,
     // Less than half a microsecond: simultaneous ranks arrive within less, and for a longer wait
     // the polls do not matter.
@@ -58,13 +125,12 @@ pub const SHARED: MachineModel = MachineModel {
 pub const OVERSUBSCRIBED: MachineModel = MachineModel {
     name: "shared memory, more ranks than processors",
     round_ps: 1_400_000,
+    long_round_ps: 2_000_000,
     message_ps: 190_000,
     byte_ps: 67,
     reduced_ps: 23,
     copied_ps: 20,
-    // Each message needs a time slice of its receiver. Shared-memory collectives need fewer.
-    long_bytes: usize::MAX,
-    long_alltoall_bytes: 1 << 20,
+    long_calls: &LONG_CALLS_OVERSUBSCRIBED,
     entry_block_max: usize::MAX,
     // A missing rank has no processor.
     spins_max: 0,
@@ -75,6 +141,7 @@ pub const OVERSUBSCRIBED: MachineModel = MachineModel {
 pub const NETWORK: MachineModel = MachineModel {
     name: "a network",
     round_ps: 4_500_000,
+    long_round_ps: 0,
     message_ps: 4_500_000,
     byte_ps: 160,
     ..SHARED
@@ -85,6 +152,7 @@ pub const NETWORK: MachineModel = MachineModel {
 pub const WIDE_AREA: MachineModel = MachineModel {
     name: "a link between clusters",
     round_ps: 5_000_000_000,
+    long_round_ps: 0,
     message_ps: 100_000_000,
     byte_ps: 80_000,
     ..SHARED
@@ -95,6 +163,7 @@ pub const WIDE_AREA: MachineModel = MachineModel {
 pub const LIBRARY: MachineModel = MachineModel {
     name: "another MPI library",
     round_ps: 700_000,
+    long_round_ps: 0,
     message_ps: 500_000,
     byte_ps: 160,
     ..SHARED
@@ -103,11 +172,17 @@ pub const LIBRARY: MachineModel = MachineModel {
 /// The models of one node.
 pub const MACHINES: [MachineModel; 2] = [SHARED, OVERSUBSCRIBED];
 
+/// Whether long calls of `operation` are faster by messages on some node although the ranks share memory.
+pub fn has_long_calls(operation: CollectiveOperation) -> bool {
+    MACHINES.iter().any(|machine| machine.long_calls[operation as usize] != NEVER)
+}
+
 impl MachineModel {
     /// Estimated time of a call with this cost.
     pub fn time_ps(&self, cost: Cost) -> u64 {
+        let is_long = cost.bytes > cost.messages.saturating_mul(LONG_MESSAGE_BYTES);
         let terms = [
-            (cost.rounds, self.round_ps),
+            (cost.rounds, self.round_ps + if is_long { self.long_round_ps } else { 0 }),
             (cost.messages, self.message_ps),
             (cost.bytes, self.byte_ps),
             (cost.reduced, self.reduced_ps),

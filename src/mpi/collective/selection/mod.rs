@@ -227,19 +227,6 @@ impl Selection {
             && (!self.reproducible || operation.reproducible().is_none())
     }
 
-    /// Whether messages are faster for `operation` although the ranks share memory on this `machine`, if it
-    /// only moves `bytes` bytes to each rank and `choice` is asked for.
-    pub(crate) fn prefers_messages(
-        operation: CollectiveOperation, choice: AlgorithmChoice, bytes: usize,
-        machine: &MachineModel,
-    ) -> bool {
-        let long_bytes = match operation {
-            CollectiveOperation::Alltoall => machine.long_alltoall_bytes,
-            _ => machine.long_bytes,
-        };
-        bytes >= long_bytes && choice == AlgorithmChoice::Auto
-    }
-
     /// The machine model for costs inside a node.
     pub(crate) fn machine(&self) -> &MachineModel {
         &self.machine

@@ -113,13 +113,6 @@ impl CollectiveOperation {
         !matches!(self, Self::Barrier | Self::Gatherv | Self::Scatterv | Self::Alltoallv)
     }
 
-    /// Whether long messages may be faster although the ranks share memory: each rank reads the bytes of
-    /// another one in place, and reduces none.
-    #[inline]
-    pub fn may_prefer_messages(self) -> bool {
-        matches!(self, Self::Bcast | Self::Allgather | Self::Alltoall)
-    }
-
     /// The names of its algorithms.
     pub(crate) fn algorithms(self) -> Vec<&'static str> {
         self.visit(Shape { ranks: 1 }, 0, AlgorithmNames)

@@ -18,10 +18,10 @@ use crate::mpi::collective::algorithms::Shape;
 use crate::mpi::collective::binding::CallForm;
 use crate::mpi::collective::calls::Call;
 use crate::mpi::collective::calls::function::CollectiveFunction;
-use crate::mpi::collective::selection::Selection;
 use crate::mpi::collective::selection::machine_model::MachineModel;
 use crate::mpi::collective::selection::registry::CollectiveOperation;
 use crate::mpi::collective::selection::rules::CallSize;
+use crate::mpi::collective::selection::{AlgorithmChoice, Selection};
 use crate::mpi::collective::shared::SharedCollective;
 use crate::mpi::communicator::segment::EnteredSegment;
 use crate::mpi::communicator::{Comm, Traffic};
@@ -175,8 +175,12 @@ impl Call {
         if !selection.is_shared(operation, choice) {
             return false;
         }
-        if operation.may_prefer_messages() {
-            return !Selection::prefers_messages(operation, choice, self.receive.len(), machine);
+        if choice == AlgorithmChoice::Auto {
+            let ranks = comm.size();
+            let bytes = self.bytes_of_block(ranks);
+            if machine.long_calls[operation as usize].has(bytes, ranks) {
+                return false;
+            }
         }
         // Schedules call functions of the application while nothing is locked, and pack scattered
         // operands first.
@@ -192,17 +196,24 @@ impl Call {
         let shape = Shape { ranks: comm.size() };
         let operation = self.function.shared_operation();
         let has_bytes = operation.is_some_and(CollectiveOperation::has_agreed_bytes);
-        let blocks = match self.function {
-            CollectiveFunction::Allgatherv | CollectiveFunction::ReduceScatter => shape.ranks,
-            _ => 1,
-        };
         CallSize {
             ranks: shape.ranks,
             ranks_per_host: match comm.spans_jobs {
                 true => None,
                 false => selection.ranks_per_host(shape, comm.nodes.as_deref()),
             },
-            bytes: has_bytes.then(|| self.bytes / blocks as usize),
+            bytes: has_bytes.then(|| self.bytes_of_block(shape.ranks)),
+        }
+    }
+
+    /// Bytes of the message or operand, or of a block: in the mean, if blocks differ.
+    #[inline]
+    fn bytes_of_block(&self, ranks: u32) -> usize {
+        match self.function {
+            CollectiveFunction::Allgatherv | CollectiveFunction::ReduceScatter => {
+                self.bytes / ranks as usize
+            }
+            _ => self.bytes,
         }
     }
 }
