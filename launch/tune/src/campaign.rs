@@ -65,8 +65,18 @@ pub struct TuningRequest {
 pub struct TuningResult {
     /// The rules, by ranks and operation.
     pub rules: Vec<TunedRule>,
+    /// Calls that were measured.
+    pub calls: usize,
     /// What went wrong and did not end the measurement.
     pub notes: Vec<String>,
+}
+
+impl TuningResult {
+    /// Calls in which the default takes at most the part `near` more time than the fastest algorithm takes.
+    pub fn near_default(&self, near: f64) -> usize {
+        let winners = self.rules.iter().flat_map(|rule| &rule.winners);
+        self.calls - winners.filter(|it| it.default_s > it.time_s * (1.0 + near)).count()
+    }
 }
 
 /// A measurement that is running.
@@ -77,6 +87,7 @@ pub struct Campaign<'a> {
     trial: TrialFile,
     /// Called with what begins.
     progress: &'a dyn Fn(&str),
+    calls: usize,
     notes: Vec<String>,
 }
 
@@ -123,7 +134,14 @@ impl<'a> Campaign<'a> {
     ) -> Self {
         let mut trial = output.as_os_str().to_owned();
         trial.push(".trial");
-        Self { request, starter, trial: TrialFile(trial.into()), progress, notes: Vec::new() }
+        Self {
+            request,
+            starter,
+            trial: TrialFile(trial.into()),
+            progress,
+            calls: 0,
+            notes: Vec::new(),
+        }
     }
 
     /// Runs all jobs.
@@ -141,7 +159,7 @@ impl<'a> Campaign<'a> {
             let budget = left / (counts.len() - index) as u32;
             rules.extend(self.tune(*ranks, budget)?);
         }
-        Ok(TuningResult { rules, notes: self.notes })
+        Ok(TuningResult { rules, calls: self.calls, notes: self.notes })
     }
 
     /// The rules for one number of ranks.
@@ -150,6 +168,7 @@ impl<'a> Campaign<'a> {
         let TuningRequest { operations, bytes, reproducible, .. } = self.request;
         let calls = TunedCall::all(operations, bytes, ranks);
         let Some(first) = calls.first() else { return Ok(Vec::new()) };
+        self.calls += calls.len();
         (self.progress)(&format!("{ranks} ranks"));
         // The first job reads the programs from the disk.
         for _ in 0..2 {

@@ -197,18 +197,28 @@ fn run(matches: &ArgMatches) -> Result<String, JobFailure> {
     };
     let result = Campaign::new(&request, &starter, Path::new(file), &progress).run();
     bar.finish_and_clear();
-    let TuningResult { rules, notes } = result?;
-    for note in &notes {
+    let result = result?;
+    for note in &result.notes {
         eprintln!("suiro-tune: {note}");
     }
+    let near = result.near_default(request.margin.max(NEAR));
+    let TuningResult { rules, calls, .. } = result;
     let text = rules_text::text(&head(&request, &starter), &rules);
     fs::write(file, text).map_err(|error| failed(&format!("cannot write {file}"), &error))?;
     let use_it = match rules.len() {
         0 => String::new(),
         _ => format!("; use it by SUIRO_COLL_RULES={file}"),
     };
-    Ok(format!("{file}: {} rules{use_it}\n", rules.len()))
+    let percent = request.margin.max(NEAR) * 100.0;
+    Ok(format!(
+        "{file}: {} rules{use_it}\n\
+         The default is within {percent:.0} % of the fastest algorithm in {near} of {calls} calls.\n",
+        rules.len()
+    ))
 }
+
+/// The default selection is good where it takes so much more time than the fastest algorithm.
+const NEAR: f64 = 0.1;
 
 /// A progress bar on standard error, if that is a terminal.
 fn bar(budget: Duration) -> ProgressBar {

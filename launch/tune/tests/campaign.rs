@@ -57,7 +57,9 @@ fn run(name: &str, script: &str) -> Result<TuningResult, JobFailure> {
 
 #[test]
 fn what_wins_twice_is_a_rule_and_a_failed_job_is_a_note() {
-    let TuningResult { rules, notes } = run("campaign", SCRIPT).unwrap();
+    let result = run("campaign", SCRIPT).unwrap();
+    assert_eq!((result.calls, result.near_default(0.1), result.near_default(1.0)), (4, 3, 4));
+    let TuningResult { rules, notes, .. } = result;
     let [TunedRule { bytes, winners }] = &rules[..] else { panic!("{rules:?}") };
     assert_eq!(*bytes, Some((23, 181)));
     assert_eq!((winners.len(), winners[0].algorithm), (1, "chain"));

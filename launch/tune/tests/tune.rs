@@ -48,6 +48,7 @@ fn a_short_measurement_writes_rules_that_jobs_accept() {
     assert!(text.contains("# Jobs: mpirun -n 2; mpirun -n 4.\n"), "{text}");
     let rules = SelectionRules::parse(name, &text).unwrap();
     assert!(outcome.text().contains(&format!(": {} rules", rules.count())), "{}", outcome.text());
+    assert!(outcome.text().ends_with(" of 14 calls.\n"), "{}", outcome.text());
 
     let calls = ["measure", "0.001", "barrier:0", "bcast:8", "allreduce:4096"];
     let program = built("suiro-tune");
