@@ -21,4 +21,5 @@ mod ranks {
     pub mod shared;
     pub mod survivors;
     pub mod topology;
+    pub mod windows;
 }

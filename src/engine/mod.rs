@@ -406,8 +406,8 @@ impl<D: Device> Engine<D> {
         self.messages.receives_and_closings()
     }
 
-    /// [`PointToPoint::failures`].
-    pub(crate) fn failures(&self) -> u32 {
+    /// The number of peers that have failed.
+    pub fn failures(&self) -> u32 {
         self.messages.failures()
     }
 

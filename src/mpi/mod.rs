@@ -32,7 +32,7 @@ pub(crate) mod session;
 pub(crate) mod tool;
 pub mod topology;
 pub(crate) mod user_work;
-pub(crate) mod window;
+pub mod window;
 
 use crate::device::Device;
 use crate::engine::Engine;
@@ -77,7 +77,8 @@ pub struct Mpi<D> {
     pub objects: Objects,
     /// Communicators.
     pub comms: Comms,
-    pub(crate) windows: Windows,
+    /// Windows.
+    pub windows: Windows,
     pub(crate) files: Files,
     pub(crate) global_memory: GlobalMemory,
     /// The ways of accesses to global memory; set before its first use.

@@ -32,7 +32,7 @@ use super::primitive::{AtomicU32, AtomicU64, Ordering, full_fence, heavy_fence, 
 
 /// What others may do while a lock is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LockKind {
+pub enum LockKind {
     /// Read: they may hold it for reading too.
     Shared,
     /// Nothing.

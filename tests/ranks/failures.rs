@@ -1,5 +1,5 @@
 //! Ranks that crash in random programs, and what their survivors do about it: collectives of every kind,
-//! messages, duplicates and splits; then revoke, agree and shrink, and on with those that are left (User-Level
+//! messages, duplicates and splits, in other programs windows; then revoke, agree and shrink, and on with those that are left (User-Level
 //! Failure Mitigation). The network is divided for a while, and a rank may be slow.
 //!
 //! ```text
@@ -26,6 +26,7 @@ use super::faults::Faults;
 use super::harness::{Rank, each_seed, faulty, size};
 use super::mpi::room;
 use super::sequences::{Buffer, Draw, On};
+use super::windows::share_window;
 
 /// Operations of a program.
 const ROUNDS: usize = 8;
@@ -63,6 +64,8 @@ struct Survivor<'a> {
     rank: &'a mut Rank,
     seed: u64,
     on: On,
+    /// Whether windows take the place of most collectives.
+    shares_windows: bool,
     record: Record,
     /// Draws of this rank alone.
     random: Random,
@@ -79,11 +82,11 @@ fn ended(outcome: Outcome) -> Ended {
 }
 
 impl<'a> Survivor<'a> {
-    fn new(rank: &'a mut Rank, seed: u64, count: u32) -> Self {
+    fn new(rank: &'a mut Rank, seed: u64, count: u32, shares_windows: bool) -> Self {
         let on = On::whole(COMM_WORLD, rank.me, count);
         let mut random = Random::new(seed << 8 | u64::from(rank.me));
         rank.draw_limits(&mut random);
-        Self { rank, seed, on, record: Record::default(), random }
+        Self { rank, seed, on, shares_windows, record: Record::default(), random }
     }
 
     async fn run(mut self) -> Record {
@@ -151,6 +154,7 @@ impl<'a> Survivor<'a> {
             2 => self.split(&mut random).await,
             3 => self.several(round, &mut random).await,
             4 => self.revocation(&mut random).await,
+            _ if self.shares_windows => share_window(self.rank, &self.on, &mut random).await,
             _ => {
                 let call = self.start(round, &mut random, CallForm::Blocking)?;
                 self.end(call).await
@@ -294,24 +298,35 @@ fn check(count: u32, records: &[Option<Record>]) {
     }
 }
 
-fn program(seed: u64) {
+fn program(seed: u64, shares_windows: bool) {
     let mut random = Random::new(seed);
     let count = size(&mut random);
     let places: Vec<u32> = (0..count).map(|_| random.below(2) as u32).collect();
     let faults =
         |network: &[_]| Faults::draw(network, &mut random, u64::from(count) - 1, FAULT_TURNS);
-    let body = async |rank: &mut Rank| Survivor::new(rank, seed, count).run().await;
+    let body = async |rank: &mut Rank| Survivor::new(rank, seed, count, shares_windows).run().await;
     check(count, &faulty(&places, seed, faults, body));
 }
 
 #[test]
 fn any_seed_lets_survivors_go_on_together() {
-    each_seed(150, 20_000, program);
+    each_seed(150, 20_000, |seed| program(seed, false));
+}
+
+#[test]
+fn any_seed_ends_the_epochs_of_survivors() {
+    each_seed(150, 20_000, |seed| program(seed, true));
 }
 
 /// A rank that waits for a decision has no receive posted: it must not go on asking the coordinator to hold
 /// its messages back, the decision among them.
 #[test]
 fn a_decision_is_not_held_back() {
-    program(530);
+    program(530, false);
+}
+
+/// A rank that has freed a communicator tells what was agreed on it when a coordinator has failed.
+#[test]
+fn a_decision_outlives_its_communicator() {
+    program(5429, false);
 }

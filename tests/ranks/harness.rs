@@ -60,6 +60,11 @@ struct Clock {
     quiet_turns: Cell<u64>,
     /// The living ranks whose programs have not ended.
     unfinished: RefCell<BTreeSet<u32>>,
+    /// Those that have something to send, or have not learned of all crashes.
+    busy: RefCell<BTreeSet<u32>>,
+    crashes: Cell<u32>,
+    /// Whether nobody was busy after the end of all programs.
+    is_over: Cell<bool>,
     /// What each rank does, for the report of a failure.
     steps: RefCell<BTreeMap<u32, String>>,
 }
@@ -158,6 +163,7 @@ fn over<T>(
     let count = places.len() as u32;
     let clock = Rc::new(Clock::default());
     clock.unfinished.borrow_mut().extend(0..count);
+    clock.busy.borrow_mut().extend(0..count);
     let program = |(device, me)| -> Option<Program<T>> {
         let mut rank = Rank::new(device, me, places, Rc::clone(&clock));
         if faults.has_crashes() {
@@ -182,12 +188,25 @@ fn over<T>(
 
 async fn run<T>(mut rank: Rank, body: &impl AsyncFn(&mut Rank) -> T) -> T {
     let result = body(&mut rank).await;
+    rank.note("drains");
     rank.until(|mpi| mpi.is_drained().then_some(())).await;
     // No rank leaves before all have received their messages.
     let clock = Rc::clone(&rank.clock);
     clock.unfinished.borrow_mut().remove(&rank.me);
+    rank.note("has ended");
     rank.until(|_| clock.unfinished.borrow().is_empty().then_some(())).await;
-    rank.until(|mpi| mpi.is_drained().then_some(())).await;
+    let me = rank.me;
+    let are_all_idle = |mpi: &mut TestMpi| {
+        let mut busy = clock.busy.borrow_mut();
+        match mpi.is_drained() && mpi.engine.failures() == clock.crashes.get() {
+            true => busy.remove(&me),
+            false => busy.insert(me),
+        };
+        clock.is_over.set(clock.is_over.get() || busy.is_empty());
+        clock.is_over.get().then_some(())
+    };
+    // Then all leave, whatever still arrives.
+    rank.until(are_all_idle).await;
     result
 }
 
@@ -312,6 +331,8 @@ impl<T> Simulation<'_, T> {
         self.programs[rank as usize] = None;
         self.results[rank as usize] = None;
         self.clock.unfinished.borrow_mut().remove(&rank);
+        self.clock.busy.borrow_mut().remove(&rank);
+        self.clock.crashes.set(self.clock.crashes.get() + 1);
         death();
     }
 }

@@ -326,6 +326,24 @@ impl<D: Device> Mpi<D> {
         }
     }
 
+    /// Tells the agreements of communicators that have been freed which of their members have failed: a
+    /// member that has not decided may coordinate now, and wait for the decision of this process.
+    pub(super) fn tell_agreements_of_freed_comms(&mut self) {
+        let (engine, comms) = (&self.engine, &self.comms);
+        let has_failed = |members: &dyn Members, rank| engine.failure(members.peer(rank)).is_some();
+        let mut told = Vec::new();
+        for (key, running) in &mut self.resilience.agreements {
+            if comms.of_context(key.0).is_some() {
+                continue;
+            }
+            for rank in (0..running.size).filter(|rank| has_failed(&*running.members, *rank)) {
+                running.agreement.failed(rank);
+            }
+            told.push(*key);
+        }
+        told.into_iter().for_each(|key| self.send_agreement(key));
+    }
+
     /// Sends what an agreement by messages has to send, and expects those of the others.
     fn send_agreement(&mut self, key: AgreementKey) {
         self.engine.expect_notices();

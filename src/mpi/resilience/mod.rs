@@ -112,6 +112,7 @@ impl<D: Device> Mpi<D> {
         if self.resilience.seen != now {
             self.resilience.seen = now;
             self.find_failed_members();
+            self.tell_agreements_of_freed_comms();
             let early = std::mem::take(&mut self.resilience.early);
             early.into_iter().for_each(|(from, notice)| self.handle_notice(from, notice));
         }

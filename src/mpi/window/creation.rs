@@ -44,7 +44,7 @@ pub(super) struct WindowShape(Arc<[TargetMemory]>);
 ///                                     └────────── one has none ─────────────────────> done, not mapped
 /// ```
 #[derive(Debug)]
-pub(crate) struct WindowCreation {
+pub struct WindowCreation {
     window: Option<Box<Window>>,
     run: RunId,
     phase: CreationPhase,
@@ -117,7 +117,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `Comm` if there is no such communicator.
-    pub(crate) fn start_window_creation(
+    pub fn start_window_creation(
         &mut self, mut window: Box<Window>, comm: Handle, placement: Option<SegmentPlacement>,
     ) -> Result<WindowCreation> {
         let found = self.comms.get(comm)?;
@@ -137,7 +137,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// Errors of messages.
-    pub(crate) fn end_window_creation(
+    pub fn end_window_creation(
         &mut self, creation: &mut WindowCreation,
     ) -> Result<Option<Box<Window>>> {
         loop {
@@ -342,7 +342,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `NoMem` without a free handle.
-    pub(crate) fn insert_window(&mut self, mut window: Window) -> Result<Handle> {
+    pub fn insert_window(&mut self, mut window: Window) -> Result<Handle> {
         match self.checked_mode.is_on() {
             true => window.check_accesses(),
             false => window.open_direct_way(),

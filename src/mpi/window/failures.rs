@@ -157,7 +157,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `Win`; `RmaSync` in an epoch.
-    pub(crate) fn check_window_free(&self, window: Handle) -> Result {
+    pub fn check_window_free(&self, window: Handle) -> Result {
         let window = self.windows.get(window)?;
         if window.failures.is_any() { Ok(()) } else { window.epochs.check_free() }
     }
@@ -166,7 +166,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `Win` if there is no such window; `ProcFailed` where a failure of another job was met.
-    pub(crate) fn start_window_meeting(&mut self, window: Handle) -> Result<Activity> {
+    pub fn start_window_meeting(&mut self, window: Handle) -> Result<Activity> {
         let found = self.windows.get(window)?;
         let comm = found.comm;
         match self.may_lose_members(found) {
@@ -180,7 +180,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `Win`; `Revoked`: then they need not meet; those of the barrier.
-    pub(crate) fn end_window_meeting(
+    pub fn end_window_meeting(
         &mut self, window: Handle, meeting: &mut Activity,
     ) -> Result<Option<()>> {
         let found = self.windows.get(window)?;
@@ -196,7 +196,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `Win` if there is no such window.
-    pub(crate) fn abandon_window(&mut self, window: Handle) -> Result<bool> {
+    pub fn abandon_window(&mut self, window: Handle) -> Result<bool> {
         let found = self.windows.get(window)?;
         let (comm, is_impaired) = (found.comm, found.failures.is_any());
         if is_impaired {
@@ -209,7 +209,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `Win` if there is no such window.
-    pub(crate) fn end_window_transfers(&mut self, window: &mut Handle) -> Result<Option<()>> {
+    pub fn end_window_transfers(&mut self, window: &mut Handle) -> Result<Option<()>> {
         let found = self.windows.get_mut(*window)?;
         let has_ended = found.origin.drain(&mut self.engine) && !found.target.is_busy();
         Ok(has_ended.then_some(()))

@@ -71,7 +71,7 @@ enum SegmentSource {
 
 /// How the memories of a segment are aligned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SegmentPlacement {
+pub enum SegmentPlacement {
     /// Each begins where the one before ends (`MPI_Win_allocate_shared`).
     Contiguous,
     /// Each is aligned to so many bytes at least.

@@ -33,21 +33,21 @@ mod accumulate;
 pub(crate) mod byte_reader;
 mod channel;
 mod conflicts;
-pub(crate) mod creation;
+pub mod creation;
 pub(crate) mod direct;
 mod epoch;
 pub(crate) mod failures;
 pub(crate) mod layout_message;
 mod lock_queue;
 pub(crate) mod mapped;
-pub(crate) mod operation;
+pub mod operation;
 mod origin;
 mod peer_calls;
 mod regions;
 mod request_message;
 mod service;
 mod signature_message;
-pub(crate) mod synchronization;
+pub mod synchronization;
 mod target;
 
 use std::borrow::Cow;
@@ -84,7 +84,7 @@ pub(crate) const WIN_NULL: Handle = 0x110;
 /// Origin of the memory of a window: `MPI_WIN_CREATE_FLAVOR`, with the values of the standard ABI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
-pub(crate) enum Flavor {
+pub enum Flavor {
     /// Memory of the application, fixed.
     Create = 311,
     /// Memory of the library.
@@ -102,7 +102,7 @@ const UNIFIED: i32 = 321;
 /// addresses of these fields, so they stay in place until the window is freed.
 #[derive(Debug)]
 #[repr(C)]
-pub(crate) struct WindowMemory {
+pub struct WindowMemory {
     /// Address of the first byte.
     pub(crate) base: usize,
     /// Size in bytes.
@@ -118,7 +118,7 @@ impl WindowMemory {
     ///
     /// # Errors
     /// `Size` for a negative size, `Disp` for a unit that is not positive.
-    pub(crate) fn new(flavor: Flavor, base: usize, size: isize, unit: isize) -> Result<Self> {
+    pub fn new(flavor: Flavor, base: usize, size: isize, unit: isize) -> Result<Self> {
         check_size(size)?;
         if unit <= 0 {
             let why =
@@ -134,8 +134,9 @@ impl WindowMemory {
     }
 }
 
+/// A window at one of its ranks.
 #[derive(Debug)]
-pub(crate) struct Window {
+pub struct Window {
     pub(crate) comm: Handle,
     pub(crate) memory: Box<WindowMemory>,
     regions: Regions,
@@ -201,7 +202,7 @@ impl Window {
     ///
     /// # Errors
     /// Only internal errors: the defaults are keys and values of valid length.
-    pub(crate) fn new(memory: WindowMemory, region: Span) -> Result<Self> {
+    pub fn new(memory: WindowMemory, region: Span) -> Result<Self> {
         let mut hints = Info::default();
         for WindowHint(key, default, _) in HINTS {
             hints.set(key, default)?;
@@ -436,7 +437,7 @@ impl Window {
 
 /// All windows of this process.
 #[derive(Debug)]
-pub(crate) struct Windows {
+pub struct Windows {
     table: HandleTable<Window>,
     by_context: BTreeMap<u64, Handle>,
     /// The windows with something to do in polls, each once: those that have got messages, or wait for what
@@ -477,7 +478,7 @@ impl Windows {
     ///
     /// # Errors
     /// As [`Windows::get`].
-    pub(crate) fn get_mut(&mut self, handle: Handle) -> Result<&mut Window> {
+    pub fn get_mut(&mut self, handle: Handle) -> Result<&mut Window> {
         self.settle();
         self.table.get_mut(handle).ok_or_else(|| not_a_window(handle))
     }
@@ -595,7 +596,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `Win` if there is no such window.
-    pub(crate) fn free_window(&mut self, window: Handle) -> Result<Window> {
+    pub fn free_window(&mut self, window: Handle) -> Result<Window> {
         let mut freed = self.retire_window(window)?;
         self.free_retired(&mut freed)?;
         Ok(freed)

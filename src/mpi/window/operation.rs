@@ -25,17 +25,20 @@ use platform::base::{ErrorClass, MpiError, Result, Span};
 
 /// Arguments about the memory of a target.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct TargetArguments<'a> {
-    pub(crate) rank: i32,
+pub struct TargetArguments<'a> {
+    /// The target, or `MPI_PROC_NULL`.
+    pub rank: i32,
     /// In units of the target.
-    pub(crate) displacement: isize,
-    pub(crate) count: usize,
-    pub(crate) datatype: &'a Datatype,
+    pub displacement: isize,
+    /// Elements.
+    pub count: usize,
+    /// Of one element.
+    pub datatype: &'a Datatype,
 }
 
 /// How an operation ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CompletionForm<'a> {
+pub enum CompletionForm<'a> {
     /// With its epoch, or a flush.
     Epoch,
     /// Also with a request, for the function of this name.
@@ -44,21 +47,22 @@ pub(crate) enum CompletionForm<'a> {
 
 /// Arguments of an accumulate at the origin.
 #[derive(Debug)]
-pub(crate) struct AccumulateArguments<'a> {
-    pub(crate) operator: Operator,
+pub struct AccumulateArguments<'a> {
+    /// What combines old and new values.
+    pub operator: Operator,
     /// Not used for `MPI_NO_OP`.
-    pub(crate) from: &'a Memory,
+    pub from: &'a Memory,
     /// The datatype of `from`.
-    pub(crate) datatype: &'a Datatype,
+    pub datatype: &'a Datatype,
     /// Where the old values go, and their datatype.
-    pub(crate) old: Option<(Memory, &'a Datatype)>,
+    pub old: Option<(Memory, &'a Datatype)>,
     /// Fortran's truth values, if they are known.
-    pub(crate) booleans: Option<Booleans>,
+    pub booleans: Option<Booleans>,
 }
 
 /// The start of an accumulate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Started {
+pub enum Started {
     /// It is in progress, or complete if no request waits for it.
     Now(Option<OperationNumber>),
     /// Nothing has happened: another rank accumulates on this target. Try again.
@@ -71,7 +75,7 @@ impl Window {
     /// # Errors
     /// `Rank`, `Disp`, `RmaRange`, `RmaSync`, `Truncate`, `Revoked`, and `ProcFailed` for a target that has
     /// failed; as all operations.
-    pub(crate) fn put<D: Device>(
+    pub fn put<D: Device>(
         &mut self, engine: &mut Engine<D>, from: &Memory, to: TargetArguments<'_>,
         completion: CompletionForm<'_>,
     ) -> Result<Option<OperationNumber>> {
@@ -107,7 +111,7 @@ impl Window {
     ///
     /// # Errors
     /// As of [`Window::put`].
-    pub(crate) fn get<D: Device>(
+    pub fn get<D: Device>(
         &mut self, engine: &mut Engine<D>, into: Memory, from: TargetArguments<'_>,
         completion: CompletionForm<'_>,
     ) -> Result<Option<OperationNumber>> {
@@ -137,7 +141,7 @@ impl Window {
     ///
     /// # Errors
     /// As of [`Window::put`]; `Op` and `Type` for the operation and its datatypes.
-    pub(crate) fn accumulate<D: Device>(
+    pub fn accumulate<D: Device>(
         &mut self, engine: &mut Engine<D>, arguments: AccumulateArguments<'_>,
         to: TargetArguments<'_>, completion: CompletionForm<'_>,
     ) -> Result<Started> {
@@ -197,7 +201,7 @@ impl Window {
     ///
     /// # Errors
     /// As of [`Window::put`]; `Type` for a datatype without this operation.
-    pub(crate) fn compare_and_swap<D: Device>(
+    pub fn compare_and_swap<D: Device>(
         &mut self, engine: &mut Engine<D>, [new, compared]: [&Memory; 2], old: Memory,
         to: TargetArguments<'_>,
     ) -> Result<Started> {

@@ -22,26 +22,26 @@ use crate::mpi::collective::calls::Call;
 use crate::mpi::handle::Handle;
 use crate::mpi::request::Activity;
 use crate::shared_memory::primitive::full_fence;
-pub(crate) use crate::shared_memory::turn_lock::LockKind;
+pub use crate::shared_memory::turn_lock::LockKind;
 use platform::base::Result;
 use platform::diagnosis::wait_report::{WaitCondition, WaitReport};
 
 /// Assertions of synchronization calls (§12.5.5), those that change what is done or are checked.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Assertions {
+pub struct Assertions {
     /// `MPI_MODE_NOCHECK`
-    pub(crate) no_check: bool,
+    pub no_check: bool,
     /// `MPI_MODE_NOPRECEDE`
-    pub(crate) no_precede: bool,
+    pub no_precede: bool,
     /// `MPI_MODE_NOSUCCEED`
-    pub(crate) no_succeed: bool,
+    pub no_succeed: bool,
     /// `MPI_MODE_NOPUT`
-    pub(crate) no_put: bool,
+    pub no_put: bool,
 }
 
 /// What a synchronization call waits for.
 #[derive(Debug)]
-pub(crate) struct WindowWait {
+pub struct WindowWait {
     pub(super) window: Handle,
     /// Whether `MPI_Win_post` of the targets of this epoch is awaited.
     posts: bool,
@@ -139,7 +139,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// `Win`; `RmaSync` for a call in the wrong epoch; as all functions here.
-    pub(crate) fn fence(&mut self, window: Handle, assertions: Assertions) -> Result<WindowWait> {
+    pub fn fence(&mut self, window: Handle, assertions: Assertions) -> Result<WindowWait> {
         let (engine, target) = self.usable_window(window)?;
         target.epochs.fence(assertions.no_succeed)?;
         let mut wait = WindowWait::new(window);
@@ -196,7 +196,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// As of [`Mpi::fence`]; `Rank`.
-    pub(crate) fn flush_window(
+    pub fn flush_window(
         &mut self, name: &str, window: Handle, rank: Option<i32>, is_local: bool,
     ) -> Result<WindowWait> {
         let (engine, target) = self.usable_window(window)?;
@@ -230,7 +230,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// As of [`Mpi::fence`]; `Rank`; `ProcFailed` for the lock of a rank that has failed.
-    pub(crate) fn lock_window(
+    pub fn lock_window(
         &mut self, window: Handle, rank: i32, kind: LockKind, assertions: Assertions,
     ) -> Result<WindowWait> {
         let (engine, target) = self.usable_window(window)?;
@@ -254,7 +254,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// As of [`Mpi::fence`].
-    pub(crate) fn lock_all_window(
+    pub fn lock_all_window(
         &mut self, window: Handle, assertions: Assertions,
     ) -> Result<WindowWait> {
         let (engine, target) = self.usable_window(window)?;
@@ -277,9 +277,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// As of [`Mpi::fence`]; `Rank`.
-    pub(crate) fn unlock_window(
-        &mut self, window: Handle, rank: Option<i32>,
-    ) -> Result<WindowWait> {
+    pub fn unlock_window(&mut self, window: Handle, rank: Option<i32>) -> Result<WindowWait> {
         // A loop of locks, which waits for what another rank does, makes progress.
         self.poll();
         let (engine, target) = self.usable_window(window)?;
@@ -321,7 +319,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// As of [`Mpi::fence`].
-    pub(crate) fn post_window(
+    pub fn post_window(
         &mut self, window: Handle, origins: Handle, assertions: Assertions,
     ) -> Result {
         let target = self.windows.get_mut(window)?;
@@ -339,7 +337,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// As of [`Mpi::fence`].
-    pub(crate) fn start_window(
+    pub fn start_window(
         &mut self, window: Handle, targets: Handle, assertions: Assertions,
     ) -> Result<WindowWait> {
         let target = self.windows.get_mut(window)?;
@@ -354,7 +352,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// As of [`Mpi::fence`].
-    pub(crate) fn complete_window(&mut self, window: Handle) -> Result<WindowWait> {
+    pub fn complete_window(&mut self, window: Handle) -> Result<WindowWait> {
         let (engine, target) = self.usable_window(window)?;
         target.epochs.started()?;
         let mut wait = WindowWait::new(window);
@@ -375,7 +373,7 @@ impl<D: Device> Mpi<D> {
     ///
     /// # Errors
     /// As of [`Mpi::fence`].
-    pub(crate) fn wait_window(&mut self, window: Handle) -> Result<WindowWait> {
+    pub fn wait_window(&mut self, window: Handle) -> Result<WindowWait> {
         let (_, target) = self.usable_window(window)?;
         target.epochs.posted()?;
         let then = Then::EndExposure;
@@ -396,7 +394,7 @@ impl<D: Device> Mpi<D> {
     /// # Errors
     /// The first error of an operation that it completes; `Revoked`, and `ProcFailed` if a rank that the call
     /// needs has failed.
-    pub(crate) fn end_window_wait(&mut self, wait: &mut WindowWait) -> Result<Option<()>> {
+    pub fn end_window_wait(&mut self, wait: &mut WindowWait) -> Result<Option<()>> {
         let is_disturbed = self.engine.is_disturbed();
         if is_disturbed && !self.end_disturbed_wait(wait)? {
             return Ok(None);
