@@ -154,23 +154,12 @@ fn span(words: &mut [u64]) -> Span {
 /// An operation on a window of all members, drawn equally by them.
 pub async fn share_window(rank: &mut Rank, on: &On, random: &mut Random) -> Ended {
     let plan = Plan::draw(random);
-    let (own, ranks) = (on.own(), on.near.len());
-    let mut memory = vec![0; plan.words(ranks)];
+    let mut memory = vec![0; plan.words(on.near.len())];
     let window = create(rank, on, &mut memory).await?;
     let int = predefined(INT64).expect("a datatype");
     let (kept, due) = (Vec::new(), Vec::new());
     let mut origin = Origin { rank, on, plan, window, int, kept, due };
-    let mut end = Ok(());
-    for epoch in 0..plan.epochs {
-        origin.rank.note(format!("window on {:?}, epoch {epoch}", on.near));
-        end = origin.epoch(epoch, random.below(4)).await;
-        if end.is_err() {
-            break;
-        }
-        plan.check(epoch + 1, own, ranks, &memory);
-        // Nobody goes on before all have looked.
-        end = origin.fence(true).await;
-    }
+    let end = origin.epochs(random, &memory).await;
     origin.rank.note(format!("end of a window on {:?}: {end:?}", on.near));
     let left = origin.leave().await;
     end.and(left)
@@ -202,6 +191,18 @@ impl Origin<'_> {
     async fn fence(&mut self, is_last: bool) -> Ended {
         let assertions = Assertions { no_succeed: is_last, ..Assertions::default() };
         self.sync(|mpi, window| mpi.fence(window, assertions)).await
+    }
+
+    /// All epochs; after each one, `memory` holds what all have done.
+    async fn epochs(&mut self, random: &mut Random, memory: &[u64]) -> Ended {
+        for epoch in 0..self.plan.epochs {
+            self.rank.note(format!("window on {:?}, epoch {epoch}", self.on.near));
+            self.epoch(epoch, random.below(4)).await?;
+            self.plan.check(epoch + 1, self.on.own(), self.ranks(), memory);
+            // Nobody goes on before all have looked.
+            self.fence(true).await?;
+        }
+        Ok(())
     }
 
     /// All operations of an epoch, in one of four kinds of epochs, and a fence after which all are complete.
@@ -372,9 +373,7 @@ impl Origin<'_> {
         rank.mpi.check_window_free(window)?;
         let met = match rank.mpi.start_window_meeting(window) {
             Ok(mut meeting) => {
-                let met = |mpi: &mut TestMpi| mpi.end_window_meeting(window, &mut meeting);
-                let mut met = met;
-                rank.until(|mpi| met(mpi).transpose()).await
+                rank.until(|mpi| mpi.end_window_meeting(window, &mut meeting).transpose()).await
             }
             Err(error) => Err(error),
         };
