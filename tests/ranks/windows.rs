@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   create ──► epoch (fences, locks, lock of all, post-start-complete-wait) ──► fence ──► ... ──► free
-//!      └─────────────────────────────── error ───────────────────────────────────────────────► free
+//!      └──────────────── error ────────────────────────────────────────────────► revoke ──► free
 //! ```
 //!
 //! All ranks draw equal operations, so a target knows what its memory must hold after a fence: in the block of
@@ -160,6 +160,10 @@ pub async fn share_window(rank: &mut Rank, on: &On, random: &mut Random) -> Ende
     let (kept, due) = (Vec::new(), Vec::new());
     let mut origin = Origin { rank, on, plan, window, int, kept, due };
     let end = origin.epochs(random, &memory).await;
+    if end.is_err() {
+        // Others may wait for this rank.
+        origin.revoke()?;
+    }
     origin.rank.note(format!("end of a window on {:?}: {end:?}", on.near));
     let left = origin.leave().await;
     end.and(left)
@@ -365,6 +369,11 @@ impl Origin<'_> {
                 Due::Winner => assert!(now[0] <= self.on.near.len() as u64, "{}", now[0]),
             }
         }
+    }
+
+    fn revoke(&mut self) -> Ended {
+        let comm = self.rank.mpi.windows.get_mut(self.window)?.comm;
+        self.rank.mpi.revoke(comm)
     }
 
     /// Frees the window as `MPI_Win_free`.

@@ -137,7 +137,8 @@ impl WindowMemory {
 /// A window at one of its ranks.
 #[derive(Debug)]
 pub struct Window {
-    pub(crate) comm: Handle,
+    /// Its private communicator.
+    pub comm: Handle,
     pub(crate) memory: Box<WindowMemory>,
     regions: Regions,
     hints: Info,

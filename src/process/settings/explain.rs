@@ -11,7 +11,7 @@ use crate::process::devices::interruptions::InjectedNoise;
 use crate::process::waiting::wait_policy::WaitPolicy;
 use crate::process::world::ThreadLevel;
 use platform::base::Peer;
-use platform::base::settings::RULES;
+use platform::base::settings::{RULES, agreed_across_jobs};
 use platform::bootstrap::JobHosts;
 use platform::sys::topology::format_list;
 
@@ -188,8 +188,8 @@ impl Decisions<'_> {
 
     fn collectives(&self) -> String {
         let machine = self.machine.name;
-        let why: String =
-            self.config.agreed.lines().map(|line| self.agreed_setting(line)).collect();
+        let agreed = agreed_across_jobs(&self.config.agreed);
+        let why: String = agreed.lines().map(|line| self.agreed_setting(line)).collect();
         let between = match (self.hosts.is_one(), self.config.device) {
             (false, DeviceKind::Shm | DeviceKind::Ofi) => ", and between hosts in a network",
             _ => "",
@@ -197,7 +197,7 @@ impl Decisions<'_> {
         format!("collectives: algorithms by what they cost in {machine}{between}{why}")
     }
 
-    /// A setting that is equal on all ranks; the file of rules by its name here.
+    /// A setting of collectives, which is equal on all ranks; the file of rules by its name here.
     fn agreed_setting(&self, line: &str) -> String {
         match (line.starts_with(RULES), self.config.selection.rules()) {
             (true, Some(rules)) => format!("; {RULES}={}", rules.file()),
