@@ -8,10 +8,10 @@ use std::fmt::Write;
 use chart::{Axis, COLOURS, Chart, Point, STYLE, Scale, Series};
 use maud::{DOCTYPE, PreEscaped, html};
 use mpi_abi::mpi::collective::algorithms::hierarchical;
+use mpi_abi::offload::Scheme;
 use mpi_abi::offload::resources::Resources;
-use mpi_abi::offload::{Schedule, Scheme};
 
-use crate::collective::{CollectiveCall, ScheduleOf};
+use crate::collective::CollectiveCall;
 use crate::executor::event_driven::{self, LinkNetwork};
 use crate::executor::levelled::{self, ReportProgress};
 use crate::executor::{RunTimes, StepCosts};
@@ -71,8 +71,8 @@ impl CollectiveReport {
         call: CollectiveCall, costs: StepCosts, network: &LinkNetwork, progress: ReportProgress<'_>,
     ) -> Result<Self, String> {
         let (algorithm, run) = call.with_schedules(|name, schedule| {
-            let schedules = all_schedules(call.ranks, schedule)?;
-            Ok((name, event_driven::run_on_links(&schedules, &costs, Some(network), progress)?))
+            let (ranks, network) = (call.ranks, Some(network));
+            Ok((name, event_driven::run_on_links(ranks, schedule, &costs, network, progress)?))
         })?;
         let links = LinkReport::new(network, &run);
         Ok(Self::new(call, costs, algorithm, run.times, Some(links)))
@@ -281,25 +281,6 @@ impl CollectiveReport {
         };
         page.into_string() + "\n"
     }
-}
-
-/// Steps of all ranks in a run on links: about 4 GiB.
-const STEPS_MAX: usize = 16_000_000;
-
-fn all_schedules(ranks: u32, schedule: &ScheduleOf<'_>) -> Result<Vec<Schedule>, String> {
-    let mut steps = 0;
-    let each = (0..ranks).map(|rank| {
-        let schedule = schedule(rank);
-        steps += schedule.steps().len();
-        match steps > STEPS_MAX {
-            true => Err(format!(
-                "{ranks} ranks have more than {STEPS_MAX} steps, which is the most with a topology: expected fewer \
-                 ranks or an algorithm with fewer messages"
-            )),
-            false => Ok(schedule),
-        }
-    });
-    each.collect()
 }
 
 /// What the operation needs of an interface, as a program of the scheme `tank`.
