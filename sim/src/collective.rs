@@ -40,7 +40,7 @@ pub struct CollectiveCall {
 }
 
 /// Length of an element of a reduction, where it divides the operand.
-const ELEMENT: usize = 8;
+pub(crate) const ELEMENT: usize = 8;
 
 impl CollectiveCall {
     /// A call with rank 0 as root, not in place, by the cheapest algorithm.

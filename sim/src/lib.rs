@@ -5,7 +5,7 @@
 //! | [`collective`] | a call of a collective operation, and its schedules |
 //! | [`network`], [`noise`] | rates of a network, interruptions of ranks |
 //! | [`topology`] | nodes and links of a network |
-//! | [`executor`] | schedules of up to 2^20 ranks in virtual time |
+//! | [`executor`] | schedules of up to 2^20 ranks, and programs of interfaces, in virtual time |
 //! | [`coll`] | what a run of one operation shows |
 //! | [`jitter`] | the allreduce with redundant exchanges, and the search for the best ones |
 //! | [`offload`] | deferred work of interfaces |

@@ -4,7 +4,7 @@ use mpi_abi::mpi::collective::algorithms::allreduce::extra_rounds::ExtraRounds;
 use mpi_abi::mpi::collective::algorithms::allreduce::redundant;
 use mpi_abi::mpi::collective::algorithms::{Allreduce, Operands, Shape};
 use mpi_abi::mpi::collective::selection::registry::CollectiveOperation;
-use mpi_abi::offload::{Region, Schedule, ScheduleBuilder, StepAction, Wait};
+use mpi_abi::offload::{Region, ScheduleBuilder, StepAction, Wait};
 use sim::collective::{CollectiveCall, ScheduleOf};
 use sim::executor::{RunTimes, StepCosts, event_driven, levelled};
 use sim::jitter::{BitOrder, JitterModel, ends_ps};
@@ -66,10 +66,9 @@ fn both_executors_have_equal_times_for_every_algorithm() {
 /// Compares the executors; returns the number of runs, none if the algorithm does not fit.
 fn compare(call: &CollectiveCall, settings: &[StepCosts], name: &str) -> usize {
     let compared = call.with_schedules(|_, schedule| {
-        let schedules: Vec<Schedule> = (0..call.ranks).map(schedule).collect();
         for costs in settings {
             let level = levelled_run(call.ranks, schedule, costs, 1)?;
-            let event = event_driven::run(&schedules, costs)?;
+            let event = event_driven::run(call.ranks, schedule, costs)?;
             assert_eq!(level.ends_ps, event.times.ends_ps, "{name}: {costs:?}");
             assert_eq!(level.quiet_ps, event.times.quiet_ps, "{name}: {costs:?}");
             let last_ps = level.ends_ps.iter().max().copied().unwrap();
@@ -106,10 +105,9 @@ fn both_executors_take_the_first_copy() {
                     ExtraRounds::ascending(middle, last),
                 )
             };
-            let schedules: Vec<Schedule> = (0..ranks).map(schedule).collect();
             for costs in &settings {
                 let level = levelled_run(ranks, &schedule, costs, 1).unwrap();
-                let event = event_driven::run(&schedules, costs).unwrap();
+                let event = event_driven::run(ranks, &schedule, costs).unwrap();
                 let name = format!("{ranks} {middle} {last} {costs:?}");
                 assert_eq!(level.ends_ps, event.times.ends_ps, "{name}");
                 assert_eq!(level.quiet_ps, event.times.quiet_ps, "{name}");
@@ -264,9 +262,8 @@ fn wrong_schedules_are_errors() {
         plan.finish()
     };
     let both = |schedule: &ScheduleOf<'_>| {
-        let schedules: Vec<Schedule> = (0..2).map(schedule).collect();
         let level = levelled_run(2, schedule, &costs, 1).unwrap_err();
-        (level, event_driven::run(&schedules, &costs).unwrap_err())
+        (level, event_driven::run(2, schedule, &costs).unwrap_err())
     };
     let (level, event) = both(&send);
     assert_eq!(level, "1 messages are sent, 0 received");

@@ -30,7 +30,9 @@ fn network(topology: &str, ranks: u32, per_node: u32, hop_ps: u64, byte_ps: u64)
 }
 
 fn run(schedules: &[Schedule], costs: &StepCosts, network: &LinkNetwork) -> EventRun {
-    event_driven::run_on_links(schedules, costs, Some(network), &|_| {}).unwrap()
+    let schedule = |rank: u32| schedules[rank as usize].clone();
+    let ranks = schedules.len() as u32;
+    event_driven::run_on_links(ranks, &schedule, costs, Some(network), &|_| {}).unwrap()
 }
 
 /// The schedules of messages: sender, receiver, bytes.
@@ -109,7 +111,7 @@ fn links_without_a_price_change_no_time() {
                 };
                 let run_both = call.with_schedules(|_, schedule| {
                     let schedules: Vec<Schedule> = (0..ranks).map(schedule).collect();
-                    let free = event_driven::run(&schedules, &costs)?;
+                    let free = event_driven::run(ranks, schedule, &costs)?;
                     let linked = run(&schedules, &costs, &network(topology, ranks, 1, 0, 0));
                     assert_eq!(free.times, linked.times, "{algorithm} on {topology}");
                     check_links(&schedules, &costs, &network(topology, ranks, 1, 50_000, 160));

@@ -93,7 +93,10 @@ fn wrong_arguments_are_named() {
             "--rank 4: expected a rank below 4",
         ),
         (&["offload", "table", "bcast", "--ranks", "4", "--root", "9"], "rank 9 as root"),
-        (&["offload", "table", "bcast", "--ranks", "4", "--algorithm", "x"], "binomial|"),
+        (
+            &["offload", "table", "bcast", "--ranks", "4", "--algorithm", "x"],
+            "'x': expected one of binomial",
+        ),
         (&["offload", "table", "bcast", "--ranks", "4", "--scheme", "pool"], "'pool'"),
         (&["offload", "table", "alltoall", "--ranks", "9999"], "steps on a rank of 9999"),
         (&["offload", "draw", "bcast", "--ranks", "4"], "--svg"),
@@ -129,6 +132,27 @@ fn wrong_arguments_are_named() {
             "9 ranks, 2 on a node, need 5 nodes: the topology has 4",
         ),
         (&["coll", "bcast", "--ranks", "4", "--hop", "3"], "--topology"),
+        (&["coll", "bcast", "--ranks", "4", "--slots", "3"], "--offload"),
+        (
+            &["coll", "bcast", "--ranks", "4", "--offload", "tank1"],
+            "[possible values: tank, prematched]",
+        ),
+        (&["coll", "bcast", "--ranks", "4", "--offload", "tank", "--interface", "x"], "tofud"),
+        (
+            &[
+                "coll",
+                "gather",
+                "--ranks",
+                "20",
+                "--algorithm",
+                "linear",
+                "--offload",
+                "prematched",
+                "--interface",
+                "tofu2",
+            ],
+            "expected at most 44",
+        ),
         (&["coll", "bcast", "--ranks", "4", "--noise-length", "-1"], "'-1'"),
         (
             &["coll", "bcast", "--ranks", "4", "--noise", "periodic", "--noise-length", "10000"],
@@ -271,7 +295,7 @@ fn table_6_is_what_the_paper_counts() {
 fn resources_of_a_million_ranks_have_laws() {
     for (words, wanted) in [
         ("alltoall", "law of tank: counters for 0.346 n + 1 bits"),
-        ("allreduce --algorithm ring", "ring does not fit 1000000 ranks"),
+        ("allreduce --algorithm ring", "ring does not fit 1024 bytes on 1000000 ranks"),
         ("bcast --algorithm trinaryx3", "law of tank1: counters for 1.00 log2 n"),
     ] {
         let call = ["offload", "resources"].into_iter().chain(words.split(' '));
@@ -371,6 +395,39 @@ fn coll_on_a_topology_tells_of_its_links() {
     assert!(lines[1].contains(&"fat-tree:4;2;2; 2 ranks on a node; random"), "{csv}");
     assert_eq!(text(&[&words[..], &["--csv", "--threads", "1"]].concat()), csv);
     assert_ne!(text(&[&words[..], &["--csv", "--seed", "2"]].concat()), csv);
+}
+
+#[test]
+fn coll_runs_programs_of_interfaces() {
+    let words = "coll allreduce --ranks 24 --bytes 64 --topology fat-tree:4,2,2 --ranks-per-node 2 --noise random \
+                 --noise-period 50 --noise-length 5 --offload tank --instances 3";
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let report = text(&words);
+    for wanted in [
+        ", offload tank\n",
+        "2 tanks",
+        "instances                 3, the last at most",
+        "links, node up",
+    ] {
+        assert!(report.contains(wanted), "{wanted}: {report}");
+    }
+    let csv = text(&[&words[..], &["--csv"]].concat());
+    let lines: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!((lines.len(), lines[0].len()), (2, lines[1].len()));
+    assert!(lines[1].contains(&"tank"), "{csv}");
+    assert_eq!(text(&[&words[..], &["--csv"]].concat()), csv);
+    // Fewer slots, later operations.
+    let time = |more: &[&str]| {
+        let words =
+            ["coll", "bcast", "--algorithm", "linear", "--ranks", "9", "--offload", "prematched"];
+        let csv = text(&[&words[..], more, &["--csv"]].concat());
+        let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
+        let (heads, cells) = (lines.next().unwrap(), lines.next().unwrap());
+        let at = heads.iter().position(|head| *head == "max_us").unwrap();
+        cells[at].parse::<f64>().unwrap()
+    };
+    assert!(time(&["--slots", "16", "--post", "5000"]) > time(&[]) + 5.0);
+    assert!(time(&["--interface", "tofu1-counters"]) > 0.0);
 }
 
 /// The algorithm is that of a setting of the library.

@@ -14,6 +14,7 @@
 //!
 //! It knows no schedules, datatypes or requests; `offload` defines the meaning of a program.
 
+use std::collections::VecDeque;
 use std::fmt::{self, Debug, Formatter};
 use std::sync::Arc;
 
@@ -107,6 +108,42 @@ impl SlotNeed {
             return Err("the interface has no free slots for deferred work");
         }
         Ok(window)
+    }
+}
+
+/// The operations of an instance that have started, each of which has left its slot to another one. Times have the unit
+/// of the caller.
+#[derive(Debug, Default)]
+pub struct PostedWork {
+    begun: u32,
+    /// When slots that became free have an operation again; ascending.
+    refilled: VecDeque<u64>,
+}
+
+impl PostedWork {
+    /// Begins the next instance.
+    pub fn restart(&mut self) {
+        self.begun = 0;
+        self.refilled.clear();
+    }
+
+    /// When the next operation is posted, if a window of so many slots does not have it from the start.
+    pub fn next(&self, window: u32) -> Option<u64> {
+        self.refilled.front().copied().filter(|_| self.begun >= window)
+    }
+
+    /// An operation starts and leaves its slot, which is refilled after those that are free already. `post` is the time
+    /// to post an operation.
+    pub fn begin(&mut self, window: u32, now: u64, post: u64) {
+        if window == 0 || post == 0 {
+            return;
+        }
+        if self.begun >= window {
+            self.refilled.pop_front();
+        }
+        self.begun += 1;
+        let free = self.refilled.back().map_or(now, |last| now.max(*last));
+        self.refilled.push_back(free + post);
     }
 }
 

@@ -244,7 +244,7 @@ impl Instance {
     }
 
     /// As [`Instance::next`], for work that waits for `counter`. `None` also if there is no such counter.
-    pub(crate) fn next_of(
+    pub fn next_of(
         &mut self, program: &Program, counter: CounterId, level: impl FnOnce() -> u64,
     ) -> Option<usize> {
         let at = usize::from(counter);

@@ -8,15 +8,15 @@ use std::fmt::Write;
 use chart::{Axis, COLOURS, Chart, Point, STYLE, Scale, Series};
 use maud::{DOCTYPE, PreEscaped, html};
 use mpi_abi::mpi::collective::algorithms::hierarchical;
+use mpi_abi::offload::Scheme;
 use mpi_abi::offload::resources::Resources;
-use mpi_abi::offload::{Schedule, Scheme};
 
-use crate::collective::{CollectiveCall, ScheduleOf};
-use crate::executor::event_driven::{self, LinkNetwork};
+use crate::collective::CollectiveCall;
+use crate::executor::event_driven::{self, InstanceTimes, InterfaceSetting, LinkNetwork};
 use crate::executor::levelled::{self, ReportProgress};
 use crate::executor::{RunTimes, StepCosts};
-use crate::offload::resources::largest;
-use crate::offload::{OPERATIONS, SimulatedCollective};
+use crate::offload::OffloadedCall;
+use crate::offload::resources::{largest, of_all, rounds};
 use links::LinkReport;
 
 /// The result of a run.
@@ -33,6 +33,34 @@ pub struct CollectiveReport {
     resources: Result<Resources, String>,
     /// The links, if there are any.
     links: Option<LinkReport>,
+    offload: Option<OffloadReport>,
+}
+
+/// The operation as programs of interfaces.
+#[derive(Clone, Debug)]
+struct OffloadReport {
+    scheme: Scheme,
+    times: InstanceTimes,
+}
+
+impl OffloadReport {
+    fn name(&self) -> String {
+        format!("{:?}", self.scheme).to_lowercase()
+    }
+
+    fn instances(&self) -> usize {
+        self.times.ends_ps.first().map_or(0, Vec::len)
+    }
+
+    /// The longest time of a rank between the ends of the last two instances, in microseconds.
+    fn last_us(&self) -> f64 {
+        let of_rank = |ends_ps: &Vec<u64>| match ends_ps[..] {
+            [.., before_ps, last_ps] => last_ps - before_ps,
+            [last_ps] => last_ps,
+            [] => 0,
+        };
+        self.times.ends_ps.iter().map(of_rank).max().unwrap_or(0) as f64 / 1e6
+    }
 }
 
 /// The shares of ranks whose times are printed.
@@ -71,11 +99,31 @@ impl CollectiveReport {
         call: CollectiveCall, costs: StepCosts, network: &LinkNetwork, progress: ReportProgress<'_>,
     ) -> Result<Self, String> {
         let (algorithm, run) = call.with_schedules(|name, schedule| {
-            let schedules = all_schedules(call.ranks, schedule)?;
-            Ok((name, event_driven::run_on_links(&schedules, &costs, Some(network), progress)?))
+            let (ranks, network) = (call.ranks, Some(network));
+            Ok((name, event_driven::run_on_links(ranks, schedule, &costs, network, progress)?))
         })?;
         let links = LinkReport::new(network, &run);
         Ok(Self::new(call, costs, algorithm, run.times, Some(links)))
+    }
+
+    /// Runs a persistent call by interfaces.
+    ///
+    /// # Errors
+    /// As [`CollectiveReport::run`], or an interface cannot hold its program.
+    pub fn run_offloaded(
+        offloaded: OffloadedCall, costs: StepCosts, network: Option<&LinkNetwork>,
+        setting: &InterfaceSetting, progress: ReportProgress<'_>,
+    ) -> Result<Self, String> {
+        let programs = offloaded.all_programs()?;
+        let (run, times) =
+            event_driven::run_programs(&programs, &costs, network, setting, progress)?;
+        let OffloadedCall { call, rules } = offloaded;
+        let (algorithm, rounds) = call.with_schedules(|name, _| Ok((name, rounds(&call)?)))?;
+        let links = network.map(|network| LinkReport::new(network, &run));
+        let run = RunTimes { rounds, ..run.times };
+        let resources = Ok(of_all(&programs));
+        let offload = Some(OffloadReport { scheme: rules.scheme, times });
+        Ok(Self { resources, offload, ..Self::new(call, costs, algorithm, run, links) })
     }
 
     fn new(
@@ -86,7 +134,7 @@ impl CollectiveReport {
         sorted_ps.sort_unstable();
         let resources = resources(&call, algorithm);
         let algorithm = call.algorithm.clone().unwrap_or_else(|| algorithm.to_owned());
-        Self { call, algorithm, costs, run, sorted_ps, resources, links }
+        Self { call, algorithm, costs, run, sorted_ps, resources, links, offload: None }
     }
 
     fn share_us(&self, share: f64) -> f64 {
@@ -108,7 +156,9 @@ impl CollectiveReport {
     fn setting(&self) -> String {
         let links = self.links.as_ref().map(|links| format!(", {}", links.setting));
         let links = links.unwrap_or_default();
-        format!("network {}{links}, noise {}", self.costs.network.name, self.costs.noise)
+        let offload = self.offload.as_ref().map(|offload| format!(", offload {}", offload.name()));
+        let offload = offload.unwrap_or_default();
+        format!("network {}{links}, noise {}{offload}", self.costs.network.name, self.costs.noise)
     }
 
     /// The names and the values of the lines of the text.
@@ -137,7 +187,7 @@ impl CollectiveReport {
             ("messages", format!("{}, a rank at most {}", totals.messages, totals.messages_max)),
             ("bytes sent", format!("{}, a rank at most {}", totals.bytes, totals.bytes_max)),
             (
-                "deferred work (tank)",
+                self.offload.as_ref().map_or("deferred work (tank)", |_| "deferred work"),
                 match &self.resources {
                     Ok(Resources { counters, tanks, slots, .. }) => {
                         format!("{counters} counters, {tanks} tanks, {slots} slots a rank")
@@ -147,7 +197,12 @@ impl CollectiveReport {
             ),
         ];
         let lines = lines.into_iter().map(|(name, value)| (name.to_owned(), value));
-        lines.chain(self.links.iter().flat_map(LinkReport::lines)).collect()
+        let instances = self.offload.iter().map(|offload| {
+            let text =
+                format!("{}, the last at most {:.3} us", offload.instances(), offload.last_us());
+            ("instances".to_owned(), text)
+        });
+        lines.chain(instances).chain(self.links.iter().flat_map(LinkReport::lines)).collect()
     }
 
     /// The result as text.
@@ -196,6 +251,10 @@ impl CollectiveReport {
         let cell = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.6}"));
         add("link_busy_max_percent".to_owned(), cell(links.map(|(busy, _)| busy)));
         add("links_waited_us".to_owned(), cell(links.map(|(_, waited)| waited)));
+        let offload = self.offload.as_ref();
+        add("offload".to_owned(), offload.map_or_else(String::new, OffloadReport::name));
+        add("instances".to_owned(), number(offload.map(|it| it.instances() as u32)));
+        add("last_instance_us".to_owned(), cell(offload.map(OffloadReport::last_us)));
         let (heads, values): (Vec<String>, Vec<String>) = cells.into_iter().unzip();
         format!("{}\n{}\n", heads.join(","), values.join(","))
     }
@@ -283,46 +342,16 @@ impl CollectiveReport {
     }
 }
 
-/// Steps of all ranks in a run on links: about 4 GiB.
-const STEPS_MAX: usize = 16_000_000;
-
-fn all_schedules(ranks: u32, schedule: &ScheduleOf<'_>) -> Result<Vec<Schedule>, String> {
-    let mut steps = 0;
-    let each = (0..ranks).map(|rank| {
-        let schedule = schedule(rank);
-        steps += schedule.steps().len();
-        match steps > STEPS_MAX {
-            true => Err(format!(
-                "{ranks} ranks have more than {STEPS_MAX} steps, which is the most with a topology: expected fewer \
-                 ranks or an algorithm with fewer messages"
-            )),
-            false => Ok(schedule),
-        }
-    });
-    each.collect()
-}
-
 /// What the operation needs of an interface, as a program of the scheme `tank`.
 fn resources(call: &CollectiveCall, algorithm: &str) -> Result<Resources, String> {
-    if !OPERATIONS.contains(&call.operation) {
-        return Err("blocks with lengths of their own".to_owned());
-    }
     if algorithm == hierarchical::costs::NAME {
         return Err("an operation in two levels".to_owned());
     }
-    let collective = SimulatedCollective {
-        operation: call.operation,
-        algorithm: Some(algorithm.to_owned()),
-        ranks: call.ranks,
-        bytes: call.bytes,
-        root: call.root,
-        in_place: call.in_place,
-        ordered: true,
-    };
-    match largest(&collective, Scheme::Tank)? {
-        (resources, None) => Ok(resources),
-        (_, Some(_)) => {
-            Err("a program of many steps: suiro-sim offload resources has laws".to_owned())
-        }
+    let algorithm = Some(algorithm.to_owned());
+    let call = CollectiveCall { algorithm, nodes: None, ..call.clone() };
+    let offloaded = OffloadedCall::new(call, Scheme::Tank, true);
+    match offloaded.is_short()? {
+        true => largest(&offloaded).map(|(resources, _)| resources),
+        false => Err("a program of many steps: suiro-sim offload resources has laws".to_owned()),
     }
 }

@@ -16,7 +16,7 @@ use maud::{Markup, html};
 use chart::rounded;
 
 use super::ticks;
-use crate::offload::levels::{LevelChange, LevelTrace};
+use crate::executor::event_driven::{InstanceTimes, LevelChange};
 use mpi_abi::offload::{CounterId, Program, ProgramOp};
 
 const WIDTH: f64 = 760.0;
@@ -39,15 +39,15 @@ const STYLE: &str = "\
 
 /// An SVG file of the counters of `ranks`.
 pub fn file(
-    title: &str, summary: &str, programs: &[Program], run: &LevelTrace, ranks: &[u32],
+    title: &str, summary: &str, programs: &[Program], run: &InstanceTimes, ranks: &[u32],
 ) -> String {
-    let end_ns = run.changes.last().map_or(1, |change| change.time_ns.max(1));
+    let end_ps = run.changes.last().map_or(1, |change| change.time_ps.max(1));
     let panels: Vec<CounterPanel> = ranks
         .iter()
         .flat_map(|&rank| {
             let program = &programs[rank as usize];
             (0..program.counters())
-                .map(move |counter| CounterPanel::new(program, rank, counter, end_ns))
+                .map(move |counter| CounterPanel::new(program, rank, counter, end_ps))
         })
         .collect();
     let height = |panel: &CounterPanel| ABOVE + panel.height() + BELOW;
@@ -57,8 +57,8 @@ pub fn file(
     let content = html! {
         text .title x="6" y="18" { (title) }
         (legend(has_two))
-        @for tick in ticks(end_ns as f64 / 1e3, 8) {
-            @let x = across(tick * 1e3, end_ns);
+        @for tick in ticks(end_ps as f64 / 1e6, 8) {
+            @let x = across(tick * 1e6, end_ps);
             path .grid d={ "M" (x) " " (HEAD) "L" (x) " " (rounded(bottom)) } {}
             text .small .mid x=(x) y=(rounded(bottom + 15.0)) { (rounded(tick)) }
         }
@@ -85,21 +85,21 @@ fn legend(has_two: bool) -> Markup {
     }
 }
 
-fn across(time_ns: f64, end_ns: u64) -> f64 {
-    rounded(LEFT + time_ns / end_ns as f64 * (RIGHT - LEFT))
+fn across(time_ps: f64, end_ps: u64) -> f64 {
+    rounded(LEFT + time_ps / end_ps as f64 * (RIGHT - LEFT))
 }
 
 /// A counter of a rank.
 struct CounterPanel {
     rank: u32,
     counter: CounterId,
-    end_ns: u64,
+    end_ps: u64,
     /// The levels that work waits for, ascending, with the triggered work; the first is 0.
     thresholds: Vec<(u64, String)>,
 }
 
 impl CounterPanel {
-    fn new(program: &Program, rank: u32, counter: CounterId, end_ns: u64) -> Self {
+    fn new(program: &Program, rank: u32, counter: CounterId, end_ps: u64) -> Self {
         let own = program.work().iter().filter(|work| work.counter == counter);
         let own: Vec<_> = own.collect();
         let groups = own.chunk_by(|one, two| one.level == two.level);
@@ -112,7 +112,7 @@ impl CounterPanel {
         if thresholds.first().is_none_or(|first| first.0 > 0) {
             thresholds.insert(0, (0, String::new()));
         }
-        Self { rank, counter, end_ns, thresholds }
+        Self { rank, counter, end_ps, thresholds }
     }
 
     fn height(&self) -> f64 {
@@ -136,14 +136,14 @@ impl CounterPanel {
         (from as f64 + share) * step
     }
 
-    fn draw(&self, run: &LevelTrace, top: f64) -> Markup {
+    fn draw(&self, run: &InstanceTimes, top: f64) -> Markup {
         let bottom = top + self.height();
         let steps = self.thresholds.len() - 1;
         // Texts must not overlap.
         let every = steps.div_ceil(STEPS_MAX).max(1);
         let place = |level: u64| rounded(bottom - self.up(level));
-        let right = across(self.end_ns as f64, self.end_ns);
-        let ends = run.ends[self.rank as usize].iter();
+        let right = across(self.end_ps as f64, self.end_ps);
+        let ends = run.ends_ps[self.rank as usize].iter();
         html! {
             text .small x="6" y=(rounded(top - 13.0)) {
                 "rank " (self.rank) ", counter " (self.counter)
@@ -157,7 +157,7 @@ impl CounterPanel {
                 }
             }
             @for end in ends {
-                @let x = across(*end as f64, self.end_ns);
+                @let x = across(*end as f64, self.end_ps);
                 path .over d={ "M" (x) " " (rounded(top - 4.0)) "L" (x) " " (rounded(bottom)) } {}
             }
             @for tank in 0..2 {
@@ -168,7 +168,7 @@ impl CounterPanel {
     }
 
     /// The line of a tank; empty if the counter never changes.
-    fn path(&self, run: &LevelTrace, tank: usize, place: impl Fn(u64) -> f64) -> String {
+    fn path(&self, run: &InstanceTimes, tank: usize, place: impl Fn(u64) -> f64) -> String {
         let is_here = |change: &&LevelChange| {
             (change.rank, change.counter, change.tank) == (self.rank, self.counter, tank)
         };
@@ -177,11 +177,11 @@ impl CounterPanel {
             if path.is_empty() {
                 path = format!("M{LEFT} {}", place(0));
             }
-            let x = across(change.time_ns as f64, self.end_ns);
+            let x = across(change.time_ps as f64, self.end_ps);
             path += &format!("H{x}V{}", place(change.level));
         }
         if !path.is_empty() {
-            path += &format!("H{}", across(self.end_ns as f64, self.end_ns));
+            path += &format!("H{}", across(self.end_ps as f64, self.end_ps));
         }
         path
     }

@@ -239,7 +239,8 @@ fn end_of<T>(list: &[T]) -> Result<u32, String> {
     u32::try_from(list.len()).map_err(|_| "a round has more than 2^32 steps".to_owned())
 }
 
-fn parts(action: StepAction) -> (LevelAction, u32, u16, u64) {
+/// The action, the other rank, the label and the bytes of a step.
+pub(super) fn parts(action: StepAction) -> (LevelAction, u32, u16, u64) {
     match action {
         StepAction::Send { peer, region, label } => {
             (LevelAction::Send, peer, label, region.len as u64)

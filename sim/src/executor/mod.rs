@@ -1,4 +1,4 @@
-//! Schedules of all ranks in virtual time.
+//! Schedules of all ranks, and programs of their interfaces, in virtual time.
 //!
 //! | file | content |
 //! |---|---|
@@ -6,7 +6,7 @@
 //! | `costs` | the time of a send, a receive and a local step, and the engines of a rank |
 //! | `chunk` | the schedules of a few thousand ranks, in a compact form by rounds |
 //! | [`levelled`] | executor round by round, to 2^20 ranks |
-//! | [`event_driven`] | executor event by event, as the engine of the library goes on; knows links |
+//! | [`event_driven`] | executor event by event, as the engine of the library goes on; knows links, and programs of interfaces |
 //!
 //! **Steps.** A step is ready when the steps that it waits on have completed (`offload::schedule`): all
 //! of them, or the first one. A send completes when its last byte has left, a receive when the

@@ -15,10 +15,25 @@ use mpi_abi::mpi::collective::selection::registry::{
 use mpi_abi::offload::compile::{Rules, link_all};
 use mpi_abi::offload::{Program, Schedule};
 
-use super::{OPERATIONS, table};
+use super::table;
 
 /// The segments of pipelined algorithms, beside one.
 const SEGMENTS: usize = 64;
+
+/// Operations that need only one length.
+const OPERATIONS: [CollectiveOperation; 11] = [
+    CollectiveOperation::Barrier,
+    CollectiveOperation::Bcast,
+    CollectiveOperation::Gather,
+    CollectiveOperation::Scatter,
+    CollectiveOperation::Allgather,
+    CollectiveOperation::Alltoall,
+    CollectiveOperation::Reduce,
+    CollectiveOperation::Allreduce,
+    CollectiveOperation::ReduceScatter,
+    CollectiveOperation::Scan,
+    CollectiveOperation::Exscan,
+];
 
 /// What an idle interface does with the programs of an operation on some ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -18,10 +18,12 @@
 
 use std::fmt;
 
+use mpi_abi::offload::compile::{Rules, SingleSource};
 use mpi_abi::offload::resources::Resources;
 use mpi_abi::offload::{Program, Scheme};
 
-use super::{SimulatedCollective, resources};
+use super::{OffloadedCall, resources};
+use crate::collective::{CollectiveCall, ELEMENT};
 
 /// Numbers of ranks that make a law.
 const SAMPLES: [u32; 3] = [32, 64, 128];
@@ -148,20 +150,23 @@ impl fmt::Display for Laws {
     }
 }
 
-/// The laws of an operation; its number of ranks does not matter. An operand has at least a byte for each
+/// The laws of an operation; its number of ranks does not matter. An operand has at least an element for each
 /// rank.
 ///
 /// # Errors
 /// The operation cannot be compiled, or a resource has no law.
-pub fn of(collective: &SimulatedCollective, scheme: Scheme) -> Result<Laws, String> {
+pub fn of(offloaded: &OffloadedCall) -> Result<Laws, String> {
     let compiled = |ranks: u32| -> Result<Sample, String> {
-        let root = collective.root.min(ranks - 1);
-        let bytes = collective.bytes.max(ranks as usize);
-        let system = SimulatedCollective { ranks, root, bytes, ..collective.clone() };
-        let programs = system.programs(&resources::examined(&system), scheme)?;
-        let all = programs.iter().map(Resources::of).fold(Resources::default(), Resources::max);
+        let OffloadedCall { call, rules } = offloaded;
+        let root = call.root.min(ranks - 1);
+        let bytes = call.bytes.max(ELEMENT * ranks as usize);
+        let call = CollectiveCall { ranks, root, bytes, ..call.clone() };
+        let single = rules.single.map(|single| SingleSource { source: root, ranks, ..single });
+        let system = OffloadedCall { call, rules: Rules { single, ..*rules } };
+        let programs = system.programs(&resources::examined(&system.call))?;
+        let all = resources::of_all(&programs);
         let bits = programs.iter().map(bits_of_all).fold(0.0, f64::max);
-        Ok(Sample { all, bits, rounds: resources::rounds(&system)? })
+        Ok(Sample { all, bits, rounds: resources::rounds(&system.call)? })
     };
     let [one, two, three] = SAMPLES.map(compiled);
     let (samples, proof) = ([one?, two?, three?], compiled(PROOF)?);
@@ -171,7 +176,7 @@ pub fn of(collective: &SimulatedCollective, scheme: Scheme) -> Result<Laws, Stri
             format!("{name} grow by no law that is known here: {} on 128 ranks", values[2])
         })
     };
-    let counters = match scheme {
+    let counters = match offloaded.rules.scheme {
         Scheme::Prematched => CounterLaw::OfMessages {
             counters: law("counters", &|it| it.all.counters.into())?,
             bits: law("bits", &|it| it.all.bits.into())?,

@@ -2,10 +2,12 @@
 //! et al., "Design and evaluation of persistent collective communication with the offload API of
 //! Open Fabrics Interfaces" (RIKEN).
 
-use super::law::Laws;
-use super::{SimulatedCollective, law};
-use mpi_abi::offload::Scheme;
+use mpi_abi::offload::Program;
 use mpi_abi::offload::resources::Resources;
+
+use super::law::Laws;
+use super::{OffloadedCall, law};
+use crate::collective::CollectiveCall;
 
 /// Broadcasts on more ranks are not compiled for a single source, which needs the programs of all ranks.
 const SINGLE_SOURCE_MAX: u32 = 10_000;
@@ -15,37 +17,32 @@ const SINGLE_SOURCE_MAX: u32 = 10_000;
 ///
 /// # Errors
 /// The operation cannot be compiled, or a resource has no law.
-pub fn largest(
-    collective: &SimulatedCollective, scheme: Scheme,
-) -> Result<(Resources, Option<Laws>), String> {
-    let is_single = collective.rules(scheme).single.is_some();
-    match collective.is_short() {
-        Ok(true) if !is_single || collective.ranks <= SINGLE_SOURCE_MAX => {
-            return Ok((compiled(collective, scheme)?, None));
+pub fn largest(offloaded: &OffloadedCall) -> Result<(Resources, Option<Laws>), String> {
+    let (is_single, ranks) = (offloaded.rules.single.is_some(), offloaded.call.ranks);
+    match offloaded.is_short() {
+        Ok(true) if !is_single || ranks <= SINGLE_SOURCE_MAX => {
+            let programs = offloaded.programs(&examined(&offloaded.call))?;
+            return Ok((of_all(&programs), None));
         }
         // Of a few ranks, the error is the answer.
-        Err(why) if collective.ranks <= SINGLE_SOURCE_MAX => return Err(why),
+        Err(why) if ranks <= SINGLE_SOURCE_MAX => return Err(why),
         _ => (),
     }
-    let laws = law::of(collective, scheme)?;
-    Ok((laws.at(collective.ranks), Some(laws)))
+    let laws = law::of(offloaded)?;
+    Ok((laws.at(ranks), Some(laws)))
 }
 
-/// The maximum over ranks at the beginning, in the middle and at the end, the root, and the last rank
-/// of the power of two: these have different roles in the algorithms.
-///
-/// # Errors
-/// The operation cannot be compiled.
-fn compiled(collective: &SimulatedCollective, scheme: Scheme) -> Result<Resources, String> {
-    let programs = collective.programs(&examined(collective), scheme)?;
-    Ok(programs.iter().map(Resources::of).fold(Resources::default(), Resources::max))
+/// The maximum over these programs.
+pub fn of_all(programs: &[Program]) -> Resources {
+    programs.iter().map(Resources::of).fold(Resources::default(), Resources::max)
 }
 
-/// Ranks with different roles.
-pub(super) fn examined(collective: &SimulatedCollective) -> Vec<u32> {
-    let ranks = collective.ranks;
+/// Ranks with different roles in the algorithms: at the beginning, in the middle and at the end, the root, and the last
+/// one of the power of two.
+pub(super) fn examined(call: &CollectiveCall) -> Vec<u32> {
+    let ranks = call.ranks;
     let mut examined = vec![0, 1, 2, 3, ranks / 2, ranks - ranks.min(2), ranks - 1];
-    examined.extend([collective.root, (1 << ranks.ilog2()) - 1]);
+    examined.extend([call.root, (1 << ranks.ilog2()) - 1]);
     examined.retain(|rank| *rank < ranks);
     examined.sort_unstable();
     examined.dedup();
@@ -56,9 +53,9 @@ pub(super) fn examined(collective: &SimulatedCollective) -> Vec<u32> {
 ///
 /// # Errors
 /// As [`largest`].
-pub fn rounds(collective: &SimulatedCollective) -> Result<u32, String> {
-    let ranks = examined(collective);
-    collective.with_schedules(|_, schedule| {
+pub fn rounds(call: &CollectiveCall) -> Result<u32, String> {
+    let ranks = examined(call);
+    call.with_schedules(|_, schedule| {
         Ok(ranks.iter().map(|rank| schedule(*rank).rounds()).max().unwrap_or(0))
     })
 }

@@ -11,7 +11,8 @@ use super::action::{InterfaceAction, Signal};
 use super::counters::Counters;
 use crate::device::rma::RemoteAddress;
 use crate::device::trigger::{
-    CounterKey, InstanceState, PeerBinding, ProgramBinding, ReductionKernel, Runner, SlotNeed,
+    CounterKey, InstanceState, PeerBinding, PostedWork, ProgramBinding, ReductionKernel, Runner,
+    SlotNeed,
 };
 use crate::offload::{Buffer, CounterAdd, CounterId, Instance, Program, ProgramOp, Region, StepId};
 use platform::base::{ErrorClass, MpiError, Peer, Span};
@@ -60,34 +61,12 @@ struct InstanceRun {
     complete: bool,
     /// Commands whose source must not be overwritten yet.
     outstanding: u32,
-    /// Operations that have started.
-    begun: u32,
-    /// When slots that became free have an operation again, in nanoseconds; ascending.
-    refilled_ns: VecDeque<u64>,
+    /// Operations that have started; times in nanoseconds.
+    posted: PostedWork,
     failed: Option<Box<MpiError>>,
     /// Steps for the host: due ones, and those returned by `poll`.
     host_due: VecDeque<(StepId, Option<CounterAdd>)>,
     host_issued: Vec<(StepId, Option<CounterAdd>)>,
-}
-
-impl InstanceRun {
-    /// When the next operation is posted, if the window does not have it from the start.
-    fn posted_ns(&self, window: u32) -> Option<u64> {
-        self.refilled_ns.front().copied().filter(|_| self.begun >= window)
-    }
-
-    /// An operation starts and leaves its slot, which is refilled after those that are free already.
-    fn begin(&mut self, window: u32, now_ns: u64, post_ns: u64) {
-        if window == 0 || post_ns == 0 {
-            return;
-        }
-        if self.begun >= window {
-            self.refilled_ns.pop_front();
-        }
-        self.begun += 1;
-        let free_ns = self.refilled_ns.back().map_or(now_ns, |last| now_ns.max(*last));
-        self.refilled_ns.push_back(free_ns + post_ns);
-    }
 }
 
 impl LoadedProgram {
@@ -115,8 +94,7 @@ impl LoadedProgram {
             tank: 0,
             complete: false,
             outstanding: 0,
-            begun: 0,
-            refilled_ns: VecDeque::new(),
+            posted: PostedWork::default(),
             failed: None,
             host_due: VecDeque::with_capacity(hosts),
             host_issued: Vec::with_capacity(hosts),
@@ -162,8 +140,7 @@ impl LoadedProgram {
         run.instance.restart(program);
         run.tank = program.tank(self.started);
         run.complete = false;
-        run.begun = 0;
-        run.refilled_ns.clear();
+        run.posted.restart();
         (self.runner, self.window) = (runner, window);
         self.is_active = true;
         self.started += 1;
@@ -182,13 +159,13 @@ impl LoadedProgram {
         // None for a counter of the other tank.
         let counter = (at as usize).checked_sub(run.tank * own.len());
         let counter = counter.filter(|counter| *counter < own.len())?;
-        if let Some(at_ns) = run.posted_ns(self.window).filter(|at_ns| *at_ns > now_ns) {
+        if let Some(at_ns) = run.posted.next(self.window).filter(|at_ns| *at_ns > now_ns) {
             let more = run.instance.awaited(program, counter as CounterId);
             return more.map(|_| WorkOutcome::Unposted(at_ns));
         }
         let level = || counters.level(own[counter]);
         let index = run.instance.next_of(program, counter as CounterId, level)?;
-        run.begin(self.window, now_ns, post_ns);
+        run.posted.begin(self.window, now_ns, post_ns);
         let op = program.work()[index].op;
         match op {
             ProgramOp::Add(add) => counters.add(own[usize::from(add.counter)], add.value),

@@ -3,28 +3,32 @@
 use std::ops::RangeInclusive;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use mpi_abi::device::trigger::InterfaceLimits;
+use mpi_abi::devices::torus::Generation;
 use mpi_abi::mpi::collective::algorithms::hierarchical::Nodes;
 use mpi_abi::mpi::collective::selection::registry::CollectiveOperation;
 use sim::coll::CollectiveReport;
 use sim::collective::CollectiveCall;
 use sim::executor::StepCosts;
-use sim::executor::event_driven::LinkNetwork;
+use sim::executor::event_driven::{InterfaceSetting, LinkNetwork};
 use sim::executor::levelled::PROGRESS;
 use sim::network::LoggpRates;
 use sim::noise::{Noise, NoiseKind, ps_of_us};
+use sim::offload::{OffloadedCall, UNLIMITED};
 use sim::topology::{NodeOrder, RankNodes, Topology};
 
 use crate::numbers::{number, number_in};
+use crate::offload::{names, operation, scheme_of};
 
 const LONG: &str = "\
 Runs the schedules of the library on all ranks, in virtual time: the time of each rank with what the
 critical path consists of, and numbers of messages. loggp is a network of 100 Gbit/s in round figures;
 paper is the one of the simulation of Matsumoto and Suda, where nothing waits for a port. With a
-topology, messages also wait for the links between the ports; one thread runs it, event by event. Equal
-arguments give equal results, whatever the number of threads is.";
+topology, messages also wait for the links between the ports; one thread runs it, event by event. With
+--offload, interfaces with counters run the operation. Equal arguments give equal results, whatever the
+number of threads is.";
 
 pub(crate) fn command() -> Command {
-    let names = CollectiveOperation::ALL.map(|operation| operation.name().to_lowercase());
     let command = Command::new("coll")
         .about("Runs a collective operation on up to 2^20 ranks.")
         .long_about(LONG)
@@ -33,7 +37,7 @@ pub(crate) fn command() -> Command {
                 .value_name("OPERATION")
                 .required(true)
                 .value_parser(operation)
-                .help(names.join(", ")),
+                .help(names().join(", ")),
         )
         .arg(
             Arg::new("ranks")
@@ -71,7 +75,7 @@ pub(crate) fn command() -> Command {
                 .action(ArgAction::SetTrue)
                 .help("the own data are already in the receive buffer"),
         );
-    let command = with_noise(with_topology(with_network(command)));
+    let command = with_offload(with_noise(with_topology(with_network(command))));
     with_output(command)
         .arg(Arg::new("svg").long("svg").value_name("FILE").help("draw the distribution of times"))
         .arg(Arg::new("html").long("html").value_name("FILE").help("write a page with everything"))
@@ -134,6 +138,52 @@ fn with_topology(command: Command) -> Command {
                 .value_parser(NodeOrder::NAMES.map(|(name, _)| name))
                 .help("the order in which ranks fill nodes; random: by the seed"),
         )
+}
+
+/// Adds the arguments of interfaces that run the operation.
+fn with_offload(command: Command) -> Command {
+    let number = |name: &'static str, unit: &'static str, range: RangeInclusive<u64>| {
+        let number = Arg::new(name).long(name).value_name(unit);
+        number.value_parser(number_in(range)).requires("offload")
+    };
+    command
+        .arg(
+            Arg::new("offload")
+                .long("offload")
+                .value_name("SCHEME")
+                .value_parser(["tank", "prematched"])
+                .help(
+                    "a persistent operation as programs of interfaces, one event after the other",
+                ),
+        )
+        .arg(number("instances", "N", 1..=1000).help("starts one after the other  [default: 1]"))
+        .arg(
+            Arg::new("interface")
+                .long("interface")
+                .value_name("NAME")
+                .value_parser(str::parse::<Generation>)
+                .requires("offload")
+                .help(
+                    "counters, slots and engines of a generation  [default: one engine, no limits]",
+                ),
+        )
+        .arg(number("engines", "N", 1..=64).help("engines of an interface, each with a port"))
+        .arg(number("slots", "N", 1..=1 << 20).help("operations that are posted at a time"))
+        .arg(number("post", "NS", 0..=1_000_000).help("to post an operation  [default: 100]"))
+}
+
+/// The interfaces of the arguments.
+fn interface(matches: &ArgMatches) -> InterfaceSetting {
+    let given = |name| matches.get_one::<u64>(name).copied();
+    let limits = matches.get_one::<Generation>("interface").map_or(UNLIMITED, |it| it.limits());
+    let engines = given("engines").map_or(limits.engines, |engines| engines as u8);
+    let slots = given("slots").map_or(limits.slots, |slots| slots as u32);
+    InterfaceSetting {
+        limits: InterfaceLimits { engines, slots, ..limits },
+        post_ps: given("post").unwrap_or(100) * 1000,
+        instances: given("instances").unwrap_or(1) as u32,
+        traces: false,
+    }
 }
 
 /// The links of the arguments.
@@ -263,19 +313,18 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<String, String> {
     };
     let bar = crate::bar(PROGRESS);
     let progress = |done| bar.set_position(done);
-    let report = match links {
-        Some(links) => CollectiveReport::run_on_links(call, costs, &links, &progress),
-        None => CollectiveReport::run(call, costs, threads(matches), &progress),
+    let report = match (scheme_of(matches, "offload"), links) {
+        (Some(scheme), links) => {
+            let setting = interface(matches);
+            let offloaded = OffloadedCall::on(call, scheme, &setting.limits, &costs.network);
+            CollectiveReport::run_offloaded(offloaded, costs, links.as_ref(), &setting, &progress)
+        }
+        (None, Some(links)) => CollectiveReport::run_on_links(call, costs, &links, &progress),
+        (None, None) => CollectiveReport::run(call, costs, threads(matches), &progress),
     };
     bar.finish_and_clear();
     let report = report?;
     crate::write_file(matches, "svg", || report.distribution().file())?;
     crate::write_file(matches, "html", || report.page())?;
     Ok(if matches.get_flag("csv") { report.csv() } else { report.text() })
-}
-
-fn operation(name: &str) -> Result<CollectiveOperation, String> {
-    let names = || CollectiveOperation::ALL.map(|operation| operation.name().to_lowercase());
-    CollectiveOperation::from_name(name)
-        .ok_or_else(|| format!("expected one of {}", names().join(", ")))
 }

@@ -1,12 +1,17 @@
 //! `suiro-sim offload draw`: the levels of counters while an operation runs.
 
 use clap::{Arg, ArgMatches, Command, value_parser};
-use mpi_abi::offload::compile::link_all;
 use sim::draw;
-use sim::offload::levels;
-use sim::offload::levels::Times;
+use sim::executor::StepCosts;
+use sim::executor::event_driven::{self, InterfaceSetting};
+use sim::network::LoggpRates;
+use sim::noise::{Noise, NoiseKind};
+use sim::offload::UNLIMITED;
 
-use super::{checked, collective, scheme, scheme_argument, with_collective};
+use super::{checked, offloaded, scheme, scheme_argument, with_collective};
+
+/// Ranks start and go on at times of their own: an interruption of 3 us in each 10 us.
+const NOISE_PS: (u64, u64) = (10_000_000, 3_000_000);
 
 pub(super) fn command() -> Command {
     let command = Command::new("draw").about("Draws the levels of counters during a run.");
@@ -26,7 +31,7 @@ pub(super) fn command() -> Command {
                 .long("instances")
                 .value_name("N")
                 .default_value("2")
-                .value_parser(value_parser!(u64).range(1..=100))
+                .value_parser(value_parser!(u32).range(1..=100))
                 .help("number of starts of the operation"),
         )
         .arg(
@@ -35,7 +40,7 @@ pub(super) fn command() -> Command {
                 .value_name("N")
                 .default_value("1")
                 .value_parser(value_parser!(u64))
-                .help("seed of the random start times and message delays"),
+                .help("seed of the interruptions of ranks"),
         )
         .arg(
             Arg::new("svg")
@@ -47,27 +52,25 @@ pub(super) fn command() -> Command {
 }
 
 pub(super) fn run(matches: &ArgMatches) -> Result<String, String> {
-    let collective = collective(matches)?;
-    let scheme = scheme(matches);
+    let offloaded = offloaded(matches, scheme(matches))?;
+    let call = &offloaded.call;
     let ranks = matches.get_many::<u32>("rank").into_iter().flatten();
-    let ranks: Vec<u32> =
-        ranks.map(|&rank| checked(rank, &collective)).collect::<Result<_, _>>()?;
-    let number = |name, default| matches.get_one::<u64>(name).copied().unwrap_or(default);
-    let (seed, ordered) = (number("seed", 1), collective.ordered);
-    let times = Times { seed, ordered, ..Times::default() };
-    let rules = collective.rules(scheme);
-    collective.with_schedules(|algorithm, schedule| {
-        let schedules: Vec<_> = (0..collective.ranks).map(schedule).collect();
-        let programs = link_all(&schedules, &rules)?;
-        let run = levels::run(&programs, number("instances", 2), times)?;
-        let name = collective.operation.name().to_lowercase();
-        let scheme = format!("{scheme:?}").to_lowercase();
-        let title = format!("{name} by {algorithm}, {} ranks, scheme {scheme}", collective.ranks);
-        let summary = "Levels of counters over time, and the work that each threshold triggers.";
-        crate::write_file(matches, "svg", || {
-            draw::levels::file(&title, summary, &programs, &run, &ranks)
-        })?;
-        let last = run.ends.iter().flatten().max().copied().unwrap_or(0);
-        Ok(format!("completed after {:.1} us\n", last as f64 / 1e3))
-    })
+    let ranks: Vec<u32> = ranks.map(|&rank| checked(rank, call)).collect::<Result<_, _>>()?;
+    let seed = matches.get_one("seed").copied().unwrap_or(1);
+    let noise = Noise::new(NoiseKind::Random, NOISE_PS.0, NOISE_PS.1, seed)?;
+    let costs = StepCosts { network: LoggpRates::LOGGP, noise };
+    let instances = matches.get_one("instances").copied().unwrap_or(2);
+    let setting = InterfaceSetting { limits: UNLIMITED, post_ps: 0, instances, traces: true };
+    let programs = offloaded.all_programs()?;
+    let (run, times) = event_driven::run_programs(&programs, &costs, None, &setting, &|_| {})?;
+    let name = call.operation.name().to_lowercase();
+    let algorithm = call.algorithm.as_deref().unwrap_or_default();
+    let scheme = format!("{:?}", offloaded.rules.scheme).to_lowercase();
+    let title = format!("{name} by {algorithm}, {} ranks, scheme {scheme}", call.ranks);
+    let summary = "Levels of counters over time, and the work that each threshold triggers.";
+    crate::write_file(matches, "svg", || {
+        draw::levels::file(&title, summary, &programs, &times, &ranks)
+    })?;
+    let last_ps = run.times.ends_ps.iter().max().copied().unwrap_or(0);
+    Ok(format!("completed after {:.1} us\n", last_ps as f64 / 1e6))
 }

@@ -8,7 +8,8 @@ mod table;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use mpi_abi::mpi::collective::selection::registry::CollectiveOperation;
 use mpi_abi::offload::Scheme;
-use sim::offload::{OPERATIONS, SimulatedCollective};
+use sim::collective::CollectiveCall;
+use sim::offload::{OffloadedCall, published_algorithm};
 
 /// Names of the schemes.
 const SCHEMES: [(&str, Scheme); 3] =
@@ -89,28 +90,28 @@ fn with_collective(command: Command, ranks_max: i64) -> Command {
         )
 }
 
-fn collective(matches: &ArgMatches) -> Result<SimulatedCollective, String> {
+fn offloaded(matches: &ArgMatches, scheme: Scheme) -> Result<OffloadedCall, String> {
     let operation = matches.get_one("collective").copied().unwrap_or(CollectiveOperation::Barrier);
     let number = |name| matches.get_one::<u32>(name).copied().unwrap_or(0);
     let bytes = matches.get_one::<u64>("bytes").copied().unwrap_or(0);
-    Ok(SimulatedCollective {
-        operation,
-        algorithm: matches.get_one("algorithm").cloned(),
-        ranks: number("ranks"),
-        bytes: usize::try_from(bytes).map_err(|_| format!("{bytes} bytes are too many"))?,
+    let bytes = usize::try_from(bytes).map_err(|_| format!("{bytes} bytes are too many"))?;
+    let algorithm = matches.get_one::<String>("algorithm").cloned();
+    let call = CollectiveCall {
+        algorithm: algorithm.or_else(|| Some(published_algorithm(operation).to_owned())),
         root: number("root"),
         in_place: !matches.get_flag("copy"),
-        ordered: !matches.get_flag("unordered"),
-    })
+        ..CollectiveCall::new(operation, number("ranks"), bytes)
+    };
+    Ok(OffloadedCall::published(call, scheme, !matches.get_flag("unordered")))
 }
 
-fn names() -> Vec<String> {
-    OPERATIONS.iter().map(|operation| operation.name().to_lowercase()).collect()
+pub(crate) fn names() -> Vec<String> {
+    CollectiveOperation::ALL.map(|operation| operation.name().to_lowercase()).into()
 }
 
-fn operation(name: &str) -> Result<CollectiveOperation, String> {
-    let known =
-        CollectiveOperation::from_name(name).filter(|operation| OPERATIONS.contains(operation));
+/// A parser for the name of an operation.
+pub(crate) fn operation(name: &str) -> Result<CollectiveOperation, String> {
+    let known = CollectiveOperation::from_name(name);
     known.ok_or_else(|| format!("expected one of {}", names().join(", ")))
 }
 
@@ -124,13 +125,18 @@ fn scheme_argument() -> Arg {
 }
 
 fn scheme(matches: &ArgMatches) -> Scheme {
-    let name = matches.get_one::<String>("scheme").map_or("tank", String::as_str);
-    SCHEMES.iter().find(|(known, _)| *known == name).map_or(Scheme::Tank, |(_, scheme)| *scheme)
+    scheme_of(matches, "scheme").unwrap_or_default()
+}
+
+/// The scheme of an argument.
+pub(crate) fn scheme_of(matches: &ArgMatches, argument: &str) -> Option<Scheme> {
+    let name = matches.get_one::<String>(argument)?;
+    SCHEMES.iter().find(|(known, _)| known == name).map(|(_, scheme)| *scheme)
 }
 
 /// Checks that the rank is one of the operation.
-fn checked(rank: u32, collective: &SimulatedCollective) -> Result<u32, String> {
-    let ranks = collective.ranks;
+fn checked(rank: u32, call: &CollectiveCall) -> Result<u32, String> {
+    let ranks = call.ranks;
     if rank < ranks {
         Ok(rank)
     } else {

@@ -1,10 +1,11 @@
 //! `suiro-sim offload resources`: counters, slots and bits by scheme.
 
 use clap::{ArgMatches, Command};
+use mpi_abi::offload::Scheme;
 use mpi_abi::offload::resources::MessageRounds;
 use sim::offload::{resources, table};
 
-use super::{SCHEMES, collective, with_collective};
+use super::{SCHEMES, offloaded, with_collective};
 
 pub(super) fn command() -> Command {
     let about = "Prints the resources of an interface that an operation needs, by scheme.";
@@ -17,25 +18,25 @@ pub(super) fn command() -> Command {
 }
 
 pub(super) fn run(matches: &ArgMatches) -> Result<String, String> {
-    let collective = collective(matches)?;
+    let call = offloaded(matches, Scheme::Tank)?.call;
     let head = ["scheme", "counters", "tanks", "slots", "thresholds", "bits"].map(str::to_owned);
     let mut rows = vec![head];
     let mut notes = String::new();
     let mut rounds = None;
     for (name, scheme) in SCHEMES {
-        let (it, laws) = resources::largest(&collective, scheme)?;
+        let (it, laws) = resources::largest(&offloaded(matches, scheme)?)?;
         if let Some(laws) = laws {
             notes += &format!("law of {name}: {laws}\n");
-            rounds = Some(laws.rounds.at(collective.ranks).ceil() as u32);
+            rounds = Some(laws.rounds.at(call.ranks).ceil() as u32);
         }
         let numbers = [it.counters, it.tanks, it.slots, it.levels, it.bits];
         let [counters, tanks, slots, levels, bits] = numbers.map(|number| number.to_string());
         rows.push([name.to_owned(), counters, tanks, slots, levels, bits]);
     }
-    if let Err(why) = collective.fits() {
+    if let Err(why) = call.with_schedules(|_, _| Ok(())) {
         notes += &format!("{why}: the numbers are what its laws give\n");
     }
-    let rounds = rounds.map_or_else(|| resources::rounds(&collective), Ok)?;
+    let rounds = rounds.map_or_else(|| resources::rounds(&call), Ok)?;
     Ok(format!("{}\n{notes}{}", table::text(&rows), rounds_text(MessageRounds(rounds))))
 }
 

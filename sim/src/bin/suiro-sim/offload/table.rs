@@ -4,7 +4,7 @@ use clap::{Arg, ArgMatches, Command, value_parser};
 use mpi_abi::mpi::collective::selection::registry::CollectiveOperation;
 use sim::offload::table::table;
 
-use super::{checked, collective, scheme, scheme_argument, with_collective};
+use super::{checked, offloaded, scheme, scheme_argument, with_collective};
 
 pub(super) fn command() -> Command {
     let command = Command::new("table").about("Prints the deferred work of a rank.");
@@ -21,10 +21,9 @@ pub(super) fn command() -> Command {
 }
 
 pub(super) fn run(matches: &ArgMatches) -> Result<String, String> {
-    let collective = collective(matches)?;
-    let scheme = scheme(matches);
+    let offloaded = offloaded(matches, scheme(matches))?;
     let rank = matches.get_one::<u32>("rank").copied().unwrap_or(0);
-    let rank = checked(rank, &collective)?;
-    let has_data = collective.operation != CollectiveOperation::Barrier;
-    Ok(table(&collective.program(rank, scheme)?, rank, has_data))
+    let rank = checked(rank, &offloaded.call)?;
+    let has_data = offloaded.call.operation != CollectiveOperation::Barrier;
+    Ok(table(&offloaded.program(rank)?, rank, has_data))
 }
