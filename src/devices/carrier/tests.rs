@@ -257,6 +257,16 @@ fn conforms_over_a_provider_that_makes_trouble() {
     }
 }
 
+#[test]
+fn conforms_with_short_packets_only() {
+    let Some(path) = libfabric() else { return eprintln!("skipped: there is no libfabric") };
+    conformance::check_bare(|ranks| {
+        let mut devices = over_provider(&path, "tcp;ofi_rxm", ranks);
+        devices.iter_mut().for_each(Carrier::survive_failures);
+        devices
+    });
+}
+
 /// What the sink of a rank hears.
 #[derive(Default)]
 struct Events {
@@ -301,6 +311,10 @@ fn an_error_of_the_provider_is_a_failure_of_the_peer_told_once() {
         ("refuse=3", 0, "Input/output error"),
         // At the receiver, all that came before is delivered.
         ("truncate=3", 1, "Truncation error"),
+        // Nobody has canceled it here.
+        ("cancel=3", 1, "Operation canceled"),
+        // The same if an error tells of no operation.
+        ("strange=1;truncate=3", 1, "Truncation error"),
     ] {
         let provider = format!("stub;{trouble}");
         let mut ranks = over_provider(&library.0, &provider, 3);
@@ -326,6 +340,18 @@ fn an_error_of_the_provider_is_a_failure_of_the_peer_told_once() {
         assert!(ranks[0].is_drained(), "{trouble}");
         assert!(heard[2].failed.is_empty() && heard[2].packets.is_empty());
     }
+}
+
+#[test]
+fn a_long_packet_whose_data_the_provider_has_canceled_is_not_delivered() {
+    let library = TroubleLibrary::compile("canceled");
+    let mut ranks = over_provider(&library.0, "stub;cancel=2", 3);
+    let mut heard = [Events::default(), Events::default(), Events::default()];
+    ranks[0].send(1, &Header::default(), 20_000, |packet| packet.fill(7)).unwrap();
+    settle(&mut ranks, &mut heard, |heard| !heard[1].failed.is_empty());
+    let [(0, said)] = &heard[1].failed[..] else { panic!("not a failure of rank 0") };
+    assert!(said.contains("Operation canceled"), "{said}");
+    assert!(heard[1].packets.is_empty() && ranks[1].is_drained());
 }
 
 #[test]

@@ -161,6 +161,8 @@ enum FabricTransfer {
 enum TransferState {
     PutOff,
     Started,
+    /// Started, and the library has been asked to end it.
+    Canceled,
     /// With the rank whose message has been received; [`NO_RANK`] if none has.
     Done(u32),
 }
@@ -466,7 +468,7 @@ impl EndpointState {
             match count {
                 1.. => {
                     for entry in &entries[..count as usize] {
-                        self.completed(entry.context, entry.tag);
+                        self.completed(entry);
                     }
                 }
                 ERROR_ENTRY => self.take_error(),
@@ -501,10 +503,29 @@ impl EndpointState {
         }
     }
 
-    fn completed(&mut self, context: *mut FabricContext, tag: u64) {
-        // SAFETY: the context of an operation that has started: it is in its box.
+    #[inline]
+    fn completed(&mut self, entry: &FabricCompletion) {
+        let Some(number) = self.number_of(entry.context) else { return };
+        self.end(number, (entry.tag & SENDER_MASK) as u32);
+    }
+
+    /// The operation with this context; none for a context that is none of an operation in progress: some providers
+    /// tell of errors with contexts of their own.
+    #[inline]
+    fn number_of(&self, context: *mut FabricContext) -> Option<u32> {
+        if context.is_null() {
+            return None;
+        }
+        // SAFETY: the context of an operation is in its box; one of a provider is at the beginning of a longer
+        // structure of it.
         let number = unsafe { (*context).number };
-        self.end(number, (tag & SENDER_MASK) as u32);
+        let operation = self.operations.get(number as usize)?;
+        let is_known = ptr::eq(&raw const *operation.context, context)
+            && matches!(operation.state, TransferState::Started | TransferState::Canceled);
+        if !is_known {
+            tracing::warn!("the provider has ended an operation that is none");
+        }
+        is_known.then_some(number)
     }
 
     /// The provider has ended an operation.
@@ -521,16 +542,17 @@ impl EndpointState {
         let mut entry = ErrorEntry::NONE;
         // SAFETY: an open queue, and a place for an entry with room behind.
         let count = unsafe { ((*(*queue).calls).read_error)(queue, &raw mut entry, 0) };
-        if count < 1 || entry.completion.context.is_null() {
+        if count < 1 {
             return;
         }
-        // SAFETY: as in `completed`.
-        let number = unsafe { (*entry.completion.context).number };
+        let Some(number) = self.number_of(entry.completion.context) else { return };
+        let was_canceled = self.operations[number as usize].state == TransferState::Canceled;
         self.end(number, NO_RANK);
         let operation = &self.operations[number as usize];
         match operation.what {
             FabricTransfer::Send { to } => self.fail(to, entry.error as isize),
-            FabricTransfer::Receive { .. } if entry.error.abs() == CANCELED => {}
+            // Else by the provider: tcp tells so of all that is under way when a connection ends.
+            FabricTransfer::Receive { .. } if was_canceled && entry.error.abs() == CANCELED => {}
             FabricTransfer::Receive { ignore } => {
                 let why = self.functions.error(entry.error as isize);
                 tracing::warn!(why, provider_error = entry.provider_error, "a receive has failed");
@@ -571,13 +593,14 @@ impl EndpointState {
     fn cancel(&mut self, number: usize) {
         let operation = &mut self.operations[number];
         match operation.state {
-            TransferState::Done(_) => {}
+            TransferState::Done(_) | TransferState::Canceled => {}
             TransferState::PutOff => {
                 operation.state = TransferState::Done(NO_RANK);
                 self.put_off.retain(|other| *other as usize != number);
                 self.waiting_headers.retain(|other| *other as usize != number);
             }
             TransferState::Started => {
+                operation.state = TransferState::Canceled;
                 let endpoint = self.objects.endpoint;
                 let context = (&raw mut *operation.context).cast::<c_void>();
                 // SAFETY: an open endpoint, and the context of an operation in progress.
