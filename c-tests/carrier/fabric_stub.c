@@ -515,7 +515,9 @@ static int d_ep(struct domain *domain, struct info *info, struct ep **made, void
     ep->trouble = *domain->trouble;
     ep->socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     int own = atomic_fetch_add(&number, 1);
-    snprintf(ep->name, sizeof ep->name, "fabric-stub-%d-%d", (int)getpid(), own);
+    /* A process may have several copies of this library. */
+    unsigned copy = (uintptr_t)&number >> 12;
+    snprintf(ep->name, sizeof ep->name, "stub-%d-%x-%d", (int)getpid(), copy, own);
     const char *rank = getenv("PMI_RANK");
     ep->random = (ep->trouble.seed + 1) * 0x9e3779b97f4a7c15u + 0x1234567u * (own + 1 + (rank ? atoi(rank) : 0));
     socklen_t len;

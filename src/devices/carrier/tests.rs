@@ -14,6 +14,7 @@ use super::library::CarrierLibrary;
 use super::*;
 use crate::device::conformance;
 use crate::device::conformance::rma::TestBuffer;
+use platform::base::Random;
 use platform::sys::fabric::FabricEndpoint;
 
 /// Messages that the library keeps for a rank without a receive, and the longest of them.
@@ -258,6 +259,13 @@ fn conforms_over_a_provider_that_makes_trouble() {
 }
 
 #[test]
+fn conforms_where_the_first_messages_to_a_peer_are_lost() {
+    let library = TroubleLibrary::compile("lost");
+    let provider = "net;seed=2;again=20;lost=2;each=8";
+    conformance::check_bare(|ranks| over_provider(&library.0, provider, ranks));
+}
+
+#[test]
 fn conforms_with_short_packets_only() {
     let Some(path) = libfabric() else { return eprintln!("skipped: there is no libfabric") };
     conformance::check_bare(|ranks| {
@@ -301,6 +309,35 @@ fn settle(
         }
     }
     panic!("this does not end");
+}
+
+/// Two ranks that connect to each other at the same time, their calls in an order that a seed decides.
+#[test]
+fn first_messages_that_cross_arrive() {
+    let Some(path) = libfabric() else { return eprintln!("skipped: there is no libfabric") };
+    let is_long = std::env::var_os("SUIRO_TEST_LONG").is_some_and(|value| value == "1");
+    for seed in 1..=if is_long { 1000 } else { 20 } {
+        let mut ranks = over_provider(&path, "tcp", 2);
+        let mut heard = [Events::default(), Events::default()];
+        for (me, other) in [(0, 1), (1, 0)] {
+            for number in 0..2 {
+                let data = [number; 100];
+                let fill = |packet: &mut [u8]| packet.copy_from_slice(&data);
+                ranks[me].send(other, &Header::default(), 100, fill).unwrap();
+            }
+        }
+        let mut random = Random::new(seed);
+        let has_all = |events: &Events| events.packets.len() == 2 || !events.failed.is_empty();
+        for polls in 0.. {
+            assert!(polls < 1_000_000, "seed {seed}: a message is lost");
+            let me = random.below(2) as usize;
+            ranks[me].poll(&mut heard[me]);
+            if heard.iter().all(has_all) {
+                break;
+            }
+        }
+        assert!(heard.iter().all(|events| events.failed.is_empty()), "seed {seed}");
+    }
 }
 
 #[test]

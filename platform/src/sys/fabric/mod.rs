@@ -18,9 +18,13 @@
 //! stranger matches no receive; a provider that matches fewer than 48 bits is refused. Where it matches more, messages
 //! with data to one peer are numbered by them: data that follows what a provider has lost lands nowhere.
 //!
+//! Some providers lose the first messages of a connection: nothing is sent to a peer before it has answered a question
+//! ([`contacts`]).
+//!
 //! Headers of libfabric are not needed to build: see [`tables`].
 #![allow(unsafe_code)]
 
+mod contacts;
 pub mod interfaces;
 mod library;
 mod objects;
@@ -31,12 +35,14 @@ use std::ffi::c_void;
 use std::os::fd::{BorrowedFd, RawFd};
 use std::path::Path;
 use std::ptr;
+use std::time::Instant;
 
 use parking_lot::Mutex;
 
 use crate::base::Span;
 use crate::sys::carrier_request::CarrierRequest;
 use crate::sys::thread::naming_helpers;
+use contacts::{ContactMessage, Contacts};
 use library::{FabricFunctions, keeping_signal_handlers};
 use objects::{EndpointObjects, OpenedEndpoint};
 use tables::*;
@@ -111,6 +117,9 @@ struct EndpointState {
     data: Vec<DataCounts>,
     /// The library's names of the ranks.
     peers: Vec<u64>,
+    /// Whether the first messages to a peer may be lost.
+    greets: bool,
+    contacts: Contacts,
     operations: Vec<FabricOperation>,
     free: Vec<u32>,
     /// Operations that have not started, but receives for headers.
@@ -222,6 +231,8 @@ impl FabricEndpoint {
             number_mask: !0_u64 >> (u64::BITS - matched) & !(2 * DATA_BIT - 1),
             data: Vec::new(),
             peers: Vec::new(),
+            greets: contacts::are_needed(&provider),
+            contacts: Contacts::default(),
             operations: Vec::new(),
             free: Vec::new(),
             put_off: VecDeque::new(),
@@ -262,7 +273,8 @@ impl FabricEndpoint {
         let mut objects = [queue.cast::<Object>()];
         // SAFETY: an open fabric and a queue that was opened in it.
         let status = unsafe { ((*(*fabric).calls).may_wait)(fabric, objects.as_mut_ptr(), 1) };
-        status == 0 && state.put_off.is_empty() && !state.may_start_headers()
+        let waits = !state.put_off.is_empty() || state.contacts.are_due();
+        status == 0 && !waits && !state.may_start_headers()
     }
 
     /// Takes the addresses of all ranks, this one included, and bits of the job's secret, of which the lowest
@@ -286,6 +298,7 @@ impl FabricEndpoint {
             state.peers.push(peer);
         }
         state.data = vec![DataCounts::default(); addresses.len()];
+        state.contacts = Contacts::new(addresses.len(), state.greets);
         Ok(())
     }
 
@@ -383,9 +396,16 @@ impl EndpointState {
         CarrierRequest::numbered(CarrierRequest::FIRST + number as usize)
     }
 
-    /// Hands an operation to the library; false if it has no room.
+    /// Hands an operation to the library; false if it has no room, or if it is not known whether the message would
+    /// arrive.
     fn try_start(&mut self, number: u32) -> bool {
         let operation = &mut self.operations[number as usize];
+        if let FabricTransfer::Send { to } = operation.what
+            && !self.contacts.is_open(to)
+        {
+            self.contacts.ask(to);
+            return false;
+        }
         let endpoint = self.objects.endpoint;
         let (len, tag, description) = (operation.span.len(), operation.tag, ptr::null_mut());
         let context = (&raw mut *operation.context).cast::<c_void>();
@@ -446,6 +466,7 @@ impl EndpointState {
             return;
         }
         self.failed.push(peer);
+        self.contacts.forget(peer);
         let operations = &mut self.operations;
         self.put_off.retain(|number| {
             let operation = &mut operations[*number as usize];
@@ -481,6 +502,9 @@ impl EndpointState {
         if self.may_start_headers() {
             self.start_headers();
         }
+        if self.contacts.are_due() {
+            self.send_contacts();
+        }
         if !self.put_off.is_empty() {
             self.start_put_off();
         }
@@ -503,10 +527,42 @@ impl EndpointState {
         }
     }
 
+    /// Sends the questions and answers that are due.
+    #[cold]
+    fn send_contacts(&mut self) {
+        let now = Instant::now();
+        for (to, message) in self.contacts.due(now) {
+            let (byte, tag) = ([message as u8], self.tag(self.me));
+            let (endpoint, name) = (self.objects.endpoint, self.peers[to as usize]);
+            let from = byte.as_ptr().cast();
+            // SAFETY: an open endpoint, and a byte, which is copied.
+            let status = unsafe { ((*(*endpoint).tagged).inject)(endpoint, from, 1, name, tag) };
+            match status {
+                0 => self.contacts.sent(to, message, now),
+                TRY_AGAIN => {}
+                error => self.fail(to, error),
+            }
+        }
+    }
+
     #[inline]
     fn completed(&mut self, entry: &FabricCompletion) {
         let Some(number) = self.number_of(entry.context) else { return };
-        self.end(number, (entry.tag & SENDER_MASK) as u32);
+        let operation = &self.operations[number as usize];
+        let sender = (entry.tag & SENDER_MASK) as u32;
+        if operation.queue() != StartOrder::Headers {
+            return self.end(number, sender);
+        }
+        match ContactMessage::of(operation.span, entry.len) {
+            Some(message) => {
+                self.contacts.arrived(sender, message);
+                self.end(number, NO_RANK);
+            }
+            None => {
+                self.contacts.open(sender);
+                self.end(number, sender);
+            }
+        }
     }
 
     /// The operation with this context; none for a context that is none of an operation in progress: some providers
