@@ -1,5 +1,6 @@
 //! Every program of `c-tests/failures`, run by this `mpirun --with-ft ulfm`: ranks end, and those that are
-//! left go on, on shared memory and on sockets, with each way of waiting. Each run has a time limit.
+//! left go on, on shared memory, on sockets and over libfabric, with each way of waiting. Each run has a time
+//! limit.
 
 // Other tests use more of it.
 #[allow(dead_code)]
@@ -8,12 +9,23 @@ mod programs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use programs::{harness, is_long, root};
+use programs::{harness, is_long, root, vendor};
 
 /// The time that a run may take, in seconds: more than a loaded machine needs.
 const LIMIT_SECONDS: &str = "60";
 
-const DEVICES: [&str; 2] = ["shm", "tcp"];
+const DEVICES: [&str; 3] = ["shm", "tcp", "tcp;ofi_rxm"];
+
+/// `mpirun` on a device, or over a provider of the libfabric in MPICH's package, between all ranks.
+fn mpirun(device: &str, words: &[&str]) -> Command {
+    if matches!(device, "shm" | "tcp") {
+        return harness::mpirun(&[&["--device", device], words].concat());
+    }
+    let mut command = harness::mpirun(&[&["--device", "ofi"], words].concat());
+    command.env("SUIRO_OFI_BETWEEN", "ranks").env("SUIRO_OFI_PROVIDER", device);
+    command.env("SUIRO_OFI_LIBRARY", vendor::libfabric());
+    command
+}
 
 /// Compiles a Fortran program.
 fn fortran(source: &str) -> PathBuf {
@@ -35,9 +47,9 @@ fn program(source: &str) -> PathBuf {
 fn run(program: &Path, ranks: u32, device: &str, more: &[&str]) -> harness::Outcome {
     let ranks = ranks.to_string();
     let mut words = vec!["--with-ft", "ulfm", "--timeout", LIMIT_SECONDS, "-n", &ranks];
-    words.extend(["--device", device, program.to_str().unwrap()]);
+    words.push(program.to_str().unwrap());
     words.extend(more);
-    harness::start(harness::mpirun(&words)).wait()
+    harness::start(mpirun(device, &words)).wait()
 }
 
 /// Runs a program on each device with these numbers of ranks and arguments; each run must succeed without
@@ -141,7 +153,7 @@ fn operations() {
         "messages",
     ];
     for seed in 1..=seeds {
-        let (ranks, device) = (2 + seed % 5, DEVICES[seed as usize % 2]);
+        let (ranks, device) = (2 + seed % 5, DEVICES[seed as usize % DEVICES.len()]);
         for kind in kinds {
             let outcome = run(&program, ranks, device, &[kind, &seed.to_string()]);
             let good = outcome.code == Some(0) && outcome.text().contains("errors = 0\n");
@@ -156,8 +168,8 @@ fn a_revoked_world_is_finalized_also_without_the_option() {
     check("revoked_world", 2..=4, &[&[]]);
     let program = program("c-tests/failures/revoked_world");
     for device in DEVICES {
-        let words = ["--device", device, "-n", "3", program.to_str().unwrap()];
-        let outcome = harness::start(harness::mpirun(&words)).wait();
+        let words = ["-n", "3", program.to_str().unwrap()];
+        let outcome = harness::start(mpirun(device, &words)).wait();
         let good = outcome.code == Some(0) && outcome.text() == "errors = 0\n";
         assert!(good, "{device}: {:?} {} {}", outcome.code, outcome.text(), outcome.stderr);
     }
@@ -192,7 +204,7 @@ fn random() {
     let seeds = if is_long() { 1000 } else { 12 };
     let program = program("c-tests/failures/random");
     for seed in 1..=seeds {
-        let (ranks, device) = (2 + seed % 5, DEVICES[seed as usize % 2]);
+        let (ranks, device) = (2 + seed % 5, DEVICES[seed as usize % DEVICES.len()]);
         let outcome = run(&program, ranks, device, &[&seed.to_string()]);
         let good = outcome.code == Some(0) && outcome.text().contains("errors = 0\n");
         let said = (outcome.code, outcome.text(), &outcome.stderr);
@@ -291,7 +303,7 @@ fn file_random() {
     let seeds = if is_long() { 1000 } else { 12 };
     let (program, path) = (program("c-tests/failures/file_random"), place("failures-file-random"));
     for seed in 1..=seeds {
-        let (ranks, device) = (2 + seed % 5, DEVICES[seed as usize % 2]);
+        let (ranks, device) = (2 + seed % 5, DEVICES[seed as usize % DEVICES.len()]);
         let outcome = run(&program, ranks, device, &[&seed.to_string(), &path]);
         let good = outcome.code == Some(0) && outcome.text().contains("errors = 0\n");
         let said = (outcome.code, outcome.text(), &outcome.stderr);
@@ -388,11 +400,16 @@ fn every_program_is_run() {
     assert_eq!(names, run.map(String::from));
 }
 
+/// Those whose connections end differently.
 #[test]
-fn libfabric_is_refused() {
-    let program = program("c-tests/failures/quick");
-    let words = ["--with-ft", "ulfm", "--device", "ofi", "-n", "2", program.to_str().unwrap()];
-    let outcome = harness::start(harness::mpirun(&words)).wait();
-    let why = "the device ofi does not survive failures: expected shm or tcp";
-    assert!(outcome.code != Some(0) && outcome.stderr.contains(why), "{}", outcome.stderr);
+fn shrinks_over_other_providers() {
+    let program = program("c-tests/failures/shrinks");
+    for provider in ["tcp", "sockets"] {
+        for (seed, ranks) in [(1, 2), (2, 4), (3, 6)] {
+            let outcome = run(&program, ranks, provider, &[&seed.to_string()]);
+            let good = outcome.code == Some(0) && outcome.text().contains("errors = 0\n");
+            let said = (outcome.code, outcome.text(), &outcome.stderr);
+            assert!(good, "seed {seed}, {ranks} ranks, {provider}: {said:?}");
+        }
+    }
 }

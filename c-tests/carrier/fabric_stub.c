@@ -5,9 +5,12 @@
  *   interleaved with other messages; errors of one operation
  *
  * The name of the provider says how: "stub;seed=7;again=30;queue=4" has FI_EAGAIN in 30 of 100 calls and at most 4
- * sends and 8 receives in progress; each=4 is that limit for the sends to one peer. fail=N: send N completes with an error, and its message is lost. refuse=N: send N
- * is refused with an error. truncate=N: the message that matches a receive as number N is lost. The providers "cxi"
- * and "psm3" are the stub without trouble, for the choice of a device.
+ * sends and 8 receives in progress; each=4 is that limit for the sends to one peer. fail=N: send N completes with an
+ * error, and its message is lost. refuse=N: send N is refused with an error. truncate=N: the message that matches a
+ * receive as number N is lost. cancel=N: the same with FI_ECANCELED, as tcp says when a connection ends. strange=N: that match also makes an error with a context that is none of the
+ * application. lost=N: the first N messages to each peer are lost without a word, for which the provider is to be
+ * called "net" instead of "stub". The providers "cxi" and "psm3" are the stub without trouble, for the choice of a
+ * device.
  *
  * Messages of one sender with one tag match in their order (FI_ORDER_SAS). Nothing moves but inside fi_cq_read. */
 #define _GNU_SOURCE
@@ -24,7 +27,7 @@
 #include <unistd.h>
 
 enum { EAGAIN_OF_FABRIC = 11, EAVAIL = 259, ETRUNC = 265, GET_DESCRIPTOR = 5 };
-enum { INJECT_MAX = 64, FRAGMENT = 16384, ADDRESS = 32, ANY = -1 };
+enum { INJECT_MAX = 64, FRAGMENT = 16384, ADDRESS = 32, ANY = -1, PEERS = 64 };
 
 /* The structures of rdma/fabric.h and others, as far as they are used. */
 struct tx_attr { uint64_t caps, mode, op_flags, msg_order, comp_order; size_t inject_size, size, iov_limit, more[8]; };
@@ -105,7 +108,7 @@ struct tagged_ops {
 };
 
 /* What a provider's name says. */
-struct trouble { uint64_t seed; long again, queue, each, fail, refuse, truncate; };
+struct trouble { uint64_t seed; long again, queue, each, fail, refuse, truncate, cancel, lost, strange; };
 
 struct send {
     struct send *next;
@@ -140,7 +143,8 @@ struct ep {
     struct cq *cq;
     struct trouble trouble;
     uint64_t random;
-    long sends_so_far, matched_so_far, sending, receiving;
+    long sends_so_far, matched_so_far, sending, receiving, sent_to[PEERS];
+    char own[256]; /* a context that is none of the application */
     struct send *sends;
     struct receive *receives;
     struct message *messages;
@@ -228,6 +232,10 @@ static ssize_t begin_send(struct ep *ep, const void *data, size_t len, uint64_t 
     if (how->each && to_peer >= how->each) return -EAGAIN_OF_FABRIC;
     long number = ++ep->sends_so_far;
     if (number == how->refuse) return -EIO;
+    if (to < PEERS && ep->sent_to[to]++ < how->lost) {
+        if (context) complete(ep, context, tag, len, 0);
+        return 0;
+    }
     if (number >= how->fail && how->fail && context) {
         how->fail = 0;
         complete(ep, context, tag, len, EIO);
@@ -271,6 +279,10 @@ static void finish(struct ep *ep, struct message *message) {
         ep->trouble.truncate = 0;
         err = ETRUNC;
     }
+    if (ep->trouble.cancel && ep->matched_so_far >= ep->trouble.cancel) {
+        ep->trouble.cancel = 0;
+        err = ECANCELED;
+    }
     if (!err && message->kept) memcpy(receive->into, message->kept, message->total);
     complete(ep, receive->context, message->tag, message->total, err);
     struct message **at = &ep->messages;
@@ -287,7 +299,7 @@ static struct receive *matching(struct ep *ep, uint64_t tag) {
         if (!fits(receive, tag)) continue;
         *at = receive->next;
         ep->receiving--;
-        ep->matched_so_far++;
+        if (++ep->matched_so_far == ep->trouble.strange) complete(ep, ep->own, 0, 0, EIO);
         return receive;
     }
     return NULL;
@@ -503,7 +515,9 @@ static int d_ep(struct domain *domain, struct info *info, struct ep **made, void
     ep->trouble = *domain->trouble;
     ep->socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     int own = atomic_fetch_add(&number, 1);
-    snprintf(ep->name, sizeof ep->name, "fabric-stub-%d-%d", (int)getpid(), own);
+    /* A process may have several copies of this library. */
+    unsigned copy = (uintptr_t)&number >> 12;
+    snprintf(ep->name, sizeof ep->name, "stub-%d-%x-%d", (int)getpid(), copy, own);
     const char *rank = getenv("PMI_RANK");
     ep->random = (ep->trouble.seed + 1) * 0x9e3779b97f4a7c15u + 0x1234567u * (own + 1 + (rank ? atoi(rank) : 0));
     socklen_t len;
@@ -530,6 +544,8 @@ static int f_domain(struct fabric *fabric, struct info *info, struct domain **do
         .seed = number_of(name, ";seed="),     .again = number_of(name, ";again="),
         .queue = number_of(name, ";queue="),   .fail = number_of(name, ";fail="),
         .refuse = number_of(name, ";refuse="), .truncate = number_of(name, ";truncate="),
+        .cancel = number_of(name, ";cancel="),
+        .lost = number_of(name, ";lost="),     .strange = number_of(name, ";strange="),
     };
     return 0;
 }
@@ -573,7 +589,7 @@ int fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t
                struct info **found) {
     (void)version, (void)node, (void)service, (void)flags;
     const char *name = hints->fabric->prov_name ? hints->fabric->prov_name : "stub";
-    if (strncmp(name, "stub", 4) && strcmp(name, "cxi") && strcmp(name, "psm3")) return -ENODATA;
+    if (strncmp(name, "stub", 4) && strncmp(name, "net;", 4) && strcmp(name, "cxi") && strcmp(name, "psm3")) return -ENODATA;
     struct info *info = fi_dupinfo(NULL);
     info->caps = hints->caps;
     info->tx->inject_size = INJECT_MAX;

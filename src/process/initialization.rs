@@ -212,7 +212,7 @@ fn ensure_running(
 fn start(mut config: Config, required: RequiredRanks, level: ThreadLevel) -> Result<RunningMpi> {
     let mut connection = Connection::open(&config, required)?;
     if connection.ended_ranks.is_some() {
-        survive(&mut config)?;
+        config.tcp.pace = LossPace::PROMPT;
     }
     let inherits_memory = connection.inherits_memory();
     let mut others =
@@ -296,22 +296,6 @@ fn compare(
         .map_err(|first| settings_mismatch(job, &config.agreed, first.rank, &first.text))
 }
 
-/// Settings of a job that survives failures.
-///
-/// # Errors
-/// `Other` if libfabric is to carry messages: after the end of a rank, its providers have lost messages of others.
-fn survive(config: &mut Config) -> Result {
-    config.tcp.pace = LossPace::PROMPT;
-    config.is_device_auto = false;
-    match config.device {
-        DeviceKind::Ofi => {
-            let why = "mpirun --with-ft ulfm: the device ofi does not survive failures: expected shm or tcp";
-            Err(ErrorClass::Other.error(why))
-        }
-        _ => Ok(()),
-    }
-}
-
 /// Makes the device that `SUIRO_DEVICE=auto` has chosen that of the settings, and tells what keeps this rank from a
 /// fabric.
 fn settle_device(config: &mut Config, others: &Others) {
@@ -331,7 +315,7 @@ fn settle_device(config: &mut Config, others: &Others) {
 fn attach_network(
     config: &Config, connection: &mut Connection, devices: &mut Devices, others: &mut Others,
 ) -> Result {
-    let Connection { launcher, job, vendor, .. } = connection;
+    let Connection { launcher, job, vendor, ended_ranks, .. } = connection;
     if config.device == DeviceKind::Shm && config.offload.scheme(config.device).is_some() {
         devices.run_programs()?;
     }
@@ -340,7 +324,8 @@ fn attach_network(
         devices.attach_interface(file, job.local_index(), &job.local_ranks, &config.tofu)?;
     }
     let (me, size, is_one_host) = (job.rank, job.size, job.hosts.is_one());
-    let reach = |scope| CarrierReach { me, size, scope, is_one_host };
+    let survives_failures = ended_ranks.is_some();
+    let reach = |scope| CarrierReach { me, size, scope, is_one_host, survives_failures };
     if let Some(library) = vendor.clone().filter(|_| size > 1) {
         let (short_max, reach) = (config.vendor.short_max, reach(config.vendor.between));
         devices.attach_carrier(CarrierLibrary::Vendor(library), short_max, reach)?;

@@ -83,6 +83,7 @@ pub(crate) struct Carrier<C: CarrierCalls> {
     /// Whether a packet is where the next poll of its peer finds it, once the library has completed it:
     /// all ranks run on one host.
     is_one_host: bool,
+    survives_failures: bool,
 }
 
 impl<C: CarrierCalls> Carrier<C> {
@@ -95,12 +96,18 @@ impl<C: CarrierCalls> Carrier<C> {
         assert!((settings::SHORT_MIN..=settings::SHORT_LIMIT_MAX).contains(&short_max));
         let port = Port::new(calls, me, size, short_max);
         let watched = Arc::new(WatchedPort::new(port));
-        Self { watched, watcher: None, short_max, is_one_host: false }
+        Self { watched, watcher: None, short_max, is_one_host: false, survives_failures: false }
     }
 
     /// Records that all ranks run on one host.
     pub(crate) fn runs_on_one_host(&mut self) {
         self.is_one_host = true;
+    }
+
+    /// Sends short packets only, before the first one. A library cannot take back what it does with memory of the
+    /// application, which is free once a failure of the peer has been told.
+    pub(crate) fn survive_failures(&mut self) {
+        self.survives_failures = true;
     }
 
     /// Begins thread mode: the thread calls `wake` when polls will find something.
@@ -172,15 +179,18 @@ impl<C: CarrierCalls> Carrier<C> {
 
 impl<C: CarrierCalls> Device for Carrier<C> {
     fn caps(&self) -> Caps {
-        Caps { short_max: SHORT_MAX, packet_max: PACKET_MAX }
+        let packet_max =
+            if self.survives_failures { PACKET_MAX.min(self.short_max) } else { PACKET_MAX };
+        Caps { short_max: SHORT_MAX, packet_max }
     }
 
     #[inline]
     fn peer_caps(&self, _peer: Peer) -> PeerCaps {
+        let long_max = if self.survives_failures { self.caps().packet_max } else { LONG_MAX };
         PeerCaps {
-            long_max: LONG_MAX,
-            eager_max: Some(self.short_max),
-            lends: true,
+            long_max,
+            eager_max: Some(self.short_max.min(long_max)),
+            lends: !self.survives_failures,
             delivers_alone: false,
             announces_room: false,
             announced_max: 0,

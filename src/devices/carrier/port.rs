@@ -430,10 +430,12 @@ impl<C: CarrierCalls> Port<C> {
     /// A message has arrived.
     #[inline]
     fn arrive(&mut self, from: Peer, bytes: &[u8], sink: &mut impl PacketSink) {
-        if !self.failed.is_empty() && self.failed.contains(&from) {
+        // A receive may have ended without a message.
+        let is_none = from as usize >= self.sends.len();
+        if is_none || !self.failed.is_empty() && self.failed.contains(&from) {
             return;
         }
-        let Some(header) = self.header(from, bytes) else {
+        let Some(header) = self.header(bytes) else {
             return tracing::warn!(from, "a message of a stranger was dropped");
         };
         let MessageHeader { packet, kind, sequence, len } = header;
@@ -465,14 +467,13 @@ impl<C: CarrierCalls> Port<C> {
 
     /// The header of a message, if a rank of the job can have sent it.
     #[inline]
-    fn header(&self, from: Peer, bytes: &[u8]) -> Option<MessageHeader> {
+    fn header(&self, bytes: &[u8]) -> Option<MessageHeader> {
         let header = MessageHeader::parse(bytes)?;
         let longest = match header.kind {
             MessageKind::Long => LONG_MAX,
             MessageKind::Short | MessageKind::Datagram => self.short_max,
         };
-        let is_known = (from as usize) < self.sends.len();
-        (is_known && header.len <= longest).then_some(header)
+        (header.len <= longest).then_some(header)
     }
 
     #[inline]

@@ -14,6 +14,7 @@ use super::library::CarrierLibrary;
 use super::*;
 use crate::device::conformance;
 use crate::device::conformance::rma::TestBuffer;
+use platform::base::Random;
 use platform::sys::fabric::FabricEndpoint;
 
 /// Messages that the library keeps for a rank without a receive, and the longest of them.
@@ -257,6 +258,23 @@ fn conforms_over_a_provider_that_makes_trouble() {
     }
 }
 
+#[test]
+fn conforms_where_the_first_messages_to_a_peer_are_lost() {
+    let library = TroubleLibrary::compile("lost");
+    let provider = "net;seed=2;again=20;lost=2;each=8";
+    conformance::check_bare(|ranks| over_provider(&library.0, provider, ranks));
+}
+
+#[test]
+fn conforms_with_short_packets_only() {
+    let Some(path) = libfabric() else { return eprintln!("skipped: there is no libfabric") };
+    conformance::check_bare(|ranks| {
+        let mut devices = over_provider(&path, "tcp;ofi_rxm", ranks);
+        devices.iter_mut().for_each(Carrier::survive_failures);
+        devices
+    });
+}
+
 /// What the sink of a rank hears.
 #[derive(Default)]
 struct Events {
@@ -293,6 +311,35 @@ fn settle(
     panic!("this does not end");
 }
 
+/// Two ranks that connect to each other at the same time, their calls in an order that a seed decides.
+#[test]
+fn first_messages_that_cross_arrive() {
+    let Some(path) = libfabric() else { return eprintln!("skipped: there is no libfabric") };
+    let is_long = std::env::var_os("SUIRO_TEST_LONG").is_some_and(|value| value == "1");
+    for seed in 1..=if is_long { 1000 } else { 20 } {
+        let mut ranks = over_provider(&path, "tcp", 2);
+        let mut heard = [Events::default(), Events::default()];
+        for (me, other) in [(0, 1), (1, 0)] {
+            for number in 0..2 {
+                let data = [number; 100];
+                let fill = |packet: &mut [u8]| packet.copy_from_slice(&data);
+                ranks[me].send(other, &Header::default(), 100, fill).unwrap();
+            }
+        }
+        let mut random = Random::new(seed);
+        let has_all = |events: &Events| events.packets.len() == 2 || !events.failed.is_empty();
+        for polls in 0.. {
+            assert!(polls < 1_000_000, "seed {seed}: a message is lost");
+            let me = random.below(2) as usize;
+            ranks[me].poll(&mut heard[me]);
+            if heard.iter().all(has_all) {
+                break;
+            }
+        }
+        assert!(heard.iter().all(|events| events.failed.is_empty()), "seed {seed}");
+    }
+}
+
 #[test]
 fn an_error_of_the_provider_is_a_failure_of_the_peer_told_once() {
     let library = TroubleLibrary::compile("errors");
@@ -301,6 +348,10 @@ fn an_error_of_the_provider_is_a_failure_of_the_peer_told_once() {
         ("refuse=3", 0, "Input/output error"),
         // At the receiver, all that came before is delivered.
         ("truncate=3", 1, "Truncation error"),
+        // Nobody has canceled it here.
+        ("cancel=3", 1, "Operation canceled"),
+        // The same if an error tells of no operation.
+        ("strange=1;truncate=3", 1, "Truncation error"),
     ] {
         let provider = format!("stub;{trouble}");
         let mut ranks = over_provider(&library.0, &provider, 3);
@@ -326,6 +377,18 @@ fn an_error_of_the_provider_is_a_failure_of_the_peer_told_once() {
         assert!(ranks[0].is_drained(), "{trouble}");
         assert!(heard[2].failed.is_empty() && heard[2].packets.is_empty());
     }
+}
+
+#[test]
+fn a_long_packet_whose_data_the_provider_has_canceled_is_not_delivered() {
+    let library = TroubleLibrary::compile("canceled");
+    let mut ranks = over_provider(&library.0, "stub;cancel=2", 3);
+    let mut heard = [Events::default(), Events::default(), Events::default()];
+    ranks[0].send(1, &Header::default(), 20_000, |packet| packet.fill(7)).unwrap();
+    settle(&mut ranks, &mut heard, |heard| !heard[1].failed.is_empty());
+    let [(0, said)] = &heard[1].failed[..] else { panic!("not a failure of rank 0") };
+    assert!(said.contains("Operation canceled"), "{said}");
+    assert!(heard[1].packets.is_empty() && ranks[1].is_drained());
 }
 
 #[test]

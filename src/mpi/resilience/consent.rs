@@ -387,14 +387,16 @@ impl<D: Device> Mpi<D> {
     }
 
     /// Failures that others knew of count here from the decision on, so that an acknowledgement that
-    /// follows covers them.
+    /// follows covers them: on all communicators, also those of windows and files.
     fn learn_failures(&mut self, context: u64, failed: &RankBits) {
         let Some(comm) = self.comms.handle_of_context(context) else { return };
         let Ok(found) = self.comms.get(comm) else { return };
         let new = failed.iter().filter(|rank| !found.resilience.failed.contains(rank));
         let new: Vec<_> = new.collect();
         if !new.is_empty() {
-            self.members_failed(comm, &new);
+            let members = found.members();
+            let peers: Vec<_> = new.iter().map(|rank| members.peer(*rank)).collect();
+            self.find_members(&peers);
         }
     }
 

@@ -20,16 +20,25 @@ use crate::mpi::communicator::{Comm, Traffic};
 use crate::mpi::group::Group;
 use crate::mpi::handle::Handle;
 use crate::mpi::resilience::notice::Notice;
-use platform::base::{ErrorClass, MpiError, Result};
+use platform::base::{ErrorClass, MpiError, Peer, Result};
 
 impl<D: Device> Mpi<D> {
     /// Looks for members that have failed: in all communicators, after a failure or for a new one.
     pub(super) fn find_failed_members(&mut self) {
+        self.find_members(&[]);
+    }
+
+    /// Looks for members among `agreed`, processes of whose failure this one may not have heard itself, and for those of
+    /// whose failure it has.
+    pub(super) fn find_members(&mut self, agreed: &[Peer]) {
         for comm in self.comms.handles() {
             let Ok(found) = self.comms.get(comm) else { continue };
             let (members, size) = (found.members(), found.members_shape().ranks);
             let known = &found.resilience.failed;
-            let has_failed = |rank: &u32| self.engine.failure(members.peer(*rank)).is_some();
+            let has_failed = |rank: &u32| {
+                let peer = members.peer(*rank);
+                agreed.contains(&peer) || self.engine.failure(peer).is_some()
+            };
             let new: Vec<_> =
                 (0..size).filter(|rank| has_failed(rank) && !known.contains(rank)).collect();
             if !new.is_empty() {

@@ -39,6 +39,8 @@ pub(crate) struct CarrierReach {
     pub(crate) scope: CarrierScope,
     /// Whether all ranks run on one host.
     pub(crate) is_one_host: bool,
+    /// Whether the job goes on when ranks fail.
+    pub(crate) survives_failures: bool,
 }
 
 /// The library of this rank.
@@ -70,6 +72,9 @@ impl CarrierNetwork {
         let mut device = Carrier::new(Arc::clone(&library), reach.me, reach.size, short_max);
         if reach.is_one_host {
             device.runs_on_one_host();
+        }
+        if reach.survives_failures {
+            device.survive_failures();
         }
         let interval = SocketInterval::new();
         let sockets = None;

@@ -18,11 +18,16 @@
 //! stranger matches no receive; a provider that matches fewer than 48 bits is refused. Where it matches more, messages
 //! with data to one peer are numbered by them: data that follows what a provider has lost lands nowhere.
 //!
+//! Some providers lose the first messages of a connection: nothing is sent to a peer before it has answered a question
+//! ([`contacts`]).
+//!
 //! Headers of libfabric are not needed to build: see [`tables`].
 #![allow(unsafe_code)]
 
+mod contacts;
 pub mod interfaces;
 mod library;
+mod objects;
 mod tables;
 
 use std::collections::VecDeque;
@@ -30,14 +35,16 @@ use std::ffi::c_void;
 use std::os::fd::{BorrowedFd, RawFd};
 use std::path::Path;
 use std::ptr;
-use std::time::Duration;
+use std::time::Instant;
 
 use parking_lot::Mutex;
 
 use crate::base::Span;
 use crate::sys::carrier_request::CarrierRequest;
-use crate::sys::thread::{naming_helpers, runs_within};
-use library::{FabricFunctions, FoundInfo, keeping_signal_handlers};
+use crate::sys::thread::naming_helpers;
+use contacts::{ContactMessage, Contacts};
+use library::{FabricFunctions, keeping_signal_handlers};
+use objects::{EndpointObjects, OpenedEndpoint};
 use tables::*;
 
 /// The bits of a tag: below, those of the sender, then those of the job, then the kind.
@@ -54,14 +61,8 @@ pub const RANKS_MAX: u32 = 1 << SENDER_BITS;
 /// In place of the rank whose message has been received, if none has.
 pub const NO_RANK: u32 = u32::MAX;
 
-/// Entries of the queue of completions.
-const QUEUE_ENTRIES: usize = 4096;
 /// Entries that are read at once.
 const BATCH: usize = 16;
-/// How long closing an endpoint may take.
-const CLOSE_LIMIT: Duration = Duration::from_secs(2);
-/// The longest address of an endpoint, in bytes.
-const ADDRESS_MAX: usize = 512;
 
 /// What a provider offers: an endpoint of tagged messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,6 +117,9 @@ struct EndpointState {
     data: Vec<DataCounts>,
     /// The library's names of the ranks.
     peers: Vec<u64>,
+    /// Whether the first messages to a peer may be lost.
+    greets: bool,
+    contacts: Contacts,
     operations: Vec<FabricOperation>,
     free: Vec<u32>,
     /// Operations that have not started, but receives for headers.
@@ -133,15 +137,6 @@ struct EndpointState {
 
 // SAFETY: the objects and contexts are used under the lock alone, by any thread (`ONE_CALL`).
 unsafe impl Send for EndpointState {}
-
-/// The objects of the library, in the order in which they were opened.
-struct EndpointObjects {
-    fabric: *mut FabricObject,
-    domain: *mut DomainObject,
-    addresses: *mut AddressObject,
-    queue: *mut QueueObject,
-    endpoint: *mut EndpointObject,
-}
 
 /// Messages with data.
 #[derive(Clone, Copy, Default)]
@@ -175,6 +170,8 @@ enum FabricTransfer {
 enum TransferState {
     PutOff,
     Started,
+    /// Started, and the library has been asked to end it.
+    Canceled,
     /// With the rank whose message has been received; [`NO_RANK`] if none has.
     Done(u32),
 }
@@ -234,6 +231,8 @@ impl FabricEndpoint {
             number_mask: !0_u64 >> (u64::BITS - matched) & !(2 * DATA_BIT - 1),
             data: Vec::new(),
             peers: Vec::new(),
+            greets: contacts::are_needed(&provider),
+            contacts: Contacts::default(),
             operations: Vec::new(),
             free: Vec::new(),
             put_off: VecDeque::new(),
@@ -274,7 +273,8 @@ impl FabricEndpoint {
         let mut objects = [queue.cast::<Object>()];
         // SAFETY: an open fabric and a queue that was opened in it.
         let status = unsafe { ((*(*fabric).calls).may_wait)(fabric, objects.as_mut_ptr(), 1) };
-        status == 0 && state.put_off.is_empty() && !state.may_start_headers()
+        let waits = !state.put_off.is_empty() || state.contacts.are_due();
+        status == 0 && !waits && !state.may_start_headers()
     }
 
     /// Takes the addresses of all ranks, this one included, and bits of the job's secret, of which the lowest
@@ -298,6 +298,7 @@ impl FabricEndpoint {
             state.peers.push(peer);
         }
         state.data = vec![DataCounts::default(); addresses.len()];
+        state.contacts = Contacts::new(addresses.len(), state.greets);
         Ok(())
     }
 
@@ -395,9 +396,16 @@ impl EndpointState {
         CarrierRequest::numbered(CarrierRequest::FIRST + number as usize)
     }
 
-    /// Hands an operation to the library; false if it has no room.
+    /// Hands an operation to the library; false if it has no room, or if it is not known whether the message would
+    /// arrive.
     fn try_start(&mut self, number: u32) -> bool {
         let operation = &mut self.operations[number as usize];
+        if let FabricTransfer::Send { to } = operation.what
+            && !self.contacts.is_open(to)
+        {
+            self.contacts.ask(to);
+            return false;
+        }
         let endpoint = self.objects.endpoint;
         let (len, tag, description) = (operation.span.len(), operation.tag, ptr::null_mut());
         let context = (&raw mut *operation.context).cast::<c_void>();
@@ -458,6 +466,7 @@ impl EndpointState {
             return;
         }
         self.failed.push(peer);
+        self.contacts.forget(peer);
         let operations = &mut self.operations;
         self.put_off.retain(|number| {
             let operation = &mut operations[*number as usize];
@@ -480,7 +489,7 @@ impl EndpointState {
             match count {
                 1.. => {
                     for entry in &entries[..count as usize] {
-                        self.completed(entry.context, entry.tag);
+                        self.completed(entry);
                     }
                 }
                 ERROR_ENTRY => self.take_error(),
@@ -492,6 +501,9 @@ impl EndpointState {
         }
         if self.may_start_headers() {
             self.start_headers();
+        }
+        if self.contacts.are_due() {
+            self.send_contacts();
         }
         if !self.put_off.is_empty() {
             self.start_put_off();
@@ -515,10 +527,61 @@ impl EndpointState {
         }
     }
 
-    fn completed(&mut self, context: *mut FabricContext, tag: u64) {
-        // SAFETY: the context of an operation that has started: it is in its box.
+    /// Sends the questions and answers that are due.
+    #[cold]
+    fn send_contacts(&mut self) {
+        let now = Instant::now();
+        for (to, message) in self.contacts.due(now) {
+            let (byte, tag) = ([message as u8], self.tag(self.me));
+            let (endpoint, name) = (self.objects.endpoint, self.peers[to as usize]);
+            let from = byte.as_ptr().cast();
+            // SAFETY: an open endpoint, and a byte, which is copied.
+            let status = unsafe { ((*(*endpoint).tagged).inject)(endpoint, from, 1, name, tag) };
+            match status {
+                0 => self.contacts.sent(to, message, now),
+                TRY_AGAIN => {}
+                error => self.fail(to, error),
+            }
+        }
+    }
+
+    #[inline]
+    fn completed(&mut self, entry: &FabricCompletion) {
+        let Some(number) = self.number_of(entry.context) else { return };
+        let operation = &self.operations[number as usize];
+        let sender = (entry.tag & SENDER_MASK) as u32;
+        if operation.queue() != StartOrder::Headers {
+            return self.end(number, sender);
+        }
+        match ContactMessage::of(operation.span, entry.len) {
+            Some(message) => {
+                self.contacts.arrived(sender, message);
+                self.end(number, NO_RANK);
+            }
+            None => {
+                self.contacts.open(sender);
+                self.end(number, sender);
+            }
+        }
+    }
+
+    /// The operation with this context; none for a context that is none of an operation in progress: some providers
+    /// tell of errors with contexts of their own.
+    #[inline]
+    fn number_of(&self, context: *mut FabricContext) -> Option<u32> {
+        if context.is_null() {
+            return None;
+        }
+        // SAFETY: the context of an operation is in its box; one of a provider is at the beginning of a longer
+        // structure of it.
         let number = unsafe { (*context).number };
-        self.end(number, (tag & SENDER_MASK) as u32);
+        let operation = self.operations.get(number as usize)?;
+        let is_known = ptr::eq(&raw const *operation.context, context)
+            && matches!(operation.state, TransferState::Started | TransferState::Canceled);
+        if !is_known {
+            tracing::warn!("the provider has ended an operation that is none");
+        }
+        is_known.then_some(number)
     }
 
     /// The provider has ended an operation.
@@ -535,16 +598,17 @@ impl EndpointState {
         let mut entry = ErrorEntry::NONE;
         // SAFETY: an open queue, and a place for an entry with room behind.
         let count = unsafe { ((*(*queue).calls).read_error)(queue, &raw mut entry, 0) };
-        if count < 1 || entry.completion.context.is_null() {
+        if count < 1 {
             return;
         }
-        // SAFETY: as in `completed`.
-        let number = unsafe { (*entry.completion.context).number };
+        let Some(number) = self.number_of(entry.completion.context) else { return };
+        let was_canceled = self.operations[number as usize].state == TransferState::Canceled;
         self.end(number, NO_RANK);
         let operation = &self.operations[number as usize];
         match operation.what {
             FabricTransfer::Send { to } => self.fail(to, entry.error as isize),
-            FabricTransfer::Receive { .. } if entry.error.abs() == CANCELED => {}
+            // Else by the provider: tcp tells so of all that is under way when a connection ends.
+            FabricTransfer::Receive { .. } if was_canceled && entry.error.abs() == CANCELED => {}
             FabricTransfer::Receive { ignore } => {
                 let why = self.functions.error(entry.error as isize);
                 tracing::warn!(why, provider_error = entry.provider_error, "a receive has failed");
@@ -585,142 +649,19 @@ impl EndpointState {
     fn cancel(&mut self, number: usize) {
         let operation = &mut self.operations[number];
         match operation.state {
-            TransferState::Done(_) => {}
+            TransferState::Done(_) | TransferState::Canceled => {}
             TransferState::PutOff => {
                 operation.state = TransferState::Done(NO_RANK);
                 self.put_off.retain(|other| *other as usize != number);
                 self.waiting_headers.retain(|other| *other as usize != number);
             }
             TransferState::Started => {
+                operation.state = TransferState::Canceled;
                 let endpoint = self.objects.endpoint;
                 let context = (&raw mut *operation.context).cast::<c_void>();
                 // SAFETY: an open endpoint, and the context of an operation in progress.
                 unsafe { ((*(*endpoint).calls).cancel)(endpoint.cast(), context) };
             }
-        }
-    }
-}
-
-/// What [`EndpointObjects::open`] opens.
-struct OpenedEndpoint {
-    objects: EndpointObjects,
-    address: Vec<u8>,
-    descriptor: Option<RawFd>,
-}
-
-/// A call that failed, and what it returned.
-type FailedCall = (&'static str, i32);
-
-impl EndpointObjects {
-    /// Opens all objects, and finds the address of the endpoint.
-    fn open(
-        functions: &FabricFunctions, found: &FoundInfo<'_>,
-    ) -> Result<OpenedEndpoint, FailedCall> {
-        let mut all = Self {
-            fabric: ptr::null_mut(),
-            domain: ptr::null_mut(),
-            addresses: ptr::null_mut(),
-            queue: ptr::null_mut(),
-            endpoint: ptr::null_mut(),
-        };
-        let (info, none) = (found.info, ptr::null_mut());
-        let mut queue = QueueAttributes {
-            size: QUEUE_ENTRIES,
-            format: TAGGED_ENTRIES,
-            wait: WAITS_BY_DESCRIPTOR,
-            ..QueueAttributes::default()
-        };
-        let mut addresses =
-            AddressAttributes { kind: ADDRESS_TABLE, ..AddressAttributes::default() };
-        // SAFETY: the offer has all its parts; each object is opened in the one before, with attributes that have
-        // room behind and a place for the answer.
-        unsafe {
-            let status = (functions.fabric)((*info).fabric, &raw mut all.fabric, none);
-            check("fi_fabric", status)?;
-            let calls = &*(*all.fabric).calls;
-            check("fi_domain", (calls.domain)(all.fabric, info, &raw mut all.domain, none))?;
-            let calls = &*(*all.domain).calls;
-            let domain = all.domain;
-            let status =
-                (calls.addresses)(domain, &raw mut addresses, &raw mut all.addresses, none);
-            check("fi_av_open", status)?;
-            let mut status = (calls.queue)(domain, &raw mut queue, &raw mut all.queue, none);
-            let waits = status == 0;
-            if !waits {
-                queue.wait = NO_WAITS;
-                status = (calls.queue)(domain, &raw mut queue, &raw mut all.queue, none);
-            }
-            check("fi_cq_open", status)?;
-            let status = (calls.endpoint)(domain, info, &raw mut all.endpoint, none);
-            check("fi_endpoint", status)?;
-            let endpoint = all.endpoint.cast::<Object>();
-            let calls = &*(*endpoint).calls;
-            check("fi_ep_bind", (calls.bind)(endpoint, all.addresses.cast(), 0))?;
-            let status = (calls.bind)(endpoint, all.queue.cast(), SENDS | RECEIVES);
-            check("fi_ep_bind", status)?;
-            check("fi_enable", (calls.control)(endpoint, ENABLE, none))?;
-            let mut address = vec![0; ADDRESS_MAX];
-            let mut len = address.len();
-            let calls = &*(*all.endpoint).connections;
-            let status = (calls.name)(endpoint, address.as_mut_ptr().cast(), &raw mut len);
-            check("fi_getname", status)?;
-            address.truncate(len);
-            let descriptor = if waits { descriptor_of(all.queue.cast()) } else { None };
-            Ok(OpenedEndpoint { objects: all, address, descriptor })
-        }
-    }
-
-    /// The library's name of an address.
-    fn insert(&self, address: &[u8]) -> Option<u64> {
-        let mut name = 0;
-        // SAFETY: an open table; the bytes are an address that an endpoint of this provider has given; a place for
-        // the name.
-        let count = unsafe {
-            let calls = &*(*self.addresses).calls;
-            let from = address.as_ptr().cast();
-            (calls.insert)(self.addresses, from, 1, &raw mut name, 0, ptr::null_mut())
-        };
-        (count == 1).then_some(name)
-    }
-}
-
-/// # Safety
-/// `queue` is an open queue that has a descriptor.
-unsafe fn descriptor_of(queue: *mut Object) -> Option<RawFd> {
-    let mut number: RawFd = -1;
-    // SAFETY: the caller's promise; a place for a number.
-    let status =
-        unsafe { ((*(*queue).calls).control)(queue, GET_DESCRIPTOR, (&raw mut number).cast()) };
-    (status == 0 && number >= 0).then_some(number)
-}
-
-fn check(call: &'static str, status: i32) -> Result<(), FailedCall> {
-    if status == 0 { Ok(()) } else { Err((call, status)) }
-}
-
-impl Drop for EndpointObjects {
-    /// A provider may wait for threads of its own, or for other processes. What it then keeps ends with the
-    /// process.
-    fn drop(&mut self) {
-        let all: [*mut Object; 5] = [
-            self.endpoint.cast(),
-            self.queue.cast(),
-            self.addresses.cast(),
-            self.domain.cast(),
-            self.fabric.cast(),
-        ];
-        let all = all.map(|object| object as usize);
-        let close = move || {
-            for object in all.map(|object| object as *mut Object) {
-                if !object.is_null() {
-                    // SAFETY: an open object, closed before those that it was opened in. This thread has it
-                    // alone: the endpoint is gone.
-                    unsafe { ((*(*object).calls).close)(object) };
-                }
-            }
-        };
-        if !runs_within(CLOSE_LIMIT, close) {
-            tracing::warn!("libfabric has not closed its endpoint in {CLOSE_LIMIT:?}");
         }
     }
 }

@@ -317,7 +317,7 @@ pub(super) struct AddressAttributes {
 pub(super) struct FabricCompletion {
     pub(super) context: *mut FabricContext,
     flags: u64,
-    len: usize,
+    pub(super) len: usize,
     buffer: *mut c_void,
     data: u64,
     pub(super) tag: u64,
