@@ -16,9 +16,14 @@ const LIMIT_SECONDS: &str = "60";
 
 const DEVICES: [&str; 3] = ["shm", "tcp", "tcp;ofi_rxm"];
 
+/// Whether one of [`DEVICES`] is a provider of libfabric.
+fn is_provider(device: &str) -> bool {
+    !matches!(device, "shm" | "tcp")
+}
+
 /// `mpirun` on a device, or over a provider of the libfabric in MPICH's package, between all ranks.
 fn mpirun(device: &str, words: &[&str]) -> Command {
-    if matches!(device, "shm" | "tcp") {
+    if !is_provider(device) {
         return harness::mpirun(&[&["--device", device], words].concat());
     }
     let mut command = harness::mpirun(&[&["--device", "ofi"], words].concat());
@@ -62,7 +67,7 @@ fn check_built(program: &Path, ranks: impl Iterator<Item = u32> + Clone, argumen
     let name = program.display();
     for device in DEVICES {
         // Over libfabric one number of ranks, the last one, unless there is time.
-        let is_short = !matches!(device, "shm" | "tcp") && !is_long();
+        let is_short = is_provider(device) && !is_long();
         let all = ranks.clone().count();
         for ranks in ranks.clone().skip(if is_short { all - 1 } else { 0 }) {
             for more in arguments {

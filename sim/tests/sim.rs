@@ -338,6 +338,13 @@ fn levels_are_drawn_with_the_work_that_they_trigger() {
     assert_eq!(fs::read_to_string(&levels).unwrap(), same, "one seed gives one picture");
 }
 
+/// The values of a CSV text of one row, which has as many as the head.
+fn row_of(csv: &str) -> Vec<&str> {
+    let lines: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!((lines.len(), lines[0].len()), (2, lines[1].len()));
+    lines[1].clone()
+}
+
 #[test]
 fn coll_prints_text_csv_and_a_page() {
     let (svg, html) = (file("times.svg"), file("coll.html"));
@@ -359,9 +366,8 @@ fn coll_prints_text_csv_and_a_page() {
     assert!(page.starts_with("<!DOCTYPE html>") && page.matches("<figure").count() == 2);
     assert!(!page.contains("src=") && !page.contains("href="), "the page needs no other file");
     let csv = text(&[&words[..], &["--csv"]].concat());
-    let lines: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
-    assert_eq!((lines.len(), lines[0].len()), (2, lines[1].len()));
-    assert_eq!(lines[1][..4], ["allreduce", "doubling", "8192", "8"]);
+    let values = row_of(&csv);
+    assert_eq!(values[..4], ["allreduce", "doubling", "8192", "8"]);
     // Equal seeds, equal bytes.
     for threads in ["1", "2", "5"] {
         assert_eq!(text(&[&words[..], &["--csv", "--threads", threads]].concat()), csv);
@@ -390,9 +396,8 @@ fn coll_on_a_topology_tells_of_its_links() {
     let page = fs::read_to_string(&html).unwrap();
     assert!(page.matches("<figure").count() == 3 && page.contains("level 1 down"));
     let csv = text(&[&words[..], &["--csv"]].concat());
-    let lines: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
-    assert_eq!((lines.len(), lines[0].len()), (2, lines[1].len()));
-    assert!(lines[1].contains(&"fat-tree:4;2;2; 2 ranks on a node; random"), "{csv}");
+    let values = row_of(&csv);
+    assert!(values.contains(&"fat-tree:4;2;2; 2 ranks on a node; random"), "{csv}");
     assert_eq!(text(&[&words[..], &["--csv", "--threads", "1"]].concat()), csv);
     assert_ne!(text(&[&words[..], &["--csv", "--seed", "2"]].concat()), csv);
 }
@@ -412,9 +417,8 @@ fn coll_runs_programs_of_interfaces() {
         assert!(report.contains(wanted), "{wanted}: {report}");
     }
     let csv = text(&[&words[..], &["--csv"]].concat());
-    let lines: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
-    assert_eq!((lines.len(), lines[0].len()), (2, lines[1].len()));
-    assert!(lines[1].contains(&"tank"), "{csv}");
+    let values = row_of(&csv);
+    assert!(values.contains(&"tank"), "{csv}");
     assert_eq!(text(&[&words[..], &["--csv"]].concat()), csv);
     // Fewer slots, later operations.
     let time = |more: &[&str]| {

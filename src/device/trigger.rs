@@ -111,8 +111,8 @@ impl SlotNeed {
     }
 }
 
-/// The operations of an instance that have started, each of which has left its slot to another one. Times have the unit
-/// of the caller.
+/// The operations of an instance in the slots of an interface: how many have started, and when their slots hold
+/// others. Times have the unit of the caller.
 #[derive(Debug, Default)]
 pub struct PostedWork {
     begun: u32,

@@ -39,6 +39,25 @@ pub enum Scheme {
     Prematched,
 }
 
+impl Scheme {
+    /// Every scheme.
+    pub const ALL: [Self; 3] = [Self::Tank, Self::Tank1, Self::Prematched];
+
+    /// Its name in settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tank => "tank",
+            Self::Tank1 => "tank1",
+            Self::Prematched => "prematched",
+        }
+    }
+
+    /// The scheme with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|scheme| scheme.name() == name)
+    }
+}
+
 /// An addition to a counter. It wraps, so it can subtract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterAdd {

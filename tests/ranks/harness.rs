@@ -63,7 +63,7 @@ struct Clock {
     /// Those that have something to send, or have not learned of all crashes.
     busy: RefCell<BTreeSet<u32>>,
     crashes: Cell<u32>,
-    /// Whether nobody was busy after the end of all programs.
+    /// Whether all ranks were idle at once after the end of all programs.
     is_over: Cell<bool>,
     /// What each rank does, for the report of a failure.
     steps: RefCell<BTreeMap<u32, String>>,

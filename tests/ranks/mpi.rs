@@ -12,6 +12,11 @@ use platform::base::{ErrorClass, Random, Span};
 
 use super::harness::{Rank, networked, ranks};
 
+/// `MPI_INT` of the standard ABI.
+pub const INT: u32 = 0x209;
+/// `MPI_INT64_T`.
+pub const INT64: u32 = 0x258;
+
 /// Receive memory, which the test keeps, untouched, until its receive has completed.
 #[allow(unsafe_code)]
 pub fn room(bytes: &mut [u8]) -> Memory {

@@ -20,15 +20,11 @@ use mpi_abi::offload::packing::PackingPolicy;
 use platform::base::{ErrorClass, Random};
 
 use super::harness::{Rank, limited, ranks};
-use super::mpi::room;
+use super::mpi::{INT, INT64, room};
 use super::sequences::{Buffer, Draw, On, communicators};
 
 /// The kinds that [`Draw::prepare`] knows.
 pub const KINDS: u64 = 16;
-/// `MPI_INT` of the standard ABI.
-const INT: u32 = 0x209;
-/// `MPI_INT64_T`.
-const INT64: u32 = 0x258;
 const OPERATIONS: usize = 12;
 const TURNS: usize = 4;
 

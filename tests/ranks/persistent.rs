@@ -12,11 +12,10 @@ use mpi_abi::mpi::request::Completed;
 use platform::base::Random;
 
 use super::harness::{Rank, placed, ranks};
-use super::mpi::room;
+use super::mpi::{INT, room};
 use super::segments::{duplicate, number};
 
-/// `MPI_INT` and its length in bytes.
-const INT: u32 = 0x209;
+/// The length of `MPI_INT` in bytes.
 const INT_BYTES: usize = 4;
 const OPERATIONS: usize = 8;
 const TURNS: usize = 12;

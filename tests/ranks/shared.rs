@@ -19,13 +19,12 @@ use mpi_abi::mpi::datatype::predefined;
 use platform::base::{Peer, Random, Span};
 
 use super::harness::is_long;
+use super::mpi::INT64;
 
 /// An element is the function `x -> a x + b`; the operation composes two.
 const ELEMENT: usize = 8;
 /// Polls of a missing entry are few, so that calls wait.
 const MACHINE: MachineModel = MachineModel { spins_max: 2, ..SHARED };
-/// `MPI_INT64_T`: the reduction needs only its length.
-const INT64: u32 = 0x258;
 
 fn compose(left: &[u8], right: &mut [u8]) {
     let word = |bytes: &[u8], at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());

@@ -1,4 +1,4 @@
-//! One-sided communication among ranks of which some crash: a window, epochs of every kind, and its end.
+//! Windows of ranks that crash: their creation, epochs of every kind, and their end.
 //!
 //! ```text
 //!   create ──► epoch (fences, locks, lock of all, post-start-complete-wait) ──► fence ──► ... ──► free
@@ -26,13 +26,11 @@ use platform::base::{MpiError, Random, Span};
 use std::sync::Arc;
 
 use super::harness::{Rank, TestMpi};
+use super::mpi::INT64;
 use super::sequences::On;
 
-/// `MPI_INT64_T`.
-const INT64: u32 = 0x258;
-
-/// The first words of a window: a sum, a number of tickets, and who has won a swap. Blocks of all origins
-/// follow.
+/// The first words of a window: a sum, a number of tickets, and the winner of the swaps. A block of each origin
+/// follows.
 const SUM: usize = 0;
 const TICKETS: usize = 1;
 const WINNER: usize = 2;
@@ -128,7 +126,7 @@ enum Due {
         target: usize,
         end: u64,
     },
-    /// Nobody before, or a winner.
+    /// 0, or an earlier winner.
     Winner,
 }
 
@@ -203,7 +201,7 @@ impl Origin<'_> {
             self.rank.note(format!("window on {:?}, epoch {epoch}", self.on.near));
             self.epoch(epoch, random.below(4)).await?;
             self.plan.check(epoch + 1, self.on.own(), self.ranks(), memory);
-            // Nobody goes on before all have looked.
+            // No rank goes on before all have looked.
             self.fence(true).await?;
         }
         Ok(())
@@ -333,13 +331,13 @@ impl Origin<'_> {
     /// Tries to be the winner at a target.
     async fn swap(&mut self, target: usize) -> Ended {
         let own = self.on.own() as u64;
-        let [new, nobody] = [own + 1, 0].map(|word| Memory::Span(self.keep(vec![word])));
+        let [new, none] = [own + 1, 0].map(|word| Memory::Span(self.keep(vec![word])));
         let old = self.keep(vec![!0]);
         self.due.push((self.kept.len() - 1, Due::Winner));
         let (window, int) = (self.window, self.int.clone());
         let start = |mpi: &mut TestMpi| {
             let (window, there) = (mpi.windows.get_mut(window)?, place(target, WINNER, 1, &int));
-            window.compare_and_swap(&mut mpi.engine, [&new, &nobody], Memory::Span(old), there)
+            window.compare_and_swap(&mut mpi.engine, [&new, &none], Memory::Span(old), there)
         };
         self.retried(start).await
     }

@@ -201,7 +201,8 @@ fn run(matches: &ArgMatches) -> Result<String, JobFailure> {
     for note in &result.notes {
         eprintln!("suiro-tune: {note}");
     }
-    let near = result.near_default(request.margin.max(NEAR));
+    let margin = request.margin.max(NEAR);
+    let near = result.near_default(margin);
     let TuningResult { rules, calls, .. } = result;
     let text = rules_text::text(&head(&request, &starter), &rules);
     fs::write(file, text).map_err(|error| failed(&format!("cannot write {file}"), &error))?;
@@ -209,15 +210,15 @@ fn run(matches: &ArgMatches) -> Result<String, JobFailure> {
         0 => String::new(),
         _ => format!("; use it by SUIRO_COLL_RULES={file}"),
     };
-    let percent = request.margin.max(NEAR) * 100.0;
     Ok(format!(
         "{file}: {} rules{use_it}\n\
-         The default is within {percent:.0} % of the fastest algorithm in {near} of {calls} calls.\n",
-        rules.len()
+         The default is within {:.0} % of the fastest algorithm in {near} of {calls} calls.\n",
+        rules.len(),
+        margin * 100.0
     ))
 }
 
-/// The default selection is good where it takes so much more time than the fastest algorithm.
+/// The default selection is near the fastest algorithm where it takes at most so much more time.
 const NEAR: f64 = 0.1;
 
 /// A progress bar on standard error, if that is a terminal.

@@ -44,10 +44,6 @@ struct OffloadReport {
 }
 
 impl OffloadReport {
-    fn name(&self) -> String {
-        format!("{:?}", self.scheme).to_lowercase()
-    }
-
     fn instances(&self) -> usize {
         self.times.ends_ps.first().map_or(0, Vec::len)
     }
@@ -156,7 +152,8 @@ impl CollectiveReport {
     fn setting(&self) -> String {
         let links = self.links.as_ref().map(|links| format!(", {}", links.setting));
         let links = links.unwrap_or_default();
-        let offload = self.offload.as_ref().map(|offload| format!(", offload {}", offload.name()));
+        let offload =
+            self.offload.as_ref().map(|offload| format!(", offload {}", offload.scheme.name()));
         let offload = offload.unwrap_or_default();
         format!("network {}{links}, noise {}{offload}", self.costs.network.name, self.costs.noise)
     }
@@ -252,7 +249,10 @@ impl CollectiveReport {
         add("link_busy_max_percent".to_owned(), cell(links.map(|(busy, _)| busy)));
         add("links_waited_us".to_owned(), cell(links.map(|(_, waited)| waited)));
         let offload = self.offload.as_ref();
-        add("offload".to_owned(), offload.map_or_else(String::new, OffloadReport::name));
+        add(
+            "offload".to_owned(),
+            offload.map_or_else(String::new, |it| it.scheme.name().to_owned()),
+        );
         add("instances".to_owned(), number(offload.map(|it| it.instances() as u32)));
         add("last_instance_us".to_owned(), cell(offload.map(OffloadReport::last_us)));
         let (heads, values): (Vec<String>, Vec<String>) = cells.into_iter().unzip();

@@ -8,6 +8,7 @@
 //! Flags in shared memory are looked for in each poll. They wait for no collective: their words in the
 //! segment of the communicator are apart from its rounds.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::device::Device;
@@ -330,18 +331,16 @@ impl<D: Device> Mpi<D> {
     /// member that has not decided may coordinate now, and wait for the decision of this process.
     pub(super) fn tell_agreements_of_freed_comms(&mut self) {
         let (engine, comms) = (&self.engine, &self.comms);
-        let has_failed = |members: &dyn Members, rank| engine.failure(members.peer(rank)).is_some();
-        let mut told = Vec::new();
-        for (key, running) in &mut self.resilience.agreements {
-            if comms.of_context(key.0).is_some() {
-                continue;
-            }
-            for rank in (0..running.size).filter(|rank| has_failed(&*running.members, *rank)) {
-                running.agreement.failed(rank);
-            }
-            told.push(*key);
+        let failed_of = |(key, running): (&AgreementKey, &RunningAgreement)| {
+            let has_failed = |rank: &u32| engine.failure(running.members.peer(*rank)).is_some();
+            (key.0, (0..running.size).filter(has_failed).collect())
+        };
+        let all = self.resilience.agreements.iter();
+        let freed = all.filter(|((context, _), _)| comms.of_context(*context).is_none());
+        let failed: BTreeMap<u64, Vec<u32>> = freed.map(failed_of).collect();
+        for (context, failed) in failed.into_iter().filter(|(_, failed)| !failed.is_empty()) {
+            self.agreement_members_failed(context, &failed);
         }
-        told.into_iter().for_each(|key| self.send_agreement(key));
     }
 
     /// Sends what an agreement by messages has to send, and expects those of the others.

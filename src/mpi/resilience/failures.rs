@@ -47,7 +47,7 @@ impl<D: Device> Mpi<D> {
         }
     }
 
-    pub(super) fn members_failed(&mut self, comm: Handle, new: &[u32]) {
+    fn members_failed(&mut self, comm: Handle, new: &[u32]) {
         let Ok(found) = self.comms.get_mut(comm) else { return };
         found.resilience.failed.extend(new);
         found.resilience.is_impaired = true;

@@ -257,10 +257,7 @@ fn parse_offload(text: &str) -> Option<Offload> {
     match text {
         "auto" => Some(Offload::Auto),
         "off" => Some(Offload::Off),
-        "tank" => Some(Offload::By(Scheme::Tank)),
-        "tank1" => Some(Offload::By(Scheme::Tank1)),
-        "prematched" => Some(Offload::By(Scheme::Prematched)),
-        _ => None,
+        _ => Scheme::from_name(text).map(Offload::By),
     }
 }
 

@@ -65,7 +65,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<String, String> {
     let (run, times) = event_driven::run_programs(&programs, &costs, None, &setting, &|_| {})?;
     let name = call.operation.name().to_lowercase();
     let algorithm = call.algorithm.as_deref().unwrap_or_default();
-    let scheme = format!("{:?}", offloaded.rules.scheme).to_lowercase();
+    let scheme = offloaded.rules.scheme.name();
     let title = format!("{name} by {algorithm}, {} ranks, scheme {scheme}", call.ranks);
     let summary = "Levels of counters over time, and the work that each threshold triggers.";
     crate::write_file(matches, "svg", || {

@@ -11,10 +11,6 @@ use mpi_abi::offload::Scheme;
 use sim::collective::CollectiveCall;
 use sim::offload::{OffloadedCall, published_algorithm};
 
-/// Names of the schemes.
-const SCHEMES: [(&str, Scheme); 3] =
-    [("tank", Scheme::Tank), ("tank1", Scheme::Tank1), ("prematched", Scheme::Prematched)];
-
 pub(crate) fn command() -> Command {
     Command::new("offload")
         .about("Shows a collective operation as deferred work of an interface.")
@@ -120,7 +116,7 @@ fn scheme_argument() -> Arg {
         .long("scheme")
         .value_name("NAME")
         .default_value("tank")
-        .value_parser(SCHEMES.map(|(name, _)| name))
+        .value_parser(Scheme::ALL.map(Scheme::name))
         .help("tank1 is the single tank as published, prematched has three counters for a message")
 }
 
@@ -130,8 +126,7 @@ fn scheme(matches: &ArgMatches) -> Scheme {
 
 /// The scheme of an argument.
 pub(crate) fn scheme_of(matches: &ArgMatches, argument: &str) -> Option<Scheme> {
-    let name = matches.get_one::<String>(argument)?;
-    SCHEMES.iter().find(|(known, _)| known == name).map(|(_, scheme)| *scheme)
+    Scheme::from_name(matches.get_one::<String>(argument)?)
 }
 
 /// Checks that the rank is one of the operation.

@@ -5,7 +5,7 @@ use mpi_abi::offload::Scheme;
 use mpi_abi::offload::resources::MessageRounds;
 use sim::offload::{resources, table};
 
-use super::{SCHEMES, offloaded, with_collective};
+use super::{offloaded, with_collective};
 
 pub(super) fn command() -> Command {
     let about = "Prints the resources of an interface that an operation needs, by scheme.";
@@ -23,7 +23,8 @@ pub(super) fn run(matches: &ArgMatches) -> Result<String, String> {
     let mut rows = vec![head];
     let mut notes = String::new();
     let mut rounds = None;
-    for (name, scheme) in SCHEMES {
+    for scheme in Scheme::ALL {
+        let name = scheme.name();
         let (it, laws) = resources::largest(&offloaded(matches, scheme)?)?;
         if let Some(laws) = laws {
             notes += &format!("law of {name}: {laws}\n");
