@@ -269,13 +269,17 @@ impl ErrorTarget {
     /// Calls the handler; returns the error code if the handler returns.
     fn invoke(self, name: &str, error: &MpiError) -> c_int {
         let (code, place) = (error.code.0, self.place);
-        match self.handler {
-            Handler::Return => code,
-            Handler::Fatal => PROCESS.abort(code, &format!("{name}{place}: {}", error_text(error))),
+        let by = match self.handler {
+            Handler::Return => return code,
+            Handler::Function(function) => return call_handler(&function, self.object, code),
+            Handler::Fatal => "",
             // As `MPI_Abort` on the communicator of the object, which also ends the whole job.
-            Handler::Abort => PROCESS
-                .abort(code, &format!("{name}{place}, by MPI_ERRORS_ABORT: {}", error_text(error))),
-            Handler::Function(function) => call_handler(&function, self.object, code),
+            Handler::Abort => ", by MPI_ERRORS_ABORT",
+        };
+        let why = format!("{name}{place}{by}: {}", error_text(error));
+        match error.is(ErrorClass::ProcFailed) {
+            true => PROCESS.abort_by_failure(code, &why),
+            false => PROCESS.abort(code, &why),
         }
     }
 }

@@ -17,6 +17,10 @@ const LAUNCHER_READ_TIMEOUT: Duration = Duration::from_millis(200);
 /// may end the process at once.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// How long a launcher has to notice that another process has ended. A closed connection may tell its peers
+/// first, and the launcher knows more: a signal, a lack of memory.
+const LAUNCHER_NOTICE_TIMEOUT: Duration = Duration::from_secs(1);
+
 /// How long a launcher has to end this process and the one that started it, in milliseconds.
 const LAUNCHER_END_TIMEOUT_MS: u16 = 1000;
 
@@ -25,6 +29,21 @@ impl Process {
     /// while functions run that the application registered with atexit(3).
     pub(crate) fn abort(&self, code: i32, why: &str) -> ! {
         abort(&mut self.state.lock(), code, why)
+    }
+
+    /// [`Process::abort`] because a process has failed: first, the launcher may end the job for that, unless
+    /// the job survives failures.
+    pub(crate) fn abort_by_failure(&self, code: i32, why: &str) -> ! {
+        let awaits_launcher = match &*self.state.lock() {
+            ProcessState::Running(running) | ProcessState::Dormant(running) => {
+                running.launcher.is_some() && !running.mpi.engine.survives_failures()
+            }
+            ProcessState::Uninitialized | ProcessState::Early(_) => false,
+        };
+        if awaits_launcher {
+            thread::sleep(LAUNCHER_NOTICE_TIMEOUT);
+        }
+        self.abort(code, why)
     }
 }
 

@@ -90,6 +90,18 @@ fn a_killed_rank_ends_the_job() {
     }
 }
 
+/// The launcher knows how a rank has ended; its peers know only that it is gone, maybe earlier.
+#[test]
+fn the_launcher_says_how_a_rank_has_ended() {
+    let program = harness::compiled("closes");
+    let mut command = harness::mpirun(&["-n", "3", &program]);
+    command.env("SUIRO_DEVICE", "ofi").env("SUIRO_OFI_BETWEEN", "ranks");
+    command.env("SUIRO_OFI_LIBRARY", vendor::libfabric()).env("SUIRO_OFI_PROVIDER", "sockets");
+    let outcome = harness::start(command).wait();
+    assert_eq!(outcome.code, Some(137), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("rank 2 (process "), "{}", outcome.stderr);
+}
+
 #[test]
 fn what_of_libfabric_cannot_be_used_is_named() {
     let real = vendor::libfabric();
