@@ -325,6 +325,12 @@ fn a_decision_is_not_held_back() {
     program(530, false);
 }
 
+/// A rank that has failed to make a communicator never answers a long message on it.
+#[test]
+fn a_long_message_to_a_rank_without_the_communicator_ends() {
+    program(20531, true);
+}
+
 /// A rank that has freed a communicator tells what was agreed on it when a coordinator has failed.
 #[test]
 fn a_decision_outlives_its_communicator() {

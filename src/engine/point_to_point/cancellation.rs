@@ -11,7 +11,7 @@
 //! ```
 //!
 //! After a yes the send has been cancelled; after a no it goes on, and its CTS or FIN may have arrived
-//! before. A wait for a cancelled send ends without a receive, as the standard has it. A message that has
+//! before. Where the context was closed meanwhile, the send ends with the error of that. A wait for a cancelled send ends without a receive, as the standard has it. A message that has
 //! left as a whole has been sent, and is not cancelled.
 //!
 //! Packets of a peer arrive in order. So a Cancel cannot mean a later message with the key of the same
@@ -21,7 +21,9 @@ use std::collections::VecDeque;
 
 use crate::device::Device;
 use crate::engine::point_to_point::PointToPoint;
-use crate::engine::point_to_point::operation::{Completion, OperationId, OperationState};
+use crate::engine::point_to_point::operation::{
+    Completion, OperationId, OperationState, SendOperation,
+};
 use crate::engine::point_to_point::peers::QueuedEnvelope;
 use crate::engine::point_to_point::protocol::{MessageBody, MessageProtocol};
 use crate::engine::point_to_point::wire::Control;
@@ -64,7 +66,7 @@ impl MessageProtocol {
             if is_eager && len > uncredited {
                 self.peers.at(to).credit.refill(len as u64);
             }
-            return self.complete(id, Completion { cancelled: true, ..Completion::default() });
+            return self.complete(id, self.end_of_cancelled(id));
         }
         if let OperationState::Send(send) = &mut self.operations[id].state
             && awaits_match
@@ -89,7 +91,36 @@ impl MessageProtocol {
             return self.fault(from, "the end of a send that was not cancelled");
         }
         self.rts_answered(from);
-        self.complete(sender, Completion { cancelled: true, ..Completion::default() });
+        self.complete(sender, self.end_of_cancelled(sender));
+    }
+
+    /// Cancels the sends of a closed context that await a match: a receiver that has not made the
+    /// communicator will never know the context.
+    pub(super) fn cancel_sends_of(&mut self, context: u64) {
+        let all = self.operations.iter();
+        let unmatched = all.filter(|(_, operation)| match &operation.state {
+            OperationState::Send(send) if send.envelope.context == context => {
+                send.rendezvous.is_some_and(|rendezvous| rendezvous.awaits_match())
+            }
+            OperationState::Send(_) | OperationState::Receive(_) | OperationState::Complete(_) => {
+                false
+            }
+        });
+        let unmatched: Vec<_> = unmatched.map(|(id, _)| id).collect();
+        for id in unmatched {
+            // Only of an eager message would the number matter.
+            self.cancel_send(id, 0);
+        }
+    }
+
+    fn end_of_cancelled(&self, send: OperationId) -> Completion {
+        match &self.operations[send].state {
+            OperationState::Send(SendOperation { envelope, .. }) => {
+                let error = self.closed.get(&envelope.context).cloned();
+                Completion { cancelled: error.is_none(), error, ..Completion::default() }
+            }
+            OperationState::Receive(_) | OperationState::Complete(_) => Completion::default(),
+        }
     }
 }
 

@@ -12,7 +12,8 @@
 //! A context may be *closed*: its communicator was revoked, or has lost a member that its collectives need.
 //! Then its posted receives end with an error, and messages of it are dropped when they arrive. An RTS
 //! gets a CTS for nothing, which ends the send; so nothing is sent from memory that the application has
-//! back, and each message that has matched arrives.
+//! back, and each message that has matched arrives. Sends without a match are cancelled, as a receiver may
+//! not know the context: it has failed to make the communicator.
 //!
 //! Until the error of an operation has told the application of the failure, a waiting call hears of it
 //! as of a violation of the protocol.
@@ -108,6 +109,7 @@ impl MessageProtocol {
         while let Some((_, message)) = self.take_message(all) {
             self.drop_message(&message);
         }
+        self.cancel_sends_of(context);
     }
 
     /// Whether a message that no receive has matched is dropped; notes the arrival of one about failures.

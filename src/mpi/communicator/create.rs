@@ -150,9 +150,16 @@ impl<D: Device> Mpi<D> {
             return Err(error);
         }
         let grant = ContextMessage::from_memory(&end.buffers[0]);
-        self.comms.get_mut(comm)?.context = grant.context;
+        let made = self.comms.get_mut(comm)?;
+        made.context = grant.context;
+        // Known failures have closed the context that it had until now.
+        let failed = std::mem::take(&mut made.resilience).failed;
         self.comms.note_context();
-        self.attach_segment(comm, grant.segment)
+        self.attach_segment(comm, grant.segment)?;
+        if !failed.is_empty() {
+            self.members_failed(comm, &failed);
+        }
+        Ok(())
     }
 
     /// Starts a split: one communicator for each color, in the order of the keys and then of the

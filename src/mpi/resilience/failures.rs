@@ -47,7 +47,8 @@ impl<D: Device> Mpi<D> {
         }
     }
 
-    fn members_failed(&mut self, comm: Handle, new: &[u32]) {
+    /// The members `new` of `comm` have failed: its collectives end, and what waits for them.
+    pub(in crate::mpi) fn members_failed(&mut self, comm: Handle, new: &[u32]) {
         let Ok(found) = self.comms.get_mut(comm) else { return };
         found.resilience.failed.extend(new);
         found.resilience.is_impaired = true;
