@@ -34,7 +34,7 @@ pub fn forms() -> Vec<Form> {
         let threads = ranks.map(|ranks| Form { ranks, copy: "auto", progress: "thread" });
         return polling.chain(threads).collect();
     }
-    let pipe = [1, 2, 3, 4, 8].map(|ranks| form(ranks, "pipe"));
+    let pipe = [1, 2, 3, 8].map(|ranks| form(ranks, "pipe"));
     let cma = [2, 4].map(|ranks| form(ranks, "cma"));
     let thread = Form { ranks: 3, copy: "auto", progress: "thread" };
     pipe.into_iter().chain(cma).chain([thread]).collect()

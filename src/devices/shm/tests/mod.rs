@@ -41,7 +41,7 @@ fn conforms() {
 
 #[test]
 fn conforms_with_fences() {
-    conformance::check(|ranks| {
+    conformance::check_bare(|ranks| {
         let mut network = network(ranks);
         for rank in &mut network {
             rank.packets.fence_everything();
@@ -58,7 +58,7 @@ fn network_with_programs(ranks: usize) -> Vec<Shm> {
 
 #[test]
 fn conforms_with_programs() {
-    conformance::check(network_with_programs);
+    conformance::check_bare(network_with_programs);
 }
 
 /// Ranks that wait for descriptors: here, each for its doorbell only.

@@ -69,7 +69,7 @@ fn the_contract_is_kept_inside_a_host() {
         }
         network
     };
-    conformance::check(local);
+    conformance::check_bare(local);
 }
 
 #[test]
