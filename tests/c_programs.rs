@@ -303,6 +303,7 @@ fn by_tcp() {
         "completion",
         "errors_arguments",
         "file_access",
+        "file_reopen",
         "floods",
         "intercomm_traffic",
         "long_queues",
@@ -341,6 +342,25 @@ fn by_another_library() {
         let ranks: &[u32] = if is_long { &[1, 2, 3, 4, 5] } else { &[2, 3] };
         for (&ranks, mode) in ranks.iter().zip(["polling", "thread"].iter().cycle()) {
             programs::vendor::check(name, ranks, &[("SUIRO_VENDOR_MODE", mode)], &program);
+        }
+    }
+}
+
+/// With `SUIRO_TEST_LONG=1`, all programs succeed with libfabric between the ranks, by each of its providers here;
+/// `tests/carrier_programs/fabric.rs` has the short form.
+#[test]
+fn by_libfabric() {
+    if !programs::is_long() {
+        return;
+    }
+    // As by TCP; what a provider allocates is its own.
+    const OTHERS: &[&str] = &["sessions_some", "coll_persistent_memory"];
+    for name in PROGRAMS.iter().filter(|name| !OTHERS.contains(name)) {
+        let program = program(name);
+        for provider in programs::vendor::PROVIDERS {
+            for (ranks, progress) in (1..=4).zip(["polling", "thread"].iter().cycle()) {
+                programs::vendor::check_by_libfabric(provider, ranks, progress, &program);
+            }
         }
     }
 }

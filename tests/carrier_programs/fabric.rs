@@ -3,26 +3,14 @@
 
 use crate::programs::{harness, vendor};
 
-/// The providers: connections and matching by libfabric's tcp, the same with a layer above, threads of the provider,
-/// and shared memory, which has no descriptor to sleep on.
-const PROVIDERS: &[&str] = &["tcp", "tcp;ofi_rxm", "sockets", "shm"];
-
 /// Runs a program of `c-tests` on one host, with libfabric between all ranks.
 fn check(name: &str, provider: &str, ranks: u32, progress: &str) {
-    let program = crate::program(name);
-    let mut command = harness::mpirun(&["-n", &ranks.to_string(), program.to_str().unwrap()]);
-    command.env("SUIRO_DEVICE", "ofi").env("SUIRO_OFI_BETWEEN", "ranks");
-    command.env("SUIRO_OFI_LIBRARY", vendor::libfabric()).env("SUIRO_OFI_PROVIDER", provider);
-    command.env("SUIRO_PROGRESS", progress).env("CHECK_STRICT", "1");
-    let outcome = harness::start(command).wait();
-    let good = outcome.code == Some(0) && outcome.text().ends_with("errors = 0\n");
-    let said = (outcome.code, outcome.text(), &outcome.stderr);
-    assert!(good, "{name}, {provider}, {ranks} ranks, {progress}: {said:?}");
+    vendor::check_by_libfabric(provider, ranks, progress, &crate::program(name));
 }
 
 #[test]
 fn programs_run_by_each_provider() {
-    for provider in PROVIDERS {
+    for provider in vendor::PROVIDERS {
         for (name, ranks) in [("matching", 3), ("send_sizes", 2), ("rma_random", 3)] {
             check(name, provider, ranks, "polling");
         }
@@ -73,8 +61,7 @@ fn a_killed_rank_ends_the_job() {
     for (number, provider) in ["tcp", "tcp;ofi_rxm", "sockets", "tcp"].into_iter().enumerate() {
         let before = harness::files();
         let mut command = harness::mpirun(&["-n", "4", &program]);
-        command.env("SUIRO_DEVICE", "ofi").env("SUIRO_OFI_BETWEEN", "ranks");
-        command.env("SUIRO_OFI_LIBRARY", vendor::libfabric()).env("SUIRO_OFI_PROVIDER", provider);
+        vendor::by_libfabric(&mut command, provider);
         let running = harness::start(command);
         harness::until(|| Some(harness::ranks(&running)).filter(|ranks| ranks.len() == 4));
         std::thread::sleep(std::time::Duration::from_millis(100 + 60 * number as u64));

@@ -1,4 +1,4 @@
-//! Programs over MPICH as the carrier of their messages, under its launcher.
+//! Programs over other libraries as carriers of their messages: MPICH, under its launcher, and libfabric, of its package.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,6 +28,10 @@ pub fn library() -> String {
     mpich().join("lib/libmpi_abi.so.1").to_str().unwrap().to_owned()
 }
 
+/// The providers of libfabric that need no network card: connections and matching by libfabric's tcp, the same with a
+/// layer above, threads of the provider, and shared memory, which has no descriptor to sleep on.
+pub const PROVIDERS: &[&str] = &["tcp", "tcp;ofi_rxm", "sockets", "shm"];
+
 /// The libfabric in the package of MPICH.
 pub fn libfabric() -> String {
     mpich().join("lib/mpich/libfabric.so.1").to_str().unwrap().to_owned()
@@ -55,4 +59,24 @@ pub fn check(name: &str, ranks: u32, environment: &[(&str, &str)], program: &Pat
     let good = outcome.code == Some(0) && outcome.text().ends_with("errors = 0\n");
     let said = (outcome.code, outcome.text(), &outcome.stderr);
     assert!(good, "{name}, {ranks} ranks, {environment:?}: {said:?}");
+}
+
+/// A command that is to use libfabric between all ranks, by a provider.
+pub fn by_libfabric(command: &mut Command, provider: &str) {
+    command.env("SUIRO_DEVICE", "ofi").env("SUIRO_OFI_BETWEEN", "ranks");
+    command.env("SUIRO_OFI_LIBRARY", libfabric()).env("SUIRO_OFI_PROVIDER", provider);
+}
+
+/// Runs a program that counts errors on one host, with libfabric between all ranks.
+///
+/// # Panics
+/// If there are any errors, or the job fails.
+pub fn check_by_libfabric(provider: &str, ranks: u32, progress: &str, program: &Path) {
+    let mut command = harness::mpirun(&["-n", &ranks.to_string(), program.to_str().unwrap()]);
+    by_libfabric(&mut command, provider);
+    command.env("SUIRO_PROGRESS", progress).env("CHECK_STRICT", "1");
+    let outcome = harness::start(command).wait();
+    let good = outcome.code == Some(0) && outcome.text().ends_with("errors = 0\n");
+    let said = (outcome.code, outcome.text(), &outcome.stderr);
+    assert!(good, "{}, {provider}, {ranks} ranks, {progress}: {said:?}", program.display());
 }

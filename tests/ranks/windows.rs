@@ -13,9 +13,11 @@
 #![allow(unsafe_code)]
 
 use mpi_abi::mpi::attribute::Attributes;
+use mpi_abi::mpi::communicator::COMM_WORLD;
 use mpi_abi::mpi::datatype::{Datatype, predefined};
 use mpi_abi::mpi::group::Group;
 use mpi_abi::mpi::op::Operator;
+use mpi_abi::mpi::point_to_point::SendMode;
 use mpi_abi::mpi::window::operation::{
     AccumulateArguments, CompletionForm, Started, TargetArguments,
 };
@@ -25,8 +27,8 @@ use mpi_abi::mpi::{Memory, Mpi};
 use platform::base::{MpiError, Random, Span};
 use std::sync::Arc;
 
-use super::harness::{Rank, TestMpi};
-use super::mpi::INT64;
+use super::harness::{Rank, TestMpi, each_seed, networked};
+use super::mpi::{INT64, receive, send};
 use super::sequences::On;
 
 /// The first words of a window: a sum, a number of tickets, and the winner of the swaps. A block of each origin
@@ -154,9 +156,7 @@ pub async fn share_window(rank: &mut Rank, on: &On, random: &mut Random) -> Ende
     let plan = Plan::draw(random);
     let mut memory = vec![0; plan.words(on.near.len())];
     let window = create(rank, on, &mut memory).await?;
-    let int = predefined(INT64).expect("a datatype");
-    let (kept, due) = (Vec::new(), Vec::new());
-    let mut origin = Origin { rank, on, plan, window, int, kept, due };
+    let mut origin = Origin::new(rank, on, plan, window);
     let end = origin.epochs(random, &memory).await;
     if end.is_err() {
         // Others may wait for this rank.
@@ -179,7 +179,12 @@ async fn create(rank: &mut Rank, on: &On, memory: &mut [u64]) -> Ended<u32> {
     rank.mpi.insert_window(*window)
 }
 
-impl Origin<'_> {
+impl<'a> Origin<'a> {
+    fn new(rank: &'a mut Rank, on: &'a On, plan: Plan, window: u32) -> Self {
+        let int = predefined(INT64).expect("a datatype");
+        Self { rank, on, plan, window, int, kept: Vec::new(), due: Vec::new() }
+    }
+
     fn ranks(&self) -> usize {
         self.on.near.len()
     }
@@ -395,4 +400,39 @@ impl Origin<'_> {
 
 fn place(target: usize, at: usize, count: usize, datatype: &Datatype) -> TargetArguments<'_> {
     TargetArguments { rank: target as i32, displacement: at as isize, count, datatype }
+}
+
+/// A rank that has a second window asks for memory of a rank that may not have it yet, and that only waits then.
+#[test]
+fn requests_that_come_before_a_window_are_served() {
+    let body = async |rank: &mut Rank, seed| {
+        let on = On::whole(COMM_WORLD, rank.me, 3);
+        let [mut other, mut memory] = [[0; BLOCKS]; 2];
+        let other = create(rank, &on, &mut other).await.unwrap();
+        let window = create(rank, &on, &mut memory).await.unwrap();
+        if on.own() == 0 {
+            for source in [1, 2] {
+                let mut byte = [0];
+                let arrival = receive(rank, &mut byte, source, 0, COMM_WORLD);
+                assert_eq!(rank.wait(arrival).await.error, None);
+            }
+            assert_eq!(memory[TICKETS], 2);
+        }
+        let mut origin = Origin::new(rank, &on, Plan { seed, epochs: 1, block: 0 }, window);
+        if on.own() > 0 {
+            let free = Assertions { no_check: true, ..Assertions::default() };
+            origin.sync(|mpi, window| mpi.lock_all_window(window, free)).await.unwrap();
+            let old = origin.keep(vec![!0]);
+            origin.combine(0, TICKETS, 1, Some(old)).await.unwrap();
+            origin.sync(|mpi, window| mpi.unlock_window(window, None)).await.unwrap();
+            let word = send(origin.rank, SendMode::Standard, vec![1], 0, 0, COMM_WORLD);
+            assert_eq!(origin.rank.wait(word).await.error, None);
+        }
+        let plan = origin.plan;
+        origin.leave().await.unwrap();
+        Origin::new(rank, &on, plan, other).leave().await.unwrap();
+    };
+    each_seed(200, 5000, |seed| {
+        networked(&[0, 1, 2], seed, async |rank| body(rank, seed).await);
+    });
 }

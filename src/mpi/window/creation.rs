@@ -355,6 +355,8 @@ impl<D: Device> Mpi<D> {
             window.target.close_locks();
         }
         let handle = self.windows.insert(window)?;
+        // Ranks that are ahead may have sent requests, whose arrivals no later poll tells.
+        self.engine.note_event();
         if self.engine.is_disturbed() {
             self.find_window_failures(handle)?;
         }

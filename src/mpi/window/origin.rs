@@ -8,7 +8,7 @@
 //!
 //! Epochs are not in this module.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use super::channel::WindowChannel;
@@ -19,7 +19,7 @@ use crate::device::Device;
 use crate::engine::Engine;
 use crate::engine::memory::Memory;
 use crate::engine::memory::layout::Layout;
-use crate::engine::point_to_point::operation::OperationId;
+use crate::engine::point_to_point::operation::{Completion, OperationId};
 use platform::base::{ErrorClass, MpiError, Result};
 
 /// The longest answer to a flush or an unlock, in bytes: the class of an error and its sentence.
@@ -42,7 +42,7 @@ pub(super) struct Origin {
 /// The operations on one target.
 #[derive(Debug, Default)]
 struct TargetAccount {
-    in_progress: Vec<MessageOperation>,
+    in_progress: VecDeque<MessageOperation>,
     /// Whether there were operations since the last answer to a flush whose end only that tells.
     unflushed: bool,
     /// Whether a lock was asked for in this epoch.
@@ -63,6 +63,15 @@ struct MessageOperation {
     number: u64,
     /// The target has refused the operation if it receives fewer bytes.
     bytes_min: usize,
+}
+
+impl MessageOperation {
+    /// What is wrong with its end. The call that needs a failed rank tells of that.
+    fn failure(&self, target: u32, end: Completion) -> Option<Box<MpiError>> {
+        let is_refused = end.bytes < self.bytes_min;
+        let why = end.error.or_else(|| is_refused.then(|| refused(target)));
+        why.filter(|why| !is_of_failure(why))
+    }
 }
 
 /// An answer to one operation.
@@ -156,29 +165,35 @@ impl Origin {
         account.in_progress.extend(sent.into_iter().chain(received));
         // Now and then: many operations may be started without a flush.
         if before.is_power_of_two() && before >= 64 {
-            self.collect(engine, target);
+            self.collect_all(engine, target);
         }
     }
 
-    /// Removes what has completed on `target`; whether that is all.
+    /// Removes what has completed on `target`, up to the first operation that has not; whether that is all. A call
+    /// that waits for very many operations looks at each once.
     pub(super) fn collect<D: Device>(&mut self, engine: &mut Engine<D>, target: u32) -> bool {
         let account = &mut self.targets[target as usize];
-        let (was_busy, error) = (account.is_busy(), &mut self.error);
-        account.in_progress.retain(|operation| match engine.take_completion(operation.id) {
-            None => true,
-            Some(end) => {
-                let is_refused = end.bytes < operation.bytes_min;
-                let is_refused = is_refused && end.error.is_none();
-                let why = end.error.or_else(|| is_refused.then(|| refused(target)));
-                // The call that needs the failed rank tells of the failure.
-                if let Some(why) = why.filter(|why| !is_of_failure(why)) {
-                    error.get_or_insert(why);
-                }
-                false
-            }
-        });
+        let was_busy = account.is_busy();
+        while let Some(first) = account.in_progress.front()
+            && let Some(end) = engine.take_completion(first.id)
+        {
+            self.error = self.error.take().or_else(|| first.failure(target, end));
+            account.in_progress.pop_front();
+        }
         self.busy_targets -= u32::from(was_busy && !account.is_busy());
         account.in_progress.is_empty()
+    }
+
+    /// Removes all that has completed on `target`.
+    fn collect_all<D: Device>(&mut self, engine: &mut Engine<D>, target: u32) {
+        let account = &mut self.targets[target as usize];
+        let (was_busy, error) = (account.is_busy(), &mut self.error);
+        account.in_progress.retain(|operation| {
+            let Some(end) = engine.take_completion(operation.id) else { return true };
+            *error = error.take().or_else(|| operation.failure(target, end));
+            false
+        });
+        self.busy_targets -= u32::from(was_busy && !account.is_busy());
     }
 
     /// Removes what has completed; whether no message of any operation is in progress.
