@@ -461,13 +461,17 @@ fn progress_by_a_thread_where_it_pays() {
 /// Programs by threads on shared memory.
 const SHM_PROGRAMS: &[(&str, &str)] = &[("SUIRO_DEVICE", "shm"), ("SUIRO_OFFLOAD", "tank")];
 
+/// The same with TCP between the threads.
+const TCP_PROGRAMS: &[(&str, &str)] = &[("SUIRO_DEVICE", "tcp"), ("SUIRO_OFFLOAD", "tank")];
+
 /// No rank waits for the application of another one, whatever runs the programs of the interfaces.
 #[test]
 fn offload_beside() {
     let program = compile(&root().join("tests/data/offload_beside.c"));
-    let lacking: [&[(&str, &str)]; 7] = [
+    let lacking: [&[(&str, &str)]; 8] = [
         &[],
         SHM_PROGRAMS,
+        TCP_PROGRAMS,
         &[("SUIRO_TOFU_COUNTERS", "0")],
         &[("SUIRO_TOFU_GENERATION", "tofu2")],
         &[("SUIRO_TOFU_GENERATION", "tofu1-counters")],
@@ -479,7 +483,8 @@ fn offload_beside() {
             let folder = harness::folder(&format!("offload-beside-{number}-{ranks}"));
             let form = Form { ranks, copy: "auto", progress: "polling" };
             let tofu: &[(&str, &str)] = &[("SUIRO_DEVICE", "tofu")];
-            let device = if settings == SHM_PROGRAMS { &[] } else { tofu };
+            let names_one = [SHM_PROGRAMS, TCP_PROGRAMS].contains(&settings);
+            let device = if names_one { &[] } else { tofu };
             let environment = [device, settings].concat();
             let outcome = run_in(&environment, &program, &[folder.to_str().unwrap()], form);
             let good = outcome.code == Some(0) && outcome.text() == "all beside\n";
@@ -510,29 +515,68 @@ fn offload_fits() {
             );
         }
     }
-    for ranks in 1..=5 {
+    for (environment, ranks) in
+        [SHM_PROGRAMS, TCP_PROGRAMS].into_iter().flat_map(|it| (1..=5).map(move |n| (it, n)))
+    {
         let form = Form { ranks, copy: "auto", progress: "polling" };
-        let outcome = run_in(SHM_PROGRAMS, &program, &[], form);
+        let outcome = run_in(environment, &program, &[], form);
         let said = (outcome.code, outcome.text(), &outcome.stderr);
-        assert!(said.0 == Some(0) && said.1 == "0 by software\n", "shm, {ranks} ranks: {said:?}");
+        let good = said.0 == Some(0) && said.1 == "0 by software\n";
+        assert!(good, "{environment:?}, {ranks} ranks: {said:?}");
     }
 }
 
-/// Persistent operations of every kind succeed as programs on shared memory, and where some of them run by
-/// messages: on intercommunicators.
-#[test]
-fn programs_on_shared_memory() {
+/// Persistent operations of every kind succeed as programs, and where some of them run by messages: on
+/// intercommunicators.
+fn check_programs(environment: &[(&str, &str)]) {
     const SOME: &[&str] = &["coll_persistent", "coll_persistent_inter", "coll_persistent_memory"];
     let more = ["coll_forms", "coll_neighbor", "coll_random", "persistent", "partitioned"];
     for &name in SOME.iter().chain(&more) {
         for ranks in 1..=5 {
             let progress = if ranks == 3 { "thread" } else { "polling" };
             let form = Form { ranks, copy: "auto", progress };
-            let outcome = run_in(SHM_PROGRAMS, &program(name), &[], form);
+            let outcome = run_in(environment, &program(name), &[], form);
             let good = outcome.code == Some(0) && outcome.text().ends_with("errors = 0\n");
             let said = (outcome.code, outcome.text(), &outcome.stderr);
-            assert!(good, "{name}, {form:?}: {said:?}");
+            assert!(good, "{name}, {environment:?}, {form:?}: {said:?}");
         }
+    }
+}
+
+#[test]
+fn programs_on_shared_memory() {
+    check_programs(SHM_PROGRAMS);
+}
+
+#[test]
+fn programs_over_sockets() {
+    check_programs(TCP_PROGRAMS);
+}
+
+/// Without leave to send in the clear, there are no programs over sockets, on any rank.
+#[test]
+fn programs_and_encryption() {
+    let environment = [TCP_PROGRAMS, &[("SUIRO_TCP_CRYPT", "full")]].concat();
+    let form = Form { ranks: 3, copy: "auto", progress: "polling" };
+    let outcome = run_in(&environment, &program("coll_persistent"), &[], form);
+    let said = (outcome.code, outcome.text(), &outcome.stderr);
+    assert!(said.0 == Some(0) && said.1.ends_with("errors = 0\n"), "{said:?}");
+}
+
+/// A rank whose peer dies in a program gets an error, also without help of the launcher.
+#[test]
+fn a_peer_dies_in_a_program() {
+    let program = compile(&root().join("tests/data/program_dies.c"));
+    let form = Form { ranks: 2, copy: "auto", progress: "polling" };
+    for kind in ["0", "1", "2"] {
+        let outcome = run_in(TCP_PROGRAMS, &program, &[kind, "alone"], form);
+        assert_eq!(
+            outcome.text(),
+            "errors = 0\n",
+            "{kind}: {:?}\n{}",
+            outcome.code,
+            outcome.stderr
+        );
     }
 }
 

@@ -7,6 +7,8 @@
 //!     └──────────────────────────┴── a command, an addition, a request
 //! ```
 //!
+//! With links, it does not linger, and sleeps on the sockets: a packet is longer under way than a wake-up.
+//!
 //! A thread that lingers yields its processor. Peers wake it, with a system call, only while it sleeps. It is woken
 //! by calls that go on to something else, often on the same processor, so it does not take that from them
 //! ([`cpu::defer_to_others`]). Four ranks on two processors that sleep after the start of a persistent allgather of
@@ -19,7 +21,9 @@ use std::time::Duration;
 
 use super::area::InterfaceArea;
 use super::interface::{EngineProgress, LocalInterface};
+use crate::devices::put_links::LinkNews;
 use crate::devices::rings::mpsc_queue::QueueReader;
+use crate::devices::rings::wake_word::WakeMethod;
 use platform::base::{ErrorClass, Result};
 use platform::sys::process::THREAD_NAME;
 use platform::sys::{clock, cpu, futex, signals};
@@ -34,6 +38,10 @@ pub(crate) struct EngineThread {
     interface: Arc<LocalInterface>,
 }
 
+/// The longest sleep on sockets without an event, and that of a thread that other ranks cannot wake.
+const SLEEP_MAX: Duration = Duration::from_secs(3600);
+const UNREACHABLE_SLEEP: Duration = Duration::from_millis(1);
+
 /// State of the thread.
 struct Worker {
     interface: Arc<LocalInterface>,
@@ -41,6 +49,7 @@ struct Worker {
     seen: EngineProgress,
     /// Time of the next work without an event, in nanoseconds.
     next_event_ns: u64,
+    news: LinkNews,
 }
 
 /// Aborts the process if its thread panics: otherwise the application would never return from a wait.
@@ -73,6 +82,7 @@ impl EngineThread {
             stopping: stopping.clone(),
             seen: EngineProgress::default(),
             next_event_ns: u64::MAX,
+            news: LinkNews::default(),
         };
         let own = cpus.get(interface.fabric.own_slot() % cpus.len().max(1)).copied();
         let body = move || {
@@ -100,7 +110,12 @@ impl Drop for EngineThread {
         self.stopping.store(true, Ordering::SeqCst);
         let wake_word = &self.interface.fabric.own().area.engine_wake_word;
         wake_word.wake();
-        futex::wake(wake_word.word());
+        match self.interface.fabric.links() {
+            Some(links) => links.ring(),
+            None => {
+                futex::wake(wake_word.word());
+            }
+        }
         if let Some(thread) = self.thread.take() {
             // The thread never panics (`AbortGuard`).
             drop(thread.join());
@@ -111,6 +126,7 @@ impl Drop for EngineThread {
 impl Worker {
     fn run(&mut self) {
         let mut idle_since = None;
+        let linger_ns = if self.interface.fabric.links().is_some() { 0 } else { LINGER_NS };
         while !self.stopping.load(Ordering::SeqCst) {
             if self.work() {
                 idle_since = None;
@@ -119,7 +135,7 @@ impl Worker {
             let now = clock::monotonic_ns();
             let since = *idle_since.get_or_insert(now);
             let soon = self.next_event_ns.saturating_sub(now) < LINGER_NS;
-            if now - since < LINGER_NS || soon || self.interface.has_replies() {
+            if now - since < linger_ns || soon || self.interface.has_replies() {
                 std::thread::yield_now();
             } else {
                 self.sleep();
@@ -132,22 +148,30 @@ impl Worker {
     fn sleep(&mut self) {
         let interface = self.interface.clone();
         let wake_word = &interface.fabric.own().area.engine_wake_word;
+        let links = interface.fabric.links();
+        if let Some(links) = links {
+            links.prepare_sleep();
+        }
         let expected = wake_word.arm();
         if !self.work() && !self.stopping.load(Ordering::SeqCst) {
             let sleep_ns = self.next_event_ns.saturating_sub(clock::monotonic_ns());
             let is_bounded = self.next_event_ns < u64::MAX;
-            futex::wait(
-                wake_word.word(),
-                expected,
-                is_bounded.then(|| Duration::from_nanos(sleep_ns)),
-            );
+            let time = is_bounded.then(|| Duration::from_nanos(sleep_ns));
+            match links {
+                Some(links) => {
+                    let is_unreachable = wake_word.wake_method() == WakeMethod::Unreachable;
+                    let most = if is_unreachable { UNREACHABLE_SLEEP } else { SLEEP_MAX };
+                    links.sleep(time.map_or(most, |time| time.min(most)));
+                }
+                None => futex::wait(wake_word.word(), expected, time),
+            }
         }
         wake_word.disarm();
     }
 
     /// Does all work that is due; whether there was any event.
     fn work(&mut self) -> bool {
-        let any = self.interface.serve_requests();
+        let any = self.interface.serve_links(&mut self.news) | self.interface.serve_requests();
         let news = self.interface.has_changed(&mut self.seen);
         let is_time = self.next_event_ns < u64::MAX && self.next_event_ns <= clock::monotonic_ns();
         if news || is_time {

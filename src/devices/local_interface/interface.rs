@@ -6,6 +6,9 @@
 //!   engine thread ────────────────┘
 //! ```
 //!
+//! An action toward a rank of another node goes by a link: the thread that performs it writes what the socket
+//! takes, and the engine thread the rest.
+//!
 //! The thread that posts a short command performs it, so no other thread has to run (the bypass of
 //! Nose et al., "Performance optimization of the ACP library"). The engine thread performs long commands, and work that becomes
 //! due later. A thread holds the lock during short commands, and not during long ones.
@@ -33,11 +36,12 @@ use crate::device::trigger::{
 use crate::devices::interface::{
     ActionId, DueAction, InterfaceAction, NetworkInterface, NetworkModel,
 };
+use crate::devices::put_links::{LinkNews, LostLink};
 use crate::devices::rings::memory::Mapped;
 use crate::devices::rings::mpsc_queue::{QueueArrival, QueueReader};
 use crate::devices::rings::registrations::{Registration, RegistrationPool};
 use crate::offload::StepId;
-use platform::base::{ErrorClass, Peer, Result, Span};
+use platform::base::{ErrorClass, MpiError, Peer, Result, Span};
 use platform::sys::clock;
 
 /// The longest command that the posting thread performs, in bytes: its copy takes as long as a wake-up
@@ -250,8 +254,18 @@ impl LocalInterface {
         state.nic.next_event_ns().map_or(alarm_ns, |at_ns| at_ns.min(alarm_ns))
     }
 
-    /// Performs an action, a long one without the lock.
+    /// Performs an action, a long one without the lock. One that goes by a link has begun, and ends when all of
+    /// it is in the socket.
     fn perform(&self, state: &mut MutexGuard<'_, InterfaceState>, due: &DueAction) {
+        let is_long = due.action.bytes() > SHORT_MAX;
+        if let Some(links) = due.action.peer().and_then(|peer| self.fabric.links_toward(peer)) {
+            let post = || links.post(due);
+            let end = if is_long { MutexGuard::unlocked(state, post) } else { post() };
+            if let Some(end) = end {
+                state.nic.done(due.id, end, &self.fabric);
+            }
+            return;
+        }
         let kernel = state.nic.kernel(due);
         let act = || match (due.action, kernel) {
             (InterfaceAction::Reduce { from, into }, Some(kernel)) => {
@@ -260,9 +274,46 @@ impl LocalInterface {
             }
             (action, _) => self.fabric.perform(&action),
         };
-        let is_long = due.action.bytes() > SHORT_MAX;
         let end = if is_long { MutexGuard::unlocked(state, act) } else { act() };
         state.nic.done(due.id, end, &self.fabric);
+    }
+
+    /// The engine thread's part: takes what has arrived by links, and writes what has waited for room; whether
+    /// there was any.
+    pub(crate) fn serve_links(&self, news: &mut LinkNews) -> bool {
+        let Some(links) = self.fabric.links() else { return false };
+        links.look(&self.fabric, news);
+        let LinkNews { ended, lost, has_arrivals, .. } = news;
+        if ended.is_empty() && lost.is_empty() {
+            return *has_arrivals;
+        }
+        let mut state = self.state.lock();
+        for LostLink { peer, error, ends_programs } in lost.drain(..) {
+            state.nic.peer_failed(peer, &error, ends_programs);
+        }
+        for (id, end) in ended.drain(..) {
+            state.nic.done(id, end, &self.fabric);
+        }
+        self.notify_host(&mut state);
+        drop(state);
+        // The end of a put lets its engine issue the next one.
+        self.deferred.fetch_add(1, Ordering::SeqCst);
+        true
+    }
+
+    /// Ends the operations with a peer whose process has failed, also later ones.
+    pub(crate) fn peer_failed(&self, peer: Peer, error: &MpiError) {
+        self.command(|state| state.nic.peer_failed(peer, error, true));
+    }
+
+    /// [`Trigger::connect`](crate::device::trigger::Trigger::connect).
+    pub(crate) fn connect(&self, peer: Peer) -> Option<Result<(), String>> {
+        self.fabric.links_toward(peer).map_or(Some(Ok(())), |links| links.connect(peer))
+    }
+
+    /// [`Trigger::fail`](crate::device::trigger::Trigger::fail).
+    pub(crate) fn fail(&self, program: ProgramKey, error: &MpiError) {
+        self.command(|state| state.nic.fail(program, error));
     }
 
     /// Wakes the host if the interface made progress for which it may wait.
@@ -530,9 +581,14 @@ impl LocalInterface {
     }
 
     /// How many additions there were, if all started programs wait for more of them or for the host,
-    /// and no command is due or in progress.
+    /// and no command is due or in progress. `None` while one waits for a link: nobody knows what is in
+    /// transit there.
     pub(crate) fn quiescence(&self) -> Option<u64> {
         let state = self.state.lock();
+        let is_linked = |peer| self.fabric.links_toward(peer).is_some();
+        if self.fabric.links().is_some() && state.nic.is_any_active(is_linked) {
+            return None;
+        }
         let additions = self.additions();
         let settled = state.quiescent_at == Some(additions);
         (settled && state.nic.is_idle() && state.pending.is_empty()).then_some(additions)
