@@ -14,12 +14,12 @@ use crate::device::trigger::CounterKey;
 use crate::devices::interface::{Counters, InterfaceAction, Signal, combine};
 use crate::devices::put_links::{Landing, PutLinks};
 use crate::devices::rings::NodeRanks;
+use crate::devices::rings::doorbells::PeerDoorbell;
 use crate::devices::rings::memory::Mapped;
 use crate::devices::rings::peer_address::PeerAddress;
 use crate::devices::rings::registrations::RegistrationTable;
-use crate::devices::rings::wake_word::{WakeMethod, WakeWord};
+use crate::devices::rings::wake_word::WakeWord;
 use platform::base::{ErrorClass, Peer, Result, Span};
-use platform::sys::doorbell::DoorbellHandle;
 use platform::sys::{cma, futex};
 
 /// What the ranks of a node use of the interface of one of them; parts of the segment of the device.
@@ -40,13 +40,24 @@ pub(crate) struct HostFabric {
     /// By slot.
     parts: Box<[InterfaceParts]>,
     links: Option<PutLinks>,
+    /// Those of the engine threads, by slot.
+    engine_doorbells: Box<[PeerDoorbell]>,
+    /// That of the application of this rank, if it reaches other hosts or jobs.
+    host_doorbell: PeerDoorbell,
 }
 
 impl HostFabric {
     /// At the rank `ranks[me]`; `parts` are those of all ranks, in the same order.
     pub(crate) fn new(me: usize, ranks: &[Peer], parts: Vec<InterfaceParts>) -> Self {
         assert!(me < ranks.len() && ranks.len() == parts.len());
-        Self { me, node_ranks: NodeRanks::new(ranks), parts: parts.into(), links: None }
+        Self {
+            me,
+            node_ranks: NodeRanks::new(ranks),
+            engine_doorbells: parts.iter().map(|_| PeerDoorbell::default()).collect(),
+            parts: parts.into(),
+            links: None,
+            host_doorbell: PeerDoorbell::default(),
+        }
     }
 
     /// With links to ranks that are not reached by memory; before the engine thread starts.
@@ -96,16 +107,27 @@ impl HostFabric {
 
     /// Wakes the application of this rank if it is armed.
     pub(crate) fn wake_host(&self) {
-        wake(&self.own().host_wake_word);
+        let wake_word = &self.own().host_wake_word;
+        if wake_word.notify(true) {
+            self.host_doorbell.wake(wake_word);
+        }
     }
 
     /// Wakes the engine thread of this rank if it is armed.
     pub(crate) fn wake_engine(&self) {
+        let Some(links) = &self.links else { return self.wake_engine_of(self.me) };
         let wake_word = &self.own().area.engine_wake_word;
-        match &self.links {
-            Some(links) if wake_word.notify(true) => links.ring(),
-            Some(_) => (),
-            None => wake(wake_word),
+        if wake_word.notify(true) {
+            links.ring();
+            // A thread that leaves the links to the application sleeps here.
+            futex::wake(wake_word.word());
+        }
+    }
+
+    fn wake_engine_of(&self, slot: usize) {
+        let wake_word = &self.parts[slot].area.engine_wake_word;
+        if wake_word.notify(true) {
+            self.engine_doorbells[slot].wake(wake_word);
         }
     }
 
@@ -133,7 +155,7 @@ impl HostFabric {
         let area = &self.parts[slot].area;
         area.requests()
             .send(self.me as u32, &header, data.len(), |packet| packet.copy_from_slice(&data))?;
-        wake(&area.engine_wake_word);
+        self.wake_engine_of(slot);
         Ok(())
     }
 
@@ -202,7 +224,7 @@ impl HostFabric {
         area.counter_activity.mark(index);
         area.counter_activity.additions.fetch_add(1, Ordering::SeqCst);
         if slot != self.me {
-            wake(&area.engine_wake_word);
+            self.wake_engine_of(slot);
         }
     }
 }
@@ -245,21 +267,5 @@ impl Counters for HostFabric {
 
     fn take_changed(&self, mut each: impl FnMut(CounterKey)) {
         self.own().area.counter_activity.take_marked(|index| each(CounterKey(index as u64 + 1)));
-    }
-}
-
-fn wake(wake_word: &WakeWord) {
-    if !wake_word.notify(true) {
-        return;
-    }
-    match wake_word.wake_method() {
-        WakeMethod::Word => drop(futex::wake(wake_word.word())),
-        // Only an application that reaches other jobs has one; `DoorbellHandle` is the way that any
-        // thread can take.
-        WakeMethod::Doorbell(address) => match DoorbellHandle::open(address) {
-            Ok(handle) => handle.ring(),
-            Err(_) => wake_word.withdraw_doorbell(),
-        },
-        WakeMethod::Unreachable => (),
     }
 }
