@@ -92,6 +92,8 @@ pub(crate) struct NetworkInterface {
     accesses_max: u32,
     fallbacks: u64,
     progressed: bool,
+    /// Instances in progress.
+    active: u32,
     /// Peers that programs no longer reach, with the errors.
     failed: BTreeMap<Peer, Box<MpiError>>,
     /// Counters of programs that have failed, to which peers may still add.
@@ -115,6 +117,7 @@ impl NetworkInterface {
             accesses_max: ACCESSES_MAX,
             fallbacks: 0,
             progressed: false,
+            active: 0,
             failed: BTreeMap::new(),
             spoiled: BTreeSet::new(),
         }
@@ -301,6 +304,7 @@ impl NetworkInterface {
                 }
             }
         }
+        self.active += 1;
         self.waiting.due.extend((0..loaded.counters().len() as u32).map(|at| (program.0, at)));
     }
 
@@ -321,6 +325,11 @@ impl NetworkInterface {
         }
     }
 
+    /// How many instances are in progress.
+    pub(crate) fn active(&self) -> u32 {
+        self.active
+    }
+
     /// Whether an instance is in progress that names such a peer.
     pub(crate) fn is_any_active(&self, is_meant: impl Fn(Peer) -> bool) -> bool {
         let active = self.programs.iter().filter(|(_, loaded)| !loaded.is_idle());
@@ -330,8 +339,10 @@ impl NetworkInterface {
     /// The state of an instance.
     pub(crate) fn poll_program(&mut self, program: ProgramKey) -> InstanceState {
         let loaded = &mut self.programs[program.0];
+        let was_active = !loaded.is_idle();
         let state = loaded.poll();
         if matches!(state, InstanceState::Completed(_)) {
+            self.active -= u32::from(was_active);
             self.slots_left += std::mem::take(&mut loaded.window);
         }
         state

@@ -15,10 +15,10 @@
 //!
 //! Requests of peers are served by the engine thread, and by an application that polls: it is idle, and the
 //! engine thread may have no processor. Such an application also performs long commands that the thread has not
-//! begun for a while.
+//! begun for a while, and serves the links: a wake-up of the thread takes longer than a packet.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 
@@ -59,6 +59,13 @@ pub(crate) struct LocalInterface {
     pub(crate) fabric: HostFabric,
     state: Mutex<InterfaceState>,
     service: Mutex<RequestService>,
+    link_news: Mutex<LinkNews>,
+    /// Whether the application has served the links since the engine thread last asked.
+    attended: AtomicBool,
+    /// Whether the engine thread leaves the links to the application.
+    is_napping: AtomicBool,
+    /// Programs in progress.
+    active: AtomicU32,
     /// Counts handoffs to the engine thread.
     deferred: AtomicU64,
     /// Those that the thread has seen.
@@ -118,6 +125,10 @@ impl LocalInterface {
             fabric,
             state: Mutex::new(state),
             service: Mutex::default(),
+            link_news: Mutex::default(),
+            attended: AtomicBool::new(false),
+            is_napping: AtomicBool::new(false),
+            active: AtomicU32::new(0),
             deferred: AtomicU64::new(0),
             accepted: AtomicU64::new(0),
             limits,
@@ -280,12 +291,60 @@ impl LocalInterface {
 
     /// The engine thread's part: takes what has arrived by links, and writes what has waited for room; whether
     /// there was any.
-    pub(crate) fn serve_links(&self, news: &mut LinkNews) -> bool {
+    pub(crate) fn serve_links(&self) -> bool {
         let Some(links) = self.fabric.links() else { return false };
-        links.look(&self.fabric, news);
-        let LinkNews { ended, lost, has_arrivals, .. } = news;
+        let mut news = self.link_news.lock();
+        links.look(&self.fabric, &mut news);
+        if !self.take_link_news(&mut news) {
+            return news.has_arrivals;
+        }
+        // The end of a put lets its engine issue the next one.
+        self.deferred.fetch_add(1, Ordering::SeqCst);
+        true
+    }
+
+    /// The application's part, while it waits for a program: the same, unless the engine thread does so.
+    pub(crate) fn serve_links_beside(&self, stays: bool) {
+        let Some(links) = self.fabric.links() else { return };
+        if self.active.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        if stays && !self.attended.load(Ordering::Relaxed) {
+            self.attended.store(true, Ordering::Relaxed);
+        }
+        let Some(mut news) = self.link_news.try_lock() else { return };
+        links.look_beside(&self.fabric, &mut news);
+        let any = self.take_link_news(&mut news);
+        drop(news);
+        if any {
+            self.command(|_| ());
+        }
+    }
+
+    /// Whether the application has served the links since the last call: the engine thread may leave them to it
+    /// for a while.
+    pub(crate) fn takes_attendance(&self) -> bool {
+        self.attended.swap(false, Ordering::Relaxed)
+    }
+
+    /// The engine thread leaves the links to the application, or does so no longer.
+    pub(crate) fn set_napping(&self, naps: bool) {
+        self.is_napping.store(naps, Ordering::Relaxed);
+    }
+
+    /// The application goes to sleep: the engine thread serves the links.
+    pub(crate) fn leave_links(&self) {
+        self.attended.store(false, Ordering::Relaxed);
+        if self.is_napping.load(Ordering::Relaxed) {
+            self.fabric.wake_engine();
+        }
+    }
+
+    /// Takes the ends of actions and of connections; whether there were any.
+    fn take_link_news(&self, news: &mut LinkNews) -> bool {
+        let LinkNews { ended, lost, .. } = news;
         if ended.is_empty() && lost.is_empty() {
-            return *has_arrivals;
+            return false;
         }
         let mut state = self.state.lock();
         for LostLink { peer, error, ends_programs } in lost.drain(..) {
@@ -295,9 +354,6 @@ impl LocalInterface {
             state.nic.done(id, end, &self.fabric);
         }
         self.notify_host(&mut state);
-        drop(state);
-        // The end of a put lets its engine issue the next one.
-        self.deferred.fetch_add(1, Ordering::SeqCst);
         true
     }
 
@@ -536,12 +592,18 @@ impl LocalInterface {
 
     /// [`Trigger::start`](crate::device::trigger::Trigger::start).
     pub(crate) fn start(&self, program: ProgramKey) {
-        self.command(|state| state.nic.start(program));
+        self.command(|state| {
+            state.nic.start(program);
+            self.active.store(state.nic.active(), Ordering::Relaxed);
+        });
     }
 
     /// [`Trigger::poll_program`](crate::device::trigger::Trigger::poll_program).
     pub(crate) fn poll_program(&self, program: ProgramKey) -> InstanceState {
-        self.state.lock().nic.poll_program(program)
+        let mut state = self.state.lock();
+        let of_program = state.nic.poll_program(program);
+        self.active.store(state.nic.active(), Ordering::Relaxed);
+        of_program
     }
 
     /// [`Trigger::host_done`](crate::device::trigger::Trigger::host_done).

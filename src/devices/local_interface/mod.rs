@@ -71,6 +71,8 @@ pub(crate) struct InterfaceHost {
     seen: u64,
     /// Such calls since the engine thread was given something, if it has not run since.
     late_polls: u32,
+    /// Whether the application polls once more and then sleeps.
+    is_armed: bool,
     /// Slots of ranks whose memory was not tested for writes yet.
     unchecked: Vec<usize>,
     /// The reason for packets only.
@@ -90,7 +92,16 @@ impl InterfaceHost {
         let copies = fabric.links().is_none_or(|links| !links.is_everywhere);
         let unchecked = if copies { (0..fabric.parts().len()).collect() } else { Vec::new() };
         let interface = Arc::new(LocalInterface::new(fabric, limits, network));
-        Self { interface, engine: None, cpus, seen: 0, late_polls: 0, unchecked, refusal: None }
+        Self {
+            interface,
+            engine: None,
+            cpus,
+            seen: 0,
+            late_polls: 0,
+            is_armed: false,
+            unchecked,
+            refusal: None,
+        }
     }
 
     /// What the application and the thread share.
@@ -140,6 +151,7 @@ impl InterfaceHost {
     /// changes of counters, and long ones if the engine thread does not begin them.
     #[inline]
     pub(crate) fn poll_programs(&mut self) {
+        self.interface.serve_links_beside(!self.is_armed);
         let additions = self.interface.additions();
         if std::mem::replace(&mut self.seen, additions) != additions {
             self.interface.run_short_commands();
@@ -148,6 +160,17 @@ impl InterfaceHost {
         if self.late_polls > LATE_POLLS && !self.interface.run_long_command() {
             self.late_polls = 0;
         }
+    }
+
+    /// As [`Device::arm`](crate::device::Device::arm): the engine thread serves the links.
+    pub(crate) fn arm(&mut self) {
+        self.is_armed = true;
+        self.interface.leave_links();
+    }
+
+    /// As [`Device::disarm`](crate::device::Device::disarm).
+    pub(crate) fn disarm(&mut self) {
+        self.is_armed = false;
     }
 
     /// The process of `peer` has failed: its operations end with this error.

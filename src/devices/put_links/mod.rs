@@ -8,7 +8,8 @@
 //! Each two ranks whose programs name each other have a connection, for interfaces alone. The device `tcp`
 //! makes it when the first program is made, as it makes its own: both ends prove the job's secret
 //! ([`ConnectionDesk`]). What the posting thread cannot write at once, the engine thread writes when the
-//! socket has room; it reads whatever happens, so no cycle of full sockets stops.
+//! socket has room; it reads whatever happens, so no cycle of full sockets stops. An application that waits
+//! may do so in its place.
 //!
 //! A lost connection is not made again: the programs that name the peer end with an error. The kernel
 //! notices a silent peer, with the times of the device's connections.
@@ -72,7 +73,6 @@ pub(crate) struct PutLinks {
 #[derive(Default)]
 struct PutLink {
     outgoing: Mutex<OutgoingPuts>,
-    /// For the engine thread.
     incoming: Mutex<IncomingPuts>,
     /// The process at the other end.
     process: Mutex<String>,
@@ -239,14 +239,24 @@ impl PutLinks {
     }
 }
 
-/// The part of the engine thread.
+/// One thread at a time.
 impl PutLinks {
-    /// Takes new connections, reads and writes; `news` are those of this look.
+    /// Takes new connections, reads and writes; `news` are those of this look. For the engine thread.
     pub(crate) fn look(&self, landing: &impl Landing, news: &mut LinkNews) {
+        self.watched.look(&mut news.ready);
+        self.serve(landing, news);
+    }
+
+    /// The same for a thread that does not sleep on the links.
+    pub(crate) fn look_beside(&self, landing: &impl Landing, news: &mut LinkNews) {
+        self.watched.look_beside(&mut news.ready);
+        self.serve(landing, news);
+    }
+
+    fn serve(&self, landing: &impl Landing, news: &mut LinkNews) {
         news.ended.clear();
         news.has_arrivals = false;
-        let mut ready = std::mem::take(&mut news.ready);
-        self.watched.look(&mut ready);
+        let ready = std::mem::take(&mut news.ready);
         for (peer, stream) in self.desk.take_arrived() {
             self.adopt(peer, stream, landing, news);
         }

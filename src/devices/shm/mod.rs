@@ -219,10 +219,12 @@ impl Device for Shm {
     }
 
     fn arm(&mut self) -> WakeSource {
+        self.programs.iter_mut().for_each(|programs| programs.arm());
         self.packets.arm()
     }
 
     fn disarm(&mut self) {
+        self.programs.iter_mut().for_each(|programs| programs.disarm());
         self.packets.disarm();
     }
 
