@@ -94,13 +94,12 @@ fn collective() {
 #[test]
 fn persistent_collective() {
     let program = program("tests/data/program_dies");
-    for device in DEVICES {
-        for (ranks, kind) in [(2, "0"), (3, "0"), (3, "1"), (4, "2"), (5, "1")] {
+    for device in DEVICES.into_iter().filter(|device| !is_provider(device)) {
+        for (ranks, kind) in [(3, "0"), (4, "2"), (5, "1")] {
             let count = ranks.to_string();
-            let words =
-                ["--with-ft", "ulfm", "--timeout", LIMIT_SECONDS, "-n", &count, "--device", device];
-            let mut command =
-                harness::mpirun(&[&words[..], &[program.to_str().unwrap(), kind]].concat());
+            let words = ["--with-ft", "ulfm", "--timeout", LIMIT_SECONDS, "-n", &count];
+            let words = [&words[..], &[program.to_str().unwrap(), kind]].concat();
+            let mut command = mpirun(device, &words);
             command.env("SUIRO_OFFLOAD", "tank");
             let outcome = harness::start(command).wait();
             let good = outcome.code == Some(0) && outcome.text().contains("errors = 0\n");
