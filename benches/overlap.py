@@ -33,14 +33,15 @@ def host(mode, device):
 
 
 def variants():
-    """Ours: the host in all modes on both devices, and interfaces."""
-    yield from (host(mode, device) for device in ["shm", "tofu"] for mode in MODES)
+    """Ours: the host in all modes on all devices, and interfaces."""
+    yield from (host(mode, device) for device in ["shm", "tofu", "tcp"] for mode in MODES)
     offload = {"SUIRO_DEVICE": "tofu", "SUIRO_OFFLOAD": "auto", "SUIRO_TOFU_CPUS": "1"}
     for generation in ["tofud", "tofu2"]:
         environment = {**offload, "SUIRO_TOFU_GENERATION": generation}
         yield Variant(f"{generation}, offload", UNBOUND, environment)
-    offload = {"SUIRO_DEVICE": "shm", "SUIRO_OFFLOAD": "tank"}
-    yield Variant("shm, offload", UNBOUND, offload)
+    for device in ["shm", "tcp"]:
+        offload = {"SUIRO_DEVICE": device, "SUIRO_OFFLOAD": "tank"}
+        yield Variant(f"{device}, offload", UNBOUND, offload)
 
 
 def chosen(options):

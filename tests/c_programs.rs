@@ -481,13 +481,17 @@ fn progress_by_a_thread_where_it_pays() {
 /// Programs by threads on shared memory.
 const SHM_PROGRAMS: &[(&str, &str)] = &[("SUIRO_DEVICE", "shm"), ("SUIRO_OFFLOAD", "tank")];
 
+/// The same with TCP between the threads.
+const TCP_PROGRAMS: &[(&str, &str)] = &[("SUIRO_DEVICE", "tcp"), ("SUIRO_OFFLOAD", "tank")];
+
 /// No rank waits for the application of another one, whatever runs the programs of the interfaces.
 #[test]
 fn offload_beside() {
     let program = compile(&root().join("tests/data/offload_beside.c"));
-    let lacking: [&[(&str, &str)]; 7] = [
+    let lacking: [&[(&str, &str)]; 8] = [
         &[],
         SHM_PROGRAMS,
+        TCP_PROGRAMS,
         &[("SUIRO_TOFU_COUNTERS", "0")],
         &[("SUIRO_TOFU_GENERATION", "tofu2")],
         &[("SUIRO_TOFU_GENERATION", "tofu1-counters")],
@@ -495,11 +499,13 @@ fn offload_beside() {
         &[("SUIRO_TOFU_GENERATION", "tofud"), ("SUIRO_TOFU_PACE", "real")],
     ];
     for (number, settings) in lacking.into_iter().enumerate() {
-        for ranks in [2, 3, 4] {
+        let sizes: &[u32] = if settings == TCP_PROGRAMS { &[3] } else { &[2, 3, 4] };
+        for &ranks in sizes {
             let folder = harness::folder(&format!("offload-beside-{number}-{ranks}"));
             let form = Form { ranks, copy: "auto", progress: "polling" };
             let tofu: &[(&str, &str)] = &[("SUIRO_DEVICE", "tofu")];
-            let device = if settings == SHM_PROGRAMS { &[] } else { tofu };
+            let names_one = [SHM_PROGRAMS, TCP_PROGRAMS].contains(&settings);
+            let device = if names_one { &[] } else { tofu };
             let environment = [device, settings].concat();
             let outcome = run_in(&environment, &program, &[folder.to_str().unwrap()], form);
             let good = outcome.code == Some(0) && outcome.text() == "all beside\n";
@@ -530,29 +536,81 @@ fn offload_fits() {
             );
         }
     }
-    for ranks in 1..=5 {
+    for (environment, ranks) in
+        [SHM_PROGRAMS, TCP_PROGRAMS].into_iter().flat_map(|it| [1, 3, 5].map(move |n| (it, n)))
+    {
         let form = Form { ranks, copy: "auto", progress: "polling" };
-        let outcome = run_in(SHM_PROGRAMS, &program, &[], form);
+        let outcome = run_in(environment, &program, &[], form);
         let said = (outcome.code, outcome.text(), &outcome.stderr);
-        assert!(said.0 == Some(0) && said.1 == "0 by software\n", "shm, {ranks} ranks: {said:?}");
+        let good = said.0 == Some(0) && said.1 == "0 by software\n";
+        assert!(good, "{environment:?}, {ranks} ranks: {said:?}");
     }
 }
 
-/// Persistent operations of every kind succeed as programs on shared memory, and where some of them run by
-/// messages: on intercommunicators.
+/// Persistent operations of every kind succeed as programs, and where some of them run by messages: on
+/// intercommunicators. Each program with these numbers of ranks.
+fn check_programs(environment: &[(&str, &str)], programs: &[(&str, &[u32])]) {
+    for &(name, sizes) in programs {
+        for &ranks in sizes {
+            let progress = if ranks == 3 { "thread" } else { "polling" };
+            let form = Form { ranks, copy: "auto", progress };
+            let outcome = run_in(environment, &program(name), &[], form);
+            let good = outcome.code == Some(0) && outcome.text().ends_with("errors = 0\n");
+            let said = (outcome.code, outcome.text(), &outcome.stderr);
+            assert!(good, "{name}, {environment:?}, {form:?}: {said:?}");
+        }
+    }
+}
+
 #[test]
 fn programs_on_shared_memory() {
-    const SOME: &[&str] = &["coll_persistent", "coll_persistent_inter", "coll_persistent_memory"];
-    let more = ["coll_forms", "coll_neighbor", "coll_random", "persistent", "partitioned"];
-    let few = more.iter().flat_map(|name| [2, 3, 5].map(|ranks| (name, ranks)));
-    let all = SOME.iter().flat_map(|name| (1..=5).map(move |ranks| (name, ranks)));
-    for (name, ranks) in all.chain(few) {
-        let progress = if ranks == 3 { "thread" } else { "polling" };
-        let form = Form { ranks, copy: "auto", progress };
-        let outcome = run_in(SHM_PROGRAMS, &program(name), &[], form);
-        let good = outcome.code == Some(0) && outcome.text().ends_with("errors = 0\n");
-        let said = (outcome.code, outcome.text(), &outcome.stderr);
-        assert!(good, "{name}, {form:?}: {said:?}");
+    let programs: &[(&str, &[u32])] = &[
+        ("coll_persistent", &[1, 2, 3, 4, 5]),
+        ("coll_persistent_inter", &[2, 3, 5]),
+        ("coll_persistent_memory", &[2, 3]),
+        ("coll_forms", &[1, 3, 5]),
+        ("coll_neighbor", &[1, 3, 5]),
+        ("coll_random", &[2, 3, 5]),
+        ("persistent", &[1, 3, 5]),
+        ("partitioned", &[1, 3, 5]),
+    ];
+    check_programs(SHM_PROGRAMS, programs);
+}
+
+#[test]
+fn programs_over_sockets() {
+    let programs: &[(&str, &[u32])] = &[
+        ("coll_persistent", &[3]),
+        ("coll_persistent_inter", &[3]),
+        ("coll_persistent_memory", &[3]),
+    ];
+    check_programs(TCP_PROGRAMS, programs);
+}
+
+/// Without leave to send in the clear, there are no programs over sockets, on any rank.
+#[test]
+fn programs_and_encryption() {
+    let environment = [TCP_PROGRAMS, &[("SUIRO_TCP_CRYPT", "full")]].concat();
+    let form = Form { ranks: 2, copy: "auto", progress: "polling" };
+    let outcome = run_in(&environment, &program("coll_persistent"), &[], form);
+    let said = (outcome.code, outcome.text(), &outcome.stderr);
+    assert!(said.0 == Some(0) && said.1.ends_with("errors = 0\n"), "{said:?}");
+}
+
+/// A rank whose peer dies in a program gets an error, also without help of the launcher.
+#[test]
+fn a_peer_dies_in_a_program() {
+    let program = compile(&root().join("tests/data/program_dies.c"));
+    let form = Form { ranks: 2, copy: "auto", progress: "polling" };
+    for kind in ["0", "1", "2"] {
+        let outcome = run_in(TCP_PROGRAMS, &program, &[kind, "alone"], form);
+        assert_eq!(
+            outcome.text(),
+            "errors = 0\n",
+            "{kind}: {:?}\n{}",
+            outcome.code,
+            outcome.stderr
+        );
     }
 }
 

@@ -89,6 +89,25 @@ fn collective() {
     check("collective", [2, 3, 5].into_iter(), &[&["0"], &["1"], &["2"], &["3"], &["4"], &["5"]]);
 }
 
+/// Programs of the interfaces end with an error at all ranks that are left, which make others.
+#[test]
+fn persistent_collective() {
+    let program = program("tests/data/program_dies");
+    for device in DEVICES.into_iter().filter(|device| !is_provider(device)) {
+        for (ranks, kind) in [(3, "0"), (4, "2"), (5, "1")] {
+            let count = ranks.to_string();
+            let words = ["--with-ft", "ulfm", "--timeout", LIMIT_SECONDS, "-n", &count];
+            let words = [&words[..], &[program.to_str().unwrap(), kind]].concat();
+            let mut command = mpirun(device, &words);
+            command.env("SUIRO_OFFLOAD", "tank");
+            let outcome = harness::start(command).wait();
+            let good = outcome.code == Some(0) && outcome.text().contains("errors = 0\n");
+            let said = (outcome.code, outcome.text(), &outcome.stderr);
+            assert!(good, "{kind}, {ranks} ranks, {device}: {said:?}");
+        }
+    }
+}
+
 #[test]
 fn any_source() {
     check("any_source", 2..=5, &[&[]]);

@@ -22,7 +22,7 @@ use crate::device::rma::MemoryKey;
 use crate::offload::compile::Rules;
 use crate::offload::session::STEPS_MAX;
 use crate::offload::{Buffer, Program, ProgramOp, StepId, session};
-use platform::base::{Peer, Result, Span};
+use platform::base::{MpiError, Peer, Result, Span};
 
 /// Resources of the interface of this rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -235,6 +235,16 @@ pub trait Trigger {
     /// Whether programs can name `peer`.
     fn reaches(&self, peer: Peer) -> bool;
 
+    /// Begins to reach `peer`; `None` until that has ended, which needs polls of both. A program that names
+    /// the peer is loaded after that. By default, all are reached.
+    ///
+    /// # Errors
+    /// Why programs cannot name the peer, as a sentence.
+    fn connect(&mut self, peer: Peer) -> Option<Result<(), String>> {
+        let _ = peer;
+        Some(Ok(()))
+    }
+
     /// Takes counters at level 0: counters of the interface if enough are free, else words of memory.
     /// Peers that know the keys may add to them from now on, also before a program that waits for
     /// them is loaded.
@@ -271,6 +281,10 @@ pub trait Trigger {
 
     /// Reports that the host has run the step that [`Trigger::poll_program`] returned.
     fn host_done(&mut self, program: ProgramKey, step: StepId);
+
+    /// Ends the instance in progress with this error as soon as no command uses its memory, and all later ones
+    /// at once. Its counters are not used again: peers that do not know of the error may add to them.
+    fn fail(&mut self, program: ProgramKey, error: &MpiError);
 
     /// Unloads an idle program. The caller gives back its counters and memory.
     fn unload(&mut self, program: ProgramKey);

@@ -10,7 +10,8 @@
 //! | [`loopback`] | device: ranks of a process, for tests |
 //! | [`rings`] | queues and rings in shared memory, for `shm` and `tofu` |
 //! | [`interface`] | a network interface with deferred work as a value, for `tofu` and `loopback` |
-//! | `local_interface` | such an interface with a thread, on memory that ranks share, for `shm` and `tofu` |
+//! | `local_interface` | such an interface with a thread, on memory that ranks share, for `shm` (and beside `tcp`) and `tofu` |
+//! | `put_links` | connections between such interfaces of different hosts, which `tcp` makes |
 //! | [`torus`] | the network between simulated interfaces, for `tofu` and `suiro-sim` |
 //!
 //! No device knows another.
@@ -20,6 +21,7 @@ pub(crate) mod impi;
 pub(crate) mod interface;
 pub(crate) mod local_interface;
 pub mod loopback;
+pub(crate) mod put_links;
 pub(crate) mod rings;
 pub mod shm;
 pub(crate) mod tcp;

@@ -386,9 +386,10 @@ impl<D: Device> Engine<D> {
         self.messages.awaited()
     }
 
-    /// [`PointToPoint::close_context`].
+    /// [`PointToPoint::close_context`], and [`Offloads::close_context`].
     pub(crate) fn close_context(&mut self, context: u64, error: &MpiError) {
         self.messages.close_context(context, error);
+        self.offloads.close_context(context, error, &mut self.messages.device);
     }
 
     /// [`PointToPoint::peer_failed`].
@@ -548,6 +549,14 @@ impl<D: Device> Engine<D> {
         ProgramSetup::begin(launch, scheme, &mut self.messages.device)
     }
 
+    /// [`ProgramSetup::connect`].
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn connect_peers(&mut self, setup: &ProgramSetup) -> Option<Result<(), String>> {
+        setup.connect(&mut self.messages.device)
+    }
+
     /// [`ProgramSetup::reserve_resources`].
     pub(crate) fn reserve_resources(&mut self, setup: &mut ProgramSetup) {
         setup.reserve_resources(&mut self.messages.device);
@@ -587,7 +596,9 @@ impl<D: Device> Engine<D> {
 
     /// [`Offloads::take_error`].
     pub(crate) fn take_offloaded_error(&mut self, id: OffloadedId) -> Option<Box<MpiError>> {
-        self.offloads.take_error(id)
+        let error = self.offloads.take_error(id);
+        error.iter().for_each(|error| self.messages.told(error));
+        error
     }
 
     /// [`Offloads::release`].

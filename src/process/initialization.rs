@@ -316,9 +316,6 @@ fn attach_network(
     config: &Config, connection: &mut Connection, devices: &mut Devices, others: &mut Others,
 ) -> Result {
     let Connection { launcher, job, vendor, ended_ranks, .. } = connection;
-    if config.device == DeviceKind::Shm && config.offload.scheme(config.device).is_some() {
-        devices.run_programs()?;
-    }
     if config.device == DeviceKind::Tofu {
         let file = job.open_host_file(HostFile::Interface, launcher.as_mut())?;
         devices.attach_interface(file, job.local_index(), &job.local_ranks, &config.tofu)?;
@@ -336,6 +333,10 @@ fn attach_network(
     }
     if let Some(tcp) = others.reached.as_mut().and_then(|reached| reached.tcp.take()) {
         devices.attach_sockets(tcp, job.rank, config.device == DeviceKind::Tcp)?;
+    }
+    let has_threads = matches!(config.device, DeviceKind::Shm | DeviceKind::Tcp);
+    if has_threads && config.offload.scheme(config.device).is_some() {
+        devices.run_programs(me, size)?;
     }
     match others.world.as_mut().and_then(|world| world.translator.take()) {
         Some(translator) => devices.attach_bridge(translator),

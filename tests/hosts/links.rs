@@ -78,3 +78,29 @@ fn connections_closed_by_force() {
         println!("skipped: this kernel closes no connections by force (CONFIG_INET_DIAG_DESTROY)");
     }
 }
+
+/// Programs of threads end with an error when the link is cut for longer than the limit, at both ends.
+#[test]
+fn link_cut_under_a_program() {
+    let Some(hosts) = Hosts::up(2) else { return };
+    let program = harness::compiled("program_cut");
+    let mut command = hosts.mpirun(2, 1, &[&program]);
+    command.env("SUIRO_OFFLOAD", "tank").env("SUIRO_TCP_TIMEOUT", "2s");
+    // The launcher would end the job before.
+    command.env("SUIRO_HOST_TIMEOUT", "60s");
+    let running = harness::start(command);
+    let begun = running.until_output(|text| {
+        let begun = text.contains("under way\n");
+        (begun || cluster::has_ended(&running)).then_some(begun)
+    });
+    assert!(begun, "{:?}", running.wait());
+    hosts.run(&["cut", "node1", "node2"]);
+    let why = "MPIX_ERR_PROC_FAILED: a process that takes part has failed";
+    let said = |rank: u32| format!("rank {rank}: {why}\n");
+    running.until_output(|text| {
+        (text.contains(&said(0)) || cluster::has_ended(&running)).then_some(())
+    });
+    hosts.run(&["heal"]);
+    let outcome = running.wait();
+    assert!(outcome.text().contains(&said(0)), "{}{}", outcome.text(), outcome.stderr);
+}

@@ -116,6 +116,34 @@ fn programs_about_acp_on_two_hosts() {
     }
 }
 
+/// Threads run the programs of persistent collectives, by memory inside a host and by sockets between hosts,
+/// or by sockets everywhere. Three ranks, two of them on one host.
+#[test]
+fn programs_of_threads_on_two_hosts() {
+    let Some(hosts) = Hosts::up(2) else { return };
+    let beside = harness::compiled("offload_beside");
+    for device in ["shm", "tcp"] {
+        // What crosses the hosts is the same with both.
+        let names: &[&str] =
+            if device == "shm" { &["coll_persistent"] } else { &["coll_neighbor"] };
+        for name in names {
+            let mut command = hosts.mpirun(2, 2, &["-n", "3", &compiled(name)]);
+            command.env("SUIRO_DEVICE", device).env("SUIRO_OFFLOAD", "tank");
+            let outcome = harness::start(command).wait();
+            let good = outcome.code == Some(0) && outcome.text().ends_with("errors = 0\n");
+            let said = (outcome.code, outcome.text(), &outcome.stderr);
+            assert!(good, "{name}, {device}: {said:?}");
+        }
+        // No rank waits for the application of another one.
+        let folder = harness::folder(&format!("offload-beside-hosts-{device}"));
+        let mut command = hosts.mpirun(2, 2, &[&beside, folder.to_str().unwrap()]);
+        command.env("SUIRO_DEVICE", device).env("SUIRO_OFFLOAD", "tank");
+        let outcome = harness::start(command).wait();
+        let said = (outcome.code, outcome.text(), &outcome.stderr);
+        assert!(said.0 == Some(0) && said.1 == "all beside\n", "{device}: {said:?}");
+    }
+}
+
 /// Between the hosts libfabric carries the messages, inside a host shared memory.
 #[test]
 fn programs_by_libfabric_on_two_hosts() {

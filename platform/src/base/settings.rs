@@ -234,9 +234,9 @@ pub const SETTINGS: &[Setting] = &[
         name: "SUIRO_OFFLOAD",
         values: "auto|off|tank|tank1|prematched",
         default: "auto",
-        meaning: "the scheme by which a network interface runs persistent collectives, with device shm a \
-                  thread of each rank inside a host; off: the host runs them; auto: tank with device tofu, \
-                  off with all others",
+        meaning: "the scheme by which a network interface runs persistent collectives, with devices shm and \
+                  tcp a thread of each rank; off: the host runs them; auto: tank with device tofu, off with \
+                  all others",
     },
     Setting {
         name: "SUIRO_RDMA_SCHEDULE",

@@ -443,17 +443,28 @@ impl Watched {
         let _ = self.instance.delete(fd);
     }
 
-    /// Fills `ready` with what is ready now.
+    /// Fills `ready` with what is ready now. The timer and the rings until now are forgotten.
     pub fn look(&self, ready: &mut Vec<Ready>) {
+        self.look_with(ready, |token| match token {
+            // The caller looks at all its times anyway.
+            TIMER => drop(self.timer.unset()),
+            DOORBELL => drop(self.doorbell.read()),
+            _ => {}
+        });
+    }
+
+    /// The same, for a thread that is not the one that sleeps: rings and the timer stay.
+    pub fn look_beside(&self, ready: &mut Vec<Ready>) {
+        self.look_with(ready, |_| ());
+    }
+
+    fn look_with(&self, ready: &mut Vec<Ready>, own: impl Fn(u64)) {
         let mut events = [EpollEvent::empty(); EVENTS_MAX];
         let count = self.instance.wait(&mut events, EpollTimeout::ZERO).unwrap_or(0);
         ready.clear();
         for event in &events[..count] {
             match event.data() {
-                // The caller looks at all its times anyway.
-                TIMER => drop(self.timer.unset()),
-                DOORBELL => drop(self.doorbell.read()),
-                BESIDE => {}
+                token @ (TIMER | DOORBELL | BESIDE) => own(token),
                 _ => ready.push(Ready::of(event)),
             }
         }
@@ -536,7 +547,9 @@ mod tests {
         assert_eq!(ready(&watched), [Ready { token: 2, readable: true, writable: false }]);
         watched.remove(&other);
         watched.ring();
-        assert!(is_readable(watched.descriptor(), Duration::ZERO));
+        let mut beside = Vec::new();
+        watched.look_beside(&mut beside);
+        assert!(beside.is_empty() && is_readable(watched.descriptor(), Duration::ZERO));
         assert_eq!(ready(&watched), []);
         watched.set_timer(Some(1));
         assert!(is_readable(watched.descriptor(), Duration::from_secs(30)));

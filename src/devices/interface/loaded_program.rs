@@ -3,7 +3,11 @@
 //! ```text
 //!          start                    all work started, Complete among it,
 //!   idle ────────> in progress ────> and no command reads its memory ──poll──> idle
+//!                       └── failed ────────────────────┘
 //! ```
+//!
+//! A program that has failed starts no work any more: its counters have lost additions, so each later
+//! instance ends with the same error.
 
 use std::collections::VecDeque;
 
@@ -48,6 +52,8 @@ pub(super) struct LoadedProgram {
     /// Instances started so far.
     started: u64,
     is_active: bool,
+    /// The error of all instances from now on.
+    lost: Option<Box<MpiError>>,
     /// The current or last instance. The next one reuses its memory: no start allocates.
     run: InstanceRun,
 }
@@ -109,6 +115,7 @@ impl LoadedProgram {
             window: 0,
             started: 0,
             is_active: false,
+            lost: None,
             run,
         }
     }
@@ -125,6 +132,25 @@ impl LoadedProgram {
 
     pub(super) fn is_idle(&self) -> bool {
         !self.is_active
+    }
+
+    /// The peers that it names.
+    pub(super) fn peers(&self) -> impl Iterator<Item = Peer> {
+        self.binding.peers.iter().map(|linked| linked.peer)
+    }
+
+    pub(super) fn names(&self, peer: Peer) -> bool {
+        self.peers().any(|named| named == peer)
+    }
+
+    /// Starts no work from now on; the first error stays.
+    pub(super) fn fail(&mut self, error: &MpiError) {
+        self.lost.get_or_insert_with(|| Box::new(error.clone()));
+        self.run.host_due.clear();
+    }
+
+    pub(super) fn has_failed(&self) -> bool {
+        self.lost.is_some()
     }
 
     /// All of its counters.
@@ -151,7 +177,7 @@ impl LoadedProgram {
     pub(super) fn next(
         &mut self, at: u32, now_ns: u64, post_ns: u64, counters: &impl Counters,
     ) -> Option<WorkOutcome> {
-        if !self.is_active {
+        if !self.is_active || self.has_failed() {
             return None;
         }
         let Self { run, binding: ProgramBinding { program, counters: keys, .. }, .. } = self;
@@ -244,7 +270,11 @@ impl LoadedProgram {
     /// At the end of an instance, its tank is empty: no peer may have begun the next one of the same tank.
     /// Otherwise the instance fails, and the tank is emptied for the next one.
     fn check_end(&mut self, counters: &impl Counters) {
-        if !self.is_active || !self.is_complete() || self.binding.program.tanks < 2 {
+        if !self.is_active
+            || !self.is_complete()
+            || self.has_failed()
+            || self.binding.program.tanks < 2
+        {
             return;
         }
         let Self { run, binding: ProgramBinding { program, counters: keys, .. }, .. } = self;
@@ -272,7 +302,8 @@ impl LoadedProgram {
             return InstanceState::Waiting;
         }
         self.is_active = false;
-        InstanceState::Completed(self.run.failed.take().map_or(Ok(()), Err))
+        let failed = self.run.failed.take();
+        InstanceState::Completed(self.lost.clone().or(failed).map_or(Ok(()), Err))
     }
 
     /// # Panics
@@ -291,9 +322,9 @@ impl LoadedProgram {
     /// Whether the instance has completed, or there is none.
     pub(super) fn is_complete(&self) -> bool {
         let run = &self.run;
-        let started = run.complete && run.instance.is_complete(&self.binding.program);
+        let all_started = run.complete && run.instance.is_complete(&self.binding.program);
         !self.is_active
-            || started
+            || (all_started || self.has_failed())
                 && run.outstanding == 0
                 && run.host_due.is_empty()
                 && run.host_issued.is_empty()

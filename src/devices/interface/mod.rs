@@ -36,7 +36,7 @@ pub(crate) use action::{ActionId, DueAction, InterfaceAction, Signal, combine};
 pub(crate) use counters::Counters;
 pub(crate) use network_model::{NetworkModel, TransferPath, TransferTimes};
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use crate::device::Busy;
 use crate::device::access_ledger::{AccessLedger, CompletedPrefix};
@@ -49,7 +49,7 @@ use crate::offload::StepId;
 use counters::CounterPool;
 use engine::{AccessNumber, CommandOrigin, InterfaceEngines};
 use loaded_program::{LoadedProgram, WorkOutcome};
-use platform::base::{Peer, Result, Slab, Span};
+use platform::base::{MpiError, Peer, Result, Slab, Span};
 
 /// Accesses in progress, by default.
 const ACCESSES_MAX: u32 = 4096;
@@ -92,6 +92,12 @@ pub(crate) struct NetworkInterface {
     accesses_max: u32,
     fallbacks: u64,
     progressed: bool,
+    /// Instances in progress.
+    active: u32,
+    /// Peers that programs no longer reach, with the errors.
+    failed: BTreeMap<Peer, Box<MpiError>>,
+    /// Counters of programs that have failed, to which peers may still add.
+    spoiled: BTreeSet<CounterKey>,
 }
 
 impl NetworkInterface {
@@ -111,6 +117,9 @@ impl NetworkInterface {
             accesses_max: ACCESSES_MAX,
             fallbacks: 0,
             progressed: false,
+            active: 0,
+            failed: BTreeMap::new(),
+            spoiled: BTreeSet::new(),
         }
     }
 
@@ -150,10 +159,12 @@ impl NetworkInterface {
         self.counters.take(count, levels)
     }
 
-    /// Gives counters back.
+    /// Gives counters back, except those of programs that have failed.
     pub(crate) fn release(&mut self, counters: &[CounterKey]) {
         for &counter in counters {
-            self.counters.release(counter);
+            if !self.spoiled.contains(&counter) {
+                self.counters.release(counter);
+            }
         }
     }
 
@@ -277,6 +288,10 @@ impl NetworkInterface {
     /// If it is not idle.
     pub(crate) fn start(&mut self, program: ProgramKey) {
         let loaded = &mut self.programs[program.0];
+        let lost = loaded.peers().find_map(|peer| self.failed.get(&peer));
+        if let Some(error) = lost {
+            loaded.fail(error);
+        }
         match loaded.needs.and_then(|needs| needs.window(self.slots_left)) {
             Ok(window) => {
                 self.slots_left -= window;
@@ -289,14 +304,45 @@ impl NetworkInterface {
                 }
             }
         }
+        self.active += 1;
         self.waiting.due.extend((0..loaded.counters().len() as u32).map(|at| (program.0, at)));
+    }
+
+    /// Ends the instance in progress with an error once no command uses its memory, and all later ones.
+    pub(crate) fn fail(&mut self, program: ProgramKey, error: &MpiError) {
+        let loaded = &mut self.programs[program.0];
+        loaded.fail(error);
+        self.progressed |= loaded.is_complete();
+    }
+
+    /// Programs no longer reach `peer`: those that start with it from now on fail, and with `ends_programs`
+    /// those in progress.
+    pub(crate) fn peer_failed(&mut self, peer: Peer, error: &MpiError, ends_programs: bool) {
+        self.failed.entry(peer).or_insert_with(|| Box::new(error.clone()));
+        for loaded in self.programs.values_mut().filter(|it| ends_programs && it.names(peer)) {
+            loaded.fail(error);
+            self.progressed |= loaded.is_complete();
+        }
+    }
+
+    /// How many instances are in progress.
+    pub(crate) fn active(&self) -> u32 {
+        self.active
+    }
+
+    /// Whether an instance is in progress that names such a peer.
+    pub(crate) fn is_any_active(&self, is_meant: impl Fn(Peer) -> bool) -> bool {
+        let active = self.programs.iter().filter(|(_, loaded)| !loaded.is_idle());
+        active.into_iter().any(|(_, loaded)| loaded.peers().any(&is_meant))
     }
 
     /// The state of an instance.
     pub(crate) fn poll_program(&mut self, program: ProgramKey) -> InstanceState {
         let loaded = &mut self.programs[program.0];
+        let was_active = !loaded.is_idle();
         let state = loaded.poll();
         if matches!(state, InstanceState::Completed(_)) {
+            self.active -= u32::from(was_active);
             self.slots_left += std::mem::take(&mut loaded.window);
         }
         state
@@ -319,6 +365,9 @@ impl NetworkInterface {
     pub fn unload(&mut self, program: ProgramKey) {
         let loaded = self.programs.remove(program.0).expect("a loaded program");
         assert!(loaded.is_idle(), "a program is unloaded when it is idle");
+        if loaded.has_failed() {
+            self.spoiled.extend(loaded.counters());
+        }
         self.waiting.remove(loaded.counters());
     }
 

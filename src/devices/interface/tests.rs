@@ -589,3 +589,49 @@ proptest! {
         prop_assert!(flows.all(in_order), "overtaken");
     }
 }
+
+#[test]
+fn a_program_that_has_failed_ends_when_no_command_uses_its_memory() {
+    let (mut nic, levels) = (NetworkInterface::new(LIMITS, 4), Levels::default());
+    let program =
+        load(&mut nic, &levels, 1, vec![work(0, 0, put(None)), work(0, 3, ProgramOp::Complete)]);
+    let error = ErrorClass::ProcFailed.error("gone");
+    let is_error = |state| matches!(state, InstanceState::Completed(Err(it)) if it.why == "gone");
+    assert!(matches!(nic.poll_program(program), InstanceState::Completed(Ok(()))));
+    nic.start(program);
+    let due = nic.next(0, &levels).unwrap();
+    nic.take_progressed();
+    nic.fail(program, &error);
+    assert!(matches!(nic.poll_program(program), InstanceState::Waiting));
+    assert!(!nic.take_progressed());
+    nic.done(due.id, Ok(()), &levels);
+    assert!(nic.take_progressed() && is_error(nic.poll_program(program)));
+    // Nothing starts any more, whatever peers add.
+    levels.add(CounterKey(2), 3);
+    nic.start(program);
+    assert!(nic.next(0, &levels).is_none() && is_error(nic.poll_program(program)));
+    nic.unload(program);
+    // Late additions change no counter of another program.
+    nic.release(&[CounterKey(1), CounterKey(2)]);
+    assert_eq!(nic.reserve(2, &levels).unwrap(), [CounterKey(3), CounterKey(4)]);
+    assert!(nic.reserve(1, &levels).is_err());
+}
+
+#[test]
+fn programs_with_a_failed_peer_fail_now_and_later() {
+    let (mut nic, levels) = (NetworkInterface::new(LIMITS, 4), Levels::default());
+    let waits = vec![work(0, 3, ProgramOp::Complete)];
+    let program = load(&mut nic, &levels, 1, waits.clone());
+    let fails = |nic: &mut NetworkInterface, program| matches!(nic.poll_program(program), InstanceState::Completed(Err(it)) if it.is(ErrorClass::ProcFailed));
+    nic.start(program);
+    let error = ErrorClass::ProcFailed.error("gone");
+    nic.peer_failed(4, &error, true);
+    nic.peer_failed(3, &error, false);
+    assert!(nic.is_any_active(|peer| peer == 3) && !nic.is_any_active(|peer| peer == 4));
+    assert!(matches!(nic.poll_program(program), InstanceState::Waiting));
+    nic.peer_failed(3, &error, true);
+    assert!(fails(&mut nic, program) && !nic.is_any_active(|_| true));
+    let other = load(&mut nic, &levels, 1, waits);
+    nic.start(other);
+    assert!(fails(&mut nic, other));
+}

@@ -7,6 +7,10 @@
 //!     └──────────────────────────┴── a command, an addition, a request
 //! ```
 //!
+//! With links, it does not linger, and sleeps on the sockets: a packet is longer under way than a wake-up. While the
+//! application waits and serves the links, each packet would wake it in vain: it naps, and returns to the sockets
+//! when the application goes to sleep, or has not looked at them during a nap.
+//!
 //! A thread that lingers yields its processor. Peers wake it, with a system call, only while it sleeps. It is woken
 //! by calls that go on to something else, often on the same processor, so it does not take that from them
 //! ([`cpu::defer_to_others`]). Four ranks on two processors that sleep after the start of a persistent allgather of
@@ -19,7 +23,9 @@ use std::time::Duration;
 
 use super::area::InterfaceArea;
 use super::interface::{EngineProgress, LocalInterface};
+use crate::devices::put_links::PutLinks;
 use crate::devices::rings::mpsc_queue::QueueReader;
+use crate::devices::rings::wake_word::WakeMethod;
 use platform::base::{ErrorClass, Result};
 use platform::sys::process::THREAD_NAME;
 use platform::sys::{clock, cpu, futex, signals};
@@ -34,6 +40,15 @@ pub(crate) struct EngineThread {
     interface: Arc<LocalInterface>,
 }
 
+/// The longest sleep on sockets without an event, and that of a thread that other ranks cannot wake.
+const SLEEP_MAX: Duration = Duration::from_secs(3600);
+const UNREACHABLE_SLEEP: Duration = Duration::from_millis(1);
+
+/// The first and the longest time for which the application has the links: an application that computes after
+/// a wait has to do without the thread for the rest of a nap, once.
+const FIRST_NAP: Duration = Duration::from_micros(100);
+const NAP_MAX: Duration = Duration::from_micros(800);
+
 /// State of the thread.
 struct Worker {
     interface: Arc<LocalInterface>,
@@ -41,6 +56,8 @@ struct Worker {
     seen: EngineProgress,
     /// Time of the next work without an event, in nanoseconds.
     next_event_ns: u64,
+    /// The last time for which the application had the links.
+    nap: Duration,
 }
 
 /// Aborts the process if its thread panics: otherwise the application would never return from a wait.
@@ -73,6 +90,7 @@ impl EngineThread {
             stopping: stopping.clone(),
             seen: EngineProgress::default(),
             next_event_ns: u64::MAX,
+            nap: Duration::ZERO,
         };
         let own = cpus.get(interface.fabric.own_slot() % cpus.len().max(1)).copied();
         let body = move || {
@@ -100,6 +118,7 @@ impl Drop for EngineThread {
         self.stopping.store(true, Ordering::SeqCst);
         let wake_word = &self.interface.fabric.own().area.engine_wake_word;
         wake_word.wake();
+        self.interface.fabric.links().into_iter().for_each(PutLinks::ring);
         futex::wake(wake_word.word());
         if let Some(thread) = self.thread.take() {
             // The thread never panics (`AbortGuard`).
@@ -111,6 +130,7 @@ impl Drop for EngineThread {
 impl Worker {
     fn run(&mut self) {
         let mut idle_since = None;
+        let linger_ns = if self.interface.fabric.links().is_some() { 0 } else { LINGER_NS };
         while !self.stopping.load(Ordering::SeqCst) {
             if self.work() {
                 idle_since = None;
@@ -119,7 +139,7 @@ impl Worker {
             let now = clock::monotonic_ns();
             let since = *idle_since.get_or_insert(now);
             let soon = self.next_event_ns.saturating_sub(now) < LINGER_NS;
-            if now - since < LINGER_NS || soon || self.interface.has_replies() {
+            if now - since < linger_ns || soon || self.interface.has_replies() {
                 std::thread::yield_now();
             } else {
                 self.sleep();
@@ -132,22 +152,45 @@ impl Worker {
     fn sleep(&mut self) {
         let interface = self.interface.clone();
         let wake_word = &interface.fabric.own().area.engine_wake_word;
+        let links = interface.fabric.links();
+        let naps = links.is_some() && self.may_nap();
+        if let Some(links) = links {
+            links.prepare_sleep();
+        }
         let expected = wake_word.arm();
         if !self.work() && !self.stopping.load(Ordering::SeqCst) {
             let sleep_ns = self.next_event_ns.saturating_sub(clock::monotonic_ns());
             let is_bounded = self.next_event_ns < u64::MAX;
-            futex::wait(
-                wake_word.word(),
-                expected,
-                is_bounded.then(|| Duration::from_nanos(sleep_ns)),
-            );
+            let time = is_bounded.then(|| Duration::from_nanos(sleep_ns));
+            match links {
+                Some(links) if !naps => {
+                    let is_unreachable = wake_word.wake_method() == WakeMethod::Unreachable;
+                    let most = if is_unreachable { UNREACHABLE_SLEEP } else { SLEEP_MAX };
+                    links.sleep(time.map_or(most, |time| time.min(most)));
+                }
+                Some(_) => futex::wait(wake_word.word(), expected, Some(self.nap)),
+                None => futex::wait(wake_word.word(), expected, time),
+            }
+        }
+        if naps {
+            interface.set_napping(false);
         }
         wake_word.disarm();
     }
 
+    /// Whether the application serves the links; then sets the time of the nap.
+    fn may_nap(&mut self) -> bool {
+        let naps = self.interface.takes_attendance();
+        self.nap = if naps { (2 * self.nap).clamp(FIRST_NAP, NAP_MAX) } else { Duration::ZERO };
+        if naps {
+            self.interface.set_napping(true);
+        }
+        naps
+    }
+
     /// Does all work that is due; whether there was any event.
     fn work(&mut self) -> bool {
-        let any = self.interface.serve_requests();
+        let any = self.interface.serve_links() | self.interface.serve_requests();
         let news = self.interface.has_changed(&mut self.seen);
         let is_time = self.next_event_ns < u64::MAX && self.next_event_ns <= clock::monotonic_ns();
         if news || is_time {

@@ -1,4 +1,5 @@
-//! The network of a node: access of an interface to memory and counters of its peers.
+//! The network of a node: access of an interface to memory and counters of its peers. Other ranks are
+//! reached by [`PutLinks`], if the device has sockets.
 //!
 //! Memory is read and written by process_vm_readv(2) and process_vm_writev(2), after a look into
 //! the registrations of its owner. Counters and registrations lie in the segment of the device. An
@@ -8,16 +9,17 @@ use super::area::{InterfaceArea, WORDS};
 use super::atomic_request::AtomicRequest;
 use super::primitive::Ordering;
 use crate::device::Busy;
-use crate::device::rma::{RemoteAccess, RemoteAddress};
+use crate::device::rma::{MemoryKey, RemoteAccess, RemoteAddress};
 use crate::device::trigger::CounterKey;
 use crate::devices::interface::{Counters, InterfaceAction, Signal, combine};
+use crate::devices::put_links::{Landing, PutLinks};
 use crate::devices::rings::NodeRanks;
+use crate::devices::rings::doorbells::PeerDoorbell;
 use crate::devices::rings::memory::Mapped;
 use crate::devices::rings::peer_address::PeerAddress;
 use crate::devices::rings::registrations::RegistrationTable;
-use crate::devices::rings::wake_word::{WakeMethod, WakeWord};
+use crate::devices::rings::wake_word::WakeWord;
 use platform::base::{ErrorClass, Peer, Result, Span};
-use platform::sys::doorbell::DoorbellHandle;
 use platform::sys::{cma, futex};
 
 /// What the ranks of a node use of the interface of one of them; parts of the segment of the device.
@@ -37,13 +39,42 @@ pub(crate) struct HostFabric {
     node_ranks: NodeRanks,
     /// By slot.
     parts: Box<[InterfaceParts]>,
+    links: Option<PutLinks>,
+    /// Those of the engine threads, by slot.
+    engine_doorbells: Box<[PeerDoorbell]>,
+    /// That of the application of this rank, if it reaches other hosts or jobs.
+    host_doorbell: PeerDoorbell,
 }
 
 impl HostFabric {
     /// At the rank `ranks[me]`; `parts` are those of all ranks, in the same order.
     pub(crate) fn new(me: usize, ranks: &[Peer], parts: Vec<InterfaceParts>) -> Self {
         assert!(me < ranks.len() && ranks.len() == parts.len());
-        Self { me, node_ranks: NodeRanks::new(ranks), parts: parts.into() }
+        Self {
+            me,
+            node_ranks: NodeRanks::new(ranks),
+            engine_doorbells: parts.iter().map(|_| PeerDoorbell::default()).collect(),
+            parts: parts.into(),
+            links: None,
+            host_doorbell: PeerDoorbell::default(),
+        }
+    }
+
+    /// With links to ranks that are not reached by memory; before the engine thread starts.
+    pub(crate) fn linked(self, links: PutLinks) -> Self {
+        self.own().area.engine_wake_word.publish_doorbell(links.doorbell());
+        Self { links: Some(links), ..self }
+    }
+
+    /// The links to other ranks, if there may be some.
+    pub(crate) fn links(&self) -> Option<&PutLinks> {
+        self.links.as_ref()
+    }
+
+    /// The links, if they lead to `peer`.
+    pub(crate) fn links_toward(&self, peer: Peer) -> Option<&PutLinks> {
+        let is_far = || self.node_ranks.find_slot(peer).is_none();
+        self.links().filter(|links| links.knows(peer) && (links.is_everywhere || is_far()))
     }
 
     /// The slot of this rank.
@@ -69,19 +100,35 @@ impl HostFabric {
         self.node_ranks.slot_of(peer)
     }
 
-    /// Whether `peer` is on this node.
+    /// Whether `peer` is on this node, or one to which there may be a link.
     pub(crate) fn reaches(&self, peer: Peer) -> bool {
-        self.node_ranks.find_slot(peer).is_some()
+        self.node_ranks.find_slot(peer).is_some() || self.links_toward(peer).is_some()
     }
 
     /// Wakes the application of this rank if it is armed.
     pub(crate) fn wake_host(&self) {
-        wake(&self.own().host_wake_word);
+        let wake_word = &self.own().host_wake_word;
+        if wake_word.notify(true) {
+            self.host_doorbell.wake(wake_word);
+        }
     }
 
     /// Wakes the engine thread of this rank if it is armed.
     pub(crate) fn wake_engine(&self) {
-        wake(&self.own().area.engine_wake_word);
+        let Some(links) = &self.links else { return self.wake_engine_of(self.me) };
+        let wake_word = &self.own().area.engine_wake_word;
+        if wake_word.notify(true) {
+            links.ring();
+            // A thread that leaves the links to the application sleeps here.
+            futex::wake(wake_word.word());
+        }
+    }
+
+    fn wake_engine_of(&self, slot: usize) {
+        let wake_word = &self.parts[slot].area.engine_wake_word;
+        if wake_word.notify(true) {
+            self.engine_doorbells[slot].wake(wake_word);
+        }
     }
 
     /// The slot of a peer, and the address of its memory in its process.
@@ -108,7 +155,7 @@ impl HostFabric {
         let area = &self.parts[slot].area;
         area.requests()
             .send(self.me as u32, &header, data.len(), |packet| packet.copy_from_slice(&data))?;
-        wake(&area.engine_wake_word);
+        self.wake_engine_of(slot);
         Ok(())
     }
 
@@ -177,8 +224,33 @@ impl HostFabric {
         area.counter_activity.mark(index);
         area.counter_activity.additions.fetch_add(1, Ordering::SeqCst);
         if slot != self.me {
-            wake(&area.engine_wake_word);
+            self.wake_engine_of(slot);
         }
+    }
+}
+
+/// What arrives from other nodes.
+impl Landing for HostFabric {
+    fn locate(&self, key: MemoryKey, offset: u64, len: usize) -> Result<Option<Span>> {
+        let registrations = &self.own().registrations;
+        let found = match registrations.find(key) {
+            Ok(found) => found,
+            Err(_) if registrations.has_ended(key) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let address = found.locate(offset, len, RemoteAccess::ReadWrite)?;
+        // SAFETY: the application has registered these bytes for writes and not ended the registration:
+        // after that, it waits until nothing is written (`PutLinks::fence`).
+        Ok(Some(unsafe { Span::new(address as *const u8, len) }))
+    }
+
+    fn count(&self, signal: Signal) -> Result {
+        if !(1..=WORDS as u64).contains(&signal.counter.0) {
+            let why = format!("an interface has no counter {}", signal.counter.0);
+            return Err(ErrorClass::Arg.error(why));
+        }
+        self.signal(self.me, signal);
+        Ok(())
     }
 }
 
@@ -195,21 +267,5 @@ impl Counters for HostFabric {
 
     fn take_changed(&self, mut each: impl FnMut(CounterKey)) {
         self.own().area.counter_activity.take_marked(|index| each(CounterKey(index as u64 + 1)));
-    }
-}
-
-fn wake(wake_word: &WakeWord) {
-    if !wake_word.notify(true) {
-        return;
-    }
-    match wake_word.wake_method() {
-        WakeMethod::Word => drop(futex::wake(wake_word.word())),
-        // Only an application that reaches other jobs has one; `DoorbellHandle` is the way that any
-        // thread can take.
-        WakeMethod::Doorbell(address) => match DoorbellHandle::open(address) {
-            Ok(handle) => handle.ring(),
-            Err(_) => wake_word.withdraw_doorbell(),
-        },
-        WakeMethod::Unreachable => (),
     }
 }

@@ -6,16 +6,19 @@
 //!   engine thread ────────────────┘
 //! ```
 //!
+//! An action toward a rank of another node goes by a link: the thread that performs it writes what the socket
+//! takes, and the engine thread the rest.
+//!
 //! The thread that posts a short command performs it, so no other thread has to run (the bypass of
 //! Nose et al., "Performance optimization of the ACP library"). The engine thread performs long commands, and work that becomes
 //! due later. A thread holds the lock during short commands, and not during long ones.
 //!
 //! Requests of peers are served by the engine thread, and by an application that polls: it is idle, and the
 //! engine thread may have no processor. Such an application also performs long commands that the thread has not
-//! begun for a while.
+//! begun for a while, and serves the links: a wake-up of the thread takes longer than a packet.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 
@@ -33,11 +36,12 @@ use crate::device::trigger::{
 use crate::devices::interface::{
     ActionId, DueAction, InterfaceAction, NetworkInterface, NetworkModel,
 };
+use crate::devices::put_links::{LinkNews, LostLink};
 use crate::devices::rings::memory::Mapped;
 use crate::devices::rings::mpsc_queue::{QueueArrival, QueueReader};
 use crate::devices::rings::registrations::{Registration, RegistrationPool};
 use crate::offload::StepId;
-use platform::base::{ErrorClass, Peer, Result, Span};
+use platform::base::{ErrorClass, MpiError, Peer, Result, Span};
 use platform::sys::clock;
 
 /// The longest command that the posting thread performs, in bytes: its copy takes as long as a wake-up
@@ -55,6 +59,13 @@ pub(crate) struct LocalInterface {
     pub(crate) fabric: HostFabric,
     state: Mutex<InterfaceState>,
     service: Mutex<RequestService>,
+    link_news: Mutex<LinkNews>,
+    /// Whether the application has served the links since the engine thread last asked.
+    attended: AtomicBool,
+    /// Whether the engine thread leaves the links to the application.
+    is_napping: AtomicBool,
+    /// Programs in progress.
+    active: AtomicU32,
     /// Counts handoffs to the engine thread.
     deferred: AtomicU64,
     /// Those that the thread has seen.
@@ -114,6 +125,10 @@ impl LocalInterface {
             fabric,
             state: Mutex::new(state),
             service: Mutex::default(),
+            link_news: Mutex::default(),
+            attended: AtomicBool::new(false),
+            is_napping: AtomicBool::new(false),
+            active: AtomicU32::new(0),
             deferred: AtomicU64::new(0),
             accepted: AtomicU64::new(0),
             limits,
@@ -250,8 +265,18 @@ impl LocalInterface {
         state.nic.next_event_ns().map_or(alarm_ns, |at_ns| at_ns.min(alarm_ns))
     }
 
-    /// Performs an action, a long one without the lock.
+    /// Performs an action, a long one without the lock. One that goes by a link has begun, and ends when all of
+    /// it is in the socket.
     fn perform(&self, state: &mut MutexGuard<'_, InterfaceState>, due: &DueAction) {
+        let is_long = due.action.bytes() > SHORT_MAX;
+        if let Some(links) = due.action.peer().and_then(|peer| self.fabric.links_toward(peer)) {
+            let post = || links.post(due);
+            let end = if is_long { MutexGuard::unlocked(state, post) } else { post() };
+            if let Some(end) = end {
+                state.nic.done(due.id, end, &self.fabric);
+            }
+            return;
+        }
         let kernel = state.nic.kernel(due);
         let act = || match (due.action, kernel) {
             (InterfaceAction::Reduce { from, into }, Some(kernel)) => {
@@ -260,9 +285,91 @@ impl LocalInterface {
             }
             (action, _) => self.fabric.perform(&action),
         };
-        let is_long = due.action.bytes() > SHORT_MAX;
         let end = if is_long { MutexGuard::unlocked(state, act) } else { act() };
         state.nic.done(due.id, end, &self.fabric);
+    }
+
+    /// The engine thread's part: takes what has arrived by links, and writes what has waited for room; whether
+    /// there was any.
+    pub(crate) fn serve_links(&self) -> bool {
+        let Some(links) = self.fabric.links() else { return false };
+        let mut news = self.link_news.lock();
+        links.look(&self.fabric, &mut news);
+        if !self.take_link_news(&mut news) {
+            return news.has_arrivals;
+        }
+        // The end of a put lets its engine issue the next one.
+        self.deferred.fetch_add(1, Ordering::SeqCst);
+        true
+    }
+
+    /// The application's part, while it waits for a program: the same, unless the engine thread does so.
+    pub(crate) fn serve_links_beside(&self, stays: bool) {
+        let Some(links) = self.fabric.links() else { return };
+        if self.active.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        if stays && !self.attended.load(Ordering::Relaxed) {
+            self.attended.store(true, Ordering::Relaxed);
+        }
+        let Some(mut news) = self.link_news.try_lock() else { return };
+        links.look_beside(&self.fabric, &mut news);
+        let any = self.take_link_news(&mut news);
+        drop(news);
+        if any {
+            self.command(|_| ());
+        }
+    }
+
+    /// Whether the application has served the links since the last call: the engine thread may leave them to it
+    /// for a while.
+    pub(crate) fn takes_attendance(&self) -> bool {
+        self.attended.swap(false, Ordering::Relaxed)
+    }
+
+    /// The engine thread leaves the links to the application, or does so no longer.
+    pub(crate) fn set_napping(&self, naps: bool) {
+        self.is_napping.store(naps, Ordering::Relaxed);
+    }
+
+    /// The application goes to sleep: the engine thread serves the links.
+    pub(crate) fn leave_links(&self) {
+        self.attended.store(false, Ordering::Relaxed);
+        if self.is_napping.load(Ordering::Relaxed) {
+            self.fabric.wake_engine();
+        }
+    }
+
+    /// Takes the ends of actions and of connections; whether there were any.
+    fn take_link_news(&self, news: &mut LinkNews) -> bool {
+        let LinkNews { ended, lost, .. } = news;
+        if ended.is_empty() && lost.is_empty() {
+            return false;
+        }
+        let mut state = self.state.lock();
+        for LostLink { peer, error, ends_programs } in lost.drain(..) {
+            state.nic.peer_failed(peer, &error, ends_programs);
+        }
+        for (id, end) in ended.drain(..) {
+            state.nic.done(id, end, &self.fabric);
+        }
+        self.notify_host(&mut state);
+        true
+    }
+
+    /// Ends the operations with a peer whose process has failed, also later ones.
+    pub(crate) fn peer_failed(&self, peer: Peer, error: &MpiError) {
+        self.command(|state| state.nic.peer_failed(peer, error, true));
+    }
+
+    /// [`Trigger::connect`](crate::device::trigger::Trigger::connect).
+    pub(crate) fn connect(&self, peer: Peer) -> Option<Result<(), String>> {
+        self.fabric.links_toward(peer).map_or(Some(Ok(())), |links| links.connect(peer))
+    }
+
+    /// [`Trigger::fail`](crate::device::trigger::Trigger::fail).
+    pub(crate) fn fail(&self, program: ProgramKey, error: &MpiError) {
+        self.command(|state| state.nic.fail(program, error));
     }
 
     /// Wakes the host if the interface made progress for which it may wait.
@@ -485,12 +592,18 @@ impl LocalInterface {
 
     /// [`Trigger::start`](crate::device::trigger::Trigger::start).
     pub(crate) fn start(&self, program: ProgramKey) {
-        self.command(|state| state.nic.start(program));
+        self.command(|state| {
+            state.nic.start(program);
+            self.active.store(state.nic.active(), Ordering::Relaxed);
+        });
     }
 
     /// [`Trigger::poll_program`](crate::device::trigger::Trigger::poll_program).
     pub(crate) fn poll_program(&self, program: ProgramKey) -> InstanceState {
-        self.state.lock().nic.poll_program(program)
+        let mut state = self.state.lock();
+        let of_program = state.nic.poll_program(program);
+        self.active.store(state.nic.active(), Ordering::Relaxed);
+        of_program
     }
 
     /// [`Trigger::host_done`](crate::device::trigger::Trigger::host_done).
@@ -530,9 +643,14 @@ impl LocalInterface {
     }
 
     /// How many additions there were, if all started programs wait for more of them or for the host,
-    /// and no command is due or in progress.
+    /// and no command is due or in progress. `None` while one waits for a link: nobody knows what is in
+    /// transit there.
     pub(crate) fn quiescence(&self) -> Option<u64> {
         let state = self.state.lock();
+        let is_linked = |peer| self.fabric.links_toward(peer).is_some();
+        if self.fabric.links().is_some() && state.nic.is_any_active(is_linked) {
+            return None;
+        }
         let additions = self.additions();
         let settled = state.quiescent_at == Some(additions);
         (settled && state.nic.is_idle() && state.pending.is_empty()).then_some(additions)

@@ -6,7 +6,8 @@
 //!  commands│wake-ups       ┌──bytes────> memory of the peer (`fabric`, if registered)
 //!       ▼  │               │
 //!   interface ── engine ───┼──additions> its counters ──wake-up──> its engine thread
-//!                thread    └──requests─> its engine thread changes numbers (`atomic_request`)
+//!                thread    ├──requests─> its engine thread changes numbers (`atomic_request`)
+//!                          └──frames───> the engine thread of a rank of another node (`put_links`)
 //! ```
 //!
 //! [`NetworkInterface`](crate::devices::interface::NetworkInterface) decides which operation of
@@ -31,13 +32,14 @@ use crate::device::trigger::{
     TriggerClass,
 };
 use crate::devices::interface::NetworkModel;
+use crate::devices::put_links::PutLinks;
 use crate::offload::StepId;
 use crate::shared_memory::primitive;
 pub(crate) use area::{InterfaceArea, LAYOUT, WORDS};
 use engine_thread::EngineThread;
 pub(crate) use fabric::{HostFabric, InterfaceParts};
 pub(crate) use interface::LocalInterface;
-use platform::base::{Peer, Result};
+use platform::base::{MpiError, Peer, Result};
 
 /// Limits of an interface that is memory and a thread.
 pub(crate) const SOFTWARE_LIMITS: InterfaceLimits = InterfaceLimits {
@@ -69,6 +71,8 @@ pub(crate) struct InterfaceHost {
     seen: u64,
     /// Such calls since the engine thread was given something, if it has not run since.
     late_polls: u32,
+    /// Whether the application polls once more and then sleeps.
+    is_armed: bool,
     /// Slots of ranks whose memory was not tested for writes yet.
     unchecked: Vec<usize>,
     /// The reason for packets only.
@@ -84,9 +88,20 @@ impl InterfaceHost {
         fabric: HostFabric, limits: InterfaceLimits, network: Option<Box<dyn NetworkModel>>,
         cpus: Vec<usize>,
     ) -> Self {
-        let unchecked = (0..fabric.parts().len()).collect();
+        // Without direct copies nothing depends on them.
+        let copies = fabric.links().is_none_or(|links| !links.is_everywhere);
+        let unchecked = if copies { (0..fabric.parts().len()).collect() } else { Vec::new() };
         let interface = Arc::new(LocalInterface::new(fabric, limits, network));
-        Self { interface, engine: None, cpus, seen: 0, late_polls: 0, unchecked, refusal: None }
+        Self {
+            interface,
+            engine: None,
+            cpus,
+            seen: 0,
+            late_polls: 0,
+            is_armed: false,
+            unchecked,
+            refusal: None,
+        }
     }
 
     /// What the application and the thread share.
@@ -136,6 +151,7 @@ impl InterfaceHost {
     /// changes of counters, and long ones if the engine thread does not begin them.
     #[inline]
     pub(crate) fn poll_programs(&mut self) {
+        self.interface.serve_links_beside(!self.is_armed);
         let additions = self.interface.additions();
         if std::mem::replace(&mut self.seen, additions) != additions {
             self.interface.run_short_commands();
@@ -144,6 +160,32 @@ impl InterfaceHost {
         if self.late_polls > LATE_POLLS && !self.interface.run_long_command() {
             self.late_polls = 0;
         }
+    }
+
+    /// As [`Device::arm`](crate::device::Device::arm): the engine thread serves the links.
+    pub(crate) fn arm(&mut self) {
+        self.is_armed = true;
+        self.interface.leave_links();
+    }
+
+    /// As [`Device::disarm`](crate::device::Device::disarm).
+    pub(crate) fn disarm(&mut self) {
+        self.is_armed = false;
+    }
+
+    /// The process of `peer` has failed: its operations end with this error.
+    pub(crate) fn peer_failed(&self, peer: Peer, error: &MpiError) {
+        self.interface.peer_failed(peer, error);
+    }
+
+    /// Tells ranks of other nodes that this process may exit.
+    pub(crate) fn leave(&self) {
+        self.interface.fabric.links().into_iter().for_each(PutLinks::leave);
+    }
+
+    /// No byte of other nodes lands any more in memory whose registration has ended before.
+    pub(crate) fn fence(&self) {
+        self.interface.fabric.links().into_iter().for_each(PutLinks::fence);
     }
 
     /// As [`Device::quiescence`](crate::device::Device::quiescence).
@@ -183,6 +225,10 @@ impl Trigger for InterfaceHost {
         self.interface.fabric.reaches(peer)
     }
 
+    fn connect(&mut self, peer: Peer) -> Option<Result<(), String>> {
+        self.interface.connect(peer)
+    }
+
     fn start(&mut self, program: ProgramKey) {
         self.interface.start(program);
     }
@@ -193,6 +239,10 @@ impl Trigger for InterfaceHost {
 
     fn host_done(&mut self, program: ProgramKey, step: StepId) {
         self.interface.host_done(program, step);
+    }
+
+    fn fail(&mut self, program: ProgramKey, error: &MpiError) {
+        self.interface.fail(program, error);
     }
 
     fn unload(&mut self, program: ProgramKey) {

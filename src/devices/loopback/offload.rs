@@ -12,7 +12,7 @@ use crate::device::trigger::{
     CounterKey, InstanceState, InterfaceLimits, ProgramBinding, ProgramKey, Runner, Trigger,
 };
 use crate::offload::StepId;
-use platform::base::{Peer, Result, Span};
+use platform::base::{MpiError, Peer, Result, Span};
 
 impl Loopback {
     /// Runs a few steps of the network.
@@ -200,6 +200,10 @@ impl Trigger for Loopback {
             let RankInterface { nic, levels, .. } = interfaces.interface(me);
             nic.host_done(program, step, levels);
         });
+    }
+
+    fn fail(&mut self, program: ProgramKey, error: &MpiError) {
+        self.command(|interfaces, me| interfaces.interface(me).nic.fail(program, error));
     }
 
     fn unload(&mut self, program: ProgramKey) {

@@ -1,9 +1,8 @@
 //! The doorbells of the ranks of a node: that of this rank, if it waits for descriptors, and those of
 //! peers, opened when they must first be woken.
 
-use std::cell::OnceCell;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::wake_word::{WakeMethod, WakeWord};
 use platform::sys::doorbell::{Doorbell, DoorbellHandle};
@@ -16,15 +15,18 @@ pub(super) struct OwnDoorbell {
     pub(super) descriptor: Arc<OwnedFd>,
 }
 
-/// By slot: a handle, or `None` if the doorbell cannot be opened. Empty until a peer with a doorbell
-/// must be woken.
+/// The doorbell of a wake word: `None` if it cannot be opened, empty until one must be rung.
 #[derive(Default)]
-pub(super) struct PeerDoorbells(OnceCell<Box<[OnceCell<Option<DoorbellHandle>>]>>);
+pub(crate) struct PeerDoorbell(OnceLock<Option<DoorbellHandle>>);
 
-impl PeerDoorbells {
-    /// Wakes the rank in `slot` of `slots`, after a notification.
+/// By slot. Empty until a peer must be woken.
+#[derive(Default)]
+pub(super) struct PeerDoorbells(OnceLock<Box<[PeerDoorbell]>>);
+
+impl PeerDoorbell {
+    /// Wakes the thread that sleeps on `wake_word`, always the same one, after a notification.
     #[cold]
-    pub(super) fn wake(&self, slot: usize, slots: usize, wake_word: &WakeWord) {
+    pub(crate) fn wake(&self, wake_word: &WakeWord) {
         let address = match wake_word.wake_method() {
             WakeMethod::Word => {
                 futex::wake(wake_word.word());
@@ -33,10 +35,18 @@ impl PeerDoorbells {
             WakeMethod::Unreachable => return,
             WakeMethod::Doorbell(address) => address,
         };
-        let handles = self.0.get_or_init(|| (0..slots).map(|_| OnceCell::new()).collect());
-        match handles[slot].get_or_init(|| DoorbellHandle::open(address).ok()) {
+        match self.0.get_or_init(|| DoorbellHandle::open(address).ok()) {
             Some(handle) => handle.ring(),
             None => wake_word.withdraw_doorbell(),
         }
+    }
+}
+
+impl PeerDoorbells {
+    /// Wakes the rank in `slot` of `slots`, after a notification.
+    #[cold]
+    pub(super) fn wake(&self, slot: usize, slots: usize, wake_word: &WakeWord) {
+        let doorbells = || (0..slots).map(|_| PeerDoorbell::default()).collect();
+        self.0.get_or_init(doorbells)[slot].wake(wake_word);
     }
 }

@@ -25,7 +25,7 @@
 //! from the segment are checked or masked; an impossible value is a panic with a message.
 #![allow(unsafe_code)]
 
-mod doorbells;
+pub(crate) mod doorbells;
 pub(crate) mod memory;
 pub(crate) mod mpsc_queue;
 pub(crate) mod near_segment;

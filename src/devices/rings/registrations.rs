@@ -128,6 +128,14 @@ impl RegistrationTable {
         })
     }
 
+    /// Whether `key` was valid before.
+    pub(crate) fn has_ended(&self, key: MemoryKey) -> bool {
+        let index = (key.0 as u32).checked_sub(1);
+        let Some(entry) = index.and_then(|index| self.0.get(index as usize)) else { return false };
+        let (was, now) = ((key.0 >> 32) as u32, entry.generation.load(Ordering::Acquire));
+        was & 1 == 1 && was < now
+    }
+
     /// The entry of `key` and its index, if the key is valid.
     fn entry(&self, key: MemoryKey) -> Option<(usize, &RegistrationEntry)> {
         let index = (key.0 as u32).checked_sub(1)? as usize;
@@ -206,8 +214,11 @@ mod tests {
         range(other, 0, 6);
         range(MemoryKey(0), 0, 0);
         range(MemoryKey(key.0 + 7), 0, 0);
+        assert!(!table.has_ended(key));
         table.deregister(&mut pool, key);
         range(key, 0, 0);
+        assert!(table.has_ended(key) && !table.has_ended(MemoryKey(key.0 + (2 << 32))));
+        assert!(![0, 7, 1 << 32].into_iter().any(|key| table.has_ended(MemoryKey(key))));
         table.deregister(&mut pool, key);
         pool.next_unused = REGISTRATIONS as u32;
         let again = table.register(&mut pool, memory, ReadWrite, None).unwrap();

@@ -26,6 +26,7 @@ use crate::device::{
     SplitEnd, WakeSource,
 };
 use crate::devices::local_interface::{HostFabric, InterfaceHost, SOFTWARE_LIMITS};
+use crate::devices::put_links::PutLinks;
 use crate::devices::rings::memory::Mapped;
 pub use crate::devices::rings::read_trial::CopyMethod;
 use crate::devices::rings::{OwnWaker, Packets};
@@ -33,7 +34,7 @@ use crate::shared_memory::primitive;
 use crate::shared_memory::segment::{SegmentPool, SharedSegment};
 use direct_read::DirectRead;
 use one_sided::OneSidedAccess;
-use platform::base::{Peer, Result, Span};
+use platform::base::{MpiError, Peer, Result, Span};
 use platform::diagnosis::status_table::StatusTable;
 use platform::sys::cma;
 use platform::sys::doorbell::Doorbell;
@@ -99,24 +100,34 @@ impl Shm {
         })
     }
 
-    /// Runs programs from now on, on a thread that may use the processors of the caller. The peers of a
-    /// program call this, too.
+    /// Runs programs from now on, on a thread that may use the processors of the caller; with `links`, also
+    /// those with ranks to which they lead. The peers of a program call this, too.
     ///
     /// # Errors
     /// `NoMem` if the system cannot start a thread.
-    pub(crate) fn run_programs(&mut self) -> Result {
-        if self.programs.is_some() || self.direct_read.copy() == CopyMethod::Pipe {
+    pub(crate) fn run_programs(&mut self, links: Option<PutLinks>) -> Result {
+        let copies = links.as_ref().is_none_or(|links| !links.is_everywhere);
+        if self.programs.is_some() || copies && self.direct_read.copy() == CopyMethod::Pipe {
             return Ok(());
         }
         let (me, ranks) = (self.packets.own_slot(), self.packets.node_ranks().ranks());
         let parts = (0..ranks.len()).map(|slot| self.segment.interface(slot)).collect();
         let fabric = HostFabric::new(me, ranks, parts);
+        let fabric = match links {
+            Some(links) => fabric.linked(links),
+            None => fabric,
+        };
         // SAFETY: the only one: this process owns the slot (`Shm::attach`), and has no other yet.
         let mut interface =
             unsafe { InterfaceHost::new(fabric, SOFTWARE_LIMITS, None, Vec::new()) };
         interface.start_engine()?;
         self.programs = Some(Box::new(interface));
         Ok(())
+    }
+
+    /// The process of `peer` has failed: programs that name it end with this error.
+    pub(crate) fn programs_lose(&self, peer: Peer, error: &MpiError) {
+        self.programs.iter().for_each(|programs| programs.peer_failed(peer, error));
     }
 
     /// How long messages are copied.
@@ -208,15 +219,21 @@ impl Device for Shm {
     }
 
     fn arm(&mut self) -> WakeSource {
+        self.programs.iter_mut().for_each(|programs| programs.arm());
         self.packets.arm()
     }
 
     fn disarm(&mut self) {
+        self.programs.iter_mut().for_each(|programs| programs.disarm());
         self.packets.disarm();
     }
 
     fn wake_self(&mut self) {
         self.packets.wake_self();
+    }
+
+    fn leave(&mut self) {
+        self.programs.iter().for_each(|programs| programs.leave());
     }
 
     fn quiescence(&self) -> Option<u64> {

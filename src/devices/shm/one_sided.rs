@@ -240,6 +240,8 @@ impl Rma for Shm {
         let (one_sided, view) = self.one_sided();
         one_sided.tables[view.me].deregister(&mut one_sided.pool, key);
         one_sided.allocated.remove(&key);
+        // The caller may free the memory.
+        self.programs.iter().for_each(|programs| programs.fence());
     }
 
     fn open(&mut self, peer: Peer, key: MemoryKey) -> Result<RmaCaps> {

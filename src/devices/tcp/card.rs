@@ -54,6 +54,16 @@ impl TcpCard {
         Some(Self { port: port.parse().ok()?, addresses, local })
     }
 
+    /// The process on `host` that listens there: the beginning of a sentence.
+    pub(crate) fn process_on(&self, host: &str) -> String {
+        let address = |place| match place {
+            ListeningPlace::Local(_) => None,
+            ListeningPlace::Network(address) => Some(address.to_string()),
+        };
+        let addresses: Vec<_> = self.places().filter_map(address).collect();
+        format!("its process on host {host} ({})", addresses.join(", "))
+    }
+
     /// Where to connect: first in the host, where a name that it does not have is refused at once.
     pub(crate) fn places(&self) -> impl Iterator<Item = ListeningPlace> {
         let addresses = self.addresses.iter().map(|address| SocketAddr::new(*address, self.port));
@@ -110,7 +120,13 @@ pub(crate) struct Hello {
     pub(crate) received: u64,
     /// Whether it wants every byte to be encrypted: so it is if one end wants it.
     pub(crate) encrypts: bool,
+    /// Whether the connection is for the interfaces of both, and not for packets.
+    pub(crate) is_for_programs: bool,
 }
+
+/// Bits of the last byte of a hello.
+const ENCRYPTS: u8 = 1;
+const FOR_PROGRAMS: u8 = 2;
 
 impl Hello {
     pub(crate) const LEN: usize = 33;
@@ -121,7 +137,8 @@ impl Hello {
         bytes[16..20].copy_from_slice(&self.rank.to_le_bytes());
         bytes[20..24].copy_from_slice(&self.wanted.to_le_bytes());
         bytes[24..32].copy_from_slice(&self.received.to_le_bytes());
-        bytes[32] = self.encrypts.into();
+        let flag = |is_set, flag| if is_set { flag } else { 0 };
+        bytes[32] = flag(self.encrypts, ENCRYPTS) | flag(self.is_for_programs, FOR_PROGRAMS);
         bytes
     }
 
@@ -132,7 +149,8 @@ impl Hello {
             rank: Peer::from_le_bytes(*bytes[16..].first_chunk()?),
             wanted: Peer::from_le_bytes(*bytes[20..].first_chunk()?),
             received: u64::from_le_bytes(*bytes[24..].first_chunk()?),
-            encrypts: bytes[32] != 0,
+            encrypts: bytes[32] & ENCRYPTS != 0,
+            is_for_programs: bytes[32] & FOR_PROGRAMS != 0,
         })
     }
 }
@@ -202,9 +220,11 @@ mod tests {
 
     #[test]
     fn hellos_and_verdicts_read_back() {
-        let hello =
-            Hello { job: [7; 16], rank: 1, wanted: u32::MAX, received: 1 << 40, encrypts: true };
-        assert_eq!(Hello::parse(&hello.emit()), Some(hello));
+        for (encrypts, is_for_programs) in [(true, false), (false, true), (true, true)] {
+            let (job, rank, wanted, received) = ([7; 16], 1, u32::MAX, 1 << 40);
+            let hello = Hello { job, rank, wanted, received, encrypts, is_for_programs };
+            assert_eq!(Hello::parse(&hello.emit()), Some(hello));
+        }
         assert_eq!(Hello::parse(&[0; 32]), None);
         for verdict in [Verdict::Accepted { received: 9 }, Verdict::Crossed, Verdict::Refused] {
             assert_eq!(Verdict::parse(&verdict.emit()), Some(verdict));

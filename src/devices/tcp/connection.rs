@@ -91,6 +91,13 @@ impl OpenConnection {
         self.local.filter(|_| is_empty).map(|end| (self.connection, end))
     }
 
+    /// The connection without its frames, the bytes that have been received, and those to be written first;
+    /// `None` if it is encrypted, or one of this host.
+    pub(crate) fn into_plain(self) -> Option<(StreamConnection, Vec<u8>, Vec<u8>)> {
+        let Self { connection, cipher, local, prelude, early, .. } = self;
+        (cipher.is_none() && local.is_none()).then_some((connection, early, prelude))
+    }
+
     /// Whether bytes go to the socket as they are.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {

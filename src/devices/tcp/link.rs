@@ -188,23 +188,9 @@ impl Link {
 
     /// Begins to connect: the first attempt at `retry_ns`, the last within `patience_ns`; `pause_ns` before
     /// all addresses are tried for the second time.
-    pub(crate) fn begin(
-        &mut self, [now_ns, retry_ns, patience_ns, pause_ns]: [u64; 4], why: String,
-    ) {
-        self.state = LinkState::Opening(Box::new(Opening {
-            greeting: None,
-            places: self.card.places().collect(),
-            key: self.key,
-            next: 0,
-            pause_ns,
-            crossed_ns: CROSSED_MIN_NS,
-            retry_ns,
-            since_ns: now_ns,
-            deadline_ns: now_ns + patience_ns,
-            patience_ns,
-            refused: 0,
-            why,
-        }));
+    pub(crate) fn begin(&mut self, times: [u64; 4], why: String) {
+        let opening = Opening::new(self.card.places().collect(), self.key, times, why);
+        self.state = LinkState::Opening(Box::new(opening));
     }
 
     /// Takes over a connection whose other end has received the packets before `received`. False if
@@ -230,12 +216,7 @@ impl Link {
         self.state = LinkState::Failed;
         self.queue.clear();
         self.owes_room = false;
-        let address = |place| match place {
-            ListeningPlace::Local(_) => None,
-            ListeningPlace::Network(address) => Some(address.to_string()),
-        };
-        let addresses: Vec<_> = self.card.places().filter_map(address).collect();
-        format!("its process on host {} ({}) {why}", self.host, addresses.join(", "))
+        format!("{} {why}", self.card.process_on(&self.host))
     }
 
     /// Writes what the socket takes, an acknowledgement too if one is due `now`.
@@ -328,6 +309,27 @@ pub(crate) enum Attempt {
 }
 
 impl Opening {
+    /// Attempts at these places, with the times of [`Link::begin`].
+    pub(crate) fn new(
+        places: Vec<ListeningPlace>, key: KeyId,
+        [now_ns, retry_ns, patience_ns, pause_ns]: [u64; 4], why: String,
+    ) -> Self {
+        Self {
+            greeting: None,
+            places,
+            key,
+            next: 0,
+            pause_ns,
+            crossed_ns: CROSSED_MIN_NS,
+            retry_ns,
+            since_ns: now_ns,
+            deadline_ns: now_ns + patience_ns,
+            patience_ns,
+            refused: 0,
+            why,
+        }
+    }
+
     /// The attempt under way had no answer in its time.
     pub(crate) fn unanswered(&mut self, now_ns: u64) {
         if self.greeting.as_ref().is_some_and(Greeting::is_connected) {

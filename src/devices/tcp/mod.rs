@@ -6,6 +6,7 @@
 //!    │         └── OpenConnection            frames, in the clear or encrypted
 //!    ├── OneSidedTraffic                     accesses to memory of peers, and of peers to ours
 //!    ├── opening: Greeting ── Handshake      connections before their first frame
+//!    ├── ProgramLinks                        those for the interface of this rank
 //!    └── Watched                             one descriptor for all sockets and times
 //! ```
 //!
@@ -36,6 +37,7 @@ mod link;
 mod near;
 mod one_sided;
 mod opening;
+mod program_links;
 mod proof;
 mod send_queue;
 mod settings;
@@ -62,6 +64,7 @@ use platform::network::{AddressDecision, SharedSecret, StrangerCount, address_ch
 use platform::sys::network_interfaces;
 use platform::sys::ready_set::Ready;
 use platform::sys::tcp::{TcpAcceptor, Watched};
+use program_links::ProgramLinks;
 pub(crate) use settings::{CryptMode, LossPace, TcpSettings};
 
 /// In bytes: at least those of the device `shm`.
@@ -142,6 +145,8 @@ pub(crate) struct Tcp {
     /// Open connections that are watched for writing.
     blocked: usize,
     one_sided: Box<OneSidedTraffic>,
+    /// Connections for the interface of this rank.
+    programs: ProgramLinks,
     scratch: Box<[u8]>,
     polls: u32,
     idle_polls: u32,
@@ -233,6 +238,7 @@ impl Tcp {
             failures: Vec::new(),
             blocked: 0,
             one_sided: Box::default(),
+            programs: ProgramLinks::default(),
             scratch: vec![0; SCRATCH_BYTES].into(),
             polls: 0,
             idle_polls: 0,
@@ -540,8 +546,10 @@ impl Device for Tcp {
     /// is in transit, and no connection is lost.
     fn quiescence(&self) -> Option<u64> {
         let mut links = self.links.iter().flatten();
-        let is_settled =
-            self.lost.is_empty() && self.failures.is_empty() && self.one_sided.is_idle();
+        let is_settled = self.lost.is_empty()
+            && self.failures.is_empty()
+            && self.one_sided.is_idle()
+            && !self.programs.are_busy();
         let is_quiet = is_settled && links.all(|link| !link.has_packets() && !link.is_reopening());
         let links = self.links.iter().flatten();
         let received = || links.map(|link| link.reader.received()).sum::<u64>();
@@ -568,6 +576,7 @@ impl Device for Tcp {
             && self.opening.is_empty()
             && self.unproven.is_empty()
             && !self.has_admitted()
+            && !self.programs.are_busy()
             && !self.polls.is_multiple_of(interval);
         if is_direct {
             for index in 0..self.open.len() {
@@ -579,6 +588,9 @@ impl Device for Tcp {
             }
         } else {
             packets += self.look(sink);
+            if self.programs.are_busy() {
+                self.advance_programs();
+            }
             self.keep_times(sink);
             if self.has_admitted() {
                 self.open_admitted(sink);
@@ -619,6 +631,10 @@ impl Device for Tcp {
         self.is_armed = true;
         self.arm_near();
         self.acknowledge_all();
+        if self.programs.are_busy() {
+            // The poll that follows may be one of other devices only.
+            self.due_ns = 0;
+        }
         self.order_timer();
         WakeSource::Descriptor {
             descriptor: self.watched.descriptor(),

@@ -28,6 +28,8 @@ pub(super) const OPENING: u64 = 1 << 33;
 const UNPROVEN: u64 = 1 << 34;
 /// Tokens of connections that are kept: this and their number.
 pub(super) const KEPT: u64 = 1 << 35;
+/// Tokens of connections that this process opens for its interface: this and the peer.
+pub(super) const PROGRAMS: u64 = 1 << 36;
 
 /// Connections that have not proved the secret, at most, and the time for the proof.
 pub(crate) const UNPROVEN_MAX: usize = 64;
@@ -85,6 +87,8 @@ impl Tcp {
     pub(crate) fn opening_event(&mut self, token: u64, sink: &mut impl PacketSink) {
         if token == ACCEPTOR || token == LOCAL_ACCEPTOR {
             self.accept(token == LOCAL_ACCEPTOR);
+        } else if token & PROGRAMS != 0 {
+            self.advance_for_programs(token as u32);
         } else if token & KEPT != 0 {
             self.advance_kept(token as u32, sink);
         } else if token & OPENING != 0 {
@@ -125,7 +129,8 @@ impl Tcp {
             LinkState::Opening(opening) => Some(opening.due_ns()),
             _ => None,
         });
-        self.due_ns = unproven.chain(opening).min().unwrap_or(u64::MAX);
+        let of_programs = self.programs.due_ns();
+        self.due_ns = unproven.chain(opening).chain(of_programs).min().unwrap_or(u64::MAX);
     }
 
     /// Makes the descriptor readable when something is due.
@@ -139,7 +144,8 @@ impl Tcp {
     /// `wanted` is the rank of the other end in its job.
     pub(super) fn hello(&self, wanted: u32, received: u64) -> Hello {
         let encrypts = self.settings.crypt == CryptMode::Full;
-        Hello { job: self.job, rank: self.me, wanted, received, encrypts }
+        let (job, rank) = (self.job, self.me);
+        Hello { job, rank, wanted, received, encrypts, is_for_programs: false }
     }
 
     /// The peer with this rank of this job, if it is known.
@@ -238,6 +244,12 @@ impl Tcp {
         let is_self = is_own && rank == self.me;
         if wanted != self.me || is_self || !has_right_key {
             return greeting.answer(Verdict::Refused);
+        }
+        if hello.is_for_programs {
+            return match is_own {
+                true => self.decide_for_programs(greeting, &hello),
+                false => greeting.answer(Verdict::Refused),
+            };
         }
         let Some(peer) = self.peer_of(job, rank) else {
             return match is_own {

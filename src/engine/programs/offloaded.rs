@@ -3,7 +3,7 @@
 //! ```text
 //!            start: pack, arm            the device has completed
 //!   Idle ──────────────────────> Active ──────────────────────> Complete ──error taken──> Idle
-//!    │                            │  ▲                unpack      │
+//!    │                            │  ▲      or failed; unpack     │
 //!    │          a reduction is due └──┘ done                      │ released before
 //!    └── released ──> unloaded <──────────────────────────────────┘
 //! ```
@@ -254,6 +254,18 @@ impl Offloads {
         let Launch { context, sequence, .. } = *launch;
         let is_active = !self.is_complete(id);
         is_active.then(|| PendingRun { context, sequence, peers: peers.clone() })
+    }
+
+    /// Ends the operations of a context with this error, and all that start there later.
+    pub(crate) fn close_context(
+        &mut self, context: u64, error: &MpiError, device: &mut impl Device,
+    ) {
+        let all = self.all.iter().map(|(_, entry)| &entry.operation);
+        for operation in all.filter(|operation| operation.launch.context == context) {
+            if let Some(trigger) = device.trigger() {
+                trigger.fail(operation.program, error);
+            }
+        }
     }
 
     /// Whether there are no operations, not even idle ones.

@@ -244,6 +244,18 @@ impl ProgramSetup {
         }
     }
 
+    /// Begins to reach all peers; `None` until that has ended.
+    ///
+    /// # Errors
+    /// Why the program cannot name all of them.
+    pub(crate) fn connect(&self, device: &mut impl Device) -> Option<Result<(), String>> {
+        let peers = self.draft.peers().into_iter().map(|rank| self.launch.members.peer(rank));
+        let trigger = device.trigger()?;
+        // All attempts run at the same time.
+        let ends: Vec<_> = peers.map(|peer| trigger.connect(peer)).collect();
+        ends.into_iter().collect::<Option<Result<(), String>>>()
+    }
+
     /// Reserves the counters and registers the memory that peers use.
     pub(crate) fn reserve_resources(&mut self, device: &mut impl Device) {
         if self.failed.is_none() {

@@ -1,9 +1,9 @@
 //! Persistent collective calls that the device runs: all ranks create a program, or none does.
 //!
 //! ```text
-//!   compare calls ──► vote: can all? ──► grants ──► targets ──► load ──► vote: have all? ──► program
-//!   (checked mode)         │                                                 │
-//!                          └───────────────── no ────────────────────────────┴──────► run by messages
+//!   compare calls ──► connect ──► vote: can all? ──► grants ──► targets ──► load ──► vote: have all? ──► program
+//!   (checked mode)                     │                                                 │
+//!                                      └───────────────── no ────────────────────────────┴──► run by messages
 //! ```
 //!
 //! A vote is the minimum over all ranks. Between the votes, a rank may find that it cannot register its
@@ -56,8 +56,10 @@ pub struct OffloadNegotiation {
 /// A step of an agreement.
 #[derive(Debug)]
 enum NegotiationStep {
-    /// Vote on whether all ranks can create a program.
+    /// Connect with the ranks that the program names, if this rank can create one.
     Propose(Launch),
+    /// When that has ended, vote on whether all ranks can create a program.
+    Connect(LocalOffer),
     /// If all can, send a grant to each rank that puts data here.
     SendGrants(LocalOffer),
     /// Send the effects of arrivals here: addresses and counters.
@@ -122,7 +124,7 @@ impl<D: Device> Mpi<D> {
     pub(in crate::mpi) fn end_offload(
         &mut self, negotiation: &mut OffloadNegotiation,
     ) -> Result<Option<Handle>> {
-        while self.is_complete(&negotiation.waiting_for) {
+        while self.is_complete(&negotiation.waiting_for) && self.has_connected(&negotiation.next) {
             let completed = Activity::Complete(Status::EMPTY);
             let activity = std::mem::replace(&mut negotiation.waiting_for, completed);
             let next = std::mem::replace(&mut negotiation.next, NegotiationStep::Finished);
@@ -163,6 +165,11 @@ impl<D: Device> Mpi<D> {
         match next {
             NegotiationStep::Propose(launch) => {
                 let offer = self.draft_offer(launch);
+                let nothing = Activity::Complete(Status::EMPTY);
+                Ok(NegotiationProgress::Waiting(nothing, NegotiationStep::Connect(offer)))
+            }
+            NegotiationStep::Connect(offer) => {
+                let offer = self.connected_offer(offer);
                 let vote = if matches!(offer, LocalOffer::Draft(_)) { YES } else { NO };
                 Ok(NegotiationProgress::Waiting(
                     Activity::Run(self.begin_vote(comm, vote)?),
@@ -211,6 +218,28 @@ impl<D: Device> Mpi<D> {
             }
             NegotiationStep::Finished => {
                 Err(ErrorClass::Intern.error("the agreement on a program was polled after its end"))
+            }
+        }
+    }
+
+    /// Whether a step need not wait for connections.
+    fn has_connected(&mut self, next: &NegotiationStep) -> bool {
+        match next {
+            NegotiationStep::Connect(LocalOffer::Draft(setup)) => {
+                self.engine.connect_peers(setup).is_some()
+            }
+            _ => true,
+        }
+    }
+
+    /// An offer after the attempts to connect have ended.
+    fn connected_offer(&mut self, offer: LocalOffer) -> LocalOffer {
+        let LocalOffer::Draft(setup) = offer else { return offer };
+        match self.engine.connect_peers(&setup) {
+            None | Some(Ok(())) => LocalOffer::Draft(setup),
+            Some(Err(why)) => {
+                tracing::debug!(why, "a persistent collective is not for the device");
+                LocalOffer::Run(self.engine.cancel_setup(*setup))
             }
         }
     }
@@ -266,9 +295,9 @@ impl<D: Device> Mpi<D> {
 
     fn abandon_negotiation(&mut self, next: NegotiationStep) {
         match next {
-            NegotiationStep::SendGrants(offer) | NegotiationStep::CreateRequest(offer) => {
-                drop(self.withdraw_offer(offer))
-            }
+            NegotiationStep::Connect(offer)
+            | NegotiationStep::SendGrants(offer)
+            | NegotiationStep::CreateRequest(offer) => drop(self.withdraw_offer(offer)),
             NegotiationStep::SendPlacements(setup) | NegotiationStep::Load(setup) => {
                 drop(self.engine.cancel_setup(*setup))
             }

@@ -38,6 +38,7 @@ use crate::device::{
     Bulk, Busy, Caps, Device, Header, PacketSink, PeerCaps, SharedMemory, WakeSource,
 };
 use crate::devices::carrier::library::CarrierLibrary;
+use crate::devices::put_links::PutLinks;
 use crate::devices::rings::read_trial::CopyMethod;
 use crate::devices::shm::{SettingsMismatch, Shm};
 use crate::devices::tcp::{JobKey, Tcp, TcpSettings};
@@ -46,7 +47,7 @@ use bridged::Bridged;
 use carrier::CarrierNetwork;
 use interruptions::{InjectedNoise, Interruptions};
 use network::{Network, SocketScope, Sockets};
-use platform::base::{Peer, Result, Span};
+use platform::base::{ErrorClass, Peer, Result, Span};
 use platform::diagnosis::status_table::StatusTable;
 
 pub(crate) use carrier::CarrierReach;
@@ -89,12 +90,18 @@ impl Devices {
         self.network.get_or_insert_with(|| Box::new(Network::Node));
     }
 
-    /// Runs the programs of this host's communicators, see [`Shm::run_programs`].
+    /// Runs programs, of rank `me` of `size`, see [`Shm::run_programs`]: after the sockets are attached, which
+    /// connect the interfaces of ranks to which they carry the messages.
     ///
     /// # Errors
-    /// As [`Shm::run_programs`].
-    pub(crate) fn run_programs(&mut self) -> Result {
-        self.node.run_programs()
+    /// As [`Shm::run_programs`] and [`PutLinks::new`].
+    pub(crate) fn run_programs(&mut self, me: Peer, size: Peer) -> Result {
+        let Some(Network::Tcp(sockets)) = self.network.as_deref_mut() else {
+            return self.node.run_programs(None);
+        };
+        let links = PutLinks::new(me, size, sockets.are_everywhere())?;
+        sockets.serve_programs(links.desk());
+        self.node.run_programs(Some(links))
     }
 
     /// Makes a simulated network interface carry messages, before the first message: see
@@ -295,6 +302,8 @@ impl Devices {
         if let Some(network) = self.network.as_deref_mut() {
             network.peer_ended(&self.node, peer, why);
         }
+        let why = format!("rank {peer} of the world has failed: its process {why}");
+        self.node.programs_lose(peer, &ErrorClass::ProcFailed.error(why));
     }
 
     /// As [`Shm::has_ended`]. The end of a rank on another host is known if a datagram could not be sent to
@@ -395,6 +404,7 @@ impl Device for Devices {
     }
 
     fn leave(&mut self) {
+        Device::leave(&mut self.node);
         if let Some(network) = self.network.as_deref_mut() {
             network.leave();
         }

@@ -2,11 +2,13 @@
 
 use std::iter;
 use std::os::fd::AsFd;
+use std::sync::Arc;
 
 use crate::device::near_memory::NearMemory;
 use crate::device::reach::Reach;
 use crate::device::rma::{MemoryKey, RemoteAccess, Rma};
 use crate::device::{Busy, Caps, Device, Header, PacketSink, PeerCaps, WakeSource};
+use crate::devices::put_links::ConnectionDesk;
 use crate::devices::rings::near_segment::HostSharing;
 use crate::devices::shm::Shm;
 use crate::devices::tcp::Tcp;
@@ -352,6 +354,11 @@ impl Sockets {
     /// Whether TCP carries the messages to ranks of this host, too.
     pub(super) fn are_everywhere(&self) -> bool {
         matches!(self.scope, SocketScope::All(_))
+    }
+
+    /// As [`Tcp::serve_programs`].
+    pub(super) fn serve_programs(&mut self, desk: Arc<ConnectionDesk>) {
+        self.tcp.serve_programs(desk);
     }
 
     /// One-sided access to ranks that TCP reaches. Accesses wait for answers.

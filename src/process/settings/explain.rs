@@ -55,6 +55,11 @@ pub(crate) struct Decisions<'a> {
 const WINDOWS_BY_MESSAGES: &str = "windows: accessed by messages, except memory of \
                                    MPI_Win_allocate_shared, which the ranks of a host map";
 
+/// Where programs run on threads.
+const BY_SOCKETS: &str = "run on a thread of each rank, with TCP connections between the threads";
+const BY_SOCKETS_BETWEEN_HOSTS: &str =
+    "run on a thread of each rank, with TCP connections between threads of different hosts";
+
 impl Decisions<'_> {
     /// One sentence each.
     pub(crate) fn lines(&self) -> Vec<String> {
@@ -206,13 +211,17 @@ impl Decisions<'_> {
     }
 
     fn offload(&self) -> String {
-        let Config { device, offload, copy, .. } = self.config;
+        let Config { device, offload, copy, tcp, .. } = self.config;
         let is_shm = *device == DeviceKind::Shm;
+        let is_clear = tcp.crypt != CryptMode::Full;
         let how = match (device, offload.scheme(*device)) {
-            (DeviceKind::Shm, None) => {
+            (DeviceKind::Shm | DeviceKind::Tcp, None) => {
                 "run on the host; a thread of each rank with SUIRO_OFFLOAD=tank"
             }
-            (DeviceKind::Tcp, _) => "run on the host: device tcp has no counters",
+            (DeviceKind::Tcp, Some(_)) if !is_clear => {
+                "run on the host: SUIRO_TCP_CRYPT=full leaves nothing in the clear"
+            }
+            (DeviceKind::Tcp, Some(scheme)) => return offloaded(BY_SOCKETS, scheme),
             (DeviceKind::Ofi, _) => "run on the host: device ofi has no counters",
             (DeviceKind::Vendor, _) => "run on the host: device vendor has no counters",
             (DeviceKind::Tofu, None) => "run on the host (SUIRO_OFFLOAD=off)",
@@ -222,7 +231,11 @@ impl Decisions<'_> {
             (_, Some(_)) if !self.reads_memory => {
                 "run on the host: this system forbids process_vm_writev"
             }
-            (_, Some(scheme)) => return offloaded(is_shm, scheme),
+            (_, Some(scheme)) if !is_shm => return offloaded("run on the interface", scheme),
+            (_, Some(scheme)) if self.hosts.is_one() || !is_clear => {
+                return offloaded("inside a host run on a thread of each rank", scheme);
+            }
+            (_, Some(scheme)) => return offloaded(BY_SOCKETS_BETWEEN_HOSTS, scheme),
         };
         format!("persistent collectives {how}")
     }
@@ -359,15 +372,11 @@ impl Decisions<'_> {
 }
 
 /// How programs run.
-fn offloaded(is_shm: bool, scheme: Scheme) -> String {
+fn offloaded(place: &str, scheme: Scheme) -> String {
     let counters = match scheme {
         Scheme::Tank => "by two counters each",
         Scheme::Tank1 => "by one counter each where that is safe",
         Scheme::Prematched => "by three counters for each round of messages",
-    };
-    let place = match is_shm {
-        true => "inside a host run on a thread of each rank",
-        false => "run on the interface",
     };
     format!("persistent collectives {place}, {counters}")
 }
@@ -381,8 +390,10 @@ fn ranks_text(ranks: &[Peer]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::devices::tcp::TcpSettings;
     use crate::mpi::collective::selection::machine_model;
     use crate::mpi::collective::selection::rules::SelectionRules;
+    use crate::process::settings::Offload;
     use crate::process::waiting::wait_policy::PollCost;
 
     /// The sentences for a job on these hosts, one of each rank.
@@ -440,6 +451,37 @@ mod tests {
         assert!(lines(&auto, true).contains("device auto is shm: all ranks run on one host"));
         let spin = Config { waiting: WaitMode::Spin, ..Config::default() };
         assert!(lines(&spin, true).contains("without a pause (SUIRO_WAIT=spin)"));
+    }
+
+    #[test]
+    fn what_runs_persistent_collectives_is_named() {
+        let said = |device, offload, crypt, hosts: &[&str]| {
+            let tcp = TcpSettings { crypt, ..TcpSettings::default() };
+            let config = Config { device, offload, tcp, ..Config::default() };
+            let text = lines(&config, hosts, true, &[]);
+            text.lines().find(|line| line.starts_with("persistent ")).unwrap_or("").to_owned()
+        };
+        let (tank, auto) = (Offload::By(Scheme::Tank), Offload::Auto);
+        let (shm, tcp) = (DeviceKind::Shm, DeviceKind::Tcp);
+        let (clear, full) = (CryptMode::Auth, CryptMode::Full);
+        let (one, two) = (&["one"][..], &["one", "two"][..]);
+        for (device, offload, crypt, hosts, words) in [
+            (shm, tank, clear, one, "inside a host run on a thread of each rank, by two"),
+            (shm, tank, clear, two, "TCP connections between threads of different hosts, by two"),
+            (shm, tank, full, two, "inside a host run on a thread of each rank, by two"),
+            (tcp, tank, clear, one, "TCP connections between the threads, by two"),
+            (tcp, tank, full, two, "run on the host: SUIRO_TCP_CRYPT=full"),
+            (
+                tcp,
+                auto,
+                clear,
+                two,
+                "run on the host; a thread of each rank with SUIRO_OFFLOAD=tank",
+            ),
+        ] {
+            let text = said(device, offload, crypt, hosts);
+            assert!(text.contains(words), "{words}: {text}");
+        }
     }
 
     #[test]

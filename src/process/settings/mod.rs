@@ -112,7 +112,9 @@ impl Offload {
     pub(crate) fn scheme(self, device: DeviceKind) -> Option<Scheme> {
         match (self, device) {
             (Self::Auto, DeviceKind::Tofu) => Some(Scheme::default()),
-            (Self::By(scheme), DeviceKind::Tofu | DeviceKind::Shm) => Some(scheme),
+            (Self::By(scheme), DeviceKind::Tofu | DeviceKind::Shm | DeviceKind::Tcp) => {
+                Some(scheme)
+            }
             _ => None,
         }
     }

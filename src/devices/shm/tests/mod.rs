@@ -52,7 +52,7 @@ fn conforms_with_fences() {
 
 fn network_with_programs(ranks: usize) -> Vec<Shm> {
     let mut network = network(ranks);
-    network.iter_mut().for_each(|rank| rank.run_programs().unwrap());
+    network.iter_mut().for_each(|rank| rank.run_programs(None).unwrap());
     network
 }
 

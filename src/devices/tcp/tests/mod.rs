@@ -3,6 +3,7 @@
 mod between_jobs;
 mod near;
 mod one_sided;
+mod programs;
 mod simulation;
 
 use std::io::{Read, Write};
