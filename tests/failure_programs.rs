@@ -148,11 +148,10 @@ fn spawned_window() {
     let ends = ["child", "parent"].into_iter();
     let ways = ends.flat_map(|lost| ["held", "queued", "adding"].map(|way| (lost, way)));
     for (lost, way) in ways {
-        check(
-            "spawned_window",
-            [3].into_iter(),
-            &[&[lost, way, "allocate"], &[lost, way, "create"]],
-        );
+        let both: [&[&str]; 2] = [&[lost, way, "allocate"], &[lost, way, "create"]];
+        // Children lose one kind of memory, parents the other, unless there is time.
+        let one = usize::from(lost == "child");
+        check("spawned_window", [3].into_iter(), if is_long() { &both } else { &both[one..=one] });
         let program = program("c-tests/failures/spawned_window");
         let outcome = run(&program, 2, "shm", &[lost, way, "shared"]);
         let good = outcome.code == Some(0) && outcome.text().contains("errors = 0\n");
