@@ -31,12 +31,15 @@ impl Process {
         abort(&mut self.state.lock(), code, why)
     }
 
-    /// [`Process::abort`] because a process has failed: first, the launcher may end the job for that, unless
-    /// the job survives failures.
+    /// [`Process::abort`] because a process has failed: if it is one of its job, the launcher may first end
+    /// the job for that, unless the job survives failures.
     pub(crate) fn abort_by_failure(&self, code: i32, why: &str) -> ! {
         let awaits_launcher = match &*self.state.lock() {
             ProcessState::Running(running) | ProcessState::Dormant(running) => {
-                running.launcher.is_some() && !running.mpi.engine.survives_failures()
+                let engine = &running.mpi.engine;
+                let has_failed = |rank| engine.failure(rank).is_some();
+                let ranks = running.launcher.as_ref().map_or(0, |it| it.attributes().size);
+                !engine.survives_failures() && (0..ranks).any(has_failed)
             }
             ProcessState::Uninitialized | ProcessState::Early(_) => false,
         };

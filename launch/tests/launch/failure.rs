@@ -207,8 +207,9 @@ fn nothing_is_left_if_either_launcher_process_is_killed() {
 
 #[test]
 fn a_rank_behind_shells_ends_with_the_launcher() {
-    // The kernel ends the outer shell.
-    let inner = quoted(&format!("{} 0; sleep 600", quoted(&compiled("allreduce"))));
+    // The kernel ends the outer shell. Nothing is printed after the first line: a rank that writes to the
+    // pipe of its launcher when that has gone ends by SIGPIPE first, and its shell goes on.
+    let inner = quoted(&format!("{} 1000000000; sleep 600", quoted(&compiled("allreduce"))));
     let script = format!("sh -c {inner}; true");
     let running = start_shell("2", &script);
     running.until_output(|text| (text.matches("ready").count() == 2).then_some(()));
