@@ -36,10 +36,17 @@ fn check(name: &str) {
     let program = program(name);
     let forms = if LOCAL.contains(&name) { local_forms() } else { forms() };
     for form in forms {
-        let outcome = run(&program, &[], form);
-        let good = outcome.code == Some(0) && outcome.text().ends_with("errors = 0\n");
-        assert!(good, "{name}, {form:?}: {:?}\n{}{}", outcome.code, outcome.text(), outcome.stderr);
+        check_run(&[], &program, &[], form);
     }
+}
+
+/// Runs a program that counts errors once; it must succeed without any.
+fn check_run(environment: &[(&str, &str)], program: &Path, arguments: &[&str], form: Form) {
+    let outcome = run_in(environment, program, arguments, form);
+    let good = outcome.code == Some(0) && outcome.text().ends_with("errors = 0\n");
+    let said = (outcome.code, outcome.text(), &outcome.stderr);
+    let name = program.file_name().unwrap_or_default();
+    assert!(good, "{name:?} {arguments:?}, {environment:?}, {form:?}: {said:?}");
 }
 
 /// Runs a program that must fail; its output up to the failure.
@@ -196,18 +203,14 @@ c_programs! {
 #[test]
 fn threads_self_spinning() {
     let form = Form { ranks: 1, copy: "auto", progress: "polling" };
-    let outcome = run_in(&[("SUIRO_WAIT", "spin")], &program("threads_self"), &[], form);
-    let good = outcome.code == Some(0) && outcome.text().ends_with("errors = 0\n");
-    assert!(good, "{:?}\n{}{}", outcome.code, outcome.text(), outcome.stderr);
+    check_run(&[("SUIRO_WAIT", "spin")], &program("threads_self"), &[], form);
 }
 
 /// A thread that waits for a long message lets calls of another thread in.
 #[test]
 fn threads_beside_a_stream() {
     let program = compile(&root().join("tests/data/threads_stream.c"));
-    let outcome = run(&program, &[], Form { ranks: 2, copy: "pipe", progress: "polling" });
-    let good = outcome.code == Some(0) && outcome.text().ends_with("errors = 0\n");
-    assert!(good, "{:?}\n{}{}", outcome.code, outcome.text(), outcome.stderr);
+    check_run(&[], &program, &[], Form { ranks: 2, copy: "pipe", progress: "polling" });
 }
 
 /// In checked mode, incorrect programs get errors and correct programs run unchanged.
@@ -255,10 +258,7 @@ fn checked_mode_of_windows() {
 
 fn check_in_checked_mode(name: &str, device: &str, form: Form) {
     let environment = [("SUIRO_CHECK", "1"), ("SUIRO_DEVICE", device)];
-    let outcome = run_in(&environment, &program(name), &[], form);
-    let good = outcome.code == Some(0) && outcome.text().ends_with("errors = 0\n");
-    let said = (outcome.code, outcome.text(), &outcome.stderr);
-    assert!(good, "{name}, {device}, {form:?}: {said:?}");
+    check_run(&environment, &program(name), &[], form);
 }
 
 /// Programs succeed with a simulated network interface for each rank. Some programs; with
@@ -373,10 +373,7 @@ fn check_device(device: &str, names: &[&str]) {
         let ranks: &[u32] = if all { &[1, 2, 3, 4, 5, 6, 7, 8] } else { &[2, 3] };
         for (&ranks, progress) in ranks.iter().zip(["polling", "thread"].iter().cycle()) {
             let form = Form { ranks, copy: "auto", progress };
-            let outcome = run_in(&[("SUIRO_DEVICE", device)], &program, &[], form);
-            let good = outcome.code == Some(0) && outcome.text().ends_with("errors = 0\n");
-            let said = (outcome.code, outcome.text(), &outcome.stderr);
-            assert!(good, "{name}, {form:?}: {said:?}");
+            check_run(&[("SUIRO_DEVICE", device)], &program, &[], form);
         }
     }
 }
@@ -395,10 +392,7 @@ fn rma_random_programs() {
         let form = Form { ranks, copy: "auto", progress: ["polling", "thread"][round % 2] };
         let count = if programs::is_long() { EACH } else { SHORT };
         let (seed, count) = ((1000 + round * EACH).to_string(), count.to_string());
-        let outcome = run_in(&[("SUIRO_DEVICE", device)], &program, &[&seed, &count], form);
-        let good = outcome.code == Some(0) && outcome.text().ends_with("errors = 0\n");
-        let said = (outcome.code, outcome.text(), &outcome.stderr);
-        assert!(good, "{device}, seeds from {seed}, {form:?}: {said:?}");
+        check_run(&[("SUIRO_DEVICE", device)], &program, &[&seed, &count], form);
     }
 }
 
@@ -423,10 +417,7 @@ fn check_progress(progress: &'static str) {
         let ranks: &[u32] = if name == "coll_nonblocking" { &[3] } else { &[1, 2, 3, 5] };
         for &ranks in ranks {
             let form = Form { ranks, copy: "auto", progress };
-            let outcome = run(&program, &[], form);
-            let good = outcome.code == Some(0) && outcome.text().ends_with("errors = 0\n");
-            let said = (outcome.code, outcome.text(), &outcome.stderr);
-            assert!(good, "{name}, {form:?}: {said:?}");
+            check_run(&[], &program, &[], form);
         }
     }
 }
@@ -554,10 +545,7 @@ fn check_programs(environment: &[(&str, &str)], programs: &[(&str, &[u32])]) {
         for &ranks in sizes {
             let progress = if ranks == 3 { "thread" } else { "polling" };
             let form = Form { ranks, copy: "auto", progress };
-            let outcome = run_in(environment, &program(name), &[], form);
-            let good = outcome.code == Some(0) && outcome.text().ends_with("errors = 0\n");
-            let said = (outcome.code, outcome.text(), &outcome.stderr);
-            assert!(good, "{name}, {environment:?}, {form:?}: {said:?}");
+            check_run(environment, &program(name), &[], form);
         }
     }
 }
@@ -592,9 +580,7 @@ fn programs_over_sockets() {
 fn programs_and_encryption() {
     let environment = [TCP_PROGRAMS, &[("SUIRO_TCP_CRYPT", "full")]].concat();
     let form = Form { ranks: 2, copy: "auto", progress: "polling" };
-    let outcome = run_in(&environment, &program("coll_persistent"), &[], form);
-    let said = (outcome.code, outcome.text(), &outcome.stderr);
-    assert!(said.0 == Some(0) && said.1.ends_with("errors = 0\n"), "{said:?}");
+    check_run(&environment, &program("coll_persistent"), &[], form);
 }
 
 /// A rank whose peer dies in a program gets an error, also without help of the launcher.
@@ -634,15 +620,7 @@ fn passive_target() {
     for ranks in [2, processors.min(7) as u32 + 1] {
         let form = Form { ranks, copy: "auto", progress: "windows" };
         for device in ["shm", "tcp", "tofu"] {
-            let outcome = run_in(&[("SUIRO_DEVICE", device)], &program, &[], form);
-            let good = outcome.code == Some(0) && outcome.text().ends_with("errors = 0\n");
-            assert!(
-                good,
-                "{form:?}, {device}: {:?}\n{}{}",
-                outcome.code,
-                outcome.text(),
-                outcome.stderr
-            );
+            check_run(&[("SUIRO_DEVICE", device)], &program, &[], form);
         }
     }
 }

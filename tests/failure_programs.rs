@@ -26,9 +26,8 @@ fn mpirun(device: &str, words: &[&str]) -> Command {
     if !is_provider(device) {
         return harness::mpirun(&[&["--device", device], words].concat());
     }
-    let mut command = harness::mpirun(&[&["--device", "ofi"], words].concat());
-    command.env("SUIRO_OFI_BETWEEN", "ranks").env("SUIRO_OFI_PROVIDER", device);
-    command.env("SUIRO_OFI_LIBRARY", vendor::libfabric());
+    let mut command = harness::mpirun(words);
+    vendor::by_libfabric(&mut command, &vendor::libfabric(), device);
     command
 }
 

@@ -61,7 +61,7 @@ fn a_killed_rank_ends_the_job() {
     for (number, provider) in ["tcp", "tcp;ofi_rxm", "sockets", "tcp"].into_iter().enumerate() {
         let before = harness::files();
         let mut command = harness::mpirun(&["-n", "4", &program]);
-        vendor::by_libfabric(&mut command, provider);
+        vendor::by_libfabric(&mut command, &vendor::libfabric(), provider);
         let running = harness::start(command);
         harness::until(|| Some(harness::ranks(&running)).filter(|ranks| ranks.len() == 4));
         std::thread::sleep(std::time::Duration::from_millis(100 + 60 * number as u64));
@@ -82,8 +82,7 @@ fn a_killed_rank_ends_the_job() {
 fn the_launcher_says_how_a_rank_has_ended() {
     let program = harness::compiled("closes");
     let mut command = harness::mpirun(&["-n", "3", &program]);
-    command.env("SUIRO_DEVICE", "ofi").env("SUIRO_OFI_BETWEEN", "ranks");
-    command.env("SUIRO_OFI_LIBRARY", vendor::libfabric()).env("SUIRO_OFI_PROVIDER", "sockets");
+    vendor::by_libfabric(&mut command, &vendor::libfabric(), "sockets");
     let outcome = harness::start(command).wait();
     assert_eq!(outcome.code, Some(137), "{}", outcome.stderr);
     assert!(outcome.stderr.contains("rank 2 (process "), "{}", outcome.stderr);
@@ -109,8 +108,7 @@ fn what_of_libfabric_cannot_be_used_is_named() {
     ] {
         let program = crate::program("status");
         let mut command = harness::mpirun(&["-n", "2", program.to_str().unwrap()]);
-        command.env("SUIRO_DEVICE", "ofi").env("SUIRO_OFI_BETWEEN", "ranks");
-        command.env("SUIRO_OFI_LIBRARY", library).env("SUIRO_OFI_PROVIDER", provider);
+        vendor::by_libfabric(&mut command, library, provider);
         let outcome = harness::start(command).wait();
         assert_ne!(outcome.code, Some(0), "{library}, {provider}");
         assert!(outcome.stderr.contains("SUIRO_DEVICE=ofi cannot be used"), "{}", outcome.stderr);

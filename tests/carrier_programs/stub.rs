@@ -1,7 +1,7 @@
 //! Programs over a libfabric that makes trouble (`c-tests/carrier/fabric_stub.c`): refusals for the moment, short
 //! queues, completions in any order, and errors, from seeds.
 
-use crate::programs::{fabric_stub, harness, is_long};
+use crate::programs::{fabric_stub, harness, is_long, vendor};
 
 /// Runs a program on one host with the stub between all ranks.
 fn run(
@@ -11,8 +11,7 @@ fn run(
     let ranks = ranks.to_string();
     let mut command =
         harness::mpirun(&["--timeout", "120", "-n", &ranks, program.to_str().unwrap()]);
-    command.env("SUIRO_DEVICE", "ofi").env("SUIRO_OFI_BETWEEN", "ranks");
-    command.env("SUIRO_OFI_LIBRARY", library).env("SUIRO_OFI_PROVIDER", provider);
+    vendor::by_libfabric(&mut command, library, provider);
     command.env("CHECK_STRICT", "1").envs(more.iter().copied());
     harness::start(command).wait()
 }

@@ -61,10 +61,10 @@ pub fn check(name: &str, ranks: u32, environment: &[(&str, &str)], program: &Pat
     assert!(good, "{name}, {ranks} ranks, {environment:?}: {said:?}");
 }
 
-/// A command that is to use libfabric between all ranks, by a provider.
-pub fn by_libfabric(command: &mut Command, provider: &str) {
+/// Libfabric, of this library, is to carry the messages between all ranks, by a provider.
+pub fn by_libfabric(command: &mut Command, library: &str, provider: &str) {
     command.env("SUIRO_DEVICE", "ofi").env("SUIRO_OFI_BETWEEN", "ranks");
-    command.env("SUIRO_OFI_LIBRARY", libfabric()).env("SUIRO_OFI_PROVIDER", provider);
+    command.env("SUIRO_OFI_LIBRARY", library).env("SUIRO_OFI_PROVIDER", provider);
 }
 
 /// Runs a program that counts errors on one host, with libfabric between all ranks.
@@ -73,7 +73,7 @@ pub fn by_libfabric(command: &mut Command, provider: &str) {
 /// If there are any errors, or the job fails.
 pub fn check_by_libfabric(provider: &str, ranks: u32, progress: &str, program: &Path) {
     let mut command = harness::mpirun(&["-n", &ranks.to_string(), program.to_str().unwrap()]);
-    by_libfabric(&mut command, provider);
+    by_libfabric(&mut command, &libfabric(), provider);
     command.env("SUIRO_PROGRESS", progress).env("CHECK_STRICT", "1");
     let outcome = harness::start(command).wait();
     let good = outcome.code == Some(0) && outcome.text().ends_with("errors = 0\n");

@@ -643,8 +643,8 @@ impl LocalInterface {
     }
 
     /// How many additions there were, if all started programs wait for more of them or for the host,
-    /// and no command is due or in progress. `None` while one waits for a link: nobody knows what is in
-    /// transit there.
+    /// and no command is due or in progress. `None` while one waits for a link: what is in transit there
+    /// is not counted.
     pub(crate) fn quiescence(&self) -> Option<u64> {
         let state = self.state.lock();
         let is_linked = |peer| self.fabric.links_toward(peer).is_some();

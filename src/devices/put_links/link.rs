@@ -112,11 +112,11 @@ impl OutgoingPuts {
     /// socket has no more room.
     ///
     /// # Errors
-    /// Why the connection is over, as part of a sentence.
+    /// The reason for the end of the connection, as part of a sentence.
     pub(super) fn write(&mut self, ended: &mut EndSink<'_>) -> Result<bool, String> {
         let PutLinkState::Open(connection) = &self.state else { return Ok(true) };
         let mut taken = 0;
-        while !(self.prelude.is_empty() && self.queue.is_empty()) && taken < WRITE_MAX {
+        while !self.is_written() && taken < WRITE_MAX {
             let mut parts = [SendPart::Bytes(&[]); 1 + 2 * GATHER_MAX];
             parts[0] = SendPart::Bytes(&self.prelude);
             let mut count = 1;

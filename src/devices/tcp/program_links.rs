@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   wish ──> Opening ──proven, accepted──> the desk, with the connection
-//!                └── refused, nobody answers ──> the desk, with the reason
+//!                └── refused, or no answer ──> the desk, with the reason
 //! ```
 //!
 //! The hello of such a connection says what it is for. The end that accepts gives it to its own interface.

@@ -11,8 +11,9 @@
 //! ```
 //!
 //! After a yes the send has been cancelled; after a no it goes on, and its CTS or FIN may have arrived
-//! before. Where the context was closed meanwhile, the send ends with the error of that. A wait for a cancelled send ends without a receive, as the standard has it. A message that has
-//! left as a whole has been sent, and is not cancelled.
+//! before. Where the context was closed meanwhile, the send ends with the error of that. A wait for a cancelled
+//! send ends without a receive, as the standard has it. A message that has left as a whole has been sent, and
+//! is not cancelled.
 //!
 //! Packets of a peer arrive in order. So a Cancel cannot mean a later message with the key of the same
 //! operation, whose RTS follows it, and a yes can only mean the operation that has asked.
