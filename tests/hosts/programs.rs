@@ -150,8 +150,8 @@ fn programs_by_libfabric_on_two_hosts() {
     let Some(hosts) = Hosts::up(2) else { return };
     for (name, provider) in [
         ("coll_forms", "tcp"),
-        ("floods", "tcp;ofi_rxm"),
-        ("intercomm_traffic", "tcp"),
+        ("floods", "tcp"),
+        ("intercomm_traffic", "tcp;ofi_rxm"),
         ("matching", "tcp;ofi_rxm"),
         ("rma_random", "tcp"),
         ("send_sizes", "tcp;ofi_rxm"),

@@ -10,8 +10,9 @@
 //! the one with the lower address has not begun. One that has completed it may take the request of the other for a new
 //! start of its peer, close the good connection and accept the dead one: the event that tells of the completed connection
 //! is behind that of the request (libfabric before 2.5, `xnet_process_connreq`). Messages that were sent by then, in
-//! either direction, are lost. Jobs have lost first messages with libfabric 2.5.1, too, for reasons that are not known. So
-//! a question may be lost. An answer tells that both ends have handled these events.
+//! either direction, are lost. Jobs have lost first messages with libfabric 2.5.1, too, for reasons that are not known, and
+//! a rank whose peers had begun to work waited for ever for a first message by `tcp;ofi_rxm`. So a question may be lost.
+//! An answer tells that both ends have handled these events.
 //!
 //! Questions and answers are messages of one byte with the tag of headers.
 
@@ -23,10 +24,10 @@ use crate::base::Span;
 const PATIENCE_MIN: Duration = Duration::from_millis(20);
 const PATIENCE_MAX: Duration = Duration::from_secs(1);
 
-/// Whether a provider may lose the first messages of a connection. Those above it (`tcp;ofi_rxm`) settle connections
-/// themselves; `net` is an older name.
+/// Whether a provider may lose the first messages of a connection: `tcp`, which had the name `net`, and one that makes
+/// datagrams of connections.
 pub(super) fn are_needed(provider: &str) -> bool {
-    provider == "tcp" || provider.split(';').next() == Some("net")
+    provider.split(';').any(|layer| matches!(layer, "tcp" | "net" | "ofi_rxm"))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -194,8 +195,9 @@ mod tests {
     }
 
     #[test]
-    fn providers_that_settle_connections_themselves_need_no_questions() {
+    fn providers_with_connections_need_questions() {
         assert!(are_needed("tcp") && are_needed("net"));
-        assert!(!are_needed("tcp;ofi_rxm") && !are_needed("verbs;ofi_rxm") && !are_needed("cxi"));
+        assert!(are_needed("tcp;ofi_rxm") && are_needed("verbs;ofi_rxm"));
+        assert!(!are_needed("udp;ofi_rxd") && !are_needed("shm") && !are_needed("cxi"));
     }
 }
