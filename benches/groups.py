@@ -220,6 +220,13 @@ GROUPS = {
     "hosts-2x2": over(TWO_BY_TWO, "Two hosts, two ranks each", *SHORT_COLLECTIVES),
     "hosts-4x2": over(FOUR_BY_TWO, "Four hosts, two ranks each", *SHORT_COLLECTIVES),
     "loopback": over(Layout(0, 2), "Two ranks over TCP on one host", *LINK_TESTS, *SHORT_COLLECTIVES),
+    "fabric": over(
+        Layout(0, 2, by_fabric=True),
+        "Two ranks by the provider tcp of libfabric on one host",
+        *LINK_TESTS,
+        "rate:8",
+        *SHORT_COLLECTIVES,
+    ),
     "start-2x1": started(2, 1),
     "start-2x4": started(2, 4),
     "start-4x1": started(4, 1),

@@ -33,6 +33,7 @@ LIBFABRIC = {
     "FI_PROVIDER_PATH": INTEL_LIBRARIES,
     "FI_PROVIDER": "tcp",
 }
+# On one machine by sockets.
 LOOPBACK = {
     "suiro": Variant("", environment={"SUIRO_DEVICE": "tcp"}),
     "mpich": Variant("", environment={"MPIR_CVAR_NOLOCAL": "1", "UCX_TLS": "tcp,self"}),
@@ -40,6 +41,32 @@ LOOPBACK = {
         "", [*OPENMPI, "--bind-to", "none", "--mca", "pml", "ob1", "--mca", "btl", "self,tcp"]
     ),
     "intel": Variant("", environment={**LIBFABRIC, "I_MPI_FABRICS": "ofi"}),
+}
+# On one machine by a provider of libfabric, each by the libfabric that it comes with, ours by MPICH's.
+FABRIC = {
+    "suiro": Variant(
+        "",
+        environment={
+            "SUIRO_DEVICE": "ofi",
+            "SUIRO_OFI_BETWEEN": "ranks",
+            "SUIRO_OFI_PROVIDER": "tcp",
+            "SUIRO_OFI_LIBRARY": str(PEERS / "mpich" / "lib" / "mpich" / "libfabric.so.1"),
+        },
+    ),
+    "mpich": Variant(
+        "",
+        environment={
+            "MPIR_CVAR_NOLOCAL": "1",
+            "MPIR_CVAR_CH4_NETMOD": "ofi",
+            "FI_PROVIDER": "tcp",
+        },
+    ),
+    "openmpi": Variant(
+        "",
+        [*OPENMPI, "--bind-to", "none", "--mca", "pml", "cm", "--mca", "mtl", "ofi"]
+        + ["--mca", "mtl_ofi_provider_include", "tcp"],
+    ),
+    "intel": LOOPBACK["intel"],
 }
 
 
@@ -49,6 +76,7 @@ class Layout:
 
     hosts: int  # 0: all on this machine, over TCP
     each: int  # ranks on each host
+    by_fabric: bool = False  # on this machine: by libfabric
 
     @property
     def ranks(self):
@@ -63,7 +91,7 @@ class Layout:
 def forms(library, layout, with_default=True):
     """The library as it is started in the layout: with its defaults, and tuned."""
     if layout.hosts == 0:
-        variant = LOOPBACK[library.name]
+        variant = (FABRIC if layout.by_fabric else LOOPBACK)[library.name]
         placed = replace(varied(library, variant), varied=variant.environment)
         return [placed]
     default = library

@@ -173,6 +173,8 @@ TARGETS = [
     *link("2 hosts x 1", "hosts-2x1"),
     *(target for group in ["hosts-2x1", "hosts-2x2", "hosts-4x2"] for target in over_hosts(group)),
     *link("loopback", "loopback"),
+    *link("libfabric, tcp", "fabric"),
+    Target("libfabric, tcp: 8 B message rate", "fabric", "rate", least=1.0),
     *(target for group in ["npb-2x1", "npb-2x2"] for target in kernels(group)),
 ]
 
