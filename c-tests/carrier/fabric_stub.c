@@ -23,6 +23,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -102,7 +103,8 @@ struct tagged_ops {
     ssize_t (*recv)(struct ep *, void *, size_t, void *, uint64_t, uint64_t, uint64_t, void *);
     void *recvv, *recvmsg;
     ssize_t (*send)(struct ep *, const void *, size_t, void *, uint64_t, uint64_t, void *);
-    void *sendv, *sendmsg;
+    ssize_t (*sendv)(struct ep *, const struct iovec *, void **, size_t, uint64_t, uint64_t, void *);
+    void *sendmsg;
     ssize_t (*inject)(struct ep *, const void *, size_t, uint64_t, uint64_t);
     void *more[4];
 };
@@ -115,7 +117,7 @@ struct send {
     uint64_t to, tag;
     const char *data;
     size_t len, sent;
-    void *context;
+    void *context, *joined;
 };
 struct receive { struct receive *next; char *into; size_t room; uint64_t tag, ignore; void *context; };
 struct message { /* one that has arrived in part at least */
@@ -220,6 +222,7 @@ static void push_all(struct ep *ep) {
         *at = send->next;
         ep->sending--;
         complete(ep, send->context, send->tag, send->len, status < 0 ? -status : 0);
+        free(send->joined);
         free(send);
     }
 }
@@ -259,6 +262,27 @@ static ssize_t begin_send(struct ep *ep, const void *data, size_t len, uint64_t 
 static ssize_t t_send(struct ep *ep, const void *data, size_t len, void *desc, uint64_t to, uint64_t tag, void *context) {
     (void)desc;
     return begin_send(ep, data, len, to, tag, context);
+}
+
+/* The parts are joined: in memory of their own for as long as the send is under way. */
+static ssize_t t_sendv(struct ep *ep, const struct iovec *parts, void **desc, size_t count, uint64_t to, uint64_t tag,
+                       void *context) {
+    (void)desc;
+    size_t len = 0;
+    for (size_t i = 0; i < count; i++) len += parts[i].iov_len;
+    char *joined = malloc(len), *end = joined;
+    for (size_t i = 0; i < count; i++) {
+        memcpy(end, parts[i].iov_base, parts[i].iov_len);
+        end += parts[i].iov_len;
+    }
+    ssize_t status = begin_send(ep, joined, len, to, tag, context);
+    for (struct send *send = ep->sends; status == 0 && send; send = send->next)
+        if (send->context == context) {
+            send->joined = joined;
+            return 0;
+        }
+    free(joined);
+    return status;
 }
 
 static ssize_t t_inject(struct ep *ep, const void *data, size_t len, uint64_t to, uint64_t tag) {
@@ -488,7 +512,7 @@ static const struct av_ops AV_OPS = {sizeof AV_OPS, a_insert, {0}};
 static const struct cq_ops CQ_OPS = {sizeof CQ_OPS, c_read, NULL, c_readerr, {0}};
 static const struct ep_ops EP_OPS = {sizeof EP_OPS, e_cancel, {0}};
 static const struct cm_ops CM_OPS = {sizeof CM_OPS, NULL, e_getname, {0}};
-static const struct tagged_ops TAGGED_OPS = {sizeof TAGGED_OPS, t_recv, NULL, NULL, t_send, NULL, NULL, t_inject, {0}};
+static const struct tagged_ops TAGGED_OPS = {sizeof TAGGED_OPS, t_recv, NULL, NULL, t_send, t_sendv, NULL, t_inject, {0}};
 
 static int d_av(struct domain *domain, void *attr, struct av **av, void *context) {
     (void)domain, (void)attr;
@@ -593,6 +617,7 @@ int fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t
     struct info *info = fi_dupinfo(NULL);
     info->caps = hints->caps;
     info->tx->inject_size = INJECT_MAX;
+    info->tx->iov_limit = 2;
     long queue = number_of(name, ";queue=");
     info->tx->size = queue ? queue : 1024;
     info->rx->size = 2 * info->tx->size;

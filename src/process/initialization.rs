@@ -33,7 +33,7 @@ use super::waiting::wait_state::WaitState;
 use super::world::{ThreadLevel, WorldModel, WorldStage};
 use super::{Process, ProcessMpi, ProcessState, RunningMpi, first_objects, running_mpi};
 use crate::devices::carrier::library::CarrierLibrary;
-use crate::devices::carrier::settings::{CarrierScope, FABRIC_SHORT_MAX, VendorMode};
+use crate::devices::carrier::settings::{CarrierScope, VendorMode, fabric_short_max};
 use crate::devices::tcp::JobKey;
 use crate::devices::tcp::LossPace;
 use crate::mpi::collective::selection::machine_model;
@@ -328,8 +328,9 @@ fn attach_network(
         devices.attach_carrier(CarrierLibrary::Vendor(library), short_max, reach)?;
     }
     if let Some(endpoint) = others.reached.as_mut().and_then(|reached| reached.fabric.take()) {
+        let short_max = fabric_short_max(endpoint.provider());
         let library = CarrierLibrary::Fabric(Box::new(endpoint));
-        devices.attach_carrier(library, FABRIC_SHORT_MAX, reach(config.fabric.between))?;
+        devices.attach_carrier(library, short_max, reach(config.fabric.between))?;
     }
     if let Some(tcp) = others.reached.as_mut().and_then(|reached| reached.tcp.take()) {
         devices.attach_sockets(tcp, job.rank, config.device == DeviceKind::Tcp)?;

@@ -38,6 +38,20 @@ impl CarrierCalls for CarrierLibrary {
         }
     }
 
+    fn gathers(&self) -> bool {
+        match self {
+            Self::Vendor(_) => false,
+            Self::Fabric(endpoint) => endpoint.gathers(),
+        }
+    }
+
+    fn send_header_with(&self, header: Span, data: Span, to: Peer) -> CarrierRequest {
+        match self {
+            Self::Vendor(_) => unreachable!("another MPI library gathers by datatypes"),
+            Self::Fabric(endpoint) => endpoint.send_header_with(header, data, to),
+        }
+    }
+
     #[inline]
     fn receive(&self, into: Span, from: Option<Peer>, tag: i32) -> CarrierRequest {
         match self {

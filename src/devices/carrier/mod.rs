@@ -53,6 +53,17 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 pub(crate) trait CarrierCalls: Send + Sync + 'static {
     /// Starts to send.
     fn send(&self, data: Span, to: Peer, tag: i32) -> CarrierRequest;
+    /// Whether [`CarrierCalls::send_header_with`] is possible.
+    fn gathers(&self) -> bool {
+        false
+    }
+    /// Starts to send a header and data from memory elsewhere, in one message.
+    ///
+    /// # Panics
+    /// Unless the library gathers.
+    fn send_header_with(&self, header: Span, data: Span, to: Peer) -> CarrierRequest {
+        unreachable!("{header:?} and {data:?} to {to} are not gathered")
+    }
     /// Starts to receive, from any rank if `from` is none.
     fn receive(&self, into: Span, from: Option<Peer>, tag: i32) -> CarrierRequest;
     /// Lets the library work, if [`CarrierCalls::test`] does not.

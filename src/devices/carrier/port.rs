@@ -30,11 +30,15 @@ pub(super) const RECEIVES: usize = 32;
 const SENDS_MAX: u32 = 64;
 /// Buffers that are kept for further sends.
 const SPARE_BUFFERS_MAX: usize = 64;
+/// Shorter data is copied behind its header.
+const GATHERED_MIN: usize = 4096;
 
 /// The operations of one rank.
 pub(super) struct Port<C: CarrierCalls> {
     calls: Arc<C>,
     short_max: usize,
+    /// Whether data that is lent goes with its header without a copy.
+    gathers: bool,
     /// The only peer, if there is one: receives from any rank cost more.
     only_peer: Option<Peer>,
     receives: Vec<ReceiveSlot>,
@@ -91,6 +95,8 @@ enum PendingMessage {
     Buffer(Peer, Box<[u8]>),
     /// From memory that was lent with this token.
     Lent(Peer, u32),
+    /// Both: a header and data.
+    Gathered(Peer, Box<[u8]>, u32),
     /// No message: memory that was lent, and copied.
     Copied(Peer, u32),
     /// To the destination of the long packet of this peer.
@@ -102,6 +108,7 @@ impl PendingMessage {
         match self {
             Self::Buffer(peer, _)
             | Self::Lent(peer, _)
+            | Self::Gathered(peer, ..)
             | Self::Copied(peer, _)
             | Self::Data(peer) => *peer,
         }
@@ -127,9 +134,11 @@ impl<C: CarrierCalls> Port<C> {
             request: CarrierRequest::NULL,
             from: 0,
         };
+        let gathers = calls.gathers();
         Self {
             calls,
             short_max,
+            gathers,
             only_peer: (size == 2).then_some(1 - me.min(1)),
             receives: (0..count).map(slot).collect(),
             head: 0,
@@ -216,6 +225,10 @@ impl<C: CarrierCalls> Port<C> {
     ) -> Result<(), Busy> {
         self.room(to)?;
         if data.len() <= self.short_max {
+            if self.gathers && data.len() >= GATHERED_MIN {
+                self.send_gathered(to, header, data, token);
+                return Ok(());
+            }
             let fill = |packet: &mut [u8]| data.read(0, packet);
             self.send_message(to, header, MessageKind::Short, data.len(), fill);
             self.ended.push(PendingMessage::Copied(to, token));
@@ -237,12 +250,11 @@ impl<C: CarrierCalls> Port<C> {
         }
     }
 
-    /// Sends a header, and data unless it follows.
+    /// A buffer with the header of a message.
     #[inline]
-    fn send_message(
+    fn with_header(
         &mut self, to: Peer, packet: &Header, kind: MessageKind, len: usize,
-        fill: impl FnOnce(&mut [u8]),
-    ) {
+    ) -> Box<[u8]> {
         let mut buffer = self
             .spare_buffers
             .pop()
@@ -250,6 +262,26 @@ impl<C: CarrierCalls> Port<C> {
         let next = &mut self.sequences[to as usize].next;
         MessageHeader { packet: *packet, kind, sequence: *next, len }.emit(&mut buffer);
         *next = next.wrapping_add(1);
+        buffer
+    }
+
+    /// Sends a header with data from memory that is lent.
+    fn send_gathered(&mut self, to: Peer, header: &Header, data: Span, token: u32) {
+        let mut buffer = self.with_header(to, header, MessageKind::Short, data.len());
+        // SAFETY: as in `start`.
+        let span = unsafe { Span::of(&mut buffer[..HEADER_BYTES]) };
+        let request = self.calls.send_header_with(span, data, to);
+        self.note(request, PendingMessage::Gathered(to, buffer, token));
+        self.sends[to as usize] += 1;
+    }
+
+    /// Sends a header, and data unless it follows.
+    #[inline]
+    fn send_message(
+        &mut self, to: Peer, packet: &Header, kind: MessageKind, len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) {
+        let mut buffer = self.with_header(to, packet, kind, len);
         let beside = if kind == MessageKind::Long { 0 } else { len };
         fill(&mut buffer[HEADER_BYTES..][..beside]);
         self.start(to, buffer, HEADER_BYTES + beside, HEADER_TAG);
@@ -329,10 +361,12 @@ impl<C: CarrierCalls> Port<C> {
             match self.pending.swap_remove(index) {
                 PendingMessage::Buffer(to, buffer) => {
                     self.has_left(to);
-                    let is_usual = buffer.len() == HEADER_BYTES + self.short_max;
-                    if is_usual && self.spare_buffers.len() < SPARE_BUFFERS_MAX {
-                        self.spare_buffers.push(buffer);
-                    }
+                    self.keep(buffer);
+                }
+                PendingMessage::Gathered(to, buffer, token) => {
+                    self.has_left(to);
+                    self.keep(buffer);
+                    self.ended.push(PendingMessage::Lent(to, token));
                 }
                 lent @ PendingMessage::Lent(to, _) => {
                     self.has_left(to);
@@ -342,6 +376,13 @@ impl<C: CarrierCalls> Port<C> {
                     self.ended.push(other);
                 }
             }
+        }
+    }
+
+    fn keep(&mut self, buffer: Box<[u8]>) {
+        let is_usual = buffer.len() == HEADER_BYTES + self.short_max;
+        if is_usual && self.spare_buffers.len() < SPARE_BUFFERS_MAX {
+            self.spare_buffers.push(buffer);
         }
     }
 
@@ -414,7 +455,7 @@ impl<C: CarrierCalls> Port<C> {
         let mut ended = std::mem::take(&mut self.ended);
         for message in ended.drain(..) {
             match message {
-                PendingMessage::Buffer(..) => {}
+                PendingMessage::Buffer(..) | PendingMessage::Gathered(..) => {}
                 PendingMessage::Lent(to, token) | PendingMessage::Copied(to, token) => {
                     if !self.told.contains(&to) {
                         sink.sent(to, token);

@@ -18,9 +18,15 @@ pub(crate) struct VendorSettings {
     pub(crate) between: CarrierScope,
 }
 
-/// The longest data beside a header over libfabric, in bytes: with the header, less than the 16 KiB that ofi_rxm
-/// sends unasked.
-pub(crate) const FABRIC_SHORT_MAX: usize = 15 << 10;
+/// The longest data beside a header over libfabric, in bytes. A stream takes a message of any length in one call, and
+/// one message costs less there than a copy of so many bytes and three further messages; elsewhere, with the header, less
+/// than the 16 KiB that ofi_rxm sends unasked.
+pub(crate) fn fabric_short_max(provider: &str) -> usize {
+    match provider {
+        "tcp" | "net" => 64 << 10,
+        _ => 15 << 10,
+    }
+}
 
 /// Settings of an endpoint of libfabric.
 #[derive(Clone, Debug, PartialEq, Eq)]

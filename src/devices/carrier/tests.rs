@@ -211,7 +211,7 @@ fn over_provider(path: &Path, provider: &str, ranks: usize) -> Vec<Carrier<Carri
     let device = |(endpoint, me): (FabricEndpoint, Peer)| {
         endpoint.meet(&addresses, 7).unwrap();
         let library = Arc::new(CarrierLibrary::Fabric(Box::new(endpoint)));
-        Carrier::new(library, me, ranks as u32, settings::FABRIC_SHORT_MAX)
+        Carrier::new(library, me, ranks as u32, settings::fabric_short_max(provider))
     };
     endpoints.into_iter().zip(0..).map(device).collect()
 }

@@ -10,9 +10,8 @@
 //! the one with the lower address has not begun. One that has completed it may take the request of the other for a new
 //! start of its peer, close the good connection and accept the dead one: the event that tells of the completed connection
 //! is behind that of the request (libfabric before 2.5, `xnet_process_connreq`). Messages that were sent by then, in
-//! either direction, are lost. Jobs have lost first messages with libfabric 2.5.1, too, for reasons that are not known, and
-//! a rank whose peers had begun to work waited for ever for a first message by `tcp;ofi_rxm`. So a question may be lost.
-//! An answer tells that both ends have handled these events.
+//! either direction, are lost. Jobs have lost first messages with libfabric 2.5.1, too, for reasons that are not known. So
+//! a question may be lost. An answer tells that both ends have handled these events.
 //!
 //! Questions and answers are messages of one byte with the tag of headers.
 
@@ -24,10 +23,12 @@ use crate::base::Span;
 const PATIENCE_MIN: Duration = Duration::from_millis(20);
 const PATIENCE_MAX: Duration = Duration::from_secs(1);
 
-/// Whether a provider may lose the first messages of a connection: `tcp`, which had the name `net`, and one that makes
-/// datagrams of connections.
+/// Whether a provider may lose the first messages of a connection. Those above it (`tcp;ofi_rxm`) settle connections
+/// themselves; `net` is an older name. (Once, a rank by `tcp;ofi_rxm` waited for ever for a first message, on a machine with
+/// much other work. Questions do not help there: a rank that seven others ask at once crashes inside libfabric 2.5.1, in
+/// every second run.)
 pub(super) fn are_needed(provider: &str) -> bool {
-    provider.split(';').any(|layer| matches!(layer, "tcp" | "net" | "ofi_rxm"))
+    provider == "tcp" || provider.split(';').next() == Some("net")
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,9 +196,8 @@ mod tests {
     }
 
     #[test]
-    fn providers_with_connections_need_questions() {
+    fn providers_that_settle_connections_themselves_need_no_questions() {
         assert!(are_needed("tcp") && are_needed("net"));
-        assert!(are_needed("tcp;ofi_rxm") && are_needed("verbs;ofi_rxm"));
-        assert!(!are_needed("udp;ofi_rxd") && !are_needed("shm") && !are_needed("cxi"));
+        assert!(!are_needed("tcp;ofi_rxm") && !are_needed("verbs;ofi_rxm") && !are_needed("cxi"));
     }
 }

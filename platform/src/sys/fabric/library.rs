@@ -184,6 +184,12 @@ impl FoundInfo<'_> {
         unsafe { (*(*self.info).sends).inject_max }
     }
 
+    /// The most parts of a message from several places.
+    pub(super) fn parts_max(&self) -> usize {
+        // SAFETY: as above.
+        unsafe { (*(*self.info).sends).parts_max }
+    }
+
     /// The receives that the first provider takes; none if it does not say.
     pub(super) fn receives_max(&self) -> Option<usize> {
         // SAFETY: as above.

@@ -109,6 +109,8 @@ struct EndpointState {
     me: u32,
     /// The longest message that the provider copies at once.
     inject_max: usize,
+    /// Whether it sends a message from two places.
+    gathers: bool,
     /// The bits of the job, where they are in a tag.
     job: u64,
     /// The bits of a tag that number data.
@@ -151,6 +153,8 @@ struct FabricOperation {
     context: Box<FabricContext>,
     what: FabricTransfer,
     span: Span,
+    /// The rest of a message that is sent from two places.
+    rest: Span,
     tag: u64,
     state: TransferState,
 }
@@ -219,7 +223,7 @@ impl FabricEndpoint {
             opened.map_err(|(call, status)| {
                 format!("{call} fails for {description}: {}", functions.error(status as isize))
             })?;
-        let inject_max = found.inject_max();
+        let (inject_max, gathers) = (found.inject_max(), found.parts_max() >= 2);
         let headers_max = found.receives_max().map_or(usize::MAX, |all| (all / 2).max(1));
         drop(found);
         let state = EndpointState {
@@ -227,6 +231,7 @@ impl FabricEndpoint {
             objects,
             me,
             inject_max,
+            gathers,
             job: 0,
             number_mask: !0_u64 >> (u64::BITS - matched) & !(2 * DATA_BIT - 1),
             data: Vec::new(),
@@ -310,7 +315,19 @@ impl FabricEndpoint {
             true => state.numbered_tag(me, to, |counts| &mut counts.to),
             false => state.tag(me),
         };
-        state.start(FabricTransfer::Send { to }, data, tag)
+        state.start(FabricTransfer::Send { to }, [data, Span::EMPTY], tag)
+    }
+
+    /// Whether [`FabricEndpoint::send_header_with`] is possible.
+    pub fn gathers(&self) -> bool {
+        self.state.lock().gathers
+    }
+
+    /// Starts to send a header and more that is elsewhere, in one message.
+    pub fn send_header_with(&self, header: Span, rest: Span, to: u32) -> CarrierRequest {
+        let mut state = self.state.lock();
+        let tag = state.tag(state.me);
+        state.start(FabricTransfer::Send { to }, [header, rest], tag)
     }
 
     /// Starts to receive at most as many bytes as there is room; from any rank if `from` is none, for headers only.
@@ -321,7 +338,7 @@ impl FabricEndpoint {
             from => state.tag(from.unwrap_or(0)),
         };
         let ignore = if from.is_some() { 0 } else { SENDER_MASK };
-        state.start(FabricTransfer::Receive { ignore }, into, tag)
+        state.start(FabricTransfer::Receive { ignore }, [into, Span::EMPTY], tag)
     }
 
     /// Lets the provider work: only then, operations end.
@@ -373,16 +390,18 @@ impl EndpointState {
         u64::from(*number) << TAG_BITS & self.number_mask | DATA_BIT | self.tag(sender)
     }
 
-    fn start(&mut self, what: FabricTransfer, span: Span, tag: u64) -> CarrierRequest {
+    fn start(&mut self, what: FabricTransfer, parts: [Span; 2], tag: u64) -> CarrierRequest {
+        let [span, rest] = parts;
         let number = self.free.pop().unwrap_or_else(|| {
             let number = u32::try_from(self.operations.len()).expect("few operations");
             let context = Box::new(FabricContext { library: [0; 8], number });
             let state = TransferState::PutOff;
-            self.operations.push(FabricOperation { context, what, span, tag, state });
+            self.operations.push(FabricOperation { context, what, span, rest, tag, state });
             number
         });
         let operation = &mut self.operations[number as usize];
-        (operation.what, operation.span, operation.tag) = (what, span, tag);
+        (operation.what, operation.span, operation.rest) = (what, span, rest);
+        operation.tag = tag;
         operation.state = TransferState::PutOff;
         if operation.queue() == StartOrder::Headers {
             self.waiting_headers.push_back(number);
@@ -411,18 +430,26 @@ impl EndpointState {
         let context = (&raw mut *operation.context).cast::<c_void>();
         let address = operation.span.address();
         let is_send = matches!(operation.what, FabricTransfer::Send { .. });
-        let is_copied = is_send && len <= self.inject_max;
-        // SAFETY: an open endpoint. The span is readable, or writable, until its operation is done (`Span::new`), and
-        // the context is in its box until then.
+        let is_copied = is_send && operation.rest.is_empty() && len <= self.inject_max;
+        let parts = [operation.span, operation.rest].map(|part| libc::iovec {
+            iov_base: ptr::with_exposed_provenance_mut(part.address()),
+            iov_len: part.len(),
+        });
+        // SAFETY: an open endpoint. The spans are readable, or writable, until their operation is done (`Span::new`),
+        // and the context is in its box until then. The list of parts is read in the call.
         let status = unsafe {
             let calls = &*(*endpoint).tagged;
             match operation.what {
                 FabricTransfer::Send { to } => {
                     let (from, to) =
                         (ptr::with_exposed_provenance(address), self.peers[to as usize]);
-                    match is_copied {
-                        true => (calls.inject)(endpoint, from, len, to, tag),
-                        false => (calls.send)(endpoint, from, len, description, to, tag, context),
+                    if is_copied {
+                        (calls.inject)(endpoint, from, len, to, tag)
+                    } else if operation.rest.is_empty() {
+                        (calls.send)(endpoint, from, len, description, to, tag, context)
+                    } else {
+                        let (parts, none) = (parts.as_ptr(), ptr::null_mut());
+                        (calls.send_parts)(endpoint, parts, none, 2, to, tag, context)
                     }
                 }
                 FabricTransfer::Receive { ignore } => {

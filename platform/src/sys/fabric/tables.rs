@@ -172,7 +172,15 @@ pub(super) struct TaggedCalls {
         u64,
         *mut c_void,
     ) -> isize,
-    send_vector: *const c_void,
+    pub(super) send_parts: unsafe extern "C" fn(
+        *mut EndpointObject,
+        *const libc::iovec,
+        *mut *mut c_void,
+        usize,
+        u64,
+        u64,
+        *mut c_void,
+    ) -> isize,
     send_message: *const c_void,
     pub(super) inject:
         unsafe extern "C" fn(*mut EndpointObject, *const c_void, usize, u64, u64) -> isize,
@@ -243,6 +251,8 @@ pub(super) struct SendAttributes {
     pub(super) message_order: u64,
     completion_order: u64,
     pub(super) inject_max: usize,
+    size: usize,
+    pub(super) parts_max: usize,
 }
 
 /// `struct fi_rx_attr`.
