@@ -25,7 +25,7 @@ const PATIENCE_MAX: Duration = Duration::from_secs(1);
 
 /// Whether a provider may lose the first messages of a connection. Those above it (`tcp;ofi_rxm`) settle connections
 /// themselves; `net` is an older name. (Once, a rank by `tcp;ofi_rxm` waited for ever for a first message, on a machine with
-/// much other work. Questions do not help there: a rank that seven others ask at once crashes inside libfabric 2.5.1, in
+/// much other work. Questions do not help there: a rank that nineteen others ask crashes inside libfabric 2.5.1, in
 /// every second run.)
 pub(super) fn are_needed(provider: &str) -> bool {
     provider == "tcp" || provider.split(';').next() == Some("net")

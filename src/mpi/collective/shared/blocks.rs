@@ -190,9 +190,26 @@ impl TransferView<'_> {
                 _ => self.long.from.push(source),
             }
         }
-        if !self.call.in_place {
+        if self.call.in_place {
+            return;
+        }
+        if self.is_own_long() {
+            self.long.to.push(self.rank);
+            self.long.from.push(self.rank);
+        } else {
             self.copy_own();
         }
+    }
+
+    /// Whether the block that this rank sends to itself is better copied while messages to others are under way.
+    fn is_own_long(&self) -> bool {
+        let is_here =
+            self.call.function == CollectiveFunction::Alltoallv || self.rank == self.call.root;
+        if self.long.is_empty() || !is_here {
+            return false;
+        }
+        let len = self.call.outgoing(self.rank).len();
+        len > self.block_max && len == self.incoming_bytes(self.rank)
     }
 
     /// Where the block for this rank is in an entry; `None` if the entry is no table with blocks.
