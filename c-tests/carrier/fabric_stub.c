@@ -27,7 +27,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { EAGAIN_OF_FABRIC = 11, EAVAIL = 259, ETRUNC = 265, GET_DESCRIPTOR = 5 };
+enum { EAGAIN_OF_FABRIC = 11, NO_DATA = 61, EAVAIL = 259, ETRUNC = 265, GET_DESCRIPTOR = 5 };
 enum { INJECT_MAX = 64, FRAGMENT = 16384, ADDRESS = 32, ANY = -1, PEERS = 64 };
 
 /* The structures of rdma/fabric.h and others, as far as they are used. */
@@ -614,6 +614,8 @@ int fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t
     (void)version, (void)node, (void)service, (void)flags;
     const char *name = hints->fabric->prov_name ? hints->fabric->prov_name : "stub";
     if (strncmp(name, "stub", 4) && strncmp(name, "net;", 4) && strcmp(name, "cxi") && strcmp(name, "psm3")) return -ENODATA;
+    /* FI_RMA: it has messages only. */
+    if (hints->caps & 1 << 2) return -NO_DATA;
     struct info *info = fi_dupinfo(NULL);
     info->caps = hints->caps;
     info->tx->inject_size = INJECT_MAX;

@@ -320,6 +320,17 @@ impl NumberKind {
         }
     }
 
+    /// # Errors
+    /// `Arg` if a number of this kind at `offset` is not aligned in memory.
+    pub(crate) fn check_place(self, address: u64, offset: u64) -> Result {
+        let bytes = self.bytes();
+        if address.is_multiple_of(bytes as u64) {
+            return Ok(());
+        }
+        let why = format!("the number at offset {offset} is at no multiple of its {bytes} bytes");
+        Err(ErrorClass::Arg.error(why))
+    }
+
     /// Whether it is a floating-point number.
     pub(crate) const fn is_floating(self) -> bool {
         matches!(self, Self::Float4 | Self::Float8)
@@ -538,6 +549,40 @@ impl From<Busy> for RmaError {
     }
 }
 
+impl MemoryKey {
+    /// It names nothing.
+    pub(crate) fn refusal(self) -> Box<MpiError> {
+        let why = format!("the peer has registered no memory under key {:x}", self.0);
+        ErrorClass::RmaRange.error(why)
+    }
+}
+
+impl RemoteAccess {
+    /// # Errors
+    /// `Access` if it is not `allowed`.
+    pub(crate) fn check(self, allowed: Self) -> Result {
+        match (self, allowed) {
+            (Self::ReadWrite, Self::Read) => {
+                Err(ErrorClass::Access.error("this memory of the peer is read-only"))
+            }
+            (Self::Read | Self::ReadWrite, _) => Ok(()),
+        }
+    }
+}
+
+/// The first byte of an access of `len` bytes to memory of `registered` bytes.
+///
+/// # Errors
+/// `RmaRange` if it leaves the memory.
+pub(crate) fn check_range(registered: usize, offset: u64, len: usize) -> Result<usize> {
+    let start = usize::try_from(offset).ok().filter(|start| *start <= registered);
+    start.filter(|start| len <= registered - start).ok_or_else(|| {
+        ErrorClass::RmaRange.error(format!(
+            "{len} bytes at offset {offset} are outside the {registered} registered bytes"
+        ))
+    })
+}
+
 /// The memory that a rank has registered, for a device where the owner looks up its keys.
 #[derive(Debug, Default)]
 pub(crate) struct MemoryTable(BTreeMap<MemoryKey, (Span, RemoteAccess)>);
@@ -553,6 +598,11 @@ impl MemoryTable {
         self.0.remove(&key);
     }
 
+    /// The memory under a key, and the rights of peers.
+    pub(crate) fn whole(&self, key: MemoryKey) -> Option<(Span, RemoteAccess)> {
+        self.0.get(&key).copied()
+    }
+
     /// The memory of an access.
     ///
     /// # Errors
@@ -560,20 +610,9 @@ impl MemoryTable {
     pub(crate) fn find(
         &self, key: MemoryKey, offset: u64, len: usize, access: RemoteAccess,
     ) -> Result<Span> {
-        let Some(&(memory, allowed)) = self.0.get(&key) else {
-            let why = format!("the peer has registered no memory under key {:x}", key.0);
-            return Err(ErrorClass::RmaRange.error(why));
-        };
-        if (access, allowed) == (RemoteAccess::ReadWrite, RemoteAccess::Read) {
-            return Err(ErrorClass::Access.error("this memory of the peer is read-only"));
-        }
-        let registered = memory.len();
-        let start = usize::try_from(offset).ok().filter(|start| *start <= registered);
-        let start = start.filter(|start| len <= registered - start).ok_or_else(|| {
-            ErrorClass::RmaRange.error(format!(
-                "{len} bytes at offset {offset} are outside the {registered} registered bytes"
-            ))
-        })?;
+        let (memory, allowed) = self.whole(key).ok_or_else(|| key.refusal())?;
+        access.check(allowed)?;
+        let start = check_range(memory.len(), offset, len)?;
         Ok(memory.part(start, len))
     }
 
@@ -585,12 +624,8 @@ impl MemoryTable {
         &self, key: MemoryKey, offset: u64, kind: NumberKind,
     ) -> Result<Span> {
         let number = self.find(key, offset, kind.bytes(), RemoteAccess::ReadWrite)?;
-        if number.address().is_multiple_of(kind.bytes()) {
-            return Ok(number);
-        }
-        let bytes = kind.bytes();
-        let why = format!("the number at offset {offset} is at no multiple of its {bytes} bytes");
-        Err(ErrorClass::Arg.error(why))
+        kind.check_place(number.address() as u64, offset)?;
+        Ok(number)
     }
 }
 

@@ -34,6 +34,19 @@ fn programs_run_by_the_provider_of_most_networks() {
     check("threads_multiple", "tcp;ofi_rxm", 2, "thread");
 }
 
+/// The copies of ACP are accesses to memory of peers: the long ones are made by the provider.
+#[test]
+fn copies_of_acp_are_accesses_by_each_provider() {
+    for name in ["acp_copy", "acp_random"] {
+        let source = crate::root().join("c-tests/acp").join(name).with_extension("c");
+        let flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-O2", "-g", "-pthread"];
+        let program = harness::compile_by("acpcc", &source, &flags);
+        for provider in ["tcp", "tcp;ofi_rxm", "sockets"] {
+            vendor::check_by_libfabric(provider, 3, "windows", &program);
+        }
+    }
+}
+
 #[test]
 fn libfabric_leaves_nothing_behind() {
     let files = || -> Vec<_> {

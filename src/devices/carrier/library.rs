@@ -7,7 +7,7 @@ use super::CarrierCalls;
 use super::message::DATA_TAG;
 use platform::base::{Peer, Span};
 use platform::sys::carrier_request::CarrierRequest;
-use platform::sys::fabric::FabricEndpoint;
+use platform::sys::fabric::{FabricEndpoint, FabricPlace};
 use platform::sys::vendor::VendorLibrary;
 
 /// A loaded library.
@@ -20,6 +20,15 @@ pub(crate) enum CarrierLibrary {
 }
 
 impl CarrierLibrary {
+    /// # Panics
+    /// For a library without access to memory of peers.
+    fn endpoint(&self) -> &FabricEndpoint {
+        match self {
+            Self::Vendor(_) => panic!("another MPI library makes no access to memory of peers"),
+            Self::Fabric(endpoint) => endpoint,
+        }
+    }
+
     /// What can be read when the library has work.
     pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         match self {
@@ -100,5 +109,33 @@ impl CarrierCalls for CarrierLibrary {
             Self::Vendor(_) => None,
             Self::Fabric(endpoint) => endpoint.take_failure(),
         }
+    }
+
+    #[inline]
+    fn access_max(&self) -> Option<usize> {
+        match self {
+            Self::Vendor(_) => None,
+            Self::Fabric(endpoint) => endpoint.access_max(),
+        }
+    }
+
+    fn register(&self, memory: Span, is_writable: bool) -> Result<FabricPlace, String> {
+        self.endpoint().register(memory, is_writable)
+    }
+
+    fn deregister(&self, key: u64) {
+        self.endpoint().deregister(key);
+    }
+
+    fn write(&self, from: Span, peer: Peer, at: FabricPlace) -> CarrierRequest {
+        self.endpoint().write(from, peer, at)
+    }
+
+    fn read(&self, into: Span, peer: Peer, at: FabricPlace) -> CarrierRequest {
+        self.endpoint().read(into, peer, at)
+    }
+
+    fn access_end(&self, request: &mut CarrierRequest) -> Option<Result<(), String>> {
+        self.endpoint().access_end(request)
     }
 }

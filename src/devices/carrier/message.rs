@@ -27,6 +27,8 @@ pub(super) enum MessageKind {
     Long = 2,
     /// A datagram, in the same message.
     Datagram = 3,
+    /// A message of one-sided access, whole: its kind is that of the packet.
+    Access = 4,
 }
 
 /// A header and its length.
@@ -67,6 +69,7 @@ impl MessageHeader {
             1 => MessageKind::Short,
             2 => MessageKind::Long,
             3 => MessageKind::Datagram,
+            4 => MessageKind::Access,
             _ => return None,
         };
         let packet = Header { words: [word(0), word(1)], kind: (third >> 48) as u8 };
@@ -80,7 +83,8 @@ mod tests {
 
     #[test]
     fn a_header_reads_back() {
-        for kind in [MessageKind::Short, MessageKind::Long, MessageKind::Datagram] {
+        use MessageKind::{Access, Datagram, Long, Short};
+        for kind in [Short, Long, Datagram, Access] {
             let packet = Header { words: [u64::MAX, 7], kind: 255 };
             let (sequence, len) = (0xfedc, u32::MAX as usize);
             let header = MessageHeader { packet, kind, sequence, len };
@@ -89,7 +93,7 @@ mod tests {
             assert_eq!(MessageHeader::parse(&bytes), Some(header));
             assert_eq!(bytes[HEADER_BYTES], 0);
             assert_eq!(MessageHeader::parse(&bytes[..HEADER_BYTES - 1]), None);
-            bytes[HEADER_BYTES - 1] = 4;
+            bytes[HEADER_BYTES - 1] = 5;
             assert_eq!(MessageHeader::parse(&bytes), None);
         }
     }

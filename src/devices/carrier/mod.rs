@@ -4,6 +4,7 @@
 //! ```text
 //!   short packet   | header | data |                one message
 //!   long packet    | header |   | data            |   two; the second lands where the sink wants it
+//!   access         | header | data |                messages to the owner and back, or by libfabric
 //! ```
 //!
 //! The library is an MPI of the standard ABI ([`platform::sys::vendor`]), on a communicator of its own, or an
@@ -19,8 +20,10 @@
 //! An MPI library says nothing about peers that have failed; its launcher ends the job then. An endpoint tells of
 //! peers to which messages cannot be sent.
 
+mod access_message;
 pub(crate) mod library;
 mod message;
+mod one_sided;
 mod port;
 pub(crate) mod settings;
 #[cfg(test)]
@@ -33,9 +36,11 @@ use std::time::{Duration, Instant};
 
 use parking_lot::MutexGuard;
 
+use crate::device::rma::Rma;
 use crate::device::{Busy, Caps, Device, Header, PacketSink, PeerCaps, WakeSource};
 use platform::base::{Peer, Result, Span};
 use platform::sys::carrier_request::CarrierRequest;
+use platform::sys::fabric::FabricPlace;
 use port::Port;
 use watcher::{WatchedPort, Watcher};
 
@@ -83,6 +88,37 @@ pub(crate) trait CarrierCalls: Send + Sync + 'static {
     fn take_failure(&self) -> Option<(Peer, String)> {
         None
     }
+    /// The longest access to memory of peers, in bytes; none without such access, and then none of the calls below is
+    /// made.
+    fn access_max(&self) -> Option<usize> {
+        None
+    }
+    /// Lets peers read memory that exists until [`CarrierCalls::deregister`], and write it if that is asked for; the
+    /// place of its first byte.
+    ///
+    /// # Errors
+    /// A sentence.
+    fn register(&self, memory: Span, is_writable: bool) -> Result<FabricPlace, String> {
+        let _ = is_writable;
+        Err(format!("the library does not register {} bytes of memory", memory.len()))
+    }
+    /// Ends the registration with this key of the library.
+    fn deregister(&self, key: u64) {
+        let _ = key;
+    }
+    /// Starts to write to memory of `peer`: it is done when the bytes are there.
+    fn write(&self, from: Span, peer: Peer, at: FabricPlace) -> CarrierRequest {
+        panic!("the library does not write {} bytes to {at:?} of rank {peer}", from.len());
+    }
+    /// Starts to read memory of `peer`.
+    fn read(&self, into: Span, peer: Peer, at: FabricPlace) -> CarrierRequest {
+        panic!("the library does not read {} bytes at {at:?} of rank {peer}", into.len());
+    }
+    /// Whether a write or a read is done, and the sentence of its error; the request is none then.
+    fn access_end(&self, request: &mut CarrierRequest) -> Option<Result<(), String>> {
+        let _ = request;
+        None
+    }
 }
 
 /// The device of one rank.
@@ -95,6 +131,7 @@ pub(crate) struct Carrier<C: CarrierCalls> {
     /// all ranks run on one host.
     is_one_host: bool,
     survives_failures: bool,
+    has_one_sided: bool,
 }
 
 impl<C: CarrierCalls> Carrier<C> {
@@ -107,7 +144,14 @@ impl<C: CarrierCalls> Carrier<C> {
         assert!((settings::SHORT_MIN..=settings::SHORT_LIMIT_MAX).contains(&short_max));
         let port = Port::new(calls, me, size, short_max);
         let watched = Arc::new(WatchedPort::new(port));
-        Self { watched, watcher: None, short_max, is_one_host: false, survives_failures: false }
+        Self {
+            watched,
+            watcher: None,
+            short_max,
+            is_one_host: false,
+            survives_failures: false,
+            has_one_sided: false,
+        }
     }
 
     /// Records that all ranks run on one host.
@@ -119,6 +163,17 @@ impl<C: CarrierCalls> Carrier<C> {
     /// application, which is free once a failure of the peer has been told.
     pub(crate) fn survive_failures(&mut self) {
         self.survives_failures = true;
+    }
+
+    /// Has one-sided access from now on, unless ranks survive failures of others: a library may write to memory of the
+    /// application after a failure has been told.
+    pub(crate) fn offer_one_sided(&mut self) {
+        self.has_one_sided = true;
+    }
+
+    /// Whether it has one-sided access.
+    pub(crate) fn has_one_sided(&self) -> bool {
+        self.has_one_sided && !self.survives_failures
     }
 
     /// Begins thread mode: the thread calls `wake` when polls will find something.
@@ -280,6 +335,10 @@ impl<C: CarrierCalls> Device for Carrier<C> {
 
     fn wake_self(&mut self) {
         self.watched.wake_word.change();
+    }
+
+    fn rma(&mut self) -> Option<&mut dyn Rma> {
+        if self.has_one_sided() { Some(self) } else { None }
     }
 
     fn quiescence(&self) -> Option<u64> {

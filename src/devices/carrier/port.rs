@@ -19,6 +19,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use super::message::{DATA_TAG, HEADER_BYTES, HEADER_TAG, MessageHeader, MessageKind};
+use super::one_sided::OneSided;
 use super::{CarrierCalls, LONG_MAX};
 use crate::device::{Busy, Header, PacketSink};
 use platform::base::{Peer, Span};
@@ -35,8 +36,9 @@ const GATHERED_MIN: usize = 4096;
 
 /// The operations of one rank.
 pub(super) struct Port<C: CarrierCalls> {
-    calls: Arc<C>,
-    short_max: usize,
+    pub(super) calls: Arc<C>,
+    pub(super) me: Peer,
+    pub(super) short_max: usize,
     /// Whether data that is lent goes with its header without a copy.
     gathers: bool,
     /// The only peer, if there is one: receives from any rank cost more.
@@ -74,6 +76,7 @@ pub(super) struct Port<C: CarrierCalls> {
     is_withdrawing: bool,
     /// Packets so far.
     delivered: u64,
+    pub(super) one_sided: OneSided,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -93,6 +96,8 @@ struct ReceiveSlot {
 enum PendingMessage {
     /// From memory of this device.
     Buffer(Peer, Box<[u8]>),
+    /// The same, and nobody waits for its arrival: the peer may have left.
+    Notice(Peer, Box<[u8]>),
     /// From memory that was lent with this token.
     Lent(Peer, u32),
     /// Both: a header and data.
@@ -107,6 +112,7 @@ impl PendingMessage {
     fn peer(&self) -> Peer {
         match self {
             Self::Buffer(peer, _)
+            | Self::Notice(peer, _)
             | Self::Lent(peer, _)
             | Self::Gathered(peer, ..)
             | Self::Copied(peer, _)
@@ -137,6 +143,7 @@ impl<C: CarrierCalls> Port<C> {
         let gathers = calls.gathers();
         Self {
             calls,
+            me,
             short_max,
             gathers,
             only_peer: (size == 2).then_some(1 - me.min(1)),
@@ -158,26 +165,45 @@ impl<C: CarrierCalls> Port<C> {
             lost_packets: Vec::new(),
             is_withdrawing: false,
             delivered: 0,
+            one_sided: OneSided::default(),
         }
     }
 
     /// Whether nothing is on its way from here, nor for the sink.
     pub(super) fn is_drained(&self) -> bool {
         let is_here = |message: &PendingMessage| {
-            matches!(message, PendingMessage::Data(_)) || self.failed.contains(&message.peer())
+            matches!(message, PendingMessage::Data(_)) || self.may_stay(message)
         };
-        self.pending.iter().all(is_here) && self.ended.is_empty()
+        let are_here = self.pending.iter().all(is_here) && self.ended.is_empty();
+        are_here && self.one_sided.is_drained()
     }
 
     /// Changes with every packet; `None` while a message is in progress or waits for the sink.
     pub(super) fn quiescence(&self) -> Option<u64> {
         let is_quiet = self.is_idle() && self.ended.is_empty() && self.arrived == 0;
+        let is_quiet = is_quiet && self.one_sided.is_idle();
         is_quiet.then_some(self.delivered)
     }
 
     /// Whether no operation is in progress, except with peers that have failed.
     fn is_idle(&self) -> bool {
-        self.pending.iter().all(|message| self.failed.contains(&message.peer()))
+        let are_over = self.pending.iter().all(|message| self.may_stay(message));
+        are_over && self.one_sided.is_drained()
+    }
+
+    /// Whether nobody waits for this operation, which may never end.
+    fn may_stay(&self, message: &PendingMessage) -> bool {
+        matches!(message, PendingMessage::Notice(..)) || self.failed.contains(&message.peer())
+    }
+
+    /// The number of ranks.
+    pub(super) fn ranks(&self) -> u32 {
+        self.sends.len() as u32
+    }
+
+    /// Whether nothing reaches `peer` any more.
+    pub(super) fn has_failed(&self, peer: Peer) -> bool {
+        self.failed.contains(&peer)
     }
 
     /// The process of `peer` has ended: what has arrived whole is delivered, and then it has failed.
@@ -194,6 +220,11 @@ impl<C: CarrierCalls> Port<C> {
     #[inline]
     fn room(&self, to: Peer) -> Result<(), Busy> {
         if self.sends[to as usize] >= SENDS_MAX { Err(Busy) } else { Ok(()) }
+    }
+
+    /// Whether there is room for packets to `to` beside a message.
+    pub(super) fn has_much_room(&self, to: Peer) -> bool {
+        self.sends[to as usize] < SENDS_MAX / 2
     }
 
     /// Sends a packet whose data `fill` writes.
@@ -277,7 +308,7 @@ impl<C: CarrierCalls> Port<C> {
 
     /// Sends a header, and data unless it follows.
     #[inline]
-    fn send_message(
+    pub(super) fn send_message(
         &mut self, to: Peer, packet: &Header, kind: MessageKind, len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) {
@@ -285,6 +316,16 @@ impl<C: CarrierCalls> Port<C> {
         let beside = if kind == MessageKind::Long { 0 } else { len };
         fill(&mut buffer[HEADER_BYTES..][..beside]);
         self.start(to, buffer, HEADER_BYTES + beside, HEADER_TAG);
+    }
+
+    /// Nobody waits for the arrival of the message that was sent last.
+    pub(super) fn note_unawaited(&mut self) {
+        match self.pending.pop() {
+            Some(PendingMessage::Buffer(to, buffer)) => {
+                self.pending.push(PendingMessage::Notice(to, buffer));
+            }
+            other => self.pending.extend(other),
+        }
     }
 
     #[inline]
@@ -331,7 +372,8 @@ impl<C: CarrierCalls> Port<C> {
                 self.collect();
             }
         }
-        before != (self.arrived, self.ended.len())
+        let has_ended = self.one_sided.has_work() && self.advance_accesses();
+        has_ended || before != (self.arrived, self.ended.len())
     }
 
     /// Posts the receives that are used.
@@ -359,7 +401,7 @@ impl<C: CarrierCalls> Port<C> {
             }
             self.requests.swap_remove(index);
             match self.pending.swap_remove(index) {
-                PendingMessage::Buffer(to, buffer) => {
+                PendingMessage::Buffer(to, buffer) | PendingMessage::Notice(to, buffer) => {
                     self.has_left(to);
                     self.keep(buffer);
                 }
@@ -447,6 +489,7 @@ impl<C: CarrierCalls> Port<C> {
             self.told.push(peer);
             self.failed.push(peer);
             self.sends[peer as usize] = 0;
+            self.one_sided.fail(peer, &why);
             sink.failed(peer, &why);
         }
     }
@@ -455,7 +498,9 @@ impl<C: CarrierCalls> Port<C> {
         let mut ended = std::mem::take(&mut self.ended);
         for message in ended.drain(..) {
             match message {
-                PendingMessage::Buffer(..) | PendingMessage::Gathered(..) => {}
+                PendingMessage::Buffer(..)
+                | PendingMessage::Notice(..)
+                | PendingMessage::Gathered(..) => {}
                 PendingMessage::Lent(to, token) | PendingMessage::Copied(to, token) => {
                     if !self.told.contains(&to) {
                         sink.sent(to, token);
@@ -488,6 +533,9 @@ impl<C: CarrierCalls> Port<C> {
         if kind == MessageKind::Datagram {
             return sink.datagram(from, &bytes[HEADER_BYTES..][..len]);
         }
+        if kind == MessageKind::Access {
+            return self.take_access(from, &packet, &bytes[HEADER_BYTES..][..len]);
+        }
         if !self.long_packets.is_empty()
             && let Some(long) = self.long_packets.get_mut(&from)
         {
@@ -512,7 +560,7 @@ impl<C: CarrierCalls> Port<C> {
         let header = MessageHeader::parse(bytes)?;
         let longest = match header.kind {
             MessageKind::Long => LONG_MAX,
-            MessageKind::Short | MessageKind::Datagram => self.short_max,
+            MessageKind::Short | MessageKind::Datagram | MessageKind::Access => self.short_max,
         };
         (header.len <= longest).then_some(header)
     }
@@ -524,7 +572,7 @@ impl<C: CarrierCalls> Port<C> {
     ) {
         match kind {
             MessageKind::Long => self.begin_long_packet(from, packet, len, sink),
-            MessageKind::Short | MessageKind::Datagram => {
+            MessageKind::Short | MessageKind::Datagram | MessageKind::Access => {
                 self.delivered += 1;
                 sink.packet(from, packet, &bytes[HEADER_BYTES..][..len]);
             }

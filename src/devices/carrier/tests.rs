@@ -14,7 +14,8 @@ use super::library::CarrierLibrary;
 use super::*;
 use crate::device::conformance;
 use crate::device::conformance::rma::TestBuffer;
-use platform::base::Random;
+use crate::device::rma::{RemoteAccess, RemoteAddress, RmaError};
+use platform::base::{ErrorClass, Random};
 use platform::sys::fabric::FabricEndpoint;
 
 /// Messages that the library keeps for a rank without a receive, and the longest of them.
@@ -165,7 +166,9 @@ fn network_and_library(
     let network = Arc::new(network);
     let device = |rank: usize| {
         let calls = FakeLibrary { rank: rank as Peer, network: Arc::clone(&network) };
-        Carrier::new(Arc::new(calls), rank as Peer, ranks as u32, short_max)
+        let mut device = Carrier::new(Arc::new(calls), rank as Peer, ranks as u32, short_max);
+        device.offer_one_sided();
+        device
     };
     ((0..ranks).map(device).collect(), network)
 }
@@ -211,7 +214,10 @@ fn over_provider(path: &Path, provider: &str, ranks: usize) -> Vec<Carrier<Carri
     let device = |(endpoint, me): (FabricEndpoint, Peer)| {
         endpoint.meet(&addresses, 7).unwrap();
         let library = Arc::new(CarrierLibrary::Fabric(Box::new(endpoint)));
-        Carrier::new(library, me, ranks as u32, settings::fabric_short_max(provider))
+        let short_max = settings::fabric_short_max(provider);
+        let mut device = Carrier::new(library, me, ranks as u32, short_max);
+        device.offer_one_sided();
+        device
     };
     endpoints.into_iter().zip(0..).map(device).collect()
 }
@@ -221,6 +227,85 @@ fn conforms_over_libfabric() {
     let Some(path) = libfabric() else { return eprintln!("skipped: there is no libfabric") };
     for provider in ["tcp", "tcp;ofi_rxm"] {
         conformance::check_bare(|ranks| over_provider(&path, provider, ranks));
+    }
+}
+
+#[test]
+fn memory_of_peers_is_accessed_by_providers() {
+    let Some(path) = libfabric() else { return eprintln!("skipped: there is no libfabric") };
+    for provider in ["tcp", "tcp;ofi_rxm", "sockets"] {
+        eprintln!("{provider}");
+        conformance::check_one_sided(|ranks| over_provider(&path, provider, ranks));
+    }
+}
+
+/// Starts an access of the first of two ranks, once it knows the memory; the class of its refusal, if it is refused.
+fn begin_access(
+    ranks: &mut [Carrier<CarrierLibrary>],
+    mut access: impl FnMut(&mut dyn Rma) -> Result<(), RmaError>,
+) -> Result<(), i32> {
+    for _ in 0..1_000_000 {
+        match access(ranks[0].rma().unwrap()) {
+            Ok(()) => return Ok(()),
+            Err(RmaError::Denied(error)) => return Err(error.code.0),
+            Err(RmaError::Busy) => ranks.iter_mut().for_each(|rank| {
+                rank.poll(&mut Count(0));
+            }),
+        }
+    }
+    panic!("the access is never started");
+}
+
+/// What is known of memory is forgotten when its registration ends, before what its owner sends next.
+#[test]
+fn the_end_of_a_registration_reaches_those_who_know_the_memory() {
+    let Some(path) = libfabric() else { return eprintln!("skipped: there is no libfabric") };
+    for provider in ["tcp", "tcp;ofi_rxm", "sockets"] {
+        let (mut source, mut target) = (TestBuffer::new(20_000, 1), TestBuffer::new(20_000, 0));
+        let (from, memory) = (source.span(), target.span());
+        let mut ranks = over_provider(&path, provider, 2);
+        let key = ranks[1].register(memory, RemoteAccess::ReadWrite).unwrap();
+        let to = RemoteAddress { peer: 1, key, offset: 0 };
+        begin_access(&mut ranks, |rma| rma.put(from, to)).unwrap();
+        let mut heard = [Events::default(), Events::default()];
+        while ranks[0].flush(1).is_none() {
+            settle(&mut ranks, &mut heard, |_| true);
+        }
+        ranks[1].deregister(key);
+        ranks[1].send(0, &Header::default(), 0, |_| ()).unwrap();
+        settle(&mut ranks, &mut heard, |heard| !heard[0].packets.is_empty());
+        target.span().write(0, &[0; 20_000]);
+        let range = ErrorClass::RmaRange as i32;
+        assert_eq!(begin_access(&mut ranks, |rma| rma.put(from, to)), Err(range), "{provider}");
+        assert_eq!(begin_access(&mut ranks, |rma| rma.get(to, from)), Err(range), "{provider}");
+        assert!(heard.iter().all(|events| events.failed.is_empty()));
+        assert!(target.bytes().iter().all(|byte| *byte == 0));
+    }
+}
+
+#[test]
+fn accesses_to_a_peer_that_has_ended_end_with_an_error() {
+    let Some(path) = libfabric() else { return eprintln!("skipped: there is no libfabric") };
+    for provider in ["tcp", "tcp;ofi_rxm", "sockets"] {
+        let (mut source, mut target) = (TestBuffer::new(1 << 20, 1), TestBuffer::new(1 << 20, 0));
+        let (from, memory) = (source.span(), target.span());
+        let mut ranks = over_provider(&path, provider, 2);
+        let key = ranks[1].register(memory, RemoteAccess::ReadWrite).unwrap();
+        let to = RemoteAddress { peer: 1, key, offset: 0 };
+        for len in [8, 1 << 20, 3000, 1 << 20] {
+            begin_access(&mut ranks, |rma| rma.put(from.part(0, len), to)).unwrap();
+        }
+        let mut heard = Events::default();
+        ranks[0].peer_ended(1, "its process has ended");
+        ranks[0].poll(&mut heard);
+        assert_eq!(heard.failed, [(1, "its process has ended".to_owned())]);
+        let why = ranks[0].flush(1).expect("all have ended").unwrap_err().why;
+        assert!(why.contains("its process has ended"), "{provider}: {why}");
+        let progress = ranks[0].rma().unwrap().progress(1);
+        assert_eq!((progress.accepted, progress.completed), (4, 4));
+        let other = Err(ErrorClass::Other as i32);
+        assert_eq!(begin_access(&mut ranks, |rma| rma.put(from, to)), other);
+        assert!(ranks[0].is_drained(), "{provider}");
     }
 }
 

@@ -15,9 +15,9 @@ use std::time::Duration;
 use super::network::{SocketScope, Sockets, common};
 use super::socket_interval::SocketInterval;
 use crate::device::{Caps, Device, PacketSink, PeerCaps, WakeSource};
-use crate::devices::carrier::Carrier;
 use crate::devices::carrier::library::CarrierLibrary;
 use crate::devices::carrier::settings::CarrierScope;
+use crate::devices::carrier::{Carrier, CarrierCalls};
 use crate::devices::shm::Shm;
 use crate::devices::tcp::Tcp;
 use platform::base::{ErrorClass, Peer, Result};
@@ -76,6 +76,9 @@ impl CarrierNetwork {
         if reach.survives_failures {
             device.survive_failures();
         }
+        if library.access_max().is_some() {
+            device.offer_one_sided();
+        }
         let interval = SocketInterval::new();
         let sockets = None;
         Ok(Self { device, library, watched, reach, interval, nap: NAP_MIN, sockets })
@@ -97,6 +100,11 @@ impl CarrierNetwork {
     /// Whether the library is libfabric.
     pub(super) fn is_fabric(&self) -> bool {
         matches!(&*self.library, CarrierLibrary::Fabric(_))
+    }
+
+    /// Whether it makes accesses to memory of peers.
+    pub(super) fn has_one_sided(&self) -> bool {
+        self.device.has_one_sided()
     }
 
     pub(super) fn sockets(&self) -> Option<&Sockets> {

@@ -479,6 +479,7 @@ impl Device for Devices {
         match self.network.as_deref() {
             None | Some(Network::Node) => self.node.rma(),
             Some(Network::Tofu(_)) => self.interface().and_then(Device::rma),
+            Some(Network::Carrier(carrier)) if carrier.has_one_sided() => Some(self),
             // Below another library, accesses are messages, which that library carries.
             Some(network) if network.has_carrier() => None,
             Some(_) => Some(self),

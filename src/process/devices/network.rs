@@ -190,6 +190,15 @@ impl Network {
         if self.has_sockets_toward(node, peer) { self.sockets_mut() } else { None }
     }
 
+    /// What makes accesses to memory of `peer`, if it is not the device of the host.
+    pub(super) fn one_sided_toward(&mut self, node: &Shm, peer: Peer) -> Option<&mut dyn Rma> {
+        if self.has_sockets_toward(node, peer) {
+            return self.sockets_mut().map(Sockets::one_sided);
+        }
+        let carrier = self.carrier_mut().filter(|carrier| carrier.carries(node, peer));
+        carrier.map(|carrier| -> &mut dyn Rma { &mut carrier.device })
+    }
+
     /// As [`Tcp::has_ended`], for peers that sockets reach.
     pub(super) fn has_ended(&self, node: &Shm, peer: Peer) -> bool {
         let sockets = self.sockets().filter(|_| self.has_sockets_toward(node, peer));

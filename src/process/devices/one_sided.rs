@@ -1,10 +1,11 @@
 //! One-sided access where peers are reached by several devices: by shared memory on this host, by
-//! sockets elsewhere.
+//! sockets or libfabric elsewhere.
 //!
-//! Memory is registered at both under one key, that of the device of the host. Both make updates by
+//! Memory is registered at all of them under one key, that of the device of the host. All make updates by
 //! processors of the host, so updates are atomic whichever way they come.
 
 use super::Devices;
+use super::carrier::CarrierNetwork;
 use super::network::{Network, Sockets};
 use crate::device::rma::{
     AccessProgress, MemoryKey, NumberKind, PutSignal, RemoteAccess, RemoteAddress, Rma, RmaCaps,
@@ -16,8 +17,8 @@ impl Devices {
     /// The device whose one-sided access reaches `peer`.
     fn toward(&mut self, peer: Peer) -> &mut dyn Rma {
         let Self { node, network, .. } = self;
-        match network.as_deref_mut().and_then(|network| network.sockets_toward(node, peer)) {
-            Some(sockets) => sockets.one_sided(),
+        match network.as_deref_mut().and_then(|network| network.one_sided_toward(node, peer)) {
+            Some(far) => far,
             None => node,
         }
     }
@@ -25,26 +26,38 @@ impl Devices {
     fn sockets_beside(&mut self) -> Option<&mut Sockets> {
         self.network.as_deref_mut().and_then(Network::sockets_mut)
     }
+
+    fn carrier_beside(&mut self) -> Option<&mut CarrierNetwork> {
+        self.network.as_deref_mut().and_then(Network::carrier_mut)
+    }
+
+    /// Registers memory of the node at the devices beside it.
+    fn register_beside(&mut self, key: MemoryKey, memory: Span, access: RemoteAccess) {
+        if let Some(sockets) = self.sockets_beside() {
+            sockets.register_under(key, memory, access);
+        }
+        if let Some(carrier) = self.carrier_beside() {
+            carrier.device.register_under(key, memory, access);
+        }
+    }
 }
 
 impl Rma for Devices {
     fn register(&mut self, memory: Span, access: RemoteAccess) -> Result<MemoryKey> {
         let key = self.node.register(memory, access)?;
-        if let Some(sockets) = self.sockets_beside() {
-            sockets.register_under(key, memory, access);
-        }
+        self.register_beside(key, memory, access);
         Ok(key)
     }
 
     fn allocate(
         &mut self, len_bytes: usize, access: RemoteAccess,
     ) -> Result<Option<(MemoryKey, Span)>> {
-        if self.sockets_beside().is_some_and(|sockets| sockets.are_everywhere()) {
+        if self.network.as_deref().is_some_and(Network::is_everywhere) {
             return Ok(None);
         }
         let allocated = self.node.allocate(len_bytes, access)?;
-        if let (Some((key, memory)), Some(sockets)) = (allocated, self.sockets_beside()) {
-            sockets.register_under(key, memory, access);
+        if let Some((key, memory)) = allocated {
+            self.register_beside(key, memory, access);
         }
         Ok(allocated)
     }
@@ -52,6 +65,9 @@ impl Rma for Devices {
     fn deregister(&mut self, key: MemoryKey) {
         if let Some(sockets) = self.sockets_beside() {
             sockets.one_sided().deregister(key);
+        }
+        if let Some(carrier) = self.carrier_beside() {
+            carrier.device.deregister(key);
         }
         self.node.deregister(key);
     }

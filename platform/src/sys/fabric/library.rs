@@ -8,6 +8,7 @@ use std::ptr;
 use libloading::os::unix::Library;
 
 use super::FabricOffer;
+use super::remote::has_tried_access;
 use super::tables::*;
 use crate::sys::thread::naming_helpers;
 use crate::sys::vendor::message_of;
@@ -99,6 +100,23 @@ impl FabricFunctions {
     /// # Errors
     /// A sentence.
     pub(super) fn choose(&self, provider: Option<&str>) -> Result<FoundInfo<'_>, String> {
+        self.choose_with(provider, CAPS)
+    }
+
+    /// The first of these offers with access to memory of peers, if its provider has that, and it has been tried; else
+    /// the offers as they are.
+    pub(super) fn with_remote_access<'a>(&'a self, plain: FoundInfo<'a>) -> FoundInfo<'a> {
+        let offer = plain.first();
+        if !has_tried_access(&offer.provider) {
+            return plain;
+        }
+        match self.choose_with(Some(&offer.provider), CAPS | REMOTE_CAPS) {
+            Ok(found) if found.first() == offer && found.tag_bits() == plain.tag_bits() => found,
+            Ok(_) | Err(_) => plain,
+        }
+    }
+
+    fn choose_with(&self, provider: Option<&str>, caps: u64) -> Result<FoundInfo<'_>, String> {
         let name = provider.map(CString::new).transpose();
         let name = name.map_err(|_| "the name of a provider has no zero".to_owned())?;
         // SAFETY: null asks for an empty one, which has all its parts.
@@ -110,7 +128,7 @@ impl FabricFunctions {
         // SAFETY: the library has made all parts. It frees the name by free(3).
         unsafe {
             let info = hints.info;
-            (*info).caps = CAPS;
+            (*info).caps = caps;
             (*info).mode = CONTEXT_MODES;
             (*(*info).sends).message_order = ORDER_SEND_AFTER_SEND;
             (*(*info).receives).message_order = ORDER_SEND_AFTER_SEND;

@@ -1,4 +1,5 @@
-//! libfabric, loaded at run time: one endpoint for tagged messages between the processes of a job.
+//! libfabric, loaded at run time: one endpoint for tagged messages between the processes of a job, and for access to
+//! memory of peers where the provider has it ([`remote`]).
 //!
 //! ```text
 //!   operation   started ── the queue has its entry ──> done ── test ──> gone
@@ -28,10 +29,11 @@ mod contacts;
 pub mod interfaces;
 mod library;
 mod objects;
+mod remote;
 mod tables;
 
 use std::collections::VecDeque;
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 use std::os::fd::{BorrowedFd, RawFd};
 use std::path::Path;
 use std::ptr;
@@ -45,7 +47,10 @@ use crate::sys::thread::naming_helpers;
 use contacts::{ContactMessage, Contacts};
 use library::{FabricFunctions, keeping_signal_handlers};
 use objects::{EndpointObjects, OpenedEndpoint};
+use remote::{FabricAccess, MemoryDemands, RegisteredMemory};
 use tables::*;
+
+pub use remote::FabricPlace;
 
 /// The bits of a tag: below, those of the sender, then those of the job, then the kind.
 const SENDER_BITS: u32 = 20;
@@ -94,6 +99,8 @@ pub struct FabricEndpoint {
     address: Vec<u8>,
     /// The descriptor of the queue, if the provider has one.
     descriptor: Option<RawFd>,
+    /// The longest access to memory of peers, if the provider has it.
+    access_max: Option<usize>,
 }
 
 impl std::fmt::Debug for FabricEndpoint {
@@ -105,7 +112,11 @@ impl std::fmt::Debug for FabricEndpoint {
 /// The objects of the library, and the operations.
 struct EndpointState {
     functions: FabricFunctions,
+    /// Dropped before the objects.
+    registered: RegisteredMemory,
     objects: EndpointObjects,
+    /// For access to memory of peers, if the provider has it.
+    demands: Option<MemoryDemands>,
     me: u32,
     /// The longest message that the provider copies at once.
     inject_max: usize,
@@ -147,7 +158,7 @@ struct DataCounts {
     from: u16,
 }
 
-/// A send or a receive.
+/// A send, a receive or an access.
 struct FabricOperation {
     /// At an address of its own, which the library has until the operation is done.
     context: Box<FabricContext>,
@@ -157,6 +168,8 @@ struct FabricOperation {
     rest: Span,
     tag: u64,
     state: TransferState,
+    /// Of an access that has failed; else 0.
+    error: c_int,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,6 +180,11 @@ enum FabricTransfer {
     /// `ignore`: bits of the tag that may differ.
     Receive {
         ignore: u64,
+    },
+    Access {
+        peer: u32,
+        access: FabricAccess,
+        at: FabricPlace,
     },
 }
 
@@ -189,9 +207,27 @@ enum StartOrder {
 }
 
 impl FabricOperation {
+    /// Whether it does not end if `lost` has failed.
+    fn is_toward(&self, lost: u32) -> bool {
+        match self.what {
+            FabricTransfer::Send { to: peer } | FabricTransfer::Access { peer, .. } => peer == lost,
+            FabricTransfer::Receive { .. } => false,
+        }
+    }
+
+    /// Ends it without effect: it has not started.
+    fn drop_unstarted(&mut self) {
+        self.state = TransferState::Done(NO_RANK);
+        if matches!(self.what, FabricTransfer::Access { .. }) {
+            self.error = NOT_CONNECTED;
+        }
+    }
+
     fn queue(&self) -> StartOrder {
         match self.what {
-            FabricTransfer::Send { to } => StartOrder::Sends(to),
+            FabricTransfer::Send { to: peer } | FabricTransfer::Access { peer, .. } => {
+                StartOrder::Sends(peer)
+            }
             FabricTransfer::Receive { .. } if self.tag & DATA_BIT != 0 => StartOrder::Data,
             FabricTransfer::Receive { .. } => StartOrder::Headers,
         }
@@ -206,7 +242,7 @@ impl FabricEndpoint {
     /// A sentence: the loader's, no provider, or a call that fails.
     pub fn open(path: Option<&Path>, provider: Option<&str>, me: u32) -> Result<Self, String> {
         let functions = FabricFunctions::load(path)?;
-        let found = functions.choose(provider)?;
+        let found = functions.with_remote_access(functions.choose(provider)?);
         let (offer, matched) = (found.first(), found.tag_bits());
         let FabricOffer { provider, domain } = offer;
         if matched < TAG_BITS {
@@ -224,11 +260,15 @@ impl FabricEndpoint {
                 format!("{call} fails for {description}: {}", functions.error(status as isize))
             })?;
         let (inject_max, gathers) = (found.inject_max(), found.parts_max() >= 2);
+        let demands = MemoryDemands::of(&found);
+        let access_max = demands.as_ref().map(MemoryDemands::access_max);
         let headers_max = found.receives_max().map_or(usize::MAX, |all| (all / 2).max(1));
         drop(found);
         let state = EndpointState {
             functions,
+            registered: RegisteredMemory::default(),
             objects,
+            demands,
             me,
             inject_max,
             gathers,
@@ -247,7 +287,8 @@ impl FabricEndpoint {
             failures: Vec::new(),
             failed: Vec::new(),
         };
-        Ok(Self { state: Mutex::new(state), provider, description, address, descriptor })
+        let state = Mutex::new(state);
+        Ok(Self { state, provider, description, address, descriptor, access_max })
     }
 
     /// The library, the provider and its domain.
@@ -396,7 +437,8 @@ impl EndpointState {
             let number = u32::try_from(self.operations.len()).expect("few operations");
             let context = Box::new(FabricContext { library: [0; 8], number });
             let state = TransferState::PutOff;
-            self.operations.push(FabricOperation { context, what, span, rest, tag, state });
+            let error = 0;
+            self.operations.push(FabricOperation { context, what, span, rest, tag, state, error });
             number
         });
         let operation = &mut self.operations[number as usize];
@@ -406,8 +448,8 @@ impl EndpointState {
         if operation.queue() == StartOrder::Headers {
             self.waiting_headers.push_back(number);
             self.start_headers();
-        } else if matches!(what, FabricTransfer::Send { to } if self.failed.contains(&to)) {
-            operation.state = TransferState::Done(NO_RANK);
+        } else if self.failed.iter().any(|lost| operation.is_toward(*lost)) {
+            operation.drop_unstarted();
         // Behind those that wait, to keep the order.
         } else if !self.put_off.is_empty() || !self.try_start(number) {
             self.put_off.push_back(number);
@@ -419,6 +461,9 @@ impl EndpointState {
     /// arrive.
     fn try_start(&mut self, number: u32) -> bool {
         let operation = &mut self.operations[number as usize];
+        if let FabricTransfer::Access { peer, access, at } = operation.what {
+            return self.try_access(number, peer, access, at);
+        }
         if let FabricTransfer::Send { to } = operation.what
             && !self.contacts.is_open(to)
         {
@@ -457,6 +502,7 @@ impl EndpointState {
                     let any = ANY_ADDRESS;
                     (calls.receive)(endpoint, into, len, description, any, tag, ignore, context)
                 }
+                FabricTransfer::Access { .. } => return true,
             }
         };
         match status {
@@ -474,6 +520,7 @@ impl EndpointState {
                     tracing::warn!(why, "a receive cannot be posted now");
                     return false;
                 }
+                FabricTransfer::Access { .. } => {}
             },
         }
         true
@@ -497,9 +544,9 @@ impl EndpointState {
         let operations = &mut self.operations;
         self.put_off.retain(|number| {
             let operation = &mut operations[*number as usize];
-            let is_lost = operation.what == FabricTransfer::Send { to: peer };
+            let is_lost = operation.is_toward(peer);
             if is_lost {
-                operation.state = TransferState::Done(NO_RANK);
+                operation.drop_unstarted();
             }
             !is_lost
         });
@@ -634,6 +681,7 @@ impl EndpointState {
         let operation = &self.operations[number as usize];
         match operation.what {
             FabricTransfer::Send { to } => self.fail(to, entry.error as isize),
+            FabricTransfer::Access { peer, .. } => self.access_failed(number, peer, entry.error),
             // Else by the provider: tcp tells so of all that is under way when a connection ends.
             FabricTransfer::Receive { .. } if was_canceled && entry.error.abs() == CANCELED => {}
             FabricTransfer::Receive { ignore } => {

@@ -4,13 +4,20 @@
 //! No member has moved and no number has changed from 1.9 to 2.5; structures only grew at their ends. So those that
 //! the library allocates are used by their beginnings, and those that it only reads have room behind.
 //!
-//! Source: `rdma/fabric.h`, `fi_domain.h`, `fi_endpoint.h`, `fi_eq.h`, `fi_tagged.h`, `fi_cm.h`, `fi_errno.h` of
+//! Source: `rdma/fabric.h`, `fi_domain.h`, `fi_endpoint.h`, `fi_eq.h`, `fi_tagged.h`, `fi_rma.h`, `fi_cm.h`, `fi_errno.h` of
 //! libfabric.
 
 use std::ffi::{c_char, c_int, c_void};
 
 /// `FI_TAGGED | FI_RECV | FI_SEND`.
 pub(super) const CAPS: u64 = 1 << 3 | RECEIVES | SENDS;
+/// `FI_RMA | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE`, beside them.
+pub(super) const REMOTE_CAPS: u64 = 1 << 2 | 1 << 8 | 1 << 9 | PEERS_MAY_READ | PEERS_MAY_WRITE;
+/// `FI_REMOTE_READ` and `FI_REMOTE_WRITE`, also the rights to memory.
+pub(super) const PEERS_MAY_READ: u64 = 1 << 12;
+pub(super) const PEERS_MAY_WRITE: u64 = 1 << 13;
+/// `FI_COMPLETION | FI_DELIVERY_COMPLETE`: the end of a write is told when its data is at the peer.
+pub(super) const TELL_DELIVERY: u64 = 1 << 24 | 1 << 28;
 /// `FI_RECV`, also what a queue is bound for.
 pub(super) const RECEIVES: u64 = 1 << 10;
 /// `FI_SEND`, also `FI_TRANSMIT`.
@@ -19,8 +26,15 @@ pub(super) const SENDS: u64 = 1 << 11;
 pub(super) const CONTEXT_MODES: u64 = 1 << 59 | 1 << 52;
 /// `FI_ORDER_SAS`: messages to one peer match in their order.
 pub(super) const ORDER_SEND_AFTER_SEND: u64 = 1 << 8;
-/// `FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT`: of no concern without remote access.
-pub(super) const MEMORY_MODES: c_int = 1 << 4 | 1 << 5 | 1 << 6 | 1 << 9;
+/// `FI_MR_VIRT_ADDR`: peers name memory by its addresses, and not by offsets.
+pub(super) const BY_ADDRESS: c_int = 1 << 4;
+/// `FI_MR_PROV_KEY`: the provider chooses keys.
+pub(super) const CHOOSES_KEYS: c_int = 1 << 6;
+/// `FI_MR_ENDPOINT`: memory is bound to an endpoint, and enabled.
+pub(super) const BINDS_MEMORY: c_int = 1 << 9;
+/// These and `FI_MR_ALLOCATED`: what providers may demand of memory for peers. Not `FI_MR_LOCAL`: memory of messages
+/// is not registered.
+pub(super) const MEMORY_MODES: c_int = BY_ADDRESS | 1 << 5 | CHOOSES_KEYS | BINDS_MEMORY;
 /// `FI_EP_RDM`.
 pub(super) const RELIABLE_DATAGRAMS: c_int = 3;
 /// `FI_THREAD_DOMAIN`: the application makes one call at a time.
@@ -49,6 +63,8 @@ pub(super) const TRY_AGAIN: isize = -11;
 pub(super) const ERROR_ENTRY: isize = -259;
 /// `-FI_ENODATA`.
 pub(super) const NO_DATA: c_int = -61;
+/// `FI_ENOTCONN`.
+pub(super) const NOT_CONNECTED: c_int = 107;
 /// `FI_ECANCELED`.
 pub(super) const CANCELED: c_int = 125;
 
@@ -95,6 +111,32 @@ pub(super) struct FabricCalls {
 pub(super) struct DomainObject {
     pub(super) object: Object,
     pub(super) calls: *const DomainCalls,
+    pub(super) memory: *const MemoryCalls,
+}
+
+/// `struct fi_ops_mr`.
+#[repr(C)]
+pub(super) struct MemoryCalls {
+    size: usize,
+    pub(super) register: unsafe extern "C" fn(
+        *mut Object,
+        *const c_void,
+        usize,
+        u64,
+        u64,
+        u64,
+        u64,
+        *mut *mut MemoryObject,
+        *mut c_void,
+    ) -> c_int,
+}
+
+/// `struct fid_mr`.
+#[repr(C)]
+pub(super) struct MemoryObject {
+    pub(super) object: Object,
+    description: *mut c_void,
+    pub(super) key: u64,
 }
 
 /// `struct fi_ops_domain`.
@@ -128,7 +170,7 @@ pub(super) struct EndpointObject {
     pub(super) calls: *const EndpointCalls,
     pub(super) connections: *const ConnectionCalls,
     messages: *const c_void,
-    remote_access: *const c_void,
+    pub(super) remote: *const RemoteCalls,
     pub(super) tagged: *const TaggedCalls,
 }
 
@@ -184,6 +226,53 @@ pub(super) struct TaggedCalls {
     send_message: *const c_void,
     pub(super) inject:
         unsafe extern "C" fn(*mut EndpointObject, *const c_void, usize, u64, u64) -> isize,
+}
+
+/// `struct fi_ops_rma`.
+#[repr(C)]
+pub(super) struct RemoteCalls {
+    size: usize,
+    pub(super) read: unsafe extern "C" fn(
+        *mut EndpointObject,
+        *mut c_void,
+        usize,
+        *mut c_void,
+        u64,
+        u64,
+        u64,
+        *mut c_void,
+    ) -> isize,
+    others: [*const c_void; 4],
+    pub(super) write_message:
+        unsafe extern "C" fn(*mut EndpointObject, *const RemoteWrite, u64) -> isize,
+}
+
+/// `struct fi_msg_rma`, with one part on each side.
+#[repr(C)]
+pub(super) struct RemoteWrite {
+    pub(super) from: *const LocalPart,
+    pub(super) descriptions: *mut *mut c_void,
+    pub(super) from_count: usize,
+    pub(super) peer: u64,
+    pub(super) to: *const RemotePart,
+    pub(super) to_count: usize,
+    pub(super) context: *mut c_void,
+    pub(super) data: u64,
+}
+
+/// `struct iovec`.
+#[repr(C)]
+pub(super) struct LocalPart {
+    pub(super) address: *const c_void,
+    pub(super) len: usize,
+}
+
+/// `struct fi_rma_iov`.
+#[repr(C)]
+pub(super) struct RemotePart {
+    pub(super) address: u64,
+    pub(super) len: usize,
+    pub(super) key: u64,
 }
 
 /// `struct fid_av`.
@@ -273,7 +362,7 @@ pub(super) struct EndpointAttributes {
     pub(super) kind: c_int,
     protocol: u32,
     protocol_version: u32,
-    message_max: usize,
+    pub(super) message_max: usize,
     prefix: usize,
     order_sizes: [usize; 3],
     pub(super) tag_format: u64,
@@ -290,6 +379,8 @@ pub(super) struct DomainAttributes {
     pub(super) resource_management: c_int,
     pub(super) address_kind: c_int,
     pub(super) memory_mode: c_int,
+    /// In bytes.
+    pub(super) memory_key: usize,
 }
 
 /// `struct fi_fabric_attr`.
@@ -376,6 +467,13 @@ const _: () = {
     use std::mem::{offset_of, size_of};
     assert!(offset_of!(FabricInfo, sends) == 72 && offset_of!(FabricInfo, fabric) == 104);
     assert!(offset_of!(EndpointAttributes, tag_format) == 56);
+    assert!(offset_of!(EndpointAttributes, message_max) == 16);
+    assert!(offset_of!(DomainAttributes, memory_key) == 40);
+    assert!(offset_of!(DomainObject, memory) == 32 && offset_of!(MemoryCalls, register) == 8);
+    assert!(offset_of!(MemoryObject, key) == 32 && offset_of!(EndpointObject, remote) == 48);
+    assert!(offset_of!(RemoteCalls, read) == 8 && offset_of!(RemoteCalls, write_message) == 48);
+    assert!(size_of::<RemoteWrite>() == 64 && offset_of!(RemoteWrite, to) == 32);
+    assert!(size_of::<RemotePart>() == 24 && offset_of!(RemotePart, key) == 16);
     assert!(offset_of!(SendAttributes, inject_max) == 40);
     assert!(offset_of!(ReceiveAttributes, size) == 48);
     assert!(offset_of!(DomainAttributes, memory_mode) == 36);

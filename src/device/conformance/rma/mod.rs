@@ -99,7 +99,7 @@ impl TestBuffer {
     }
 
     /// The content, read as the device reads it.
-    pub(super) fn bytes(&mut self) -> Vec<u8> {
+    pub(crate) fn bytes(&mut self) -> Vec<u8> {
         let mut bytes = vec![0; self.0.len()];
         self.span().read(0, &mut bytes);
         bytes

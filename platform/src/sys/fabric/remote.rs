@@ -1,0 +1,277 @@
+//! Memory of this process that peers read and write by the provider, and accesses to theirs.
+//!
+//! ```text
+//!   owner   register ──key, address──> peer   write, read ──> started, or put off as a message is ──> done
+//! ```
+//!
+//! Keys are numbers that nobody guesses, if the provider leaves the choice to us: who reaches the port of a provider
+//! over sockets and knows a key can write. A write is done when its data is at the peer. Providers over connections
+//! end the connection if a key names nothing, or if an access leaves its memory: the caller checks accesses before.
+#![allow(unsafe_code)]
+
+use std::collections::BTreeMap;
+use std::ffi::{c_int, c_void};
+use std::ptr;
+
+use super::library::FoundInfo;
+use super::objects::EndpointObjects;
+use super::tables::*;
+use super::{EndpointState, FabricEndpoint, FabricTransfer, NO_RANK, TransferState};
+use crate::base::Span;
+use crate::sys::carrier_request::CarrierRequest;
+use crate::sys::secret::JobCredentials;
+
+/// How often a key is drawn that is in use.
+const KEY_TRIES: u32 = 4;
+/// The longest access, in bytes, whatever the provider says.
+const ACCESS_MAX: usize = 1 << 30;
+
+/// Errors of an access that tell of the connection: `EPIPE`, `ECONNABORTED`, `ECONNRESET`, `ENOTCONN`, `ESHUTDOWN`,
+/// `ETIMEDOUT`, `ECONNREFUSED`, `EHOSTDOWN`, `EHOSTUNREACH`.
+const CONNECTION_ERRORS: [c_int; 9] = [32, 103, 104, 107, 108, 110, 111, 112, 113];
+
+/// Whether access to memory of peers by a provider has been tried: over connections. `shm` crashes if one process has
+/// several endpoints, `ofi_rxd` may get stuck after an error, and providers of network cards have not been tried.
+pub(super) fn has_tried_access(provider: &str) -> bool {
+    let is_tried = |layer| matches!(layer, "tcp" | "net" | "sockets" | "ofi_rxm");
+    provider.split(';').all(is_tried)
+}
+
+/// Memory of a peer, by the names of the provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FabricPlace {
+    /// The key of registered memory.
+    pub key: u64,
+    /// An address, as [`FabricEndpoint::register`] counts it.
+    pub address: u64,
+}
+
+/// Which access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FabricAccess {
+    Write,
+    Read,
+}
+
+/// What a provider demands of memory for peers.
+#[derive(Clone, Copy)]
+pub(super) struct MemoryDemands {
+    modes: c_int,
+    key_bytes: usize,
+    access_max: usize,
+}
+
+/// Memory of this process for peers.
+#[derive(Default)]
+pub(super) struct RegisteredMemory(BTreeMap<u64, *mut MemoryObject>);
+
+impl MemoryDemands {
+    /// Those of the first provider; none if it has no access to memory of peers.
+    pub(super) fn of(found: &FoundInfo<'_>) -> Option<Self> {
+        // SAFETY: the library has made all parts.
+        unsafe {
+            let info = found.info;
+            let (domain, endpoint) = ((*info).domain, (*info).endpoint);
+            let has_access = (*info).caps & REMOTE_CAPS == REMOTE_CAPS;
+            has_access.then(|| Self {
+                modes: (*domain).memory_mode,
+                key_bytes: (*domain).memory_key,
+                access_max: ACCESS_MAX.min((*endpoint).message_max),
+            })
+        }
+    }
+
+    /// The longest access, in bytes.
+    pub(super) fn access_max(&self) -> usize {
+        self.access_max
+    }
+
+    /// A key that the process may ask for.
+    fn draw_key(&self) -> Result<u64, String> {
+        let secret = JobCredentials::draw().map_err(|error| format!("no random key: {error}"))?;
+        let mut bytes = [0; 8];
+        bytes.copy_from_slice(&secret.key[..8]);
+        let unused_bits = 64 - 8 * self.key_bytes.clamp(1, 8) as u32;
+        Ok(u64::from_ne_bytes(bytes) >> unused_bits)
+    }
+}
+
+impl RegisteredMemory {
+    /// Registers memory at the provider, and tells how peers name its first byte.
+    fn add(
+        &mut self, objects: &EndpointObjects, demands: &MemoryDemands, memory: Span, rights: u64,
+        requested: u64,
+    ) -> Result<FabricPlace, c_int> {
+        let (domain, mut made) = (objects.domain, ptr::null_mut::<MemoryObject>());
+        let address = ptr::with_exposed_provenance(memory.address());
+        // SAFETY: an open domain, and a place for the answer. The memory exists until `deregister`.
+        let status = unsafe {
+            let calls = &*(*domain).memory;
+            let (domain, len, none) = (domain.cast(), memory.len(), ptr::null_mut());
+            (calls.register)(domain, address, len, rights, 0, requested, 0, &raw mut made, none)
+        };
+        if status != 0 || made.is_null() {
+            return Err(status);
+        }
+        if demands.modes & BINDS_MEMORY != 0 {
+            let object = made.cast::<Object>();
+            // SAFETY: open objects.
+            let status = unsafe {
+                let calls = &*(*object).calls;
+                match (calls.bind)(object, objects.endpoint.cast(), 0) {
+                    0 => (calls.control)(object, ENABLE, ptr::null_mut()),
+                    other => other,
+                }
+            };
+            if status != 0 {
+                close(made);
+                return Err(status);
+            }
+        }
+        // SAFETY: an open registration.
+        let key = unsafe { (*made).key };
+        self.0.insert(key, made);
+        let is_by_address = demands.modes & BY_ADDRESS != 0;
+        Ok(FabricPlace { key, address: if is_by_address { memory.address() as u64 } else { 0 } })
+    }
+}
+
+fn close(memory: *mut MemoryObject) {
+    let object = memory.cast::<Object>();
+    // SAFETY: an open registration, closed once.
+    let status = unsafe { ((*(*object).calls).close)(object) };
+    if status != 0 {
+        tracing::warn!(status, "libfabric has not ended a registration of memory");
+    }
+}
+
+impl Drop for RegisteredMemory {
+    /// Before the objects that it was opened in.
+    fn drop(&mut self) {
+        std::mem::take(&mut self.0).into_values().for_each(close);
+    }
+}
+
+impl FabricEndpoint {
+    /// The longest access to memory of peers, in bytes; none if the provider has no such access.
+    pub fn access_max(&self) -> Option<usize> {
+        self.access_max
+    }
+
+    /// Lets peers read memory that exists until [`FabricEndpoint::deregister`], and write it if that is asked for; the
+    /// place of its first byte.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn register(&self, memory: Span, is_writable: bool) -> Result<FabricPlace, String> {
+        let mut state = self.state.lock();
+        let EndpointState { demands: Some(demands), objects, registered, .. } = &mut *state else {
+            return Err(format!("{} has no access to memory of peers", self.description));
+        };
+        let rights = PEERS_MAY_READ | if is_writable { PEERS_MAY_WRITE } else { 0 };
+        let mut status = 0;
+        for _ in 0..KEY_TRIES {
+            let chooses = demands.modes & CHOOSES_KEYS != 0;
+            let requested = if chooses { 0 } else { demands.draw_key()? };
+            match registered.add(objects, demands, memory, rights, requested) {
+                Ok(place) => return Ok(place),
+                Err(error) => status = error,
+            }
+            if chooses {
+                break;
+            }
+        }
+        let (bytes, why) = (memory.len(), state.functions.error(status as isize));
+        Err(format!("{} does not register {bytes} bytes of memory: {why}", self.description))
+    }
+
+    /// Ends a registration: the provider refuses the key from now on.
+    pub fn deregister(&self, key: u64) {
+        let memory = self.state.lock().registered.0.remove(&key);
+        memory.into_iter().for_each(close);
+    }
+
+    /// Starts to write bytes that stay readable and unchanged until the operation is done to memory of `peer`.
+    pub fn write(&self, from: Span, peer: u32, at: FabricPlace) -> CarrierRequest {
+        let what = FabricTransfer::Access { peer, access: FabricAccess::Write, at };
+        self.state.lock().start(what, [from, Span::EMPTY], 0)
+    }
+
+    /// Starts to read memory of `peer`.
+    pub fn read(&self, into: Span, peer: u32, at: FabricPlace) -> CarrierRequest {
+        let what = FabricTransfer::Access { peer, access: FabricAccess::Read, at };
+        self.state.lock().start(what, [into, Span::EMPTY], 0)
+    }
+
+    /// Whether a write or a read is done, and the sentence of its error: then the request is
+    /// [`CarrierRequest::NULL`].
+    pub fn access_end(&self, request: &mut CarrierRequest) -> Option<Result<(), String>> {
+        let mut state = self.state.lock();
+        let number = request.number() - CarrierRequest::FIRST;
+        state.take_done(request)?;
+        let error = std::mem::take(&mut state.operations[number].error);
+        Some(if error == 0 { Ok(()) } else { Err(state.functions.error(error as isize)) })
+    }
+}
+
+impl EndpointState {
+    /// Hands an access to the library; false if it has no room, or if it is not known whether it would arrive.
+    pub(super) fn try_access(
+        &mut self, number: u32, peer: u32, access: FabricAccess, at: FabricPlace,
+    ) -> bool {
+        if !self.contacts.is_open(peer) {
+            self.contacts.ask(peer);
+            return false;
+        }
+        let (endpoint, name) = (self.objects.endpoint, self.peers[peer as usize]);
+        let operation = &mut self.operations[number as usize];
+        let (address, len) = (operation.span.address(), operation.span.len());
+        let context = (&raw mut *operation.context).cast::<c_void>();
+        // SAFETY: an open endpoint of a provider with these calls. The span is readable, or writable, until its
+        // operation is done (`Span::new`), and the context is in its box until then. The library copies what describes
+        // a write.
+        let status = unsafe {
+            let calls = &*(*endpoint).remote;
+            match access {
+                FabricAccess::Read => {
+                    let (into, none) = (ptr::with_exposed_provenance_mut(address), ptr::null_mut());
+                    (calls.read)(endpoint, into, len, none, name, at.address, at.key, context)
+                }
+                FabricAccess::Write => {
+                    let from = LocalPart { address: ptr::with_exposed_provenance(address), len };
+                    let to = RemotePart { address: at.address, len, key: at.key };
+                    let write = RemoteWrite {
+                        from: &raw const from,
+                        descriptions: ptr::null_mut(),
+                        from_count: 1,
+                        peer: name,
+                        to: &raw const to,
+                        to_count: 1,
+                        context,
+                        data: 0,
+                    };
+                    (calls.write_message)(endpoint, &raw const write, TELL_DELIVERY)
+                }
+            }
+        };
+        match status {
+            0 => operation.state = TransferState::Started,
+            TRY_AGAIN => return false,
+            error => {
+                operation.state = TransferState::Done(NO_RANK);
+                self.access_failed(number, peer, error as c_int);
+            }
+        }
+        true
+    }
+
+    /// An access has ended with an error: its peer has failed only if the connection has.
+    pub(super) fn access_failed(&mut self, number: u32, peer: u32, error: c_int) {
+        self.operations[number as usize].error = error;
+        let why = self.functions.error(error as isize);
+        tracing::warn!(peer, why, "an access to memory of a peer has failed");
+        if CONNECTION_ERRORS.contains(&error.abs()) {
+            self.fail(peer, error as isize);
+        }
+    }
+}
