@@ -125,6 +125,20 @@ impl Span {
         unsafe { copy(self.address as *const u8, to.address as *mut u8, self.len) }
     }
 
+    /// Copies each first span to the second one of a pair, of the same length without any of its bytes, past the caches
+    /// where the processor can: for more data than they keep.
+    ///
+    /// # Panics
+    /// If the lengths of a pair differ, or the two overlap.
+    pub fn copy_past_caches(pairs: impl Iterator<Item = (Self, Self)>) {
+        for (from, to) in pairs {
+            assert!(from.len == to.len && !from.overlaps(to));
+            // SAFETY: both were made by `Span::new`, `to` for writing.
+            unsafe { copy_past_caches(from.address as *const u8, to.address as *mut u8, from.len) }
+        }
+        fence_past_caches();
+    }
+
     /// Replaces a number of 4 or 8 bytes atomically, and returns the old number.
     ///
     /// # Panics
@@ -238,6 +252,45 @@ impl Span {
     }
 }
 
+/// Copies without reading the lines of the target, which [`fence_past_caches`] puts before later writes.
+///
+/// # Safety
+/// As for [`ptr::copy_nonoverlapping`].
+#[cfg(target_arch = "x86_64")]
+unsafe fn copy_past_caches(from: *const u8, to: *mut u8, len: usize) {
+    use std::arch::x86_64::{_mm_loadu_si128, _mm_stream_si128};
+    const STEP: usize = 16;
+    let before = to.align_offset(STEP).min(len);
+    let steps = (len - before) / STEP;
+    let end = before + steps * STEP;
+    // SAFETY: the caller's promise; each store is in the target, and aligned after `before`.
+    unsafe {
+        copy(from, to, before);
+        for step in 0..steps {
+            let start = before + step * STEP;
+            _mm_stream_si128(to.add(start).cast(), _mm_loadu_si128(from.add(start).cast()));
+        }
+        copy(from.add(end), to.add(end), len - end);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn fence_past_caches() {
+    // SAFETY: every such processor has the instruction.
+    unsafe { std::arch::x86_64::_mm_sfence() }
+}
+
+/// # Safety
+/// As for [`ptr::copy_nonoverlapping`].
+#[cfg(not(target_arch = "x86_64"))]
+unsafe fn copy_past_caches(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { copy(from, to, len) }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn fence_past_caches() {}
+
 /// Copies without a call if the length is that of one number, as in small messages.
 ///
 /// # Safety
@@ -275,6 +328,26 @@ mod tests {
                 assert_eq!(bytes[40 - start..][..len], data);
                 let written = bytes.iter().filter(|byte| **byte != 0).count();
                 assert_eq!(written, 2 * len, "{len} bytes at {start}");
+            }
+        }
+    }
+
+    #[test]
+    fn copies_past_the_caches_are_copies() {
+        let (mut from, mut to) = ([0_u8; 200], [0_u8; 200]);
+        from.iter_mut().zip(1..).for_each(|(byte, number)| *byte = number);
+        let span = |bytes: &mut [u8]| Span { address: bytes.as_mut_ptr() as usize, len: 200 };
+        let (source, target) = (span(&mut from), span(&mut to));
+        for len in [0, 1, 15, 16, 17, 64, 100] {
+            for start in 0..17 {
+                target.write(0, &[0; 200]);
+                let pair = (source.part(1, len), target.part(start, len));
+                Span::copy_past_caches(std::iter::once(pair));
+                let mut found = [0; 200];
+                target.read(0, &mut found);
+                let mut expected = [0; 200];
+                source.part(1, len).read(0, &mut expected[start..][..len]);
+                assert_eq!(found, expected, "{len} bytes to {start}");
             }
         }
     }
