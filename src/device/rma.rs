@@ -585,22 +585,34 @@ pub(crate) fn check_range(registered: usize, offset: u64, len: usize) -> Result<
 
 /// The memory that a rank has registered, for a device where the owner looks up its keys.
 #[derive(Debug, Default)]
-pub(crate) struct MemoryTable(BTreeMap<MemoryKey, (Span, RemoteAccess)>);
+pub(crate) struct MemoryTable {
+    memory: BTreeMap<MemoryKey, (Span, RemoteAccess)>,
+    /// The last key that this table has made.
+    keys: u64,
+}
 
 impl MemoryTable {
+    /// Registers memory under a key of its own.
+    pub(crate) fn register(&mut self, memory: Span, access: RemoteAccess) -> MemoryKey {
+        self.keys += 1;
+        let key = MemoryKey(self.keys);
+        self.insert(key, memory, access);
+        key
+    }
+
     /// Registers memory under a new key.
     pub(crate) fn insert(&mut self, key: MemoryKey, memory: Span, access: RemoteAccess) {
-        self.0.insert(key, (memory, access));
+        self.memory.insert(key, (memory, access));
     }
 
     /// Ends a registration.
     pub(crate) fn remove(&mut self, key: MemoryKey) {
-        self.0.remove(&key);
+        self.memory.remove(&key);
     }
 
     /// The memory under a key, and the rights of peers.
     pub(crate) fn whole(&self, key: MemoryKey) -> Option<(Span, RemoteAccess)> {
-        self.0.get(&key).copied()
+        self.memory.get(&key).copied()
     }
 
     /// The memory of an access.
@@ -626,6 +638,33 @@ impl MemoryTable {
         let number = self.find(key, offset, kind.bytes(), RemoteAccess::ReadWrite)?;
         kind.check_place(number.address() as u64, offset)?;
         Ok(number)
+    }
+
+    /// Makes an access of the owner itself, and the addition after a put.
+    ///
+    /// # Errors
+    /// As [`MemoryTable::find`] and [`MemoryTable::find_number`]: then nothing has changed.
+    pub(crate) fn perform(&self, access: RmaAccess, signal: Option<PutSignal>) -> Result {
+        match access {
+            RmaAccess::Put { from, to } => {
+                let into = self.find(to.key, to.offset, from.len(), RemoteAccess::ReadWrite)?;
+                let kind = NumberKind::Unsigned8;
+                let number = signal.map(|it| self.find_number(it.key, it.offset, kind));
+                let number = number.transpose()?;
+                from.copy_untorn(into);
+                if let (Some(number), Some(signal)) = (number, signal) {
+                    Update::Add(signal.addend).perform(number, kind);
+                }
+            }
+            RmaAccess::Get { from, into } => {
+                self.find(from.key, from.offset, into.len(), RemoteAccess::Read)?.copy_untorn(into);
+            }
+            RmaAccess::Update { at, kind, update, old } => {
+                let number = self.find_number(at.key, at.offset, kind)?;
+                write_number(update.perform(number, kind), old);
+            }
+        }
+        Ok(())
     }
 }
 

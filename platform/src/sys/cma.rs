@@ -7,6 +7,7 @@
 
 use std::io;
 
+use super::iovec;
 use crate::base::Span;
 
 /// Copies `into.len()` bytes from address `from` of the process `pid`.
@@ -46,9 +47,9 @@ fn move_all(
     let mut done = 0;
     while done < local.len() {
         let rest = local.part(done, local.len() - done);
-        let here = libc::iovec { iov_base: rest.address() as *mut _, iov_len: rest.len() };
+        let here = iovec(rest.address(), rest.len());
         let address = remote.wrapping_add(done as u64) as usize;
-        let there = libc::iovec { iov_base: address as *mut _, iov_len: rest.len() };
+        let there = iovec(address, rest.len());
         match call(&here, &there) {
             0 => return Err(io::ErrorKind::UnexpectedEof.into()),
             count @ 1.. => done += count as usize,

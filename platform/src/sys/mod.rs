@@ -32,3 +32,8 @@ pub mod topology;
 pub mod trace;
 pub mod vendor;
 pub mod watch;
+
+/// Memory of a call that takes several parts.
+fn iovec(address: usize, len: usize) -> libc::iovec {
+    libc::iovec { iov_base: std::ptr::with_exposed_provenance_mut(address), iov_len: len }
+}

@@ -24,6 +24,7 @@ use nix::sys::socket::{
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 
+use super::iovec;
 use super::ready_set::Ready;
 use crate::base::Span;
 
@@ -275,10 +276,6 @@ impl AsFd for StreamConnection {
 }
 
 const EMPTY: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
-
-fn iovec(address: usize, len: usize) -> libc::iovec {
-    libc::iovec { iov_base: address as *mut libc::c_void, iov_len: len }
-}
 
 fn message(vectors: &mut [libc::iovec]) -> libc::msghdr {
     // SAFETY: all bytes of the structure may be zero: null pointers and lengths of zero.

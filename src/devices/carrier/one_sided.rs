@@ -9,8 +9,8 @@
 //! Short accesses are messages: on the same way a write of the provider that tells when it has arrived is no faster,
 //! a number is never torn, and the owner sees a key that has ended. Long ones are checked here against what the owner
 //! has told of its memory, as providers over connections end the connection of an access that goes beyond. The owner
-//! tells who has asked when it ends a registration. Where the provider has no access to memory of peers, long
-//! accesses are messages, too.
+//! tells the peers that have asked when it ends a registration. Where the provider has no access to memory of peers,
+//! long accesses are messages, too.
 //!
 //! The owner makes accesses when it polls, and so do most providers: [`UpdateExecutor::Owner`]. Updates are messages.
 
@@ -40,8 +40,6 @@ const ACCESSES_MAX: u64 = 256;
 #[derive(Default)]
 pub(super) struct OneSided {
     memory: MemoryTable,
-    /// The last key that this device has made.
-    keys: u64,
     /// What the provider has registered of it; none if it does not register that.
     places: BTreeMap<MemoryKey, Option<FabricPlace>>,
     /// Peers that have asked for memory of this rank.
@@ -198,34 +196,6 @@ impl OneSided {
         }
         let Some(OriginAccess { number, error, .. }) = self.accesses.remove(&id) else { return };
         self.ledger.complete(peer, number, error.map_or(Ok(()), Err));
-    }
-
-    /// Performs an access of this rank to itself.
-    fn perform(&mut self, me: Peer, access: RmaAccess, signal: Option<PutSignal>) -> Result {
-        let memory = &self.memory;
-        match access {
-            RmaAccess::Put { from, to } => {
-                let into = memory.find(to.key, to.offset, from.len(), RemoteAccess::ReadWrite)?;
-                let kind = NumberKind::Unsigned8;
-                let number = signal.map(|it| memory.find_number(it.key, it.offset, kind));
-                let number = number.transpose()?;
-                from.copy_untorn(into);
-                if let (Some(number), Some(signal)) = (number, signal) {
-                    Update::Add(signal.addend).perform(number, kind);
-                }
-            }
-            RmaAccess::Get { from, into } => {
-                memory
-                    .find(from.key, from.offset, into.len(), RemoteAccess::Read)?
-                    .copy_untorn(into);
-            }
-            RmaAccess::Update { at, kind, update, old } => {
-                let number = memory.find_number(at.key, at.offset, kind)?;
-                write_number(update.perform(number, kind), old);
-            }
-        }
-        self.ledger.pass(me, Ok(()));
-        Ok(())
     }
 
     /// Makes an access of `from`, or takes an answer.
@@ -406,7 +376,9 @@ impl<C: CarrierCalls> Port<C> {
         &mut self, peer: Peer, access: RmaAccess, signal: Option<PutSignal>,
     ) -> Result<(), RmaError> {
         if peer == self.me {
-            return Ok(self.one_sided.perform(peer, access, signal)?);
+            self.one_sided.memory.perform(access, signal)?;
+            self.one_sided.ledger.pass(peer, Ok(()));
+            return Ok(());
         }
         self.check_peer(peer)?;
         if self.has_failed(peer) {
@@ -504,7 +476,7 @@ impl<C: CarrierCalls> Port<C> {
         }
     }
 
-    /// Ends a registration, and tells those who know the memory.
+    /// Ends a registration, and tells the peers that know the memory.
     fn end_registration(&mut self, key: MemoryKey) {
         self.one_sided.memory.remove(key);
         if let Some(Some(place)) = self.one_sided.places.remove(&key) {
@@ -513,8 +485,8 @@ impl<C: CarrierCalls> Port<C> {
         for peer in self.one_sided.askers.remove(&key).into_iter().flatten() {
             // Also without room: before what this rank sends next.
             if !self.has_failed(peer) {
-                self.send_access(peer, AccessMessage::Closed(key));
-                self.note_unawaited();
+                let header = AccessMessage::Closed(key).emit().header;
+                self.send_notice(peer, &header, MessageKind::Access);
             }
         }
     }
@@ -565,11 +537,7 @@ impl<C: CarrierCalls> Carrier<C> {
 
 impl<C: CarrierCalls> Rma for Carrier<C> {
     fn register(&mut self, memory: Span, access: RemoteAccess) -> Result<MemoryKey> {
-        let one_sided = &mut self.port().one_sided;
-        one_sided.keys += 1;
-        let key = MemoryKey(one_sided.keys);
-        one_sided.memory.insert(key, memory, access);
-        Ok(key)
+        Ok(self.port().one_sided.memory.register(memory, access))
     }
 
     fn deregister(&mut self, key: MemoryKey) {

@@ -96,7 +96,7 @@ struct ReceiveSlot {
 enum PendingMessage {
     /// From memory of this device.
     Buffer(Peer, Box<[u8]>),
-    /// The same, and nobody waits for its arrival: the peer may have left.
+    /// The same, without a wait for its arrival: the peer may have left.
     Notice(Peer, Box<[u8]>),
     /// From memory that was lent with this token.
     Lent(Peer, u32),
@@ -191,7 +191,7 @@ impl<C: CarrierCalls> Port<C> {
         are_over && self.one_sided.is_drained()
     }
 
-    /// Whether nobody waits for this operation, which may never end.
+    /// Whether this operation may never end, and is not awaited.
     fn may_stay(&self, message: &PendingMessage) -> bool {
         matches!(message, PendingMessage::Notice(..)) || self.failed.contains(&message.peer())
     }
@@ -318,23 +318,27 @@ impl<C: CarrierCalls> Port<C> {
         self.start(to, buffer, HEADER_BYTES + beside, HEADER_TAG);
     }
 
-    /// Nobody waits for the arrival of the message that was sent last.
-    pub(super) fn note_unawaited(&mut self) {
-        match self.pending.pop() {
-            Some(PendingMessage::Buffer(to, buffer)) => {
-                self.pending.push(PendingMessage::Notice(to, buffer));
-            }
-            other => self.pending.extend(other),
-        }
+    /// Sends a header alone whose arrival is not awaited: the peer may have left.
+    pub(super) fn send_notice(&mut self, to: Peer, packet: &Header, kind: MessageKind) {
+        let buffer = self.with_header(to, packet, kind, 0);
+        self.start_as(PendingMessage::Notice, to, buffer, HEADER_BYTES, HEADER_TAG);
     }
 
     #[inline]
-    fn start(&mut self, to: Peer, mut buffer: Box<[u8]>, len: usize, tag: i32) {
+    fn start(&mut self, to: Peer, buffer: Box<[u8]>, len: usize, tag: i32) {
+        self.start_as(PendingMessage::Buffer, to, buffer, len, tag);
+    }
+
+    #[inline]
+    fn start_as(
+        &mut self, pending: impl FnOnce(Peer, Box<[u8]>) -> PendingMessage, to: Peer,
+        mut buffer: Box<[u8]>, len: usize, tag: i32,
+    ) {
         // SAFETY: the buffer stays in `pending` until the request has completed, and nothing uses it
         // there; a port that is dropped before keeps it for ever.
         let span = unsafe { Span::of(&mut buffer[..len]) };
         let request = self.calls.send(span, to, tag);
-        self.note(request, PendingMessage::Buffer(to, buffer));
+        self.note(request, pending(to, buffer));
         self.sends[to as usize] += 1;
     }
 

@@ -255,7 +255,7 @@ fn begin_access(
 
 /// What is known of memory is forgotten when its registration ends, before what its owner sends next.
 #[test]
-fn the_end_of_a_registration_reaches_those_who_know_the_memory() {
+fn the_end_of_a_registration_reaches_ranks_that_know_the_memory() {
     let Some(path) = libfabric() else { return eprintln!("skipped: there is no libfabric") };
     for provider in ["tcp", "tcp;ofi_rxm", "sockets"] {
         let (mut source, mut target) = (TestBuffer::new(20_000, 1), TestBuffer::new(20_000, 0));

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 use super::access_frame::{AccessFrame, PIECE_MAX, refusal};
 use crate::device::Busy;
-use crate::device::rma::{MemoryKey, NumberKind, PutSignal, Update, write_number};
+use crate::device::rma::{PutSignal, RemoteAddress, RmaAccess, write_number};
 use platform::base::{Result, Span};
 use platform::sys::tcp::SendPart;
 
@@ -22,17 +22,10 @@ pub(crate) const ACCESSES_MAX: usize = 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AccessViolation;
 
-/// An access that has been accepted.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum AcceptedAccess {
-    Put { from: Span, key: MemoryKey, offset: u64, signal: Option<PutSignal> },
-    Get { key: MemoryKey, offset: u64, into: Span },
-    Update { key: MemoryKey, offset: u64, kind: NumberKind, update: Update, old: Span },
-}
-
 #[derive(Debug, Default)]
 pub(crate) struct AccessOrigin {
-    outgoing: VecDeque<AcceptedAccess>,
+    /// Each with the addition after it, of a put.
+    outgoing: VecDeque<(RmaAccess, Option<PutSignal>)>,
     /// Bytes of the first put that have left, if it was begun.
     begun: Option<usize>,
     awaiting: VecDeque<AwaitedAnswer>,
@@ -49,11 +42,13 @@ enum AwaitedAnswer {
 impl AccessOrigin {
     /// # Errors
     /// [`Busy`] with too many accesses in progress.
-    pub(crate) fn accept(&mut self, access: AcceptedAccess) -> Result<(), Busy> {
+    pub(crate) fn accept(
+        &mut self, access: RmaAccess, signal: Option<PutSignal>,
+    ) -> Result<(), Busy> {
         if self.in_progress() >= ACCESSES_MAX {
             return Err(Busy);
         }
-        self.outgoing.push_back(access);
+        self.outgoing.push_back((access, signal));
         Ok(())
     }
 
@@ -71,7 +66,7 @@ impl AccessOrigin {
     pub(crate) fn next_frame(&mut self) -> Option<AccessFrame<SendPart<'static>>> {
         let first = *self.outgoing.front()?;
         let (frame, awaited) = match first {
-            AcceptedAccess::Put { from, .. } if self.begun.is_some() => {
+            (RmaAccess::Put { from, .. }, _) if self.begun.is_some() => {
                 let sent = self.begun.unwrap_or(0);
                 let piece = from.part(sent, (from.len() - sent).min(PIECE_MAX));
                 let sent = sent + piece.len();
@@ -80,23 +75,27 @@ impl AccessOrigin {
                 let frame = AccessFrame::PutData(SendPart::Memory(piece));
                 (frame, is_last.then_some(AwaitedAnswer::Completed))
             }
-            AcceptedAccess::Put { from, key, offset, signal: None } if from.len() <= PIECE_MAX => {
+            (RmaAccess::Put { from, to }, None) if from.len() <= PIECE_MAX => {
+                let RemoteAddress { key, offset, .. } = to;
                 let data = SendPart::Memory(from);
                 (AccessFrame::Put { key, offset, data }, Some(AwaitedAnswer::Completed))
             }
-            AcceptedAccess::Put { from, key, offset, signal } => {
+            (RmaAccess::Put { from, to }, signal) => {
+                let RemoteAddress { key, offset, .. } = to;
                 self.begun = (!from.is_empty()).then_some(0);
                 let frame = AccessFrame::BeginPut { key, offset, len: from.len() as u64, signal };
                 (frame, from.is_empty().then_some(AwaitedAnswer::Completed))
             }
-            AcceptedAccess::Get { key, offset, into } => {
+            (RmaAccess::Get { from, into }, _) => {
+                let RemoteAddress { key, offset, .. } = from;
                 let awaited = match into.is_empty() {
                     true => AwaitedAnswer::Completed,
                     false => AwaitedAnswer::Data(into, 0),
                 };
                 (AccessFrame::Get { key, offset, len: into.len() as u64 }, Some(awaited))
             }
-            AcceptedAccess::Update { key, offset, kind, update, old } => {
+            (RmaAccess::Update { at, kind, update, old }, _) => {
+                let RemoteAddress { key, offset, .. } = at;
                 let frame = AccessFrame::Update { key, offset, kind, update };
                 (frame, Some(AwaitedAnswer::Old(old)))
             }

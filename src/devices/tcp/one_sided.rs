@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use super::Tcp;
 use super::access_frame::{AccessBody, AccessFrame};
-use super::access_origin::{AcceptedAccess, AccessOrigin, AccessViolation};
+use super::access_origin::{AccessOrigin, AccessViolation};
 use super::access_target::AccessTarget;
 use super::frame::FrameClass;
 use super::frame_reader::FrameSink;
@@ -21,7 +21,7 @@ use super::near::NearRings;
 use crate::device::access_ledger::AccessLedger;
 use crate::device::rma::{
     AccessProgress, MemoryKey, MemoryTable, NumberKind, PutSignal, RemoteAccess, RemoteAddress,
-    Rma, RmaCaps, RmaError, Update, UpdateExecutor, UpdateSet, write_number,
+    Rma, RmaAccess, RmaCaps, RmaError, Update, UpdateExecutor, UpdateSet,
 };
 use crate::device::{Busy, Header, PacketSink};
 use platform::base::{ErrorClass, Peer, Result, Span};
@@ -31,8 +31,6 @@ use platform::sys::tcp::SendPart;
 #[derive(Debug, Default)]
 pub(crate) struct OneSidedTraffic {
     memory: MemoryTable,
-    /// The last key that this device has made.
-    keys: u64,
     ledger: AccessLedger,
     /// Peers with accesses, ever.
     peers: BTreeMap<Peer, PeerAccesses>,
@@ -91,35 +89,11 @@ impl OneSidedTraffic {
         }
     }
 
-    fn accept(&mut self, peer: Peer, access: AcceptedAccess) -> Result<(), Busy> {
-        self.peers.entry(peer).or_default().origin.accept(access)?;
+    fn accept(
+        &mut self, peer: Peer, access: RmaAccess, signal: Option<PutSignal>,
+    ) -> Result<(), Busy> {
+        self.peers.entry(peer).or_default().origin.accept(access, signal)?;
         self.ledger.issue(peer);
-        Ok(())
-    }
-
-    /// Performs an access of this rank to itself.
-    fn perform(&mut self, me: Peer, access: AcceptedAccess) -> Result {
-        let memory = &self.memory;
-        match access {
-            AcceptedAccess::Put { from, key, offset, signal } => {
-                let to = memory.find(key, offset, from.len(), RemoteAccess::ReadWrite)?;
-                let kind = NumberKind::Unsigned8;
-                let number = signal.map(|it| memory.find_number(it.key, it.offset, kind));
-                let number = number.transpose()?;
-                from.copy_untorn(to);
-                if let (Some(number), Some(signal)) = (number, signal) {
-                    Update::Add(signal.addend).perform(number, kind);
-                }
-            }
-            AcceptedAccess::Get { key, offset, into } => {
-                memory.find(key, offset, into.len(), RemoteAccess::Read)?.copy_untorn(into);
-            }
-            AcceptedAccess::Update { key, offset, kind, update, old } => {
-                let number = memory.find_number(key, offset, kind)?;
-                write_number(update.perform(number, kind), old);
-            }
-        }
-        self.ledger.pass(me, Ok(()));
         Ok(())
     }
 
@@ -197,9 +171,13 @@ impl Tcp {
     }
 
     /// Starts an access.
-    fn access(&mut self, peer: Peer, access: AcceptedAccess) -> Result<(), RmaError> {
+    fn access(
+        &mut self, peer: Peer, access: RmaAccess, signal: Option<PutSignal>,
+    ) -> Result<(), RmaError> {
         if peer == self.me {
-            return Ok(self.one_sided.perform(peer, access)?);
+            self.one_sided.memory.perform(access, signal)?;
+            self.one_sided.ledger.pass(peer, Ok(()));
+            return Ok(());
         }
         self.check_peer(peer)?;
         let Some(link) = self.linked(peer) else {
@@ -208,7 +186,7 @@ impl Tcp {
         if !link.has_been_open() {
             return Err(RmaError::Busy);
         }
-        self.one_sided.accept(peer, access)?;
+        self.one_sided.accept(peer, access, signal)?;
         self.send_frames(peer);
         Ok(())
     }
@@ -298,10 +276,7 @@ impl<S: PacketSink> FrameSink for SinkBesideAccesses<'_, S> {
 
 impl Rma for Tcp {
     fn register(&mut self, memory: Span, access: RemoteAccess) -> Result<MemoryKey> {
-        self.one_sided.keys += 1;
-        let key = MemoryKey(self.one_sided.keys);
-        self.register_under(key, memory, access);
-        Ok(key)
+        Ok(self.one_sided.memory.register(memory, access))
     }
 
     fn deregister(&mut self, key: MemoryKey) {
@@ -318,8 +293,7 @@ impl Rma for Tcp {
     }
 
     fn put(&mut self, from: Span, to: RemoteAddress) -> Result<(), RmaError> {
-        let RemoteAddress { peer, key, offset } = to;
-        self.access(peer, AcceptedAccess::Put { from, key, offset, signal: None })
+        self.access(to.peer, RmaAccess::Put { from, to }, None)
     }
 
     fn put_signalled(
@@ -327,21 +301,18 @@ impl Rma for Tcp {
     ) -> Result<(), RmaError> {
         let (kind, add) = (NumberKind::Unsigned8, Update::Add(signal.addend));
         UpdateSet::ALL.check(signal.offset, kind, add, Span::EMPTY)?;
-        let RemoteAddress { peer, key, offset } = to;
-        self.access(peer, AcceptedAccess::Put { from, key, offset, signal: Some(signal) })
+        self.access(to.peer, RmaAccess::Put { from, to }, Some(signal))
     }
 
     fn get(&mut self, from: RemoteAddress, into: Span) -> Result<(), RmaError> {
-        let RemoteAddress { peer, key, offset } = from;
-        self.access(peer, AcceptedAccess::Get { key, offset, into })
+        self.access(from.peer, RmaAccess::Get { from, into }, None)
     }
 
     fn update(
         &mut self, at: RemoteAddress, kind: NumberKind, update: Update, old: Span,
     ) -> Result<(), RmaError> {
         UpdateSet::ALL.check(at.offset, kind, update, old)?;
-        let RemoteAddress { peer, key, offset } = at;
-        self.access(peer, AcceptedAccess::Update { key, offset, kind, update, old })
+        self.access(at.peer, RmaAccess::Update { at, kind, update, old }, None)
     }
 
     fn progress(&mut self, peer: Peer) -> AccessProgress {

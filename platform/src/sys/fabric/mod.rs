@@ -43,6 +43,7 @@ use parking_lot::Mutex;
 
 use crate::base::Span;
 use crate::sys::carrier_request::CarrierRequest;
+use crate::sys::iovec;
 use crate::sys::thread::naming_helpers;
 use contacts::{ContactMessage, Contacts};
 use library::{FabricFunctions, keeping_signal_handlers};
@@ -99,6 +100,8 @@ pub struct FabricEndpoint {
     address: Vec<u8>,
     /// The descriptor of the queue, if the provider has one.
     descriptor: Option<RawFd>,
+    /// Whether the provider sends a message from two places.
+    gathers: bool,
     /// The longest access to memory of peers, if the provider has it.
     access_max: Option<usize>,
 }
@@ -120,8 +123,6 @@ struct EndpointState {
     me: u32,
     /// The longest message that the provider copies at once.
     inject_max: usize,
-    /// Whether it sends a message from two places.
-    gathers: bool,
     /// The bits of the job, where they are in a tag.
     job: u64,
     /// The bits of a tag that number data.
@@ -207,11 +208,11 @@ enum StartOrder {
 }
 
 impl FabricOperation {
-    /// Whether it does not end if `lost` has failed.
-    fn is_toward(&self, lost: u32) -> bool {
+    /// The peer that it needs.
+    fn peer(&self) -> Option<u32> {
         match self.what {
-            FabricTransfer::Send { to: peer } | FabricTransfer::Access { peer, .. } => peer == lost,
-            FabricTransfer::Receive { .. } => false,
+            FabricTransfer::Send { to: peer } | FabricTransfer::Access { peer, .. } => Some(peer),
+            FabricTransfer::Receive { .. } => None,
         }
     }
 
@@ -224,12 +225,10 @@ impl FabricOperation {
     }
 
     fn queue(&self) -> StartOrder {
-        match self.what {
-            FabricTransfer::Send { to: peer } | FabricTransfer::Access { peer, .. } => {
-                StartOrder::Sends(peer)
-            }
-            FabricTransfer::Receive { .. } if self.tag & DATA_BIT != 0 => StartOrder::Data,
-            FabricTransfer::Receive { .. } => StartOrder::Headers,
+        match self.peer() {
+            Some(peer) => StartOrder::Sends(peer),
+            None if self.tag & DATA_BIT != 0 => StartOrder::Data,
+            None => StartOrder::Headers,
         }
     }
 }
@@ -271,7 +270,6 @@ impl FabricEndpoint {
             demands,
             me,
             inject_max,
-            gathers,
             job: 0,
             number_mask: !0_u64 >> (u64::BITS - matched) & !(2 * DATA_BIT - 1),
             data: Vec::new(),
@@ -288,7 +286,7 @@ impl FabricEndpoint {
             failed: Vec::new(),
         };
         let state = Mutex::new(state);
-        Ok(Self { state, provider, description, address, descriptor, access_max })
+        Ok(Self { state, provider, description, address, descriptor, gathers, access_max })
     }
 
     /// The library, the provider and its domain.
@@ -361,7 +359,7 @@ impl FabricEndpoint {
 
     /// Whether [`FabricEndpoint::send_header_with`] is possible.
     pub fn gathers(&self) -> bool {
-        self.state.lock().gathers
+        self.gathers
     }
 
     /// Starts to send a header and more that is elsewhere, in one message.
@@ -448,7 +446,7 @@ impl EndpointState {
         if operation.queue() == StartOrder::Headers {
             self.waiting_headers.push_back(number);
             self.start_headers();
-        } else if self.failed.iter().any(|lost| operation.is_toward(*lost)) {
+        } else if operation.peer().is_some_and(|peer| self.failed.contains(&peer)) {
             operation.drop_unstarted();
         // Behind those that wait, to keep the order.
         } else if !self.put_off.is_empty() || !self.try_start(number) {
@@ -460,70 +458,83 @@ impl EndpointState {
     /// Hands an operation to the library; false if it has no room, or if it is not known whether the message would
     /// arrive.
     fn try_start(&mut self, number: u32) -> bool {
-        let operation = &mut self.operations[number as usize];
-        if let FabricTransfer::Access { peer, access, at } = operation.what {
-            return self.try_access(number, peer, access, at);
-        }
-        if let FabricTransfer::Send { to } = operation.what
-            && !self.contacts.is_open(to)
+        let operation = &self.operations[number as usize];
+        if let Some(peer) = operation.peer()
+            && !self.contacts.is_open(peer)
         {
-            self.contacts.ask(to);
+            self.contacts.ask(peer);
             return false;
         }
-        let endpoint = self.objects.endpoint;
-        let (len, tag, description) = (operation.span.len(), operation.tag, ptr::null_mut());
-        let context = (&raw mut *operation.context).cast::<c_void>();
-        let address = operation.span.address();
         let is_send = matches!(operation.what, FabricTransfer::Send { .. });
-        let is_copied = is_send && operation.rest.is_empty() && len <= self.inject_max;
-        let parts = [operation.span, operation.rest].map(|part| libc::iovec {
-            iov_base: ptr::with_exposed_provenance_mut(part.address()),
-            iov_len: part.len(),
-        });
-        // SAFETY: an open endpoint. The spans are readable, or writable, until their operation is done (`Span::new`),
-        // and the context is in its box until then. The list of parts is read in the call.
-        let status = unsafe {
-            let calls = &*(*endpoint).tagged;
-            match operation.what {
-                FabricTransfer::Send { to } => {
-                    let (from, to) =
-                        (ptr::with_exposed_provenance(address), self.peers[to as usize]);
-                    if is_copied {
-                        (calls.inject)(endpoint, from, len, to, tag)
-                    } else if operation.rest.is_empty() {
-                        (calls.send)(endpoint, from, len, description, to, tag, context)
-                    } else {
-                        let (parts, none) = (parts.as_ptr(), ptr::null_mut());
-                        (calls.send_parts)(endpoint, parts, none, 2, to, tag, context)
-                    }
-                }
-                FabricTransfer::Receive { ignore } => {
-                    let into = ptr::with_exposed_provenance_mut(address);
-                    let any = ANY_ADDRESS;
-                    (calls.receive)(endpoint, into, len, description, any, tag, ignore, context)
-                }
-                FabricTransfer::Access { .. } => return true,
+        let is_whole = operation.rest.is_empty();
+        let is_copied = is_send && is_whole && operation.span.len() <= self.inject_max;
+        let status = match operation.what {
+            FabricTransfer::Send { to } => self.hand_send(number, to, is_copied),
+            FabricTransfer::Receive { ignore } => self.hand_receive(number, ignore),
+            FabricTransfer::Access { peer, access, at } => {
+                self.hand_access(number, peer, access, at)
             }
         };
-        match status {
-            0 if is_copied => operation.state = TransferState::Done(NO_RANK),
-            0 => operation.state = TransferState::Started,
-            TRY_AGAIN => return false,
-            error => match operation.what {
-                FabricTransfer::Send { to } => {
-                    operation.state = TransferState::Done(NO_RANK);
-                    self.fail(to, error);
-                }
-                // No message is lost, and other receives may make room.
-                FabricTransfer::Receive { .. } => {
-                    let why = self.functions.error(error);
-                    tracing::warn!(why, "a receive cannot be posted now");
-                    return false;
-                }
-                FabricTransfer::Access { .. } => {}
-            },
+        let operation = &mut self.operations[number as usize];
+        match (status, operation.what) {
+            (0, _) if is_copied => operation.state = TransferState::Done(NO_RANK),
+            (0, _) => operation.state = TransferState::Started,
+            (TRY_AGAIN, _) => return false,
+            (error, FabricTransfer::Send { to }) => {
+                operation.state = TransferState::Done(NO_RANK);
+                self.fail(to, error);
+            }
+            (error, FabricTransfer::Access { peer, .. }) => {
+                operation.state = TransferState::Done(NO_RANK);
+                self.access_failed(number, peer, error as c_int);
+            }
+            // No message is lost, and other receives may make room.
+            (error, FabricTransfer::Receive { .. }) => {
+                let why = self.functions.error(error);
+                tracing::warn!(why, "a receive cannot be posted now");
+                return false;
+            }
         }
         true
+    }
+
+    /// What the library returns for a send.
+    fn hand_send(&mut self, number: u32, to: u32, is_copied: bool) -> isize {
+        let (endpoint, to) = (self.objects.endpoint, self.peers[to as usize]);
+        let operation = &mut self.operations[number as usize];
+        let (len, tag, description) = (operation.span.len(), operation.tag, ptr::null_mut());
+        let context = (&raw mut *operation.context).cast::<c_void>();
+        let from = ptr::with_exposed_provenance(operation.span.address());
+        // SAFETY: an open endpoint. The spans are readable until their operation is done (`Span::new`), and the context
+        // is in its box until then. The list of parts is read in the call.
+        unsafe {
+            let calls = &*(*endpoint).tagged;
+            if is_copied {
+                (calls.inject)(endpoint, from, len, to, tag)
+            } else if operation.rest.is_empty() {
+                (calls.send)(endpoint, from, len, description, to, tag, context)
+            } else {
+                let parts = [operation.span, operation.rest];
+                let parts = parts.map(|part| iovec(part.address(), part.len()));
+                let (list, count) = (parts.as_ptr(), parts.len());
+                (calls.send_parts)(endpoint, list, ptr::null_mut(), count, to, tag, context)
+            }
+        }
+    }
+
+    /// What the library returns for a receive.
+    fn hand_receive(&mut self, number: u32, ignore: u64) -> isize {
+        let endpoint = self.objects.endpoint;
+        let operation = &mut self.operations[number as usize];
+        let (len, tag, description) = (operation.span.len(), operation.tag, ptr::null_mut());
+        let context = (&raw mut *operation.context).cast::<c_void>();
+        let into = ptr::with_exposed_provenance_mut(operation.span.address());
+        let any = ANY_ADDRESS;
+        // SAFETY: as in `hand_send`; the span is writable.
+        unsafe {
+            let calls = &*(*endpoint).tagged;
+            (calls.receive)(endpoint, into, len, description, any, tag, ignore, context)
+        }
     }
 
     fn fail(&mut self, peer: u32, error: isize) {
@@ -544,7 +555,7 @@ impl EndpointState {
         let operations = &mut self.operations;
         self.put_off.retain(|number| {
             let operation = &mut operations[*number as usize];
-            let is_lost = operation.is_toward(peer);
+            let is_lost = operation.peer() == Some(peer);
             if is_lost {
                 operation.drop_unstarted();
             }

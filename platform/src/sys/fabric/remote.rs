@@ -4,9 +4,10 @@
 //!   owner   register ──key, address──> peer   write, read ──> started, or put off as a message is ──> done
 //! ```
 //!
-//! Keys are numbers that nobody guesses, if the provider leaves the choice to us: who reaches the port of a provider
-//! over sockets and knows a key can write. A write is done when its data is at the peer. Providers over connections
-//! end the connection if a key names nothing, or if an access leaves its memory: the caller checks accesses before.
+//! Keys are random where the provider does not choose them: a process of a stranger that reaches the port of a provider
+//! over sockets writes to memory if it knows the key. A write is done when its data is at the peer. Providers over
+//! connections end the connection if a key names nothing, or if an access leaves its memory: the caller checks accesses
+//! before.
 #![allow(unsafe_code)]
 
 use std::collections::BTreeMap;
@@ -16,9 +17,10 @@ use std::ptr;
 use super::library::FoundInfo;
 use super::objects::EndpointObjects;
 use super::tables::*;
-use super::{EndpointState, FabricEndpoint, FabricTransfer, NO_RANK, TransferState};
+use super::{EndpointState, FabricEndpoint, FabricTransfer};
 use crate::base::Span;
 use crate::sys::carrier_request::CarrierRequest;
+use crate::sys::iovec;
 use crate::sys::secret::JobCredentials;
 
 /// How often a key is drawn that is in use.
@@ -26,9 +28,18 @@ const KEY_TRIES: u32 = 4;
 /// The longest access, in bytes, whatever the provider says.
 const ACCESS_MAX: usize = 1 << 30;
 
-/// Errors of an access that tell of the connection: `EPIPE`, `ECONNABORTED`, `ECONNRESET`, `ENOTCONN`, `ESHUTDOWN`,
-/// `ETIMEDOUT`, `ECONNREFUSED`, `EHOSTDOWN`, `EHOSTUNREACH`.
-const CONNECTION_ERRORS: [c_int; 9] = [32, 103, 104, 107, 108, 110, 111, 112, 113];
+/// Errors of an access that tell of the connection. The numbers of libfabric are those of the system.
+const CONNECTION_ERRORS: [c_int; 9] = [
+    libc::EPIPE,
+    libc::ECONNABORTED,
+    libc::ECONNRESET,
+    libc::ENOTCONN,
+    libc::ESHUTDOWN,
+    libc::ETIMEDOUT,
+    libc::ECONNREFUSED,
+    libc::EHOSTDOWN,
+    libc::EHOSTUNREACH,
+];
 
 /// Whether access to memory of peers by a provider has been tried: over connections. `shm` crashes if one process has
 /// several endpoints, `ofi_rxd` may get stuck after an error, and providers of network cards have not been tried.
@@ -215,14 +226,10 @@ impl FabricEndpoint {
 }
 
 impl EndpointState {
-    /// Hands an access to the library; false if it has no room, or if it is not known whether it would arrive.
-    pub(super) fn try_access(
+    /// What the library returns for an access.
+    pub(super) fn hand_access(
         &mut self, number: u32, peer: u32, access: FabricAccess, at: FabricPlace,
-    ) -> bool {
-        if !self.contacts.is_open(peer) {
-            self.contacts.ask(peer);
-            return false;
-        }
+    ) -> isize {
         let (endpoint, name) = (self.objects.endpoint, self.peers[peer as usize]);
         let operation = &mut self.operations[number as usize];
         let (address, len) = (operation.span.address(), operation.span.len());
@@ -230,7 +237,7 @@ impl EndpointState {
         // SAFETY: an open endpoint of a provider with these calls. The span is readable, or writable, until its
         // operation is done (`Span::new`), and the context is in its box until then. The library copies what describes
         // a write.
-        let status = unsafe {
+        unsafe {
             let calls = &*(*endpoint).remote;
             match access {
                 FabricAccess::Read => {
@@ -238,7 +245,7 @@ impl EndpointState {
                     (calls.read)(endpoint, into, len, none, name, at.address, at.key, context)
                 }
                 FabricAccess::Write => {
-                    let from = LocalPart { address: ptr::with_exposed_provenance(address), len };
+                    let from = iovec(address, len);
                     let to = RemotePart { address: at.address, len, key: at.key };
                     let write = RemoteWrite {
                         from: &raw const from,
@@ -253,16 +260,7 @@ impl EndpointState {
                     (calls.write_message)(endpoint, &raw const write, TELL_DELIVERY)
                 }
             }
-        };
-        match status {
-            0 => operation.state = TransferState::Started,
-            TRY_AGAIN => return false,
-            error => {
-                operation.state = TransferState::Done(NO_RANK);
-                self.access_failed(number, peer, error as c_int);
-            }
         }
-        true
     }
 
     /// An access has ended with an error: its peer has failed only if the connection has.

@@ -250,7 +250,7 @@ pub(super) struct RemoteCalls {
 /// `struct fi_msg_rma`, with one part on each side.
 #[repr(C)]
 pub(super) struct RemoteWrite {
-    pub(super) from: *const LocalPart,
+    pub(super) from: *const libc::iovec,
     pub(super) descriptions: *mut *mut c_void,
     pub(super) from_count: usize,
     pub(super) peer: u64,
@@ -258,13 +258,6 @@ pub(super) struct RemoteWrite {
     pub(super) to_count: usize,
     pub(super) context: *mut c_void,
     pub(super) data: u64,
-}
-
-/// `struct iovec`.
-#[repr(C)]
-pub(super) struct LocalPart {
-    pub(super) address: *const c_void,
-    pub(super) len: usize,
 }
 
 /// `struct fi_rma_iov`.
