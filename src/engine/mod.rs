@@ -621,8 +621,8 @@ impl<D: Device> Engine<D> {
         !self.offloads.is_empty()
     }
 
-    /// [`Offloads::device_quiescence`].
+    /// [`Device::quiescence`].
     pub fn device_quiescence(&self) -> Option<u64> {
-        self.offloads.device_quiescence(&self.messages.device)
+        self.messages.device.quiescence()
     }
 }

@@ -20,8 +20,11 @@ pub(crate) trait Counters {
     /// The level. Writes before the additions in it are visible after this call.
     fn level(&self, counter: CounterKey) -> u64;
 
-    /// Adds to the level, wrapping.
+    /// Adds to the level, wrapping, for this rank itself. Not in [`Counters::additions`].
     fn add(&self, counter: CounterKey, value: u64);
+
+    /// A number that changes after each addition of a peer.
+    fn additions(&self) -> u64;
 
     /// Calls `each` with the counters to which anybody has added since the last call. An addition during
     /// the call is in this call or in the next one.

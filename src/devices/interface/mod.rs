@@ -54,6 +54,9 @@ use platform::base::{MpiError, Peer, Result, Slab, Span};
 /// Accesses in progress, by default.
 const ACCESSES_MAX: u32 = 4096;
 
+/// The most counters of programs in progress that are looked at one by one.
+const WATCHED_MAX: usize = 8;
+
 /// The counters on which work of programs waits.
 #[derive(Debug, Default)]
 struct WaitingWork {
@@ -64,6 +67,12 @@ struct WaitingWork {
     due: VecDeque<(u32, u32)>,
     /// Counters whose next operation is posted at a time, in nanoseconds.
     unposted: Vec<(u64, (u32, u32))>,
+    /// The programs in progress, and how many counters they have.
+    in_progress: Vec<u32>,
+    counters_in_progress: usize,
+    /// [`Counters::additions`] at the last look, and whether this rank has added since then.
+    seen: u64,
+    has_own_additions: bool,
 }
 
 /// An access that waits for all before it.
@@ -92,8 +101,6 @@ pub(crate) struct NetworkInterface {
     accesses_max: u32,
     fallbacks: u64,
     progressed: bool,
-    /// Instances in progress.
-    active: u32,
     /// Peers that programs no longer reach, with the errors.
     failed: BTreeMap<Peer, Box<MpiError>>,
     /// Counters of programs that have failed, to which peers may still add.
@@ -117,7 +124,6 @@ impl NetworkInterface {
             accesses_max: ACCESSES_MAX,
             fallbacks: 0,
             progressed: false,
-            active: 0,
             failed: BTreeMap::new(),
             spoiled: BTreeSet::new(),
         }
@@ -304,8 +310,7 @@ impl NetworkInterface {
                 }
             }
         }
-        self.active += 1;
-        self.waiting.due.extend((0..loaded.counters().len() as u32).map(|at| (program.0, at)));
+        self.waiting.begin(program.0, loaded.counters().len());
     }
 
     /// Ends the instance in progress with an error once no command uses its memory, and all later ones.
@@ -327,13 +332,16 @@ impl NetworkInterface {
 
     /// How many instances are in progress.
     pub(crate) fn active(&self) -> u32 {
-        self.active
+        self.waiting.in_progress.len() as u32
     }
 
     /// Whether an instance is in progress that names such a peer.
     pub(crate) fn is_any_active(&self, is_meant: impl Fn(Peer) -> bool) -> bool {
-        let active = self.programs.iter().filter(|(_, loaded)| !loaded.is_idle());
-        active.into_iter().any(|(_, loaded)| loaded.peers().any(&is_meant))
+        self.in_progress().any(|loaded| loaded.peers().any(&is_meant))
+    }
+
+    fn in_progress(&self) -> impl Iterator<Item = &LoadedProgram> {
+        self.waiting.in_progress.iter().map(|program| &self.programs[*program])
     }
 
     /// The state of an instance.
@@ -342,7 +350,9 @@ impl NetworkInterface {
         let was_active = !loaded.is_idle();
         let state = loaded.poll();
         if matches!(state, InstanceState::Completed(_)) {
-            self.active -= u32::from(was_active);
+            if was_active {
+                self.waiting.end(program.0, loaded.counters().len());
+            }
             self.slots_left += std::mem::take(&mut loaded.window);
         }
         state
@@ -355,6 +365,7 @@ impl NetworkInterface {
     pub fn host_done(&mut self, program: ProgramKey, step: StepId, levels: &impl Counters) {
         let loaded = &mut self.programs[program.0];
         loaded.host_done(step, levels);
+        self.waiting.has_own_additions = true;
         self.progressed |= loaded.is_complete();
     }
 
@@ -388,10 +399,10 @@ impl NetworkInterface {
     /// The next action at `now_ns`; `None` until an event or [`NetworkInterface::next_event_ns`].
     pub(crate) fn next(&mut self, now_ns: u64, levels: &impl Counters) -> Option<DueAction> {
         self.waiting.take_posted(now_ns);
-        self.waiting.take_changed(levels);
+        self.waiting.take_changed(&self.programs, levels);
         while let Some((program, counter)) = self.waiting.due.pop_front() {
             self.run(program, counter, now_ns, levels);
-            self.waiting.take_changed(levels);
+            self.waiting.take_changed(&self.programs, levels);
         }
         self.engines.next(now_ns)
     }
@@ -423,6 +434,7 @@ impl NetworkInterface {
             }
             any = true;
         }
+        self.waiting.has_own_additions |= any;
         self.progressed |= any && (loaded.is_complete() || loaded.wants_host());
     }
 
@@ -469,6 +481,7 @@ impl NetworkInterface {
     ) {
         if let Some((counter, value)) = done {
             levels.add(counter, value);
+            self.waiting.has_own_additions = true;
         }
         self.progressed |= self.programs[program].sent(end.err(), levels);
     }
@@ -479,9 +492,14 @@ impl NetworkInterface {
         std::mem::take(&mut self.progressed)
     }
 
-    /// Whether no command waits or is in progress.
+    /// Whether no command is due, waits or is in progress.
     pub(crate) fn is_idle(&self) -> bool {
-        self.engines.are_idle() && self.deferred.is_empty()
+        self.engines.are_idle() && self.deferred.is_empty() && !self.waiting.has_own_additions
+    }
+
+    /// Whether [`NetworkInterface::poll_program`] has something to tell.
+    pub(crate) fn has_news(&self) -> bool {
+        self.in_progress().any(|loaded| loaded.is_complete() || loaded.wants_host())
     }
 }
 
@@ -491,6 +509,7 @@ impl WaitingWork {
         self.by_counter.extend(at);
         // No start allocates memory, unless counters change at the same time.
         self.due.reserve(self.by_counter.len().saturating_sub(self.due.len()));
+        self.in_progress.reserve(self.by_counter.len().saturating_sub(self.in_progress.len()));
     }
 
     fn remove(&mut self, counters: &[CounterKey]) {
@@ -505,9 +524,35 @@ impl WaitingWork {
         due.extend(posted.map(|(_, at)| at));
     }
 
-    fn take_changed(&mut self, levels: &impl Counters) {
-        let Self { by_counter, due, .. } = self;
-        levels.take_changed(|counter| due.extend(by_counter.get(&counter)));
+    /// An instance of a program with so many counters is in progress from now on.
+    fn begin(&mut self, program: u32, counters: usize) {
+        self.in_progress.push(program);
+        self.counters_in_progress += counters;
+        self.due.extend((0..counters as u32).map(|at| (program, at)));
+    }
+
+    fn end(&mut self, program: u32, counters: usize) {
+        let at = self.in_progress.iter().position(|other| *other == program);
+        self.in_progress.swap_remove(at.expect("it has begun"));
+        self.counters_in_progress -= counters;
+    }
+
+    /// Finds the counters that may have reached a level. Few are looked at one by one: their marks stay set, so
+    /// peers that add need not write them again, nor this rank read them.
+    fn take_changed(&mut self, programs: &Slab<LoadedProgram>, levels: &impl Counters) {
+        let additions = levels.additions();
+        let any = std::mem::replace(&mut self.seen, additions) != additions;
+        if !(std::mem::take(&mut self.has_own_additions) || any) {
+            return;
+        }
+        let Self { by_counter, due, in_progress, .. } = self;
+        if self.counters_in_progress > WATCHED_MAX {
+            levels.take_changed(|counter| due.extend(by_counter.get(&counter)));
+            return;
+        }
+        for &program in &*in_progress {
+            due.extend((0..programs[program].counters().len() as u32).map(|at| (program, at)));
+        }
     }
 }
 

@@ -29,6 +29,7 @@ const LIMITS: InterfaceLimits = InterfaceLimits {
 struct Levels {
     levels: RefCell<HashMap<CounterKey, u64>>,
     changed: RefCell<Vec<CounterKey>>,
+    additions: Cell<u64>,
     /// Calls of [`Counters::level`].
     looks: Cell<usize>,
 }
@@ -44,6 +45,11 @@ impl Counters for Levels {
         let level = levels.entry(counter).or_default();
         *level = level.wrapping_add(value);
         self.changed.borrow_mut().push(counter);
+        self.additions.set(self.additions.get() + 1);
+    }
+
+    fn additions(&self) -> u64 {
+        self.additions.get()
     }
 
     fn take_changed(&self, each: impl FnMut(CounterKey)) {

@@ -13,6 +13,7 @@ use std::mem::offset_of;
 
 use super::atomic_request;
 use super::primitive::{AtomicU64, Ordering};
+use crate::devices::interface::Signal;
 use crate::devices::rings::memory::{Mapped, Shareable};
 use crate::devices::rings::mpsc_queue::{MpscQueue, QueueCells, QueueSlots};
 use crate::devices::rings::wake_word::WakeWord;
@@ -60,6 +61,17 @@ impl InterfaceArea {
         unsafe { MpscQueue::new(&self.request_cells, &self.request_slots) }
     }
 
+    /// Adds to a counter and marks it; false for an unknown one. That comes from a wrong program, and changes
+    /// nothing.
+    pub(crate) fn add(&self, signal: Signal) -> bool {
+        let index = (signal.counter.0 as usize).wrapping_sub(1);
+        let Some(level) = self.counters.get(index) else { return false };
+        // After every byte written before, also by the kernel.
+        level.fetch_add(signal.value, Ordering::SeqCst);
+        self.counter_activity.mark(index);
+        true
+    }
+
     /// The queue of requests to the rank, for its reader.
     pub(crate) fn own_requests(area: &Mapped<Self>) -> RequestQueue {
         let (cells, slots) =
@@ -69,11 +81,15 @@ impl InterfaceArea {
     }
 }
 
+/// A word with a cache line of its own.
+#[repr(C, align(128))]
+pub(crate) struct LoneWord(pub(crate) AtomicU64);
+
 /// Words that an addition to a counter of the rank also reads or writes.
 #[repr(C, align(128))]
 pub(crate) struct CounterActivity {
-    /// The number of additions, incremented after each.
-    pub(crate) additions: AtomicU64,
+    /// The number of additions of peers, incremented after each.
+    pub(crate) additions: LoneWord,
     /// A bit for each word of `changed` that is not 0, set after it.
     changed_words: [AtomicU64; WORDS / 64 / 64],
     /// A bit for each counter that was added to, set after the addition.

@@ -210,19 +210,16 @@ impl HostFabric {
 
     /// Counts a change of a number of this rank, and wakes the application if it is armed.
     pub(crate) fn count_update(&self) {
-        self.own().area.counter_activity.additions.fetch_add(1, Ordering::SeqCst);
+        self.own().area.counter_activity.additions.0.fetch_add(1, Ordering::SeqCst);
         self.wake_host();
     }
 
     fn signal(&self, slot: usize, signal: Signal) {
         let area = &self.parts[slot].area;
-        // An unknown key comes from a wrong program, and changes nothing.
-        let index = (signal.counter.0 as usize).wrapping_sub(1);
-        let Some(level) = area.counters.get(index) else { return };
-        // After every byte written before, also by the kernel.
-        level.fetch_add(signal.value, Ordering::SeqCst);
-        area.counter_activity.mark(index);
-        area.counter_activity.additions.fetch_add(1, Ordering::SeqCst);
+        if !area.add(signal) {
+            return;
+        }
+        area.counter_activity.additions.0.fetch_add(1, Ordering::SeqCst);
         if slot != self.me {
             self.wake_engine_of(slot);
         }
@@ -262,7 +259,11 @@ impl Counters for HostFabric {
     }
 
     fn add(&self, counter: CounterKey, value: u64) {
-        self.signal(self.me, Signal { counter, value });
+        self.own().area.add(Signal { counter, value });
+    }
+
+    fn additions(&self) -> u64 {
+        self.own().area.counter_activity.additions.0.load(Ordering::SeqCst)
     }
 
     fn take_changed(&self, mut each: impl FnMut(CounterKey)) {

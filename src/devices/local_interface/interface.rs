@@ -34,7 +34,7 @@ use crate::device::trigger::{
     CounterKey, InstanceState, InterfaceLimits, ProgramBinding, ProgramKey, Runner,
 };
 use crate::devices::interface::{
-    ActionId, DueAction, InterfaceAction, NetworkInterface, NetworkModel,
+    ActionId, Counters, DueAction, InterfaceAction, NetworkInterface, NetworkModel,
 };
 use crate::devices::put_links::{LinkNews, LostLink};
 use crate::devices::rings::memory::Mapped;
@@ -144,7 +144,7 @@ impl LocalInterface {
 
     /// The number of additions to counters of this rank.
     pub(crate) fn additions(&self) -> u64 {
-        self.fabric.own().area.counter_activity.additions.load(Ordering::SeqCst)
+        self.fabric.additions()
     }
 
     /// Posts a command, then performs short commands that are due.
@@ -652,7 +652,7 @@ impl LocalInterface {
             return None;
         }
         let additions = self.additions();
-        let settled = state.quiescent_at == Some(additions);
+        let settled = state.quiescent_at == Some(additions) && !state.nic.has_news();
         (settled && state.nic.is_idle() && state.pending.is_empty()).then_some(additions)
     }
 }

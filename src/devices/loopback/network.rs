@@ -79,6 +79,10 @@ impl Counters for LevelTable {
         self.changed.borrow_mut().push(counter);
     }
 
+    fn additions(&self) -> u64 {
+        self.changes.load(Ordering::Relaxed)
+    }
+
     fn take_changed(&self, each: impl FnMut(CounterKey)) {
         self.changed.take().into_iter().for_each(each);
     }
@@ -150,7 +154,8 @@ impl LoopbackNetwork {
     /// has returned false.
     pub(super) fn quiescence(&self, rank: Peer) -> Option<u64> {
         let is_idle = self.in_flight.is_empty() && self.ranks.iter().all(|rank| rank.nic.is_idle());
-        is_idle.then(|| self.ranks[rank as usize].levels.changes.load(Ordering::Relaxed))
+        let own = &self.ranks[rank as usize];
+        (is_idle && !own.nic.has_news()).then(|| own.levels.changes.load(Ordering::Relaxed))
     }
 
     /// Removes a rank: nothing accesses its memory after this.

@@ -87,8 +87,6 @@ struct OffloadedEntry {
 pub(crate) struct Offloads {
     all: Slab<OffloadedEntry>,
     active: Vec<OffloadedId>,
-    /// [`Device::quiescence`] after the last poll, while any operation is active.
-    quiescence: Option<u64>,
 }
 
 impl PackedBuffer {
@@ -278,15 +276,6 @@ impl Offloads {
         self.active.iter().any(|id| self.all[*id].released)
     }
 
-    /// [`Device::quiescence`]. With active operations: its value after the last poll, `None` if an
-    /// operation made progress in that poll.
-    pub(crate) fn device_quiescence(&self, device: &impl Device) -> Option<u64> {
-        match self.active.is_empty() {
-            true => device.quiescence(),
-            false => self.quiescence,
-        }
-    }
-
     /// The program and the puts of an operation, and whether `assignment` was its last engine
     /// assignment already. It is from now on.
     pub(crate) fn assignment_of(
@@ -316,13 +305,7 @@ impl Offloads {
         active.retain(|id| !self.poll_operation(*id, messages, work));
         let completed = before - active.len();
         self.active = active;
-        let progress = completed.max(usize::from(messages.events() != events));
-        // After the queries: they may have given the device work.
-        self.quiescence = match progress {
-            0 => messages.device.quiescence(),
-            _ => None,
-        };
-        progress
+        completed.max(usize::from(messages.events() != events))
     }
 
     /// Queries the device about an operation. True if it has completed.
