@@ -15,31 +15,34 @@ use crate::rings::wake_word::WakeWord;
 use crate::rings::{Futex, content};
 use segment::{AwaitedEntry, PublishedFlag, SlotHeader};
 
-type Slot = segment::SegmentSlot<2>;
-type Buffer = segment::SlotBuffer<2, 64>;
-type Segment = segment::SizedSegment<2, 64>;
+type TestSegment = SegmentMemory<2, 64, 2>;
+type Segment = segment::SizedSegment<2, 64, 2, 64>;
 
 /// The memory of a segment.
-struct TestSegment {
-    slots: Vec<Slot>,
-    buffers: Vec<Buffer>,
+struct SegmentMemory<const ENTRIES: usize, const SHORT: usize, const LONGS: usize> {
+    slots: Vec<segment::SegmentSlot<ENTRIES>>,
+    buffers: Vec<segment::SlotBuffer<ENTRIES, SHORT, LONGS, 64>>,
     words: [AtomicU32; 1],
 }
 
-impl TestSegment {
+impl<const ENTRIES: usize, const SHORT: usize, const LONGS: usize>
+    SegmentMemory<ENTRIES, SHORT, LONGS>
+{
     /// Claimed, with so many slots.
     fn new(slots: usize) -> Arc<Self> {
         Arc::new(Self {
-            slots: (0..slots).map(|_| Slot::new()).collect(),
-            buffers: (0..slots).map(|_| Buffer::new()).collect(),
+            slots: (0..slots).map(|_| segment::SegmentSlot::new()).collect(),
+            buffers: (0..slots).map(|_| segment::SlotBuffer::new()).collect(),
             words: [AtomicU32::new(1)],
         })
     }
 
-    fn enter(self: &Arc<Self>, local_rank: usize) -> Segment {
+    fn enter(
+        self: &Arc<Self>, local_rank: usize,
+    ) -> segment::SizedSegment<ENTRIES, SHORT, LONGS, 64> {
         let (slots, buffers) = (NonNull::from(&self.slots[..]), NonNull::from(&self.buffers[..]));
         // SAFETY: each test enters a local rank once after the segment was new or cleared.
-        unsafe { Segment::new(0, local_rank, slots, buffers, self.clone()) }
+        unsafe { segment::SizedSegment::new(0, local_rank, slots, buffers, self.clone()) }
     }
 }
 
@@ -48,7 +51,9 @@ fn header(round: u64) -> SlotHeader {
 }
 
 /// Publishes what `check` expects, if an entry is free: in turn inside and outside a line.
-fn publish(segment: &mut Segment, round: u64) -> bool {
+fn publish<const ENTRIES: usize, const SHORT: usize, const LONGS: usize>(
+    segment: &mut segment::SizedSegment<ENTRIES, SHORT, LONGS, 64>, round: u64,
+) -> bool {
     let (len, value) = content(round);
     let Some(span) = segment.entry(round, len) else { return false };
     span.write(0, &vec![value + segment.local_rank() as u8; len]);
@@ -57,7 +62,9 @@ fn publish(segment: &mut Segment, round: u64) -> bool {
 }
 
 /// Whether the entry is published; if so it is whole.
-fn check(segment: &mut Segment, local_rank: usize, round: u64) -> bool {
+fn check<const ENTRIES: usize, const SHORT: usize, const LONGS: usize>(
+    segment: &mut segment::SizedSegment<ENTRIES, SHORT, LONGS, 64>, local_rank: usize, round: u64,
+) -> bool {
     let Some((seen, span)) = segment.read(local_rank, round) else { return false };
     let (len, value) = content(round);
     let mut data = vec![0; span.len()];
@@ -85,7 +92,28 @@ fn segment_entries_are_whole_and_used_again_when_all_are_done() {
         });
         for round in 1..=4 {
             until(|| check(&mut reader, 0, round));
-            let _published = reader.done(round);
+            let _published = reader.done(round, false);
+        }
+        thread.join().unwrap();
+    });
+}
+
+/// Long data have fewer places than there are entries: rounds one and three use the same. The reader tells of
+/// round one before its usual interval.
+#[test]
+fn segment_places_of_long_data_are_used_again_when_all_are_done() {
+    crate::check(|| {
+        let memory = SegmentMemory::<8, 40, 2>::new(2);
+        let mut reader = memory.enter(1);
+        let mut publisher = memory.enter(0);
+        let thread = thread::spawn(move || {
+            for round in 1..=4 {
+                until(|| publish(&mut publisher, round));
+            }
+        });
+        for round in 1..=4 {
+            until(|| check(&mut reader, 0, round));
+            let _published = reader.done(round, false);
         }
         thread.join().unwrap();
     });
@@ -102,7 +130,7 @@ fn segment_entries_wait_for_the_last_of_several_readers() {
                 let mut reader = memory.enter(local_rank);
                 thread::spawn(move || {
                     let seen = check(&mut reader, 0, 1);
-                    seen && reader.done(1)
+                    seen && reader.done(1, false)
                 })
             })
             .collect();
@@ -125,7 +153,7 @@ fn segment_exchanges() {
                 until(|| publish(&mut segment, round + 1));
             }
             until(|| check(&mut segment, other, round));
-            let _published = segment.done(round);
+            let _published = segment.done(round, false);
         }
     }
     crate::check(|| {
@@ -257,7 +285,7 @@ fn segment_wakes_readers_and_publishers() {
         });
         for round in 1..=3 {
             sleepers[1].sleep_until(|| check(&mut reader, 0, round));
-            if reader.done(round) {
+            if reader.done(round, false) {
                 sleepers[0].notify();
             }
         }

@@ -5,22 +5,27 @@
 //! entries; round `s` uses entry `s % RING_ENTRIES`:
 //!
 //! ```text
-//!  slot    | progress | entry 0 | entry 1 | ... | entry 7 |       one line each: a small call of a
+//!  slot    | progress | entry 0 | entry 1 | ... | entry 31 |      one line each: a small call of a
 //!                          │                                      collective is one line per rank
 //!                          └ sequence, header, up to 40 bytes
-//!  buffer  | 32 KiB of entry 0 | 32 KiB of entry 1 | ...          longer data
+//!  buffer  | 4 KiB of entry 0 | 4 KiB of entry 1 | ...            longer data
+//!          | 32 KiB | 32 KiB | ...                                long data: of rounds 0, 8, 16, 24; of 1, 9, ...
 //! ```
+//!
+//! The ring is long, so that a rank that only publishes, as the root of a broadcast does, is not stopped by
+//! every few calls of ranks without a processor. Long data have fewer places: they stay in the cache.
 //!
 //! ```text
 //!  publisher   entry(s) ── fill ── publish(s): sequence = s, release
 //!                 ^                                  │
-//!                 │ all others are done with s - 8   │ acquire
-//!                 │                                  v
+//!                 │ all others are done with s - 32, │ acquire
+//!                 │ or the last in the same place    v
 //!  reader      done(s): sometimes     <── use ── read(s): sequence == s?
 //! ```
 //!
 //! There is no atomic read-modify-write, no fence and no system call. A reader publishes its progress
-//! every four rounds, in a line of its own, and also in each entry that it publishes. Round numbers
+//! every 16 rounds, or four if there were long data, in a line of its own, and also in each entry that it
+//! publishes. Round numbers
 //! have 64 bits and never repeat; sequence 0 is an unused entry. After it has published, a rank wakes
 //! the ranks that sleep ([`Device::notify`]).
 //!
@@ -45,8 +50,10 @@
 //!
 //! # No circular wait
 //! A rank that has published [`RING_ENTRIES`] rounds waits until the others are done with the first of
-//! them. All ranks make progress if each rank is done with a round at most four rounds
-//! ([`SizedSegment::AHEAD`]) after it has published in that round, without waiting for a later round.
+//! them, and one with long data until they are done with the last that had the same place, [`LONG_ENTRIES`]
+//! rounds ago or more. All ranks make progress if each rank is done with a round at most four rounds
+//! ([`SizedSegment::AHEAD`]) after it has published in that round, without waiting for a later round: it has
+//! told of a round with long data four rounds later, of every other one 16 rounds later.
 //!
 //! # Leaving
 //! All ranks enter a segment and all leave it, at any time. Published entries stay until then. The last
@@ -72,10 +79,16 @@ use super::primitive::{AccessMode, AtomicU32, AtomicU64, Ordering, SharedBytes, 
 use platform::base::Span;
 
 /// Entries of a slot.
-pub(crate) const RING_ENTRIES: usize = 8;
+pub(crate) const RING_ENTRIES: usize = 32;
+
+/// Places for long data.
+pub(crate) const LONG_ENTRIES: usize = 8;
 
 /// Bytes of data in the line of an entry.
 pub(crate) const INLINE: usize = 40;
+
+/// Bytes of data that are not long.
+const SHORT_MAX: usize = 4 << 10;
 
 /// Bytes of data in an entry.
 const DATA_MAX: usize = 32 << 10;
@@ -87,7 +100,7 @@ const SEGMENTS_MIN: usize = 64;
 const BYTES_MAX: usize = 64 << 30;
 
 /// A shared segment, at one of its ranks.
-pub type SharedSegment = SizedSegment<RING_ENTRIES, DATA_MAX>;
+pub type SharedSegment = SizedSegment<RING_ENTRIES, SHORT_MAX, LONG_ENTRIES, DATA_MAX>;
 
 /// Header of an entry, by which readers detect ranks in different calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -171,23 +184,40 @@ struct SlotEntry {
 #[derive(Clone, Copy)]
 struct PackedHeader(u64);
 
-/// Long data of a slot.
+/// The data of a slot that are outside its lines.
 #[repr(C, align(4096))]
-pub(crate) struct SlotBuffer<const ENTRIES: usize, const DATA: usize>([SharedBytes<DATA>; ENTRIES]);
+pub(crate) struct SlotBuffer<
+    const ENTRIES: usize,
+    const SHORT: usize,
+    const LONGS: usize,
+    const DATA: usize,
+> {
+    short: [SharedBytes<SHORT>; ENTRIES],
+    long: [SharedBytes<DATA>; LONGS],
+}
 
-/// A segment with slots of `ENTRIES` entries of up to `DATA` bytes ([`SharedSegment`]).
-pub struct SizedSegment<const ENTRIES: usize, const DATA: usize> {
+/// A segment with slots of `ENTRIES` entries of up to `SHORT` bytes, or `DATA` bytes in one of `LONGS` places
+/// ([`SharedSegment`]).
+pub struct SizedSegment<
+    const ENTRIES: usize,
+    const SHORT: usize,
+    const LONGS: usize,
+    const DATA: usize,
+> {
     // Both slices have an element for each rank. They live as long as `_memory`.
     slots: NonNull<[SegmentSlot<ENTRIES>]>,
-    buffers: NonNull<[SlotBuffer<ENTRIES, DATA>]>,
+    buffers: NonNull<[SlotBuffer<ENTRIES, SHORT, LONGS, DATA>]>,
     number: u32,
     local_rank: usize,
     /// Rounds begun.
     round: u64,
     /// Bytes of the entry that is being filled.
     len: usize,
-    /// For each entry, the round last published in it.
+    /// For each entry, and each place of long data, the round last published in it.
     used: [u64; ENTRIES],
+    used_long: [u64; LONGS],
+    /// Whether one of the rounds after `published_done` has long data, or may have.
+    has_long: bool,
     /// The last round that this rank has read, and the last that it has published of that.
     done: u64,
     published_done: u64,
@@ -201,7 +231,10 @@ pub struct SizedSegment<const ENTRIES: usize, const DATA: usize> {
 
 // SAFETY: the pointers lead to memory that threads and processes share anyway, and any thread may own
 // `_memory`.
-unsafe impl<const ENTRIES: usize, const DATA: usize> Send for SizedSegment<ENTRIES, DATA> {}
+unsafe impl<const ENTRIES: usize, const SHORT: usize, const LONGS: usize, const DATA: usize> Send
+    for SizedSegment<ENTRIES, SHORT, LONGS, DATA>
+{
+}
 
 impl PackedHeader {
     /// This number of rounds behind, or more: unknown to readers.
@@ -229,17 +262,27 @@ impl PackedHeader {
     }
 }
 
-impl<const ENTRIES: usize, const DATA: usize> SizedSegment<ENTRIES, DATA> {
+impl<const ENTRIES: usize, const SHORT: usize, const LONGS: usize, const DATA: usize>
+    SizedSegment<ENTRIES, SHORT, LONGS, DATA>
+{
     /// The longest data of an entry, in bytes.
     pub(crate) const DATA_MAX: usize = DATA;
 
     /// A rank may publish this number of rounds before it is done with the first of them.
-    pub(crate) const AHEAD: u64 = (ENTRIES - Self::DONE_INTERVAL as usize) as u64;
+    pub(crate) const AHEAD: u64 = LONGS as u64 - Self::LONG_INTERVAL;
 
-    /// A rank publishes its progress after this number of rounds.
+    /// A rank publishes its progress after this number of rounds, and after fewer with long data.
     const DONE_INTERVAL: u64 = (ENTRIES / 2) as u64;
+    const LONG_INTERVAL: u64 = (LONGS / 2) as u64;
 
-    const SOUND: () = assert!(ENTRIES.is_power_of_two() && ENTRIES >= 2 && DATA < 1 << 16);
+    const SOUND: () = assert!(
+        ENTRIES.is_power_of_two()
+            && LONGS.is_power_of_two()
+            && ENTRIES >= LONGS
+            && LONGS >= 2
+            && SHORT <= DATA
+            && DATA < 1 << 16
+    );
 
     /// Segment `number` at `local_rank`, before the first round.
     ///
@@ -252,7 +295,8 @@ impl<const ENTRIES: usize, const DATA: usize> SizedSegment<ENTRIES, DATA> {
     /// If there is no such local rank.
     pub(crate) unsafe fn new(
         number: u32, local_rank: usize, slots: NonNull<[SegmentSlot<ENTRIES>]>,
-        buffers: NonNull<[SlotBuffer<ENTRIES, DATA>]>, memory: Arc<dyn Any + Send + Sync>,
+        buffers: NonNull<[SlotBuffer<ENTRIES, SHORT, LONGS, DATA>]>,
+        memory: Arc<dyn Any + Send + Sync>,
     ) -> Self {
         let () = Self::SOUND;
         assert!(local_rank < slots.len() && slots.len() == buffers.len());
@@ -265,6 +309,8 @@ impl<const ENTRIES: usize, const DATA: usize> SizedSegment<ENTRIES, DATA> {
             round: 0,
             len: 0,
             used: [0; ENTRIES],
+            used_long: [0; LONGS],
+            has_long: false,
             done: 0,
             published_done: 0,
             known: vec![0; slots.len()].into_boxed_slice(),
@@ -308,7 +354,10 @@ impl<const ENTRIES: usize, const DATA: usize> SizedSegment<ENTRIES, DATA> {
     #[inline]
     pub fn entry(&mut self, round: u64, len: usize) -> Option<Span> {
         assert!(len <= DATA);
-        let used = self.used[round as usize % ENTRIES];
+        let mut used = self.used[round as usize % ENTRIES];
+        if len > SHORT {
+            used = used.max(self.used_long[round as usize % LONGS]);
+        }
         if used > self.known_of_all && !self.all_are_done_with(used) {
             return None;
         }
@@ -323,6 +372,10 @@ impl<const ENTRIES: usize, const DATA: usize> SizedSegment<ENTRIES, DATA> {
     #[inline]
     pub fn publish(&mut self, round: u64, header: SlotHeader) {
         self.used[round as usize % ENTRIES] = round;
+        if self.len > SHORT {
+            self.used_long[round as usize % LONGS] = round;
+            self.has_long = true;
+        }
         let shape = PackedHeader::new(header, self.len, round.saturating_sub(self.done));
         let entry = &self.slots()[self.local_rank].entries[round as usize % ENTRIES];
         entry.bytes.store(header.bytes, Ordering::Relaxed);
@@ -344,6 +397,7 @@ impl<const ENTRIES: usize, const DATA: usize> SizedSegment<ENTRIES, DATA> {
         let shape = PackedHeader(entry.packed_header.load(Ordering::Relaxed));
         let header = shape.header(entry.bytes.load(Ordering::Relaxed));
         let len = shape.len().min(DATA);
+        self.has_long |= len > SHORT;
         // SAFETY: by the sequence, the publisher has written this entry, and it does not write it again
         // before this rank has published that it is done; the span is in use until then.
         let span = unsafe { self.lend(rank, round, len, AccessMode::Read) };
@@ -364,16 +418,19 @@ impl<const ENTRIES: usize, const DATA: usize> SizedSegment<ENTRIES, DATA> {
         entry.sequence.load(Ordering::Relaxed) == round
     }
 
-    /// This rank will not read entries of `round` or earlier again. True if that was published: the
-    /// caller must notify the ranks that may wait for it.
+    /// This rank will not read entries of `round` or earlier again. One that it has not read `may_be_long`:
+    /// longer than its own. True if that was published: the caller must notify the ranks that may wait for it.
     #[inline]
     #[must_use]
-    pub fn done(&mut self, round: u64) -> bool {
+    pub fn done(&mut self, round: u64, may_be_long: bool) -> bool {
         self.done = round;
-        if round.saturating_sub(self.published_done) < Self::DONE_INTERVAL {
+        self.has_long |= may_be_long;
+        let interval = if self.has_long { Self::LONG_INTERVAL } else { Self::DONE_INTERVAL };
+        if round.saturating_sub(self.published_done) < interval {
             return false;
         }
         self.published_done = round;
+        self.has_long = false;
         self.slots()[self.local_rank].progress.done.store(round, Ordering::Release);
         true
     }
@@ -458,8 +515,14 @@ impl<const ENTRIES: usize, const DATA: usize> SizedSegment<ENTRIES, DATA> {
             // SAFETY: the caller's contract.
             return unsafe { self.slots()[rank].entries[entry].data.lend(len, access) };
         }
-        // SAFETY: the slice is valid (`new`) and consists of cells; the rest is the caller's contract.
-        unsafe { self.buffers.as_ref()[rank].0[entry].lend(len, access) }
+        // SAFETY: the slice is valid (`new`) and consists of cells.
+        let buffer = unsafe { &self.buffers.as_ref()[rank] };
+        if len <= SHORT {
+            // SAFETY: the caller's contract.
+            return unsafe { buffer.short[entry].lend(len, access) };
+        }
+        // SAFETY: the caller's contract.
+        unsafe { buffer.long[round as usize % LONGS].lend(len, access) }
     }
 
     #[inline]
@@ -515,14 +578,21 @@ impl<const ENTRIES: usize> SegmentSlot<ENTRIES> {
 }
 
 #[cfg(loom)]
-impl<const ENTRIES: usize, const DATA: usize> SlotBuffer<ENTRIES, DATA> {
+impl<const ENTRIES: usize, const SHORT: usize, const LONGS: usize, const DATA: usize>
+    SlotBuffer<ENTRIES, SHORT, LONGS, DATA>
+{
     /// Unused, for the model checker.
     pub(crate) fn new() -> Self {
-        Self(std::array::from_fn(|_| SharedBytes::new()))
+        Self {
+            short: std::array::from_fn(|_| SharedBytes::new()),
+            long: std::array::from_fn(|_| SharedBytes::new()),
+        }
     }
 }
 
-impl<const ENTRIES: usize, const DATA: usize> fmt::Debug for SizedSegment<ENTRIES, DATA> {
+impl<const ENTRIES: usize, const SHORT: usize, const LONGS: usize, const DATA: usize> fmt::Debug
+    for SizedSegment<ENTRIES, SHORT, LONGS, DATA>
+{
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (number, local_rank) = (self.number, self.local_rank);
         write!(
@@ -561,7 +631,7 @@ unsafe impl Send for SegmentPool {}
 unsafe impl Sync for SegmentPool {}
 
 type PoolSlot = SegmentSlot<RING_ENTRIES>;
-type PoolBuffer = SlotBuffer<RING_ENTRIES, DATA_MAX>;
+type PoolBuffer = SlotBuffer<RING_ENTRIES, SHORT_MAX, LONG_ENTRIES, DATA_MAX>;
 
 impl SegmentPool {
     /// Memory for the segments of this number of ranks, in bytes; `None` if it exceeds the address space.

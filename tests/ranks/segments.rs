@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use mpi_abi::mpi::Memory;
 use mpi_abi::mpi::attribute::Attributes;
+use mpi_abi::mpi::collective::binding::CallForm;
 use mpi_abi::mpi::communicator::segment::EnteredSegment;
 use mpi_abi::mpi::communicator::{COMM_SELF, COMM_WORLD};
 use mpi_abi::mpi::errhandler::Handler;
@@ -66,7 +68,7 @@ async fn talk(rank: &mut Rank, comm: u32) {
         span.read(0, &mut data);
         assert_eq!((head.bytes, u32::from_le_bytes(data)), (4, other as u32));
     }
-    let _told = segment(&mut rank.mpi, comm).done(round);
+    let _told = segment(&mut rank.mpi, comm).done(round, false);
 }
 
 /// All members of a group report the same segment, and no two groups of existing communicators have
@@ -91,6 +93,32 @@ fn the_world_has_the_first_segment_and_a_single_rank_has_none() {
     });
     assert_eq!(segments, [(Some(0), None); 3]);
     assert_eq!(ranks(1, 1, async |rank| number(rank, COMM_WORLD)), [None]);
+}
+
+/// Blocks of which only the root knows the lengths: a rank without one tells of its progress as early as the
+/// rank that needs the place of its long block again.
+#[test]
+fn ranks_without_a_block_stop_no_long_blocks_of_others() {
+    const LONG: usize = 6000;
+    for seed in 0..10 {
+        ranks(3, seed, async |rank| {
+            for turn in 0..30 {
+                let lens = [0, LONG, 0];
+                let send = Memory::owned(vec![turn; lens[rank.me as usize]]);
+                let places = lens.map(|len| Memory::owned(vec![0; len]));
+                let places = if rank.me == 0 { places.into() } else { Vec::new() };
+                let seen = places.get(1).map(Memory::alias);
+                let call = rank.mpi.gatherv(COMM_WORLD, 0, Some(send.alias()), places).unwrap();
+                let call = rank.mpi.launch(call, CallForm::Blocking).unwrap();
+                assert_eq!(rank.wait(call).await.error, None);
+                if let Some(seen) = seen {
+                    let mut data = vec![0; lens[1]];
+                    seen.pack(0, &mut data);
+                    assert_eq!(data, vec![turn; lens[1]]);
+                }
+            }
+        });
+    }
 }
 
 #[test]

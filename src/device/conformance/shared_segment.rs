@@ -82,7 +82,7 @@ fn await_entry(segment: &mut SharedSegment, rank: usize, round: u64) {
 }
 
 fn done<D: Device>(device: &mut D, segment: &mut SharedSegment, round: u64) {
-    if segment.done(round) {
+    if segment.done(round, false) {
         notify_others(device, segment);
     }
 }
@@ -171,7 +171,7 @@ fn an_entry_waits_for_readers<D: Device>(mut devices: Vec<D>) {
     for (last, reader) in [false, true].into_iter().zip(readers) {
         for round in 1..=published {
             assert!(reader.read(0, round).is_some());
-            let _told = reader.done(round);
+            let _told = reader.done(round, false);
         }
         assert_eq!(publisher.entry(published + 1, 8).is_some(), last);
     }

@@ -12,7 +12,7 @@
 //! programs) are arrays with an element for each *slot*, the index of a rank on its
 //! node. All zero is the initial state, so a rank may write to the area of a peer that has not attached
 //! yet, and no rank initializes anything. A rank has 18.3 MiB of addresses for buffers, 2 MiB for registrations and 0.5 MiB for its interface, and a shared
-//! segment ([`SegmentPool`]) 256 KiB for each rank; unused pages take no memory.
+//! segment ([`SegmentPool`]) 384 KiB for each rank; unused pages take no memory.
 #![allow(unsafe_code)]
 
 use std::mem::offset_of;
@@ -37,7 +37,7 @@ use platform::diagnosis::status_table::StatusTable;
 pub(crate) const SPLIT_COPIES: usize = 4;
 
 /// Incremented with each change of meaning (not of sizes) in the segment.
-const REVISION: u64 = 12;
+const REVISION: u64 = 13;
 
 /// The parts of the segment begin at multiples of this.
 const PAGE: usize = 4096;
@@ -204,6 +204,7 @@ fn layout(ranks: usize) -> u64 {
         StatusTable::bytes(ranks).unwrap_or(0),
         SegmentPool::bytes(ranks).unwrap_or(0),
         segment::RING_ENTRIES,
+        segment::LONG_ENTRIES,
     ];
     let shared = local_interface::LAYOUT.into_iter().chain(rings::LAYOUT);
     digest(sizes.into_iter().chain(shared).map(|size| size as u64).chain([REVISION]))

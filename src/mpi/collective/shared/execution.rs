@@ -283,7 +283,9 @@ impl SharedCollective {
                 running.seen = seen;
                 if seen >= sources.end {
                     view.read_round(segment, running.first, running.consumed);
-                    if segment.done(at) {
+                    // Only the root reads these, and their lengths differ.
+                    let may_be_long = view.call.function == CollectiveFunction::Gatherv;
+                    if segment.done(at, may_be_long) {
                         others.wake(engine, rank as usize);
                     }
                     running.consumed += 1;
@@ -352,7 +354,7 @@ impl SharedCollective {
             _ => rounds.max(their_rounds),
         };
         segment.begin(rounds);
-        let _ = segment.done(running.first + rounds - 1);
+        let _ = segment.done(running.first + rounds - 1, true);
         others.wake(engine, rank as usize);
         running.completed = true;
         true
