@@ -1,4 +1,4 @@
-//! Deferred work: writes to memory of peers, and additions to counters, which the provider starts when a counter has a
+//! Deferred work: writes and sums to memory of peers, and additions to counters, which the provider starts when a counter has a
 //! level, without a call of the application.
 //!
 //! ```text
@@ -21,6 +21,8 @@
 //! * An addition to the counter that it waits for, also by way of others, never ends: the counter is locked meanwhile.
 //! * Work of one counter is posted by rising levels: it starts in the order of posting.
 //! * Work has a counter for its end, always; an addition does not count at it.
+//! * A write that finds the queue of the provider full does not start until its counter rises again, which may be never.
+//!   So lists in progress have no more work than that queue holds.
 //! * Nothing can be taken back. An endpoint with work in progress is kept for ever when it is dropped.
 #![allow(unsafe_code)]
 
@@ -44,11 +46,27 @@ use crate::sys::thread::naming_helpers;
 /// How long the provider may have no room for more work.
 const POST_LIMIT: Duration = Duration::from_secs(2);
 
-/// Bits of the level of a counter. `sockets` compares signed numbers of 32 bits.
-fn counter_bits(provider: &str) -> u32 {
-    match provider {
-        "cxi" => 48,
-        _ => 31,
+/// What a provider has for deferred work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkLimits {
+    /// Bits of the level of a counter.
+    pub counter_bits: u32,
+    /// Operations in progress.
+    pub slots: usize,
+    /// The longest sum of bytes.
+    pub sum_max: usize,
+}
+
+impl WorkLimits {
+    /// `sockets` compares signed numbers of 32 bits. Its queue to peers has 256 KiB, and a write takes 104 bytes (both
+    /// measured with libfabric 2.5). Those of `cxi` by its document: 512 slots for all processes of a node, of which it
+    /// keeps 8. Of others, the least.
+    fn of(provider: &str) -> Self {
+        match provider {
+            "sockets" => Self { counter_bits: 31, slots: (256 << 10) / 104, sum_max: 4096 },
+            "cxi" => Self { counter_bits: 48, slots: 504, sum_max: 0 },
+            _ => Self { counter_bits: 31, slots: 504, sum_max: 0 },
+        }
     }
 }
 
@@ -66,6 +84,15 @@ pub enum WorkAction {
     /// Writes to memory of a peer, or of this rank; without bytes, it only counts there.
     Write {
         /// What is written.
+        from: Span,
+        /// The rank.
+        to: u32,
+        /// The place there.
+        at: FabricPlace,
+    },
+    /// Adds bytes to those in memory of a peer, or of this rank: each sum wraps.
+    Sum {
+        /// What is added, up to [`WorkLimits::sum_max`] bytes.
         from: Span,
         /// The rank.
         to: u32,
@@ -99,7 +126,7 @@ pub struct WorkEndpoint {
     state: Mutex<ManuallyDrop<WorkState>>,
     description: String,
     address: Vec<u8>,
-    counter_bits: u32,
+    limits: WorkLimits,
 }
 
 impl std::fmt::Debug for WorkEndpoint {
@@ -118,6 +145,7 @@ struct WorkState {
     demands: MemoryDemands,
     functions: FabricFunctions,
     peers: Vec<u64>,
+    slots_left: usize,
 }
 
 // SAFETY: the objects and the lists are used under the lock alone, by any thread (`ONE_CALL`); the threads of the provider
@@ -133,6 +161,8 @@ struct WorkList {
     /// By how much a post raises each counter.
     rises: BTreeMap<WorkCounter, u64>,
     posts: u64,
+    /// Whether its work has slots.
+    has_slots: bool,
     /// A post has failed: some of its work may be done at any time.
     is_broken: bool,
 }
@@ -141,6 +171,7 @@ struct WorkList {
 struct StoredWork {
     work: TriggeredWork,
     write: TriggeredWrite,
+    sum: TriggeredCombination,
     from: libc::iovec,
     to: RemotePart,
     addition: TriggeredAddition,
@@ -175,6 +206,7 @@ impl WorkEndpoint {
         let demands = MemoryDemands::of(&found)
             .ok_or_else(|| format!("{description} has no access to memory of peers"))?;
         drop(found);
+        let limits = WorkLimits::of(&offer.provider);
         let mut state = WorkState {
             registered: RegisteredMemory::default(),
             counters: OpenCounters::default(),
@@ -183,10 +215,11 @@ impl WorkEndpoint {
             demands,
             functions,
             peers: Vec::new(),
+            slots_left: limits.slots,
         };
         state.try_work().map_err(|why| format!("{description}: {why}"))?;
         let state = Mutex::new(ManuallyDrop::new(state));
-        Ok(Self { state, description, address, counter_bits: counter_bits(&offer.provider) })
+        Ok(Self { state, description, address, limits })
     }
 
     /// The library, the provider and its domain.
@@ -199,9 +232,9 @@ impl WorkEndpoint {
         &self.address
     }
 
-    /// Bits of the level of a counter.
-    pub fn counter_bits(&self) -> u32 {
-        self.counter_bits
+    /// What the provider has.
+    pub fn limits(&self) -> WorkLimits {
+        self.limits
     }
 
     /// Takes the addresses of all ranks, this one included. Called once, before the first list.
@@ -269,7 +302,7 @@ impl WorkEndpoint {
     /// additions and ends, and by those of peers that belong to the post. Counters have one list each.
     ///
     /// # Errors
-    /// A sentence for an addition that would not end, or a counter without a rise.
+    /// A sentence for an addition that would not end, a sum that is too long, or a counter without a rise.
     ///
     /// # Safety
     /// All work of a post has been done when all counters have risen so far. What it writes stays readable until then.
@@ -280,19 +313,22 @@ impl WorkEndpoint {
         if let Some(unknown) = work.iter().find(|work| !rises.contains_key(&work.waits)) {
             return Err(format!("work waits for a counter that does not rise: {unknown:?}"));
         }
+        let is_long = |action: &WorkAction| matches!(action, WorkAction::Sum { from, .. } if from.len() > self.limits.sum_max);
+        if let Some(long) = work.iter().find(|work| is_long(&work.action)) {
+            return Err(format!("a sum is longer than {} bytes: {long:?}", self.limits.sum_max));
+        }
         additions_end(work)?;
         let mut state = self.state.lock();
         let mut stored: Box<[_]> = work.iter().map(|one| state.stored(one)).collect();
         stored.iter_mut().zip(work).for_each(|(stored, work)| stored.connect(work));
-        state.lists.push(WorkList { work: stored, rises, posts: 0, is_broken: false });
-        Ok(WorkListKey(state.lists.len() - 1))
+        Ok(state.insert(stored, rises))
     }
 
     /// Posts a list. Its work starts when its levels are reached.
     ///
     /// # Errors
-    /// A sentence if the post before has not ended, levels have too many bits, or the provider does not take it: then
-    /// part of it may start, and the list has no further post.
+    /// A sentence if the post before has not ended, levels have too many bits, other lists have the slots, or the
+    /// provider does not take it: then part of it may start, and the list has no further post.
     pub fn post(&self, list: WorkListKey) -> Result<(), String> {
         let mut state = self.state.lock();
         let of = |why: String| format!("{}: {why}", self.description);
@@ -301,13 +337,11 @@ impl WorkEndpoint {
         }
         let WorkList { rises, posts, .. } = &state.lists[list.0];
         let highest = rises.values().copied().max().unwrap_or(0).saturating_mul(posts + 1);
-        if highest >> self.counter_bits != 0 {
-            return Err(of(format!(
-                "the level {highest} has more than {} bits",
-                self.counter_bits
-            )));
+        let bits = self.limits.counter_bits;
+        if highest >> bits != 0 {
+            return Err(of(format!("the level {highest} has more than {bits} bits")));
         }
-        state.post(list).map_err(of)
+        state.take_slots(list).and_then(|()| state.post(list)).map_err(of)
     }
 
     /// Whether a list that has been posted has ended.
@@ -341,8 +375,8 @@ impl WorkState {
         let mut work: Box<[_]> = [self.stored(&one)].into();
         work[0].connect(&one);
         let rises = [(waits, 0), (counter, 1)].into();
-        self.lists.push(WorkList { work, rises, posts: 0, is_broken: false });
-        self.post(WorkListKey(0))?;
+        let list = self.insert(work, rises);
+        self.post(list)?;
         match self.level(counter) {
             1 => Ok(()),
             level => Err(format!("work of level 0 has not been done: a counter is {level}")),
@@ -375,6 +409,34 @@ impl WorkState {
         unsafe { ((*(*object).calls).read)(object) }
     }
 
+    fn insert(
+        &mut self, work: Box<[StoredWork]>, rises: BTreeMap<WorkCounter, u64>,
+    ) -> WorkListKey {
+        self.lists.push(WorkList { work, rises, posts: 0, has_slots: false, is_broken: false });
+        WorkListKey(self.lists.len() - 1)
+    }
+
+    /// Takes slots for the work of a list, if need be those of lists that have ended.
+    fn take_slots(&mut self, list: WorkListKey) -> Result<(), String> {
+        let needed = self.lists[list.0].work.len();
+        for other in (0..self.lists.len()).map(WorkListKey) {
+            let is_short = !self.lists[list.0].has_slots && self.slots_left < needed;
+            if is_short && self.lists[other.0].has_slots && self.has_ended(other) {
+                self.lists[other.0].has_slots = false;
+                self.slots_left += self.lists[other.0].work.len();
+            }
+        }
+        if self.lists[list.0].has_slots {
+            return Ok(());
+        }
+        let left = self.slots_left;
+        self.slots_left = left.checked_sub(needed).ok_or_else(|| {
+            format!("{left} slots for deferred work are free, and a list needs {needed}")
+        })?;
+        self.lists[list.0].has_slots = true;
+        Ok(())
+    }
+
     fn has_ended(&self, list: WorkListKey) -> bool {
         let WorkList { rises, posts, .. } = &self.lists[list.0];
         rises.iter().all(|(counter, rise)| self.level(*counter) >= posts * rise)
@@ -383,20 +445,33 @@ impl WorkState {
     /// The structures of work, which do not point to each other yet.
     fn stored(&self, one: &WaitingAction) -> StoredWork {
         let counter = match one.action {
-            WorkAction::Write { .. } => ptr::null_mut(),
+            WorkAction::Write { .. } | WorkAction::Sum { .. } => ptr::null_mut(),
             WorkAction::Add { counter, .. } => self.object(counter),
+        };
+        let peer = match one.action {
+            WorkAction::Write { to, .. } | WorkAction::Sum { to, .. } => self.peers[to as usize],
+            WorkAction::Add { .. } => 0,
         };
         let (from, to) = (iovec(0, 0), RemotePart { address: 0, len: 0, key: 0 });
         let message = RemoteWrite {
             from: ptr::null(),
             descriptions: ptr::null_mut(),
             from_count: 1,
-            peer: match one.action {
-                WorkAction::Write { to, .. } => self.peers[to as usize],
-                WorkAction::Add { .. } => 0,
-            },
+            peer,
             to: ptr::null(),
             to_count: 1,
+            context: ptr::null_mut(),
+            data: 0,
+        };
+        let combination = RemoteCombination {
+            from: ptr::null(),
+            descriptions: ptr::null_mut(),
+            from_count: 1,
+            peer,
+            to: ptr::null(),
+            to_count: 1,
+            elements: BYTES,
+            operation: SUMS,
             context: ptr::null_mut(),
             data: 0,
         };
@@ -408,14 +483,16 @@ impl WorkState {
             kind: 0,
             operation: ptr::null_mut(),
         };
-        let write = TriggeredWrite { endpoint: self.objects.endpoint, message, flags: 0 };
+        let endpoint = self.objects.endpoint;
+        let write = TriggeredWrite { endpoint, message, flags: 0 };
+        let sum = TriggeredCombination { endpoint, message: combination, flags: 0 };
         let addition = TriggeredAddition { counter, value: 0 };
-        StoredWork { work, write, from, to, addition, waits: one.waits, level: one.level }
+        StoredWork { work, write, sum, from, to, addition, waits: one.waits, level: one.level }
     }
 
     fn post(&mut self, list: WorkListKey) -> Result<(), String> {
         let domain = self.objects.domain.cast::<Object>();
-        let WorkList { work, rises, posts, is_broken } = &mut self.lists[list.0];
+        let WorkList { work, rises, posts, is_broken, .. } = &mut self.lists[list.0];
         let base = *posts;
         *posts += 1;
         let end = Instant::now() + POST_LIMIT;
@@ -443,15 +520,24 @@ impl WorkState {
 impl StoredWork {
     /// Lets the structures point to each other: they are where they stay.
     fn connect(&mut self, one: &WaitingAction) {
+        if let WorkAction::Write { from, at, .. } | WorkAction::Sum { from, at, .. } = one.action {
+            self.from = iovec(from.address(), from.len());
+            self.to = RemotePart { address: at.address, len: from.len(), key: at.key };
+        }
         match one.action {
-            WorkAction::Write { from, at, .. } => {
-                self.from = iovec(from.address(), from.len());
-                self.to = RemotePart { address: at.address, len: from.len(), key: at.key };
+            WorkAction::Write { .. } => {
                 self.write.message.from = &raw const self.from;
                 self.write.message.to = &raw const self.to;
                 self.write.message.context = (&raw mut self.work.context).cast();
                 self.work.kind = WORK_WRITES;
                 self.work.operation = (&raw mut self.write).cast();
+            }
+            WorkAction::Sum { .. } => {
+                self.sum.message.from = &raw const self.from;
+                self.sum.message.to = &raw const self.to;
+                self.sum.message.context = (&raw mut self.work.context).cast();
+                self.work.kind = WORK_COMBINES;
+                self.work.operation = (&raw mut self.sum).cast();
             }
             WorkAction::Add { value, .. } => {
                 self.addition.value = value;
@@ -619,22 +705,22 @@ mod tests {
                     assert!(ends[me].has_ended(lists[me]) && ends[me].take_error().is_none());
                 }
             }
-            assert!(ends.iter().all(|end| end.counter_bits() == 31));
+            assert!(ends.iter().all(|end| end.limits() == WorkLimits::of("sockets")));
             drop(ends);
             assert_eq!(memory, [[1; 8]; 2]);
         });
     }
 
-    /// A write of no bytes counts, a write to this rank copies, and a weight is an addition for each arrival.
+    /// A write of no bytes counts, a write or a sum to this rank works, and a weight is an addition for each arrival.
     #[test]
     fn arrivals_have_weights_by_additions() {
         in_a_process("arrivals_have_weights_by_additions", |path| {
             let ends: [WorkEndpoint; 2] = meeting(path);
             let [here, there] = &ends;
-            let mut memory = [7, 7, 0, 0];
+            let mut memory = [7, 255, 1, 0];
             let all = span(&mut memory);
             let [start, sent] = [(); 2].map(|()| here.counter().unwrap());
-            let [arrived, tank, copied] = [(); 3].map(|()| there.counter().unwrap());
+            let [arrived, tank, copied, summed] = [(); 4].map(|()| there.counter().unwrap());
             let [at, own] =
                 [Some(arrived), None].map(|counter| there.register(all, counter).unwrap());
             let action = WorkAction::Write { from: Span::EMPTY, to: 1, at };
@@ -642,12 +728,15 @@ mod tests {
             let at = FabricPlace { address: own.address + 2, ..own };
             let action = WorkAction::Write { from: all.part(0, 2), to: 1, at };
             let copy = WaitingAction { waits: tank, level: 48, action, ends: copied };
+            let at = FabricPlace { address: own.address + 3, ..own };
+            let action = WorkAction::Sum { from: all.part(2, 1), to: 1, at };
+            let sum = WaitingAction { waits: copied, level: 1, action, ends: summed };
             let weight = |level| add(arrived, level, tank, 16);
-            let rises = [(arrived, 3), (tank, 48), (copied, 1)];
+            let rises = [(arrived, 3), (tank, 48), (copied, 1), (summed, 1)];
             // SAFETY: all arrivals, additions and ends are counted.
             let (sends, counts) = unsafe {
                 let sends = here.prepare(&[signal; 3], &[(start, 0), (sent, 3)]).unwrap();
-                let counts = [weight(1), weight(2), weight(3), copy];
+                let counts = [weight(1), weight(2), weight(3), copy, sum];
                 (sends, there.prepare(&counts, &rises).unwrap())
             };
             for number in 1..=3 {
@@ -663,12 +752,52 @@ mod tests {
                     assert!(there.post(counts).unwrap_err().contains("before its end"));
                     here.post(sends).unwrap();
                 }
-                assert!(there.wait(copied, number, LIMIT).unwrap());
+                assert!(there.wait(summed, number, LIMIT).unwrap());
                 assert_eq!(there.level(tank), 48 * number);
                 assert!(here.wait(sent, 3 * number, LIMIT).unwrap());
             }
             drop(ends);
-            assert_eq!(memory, [7; 4]);
+            // In each instance, 7 is copied over the sum's left operand, and 255 over its right one.
+            assert_eq!(memory, [7, 255, 7, 6]);
+        });
+    }
+
+    /// All slots at once, by an arrival that starts a write in each. One write more would never start.
+    #[test]
+    fn an_arrival_starts_as_many_writes_as_there_are_slots() {
+        in_a_process("an_arrival_starts_as_many_writes_as_there_are_slots", |path| {
+            let ends: [WorkEndpoint; 2] = meeting(path);
+            let [here, there] = &ends;
+            let mut memory = [1, 0];
+            let all = span(&mut memory);
+            let [go, sent] = [(); 2].map(|()| here.counter().unwrap());
+            let [start, back, arrived] = [(); 3].map(|()| there.counter().unwrap());
+            let [at, kick] = [(there, arrived), (here, go)]
+                .map(|(end, counter)| end.register(all, Some(counter)).unwrap());
+            let slots = here.limits().slots;
+            let at = FabricPlace { address: at.address + 1, ..at };
+            let action = WorkAction::Write { from: all.part(0, 1), to: 1, at };
+            let write = WaitingAction { waits: go, level: 1, action, ends: sent };
+            let action = WorkAction::Write { from: Span::EMPTY, to: 0, at: kick };
+            let signal = WaitingAction { waits: start, level: 0, action, ends: back };
+            let prepare = |end: &WorkEndpoint, work: &[WaitingAction], rises: &[_]| {
+                // SAFETY: all arrivals and ends are counted, of the lists that are posted.
+                unsafe { end.prepare(work, rises) }.unwrap()
+            };
+            let writes = prepare(here, &vec![write; slots], &[(go, 1), (sent, slots as u64)]);
+            let more = prepare(here, &[write], &[(go, 0)]);
+            let signals = prepare(there, &[signal], &[(start, 0), (back, 1)]);
+            for number in 1..=3 {
+                here.post(writes).unwrap();
+                let why = here.post(more).unwrap_err();
+                assert!(why.contains("0 slots for deferred work are free"), "{why}");
+                there.post(signals).unwrap();
+                let due = slots as u64 * number;
+                assert!(here.wait(sent, due, LIMIT).unwrap(), "{}", here.level(sent));
+                assert!(there.wait(arrived, due, LIMIT).unwrap());
+            }
+            drop(ends);
+            assert_eq!(memory, [1, 1]);
         });
     }
 

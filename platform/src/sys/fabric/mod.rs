@@ -54,7 +54,9 @@ use objects::{EndpointObjects, OpenedEndpoint};
 use remote::{FabricAccess, MemoryDemands, RegisteredMemory};
 use tables::*;
 
-pub use deferred_work::{WaitingAction, WorkAction, WorkCounter, WorkEndpoint, WorkListKey};
+pub use deferred_work::{
+    WaitingAction, WorkAction, WorkCounter, WorkEndpoint, WorkLimits, WorkListKey,
+};
 pub use remote::FabricPlace;
 
 /// The bits of a tag: below, those of the sender, then those of the job, then the kind.

@@ -4,8 +4,8 @@
 //! No member has moved and no number has changed from 1.9 to 2.5; structures only grew at their ends. So those that
 //! the library allocates are used by their beginnings, and those that it only reads have room behind.
 //!
-//! Source: `rdma/fabric.h`, `fi_domain.h`, `fi_endpoint.h`, `fi_eq.h`, `fi_tagged.h`, `fi_rma.h`, `fi_cm.h`,
-//! `fi_trigger.h`, `fi_errno.h` of libfabric.
+//! Source: `rdma/fabric.h`, `fi_domain.h`, `fi_endpoint.h`, `fi_eq.h`, `fi_tagged.h`, `fi_rma.h`, `fi_atomic.h`,
+//! `fi_cm.h`, //! `fi_trigger.h`, `fi_errno.h` of libfabric.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -18,8 +18,9 @@ pub(super) const PEERS_MAY_READ: u64 = 1 << 12;
 pub(super) const PEERS_MAY_WRITE: u64 = 1 << 13;
 /// `FI_COMPLETION | FI_DELIVERY_COMPLETE`: the end of a write is told when its data is at the peer.
 pub(super) const TELL_DELIVERY: u64 = 1 << 24 | 1 << 28;
-/// `FI_TRIGGER | FI_RMA_EVENT`: work waits for counters, which count writes of peers to memory.
-pub(super) const WORK_CAPS: u64 = 1 << 20 | COUNTS_WRITES;
+/// `FI_TRIGGER | FI_RMA_EVENT | FI_ATOMIC`: work waits for counters, which count writes of peers to memory, and may add
+/// to memory.
+pub(super) const WORK_CAPS: u64 = 1 << 20 | COUNTS_WRITES | 1 << 4;
 /// `FI_RMA_EVENT`, also of memory that is bound to a counter.
 pub(super) const COUNTS_WRITES: u64 = 1 << 56;
 /// `FI_RECV`, also what a queue is bound for.
@@ -65,9 +66,13 @@ pub(super) const GET_DESCRIPTOR: c_int = 5;
 pub(super) const ENABLE: c_int = 6;
 /// `FI_QUEUE_WORK`.
 pub(super) const QUEUE_WORK: c_int = 11;
-/// `FI_OP_WRITE` and `FI_OP_CNTR_ADD`.
+/// `FI_OP_WRITE`, `FI_OP_ATOMIC` and `FI_OP_CNTR_ADD`.
 pub(super) const WORK_WRITES: c_int = 5;
+pub(super) const WORK_COMBINES: c_int = 6;
 pub(super) const WORK_ADDS: c_int = 10;
+/// `FI_UINT8` and `FI_SUM`.
+pub(super) const BYTES: c_int = 1;
+pub(super) const SUMS: c_int = 2;
 /// `FI_ADDR_UNSPEC`.
 pub(super) const ANY_ADDRESS: u64 = u64::MAX;
 
@@ -222,6 +227,30 @@ pub(super) struct TriggeredWrite {
     pub(super) endpoint: *mut EndpointObject,
     pub(super) message: RemoteWrite,
     pub(super) flags: u64,
+}
+
+/// `struct fi_op_atomic`.
+#[repr(C)]
+pub(super) struct TriggeredCombination {
+    pub(super) endpoint: *mut EndpointObject,
+    pub(super) message: RemoteCombination,
+    pub(super) flags: u64,
+}
+
+/// `struct fi_msg_atomic`, with one part on each side: `struct fi_ioc` and `struct fi_rma_ioc` are as parts of bytes, but
+/// count elements.
+#[repr(C)]
+pub(super) struct RemoteCombination {
+    pub(super) from: *const libc::iovec,
+    pub(super) descriptions: *mut *mut c_void,
+    pub(super) from_count: usize,
+    pub(super) peer: u64,
+    pub(super) to: *const RemotePart,
+    pub(super) to_count: usize,
+    pub(super) elements: c_int,
+    pub(super) operation: c_int,
+    pub(super) context: *mut c_void,
+    pub(super) data: u64,
 }
 
 /// `struct fi_op_cntr`.
@@ -547,6 +576,8 @@ const _: () = {
     assert!(size_of::<TriggeredWork>() == 104 && offset_of!(TriggeredWork, level) == 64);
     assert!(offset_of!(TriggeredWork, kind) == 88 && offset_of!(TriggeredWork, operation) == 96);
     assert!(size_of::<TriggeredWrite>() == 80 && offset_of!(TriggeredWrite, flags) == 72);
+    assert!(size_of::<TriggeredCombination>() == 88);
+    assert!(size_of::<RemoteCombination>() == 72 && offset_of!(RemoteCombination, context) == 56);
     assert!(offset_of!(CounterObject, calls) == 24 && size_of::<TriggeredAddition>() == 16);
     assert!(size_of::<RemotePart>() == 24 && offset_of!(RemotePart, key) == 16);
     assert!(offset_of!(SendAttributes, inject_max) == 40);
