@@ -27,12 +27,15 @@ use super::truth::{Truth, truth};
 const CHILD: &str = "SUIRO_TEST_CHILD";
 /// A case in which nothing ends for so long hangs.
 const QUIET_LIMIT: Duration = Duration::from_secs(10);
-/// The time of all cases of a process; far above what they take.
-const PROCESS_LIMIT: Duration = Duration::from_secs(120);
+/// The time of all cases of a process, short and long; far above what they take.
+const PROCESS_LIMITS: [Duration; 2] = [Duration::from_secs(90), Duration::from_secs(280)];
 /// Hangs of one case that are a fault.
 const HANGS_MAX: u32 = 3;
 /// The exit code of a process with a case that hangs.
 const HANGS: i32 = 75;
+
+/// Instances alternate between them.
+const TANKS: usize = 2;
 
 /// One rank, with its counters, memory and lists for each tank.
 struct Seat {
@@ -49,13 +52,13 @@ struct Seat {
 }
 
 impl Seat {
-    fn open(library: &Path, program: CountedProgram, truth: Truth, tanks: usize) -> Self {
+    fn open(library: &Path, program: CountedProgram, truth: Truth) -> Self {
         let end = WorkEndpoint::open(Some(library), Some("sockets")).unwrap();
         let mut memory = Memory::of(&truth.layout);
         let all = memory.span();
         let counter = |name: &CountedBy| (*name, end.counter().unwrap());
         let counters: Vec<BTreeMap<_, _>> =
-            (0..tanks).map(|_| program.rises.keys().map(counter).collect()).collect();
+            (0..TANKS).map(|_| program.rises.keys().map(counter).collect()).collect();
         let register = |counter| end.register(all, counter).unwrap();
         let own = register(None);
         let place = |tank: &BTreeMap<CountedBy, WorkCounter>| {
@@ -100,11 +103,8 @@ impl Seat {
     fn look(&mut self, rank: usize, sleeps: bool) -> bool {
         let missing = self.missing();
         if let Some((name, level, due)) = missing.first() {
-            assert!(
-                level < due,
-                "a level of rank {rank} in {} is too high: {missing:?}",
-                self.over
-            );
+            let over = self.over;
+            assert!(level < due, "a level of rank {rank} in {over} is too high: {missing:?}");
             let counter = self.counters[self.tank()][name];
             if sleeps {
                 self.end.wait(counter, *due, Duration::from_millis(1)).unwrap();
@@ -135,12 +135,12 @@ impl System {
     fn new(library: &Path, case: Case) -> Result<Self, String> {
         let Case { schedules, counted, .. } = case;
         let seats = counted.into_iter().zip(truth(&schedules));
-        let seats = seats.map(|(counted, truth)| Seat::open(library, counted, truth, 2));
+        let seats = seats.map(|(counted, truth)| Seat::open(library, counted, truth));
         let mut seats: Vec<Seat> = seats.collect();
         let addresses: Vec<_> = seats.iter().map(|seat| seat.end.address().to_vec()).collect();
         seats.iter().for_each(|seat| seat.end.meet(&addresses).unwrap());
         for rank in 0..seats.len() {
-            for tank in 0..2 {
+            for tank in 0..TANKS {
                 let list = list(&mut seats, rank, tank)?;
                 seats[rank].lists.push(list);
             }
@@ -227,53 +227,51 @@ struct Case {
 struct Compiled {
     rules: Rules,
     form: Form,
+    /// The least ranks.
+    ranks: u32,
 }
 
 impl Compiled {
     fn case(self, what: Collective, schedules: Vec<Schedule>) -> Case {
         let programs = link_all(&schedules, &self.rules).unwrap();
-        assert!(programs.iter().all(|program| program.tanks == 2));
+        assert!(programs.iter().all(|program| usize::from(program.tanks) == TANKS));
         let counted = (0..programs.len()).map(|rank| self.form.count(&programs, rank)).collect();
         Case { name: format!("{what:?} on {}", schedules.len()), schedules, counted }
     }
 
-    /// All collectives, on 2 to 4 ranks.
+    /// All collectives, on up to 4 ranks.
     fn cases(self) -> Vec<Case> {
-        let all = (2..=4).flat_map(|ranks| EVERY.map(|what| (what, what.fitting(ranks))));
+        let all = (self.ranks..=4).flat_map(|ranks| EVERY.map(|what| (what, what.fitting(ranks))));
         all.filter_map(|(what, schedules)| Some(self.case(what, schedules?))).collect()
     }
+}
 
-    /// Runs cases from one on.
-    fn run_from(self, first: usize, library: &Path) {
-        let instances = if is_long() { 100 } else { 7 };
-        for (number, case) in self.cases().into_iter().enumerate().skip(first) {
-            println!("case {number}: {}", case.name);
-            run_case(library, case, instances, number as u64);
-        }
+/// Runs cases from one on.
+fn run_from(first: usize, library: &Path, cases: Vec<Case>) {
+    let instances = if is_long() { 30 } else { 7 };
+    for (number, case) in cases.into_iter().enumerate().skip(first) {
+        println!("case {number}: {}", case.name);
+        run_case(library, case, instances, number as u64);
     }
+}
 
-    /// Runs all cases in processes of their own; those that hang again.
-    fn check(self, test: &str) {
-        let cases = self.cases();
-        let (mut first, mut hangs) = (0, 0);
-        while hangs < HANGS_MAX {
-            let Some((end, text)) = in_a_process(test, first, |path| self.run_from(first, path))
-            else {
-                return;
-            };
-            if end != ProcessEnd::Hang {
-                assert_eq!(end, ProcessEnd::Success, "{text}");
-                return;
-            }
-            println!("the provider hangs: {text}");
-            let last = text.lines().filter_map(|line| line.strip_prefix("case ")).next_back();
-            let number = last.and_then(|line| line.split_once(':')?.0.parse().ok());
-            let number = number.unwrap_or(first);
-            hangs = if number == first { hangs + 1 } else { 1 };
-            first = number;
+/// Runs all cases in processes of their own; those that hang again.
+fn check(test: &str, compiled: &[Compiled]) {
+    let cases = || -> Vec<Case> { compiled.iter().flat_map(|one| one.cases()).collect() };
+    let (mut first, mut hangs) = (0, 0);
+    while hangs < HANGS_MAX {
+        let body = |path: &Path, first| run_from(first, path, cases());
+        let Some((end, text)) = in_a_process(test, first, body) else { return };
+        if end != ProcessEnd::Hang {
+            return assert_eq!(end, ProcessEnd::Success, "{text}");
         }
-        panic!("{} hangs in each of {HANGS_MAX} runs", cases[first].name);
+        println!("the provider hangs: {text}");
+        let last = text.lines().filter_map(|line| line.strip_prefix("case ")).next_back();
+        let number = last.and_then(|line| line.split_once(':')?.0.parse().ok()).unwrap_or(first);
+        hangs = if number == first { hangs + 1 } else { 1 };
+        first = number;
     }
+    panic!("{} hangs in each of {HANGS_MAX} runs", cases()[first].name);
 }
 
 /// Runs instances of the programs of a case; ends the process if they hang.
@@ -300,17 +298,17 @@ enum ProcessEnd {
     Hang,
 }
 
-/// Runs `body` of a test in a process of its own, which is killed if it hangs; how it has ended, and its output. None
-/// in that process, where `body` gets the library, and without a library.
+/// Runs `body` of a test from a case on in a process of its own, which is killed if it hangs; how it has ended, and its
+/// output. None in that process, where `body` gets the library and the case, and without a library.
 fn in_a_process(
-    test: &str, first: usize, body: impl FnOnce(&Path),
+    test: &str, first: usize, body: impl FnOnce(&Path, usize),
 ) -> Option<(ProcessEnd, String)> {
     let Some(library) = libfabric() else {
         eprintln!("skipped: there is no libfabric");
         return None;
     };
-    if std::env::var_os(CHILD).is_some() {
-        body(&library);
+    if let Ok(first) = std::env::var(CHILD) {
+        body(&library, first.parse().unwrap());
         return None;
     }
     let name = format!("offload::oracle::{test}");
@@ -319,7 +317,7 @@ fn in_a_process(
     // Threads of the provider spin for so many milliseconds before they sleep.
     let child = child.env("FI_SOCKETS_PE_WAITTIME", "0");
     let mut child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let end = Instant::now() + PROCESS_LIMIT;
+    let end = Instant::now() + PROCESS_LIMITS[usize::from(is_long())];
     while child.try_wait().unwrap().is_none() && Instant::now() < end {
         std::thread::sleep(Duration::from_millis(10));
     }
@@ -341,20 +339,28 @@ fn in_a_process(
 #[test]
 fn prematched_programs_are_right_without_weights() {
     let rules = Rules::of(Scheme::Prematched);
-    Compiled { rules, form: Form::Digits }.check("prematched_programs_are_right_without_weights");
+    let compiled = [Compiled { rules, form: Form::Digits, ranks: 2 }];
+    check("prematched_programs_are_right_without_weights", &compiled);
 }
 
 #[test]
 fn programs_of_tanks_are_right_with_additions_for_weights() {
-    let test = "programs_of_tanks_are_right_with_additions_for_weights";
-    Compiled { rules: Rules::of(Scheme::Tank), form: Form::Sums }.check(test);
+    let rules = [
+        (Rules::SAFE, 2),
+        // Connections keep the order of writes.
+        (Rules { ordered: true, ..Rules::SAFE }, 4),
+        // Full counters add to the next ones.
+        (Rules { bits: 4, merges: false, ..Rules::SAFE }, 4),
+    ];
+    let compiled = rules.map(|(rules, ranks)| Compiled { rules, form: Form::Sums, ranks });
+    check("programs_of_tanks_are_right_with_additions_for_weights", &compiled);
 }
 
 /// Additions of a pre-matched program lead back to counters with weights, which the provider would never end.
 #[test]
 fn prematched_programs_with_weights_are_refused() {
-    let compiled = Compiled { rules: Rules::of(Scheme::Prematched), form: Form::Sums };
-    let body = |path: &Path| {
+    let compiled = Compiled { rules: Rules::of(Scheme::Prematched), form: Form::Sums, ranks: 2 };
+    let body = |path: &Path, _| {
         let cases = compiled.cases();
         let all = cases.len();
         let ends = cases.into_iter().map(|case| System::new(path, case));
@@ -373,11 +379,12 @@ fn prematched_programs_with_weights_are_refused() {
 /// Messages that do not wait for their receivers change memory that the application uses.
 #[test]
 fn unsafe_programs_are_found() {
-    let body = |path: &Path| {
+    let body = |path: &Path, _| {
         let what = Collective::Bcast("linear", 1);
         let rules = Rules { ready: false, ..Rules::SAFE };
         for seed in 0..20 {
-            let case = Compiled { rules, form: Form::Sums }.case(what, what.schedules(3));
+            let compiled = Compiled { rules, form: Form::Sums, ranks: 3 };
+            let case = compiled.case(what, what.schedules(3));
             run_case(path, case, 20, seed);
         }
     };

@@ -80,8 +80,8 @@ pub(super) const ANY_ADDRESS: u64 = u64::MAX;
 pub(super) const TRY_AGAIN: isize = -11;
 /// `-FI_EAVAIL`: the queue has the entry of an error.
 pub(super) const ERROR_ENTRY: isize = -259;
-/// `-FI_ETIMEDOUT`.
-pub(super) const TIMED_OUT: c_int = -110;
+/// `FI_ETIMEDOUT`.
+pub(super) const TIMED_OUT: c_int = 110;
 /// `-FI_ENODATA`.
 pub(super) const NO_DATA: c_int = -61;
 /// `FI_ENOTCONN`.
@@ -205,7 +205,7 @@ pub(super) struct CounterCalls {
     pub(super) read: unsafe extern "C" fn(*mut CounterObject) -> u64,
     pub(super) read_errors: unsafe extern "C" fn(*mut CounterObject) -> u64,
     pub(super) add: unsafe extern "C" fn(*mut CounterObject, u64) -> c_int,
-    set: *const c_void,
+    pub(super) set: unsafe extern "C" fn(*mut CounterObject, u64) -> c_int,
     /// Milliseconds.
     pub(super) wait: unsafe extern "C" fn(*mut CounterObject, u64, c_int) -> c_int,
 }
