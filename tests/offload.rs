@@ -1,11 +1,13 @@
 //! Proofs that programs of deferred work do the same as their schedules on any network: all runs of
-//! small systems and many runs of large ones.
+//! small systems, many runs of large ones, and runs on a provider of libfabric.
 
 mod offload {
     pub mod collectives;
     pub mod countermeasures;
+    pub mod counting;
     pub mod graph;
     pub mod model;
+    pub mod oracle;
     pub mod paper;
     pub mod random;
     pub mod safe;

@@ -154,6 +154,7 @@ const UNSAFE: &[&str] = &[
     "platform/src/diagnosis/status_table.rs",
     "tests/datatypes.rs",
     // The memory of programs.
+    "tests/offload/oracle.rs",
     "tests/offload/system.rs",
     "tests/ranks/",
 ];

@@ -21,7 +21,7 @@ use super::is_long;
 use super::truth::{Layout, Truth, truth};
 
 /// The content of memory that the application uses between two instances.
-const BUSY: u8 = 0xee;
+pub const BUSY: u8 = 0xee;
 
 /// Turns without the end of an instance that count as a hang.
 const QUIET_TURNS_MAX: u64 = 200_000;
@@ -33,19 +33,26 @@ impl PacketSink for Nothing {
 }
 
 /// A byte of the caller before an instance.
-fn byte(rank: usize, at: usize, instance: u64) -> u8 {
+pub fn byte(rank: usize, at: usize, instance: u64) -> u8 {
     (Random::new((instance << 20) + (rank << 12) as u64 + at as u64).bits() >> 8) as u8
 }
 
 /// The memory of a rank. It does not move while programs use it.
-struct Memory {
+pub struct Memory {
     bytes: Box<[u8]>,
-    layout: Layout,
+    pub layout: Layout,
 }
 
 impl Memory {
+    /// Memory that the application uses; never empty.
+    pub fn of(layout: &Layout) -> Self {
+        let mut bytes = vec![0; layout.len().max(1)];
+        bytes[..layout.user_len()].fill(BUSY);
+        Self { bytes: bytes.into(), layout: layout.clone() }
+    }
+
     #[allow(unsafe_code)]
-    fn span(&mut self) -> Span {
+    pub fn span(&mut self) -> Span {
         // SAFETY: a box does not move, and outlives the network; the test accesses it through
         // spans only.
         unsafe { Span::of(&mut self.bytes) }
@@ -59,7 +66,7 @@ impl Memory {
         self.layout.buffers().map(part).collect()
     }
 
-    fn user(&mut self) -> Vec<u8> {
+    pub fn user(&mut self) -> Vec<u8> {
         let mut bytes = vec![0; self.layout.user_len()];
         self.span().read(0, &mut bytes);
         bytes
@@ -143,12 +150,7 @@ impl System {
     ) -> Self {
         let mut devices = Loopback::offloading(schedules.len(), seed, limits);
         let truth = truth(schedules);
-        let memory = |truth: &Truth| {
-            let mut bytes = vec![0; truth.layout.len()];
-            bytes[..truth.layout.user_len()].fill(BUSY);
-            Memory { bytes: bytes.into(), layout: truth.layout.clone() }
-        };
-        let mut memory: Vec<Memory> = truth.iter().map(memory).collect();
+        let mut memory: Vec<Memory> = truth.iter().map(|truth| Memory::of(&truth.layout)).collect();
         let counters: Vec<Vec<CounterKey>> = (devices.iter_mut().zip(&programs))
             .map(|(device, program)| {
                 let count = usize::from(program.counters()) * usize::from(program.tanks);

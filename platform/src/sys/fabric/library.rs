@@ -18,6 +18,24 @@ const DEFAULT_NAME: &str = "libfabric.so.1";
 /// The newest version of the interface whose behaviour is known: 1.18.
 const VERSION_MAX: u32 = 1 << 16 | 18;
 
+/// What a provider is to offer.
+#[derive(Clone, Copy)]
+struct WantedOffer {
+    caps: u64,
+    progress: c_int,
+    memory_modes: c_int,
+    /// As the end of a sentence about the provider.
+    what: &'static str,
+}
+
+/// An endpoint of tagged messages.
+const MESSAGES: WantedOffer = WantedOffer {
+    caps: CAPS,
+    progress: MANUAL,
+    memory_modes: MEMORY_MODES,
+    what: "carries tagged messages in their order",
+};
+
 /// The functions that the library exports.
 pub(super) struct FabricFunctions {
     version: unsafe extern "C" fn() -> u32,
@@ -100,7 +118,21 @@ impl FabricFunctions {
     /// # Errors
     /// A sentence.
     pub(super) fn choose(&self, provider: Option<&str>) -> Result<FoundInfo<'_>, String> {
-        self.choose_with(provider, CAPS)
+        self.choose_with(provider, MESSAGES)
+    }
+
+    /// What the best provider offers for an endpoint of deferred work, of `provider` only if there is a name.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub(super) fn choose_for_work(&self, provider: Option<&str>) -> Result<FoundInfo<'_>, String> {
+        let work = WantedOffer {
+            caps: CAPS | REMOTE_CAPS | WORK_CAPS,
+            progress: AUTOMATIC,
+            memory_modes: MEMORY_MODES | ENABLES_COUNTED,
+            what: "starts work at levels of counters",
+        };
+        self.choose_with(provider, work)
     }
 
     /// The first of these offers with access to memory of peers, if its provider has that, and it has been tried; else
@@ -110,13 +142,16 @@ impl FabricFunctions {
         if !has_tried_access(&offer.provider) {
             return plain;
         }
-        match self.choose_with(Some(&offer.provider), CAPS | REMOTE_CAPS) {
+        let wanted = WantedOffer { caps: CAPS | REMOTE_CAPS, ..MESSAGES };
+        match self.choose_with(Some(&offer.provider), wanted) {
             Ok(found) if found.first() == offer && found.tag_bits() == plain.tag_bits() => found,
             Ok(_) | Err(_) => plain,
         }
     }
 
-    fn choose_with(&self, provider: Option<&str>, caps: u64) -> Result<FoundInfo<'_>, String> {
+    fn choose_with(
+        &self, provider: Option<&str>, wanted: WantedOffer,
+    ) -> Result<FoundInfo<'_>, String> {
         let name = provider.map(CString::new).transpose();
         let name = name.map_err(|_| "the name of a provider has no zero".to_owned())?;
         // SAFETY: null asks for an empty one, which has all its parts.
@@ -128,18 +163,18 @@ impl FabricFunctions {
         // SAFETY: the library has made all parts. It frees the name by free(3).
         unsafe {
             let info = hints.info;
-            (*info).caps = caps;
+            (*info).caps = wanted.caps;
             (*info).mode = CONTEXT_MODES;
             (*(*info).sends).message_order = ORDER_SEND_AFTER_SEND;
             (*(*info).receives).message_order = ORDER_SEND_AFTER_SEND;
             (*(*info).endpoint).kind = RELIABLE_DATAGRAMS;
             let domain = (*info).domain;
             (*domain).threading = ONE_CALL;
-            (*domain).control_progress = MANUAL;
-            (*domain).data_progress = MANUAL;
+            (*domain).control_progress = wanted.progress;
+            (*domain).data_progress = wanted.progress;
             (*domain).resource_management = GUARDED_QUEUES;
             (*domain).address_kind = ADDRESS_TABLE;
-            (*domain).memory_mode = MEMORY_MODES;
+            (*domain).memory_mode = wanted.memory_modes;
             if let Some(name) = &name {
                 (*(*info).fabric).provider = libc::strdup(name.as_ptr());
             }
@@ -157,8 +192,9 @@ impl FabricFunctions {
             0 if !found.is_null() => Ok(FoundInfo { functions: self, info: found }),
             NO_DATA => Err(match provider {
                 Some(name) => format!(
-                    "libfabric {} has no provider {name} here that carries tagged messages in their order",
-                    self.version()
+                    "libfabric {} has no provider {name} here that {}",
+                    self.version(),
+                    wanted.what
                 ),
                 None => {
                     format!("libfabric {} has no provider here that can be used", self.version())

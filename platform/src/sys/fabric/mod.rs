@@ -22,10 +22,13 @@
 //! Some providers lose the first messages of a connection: nothing is sent to a peer before it has answered a question
 //! ([`contacts`]).
 //!
+//! Work that the provider starts by itself has an endpoint of its own ([`deferred_work`]).
+//!
 //! Headers of libfabric are not needed to build: see [`tables`].
 #![allow(unsafe_code)]
 
 mod contacts;
+mod deferred_work;
 pub mod interfaces;
 mod library;
 mod objects;
@@ -51,6 +54,9 @@ use objects::{EndpointObjects, OpenedEndpoint};
 use remote::{FabricAccess, MemoryDemands, RegisteredMemory};
 use tables::*;
 
+pub use deferred_work::{
+    WaitingAction, WorkAction, WorkCounter, WorkEndpoint, WorkLimits, WorkListKey,
+};
 pub use remote::FabricPlace;
 
 /// The bits of a tag: below, those of the sender, then those of the job, then the kind.

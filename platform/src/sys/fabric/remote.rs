@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-use super::library::FoundInfo;
+use super::library::{FabricFunctions, FoundInfo};
 use super::objects::EndpointObjects;
 use super::tables::*;
 use super::{EndpointState, FabricEndpoint, FabricTransfer};
@@ -108,42 +108,89 @@ impl MemoryDemands {
 }
 
 impl RegisteredMemory {
-    /// Registers memory at the provider, and tells how peers name its first byte.
+    /// Registers memory at the provider with a key that is not in use, and tells how peers name its first byte. Writes
+    /// of peers add 1 to `counter`, if there is one.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub(super) fn register(
+        &mut self, functions: &FabricFunctions, objects: &EndpointObjects, demands: &MemoryDemands,
+        memory: Span, rights: u64, counter: Option<*mut CounterObject>,
+    ) -> Result<FabricPlace, String> {
+        let mut status = 0;
+        for _ in 0..KEY_TRIES {
+            let chooses = demands.modes & CHOOSES_KEYS != 0;
+            let requested = if chooses { 0 } else { demands.draw_key()? };
+            match self.add(objects, demands, memory, (rights, requested), counter) {
+                Ok(place) => return Ok(place),
+                Err(error) => status = error,
+            }
+            if chooses {
+                break;
+            }
+        }
+        let why = functions.error(status as isize);
+        Err(format!("{} bytes of memory are not registered: {why}", memory.len()))
+    }
+
     fn add(
-        &mut self, objects: &EndpointObjects, demands: &MemoryDemands, memory: Span, rights: u64,
-        requested: u64,
+        &mut self, objects: &EndpointObjects, demands: &MemoryDemands, memory: Span,
+        (rights, requested): (u64, u64), counter: Option<*mut CounterObject>,
     ) -> Result<FabricPlace, c_int> {
         let (domain, mut made) = (objects.domain, ptr::null_mut::<MemoryObject>());
         let address = ptr::with_exposed_provenance(memory.address());
+        let flags = if counter.is_some() { COUNTS_WRITES } else { 0 };
         // SAFETY: an open domain, and a place for the answer. The memory exists until `deregister`.
         let status = unsafe {
             let calls = &*(*domain).memory;
             let (domain, len, none) = (domain.cast(), memory.len(), ptr::null_mut());
-            (calls.register)(domain, address, len, rights, 0, requested, 0, &raw mut made, none)
+            let made = &raw mut made;
+            (calls.register)(domain, address, len, rights, 0, requested, flags, made, none)
         };
         if status != 0 || made.is_null() {
             return Err(status);
         }
-        if demands.modes & BINDS_MEMORY != 0 {
-            let object = made.cast::<Object>();
-            // SAFETY: open objects.
-            let status = unsafe {
-                let calls = &*(*object).calls;
-                match (calls.bind)(object, objects.endpoint.cast(), 0) {
-                    0 => (calls.control)(object, ENABLE, ptr::null_mut()),
-                    other => other,
-                }
-            };
-            if status != 0 {
-                close(made);
-                return Err(status);
-            }
+        // SAFETY: open objects.
+        let status = unsafe { prepare(made.cast(), objects, demands, counter) };
+        if status != 0 {
+            close(made);
+            return Err(status);
         }
         // SAFETY: an open registration.
         let key = unsafe { (*made).key };
         self.0.insert(key, made);
         let is_by_address = demands.modes & BY_ADDRESS != 0;
         Ok(FabricPlace { key, address: if is_by_address { memory.address() as u64 } else { 0 } })
+    }
+
+    /// Ends a registration: the provider refuses the key from now on.
+    pub(super) fn remove(&mut self, key: u64) {
+        self.0.remove(&key).into_iter().for_each(close);
+    }
+}
+
+/// Binds memory to an endpoint, if the provider demands that, and to a counter, and enables it.
+///
+/// # Safety
+/// All are open objects of one domain.
+unsafe fn prepare(
+    memory: *mut Object, objects: &EndpointObjects, demands: &MemoryDemands,
+    counter: Option<*mut CounterObject>,
+) -> c_int {
+    let binds = demands.modes & BINDS_MEMORY != 0;
+    let enables = binds || counter.is_some() && demands.modes & ENABLES_COUNTED != 0;
+    let endpoint = binds.then_some((objects.endpoint.cast::<Object>(), 0));
+    let counter = counter.map(|counter| (counter.cast::<Object>(), PEERS_MAY_WRITE));
+    // SAFETY: the caller's promise.
+    unsafe {
+        let calls = &*(*memory).calls;
+        for (object, flags) in endpoint.into_iter().chain(counter) {
+            let status = (calls.bind)(memory, object, flags);
+            if status != 0 {
+                return status;
+            }
+        }
+        if enables { (calls.control)(memory, ENABLE, ptr::null_mut()) } else { 0 }
     }
 }
 
@@ -176,30 +223,19 @@ impl FabricEndpoint {
     /// A sentence.
     pub fn register(&self, memory: Span, is_writable: bool) -> Result<FabricPlace, String> {
         let mut state = self.state.lock();
-        let EndpointState { demands: Some(demands), objects, registered, .. } = &mut *state else {
+        let EndpointState { demands: Some(demands), objects, registered, functions, .. } =
+            &mut *state
+        else {
             return Err(format!("{} has no access to memory of peers", self.description));
         };
         let rights = PEERS_MAY_READ | if is_writable { PEERS_MAY_WRITE } else { 0 };
-        let mut status = 0;
-        for _ in 0..KEY_TRIES {
-            let chooses = demands.modes & CHOOSES_KEYS != 0;
-            let requested = if chooses { 0 } else { demands.draw_key()? };
-            match registered.add(objects, demands, memory, rights, requested) {
-                Ok(place) => return Ok(place),
-                Err(error) => status = error,
-            }
-            if chooses {
-                break;
-            }
-        }
-        let (bytes, why) = (memory.len(), state.functions.error(status as isize));
-        Err(format!("{} does not register {bytes} bytes of memory: {why}", self.description))
+        let places = registered.register(functions, objects, demands, memory, rights, None);
+        places.map_err(|why| format!("{}: {why}", self.description))
     }
 
     /// Ends a registration: the provider refuses the key from now on.
     pub fn deregister(&self, key: u64) {
-        let memory = self.state.lock().registered.0.remove(&key);
-        memory.into_iter().for_each(close);
+        self.state.lock().registered.remove(key);
     }
 
     /// Starts to write bytes that stay readable and unchanged until the operation is done to memory of `peer`.

@@ -1,11 +1,11 @@
-//! The part of libfabric's binary interface that an endpoint for tagged messages uses: numbers, the beginnings of
-//! structures, and tables of functions.
+//! The part of libfabric's binary interface that endpoints for tagged messages and for deferred work use: numbers, the
+//! beginnings of structures, and tables of functions.
 //!
 //! No member has moved and no number has changed from 1.9 to 2.5; structures only grew at their ends. So those that
 //! the library allocates are used by their beginnings, and those that it only reads have room behind.
 //!
-//! Source: `rdma/fabric.h`, `fi_domain.h`, `fi_endpoint.h`, `fi_eq.h`, `fi_tagged.h`, `fi_rma.h`, `fi_cm.h`, `fi_errno.h` of
-//! libfabric.
+//! Source: `rdma/fabric.h`, `fi_domain.h`, `fi_endpoint.h`, `fi_eq.h`, `fi_tagged.h`, `fi_rma.h`, `fi_atomic.h`,
+//! `fi_cm.h`, //! `fi_trigger.h`, `fi_errno.h` of libfabric.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -18,6 +18,11 @@ pub(super) const PEERS_MAY_READ: u64 = 1 << 12;
 pub(super) const PEERS_MAY_WRITE: u64 = 1 << 13;
 /// `FI_COMPLETION | FI_DELIVERY_COMPLETE`: the end of a write is told when its data is at the peer.
 pub(super) const TELL_DELIVERY: u64 = 1 << 24 | 1 << 28;
+/// `FI_TRIGGER | FI_RMA_EVENT | FI_ATOMIC`: work waits for counters, which count writes of peers to memory, and may add
+/// to memory.
+pub(super) const WORK_CAPS: u64 = 1 << 20 | COUNTS_WRITES | 1 << 4;
+/// `FI_RMA_EVENT`, also of memory that is bound to a counter.
+pub(super) const COUNTS_WRITES: u64 = 1 << 56;
 /// `FI_RECV`, also what a queue is bound for.
 pub(super) const RECEIVES: u64 = 1 << 10;
 /// `FI_SEND`, also `FI_TRANSMIT`.
@@ -35,25 +40,39 @@ pub(super) const BINDS_MEMORY: c_int = 1 << 9;
 /// These and `FI_MR_ALLOCATED`: what providers may demand of memory for peers. Not `FI_MR_LOCAL`: memory of messages
 /// is not registered.
 pub(super) const MEMORY_MODES: c_int = BY_ADDRESS | 1 << 5 | CHOOSES_KEYS | BINDS_MEMORY;
+/// `FI_MR_RMA_EVENT`: memory that is bound to a counter is enabled after that.
+pub(super) const ENABLES_COUNTED: c_int = 1 << 8;
 /// `FI_EP_RDM`.
 pub(super) const RELIABLE_DATAGRAMS: c_int = 3;
 /// `FI_THREAD_DOMAIN`: the application makes one call at a time.
 pub(super) const ONE_CALL: c_int = 3;
 /// `FI_PROGRESS_MANUAL`.
 pub(super) const MANUAL: c_int = 2;
+/// `FI_PROGRESS_AUTO`: by threads of the provider, or by its hardware.
+pub(super) const AUTOMATIC: c_int = 1;
 /// `FI_RM_ENABLED`.
 pub(super) const GUARDED_QUEUES: c_int = 2;
 /// `FI_AV_TABLE`.
 pub(super) const ADDRESS_TABLE: c_int = 2;
 /// `FI_CQ_FORMAT_TAGGED`.
 pub(super) const TAGGED_ENTRIES: c_int = 4;
-/// `FI_WAIT_NONE` and `FI_WAIT_FD`.
+/// `FI_WAIT_NONE`, `FI_WAIT_UNSPEC` and `FI_WAIT_FD`.
 pub(super) const NO_WAITS: c_int = 0;
+pub(super) const WAITS_INSIDE: c_int = 1;
 pub(super) const WAITS_BY_DESCRIPTOR: c_int = 3;
 /// `FI_GETWAIT`.
 pub(super) const GET_DESCRIPTOR: c_int = 5;
 /// `FI_ENABLE`.
 pub(super) const ENABLE: c_int = 6;
+/// `FI_QUEUE_WORK`.
+pub(super) const QUEUE_WORK: c_int = 11;
+/// `FI_OP_WRITE`, `FI_OP_ATOMIC` and `FI_OP_CNTR_ADD`.
+pub(super) const WORK_WRITES: c_int = 5;
+pub(super) const WORK_COMBINES: c_int = 6;
+pub(super) const WORK_ADDS: c_int = 10;
+/// `FI_UINT8` and `FI_SUM`.
+pub(super) const BYTES: c_int = 1;
+pub(super) const SUMS: c_int = 2;
 /// `FI_ADDR_UNSPEC`.
 pub(super) const ANY_ADDRESS: u64 = u64::MAX;
 
@@ -61,6 +80,8 @@ pub(super) const ANY_ADDRESS: u64 = u64::MAX;
 pub(super) const TRY_AGAIN: isize = -11;
 /// `-FI_EAVAIL`: the queue has the entry of an error.
 pub(super) const ERROR_ENTRY: isize = -259;
+/// `FI_ETIMEDOUT`.
+pub(super) const TIMED_OUT: c_int = 110;
 /// `-FI_ENODATA`.
 pub(super) const NO_DATA: c_int = -61;
 /// `FI_ENOTCONN`.
@@ -161,6 +182,82 @@ pub(super) struct DomainCalls {
         *mut *mut EndpointObject,
         *mut c_void,
     ) -> c_int,
+    scalable_endpoint: *const c_void,
+    pub(super) counter: unsafe extern "C" fn(
+        *mut DomainObject,
+        *mut CounterAttributes,
+        *mut *mut CounterObject,
+        *mut c_void,
+    ) -> c_int,
+}
+
+/// `struct fid_cntr`.
+#[repr(C)]
+pub(super) struct CounterObject {
+    pub(super) object: Object,
+    pub(super) calls: *const CounterCalls,
+}
+
+/// `struct fi_ops_cntr`.
+#[repr(C)]
+pub(super) struct CounterCalls {
+    size: usize,
+    pub(super) read: unsafe extern "C" fn(*mut CounterObject) -> u64,
+    pub(super) read_errors: unsafe extern "C" fn(*mut CounterObject) -> u64,
+    pub(super) add: unsafe extern "C" fn(*mut CounterObject, u64) -> c_int,
+    pub(super) set: unsafe extern "C" fn(*mut CounterObject, u64) -> c_int,
+    /// Milliseconds.
+    pub(super) wait: unsafe extern "C" fn(*mut CounterObject, u64, c_int) -> c_int,
+}
+
+/// `struct fi_deferred_work`, with one of these operations.
+#[repr(C)]
+pub(super) struct TriggeredWork {
+    pub(super) context: [u64; 8],
+    pub(super) level: u64,
+    pub(super) waits: *mut CounterObject,
+    pub(super) ends: *mut CounterObject,
+    pub(super) kind: c_int,
+    pub(super) operation: *mut c_void,
+}
+
+/// `struct fi_op_rma`.
+#[repr(C)]
+pub(super) struct TriggeredWrite {
+    pub(super) endpoint: *mut EndpointObject,
+    pub(super) message: RemoteWrite,
+    pub(super) flags: u64,
+}
+
+/// `struct fi_op_atomic`.
+#[repr(C)]
+pub(super) struct TriggeredCombination {
+    pub(super) endpoint: *mut EndpointObject,
+    pub(super) message: RemoteCombination,
+    pub(super) flags: u64,
+}
+
+/// `struct fi_msg_atomic`, with one part on each side: `struct fi_ioc` and `struct fi_rma_ioc` are as parts of bytes, but
+/// count elements.
+#[repr(C)]
+pub(super) struct RemoteCombination {
+    pub(super) from: *const libc::iovec,
+    pub(super) descriptions: *mut *mut c_void,
+    pub(super) from_count: usize,
+    pub(super) peer: u64,
+    pub(super) to: *const RemotePart,
+    pub(super) to_count: usize,
+    pub(super) elements: c_int,
+    pub(super) operation: c_int,
+    pub(super) context: *mut c_void,
+    pub(super) data: u64,
+}
+
+/// `struct fi_op_cntr`.
+#[repr(C)]
+pub(super) struct TriggeredAddition {
+    pub(super) counter: *mut CounterObject,
+    pub(super) value: u64,
 }
 
 /// `struct fid_ep`.
@@ -395,6 +492,15 @@ pub(super) struct QueueAttributes {
     pub(super) rest: [u64; 10],
 }
 
+/// `struct fi_cntr_attr`.
+#[repr(C)]
+#[derive(Default)]
+pub(super) struct CounterAttributes {
+    pub(super) events: c_int,
+    pub(super) wait: c_int,
+    pub(super) rest: [u64; 10],
+}
+
 /// `struct fi_av_attr`.
 #[repr(C)]
 #[derive(Default)]
@@ -466,6 +572,13 @@ const _: () = {
     assert!(offset_of!(MemoryObject, key) == 32 && offset_of!(EndpointObject, remote) == 48);
     assert!(offset_of!(RemoteCalls, read) == 8 && offset_of!(RemoteCalls, write_message) == 48);
     assert!(size_of::<RemoteWrite>() == 64 && offset_of!(RemoteWrite, to) == 32);
+    assert!(offset_of!(DomainCalls, counter) == 40 && offset_of!(CounterCalls, wait) == 40);
+    assert!(size_of::<TriggeredWork>() == 104 && offset_of!(TriggeredWork, level) == 64);
+    assert!(offset_of!(TriggeredWork, kind) == 88 && offset_of!(TriggeredWork, operation) == 96);
+    assert!(size_of::<TriggeredWrite>() == 80 && offset_of!(TriggeredWrite, flags) == 72);
+    assert!(size_of::<TriggeredCombination>() == 88);
+    assert!(size_of::<RemoteCombination>() == 72 && offset_of!(RemoteCombination, context) == 56);
+    assert!(offset_of!(CounterObject, calls) == 24 && size_of::<TriggeredAddition>() == 16);
     assert!(size_of::<RemotePart>() == 24 && offset_of!(RemotePart, key) == 16);
     assert!(offset_of!(SendAttributes, inject_max) == 40);
     assert!(offset_of!(ReceiveAttributes, size) == 48);
