@@ -241,6 +241,13 @@ pub trait Rma {
         let _ = (peer, key);
     }
 
+    /// The longest put or get that is faster than packets which ask `peer` to make it, in bytes, where accesses end
+    /// after their calls. 0 if none is.
+    fn fast_max(&mut self, peer: Peer) -> usize {
+        let _ = peer;
+        0
+    }
+
     /// Starts to copy `from` to memory of a peer.
     ///
     /// # Errors

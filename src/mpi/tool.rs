@@ -37,6 +37,7 @@ enum VariableSource {
     Outgoing,
     HostPrograms,
     Accesses(fn(WayCounts) -> u64),
+    WindowAccesses,
     Files(fn(FileCounts) -> u64),
 }
 
@@ -84,6 +85,12 @@ pub(crate) const VARIABLES: &[PerformanceVariable] = &[
     accesses("suiro_acp_served", "accesses of ACP that this rank has made for others", |counts| {
         counts.served
     }),
+    PerformanceVariable {
+        name: "suiro_rma_by_device",
+        meaning: "puts and gets on windows that the device makes beside the messages",
+        class: VariableClass::Counter,
+        source: VariableSource::WindowAccesses,
+    },
     files("suiro_file_calls", "reads and writes of files by the system", |counts| counts.calls),
     files("suiro_file_read_bytes", "bytes read from files, gaps included", |counts| counts.read),
     files("suiro_file_written_bytes", "bytes written to files", |counts| counts.written),
@@ -121,6 +128,7 @@ impl<D: Device> Mpi<D> {
             VariableSource::Outgoing => queues.outgoing as u64,
             VariableSource::HostPrograms => self.engine.host_programs(),
             VariableSource::Accesses(of) => of(self.global_memory.counts()),
+            VariableSource::WindowAccesses => self.windows.device_accesses(),
             VariableSource::Files(of) => of(self.files.counters.counts()),
         }
     }

@@ -47,6 +47,28 @@ fn copies_of_acp_are_accesses_by_each_provider() {
     }
 }
 
+/// Puts and gets on windows are accesses to memory of peers, where these are faster than messages.
+#[test]
+fn accesses_of_windows_are_made_by_each_provider() {
+    for provider in ["tcp", "tcp;ofi_rxm", "sockets"] {
+        for (ranks, progress) in [(2, "polling"), (3, "windows")] {
+            let program = crate::program("rma_ways");
+            let expected = [("EXPECT_BY_DEVICE", "1")];
+            vendor::check_by_libfabric_with(provider, ranks, progress, &program, &expected);
+        }
+        for name in ["rma_fence", "rma_locks", "rma_pscw", "rma_requests"] {
+            check(name, provider, 3, "windows");
+        }
+    }
+}
+
+/// The provider that has no access to memory of peers: all goes by messages.
+#[test]
+fn windows_go_by_messages_where_the_provider_has_no_access() {
+    let expected = [("EXPECT_BY_DEVICE", "0")];
+    vendor::check_by_libfabric_with("shm", 3, "windows", &crate::program("rma_ways"), &expected);
+}
+
 #[test]
 fn libfabric_leaves_nothing_behind() {
     let files = || -> Vec<_> {
@@ -70,7 +92,17 @@ fn libfabric_leaves_nothing_behind() {
 /// Without a word: what others wait for ends, and nothing is left. Messages are short and long, and there are barriers.
 #[test]
 fn a_killed_rank_ends_the_job() {
-    let program = harness::compiled("ring");
+    kill_among("ring");
+}
+
+/// The same where ranks wait for accesses to memory of the one that ends.
+#[test]
+fn a_killed_rank_ends_the_flushes_of_its_peers() {
+    kill_among("puts");
+}
+
+fn kill_among(name: &str) {
+    let program = harness::compiled(name);
     for (number, provider) in ["tcp", "tcp;ofi_rxm", "sockets", "tcp"].into_iter().enumerate() {
         let before = harness::files();
         let mut command = harness::mpirun(&["-n", "4", &program]);

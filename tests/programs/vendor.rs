@@ -72,9 +72,19 @@ pub fn by_libfabric(command: &mut Command, library: &str, provider: &str) {
 /// # Panics
 /// If there are any errors, or the job fails.
 pub fn check_by_libfabric(provider: &str, ranks: u32, progress: &str, program: &Path) {
+    check_by_libfabric_with(provider, ranks, progress, program, &[]);
+}
+
+/// The same with more settings.
+///
+/// # Panics
+/// As [`check_by_libfabric`].
+pub fn check_by_libfabric_with(
+    provider: &str, ranks: u32, progress: &str, program: &Path, more: &[(&str, &str)],
+) {
     let mut command = harness::mpirun(&["-n", &ranks.to_string(), program.to_str().unwrap()]);
     by_libfabric(&mut command, &libfabric(), provider);
-    command.env("SUIRO_PROGRESS", progress).env("CHECK_STRICT", "1");
+    command.env("SUIRO_PROGRESS", progress).env("CHECK_STRICT", "1").envs(more.iter().copied());
     let outcome = harness::start(command).wait();
     let good = outcome.code == Some(0) && outcome.text().ends_with("errors = 0\n");
     let said = (outcome.code, outcome.text(), &outcome.stderr);

@@ -237,7 +237,26 @@ fn create_allocated(
         // accesses and for loads and stores are the application's promise (§12.4).
         window.set_memory(unsafe { Span::new(base, size as usize) });
     }
+    if window.tells_memory() {
+        let base = (!window.is_mapped()).then_some(window.memory.base);
+        window = tell_memory(name, window).or_else(|error| {
+            base.map_or(Ok(()), |base| allocation::free(AllocationOwner::Window, base))?;
+            Err(error)
+        })?;
+    }
     PROCESS.with_mpi(|mpi| mpi.insert_window(*window))
+}
+
+/// Tells the processes of a window about memory that it has got.
+///
+/// # Errors
+/// Errors of messages.
+fn tell_memory(name: &str, window: Box<Window>) -> Result<Box<Window>> {
+    PROCESS.until(
+        |mpi| mpi.start_memory_exchange(window),
+        ProcessMpi::end_window_creation,
+        |mpi, creation| mpi.blocked_window_creation(name, creation),
+    )
 }
 
 /// Records the hints about the memory of a window.

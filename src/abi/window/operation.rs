@@ -431,7 +431,7 @@ unsafe fn start(
         let window: Handle = number(win);
         let activity = match body(mpi, CompletionForm::Request(name))? {
             contended @ Started::Contended(_) => return Ok(contended),
-            Started::Now(Some(operation)) => Activity::Access { window, operation },
+            Started::Now(Some(operation)) => mpi.access_activity(window, operation)?,
             Started::Now(None) => Activity::Complete(Status::EMPTY),
         };
         let comm = mpi.windows.get(window)?.comm;

@@ -132,6 +132,8 @@ pub(crate) struct Carrier<C: CarrierCalls> {
     is_one_host: bool,
     survives_failures: bool,
     has_one_sided: bool,
+    /// The longest access that is faster than packets, in bytes.
+    fast_access_max: usize,
 }
 
 impl<C: CarrierCalls> Carrier<C> {
@@ -151,6 +153,7 @@ impl<C: CarrierCalls> Carrier<C> {
             is_one_host: false,
             survives_failures: false,
             has_one_sided: false,
+            fast_access_max: 0,
         }
     }
 
@@ -166,9 +169,9 @@ impl<C: CarrierCalls> Carrier<C> {
     }
 
     /// Has one-sided access from now on, unless ranks survive failures of others: a library may write to memory of the
-    /// application after a failure has been told.
-    pub(crate) fn offer_one_sided(&mut self) {
-        self.has_one_sided = true;
+    /// application after a failure has been told. Accesses of up to `fast_max` bytes are faster than packets.
+    pub(crate) fn offer_one_sided(&mut self, fast_max: usize) {
+        (self.has_one_sided, self.fast_access_max) = (true, fast_max);
     }
 
     /// Whether it has one-sided access.

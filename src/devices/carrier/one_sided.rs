@@ -32,7 +32,7 @@ use platform::sys::carrier_request::CarrierRequest;
 use platform::sys::fabric::FabricPlace;
 
 /// The longest access that is a message where the provider has access to memory, in bytes.
-const MESSAGE_MAX: usize = 4096;
+pub(super) const MESSAGE_MAX: usize = 4096;
 /// Accesses to one peer that may be in progress.
 const ACCESSES_MAX: u64 = 256;
 
@@ -554,6 +554,10 @@ impl<C: CarrierCalls> Rma for Carrier<C> {
 
     fn close(&mut self, peer: Peer, key: MemoryKey) {
         self.port().one_sided.known.remove(&(peer, key));
+    }
+
+    fn fast_max(&mut self, _peer: Peer) -> usize {
+        self.fast_access_max
     }
 
     fn put(&mut self, from: Span, to: RemoteAddress) -> Result<(), RmaError> {

@@ -74,7 +74,7 @@ pub(super) struct Port<C: CarrierCalls> {
     lost_packets: Vec<LongPacket>,
     /// Whether all receives for headers have been cancelled.
     is_withdrawing: bool,
-    /// Packets so far.
+    /// Packets so far, and messages of accesses.
     delivered: u64,
     pub(super) one_sided: OneSided,
 }
@@ -538,6 +538,8 @@ impl<C: CarrierCalls> Port<C> {
             return sink.datagram(from, &bytes[HEADER_BYTES..][..len]);
         }
         if kind == MessageKind::Access {
+            // A rank that answers accesses is not idle.
+            self.delivered += 1;
             return self.take_access(from, &packet, &bytes[HEADER_BYTES..][..len]);
         }
         if !self.long_packets.is_empty()

@@ -167,7 +167,7 @@ fn network_and_library(
     let device = |rank: usize| {
         let calls = FakeLibrary { rank: rank as Peer, network: Arc::clone(&network) };
         let mut device = Carrier::new(Arc::new(calls), rank as Peer, ranks as u32, short_max);
-        device.offer_one_sided();
+        device.offer_one_sided(usize::MAX);
         device
     };
     ((0..ranks).map(device).collect(), network)
@@ -216,7 +216,7 @@ fn over_provider(path: &Path, provider: &str, ranks: usize) -> Vec<Carrier<Carri
         let library = Arc::new(CarrierLibrary::Fabric(Box::new(endpoint)));
         let short_max = settings::fabric_short_max(provider);
         let mut device = Carrier::new(library, me, ranks as u32, short_max);
-        device.offer_one_sided();
+        device.offer_one_sided(usize::MAX);
         device
     };
     endpoints.into_iter().zip(0..).map(device).collect()

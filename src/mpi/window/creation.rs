@@ -29,7 +29,7 @@ pub(crate) struct TargetMemory {
     /// The displacement unit, in bytes.
     pub(crate) unit: i64,
     /// The key under which others read and write it from outside; 0 for none.
-    key: u64,
+    pub(super) key: u64,
 }
 
 /// The memories of all ranks.
@@ -42,6 +42,8 @@ pub(super) struct WindowShape(Arc<[TargetMemory]>);
 ///   Shapes ──(nothing is shared)──> done
 ///     └──> Keys ──all nodes have a segment──> Opened ──all have mapped it──> done
 ///                                     └────────── one has none ─────────────────────> done, not mapped
+///
+///   memory of the library, which devices access ──> Memories ──> done
 /// ```
 #[derive(Debug)]
 pub struct WindowCreation {
@@ -79,6 +81,8 @@ enum CreationPhase {
     Keys,
     /// Whether each rank has mapped it.
     Opened,
+    /// The keys of memories that ranks have got after the other phases.
+    Memories,
 }
 
 /// What a rank tells in one phase. In all but the first, the second word is 1 if it has failed.
@@ -128,7 +132,9 @@ impl<D: Device> Mpi<D> {
             self.register(&mut window);
         }
         let key = window.registered.map_or(0, |key| key.0);
-        let run = self.start_exchange(comm, [own.size, own.unit as u64, key, domain, 0])?;
+        let is_accessed = self.accesses_by_device(&window).into();
+        let run =
+            self.start_exchange(comm, [own.size, own.unit as u64, key, domain, is_accessed])?;
         let phase = CreationPhase::Shapes;
         Ok(WindowCreation { window: Some(window), run, phase, placement, segment: None })
     }
@@ -170,6 +176,7 @@ impl<D: Device> Mpi<D> {
             CreationPhase::Shapes => {
                 window.shape =
                     WindowShape(records.iter().map(|record| TargetMemory::from(*record)).collect());
+                window.has_device_accesses = records.iter().any(|[.., accesses]| *accesses != 0);
                 let placement = creation.placement?;
                 creation.phase = CreationPhase::Keys;
                 let (segment, record) = self.make_segment(window, placement, records);
@@ -204,7 +211,40 @@ impl<D: Device> Mpi<D> {
                 self.watch_other_jobs(window);
                 None
             }
+            CreationPhase::Memories => {
+                let told = |(rank, [key, ..]): (u32, &Record)| TargetMemory {
+                    key: *key,
+                    ..window.shape.of(rank)
+                };
+                window.shape = WindowShape((0..).zip(records).map(told).collect());
+                None
+            }
         }
+    }
+
+    /// Whether the device of this rank accesses memory of others of the window faster than messages do.
+    fn accesses_by_device(&mut self, window: &Window) -> bool {
+        if window.is_dynamic() || self.may_lose_members(window) {
+            return false;
+        }
+        let peers = (0..window.channel.size()).map(|rank| window.channel.peer(rank));
+        let rma = self.engine.rma();
+        rma.is_some_and(|rma| peers.into_iter().any(|peer| rma.fast_max(peer) > 0))
+    }
+
+    /// Starts to tell all ranks of a new window where devices find memory that the library has got for it. All
+    /// ranks do so, if [`Window::tells_memory`].
+    ///
+    /// # Errors
+    /// `Comm` if the communicator is gone.
+    pub(crate) fn start_memory_exchange(
+        &mut self, mut window: Box<Window>,
+    ) -> Result<WindowCreation> {
+        self.register(&mut window);
+        let key = window.registered.map_or(0, |key| key.0);
+        let run = self.start_exchange(window.comm, [key, 0, 0, 0, 0])?;
+        let phase = CreationPhase::Memories;
+        Ok(WindowCreation { window: Some(window), run, phase, placement: None, segment: None })
     }
 
     /// The segment of this node, and what this rank tells of it.
@@ -297,7 +337,7 @@ impl<D: Device> Mpi<D> {
         }
     }
 
-    /// Lets the ranks of this node read and write the memory of the application from outside.
+    /// Lets other ranks read and write the memory of this one, from outside or by their devices.
     fn register(&mut self, window: &mut Window) {
         if self.may_lose_members(window) {
             // After a failure, a window is freed without the others: they could write here afterwards.

@@ -12,6 +12,7 @@
 //! | `synchronization` | fences, post-start-complete-wait, locks, flushes |
 //! | `epoch` | which calls are legal |
 //! | `origin` | operations of this process in progress |
+//! | `device_accesses` | those that the device makes, and that end after their call |
 //! | `target` | requests of other processes, in order |
 //! | `lock_queue` | the lock of the memory for them |
 //! | `peer_calls` | calls of post and complete by others |
@@ -34,6 +35,7 @@ pub(crate) mod byte_reader;
 mod channel;
 mod conflicts;
 pub mod creation;
+mod device_accesses;
 pub(crate) mod direct;
 mod epoch;
 pub(crate) mod failures;
@@ -158,6 +160,8 @@ pub struct Window {
     registered: Option<MemoryKey>,
     /// The ranks of this node whose memory this process reads and writes from outside.
     outside: BTreeMap<u32, MemoryKey>,
+    /// Whether the device of some rank accesses memory of others faster than messages do.
+    has_device_accesses: bool,
     direct: DirectTargets,
     pub(crate) failures: WindowFailures,
     /// Whether the first access of a target in this epoch asks for its lock (`MPI_Win_lock_all`).
@@ -229,6 +233,7 @@ impl Window {
             mapped: None,
             registered: None,
             outside: BTreeMap::new(),
+            has_device_accesses: false,
             direct: DirectTargets::default(),
             failures: WindowFailures::default(),
             locks_on_access: false,
@@ -293,11 +298,18 @@ impl Window {
         self.memory.flavor != Flavor::Shared as i32
     }
 
+    /// Whether ranks tell each other where memory is that they have got after the creation: devices of some of
+    /// them access it. All ranks know it.
+    pub(crate) fn tells_memory(&self) -> bool {
+        self.has_device_accesses && !self.is_all_mapped()
+    }
+
     /// Whether it waits for something that no message tells.
     fn awaits_turn(&self) -> bool {
         self.target.awaits_turn()
             || self.target.posts.is_watching()
             || self.target.completes.is_watching()
+            || self.origin.awaits_device()
             || self.mapped.as_ref().is_some_and(MappedMemory::is_queued)
     }
 
@@ -450,6 +462,8 @@ pub struct Windows {
     is_unsettled: bool,
     /// The windows that [needed requests](Window::needs_requests) when they were made.
     with_requests: Vec<Handle>,
+    /// Accesses by the device on windows that have been removed.
+    past_accesses: u64,
 }
 
 impl Default for Windows {
@@ -461,6 +475,7 @@ impl Default for Windows {
             served_events: 0,
             is_unsettled: false,
             with_requests: Vec::new(),
+            past_accesses: 0,
         }
     }
 }
@@ -555,11 +570,18 @@ impl Windows {
     }
 
     fn remove(&mut self, handle: Handle) -> Result<Window> {
-        let window = self.table.remove(handle).ok_or_else(|| not_a_window(handle))?;
+        let mut window = self.table.remove(handle).ok_or_else(|| not_a_window(handle))?;
         self.by_context.remove(&window.channel.context());
         self.with_requests.retain(|other| *other != handle);
         self.active.retain(|active| *active != handle);
+        self.past_accesses += window.origin.take_accesses();
         Ok(window)
+    }
+
+    /// Accesses of this process by the device so far.
+    pub(crate) fn device_accesses(&self) -> u64 {
+        let windows = self.table.iter().map(|(_, window)| window.origin.accesses());
+        self.past_accesses + windows.sum::<u64>()
     }
 }
 

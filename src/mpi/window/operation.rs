@@ -7,6 +7,7 @@
 use super::Window;
 use super::accumulate::{Accumulation, SWAPPED_MAX, check_swapped, compare_and_swap};
 use super::conflicts::AccessKind;
+use super::device_accesses::{DeviceStart, TransferDirection};
 use super::origin::{OperationAnswer, OperationNumber};
 use super::request_message::{
     AccumulateAnswer, Data, DataTag, INLINE_MAX, TargetRange, UnitHandles, WindowRequest,
@@ -91,6 +92,12 @@ impl Window {
         if let Some((rma, span, at)) = self.outside(engine, target, offset, &to, from) {
             return ended(rma.put(span, at).map(|()| rma.flush(at.peer)));
         }
+        let here = (from, TransferDirection::Put);
+        if let DeviceStart::InProgress(number) =
+            self.start_by_device(engine, (target, offset), &to, here, completion)
+        {
+            return Ok(number);
+        }
         let range = self.range(engine, target, offset, &to);
         let number = self.origin.number(target, completion != CompletionForm::Epoch);
         let is_answered = completion == CompletionForm::Epoch && self.is_flush_next(target);
@@ -126,6 +133,12 @@ impl Window {
         }
         if let Some((rma, span, at)) = self.outside(engine, target, offset, &from, &into) {
             return ended(rma.get(at, span).map(|()| rma.flush(at.peer)));
+        }
+        let here = (&into, TransferDirection::Get);
+        if let DeviceStart::InProgress(number) =
+            self.start_by_device(engine, (target, offset), &from, here, completion)
+        {
+            return Ok(number);
         }
         let range = self.range(engine, target, offset, &from);
         let number = self.origin.number(target, completion != CompletionForm::Epoch);

@@ -1,9 +1,10 @@
-//! The operations that this process has started on the memory of others by messages.
+//! The operations that this process has started on the memory of others, by messages or by the device.
 //!
 //! ```text
 //!   operation ──> in progress ──its sends and receives have completed──> complete at the origin
 //!                     │
 //!                     └──its own answer, or that to a later flush or unlock──> complete at the target
+//!   access ─────> in progress ──the device says so──────────────────────> complete at both
 //! ```
 //!
 //! Epochs are not in this module.
@@ -12,6 +13,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use super::channel::WindowChannel;
+use super::device_accesses::DeviceAccesses;
 use super::failures::is_of_failure;
 use super::layout_message::key;
 use super::request_message::{DataTag, LayoutName, REQUEST_TAG, WindowRequest};
@@ -20,7 +22,7 @@ use crate::engine::Engine;
 use crate::engine::memory::Memory;
 use crate::engine::memory::layout::Layout;
 use crate::engine::point_to_point::operation::{Completion, OperationId};
-use platform::base::{ErrorClass, MpiError, Result};
+use platform::base::{ErrorClass, MpiError, Peer, Result};
 
 /// The longest answer to a flush or an unlock, in bytes: the class of an error and its sentence.
 const ANSWER_MAX: usize = 512;
@@ -35,6 +37,10 @@ pub(super) struct Origin {
     next_number: u64,
     /// The number of targets with operations in progress, or since their last flush.
     busy_targets: u32,
+    /// The targets with accesses of the device in progress.
+    accessed: Vec<u32>,
+    /// The accesses of the device so far.
+    accesses: u64,
     /// The first error of a message that no call has returned.
     error: Option<Box<MpiError>>,
 }
@@ -45,13 +51,32 @@ struct TargetAccount {
     in_progress: VecDeque<MessageOperation>,
     /// Whether there were operations since the last answer to a flush whose end only that tells.
     unflushed: bool,
-    /// Whether a lock was asked for in this epoch.
-    lock_requested: bool,
+    lock: TargetLock,
+    accesses: DeviceAccesses,
+}
+
+/// What this process knows of its lock of a target that is granted by messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum TargetLock {
+    /// It was not asked for in this epoch.
+    #[default]
+    None,
+    /// It may still be awaited.
+    Requested,
+    /// An answer has come to what this process has asked for after the lock.
+    Held,
 }
 
 impl TargetAccount {
     fn is_busy(&self) -> bool {
-        self.unflushed || !self.in_progress.is_empty()
+        self.unflushed || !self.in_progress.is_empty() || self.accesses.is_any()
+    }
+
+    /// The target has answered, and it does what it is asked for in order.
+    fn note_answer(&mut self) {
+        if self.lock == TargetLock::Requested {
+            self.lock = TargetLock::Held;
+        }
     }
 }
 
@@ -63,6 +88,7 @@ struct MessageOperation {
     number: u64,
     /// The target has refused the operation if it receives fewer bytes.
     bytes_min: usize,
+    is_answer: bool,
 }
 
 impl MessageOperation {
@@ -107,6 +133,8 @@ impl Origin {
             layouts: LayoutSlots::default(),
             next_number: 1,
             busy_targets: 0,
+            accessed: Vec::new(),
+            accesses: 0,
             error: None,
         }
     }
@@ -156,11 +184,11 @@ impl Origin {
         account.unflushed |= !answer.is_some_and(|answer| answer.tells_end);
         let number = number.map_or(0, |number| number.number);
         let before = account.in_progress.len();
-        let sent = sent.map(|id| MessageOperation { id, number, bytes_min: 0 });
+        let sent = sent.map(|id| MessageOperation { id, number, bytes_min: 0, is_answer: false });
         let received = answer.map(|OperationAnswer { id, bytes, tells_end }| {
             // Else the answer to a flush says more.
             let bytes_min = if tells_end { bytes } else { 0 };
-            MessageOperation { id, number, bytes_min }
+            MessageOperation { id, number, bytes_min, is_answer: true }
         });
         account.in_progress.extend(sent.into_iter().chain(received));
         // Now and then: many operations may be started without a flush.
@@ -169,19 +197,71 @@ impl Origin {
         }
     }
 
+    /// Records that the device has started an access of memory of `target`, which is `peer`.
+    pub(super) fn note_access<D: Device>(
+        &mut self, engine: &mut Engine<D>, (target, peer): (u32, Peer),
+        number: Option<OperationNumber>,
+    ) {
+        let account = &mut self.targets[target as usize];
+        self.busy_targets += u32::from(!account.is_busy());
+        if !account.accesses.is_any() {
+            self.accessed.push(target);
+        }
+        account.accesses.note(engine, peer, number.map(|number| number.number));
+        self.accesses += 1;
+    }
+
+    /// The accesses of the device so far.
+    pub(super) fn accesses(&self) -> u64 {
+        self.accesses
+    }
+
+    /// The same; they count from 0 on again.
+    pub(super) fn take_accesses(&mut self) -> u64 {
+        std::mem::take(&mut self.accesses)
+    }
+
+    /// Whether the device has accesses in progress, of whose ends no message tells.
+    #[inline]
+    pub(super) fn awaits_device(&self) -> bool {
+        !self.accessed.is_empty()
+    }
+
+    /// Looks for accesses that the device has completed; whether there are any.
+    pub(super) fn collect_accesses<D: Device>(&mut self, engine: &mut Engine<D>) -> bool {
+        let Self { targets, accessed, busy_targets, error, .. } = self;
+        let mut any = false;
+        accessed.retain(|target| {
+            let account = &mut targets[*target as usize];
+            let (has_news, failure) = account.accesses.collect(engine);
+            any |= has_news;
+            *error = error.take().or(failure);
+            *busy_targets -= u32::from(!account.is_busy());
+            account.accesses.is_any()
+        });
+        any
+    }
+
     /// Removes what has completed on `target`, up to the first operation that has not; whether that is all. A call
     /// that waits for very many operations looks at each once.
     pub(super) fn collect<D: Device>(&mut self, engine: &mut Engine<D>, target: u32) -> bool {
+        if self.targets[target as usize].accesses.is_any() {
+            self.collect_accesses(engine);
+        }
         let account = &mut self.targets[target as usize];
         let was_busy = account.is_busy();
         while let Some(first) = account.in_progress.front()
             && let Some(end) = engine.take_completion(first.id)
         {
+            let is_answered = first.is_answer && end.error.is_none();
             self.error = self.error.take().or_else(|| first.failure(target, end));
             account.in_progress.pop_front();
+            if is_answered {
+                account.note_answer();
+            }
         }
         self.busy_targets -= u32::from(was_busy && !account.is_busy());
-        account.in_progress.is_empty()
+        account.in_progress.is_empty() && !account.accesses.is_any()
     }
 
     /// Removes all that has completed on `target`.
@@ -207,11 +287,10 @@ impl Origin {
     pub(super) fn is_complete<D: Device>(
         &self, engine: &Engine<D>, operation: OperationNumber,
     ) -> bool {
-        let in_progress = &self.targets[operation.target as usize].in_progress;
-        in_progress
-            .iter()
-            .filter(|part| part.number == operation.number)
-            .all(|part| engine.completion(part.id).is_some())
+        let account = &self.targets[operation.target as usize];
+        let mut parts = account.in_progress.iter().filter(|part| part.number == operation.number);
+        parts.all(|part| engine.completion(part.id).is_some())
+            && account.accesses.is_complete(operation.number)
     }
 
     /// Whether there is no operation in progress, and none since the last flush.
@@ -242,12 +321,22 @@ impl Origin {
 
     /// Whether a lock of `target` was asked for.
     pub(super) fn is_locked(&self, target: u32) -> bool {
-        self.targets[target as usize].lock_requested
+        self.targets[target as usize].lock != TargetLock::None
+    }
+
+    /// Whether a lock of `target` was asked for, and is known to be held.
+    pub(super) fn holds_lock(&self, target: u32) -> bool {
+        self.targets[target as usize].lock == TargetLock::Held
     }
 
     /// Records whether a lock of `target` has been asked for; whether it had been before.
     pub(super) fn set_locked(&mut self, target: u32, is_locked: bool) -> bool {
-        std::mem::replace(&mut self.targets[target as usize].lock_requested, is_locked)
+        let lock = &mut self.targets[target as usize].lock;
+        let was_locked = *lock != TargetLock::None;
+        if is_locked != was_locked {
+            *lock = if is_locked { TargetLock::Requested } else { TargetLock::None };
+        }
+        was_locked
     }
 
     /// The target will complete all operations until now before the next message of this process.
@@ -276,6 +365,9 @@ impl Origin {
         &mut self, engine: &mut Engine<D>, answer: &Answer,
     ) -> bool {
         let Some(end) = engine.take_completion(answer.id) else { return false };
+        if end.error.is_none() {
+            self.targets[answer.target as usize].note_answer();
+        }
         let told = end.error.or_else(|| answer.error(end.bytes));
         if let Some(why) = told.filter(|why| !is_of_failure(why)) {
             self.error.get_or_insert(why);
@@ -391,6 +483,18 @@ mod tests {
         assert!(matches!(slots.name(1, &layouts[256]), LayoutName::Slot(0)));
         assert!(is_new(slots.name(1, &layouts[0])) && is_new(slots.name(3, &layouts[0])));
         assert_eq!(slots.by_address.len(), 256);
+    }
+
+    #[test]
+    fn a_lock_is_known_to_be_held_from_an_answer_on() {
+        let mut origin = Origin::new(2);
+        assert!(!origin.set_locked(1, true) && origin.is_locked(1) && !origin.holds_lock(1));
+        origin.targets[1].note_answer();
+        assert!(origin.set_locked(1, true) && origin.holds_lock(1) && !origin.is_locked(0));
+        assert!(origin.set_locked(1, false));
+        // That of the unlock itself.
+        origin.targets[1].note_answer();
+        assert!(!origin.holds_lock(1) && !origin.set_locked(1, true) && !origin.holds_lock(1));
     }
 
     #[test]

@@ -17,7 +17,7 @@ impl<D: Device> Mpi<D> {
         let booleans = self.objects.fortran.booleans();
         let engine = &mut self.engine;
         self.windows.serve_active(|window| {
-            if window.advance_words(engine) {
+            if window.advance_words(engine) | window.origin.collect_accesses(engine) {
                 engine.note_event();
             }
             let mapped = window.mapped.as_ref();

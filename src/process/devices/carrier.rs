@@ -15,9 +15,9 @@ use std::time::Duration;
 use super::network::{SocketScope, Sockets, common};
 use super::socket_interval::SocketInterval;
 use crate::device::{Caps, Device, PacketSink, PeerCaps, WakeSource};
+use crate::devices::carrier::Carrier;
 use crate::devices::carrier::library::CarrierLibrary;
 use crate::devices::carrier::settings::CarrierScope;
-use crate::devices::carrier::{Carrier, CarrierCalls};
 use crate::devices::shm::Shm;
 use crate::devices::tcp::Tcp;
 use platform::base::{ErrorClass, Peer, Result};
@@ -76,8 +76,8 @@ impl CarrierNetwork {
         if reach.survives_failures {
             device.survive_failures();
         }
-        if library.access_max().is_some() {
-            device.offer_one_sided();
+        if let Some(fast_max) = library.fast_access_max() {
+            device.offer_one_sided(fast_max);
         }
         let interval = SocketInterval::new();
         let sockets = None;

@@ -80,6 +80,10 @@ impl Rma for Devices {
         self.toward(peer).close(peer, key);
     }
 
+    fn fast_max(&mut self, peer: Peer) -> usize {
+        self.toward(peer).fast_max(peer)
+    }
+
     fn put(&mut self, from: Span, to: RemoteAddress) -> Result<(), RmaError> {
         self.toward(to.peer).put(from, to)
     }

@@ -54,6 +54,10 @@ pub(crate) struct Decisions<'a> {
 /// Of devices that carry the messages inside a host, too.
 const WINDOWS_BY_MESSAGES: &str = "windows: accessed by messages, except memory of \
                                    MPI_Win_allocate_shared, which the ranks of a host map";
+/// Of those that make accesses to memory of peers, if libfabric's provider does.
+const WINDOWS_BY_DEVICE: &str = "windows: accessed by messages, and adjacent memory by the device \
+                                 where that is faster, except memory of MPI_Win_allocate_shared, \
+                                 which the ranks of a host map";
 
 /// Where programs run on threads.
 const BY_SOCKETS: &str = "run on a thread of each rank, with TCP connections between the threads";
@@ -242,11 +246,10 @@ impl Decisions<'_> {
 
     fn windows(&self) -> String {
         let created = match (self.config.device, self.reads_memory) {
-            (DeviceKind::Tcp | DeviceKind::Tofu | DeviceKind::Vendor, _) => {
-                return WINDOWS_BY_MESSAGES.to_owned();
-            }
+            (DeviceKind::Tofu | DeviceKind::Vendor, _) => return WINDOWS_BY_MESSAGES.to_owned(),
+            (DeviceKind::Tcp, _) => return WINDOWS_BY_DEVICE.to_owned(),
             (DeviceKind::Ofi, _) if self.config.fabric.between == CarrierScope::Ranks => {
-                return WINDOWS_BY_MESSAGES.to_owned();
+                return WINDOWS_BY_DEVICE.to_owned();
             }
             (DeviceKind::Shm | DeviceKind::Ofi, true) => "read and written from outside",
             (DeviceKind::Shm | DeviceKind::Ofi, false) => {

@@ -325,7 +325,12 @@ fn pause(
             call.wait_id();
             // SAFETY: `sleep` takes the call out of the waiters, and the call is not used before.
             let parked = unsafe { ParkedCall::new(call) };
-            return sleep(state, Some(parked));
+            match sleep(state, Some(parked))? {
+                SleepEnd::Completed => return Ok(true),
+                // By an access of a peer, maybe, which is no arrival: the next one finds this rank awake.
+                SleepEnd::Woken => backoff.reset(),
+                SleepEnd::Elapsed => {}
+            }
         }
     }
     Ok(false)
@@ -432,11 +437,23 @@ fn wait_parked(parker: &Parker, policy: WaitPolicy) {
     }
 }
 
-/// Arms the device, polls and checks once more, and sleeps with the lock free if nothing arrived.
-/// True if the call has completed meanwhile. Without a call the caller is the progress thread.
+/// How a sleep has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SleepEnd {
+    /// The call has completed.
+    Completed,
+    /// The device has woken this rank.
+    Woken,
+    /// There was something to do before, or nothing for a long time.
+    Elapsed,
+}
+
+/// Arms the device, polls and checks once more, and sleeps with the lock free if nothing arrived. Without a call the
+/// caller is the progress thread.
 pub(super) fn sleep(
     state: &mut Guard<'_, ProcessState>, mut call: Option<ParkedCall>,
-) -> Result<bool> {
+) -> Result<SleepEnd> {
+    let mut is_woken = false;
     let running = running_mpi(state)?;
     running.mpi.declare_awaited();
     let wake = running.mpi.engine.arm();
@@ -464,11 +481,11 @@ pub(super) fn sleep(
                 true => (SLEEP_SLICE, longest_sleep(Duration::ZERO)),
                 false => (SLEEP_SLICE, SLEEP_MAX),
             };
-            state.unlocked(|| sleep_on_wake(&wake, slice, longest));
+            let is_woken = state.unlocked(|| sleep_on_wake(&wake, slice, longest));
             let running = running_mpi(state)?;
             running.wait_state = WaitState::Away;
             running.disarm();
-            return Ok(false);
+            return Ok(if is_woken { SleepEnd::Woken } else { SleepEnd::Elapsed });
         };
         let since_ns = call.call().wait_id().since_ns;
         let id = running.waiters.sleep_on_device(call);
@@ -476,20 +493,29 @@ pub(super) fn sleep(
             true => CONGESTED_SLEEP_MAX,
             false => longest_sleep(age(since_ns, clock::monotonic_ns())),
         };
-        state.unlocked(|| sleep_on_wake(&wake, longest, longest));
+        is_woken = state.unlocked(|| sleep_on_wake(&wake, longest, longest));
         is_complete = running_mpi(state).is_ok_and(|running| !running.waiters.remove(id));
     }
     running_mpi(state)?.disarm();
-    Ok(is_complete)
+    Ok(match is_woken {
+        _ if is_complete => SleepEnd::Completed,
+        true => SleepEnd::Woken,
+        false => SleepEnd::Elapsed,
+    })
 }
 
 /// Sleeps until woken, or for `longest`, in slices of twice the length of the one before; until the end
-/// of a slice once the device no longer wakes.
-fn sleep_on_wake(wake: &WakeSource, first_slice: Duration, longest: Duration) {
+/// of a slice once the device no longer wakes. Whether the device has woken this thread.
+fn sleep_on_wake(wake: &WakeSource, first_slice: Duration, longest: Duration) -> bool {
     let (word, expected) = match wake {
-        WakeSource::Never => return std::thread::yield_now(),
+        WakeSource::Never => {
+            std::thread::yield_now();
+            return false;
+        }
         WakeSource::Polled { word, expected, longest: nap } => {
-            return futex::wait(AsRef::as_ref(&**word), *expected, Some(longest.min(*nap)));
+            futex::wait(AsRef::as_ref(&**word), *expected, Some(longest.min(*nap)));
+            // A nap is short: what it misses is found soon.
+            return false;
         }
         WakeSource::Word { word, expected } | WakeSource::Descriptor { word, expected, .. } => {
             (AsRef::as_ref(&**word), *expected)
@@ -500,15 +526,16 @@ fn sleep_on_wake(wake: &WakeSource, first_slice: Duration, longest: Duration) {
         match wake {
             WakeSource::Descriptor { descriptor, .. } => {
                 if poll::is_readable(descriptor, slice) {
-                    return;
+                    return true;
                 }
             }
             _ => futex::wait(word, expected, Some(slice)),
         }
         if word.load(Ordering::Relaxed) != expected {
-            return;
+            return true;
         }
         slept += slice;
         slice *= 2;
     }
+    false
 }
