@@ -213,6 +213,19 @@ static void bounds(enum kind kind)
     area_close(&area, kind);
 }
 
+/* One rank has no room for its part: that is its error, and nobody waits for it. */
+static void without_room(void)
+{
+    MPI_Aint bytes = check_rank == 0 ? (MPI_Aint)1 << 60 : 64;
+    void *base;
+    MPI_Win win;
+    if (check_rank == 0)
+        MUST_FAIL(MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win), MPI_ERR_NO_MEM);
+    else
+        MUST(MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
+    MUST(MPI_Barrier(MPI_COMM_WORLD));
+}
+
 /* The accesses by the device so far; fewer than 0 for a library that does not tell. */
 static long long by_device(void)
 {
@@ -261,6 +274,8 @@ int main(int argc, char **argv)
             CHECK_EQUAL(by_device() > before, is_device);
         }
     }
+    section("without room");
+    without_room();
     free(sent);
     free(got);
     return check_end();

@@ -223,31 +223,42 @@ fn create_allocated(
     })?;
     let mut window = connect(name, comm, window, placement)?;
     note_allocation(&mut window, flavor, placement, least)?;
-    if !window.is_mapped() {
-        if flavor == Flavor::Shared {
-            PROCESS.with_mpi(|mpi| mpi.free_comm(window.comm))?;
-            let why = "the processes of the communicator do not share memory \
-                       (MPI_Comm_split_type with MPI_COMM_TYPE_SHARED makes a communicator of \
-                       those that do), or one of them has no room for it";
-            return Err(ErrorClass::RmaShared.error(why));
-        }
-        let base = allocation::allocate(AllocationOwner::Window, size as usize, least)?;
-        base.expose_provenance();
-        // SAFETY: the allocation lives as long as the window; the standard's rules for one-sided
-        // accesses and for loads and stores are the application's promise (§12.4).
-        window.set_memory(unsafe { Span::new(base, size as usize) });
+    if !window.is_mapped() && flavor == Flavor::Shared {
+        PROCESS.with_mpi(|mpi| mpi.free_comm(window.comm))?;
+        let why = "the processes of the communicator do not share memory \
+                   (MPI_Comm_split_type with MPI_COMM_TYPE_SHARED makes a communicator of \
+                   those that do), or one of them has no room for it";
+        return Err(ErrorClass::RmaShared.error(why));
     }
+    let own =
+        if window.is_mapped() { None } else { Some(allocate(&mut window, size as usize, least)) };
     if window.tells_memory() {
-        let base = (!window.is_mapped()).then_some(window.memory.base);
+        // A process without memory tells that, too: the others wait for it.
         window = tell_memory(name, window).or_else(|error| {
-            base.map_or(Ok(()), |base| allocation::free(AllocationOwner::Window, base))?;
+            if let Some(Ok(base)) = own {
+                allocation::free(AllocationOwner::Window, base)?;
+            }
             Err(error)
         })?;
     }
+    own.transpose()?;
     PROCESS.with_mpi(|mpi| mpi.insert_window(*window))
 }
 
-/// Tells the processes of a window about memory that it has got.
+/// Gives a window memory of this process; its address.
+///
+/// # Errors
+/// `NoMem`.
+fn allocate(window: &mut Window, size: usize, least: usize) -> Result<usize> {
+    let base = allocation::allocate(AllocationOwner::Window, size, least)?;
+    let address = base.expose_provenance();
+    // SAFETY: the allocation lives as long as the window; the standard's rules for one-sided
+    // accesses and for loads and stores are the application's promise (§12.4).
+    window.set_memory(unsafe { Span::new(base, size) });
+    Ok(address)
+}
+
+/// Tells the processes of a window about the memory that it has got, or that it has none.
 ///
 /// # Errors
 /// Errors of messages.
