@@ -79,10 +79,10 @@ fn until(mut found: impl FnMut() -> bool) {
     }
 }
 
-#[test]
-fn segment_entries_are_whole_and_used_again_when_all_are_done() {
+/// One rank publishes four rounds, the other reads them.
+fn publish_and_read<const ENTRIES: usize, const SHORT: usize, const LONGS: usize>() {
     crate::check(|| {
-        let memory = TestSegment::new(2);
+        let memory = SegmentMemory::<ENTRIES, SHORT, LONGS>::new(2);
         let mut reader = memory.enter(1);
         let mut publisher = memory.enter(0);
         let thread = thread::spawn(move || {
@@ -98,25 +98,16 @@ fn segment_entries_are_whole_and_used_again_when_all_are_done() {
     });
 }
 
+#[test]
+fn segment_entries_are_whole_and_used_again_when_all_are_done() {
+    publish_and_read::<2, 64, 2>();
+}
+
 /// Long data have fewer places than there are entries: rounds one and three use the same. The reader tells of
 /// round one before its usual interval.
 #[test]
 fn segment_places_of_long_data_are_used_again_when_all_are_done() {
-    crate::check(|| {
-        let memory = SegmentMemory::<8, 40, 2>::new(2);
-        let mut reader = memory.enter(1);
-        let mut publisher = memory.enter(0);
-        let thread = thread::spawn(move || {
-            for round in 1..=4 {
-                until(|| publish(&mut publisher, round));
-            }
-        });
-        for round in 1..=4 {
-            until(|| check(&mut reader, 0, round));
-            let _published = reader.done(round, false);
-        }
-        thread.join().unwrap();
-    });
+    publish_and_read::<8, 40, 2>();
 }
 
 /// Without retries: three threads that wait for each other are too many for the checker.

@@ -11,8 +11,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use mpi_abi::offload::compile::{Rules, link_all};
-use mpi_abi::offload::{Region, Schedule, Scheme};
-use platform::base::{Random, Span};
+use mpi_abi::offload::{Schedule, Scheme};
+use platform::base::Random;
 use platform::sys::fabric::{
     FabricPlace, WaitingAction, WorkAction, WorkCounter, WorkEndpoint, WorkListKey,
 };
@@ -20,7 +20,7 @@ use platform::sys::fabric::{
 use super::collectives::{Collective, EVERY};
 use super::counting::{CountedAction, CountedBy, CountedProgram, Form};
 use super::is_long;
-use super::system::{BUSY, Memory, byte};
+use super::system::Memory;
 use super::truth::{Truth, truth};
 
 /// Set in the process with the endpoints: the first case that it runs.
@@ -71,16 +71,8 @@ impl Seat {
         Self { end, program, truth, memory, counters, places, lists, over, is_under_way }
     }
 
-    fn part(&mut self, region: Region) -> Span {
-        let place = self.memory.layout.place(region);
-        self.memory.span().part(place.start, place.len())
-    }
-
     fn start(&mut self, rank: usize) {
-        let user = self.memory.user();
-        assert!(user.iter().all(|&it| it == BUSY), "memory of rank {rank} before {}", self.over);
-        let bytes: Vec<u8> = (0..user.len()).map(|at| byte(rank, at, self.over)).collect();
-        self.memory.span().write(0, &bytes);
+        self.memory.begin(rank, self.over);
         self.end.post(self.lists[self.tank()]).unwrap();
         self.is_under_way = true;
     }
@@ -111,13 +103,7 @@ impl Seat {
             }
             return false;
         }
-        let user = self.memory.user();
-        for ((at, byte_now), origins) in user.iter().enumerate().zip(&self.truth.result) {
-            let due = origins.iter().map(|&(rank, at)| byte(rank, at, self.over));
-            let due = due.fold(0, u8::wrapping_add);
-            assert_eq!(*byte_now, due, "byte {at} of rank {rank} after instance {}", self.over);
-        }
-        self.memory.span().write(0, &vec![BUSY; user.len()]);
+        self.memory.end(&self.truth, rank, self.over);
         self.over += 1;
         self.is_under_way = false;
         true
@@ -189,7 +175,7 @@ fn list(seats: &mut [Seat], rank: usize, tank: usize) -> Result<WorkListKey, Str
     for one in &work {
         let action = match one.action {
             CountedAction::Put { to, from, into, lands } => {
-                let from = seats[rank].part(from);
+                let from = seats[rank].memory.part(from);
                 let peer = &seats[to as usize];
                 let mut at = peer.places[tank][&lands];
                 at.address += peer.memory.layout.place(into).start as u64;
@@ -198,7 +184,7 @@ fn list(seats: &mut [Seat], rank: usize, tank: usize) -> Result<WorkListKey, Str
             CountedAction::Sum { from, into } => {
                 let mut at = seats[rank].places[tank][&None];
                 at.address += seats[rank].memory.layout.place(into).start as u64;
-                WorkAction::Sum { from: seats[rank].part(from), to: rank as u32, at }
+                WorkAction::Sum { from: seats[rank].memory.part(from), to: rank as u32, at }
             }
             CountedAction::Add { counter: name, value } => {
                 WorkAction::Add { counter: counter(seats, name), value }

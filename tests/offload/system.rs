@@ -13,7 +13,7 @@ use mpi_abi::devices::loopback::{LIMITS, Loopback};
 use mpi_abi::offload::causal_order::CausalOrder;
 use mpi_abi::offload::check::check;
 use mpi_abi::offload::compile::{Rules, link_all};
-use mpi_abi::offload::{Buffer, Program, Schedule, Scheme, StepAction};
+use mpi_abi::offload::{Buffer, Program, Region, Schedule, Scheme, StepAction};
 use platform::base::{Peer, Random, Span};
 
 use super::collectives::{Collective, EVERY};
@@ -21,7 +21,7 @@ use super::is_long;
 use super::truth::{Layout, Truth, truth};
 
 /// The content of memory that the application uses between two instances.
-pub const BUSY: u8 = 0xee;
+const BUSY: u8 = 0xee;
 
 /// Turns without the end of an instance that count as a hang.
 const QUIET_TURNS_MAX: u64 = 200_000;
@@ -33,7 +33,7 @@ impl PacketSink for Nothing {
 }
 
 /// A byte of the caller before an instance.
-pub fn byte(rank: usize, at: usize, instance: u64) -> u8 {
+fn byte(rank: usize, at: usize, instance: u64) -> u8 {
     (Random::new((instance << 20) + (rank << 12) as u64 + at as u64).bits() >> 8) as u8
 }
 
@@ -66,10 +66,35 @@ impl Memory {
         self.layout.buffers().map(part).collect()
     }
 
-    pub fn user(&mut self) -> Vec<u8> {
+    /// The bytes of a region.
+    pub fn part(&mut self, region: Region) -> Span {
+        let place = self.layout.place(region);
+        self.span().part(place.start, place.len())
+    }
+
+    fn user(&mut self) -> Vec<u8> {
         let mut bytes = vec![0; self.layout.user_len()];
         self.span().read(0, &mut bytes);
         bytes
+    }
+
+    /// Gives the memory of the application at `rank` to an instance.
+    pub fn begin(&mut self, rank: usize, instance: u64) {
+        let user = self.user();
+        assert!(user.iter().all(|&it| it == BUSY), "memory of rank {rank} before {instance}");
+        let bytes: Vec<u8> = (0..user.len()).map(|at| byte(rank, at, instance)).collect();
+        self.span().write(0, &bytes);
+    }
+
+    /// Checks the result of an instance; then the application uses the memory.
+    pub fn end(&mut self, truth: &Truth, rank: usize, instance: u64) {
+        let user = self.user();
+        for ((at, byte_now), origins) in user.iter().enumerate().zip(&truth.result) {
+            let due = origins.iter().map(|&(rank, at)| byte(rank, at, instance));
+            let due = due.fold(0, u8::wrapping_add);
+            assert_eq!(*byte_now, due, "byte {at} of rank {rank} after instance {instance}");
+        }
+        self.span().write(0, &vec![BUSY; user.len()]);
     }
 }
 
@@ -85,10 +110,7 @@ struct Seat {
 
 impl Seat {
     fn start(&mut self, rank: usize, trigger: &mut dyn Trigger) {
-        let user = self.memory.user();
-        assert!(user.iter().all(|&it| it == BUSY), "memory of rank {rank} before {}", self.over);
-        let bytes: Vec<u8> = (0..user.len()).map(|at| byte(rank, at, self.over)).collect();
-        self.memory.span().write(0, &bytes);
+        self.memory.begin(rank, self.over);
         trigger.start(self.program);
         self.is_under_way = true;
     }
@@ -104,13 +126,7 @@ impl Seat {
             }
             InstanceState::Completed(end) => end.unwrap(),
         }
-        let user = self.memory.user();
-        for ((at, byte_now), origins) in user.iter().enumerate().zip(&self.truth.result) {
-            let due = origins.iter().map(|&(rank, at)| byte(rank, at, self.over));
-            let due = due.fold(0, u8::wrapping_add);
-            assert_eq!(*byte_now, due, "byte {at} of rank {rank} after instance {}", self.over);
-        }
-        self.memory.span().write(0, &vec![BUSY; user.len()]);
+        self.memory.end(&self.truth, rank, self.over);
         self.over += 1;
         self.is_under_way = false;
         true
@@ -120,10 +136,7 @@ impl Seat {
         let StepAction::Reduce { from, into } = self.schedule.steps()[step as usize].action else {
             panic!("step {step} is no step of the host");
         };
-        let [from, into] = [from, into].map(|region| {
-            let place = self.memory.layout.place(region);
-            self.memory.span().part(place.start, place.len())
-        });
+        let [from, into] = [from, into].map(|region| self.memory.part(region));
         add_bytes(from, into);
     }
 }

@@ -95,8 +95,8 @@ fn the_world_has_the_first_segment_and_a_single_rank_has_none() {
     assert_eq!(ranks(1, 1, async |rank| number(rank, COMM_WORLD)), [None]);
 }
 
-/// Blocks of which only the root knows the lengths: a rank without one tells of its progress as early as the
-/// rank that needs the place of its long block again.
+/// Only the root knows the lengths of the blocks: a rank with an empty one publishes its progress as often as with
+/// long data, because a rank with a long block waits for that.
 #[test]
 fn ranks_without_a_block_stop_no_long_blocks_of_others() {
     const LONG: usize = 6000;

@@ -20,7 +20,7 @@ pub(crate) trait Counters {
     /// The level. Writes before the additions in it are visible after this call.
     fn level(&self, counter: CounterKey) -> u64;
 
-    /// Adds to the level, wrapping, for this rank itself. Not in [`Counters::additions`].
+    /// Adds to the level, wrapping, for this rank itself, which knows of it without [`Counters::additions`].
     fn add(&self, counter: CounterKey, value: u64);
 
     /// A number that changes after each addition of a peer.

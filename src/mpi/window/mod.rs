@@ -570,11 +570,11 @@ impl Windows {
     }
 
     fn remove(&mut self, handle: Handle) -> Result<Window> {
-        let mut window = self.table.remove(handle).ok_or_else(|| not_a_window(handle))?;
+        let window = self.table.remove(handle).ok_or_else(|| not_a_window(handle))?;
         self.by_context.remove(&window.channel.context());
         self.with_requests.retain(|other| *other != handle);
         self.active.retain(|active| *active != handle);
-        self.past_accesses += window.origin.take_accesses();
+        self.past_accesses += window.origin.accesses();
         Ok(window)
     }
 

@@ -216,11 +216,6 @@ impl Origin {
         self.accesses
     }
 
-    /// The same; they count from 0 on again.
-    pub(super) fn take_accesses(&mut self) -> u64 {
-        std::mem::take(&mut self.accesses)
-    }
-
     /// Whether the device has accesses in progress, of whose ends no message tells.
     #[inline]
     pub(super) fn awaits_device(&self) -> bool {

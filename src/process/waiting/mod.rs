@@ -453,7 +453,6 @@ pub(super) enum SleepEnd {
 pub(super) fn sleep(
     state: &mut Guard<'_, ProcessState>, mut call: Option<ParkedCall>,
 ) -> Result<SleepEnd> {
-    let mut is_woken = false;
     let running = running_mpi(state)?;
     running.mpi.declare_awaited();
     let wake = running.mpi.engine.arm();
@@ -463,12 +462,13 @@ pub(super) fn sleep(
     let is_quiet = is_quiet && !(call.is_some() && has_duty);
     // A poll does not find what a peer writes into memory that it shares with this process, so
     // waiting calls check that memory, after `arm`.
-    let mut is_complete =
+    let is_complete =
         is_quiet && call.as_mut().is_some_and(|call| call.call().try_complete(&mut running.mpi));
     let wakeups = if is_quiet { running.complete_waits() } else { Wakeups::default() };
     if wakeups.wake_device_sleeper {
         running.mpi.engine.wake_self();
     }
+    let mut end = if is_complete { SleepEnd::Completed } else { SleepEnd::Elapsed };
     if !wakeups.is_empty() {
         state.unlocked(|| wakeups.notify_all());
     } else if is_quiet && !is_complete {
@@ -481,11 +481,11 @@ pub(super) fn sleep(
                 true => (SLEEP_SLICE, longest_sleep(Duration::ZERO)),
                 false => (SLEEP_SLICE, SLEEP_MAX),
             };
-            let is_woken = state.unlocked(|| sleep_on_wake(&wake, slice, longest));
+            let end = state.unlocked(|| sleep_on_wake(&wake, slice, longest));
             let running = running_mpi(state)?;
             running.wait_state = WaitState::Away;
             running.disarm();
-            return Ok(if is_woken { SleepEnd::Woken } else { SleepEnd::Elapsed });
+            return Ok(end);
         };
         let since_ns = call.call().wait_id().since_ns;
         let id = running.waiters.sleep_on_device(call);
@@ -493,29 +493,27 @@ pub(super) fn sleep(
             true => CONGESTED_SLEEP_MAX,
             false => longest_sleep(age(since_ns, clock::monotonic_ns())),
         };
-        is_woken = state.unlocked(|| sleep_on_wake(&wake, longest, longest));
-        is_complete = running_mpi(state).is_ok_and(|running| !running.waiters.remove(id));
+        end = state.unlocked(|| sleep_on_wake(&wake, longest, longest));
+        if running_mpi(state).is_ok_and(|running| !running.waiters.remove(id)) {
+            end = SleepEnd::Completed;
+        }
     }
     running_mpi(state)?.disarm();
-    Ok(match is_woken {
-        _ if is_complete => SleepEnd::Completed,
-        true => SleepEnd::Woken,
-        false => SleepEnd::Elapsed,
-    })
+    Ok(end)
 }
 
 /// Sleeps until woken, or for `longest`, in slices of twice the length of the one before; until the end
-/// of a slice once the device no longer wakes. Whether the device has woken this thread.
-fn sleep_on_wake(wake: &WakeSource, first_slice: Duration, longest: Duration) -> bool {
+/// of a slice once the device no longer wakes.
+fn sleep_on_wake(wake: &WakeSource, first_slice: Duration, longest: Duration) -> SleepEnd {
     let (word, expected) = match wake {
         WakeSource::Never => {
             std::thread::yield_now();
-            return false;
+            return SleepEnd::Elapsed;
         }
         WakeSource::Polled { word, expected, longest: nap } => {
             futex::wait(AsRef::as_ref(&**word), *expected, Some(longest.min(*nap)));
             // A nap is short: what it misses is found soon.
-            return false;
+            return SleepEnd::Elapsed;
         }
         WakeSource::Word { word, expected } | WakeSource::Descriptor { word, expected, .. } => {
             (AsRef::as_ref(&**word), *expected)
@@ -526,16 +524,16 @@ fn sleep_on_wake(wake: &WakeSource, first_slice: Duration, longest: Duration) ->
         match wake {
             WakeSource::Descriptor { descriptor, .. } => {
                 if poll::is_readable(descriptor, slice) {
-                    return true;
+                    return SleepEnd::Woken;
                 }
             }
             _ => futex::wait(word, expected, Some(slice)),
         }
         if word.load(Ordering::Relaxed) != expected {
-            return true;
+            return SleepEnd::Woken;
         }
         slept += slice;
         slice *= 2;
     }
-    false
+    SleepEnd::Elapsed
 }

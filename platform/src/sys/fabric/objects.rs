@@ -121,6 +121,18 @@ fn check(call: &'static str, status: i32) -> Result<(), FailedCall> {
     if status == 0 { Ok(()) } else { Err((call, status)) }
 }
 
+/// Closes what was opened in an endpoint or its domain.
+///
+/// # Safety
+/// An open object, closed once.
+pub(super) unsafe fn close_object(object: *mut Object, what: &str) {
+    // SAFETY: the caller's promise.
+    let status = unsafe { ((*(*object).calls).close)(object) };
+    if status != 0 {
+        tracing::warn!(status, "libfabric has not closed {what}");
+    }
+}
+
 impl Drop for EndpointObjects {
     /// A provider may wait for threads of its own, or for other processes. What it then keeps ends with the
     /// process.

@@ -15,7 +15,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 
 use super::library::{FabricFunctions, FoundInfo};
-use super::objects::EndpointObjects;
+use super::objects::{EndpointObjects, close_object};
 use super::tables::*;
 use super::{EndpointState, FabricEndpoint, FabricTransfer};
 use crate::base::Span;
@@ -195,12 +195,8 @@ unsafe fn prepare(
 }
 
 fn close(memory: *mut MemoryObject) {
-    let object = memory.cast::<Object>();
     // SAFETY: an open registration, closed once.
-    let status = unsafe { ((*(*object).calls).close)(object) };
-    if status != 0 {
-        tracing::warn!(status, "libfabric has not ended a registration of memory");
-    }
+    unsafe { close_object(memory.cast(), "a registration of memory") };
 }
 
 impl Drop for RegisteredMemory {
@@ -229,8 +225,8 @@ impl FabricEndpoint {
             return Err(format!("{} has no access to memory of peers", self.description));
         };
         let rights = PEERS_MAY_READ | if is_writable { PEERS_MAY_WRITE } else { 0 };
-        let places = registered.register(functions, objects, demands, memory, rights, None);
-        places.map_err(|why| format!("{}: {why}", self.description))
+        let place = registered.register(functions, objects, demands, memory, rights, None);
+        place.map_err(|why| format!("{}: {why}", self.description))
     }
 
     /// Ends a registration: the provider refuses the key from now on.
@@ -283,16 +279,8 @@ impl EndpointState {
                 FabricAccess::Write => {
                     let from = iovec(address, len);
                     let to = RemotePart { address: at.address, len, key: at.key };
-                    let write = RemoteWrite {
-                        from: &raw const from,
-                        descriptions: ptr::null_mut(),
-                        from_count: 1,
-                        peer: name,
-                        to: &raw const to,
-                        to_count: 1,
-                        context,
-                        data: 0,
-                    };
+                    let parts = RemoteParts::one(&raw const from, name, &raw const to);
+                    let write = RemoteWrite { parts, context, data: 0 };
                     (calls.write_message)(endpoint, &raw const write, TELL_DELIVERY)
                 }
             }

@@ -5,7 +5,7 @@
 //! the library allocates are used by their beginnings, and those that it only reads have room behind.
 //!
 //! Source: `rdma/fabric.h`, `fi_domain.h`, `fi_endpoint.h`, `fi_eq.h`, `fi_tagged.h`, `fi_rma.h`, `fi_atomic.h`,
-//! `fi_cm.h`, //! `fi_trigger.h`, `fi_errno.h` of libfabric.
+//! `fi_cm.h`, `fi_trigger.h`, `fi_errno.h` of libfabric.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -237,16 +237,10 @@ pub(super) struct TriggeredCombination {
     pub(super) flags: u64,
 }
 
-/// `struct fi_msg_atomic`, with one part on each side: `struct fi_ioc` and `struct fi_rma_ioc` are as parts of bytes, but
-/// count elements.
+/// `struct fi_msg_atomic`: `struct fi_ioc` and `struct fi_rma_ioc` are as parts of bytes, but count elements.
 #[repr(C)]
 pub(super) struct RemoteCombination {
-    pub(super) from: *const libc::iovec,
-    pub(super) descriptions: *mut *mut c_void,
-    pub(super) from_count: usize,
-    pub(super) peer: u64,
-    pub(super) to: *const RemotePart,
-    pub(super) to_count: usize,
+    pub(super) parts: RemoteParts,
     pub(super) elements: c_int,
     pub(super) operation: c_int,
     pub(super) context: *mut c_void,
@@ -344,15 +338,34 @@ pub(super) struct RemoteCalls {
         unsafe extern "C" fn(*mut EndpointObject, *const RemoteWrite, u64) -> isize,
 }
 
-/// `struct fi_msg_rma`, with one part on each side.
+/// The beginning of messages to memory of a peer.
+#[repr(C)]
+pub(super) struct RemoteParts {
+    from: *const libc::iovec,
+    descriptions: *mut *mut c_void,
+    from_count: usize,
+    peer: u64,
+    to: *const RemotePart,
+    to_count: usize,
+}
+
+impl RemoteParts {
+    /// One part on each side.
+    pub(super) fn one(from: *const libc::iovec, peer: u64, to: *const RemotePart) -> Self {
+        let descriptions = std::ptr::null_mut();
+        Self { from, descriptions, from_count: 1, peer, to, to_count: 1 }
+    }
+
+    /// The same with the parts at other addresses.
+    pub(super) fn move_to(&mut self, from: *const libc::iovec, to: *const RemotePart) {
+        (self.from, self.to) = (from, to);
+    }
+}
+
+/// `struct fi_msg_rma`.
 #[repr(C)]
 pub(super) struct RemoteWrite {
-    pub(super) from: *const libc::iovec,
-    pub(super) descriptions: *mut *mut c_void,
-    pub(super) from_count: usize,
-    pub(super) peer: u64,
-    pub(super) to: *const RemotePart,
-    pub(super) to_count: usize,
+    pub(super) parts: RemoteParts,
     pub(super) context: *mut c_void,
     pub(super) data: u64,
 }
@@ -571,7 +584,7 @@ const _: () = {
     assert!(offset_of!(DomainObject, memory) == 32 && offset_of!(MemoryCalls, register) == 8);
     assert!(offset_of!(MemoryObject, key) == 32 && offset_of!(EndpointObject, remote) == 48);
     assert!(offset_of!(RemoteCalls, read) == 8 && offset_of!(RemoteCalls, write_message) == 48);
-    assert!(size_of::<RemoteWrite>() == 64 && offset_of!(RemoteWrite, to) == 32);
+    assert!(size_of::<RemoteWrite>() == 64 && offset_of!(RemoteParts, to) == 32);
     assert!(offset_of!(DomainCalls, counter) == 40 && offset_of!(CounterCalls, wait) == 40);
     assert!(size_of::<TriggeredWork>() == 104 && offset_of!(TriggeredWork, level) == 64);
     assert!(offset_of!(TriggeredWork, kind) == 88 && offset_of!(TriggeredWork, operation) == 96);

@@ -40,7 +40,7 @@ use parking_lot::Mutex;
 
 use super::FabricPlace;
 use super::library::{FabricFunctions, keeping_signal_handlers};
-use super::objects::{EndpointObjects, OpenedEndpoint};
+use super::objects::{EndpointObjects, OpenedEndpoint, close_object};
 use super::remote::{MemoryDemands, RegisteredMemory};
 use super::tables::*;
 use crate::base::Span;
@@ -63,8 +63,8 @@ pub struct WorkLimits {
 
 impl WorkLimits {
     /// `sockets` compares signed numbers of 32 bits. Its queue to peers has 256 KiB, and a write takes 104 bytes (both
-    /// measured with libfabric 2.5). Those of `cxi` by its document: 512 slots for all processes of a node, of which it
-    /// keeps 8. Of others, the least.
+    /// measured with libfabric 2.5). The document of `cxi` gives all processes of a node 512 slots, 8 of them reserved for
+    /// the provider. Of others, the least.
     fn of(provider: &str) -> Self {
         match provider {
             "sockets" => Self { counter_bits: 31, slots: (256 << 10) / 104, sum_max: 4096 },
@@ -174,13 +174,17 @@ struct WorkList {
 /// What the library reads: structures that point to each other.
 struct StoredWork {
     work: TriggeredWork,
-    write: TriggeredWrite,
-    sum: TriggeredCombination,
+    operation: StoredOperation,
     from: libc::iovec,
     to: RemotePart,
-    addition: TriggeredAddition,
     waits: WorkCounter,
     level: u64,
+}
+
+enum StoredOperation {
+    Write(TriggeredWrite),
+    Sum(TriggeredCombination),
+    Add(TriggeredAddition),
 }
 
 impl WorkEndpoint {
@@ -330,7 +334,7 @@ impl WorkEndpoint {
         additions_end(work)?;
         let mut state = self.state.lock();
         let mut stored: Box<[_]> = work.iter().map(|one| state.stored(one)).collect();
-        stored.iter_mut().zip(work).for_each(|(stored, work)| stored.connect(work));
+        stored.iter_mut().for_each(StoredWork::connect);
         Ok(state.insert(stored, rises))
     }
 
@@ -386,7 +390,7 @@ impl WorkState {
         let action = WorkAction::Add { counter, value: 1 };
         let one = WaitingAction { waits, level: 0, action, ends: waits };
         let mut work: Box<[_]> = [self.stored(&one)].into();
-        work[0].connect(&one);
+        work[0].connect();
         let rises = [(waits, 0), (counter, 1)].into();
         let list = self.insert(work, rises);
         self.post(list)?;
@@ -476,36 +480,29 @@ impl WorkState {
 
     /// The structures of work, which do not point to each other yet.
     fn stored(&self, one: &WaitingAction) -> StoredWork {
-        let counter = match one.action {
-            WorkAction::Write { .. } | WorkAction::Sum { .. } => ptr::null_mut(),
-            WorkAction::Add { counter, .. } => self.object(counter),
+        let (from, to, peer) = match one.action {
+            WorkAction::Write { from, to, at } | WorkAction::Sum { from, to, at } => {
+                let part = RemotePart { address: at.address, len: from.len(), key: at.key };
+                (iovec(from.address(), from.len()), part, self.peers[to as usize])
+            }
+            WorkAction::Add { .. } => (iovec(0, 0), RemotePart { address: 0, len: 0, key: 0 }, 0),
         };
-        let peer = match one.action {
-            WorkAction::Write { to, .. } | WorkAction::Sum { to, .. } => self.peers[to as usize],
-            WorkAction::Add { .. } => 0,
-        };
-        let (from, to) = (iovec(0, 0), RemotePart { address: 0, len: 0, key: 0 });
-        let message = RemoteWrite {
-            from: ptr::null(),
-            descriptions: ptr::null_mut(),
-            from_count: 1,
-            peer,
-            to: ptr::null(),
-            to_count: 1,
-            context: ptr::null_mut(),
-            data: 0,
-        };
-        let combination = RemoteCombination {
-            from: ptr::null(),
-            descriptions: ptr::null_mut(),
-            from_count: 1,
-            peer,
-            to: ptr::null(),
-            to_count: 1,
-            elements: BYTES,
-            operation: SUMS,
-            context: ptr::null_mut(),
-            data: 0,
+        let endpoint = self.objects.endpoint;
+        let parts = RemoteParts::one(ptr::null(), peer, ptr::null());
+        let (context, data, flags) = (ptr::null_mut(), 0, 0);
+        let operation = match one.action {
+            WorkAction::Write { .. } => {
+                let message = RemoteWrite { parts, context, data };
+                StoredOperation::Write(TriggeredWrite { endpoint, message, flags })
+            }
+            WorkAction::Sum { .. } => {
+                let (elements, operation) = (BYTES, SUMS);
+                let message = RemoteCombination { parts, elements, operation, context, data };
+                StoredOperation::Sum(TriggeredCombination { endpoint, message, flags })
+            }
+            WorkAction::Add { counter, value } => {
+                StoredOperation::Add(TriggeredAddition { counter: self.object(counter), value })
+            }
         };
         let work = TriggeredWork {
             context: [0; 8],
@@ -515,11 +512,7 @@ impl WorkState {
             kind: 0,
             operation: ptr::null_mut(),
         };
-        let endpoint = self.objects.endpoint;
-        let write = TriggeredWrite { endpoint, message, flags: 0 };
-        let sum = TriggeredCombination { endpoint, message: combination, flags: 0 };
-        let addition = TriggeredAddition { counter, value: 0 };
-        StoredWork { work, write, sum, from, to, addition, waits: one.waits, level: one.level }
+        StoredWork { work, operation, from, to, waits: one.waits, level: one.level }
     }
 
     fn post(&mut self, list: WorkListKey) -> Result<(), String> {
@@ -551,32 +544,22 @@ impl WorkState {
 
 impl StoredWork {
     /// Lets the structures point to each other: they are where they stay.
-    fn connect(&mut self, one: &WaitingAction) {
-        if let WorkAction::Write { from, at, .. } | WorkAction::Sum { from, at, .. } = one.action {
-            self.from = iovec(from.address(), from.len());
-            self.to = RemotePart { address: at.address, len: from.len(), key: at.key };
-        }
-        match one.action {
-            WorkAction::Write { .. } => {
-                self.write.message.from = &raw const self.from;
-                self.write.message.to = &raw const self.to;
-                self.write.message.context = (&raw mut self.work.context).cast();
-                self.work.kind = WORK_WRITES;
-                self.work.operation = (&raw mut self.write).cast();
+    fn connect(&mut self) {
+        let context = (&raw mut self.work.context).cast();
+        let (from, to) = (&raw const self.from, &raw const self.to);
+        (self.work.kind, self.work.operation) = match &mut self.operation {
+            StoredOperation::Write(write) => {
+                write.message.parts.move_to(from, to);
+                write.message.context = context;
+                (WORK_WRITES, (&raw mut *write).cast())
             }
-            WorkAction::Sum { .. } => {
-                self.sum.message.from = &raw const self.from;
-                self.sum.message.to = &raw const self.to;
-                self.sum.message.context = (&raw mut self.work.context).cast();
-                self.work.kind = WORK_COMBINES;
-                self.work.operation = (&raw mut self.sum).cast();
+            StoredOperation::Sum(sum) => {
+                sum.message.parts.move_to(from, to);
+                sum.message.context = context;
+                (WORK_COMBINES, (&raw mut *sum).cast())
             }
-            WorkAction::Add { value, .. } => {
-                self.addition.value = value;
-                self.work.kind = WORK_ADDS;
-                self.work.operation = (&raw mut self.addition).cast();
-            }
-        }
+            StoredOperation::Add(addition) => (WORK_ADDS, (&raw mut *addition).cast()),
+        };
     }
 }
 
@@ -604,12 +587,8 @@ fn additions_end(work: &[WaitingAction]) -> Result<(), String> {
 impl Drop for OpenCounters {
     fn drop(&mut self) {
         for counter in std::mem::take(&mut self.0) {
-            let object = counter.cast::<Object>();
             // SAFETY: an open counter, closed once, before its domain.
-            let status = unsafe { ((*(*object).calls).close)(object) };
-            if status != 0 {
-                tracing::warn!(status, "libfabric has not closed a counter");
-            }
+            unsafe { close_object(counter.cast(), "a counter") };
         }
     }
 }

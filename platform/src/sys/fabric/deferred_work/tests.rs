@@ -9,7 +9,7 @@ use super::*;
 const CHILD: &str = "SUIRO_TEST_CHILD";
 /// A provider that has not ended its work by then never does.
 const LIMIT: Duration = Duration::from_secs(20);
-/// Runs of which not all hang.
+/// The provider may hang in fewer runs than this.
 const RUNS: u32 = 3;
 
 /// The libfabric of MPICH's package, which tests of programs install.
