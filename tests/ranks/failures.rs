@@ -336,3 +336,36 @@ fn a_long_message_to_a_rank_without_the_communicator_ends() {
 fn a_decision_outlives_its_communicator() {
     program(5429, false);
 }
+
+/// Also one that only finds its communicator impaired.
+#[test]
+fn a_collective_says_why_a_member_has_failed() {
+    const BARRIERS: usize = 200;
+    let says_why = |error: Box<MpiError>| {
+        assert_eq!(error.code.0, ErrorClass::ProcFailed as i32);
+        assert!(error.why.contains(" has failed: the process"), "{error}");
+    };
+    let body = async |rank: &mut Rank| {
+        let mut errors = 0;
+        for _ in 0..BARRIERS {
+            let end = match rank.mpi.start_barrier(COMM_WORLD) {
+                Ok(activity) => ended(rank.wait(activity).await),
+                Err(error) => Err(error),
+            };
+            errors += usize::from(end.is_err());
+            end.map_or_else(says_why, drop);
+            if errors == 2 {
+                break;
+            }
+        }
+        errors
+    };
+    let mut told = 0;
+    for seed in 0..40 {
+        let mut random = Random::new(seed);
+        let faults = |network: &[_]| Faults::draw(network, &mut random, 1, 200);
+        let errors = faulty(&[0; 3], seed, faults, body);
+        told += errors.into_iter().flatten().filter(|errors| *errors == 2).count();
+    }
+    assert!(told >= 10, "{told} ranks had two errors");
+}

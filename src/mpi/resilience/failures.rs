@@ -50,6 +50,9 @@ impl<D: Device> Mpi<D> {
     /// The members `new` of `comm` have failed: its collectives end, and what waits for them.
     pub(in crate::mpi) fn members_failed(&mut self, comm: Handle, new: &[u32]) {
         let Ok(found) = self.comms.get_mut(comm) else { return };
+        if let ([], [first, ..]) = (&found.resilience.failed[..], new) {
+            found.resilience.why = self.engine.failure(found.members().peer(*first));
+        }
         found.resilience.failed.extend(new);
         found.resilience.is_impaired = true;
         let (context, is_revoked) = (found.context, found.resilience.is_revoked);

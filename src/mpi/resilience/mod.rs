@@ -41,7 +41,7 @@ use crate::engine::schedules::plan::Members;
 use crate::mpi::Mpi;
 use crate::mpi::resilience::consent::{AgreementKey, RunningAgreement};
 use crate::mpi::resilience::notice::Notice;
-use platform::base::Peer;
+use platform::base::{MpiError, Peer};
 
 /// Notices about communicators that do not exist here yet, at most. Those of communicators that were
 /// freed stay among them until newer ones replace them.
@@ -78,6 +78,8 @@ pub(crate) struct CommResilience {
     pub(crate) is_impaired: bool,
     /// The members that have failed, in the order in which this process has learned of it.
     pub(crate) failed: Vec<u32>,
+    /// Why the first of them has failed, if this process knows it.
+    why: Option<Box<MpiError>>,
     /// How many of them this process has acknowledged.
     pub(crate) acknowledged: usize,
     /// The number of agreements until now.

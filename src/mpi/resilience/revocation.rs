@@ -55,11 +55,14 @@ impl Comm {
             return self.revoked();
         }
         let first = self.resilience.failed.first().copied().unwrap_or(0);
-        let peer = self.members().peer(first);
-        ErrorClass::ProcFailed.error(format!(
-            "rank {first} of {} (rank {peer} of the world) has failed",
-            self.title()
-        ))
+        let title = self.title();
+        ErrorClass::ProcFailed.error(match &self.resilience.why {
+            Some(failure) => format!("{} (rank {first} of {title})", failure.why),
+            None => {
+                let peer = self.members().peer(first);
+                format!("rank {first} of {title} (rank {peer} of the world) has failed")
+            }
+        })
     }
 }
 
