@@ -577,6 +577,20 @@ fn programs_over_sockets() {
     check_programs(TCP_PROGRAMS, programs);
 }
 
+/// Levels of more bits than a counter has are on several counters, or programs run by software.
+#[test]
+fn programs_on_narrow_counters() {
+    for (bits, scheme) in [("4", "tank"), ("9", "tank"), ("6", "prematched")] {
+        let environment = [
+            ("SUIRO_DEVICE", "tofu"),
+            ("SUIRO_TOFU_GENERATION", "bxi"),
+            ("SUIRO_TOFU_COUNTER_BITS", bits),
+            ("SUIRO_OFFLOAD", scheme),
+        ];
+        check_programs(&environment, &[("coll_persistent", &[2, 5]), ("coll_random", &[3])]);
+    }
+}
+
 /// Without leave to send in the clear, there are no programs over sockets, on any rank.
 #[test]
 fn programs_and_encryption() {

@@ -253,8 +253,15 @@ pub trait Trigger {
     /// `NoMem` if there are not enough of either.
     fn reserve(&mut self, counters: usize) -> Result<Vec<CounterKey>>;
 
-    /// Gives counters back. No rank may add to them any more.
-    fn release(&mut self, counters: &[CounterKey]);
+    /// Memory of so many bytes that peers have mapped: a put to it is a copy without a system call. Its contents
+    /// are undefined. By default, and if there is none left, none.
+    fn take_place(&mut self, bytes: usize) -> Option<Span> {
+        let _ = bytes;
+        None
+    }
+
+    /// Gives counters back, and places that peers write to when these counters count. No rank may use them any more.
+    fn release(&mut self, counters: &[CounterKey], places: &[Span]);
 
     /// Loads a program. With `by_software`, the hardware does not run it.
     fn load(&mut self, binding: ProgramBinding, by_software: bool) -> ProgramKey;

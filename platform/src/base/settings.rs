@@ -274,6 +274,13 @@ pub const SETTINGS: &[Setting] = &[
                   free",
     },
     Setting {
+        name: "SUIRO_TOFU_COUNTER_BITS",
+        values: "auto|a number from 4 to 64",
+        default: "auto",
+        meaning: "bits of each counter of a simulated interface; a program with longer levels has \
+                  more counters",
+    },
+    Setting {
         name: "SUIRO_TOFU_SLOTS",
         values: "auto|a number",
         default: "auto",

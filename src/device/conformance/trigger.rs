@@ -19,7 +19,7 @@ use crate::device::{Device, WakeSource};
 use crate::offload::{
     Arithmetic, Buffer, CounterAdd, DeferredWork, Program, ProgramOp, Region, Scheme,
 };
-use platform::base::{ErrorClass, Peer, Random};
+use platform::base::{ErrorClass, Peer, Random, Span};
 
 /// Runs it on new networks.
 pub(super) fn check<D: Device>(network: &impl Fn(usize) -> Vec<D>) {
@@ -56,13 +56,13 @@ fn counters_are_given_and_taken<D: Device>(mut devices: Vec<D>) {
     assert!(all(&one) && all(&two) && one.iter().all(|key| !two.contains(key)));
     let error = trigger.reserve(1 << 40).unwrap_err();
     assert_eq!(ErrorClass::from_value(error.code.0), Some(ErrorClass::NoMem));
-    trigger.release(&one);
-    trigger.release(&two);
+    trigger.release(&one, &[]);
+    trigger.release(&two, &[]);
     for _ in 0..3 {
         let many = trigger.limits().counters as usize;
         let keys = trigger.reserve(many).unwrap();
         assert_eq!(keys.len(), many);
-        trigger.release(&keys);
+        trigger.release(&keys, &[]);
     }
 }
 
@@ -114,6 +114,8 @@ struct LoadedRank {
     key: MemoryKey,
     from: TestBuffer,
     into: TestBuffer,
+    /// Where blocks arrive instead, on ranks with an odd number.
+    place: Option<Span>,
     /// Instances that have completed.
     completed: u64,
     is_active: bool,
@@ -130,10 +132,12 @@ impl LoadedRank {
     fn check(&mut self, rank: usize, ranks: usize) {
         let before = (rank + ranks - 1) % ranks;
         let byte = (before as u64 + 3 * self.completed) as u8;
-        let arrived = self.into.bytes();
+        let into = self.place.unwrap_or(self.into.span());
+        let mut arrived = vec![0; into.len()];
+        into.read(0, &mut arrived);
         assert!(arrived.iter().all(|at| *at == byte), "instance {} of rank {rank}", self.completed);
         // A later instance cannot have written here: its puts come after the next start.
-        self.into.span().write(0, &vec![!byte; arrived.len()]);
+        into.write(0, &vec![!byte; arrived.len()]);
     }
 }
 
@@ -146,10 +150,16 @@ fn load<D: Device>(devices: &mut [D], block: usize, software: u32) -> Vec<Loaded
     let count = counters(class);
     let counters: Vec<_> =
         devices.iter_mut().map(|device| trigger(device).reserve(count).unwrap()).collect();
-    let register = |(device, (_, into)): (&mut D, &mut (TestBuffer, TestBuffer))| {
-        rma(device).register(into.span(), RemoteAccess::ReadWrite).unwrap()
+    let odd = |(rank, device): (usize, &mut D)| match rank % 2 {
+        0 => None,
+        _ => trigger(device).take_place(block),
     };
-    let keys: Vec<_> = devices.iter_mut().zip(&mut memory).map(register).collect();
+    let places: Vec<Option<Span>> = devices.iter_mut().enumerate().map(odd).collect();
+    let mut register = |(rank, (_, into)): (usize, &mut (TestBuffer, TestBuffer))| {
+        let memory = places[rank].unwrap_or(into.span());
+        rma(&mut devices[rank]).register(memory, RemoteAccess::ReadWrite).unwrap()
+    };
+    let keys: Vec<_> = memory.iter_mut().enumerate().map(&mut register).collect();
     let mut loaded = Vec::new();
     for (rank, (mut from, mut into)) in memory.into_iter().enumerate() {
         let linked = |peer: usize| PeerBinding {
@@ -160,10 +170,11 @@ fn load<D: Device>(devices: &mut [D], block: usize, software: u32) -> Vec<Loaded
         };
         let mut peers = vec![(rank + ranks - 1) % ranks, (rank + 1) % ranks];
         peers.dedup();
+        let arrivals = places[rank].unwrap_or(into.span());
         let binding = ProgramBinding {
             program: Arc::new(ring_program(rank, ranks, block, class)),
             counters: counters[rank].clone(),
-            memory: vec![(Buffer::User(0), from.span()), (Buffer::User(1), into.span())],
+            memory: vec![(Buffer::User(0), from.span()), (Buffer::User(1), arrivals)],
             peers: peers.into_iter().map(linked).collect(),
             kernel: None,
         };
@@ -180,6 +191,7 @@ fn load<D: Device>(devices: &mut [D], block: usize, software: u32) -> Vec<Loaded
             key,
             from,
             into,
+            place: places[rank],
             completed: 0,
             is_active: false,
         });
@@ -190,8 +202,8 @@ fn load<D: Device>(devices: &mut [D], block: usize, software: u32) -> Vec<Loaded
 fn unload<D: Device>(devices: &mut [D], loaded: Vec<LoadedRank>) {
     for (device, rank_state) in devices.iter_mut().zip(loaded) {
         trigger(device).unload(rank_state.program);
-        trigger(device).release(&rank_state.counters);
         rma(device).deregister(rank_state.key);
+        trigger(device).release(&rank_state.counters, rank_state.place.as_slice());
     }
 }
 
@@ -274,7 +286,7 @@ fn software_runs_what_has_no_counters_left<D: Device>(mut devices: Vec<D>) {
         all.iter_mut().for_each(|loaded| finish(&mut devices, loaded));
     }
     all.into_iter().for_each(|loaded| unload(&mut devices, loaded));
-    trigger(&mut devices[0]).release(&taken);
+    trigger(&mut devices[0]).release(&taken, &[]);
     let again = load(&mut devices, 10, 0);
     assert_eq!(trigger(&mut devices[0]).runner(again[0].program), Runner::Interface);
     unload(&mut devices, again);

@@ -165,13 +165,12 @@ impl NetworkInterface {
         self.counters.take(count, levels)
     }
 
-    /// Gives counters back, except those of programs that have failed.
-    pub(crate) fn release(&mut self, counters: &[CounterKey]) {
-        for &counter in counters {
-            if !self.spoiled.contains(&counter) {
-                self.counters.release(counter);
-            }
-        }
+    /// Gives counters back, except those of programs that have failed; whether there are none of these.
+    pub(crate) fn release(&mut self, counters: &[CounterKey]) -> bool {
+        let is_good = |counter: &&CounterKey| !self.spoiled.contains(*counter);
+        let good: Vec<CounterKey> = counters.iter().filter(is_good).copied().collect();
+        good.iter().for_each(|counter| self.counters.release(*counter));
+        good.len() == counters.len()
     }
 
     /// Starts an access of an engine, or of one chosen by the peer. The owner has checked an update.

@@ -4,22 +4,30 @@
 //!   engine wake word  futex word of the engine thread
 //!   atomic requests   updates of numbers, from interfaces of peers
 //!   counters          levels; peers add to them, and mark the counters that they have changed
+//!   places            short memory of programs, to which peers copy without a system call
 //! ```
 //!
 //! All zero is the initial state, so a peer that has not attached yet has an interface already. An area
-//! takes 540 KiB of addresses; unused pages take no memory.
+//! takes 1.5 MiB of addresses; unused pages take no memory.
 
 use std::mem::offset_of;
 
 use super::atomic_request;
-use super::primitive::{AtomicU64, Ordering};
+use super::primitive::{AtomicU64, Ordering, SharedBytes};
 use crate::devices::interface::Signal;
 use crate::devices::rings::memory::{Mapped, Shareable};
 use crate::devices::rings::mpsc_queue::{MpscQueue, QueueCells, QueueSlots};
 use crate::devices::rings::wake_word::WakeWord;
+use platform::base::Span;
 
 /// Counters of a rank, including those that trigger nothing.
 pub(crate) const WORDS: usize = 1 << 16;
+
+/// Places of a rank.
+const PLACES: usize = 256;
+
+/// The length of a place, in bytes: longer data takes as long by a system call.
+const PLACE_BYTES: usize = 4096;
 
 /// Requests that wait at a rank. Each fits into a cell of the queue.
 const ATOMIC_REQUESTS: usize = 64;
@@ -32,12 +40,13 @@ pub(crate) type RequestSlots = QueueSlots<ATOMIC_REQUESTS, { atomic_request::REQ
 type RequestQueue = MpscQueue<Mapped<RequestCells>, Mapped<RequestSlots>>;
 
 /// What the layout of a segment with areas depends on.
-pub(crate) const LAYOUT: [usize; 5] = [
+pub(crate) const LAYOUT: [usize; 6] = [
     size_of::<InterfaceArea>(),
     offset_of!(InterfaceArea, request_cells),
     offset_of!(InterfaceArea, request_slots),
     offset_of!(InterfaceArea, counter_activity),
     offset_of!(InterfaceArea, counters),
+    offset_of!(InterfaceArea, places),
 ];
 
 /// The area of one interface.
@@ -49,6 +58,21 @@ pub(crate) struct InterfaceArea {
     pub(crate) counter_activity: CounterActivity,
     /// Levels of the counters.
     pub(crate) counters: [AtomicU64; WORDS],
+    /// The address of the places in the process of the rank; 0 before it has attached.
+    places_at: AtomicU64,
+    places: PlaceBytes,
+}
+
+/// Memory of programs that peers have mapped.
+#[repr(C, align(4096))]
+struct PlaceBytes([SharedBytes<PLACE_BYTES>; PLACES]);
+
+/// The free places of an area, at its owner.
+#[derive(Debug, Default)]
+pub(crate) struct FreePlaces {
+    released: Vec<usize>,
+    /// The first place that was never used.
+    next_unused: usize,
 }
 
 // SAFETY: atomics, and parts that are themselves shareable.
@@ -70,6 +94,45 @@ impl InterfaceArea {
         level.fetch_add(signal.value, Ordering::SeqCst);
         self.counter_activity.mark(index);
         true
+    }
+
+    /// Tells peers where the places are in this process, whose area this is.
+    pub(crate) fn publish_places(&self) {
+        let address = std::ptr::from_ref(&self.places).addr();
+        self.places_at.store(address as u64, Ordering::Release);
+    }
+
+    /// Memory at `address` in the process of the owner, if it is in the places.
+    pub(crate) fn find_in_places(&self, address: u64, len: usize) -> Option<Span> {
+        let start = Some(self.places_at.load(Ordering::Acquire)).filter(|start| *start > 0)?;
+        let offset = usize::try_from(address.checked_sub(start)?).ok()?;
+        let end = offset.checked_add(len)?;
+        (end <= size_of::<PlaceBytes>()).then(|| self.part_of_places(offset, len))
+    }
+
+    /// A free place, cut to `len` bytes, at the owner.
+    pub(crate) fn take_place(&self, free: &mut FreePlaces, len: usize) -> Option<Span> {
+        let fresh = (free.next_unused < PLACES).then_some(free.next_unused);
+        if len > PLACE_BYTES {
+            return None;
+        }
+        // Those of released ones first: their pages are present.
+        let place = free.released.pop().or(fresh)?;
+        free.next_unused = free.next_unused.max(place + 1);
+        Some(self.part_of_places(place * PLACE_BYTES, len))
+    }
+
+    /// Takes a place back.
+    pub(crate) fn return_place(&self, free: &mut FreePlaces, place: Span) {
+        let offset = place.address() - std::ptr::from_ref(&self.places).addr();
+        free.released.push(offset / PLACE_BYTES);
+    }
+
+    /// The caller has checked that these bytes are inside.
+    fn part_of_places(&self, offset: usize, len: usize) -> Span {
+        let start = std::ptr::from_ref(&self.places).cast::<u8>().wrapping_add(offset);
+        // SAFETY: inside the places, which may change at any time and stay mapped as long as the interface exists.
+        unsafe { Span::new(start, len) }
     }
 
     /// The queue of requests to the rank, for its reader.
@@ -134,4 +197,45 @@ fn bits(mut word: u64) -> impl Iterator<Item = usize> {
         word &= word.wrapping_sub(1);
         (bit < u64::BITS).then_some(bit as usize)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::devices::rings::memory::SegmentMemory;
+    use platform::sys::shm;
+
+    #[test]
+    fn peers_find_places_by_their_addresses_at_the_owner() {
+        let file = shm::create().unwrap();
+        let area = || {
+            let bytes = Some(4096 + size_of::<InterfaceArea>());
+            let memory = SegmentMemory::open(file.try_clone().unwrap(), bytes, 1, 1).unwrap();
+            memory.part::<InterfaceArea>(4096)
+        };
+        let (own, of_peer, mut free) = (area(), area(), FreePlaces::default());
+        assert!(of_peer.find_in_places(4096, 8).is_none());
+        own.publish_places();
+        let places: Vec<Span> =
+            (0..PLACES).map(|_| own.take_place(&mut free, 100).unwrap()).collect();
+        assert!(own.take_place(&mut free, 1).is_none());
+        for (byte, place) in (0..=255).zip(&places) {
+            let at = of_peer.find_in_places(place.address() as u64 + 90, 10).unwrap();
+            at.write(0, &[byte; 10]);
+        }
+        for (byte, place) in (0_u8..=255).zip(&places) {
+            let mut bytes = [0; 10];
+            place.read(90, &mut bytes);
+            assert_eq!(bytes, [byte; 10]);
+        }
+        let start = places[0].address() as u64;
+        for (address, len) in
+            [(start - 1, 2), (start + (PLACES * PLACE_BYTES) as u64 - 1, 2), (start, usize::MAX)]
+        {
+            assert!(of_peer.find_in_places(address, len).is_none());
+        }
+        own.return_place(&mut free, places[7]);
+        assert!(own.take_place(&mut free, PLACE_BYTES + 1).is_none());
+        assert_eq!(own.take_place(&mut free, PLACE_BYTES).unwrap().address(), places[7].address());
+    }
 }

@@ -2,8 +2,8 @@
 //! reached by [`PutLinks`], if the device has sockets.
 //!
 //! Memory is read and written by process_vm_readv(2) and process_vm_writev(2), after a look into
-//! the registrations of its owner. Counters and registrations lie in the segment of the device. An
-//! addition to a counter wakes the engine thread of the owner.
+//! the registrations of its owner; places, which are mapped, are written by a copy. Counters, places and
+//! registrations lie in the segment of the device. An addition to a counter wakes the engine thread of the owner.
 
 use super::area::{InterfaceArea, WORDS};
 use super::atomic_request::AtomicRequest;
@@ -50,6 +50,7 @@ impl HostFabric {
     /// At the rank `ranks[me]`; `parts` are those of all ranks, in the same order.
     pub(crate) fn new(me: usize, ranks: &[Peer], parts: Vec<InterfaceParts>) -> Self {
         assert!(me < ranks.len() && ranks.len() == parts.len());
+        parts[me].area.publish_places();
         Self {
             me,
             node_ranks: NodeRanks::new(ranks),
@@ -197,6 +198,10 @@ impl HostFabric {
     fn write(&self, from: Span, to: RemoteAddress) -> Result {
         let (slot, address) = self.resolve(to, from.len(), RemoteAccess::ReadWrite)?;
         if from.is_empty() {
+            return Ok(());
+        }
+        if let Some(place) = self.parts[slot].area.find_in_places(address, from.len()) {
+            from.copy_to(place);
             return Ok(());
         }
         let pid = self.parts[slot].address.pid();

@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 
-use super::area::{RequestCells, RequestSlots, WORDS};
+use super::area::{FreePlaces, RequestCells, RequestSlots, WORDS};
 use super::atomic_request::{AtomicRequest, apply_update};
 use super::fabric::HostFabric;
 use crate::device::Busy;
@@ -93,6 +93,7 @@ struct InterfaceState {
     /// Updates in progress, with the buffers of the old values.
     updates: Vec<(ActionId, Span)>,
     registrations: RegistrationPool,
+    places: FreePlaces,
     /// The number of additions at which the interface had no work.
     quiescent_at: Option<u64>,
 }
@@ -119,6 +120,7 @@ impl LocalInterface {
             pending: VecDeque::new(),
             updates: Vec::new(),
             registrations: RegistrationPool::default(),
+            places: FreePlaces::default(),
             quiescent_at: Some(0),
         };
         Self {
@@ -565,9 +567,19 @@ impl LocalInterface {
         self.state.lock().nic.reserve(counters, &self.fabric)
     }
 
+    /// [`Trigger::take_place`](crate::device::trigger::Trigger::take_place).
+    pub(crate) fn take_place(&self, bytes: usize) -> Option<Span> {
+        self.fabric.own().area.take_place(&mut self.state.lock().places, bytes)
+    }
+
     /// [`Trigger::release`](crate::device::trigger::Trigger::release).
-    pub(crate) fn release(&self, counters: &[CounterKey]) {
-        self.state.lock().nic.release(counters);
+    pub(crate) fn release(&self, counters: &[CounterKey], places: &[Span]) {
+        let InterfaceState { nic, places: free, .. } = &mut *self.state.lock();
+        // Peers that do not know of a failure may still write.
+        if nic.release(counters) {
+            let area = &self.fabric.own().area;
+            places.iter().for_each(|place| area.return_place(free, *place));
+        }
     }
 
     /// [`Trigger::load`](crate::device::trigger::Trigger::load).

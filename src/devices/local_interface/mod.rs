@@ -39,7 +39,7 @@ pub(crate) use area::{InterfaceArea, LAYOUT, WORDS};
 use engine_thread::EngineThread;
 pub(crate) use fabric::{HostFabric, InterfaceParts};
 pub(crate) use interface::LocalInterface;
-use platform::base::{MpiError, Peer, Result};
+use platform::base::{MpiError, Peer, Result, Span};
 
 /// Limits of an interface that is memory and a thread.
 pub(crate) const SOFTWARE_LIMITS: InterfaceLimits = InterfaceLimits {
@@ -205,8 +205,12 @@ impl Trigger for InterfaceHost {
         self.interface.reserve(counters)
     }
 
-    fn release(&mut self, counters: &[CounterKey]) {
-        self.interface.release(counters);
+    fn take_place(&mut self, bytes: usize) -> Option<Span> {
+        self.interface.take_place(bytes)
+    }
+
+    fn release(&mut self, counters: &[CounterKey], places: &[Span]) {
+        self.interface.release(counters, places);
     }
 
     fn load(&mut self, binding: ProgramBinding, by_software: bool) -> ProgramKey {

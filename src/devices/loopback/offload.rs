@@ -171,7 +171,7 @@ impl Trigger for Loopback {
         nic.reserve(counters, levels)
     }
 
-    fn release(&mut self, counters: &[CounterKey]) {
+    fn release(&mut self, counters: &[CounterKey], _: &[Span]) {
         self.network.interfaces.lock().interface(self.me).nic.release(counters);
     }
 

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use crate::device::Device;
 use crate::device::rma::MemoryKey;
 use crate::device::trigger::{CounterKey, InstanceState, ProgramKey};
-use crate::engine::memory::{Memory, OwnedBytes};
+use crate::engine::memory::Memory;
 use crate::engine::point_to_point::PointToPoint;
 use crate::engine::programs::traffic::PeerTraffic;
 use crate::engine::schedules::plan::{Launch, PendingRun};
@@ -29,8 +29,8 @@ use platform::base::{MpiError, Peer, Slab, Span};
 /// The key of an offloaded operation.
 pub(crate) type OffloadedId = u32;
 
-/// Scattered memory of the application, and the entry of the table of buffers that has its bytes
-/// while the operation is in progress.
+/// Memory of the application that peers do not write to directly, because it is scattered or short, and the entry of
+/// the table of buffers that has its bytes while the operation is in progress.
 pub(crate) struct PackedBuffer {
     pub(crate) entry: usize,
     pub(crate) memory: Memory,
@@ -47,13 +47,15 @@ pub(crate) struct ReservedResources {
     pub(crate) counters: Vec<CounterKey>,
     /// Memory that peers write to.
     pub(crate) keys: Vec<(Buffer, MemoryKey)>,
+    /// Short memory among it that they have mapped.
+    pub(crate) places: Vec<Span>,
 }
 
 /// A loaded program with all that it uses.
 pub(crate) struct OffloadedOperation {
     pub(crate) launch: Launch,
     pub(crate) packed: Vec<PackedBuffer>,
-    pub(crate) scratch: Vec<OwnedBytes>,
+    pub(crate) scratch: Vec<Memory>,
     pub(crate) reserved: ReservedResources,
     pub(crate) program: ProgramKey,
     /// The peers that the program names, ascending.
@@ -113,11 +115,11 @@ impl PackedBuffer {
 impl ReservedResources {
     /// Returns the resources to the device. No program that uses them is loaded.
     pub(crate) fn release(self, device: &mut impl Device) {
-        if let Some(trigger) = device.trigger() {
-            trigger.release(&self.counters);
-        }
         if let Some(rma) = device.rma() {
             self.keys.into_iter().for_each(|(_, key)| rma.deregister(key));
+        }
+        if let Some(trigger) = device.trigger() {
+            trigger.release(&self.counters, &self.places);
         }
     }
 }
@@ -138,7 +140,7 @@ impl OffloadedOperation {
     fn span(&self, region: Region) -> Span {
         let all = match region.buffer {
             Buffer::User(entry) => self.launch.plan.buffers[entry as usize].span(),
-            Buffer::Scratch(index) => Some(self.scratch[index as usize].span()),
+            Buffer::Scratch(index) => self.scratch[index as usize].span(),
             Buffer::None | Buffer::First => Some(Span::EMPTY),
         };
         all.expect("the buffers of a program are contiguous").part(region.start, region.len)

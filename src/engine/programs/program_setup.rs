@@ -18,7 +18,7 @@ use std::sync::Arc;
 use crate::device::Device;
 use crate::device::rma::{MemoryKey, RemoteAccess};
 use crate::device::trigger::{CounterKey, PeerBinding, ProgramBinding, TriggerClass};
-use crate::engine::memory::{Memory, OwnedBytes};
+use crate::engine::memory::Memory;
 use crate::engine::programs::offloaded::{OffloadedOperation, PackedBuffer, ReservedResources};
 use crate::engine::programs::traffic::peer_traffic;
 use crate::engine::schedules::plan::{Launch, RunPlan};
@@ -27,7 +27,7 @@ use crate::offload::compile::{ArrivalTarget, Draft, Rules};
 use crate::offload::{
     Buffer, Program, Region, Schedule, ScheduleBuilder, Scheme, Step, StepAction, Wait, with_gates,
 };
-use platform::base::{ErrorClass, MpiError, Peer, Result};
+use platform::base::{ErrorClass, MpiError, Peer, Result, Span};
 
 /// The labels of the two exchanges. No algorithm has so many rounds.
 const GRANTS_LABEL: u16 = u16::MAX - 1;
@@ -49,7 +49,7 @@ pub(crate) struct ProgramSetup {
     draft: Draft,
     tanks: usize,
     packed: Vec<PackedBuffer>,
-    scratch: Vec<OwnedBytes>,
+    scratch: Vec<Memory>,
     reserved: ReservedResources,
     /// The number of targets that each peer expects, in the order of the peers.
     targets_due: Vec<usize>,
@@ -76,7 +76,11 @@ impl ProgramSetup {
         };
         Ok(Self {
             packed: pack_all(&mut launch.plan),
-            scratch: schedule.scratch().iter().map(|bytes| OwnedBytes::zeroed(*bytes)).collect(),
+            scratch: schedule
+                .scratch()
+                .iter()
+                .map(|bytes| Memory::owned(vec![0; *bytes]))
+                .collect(),
             reserved: ReservedResources::default(),
             targets_due: Vec::new(),
             failed: None,
@@ -264,27 +268,52 @@ impl ProgramSetup {
     }
 
     fn reserve(&mut self, device: &mut impl Device) -> Result {
-        let Self { draft, tanks, launch, scratch, reserved, .. } = self;
         if let Some(trigger) = device.trigger() {
-            let counters = usize::from(draft.counters()) * *tanks;
-            reserved.counters = trigger.reserve(counters)?;
+            let counters = usize::from(self.draft.counters()) * self.tanks;
+            self.reserved.counters = trigger.reserve(counters)?;
         }
-        let Some(rma) = device.rma() else { return Ok(()) };
-        for step in launch.plan.schedule.steps() {
+        let schedule = Arc::clone(&self.launch.plan.schedule);
+        for step in schedule.steps() {
             let StepAction::Receive { region: Region { buffer, len, .. }, .. } = step.action else {
                 continue;
             };
-            if len > 0 && !reserved.keys.iter().any(|(other, _)| *other == buffer) {
-                let memory = match buffer {
-                    Buffer::User(entry) => launch.plan.buffers[entry as usize].span(),
-                    Buffer::Scratch(index) => Some(scratch[index as usize].span()),
-                    Buffer::None | Buffer::First => None,
-                };
-                let memory = memory.ok_or_else(|| internal_error("a receive without memory"))?;
-                reserved.keys.push((buffer, rma.register(memory, RemoteAccess::ReadWrite)?));
+            if len > 0 && !self.reserved.keys.iter().any(|(other, _)| *other == buffer) {
+                let memory = self.written_by_peers(buffer, device)?;
+                let Some(rma) = device.rma() else { return Ok(()) };
+                let key = rma.register(memory, RemoteAccess::ReadWrite)?;
+                self.reserved.keys.push((buffer, key));
             }
         }
         Ok(())
+    }
+
+    /// The memory of a buffer that peers write to, which becomes memory that they have mapped if it is short.
+    fn written_by_peers(&mut self, buffer: Buffer, device: &mut impl Device) -> Result<Span> {
+        let Self { launch, scratch, packed, reserved, .. } = self;
+        let plan = &mut launch.plan;
+        let memory = match buffer {
+            Buffer::User(entry) => Some(&mut plan.buffers[entry as usize]),
+            Buffer::Scratch(index) => Some(&mut scratch[index as usize]),
+            Buffer::None | Buffer::First => None,
+        };
+        let memory = memory.ok_or_else(|| internal_error("a receive without memory"))?;
+        let place = device.trigger().and_then(|trigger| trigger.take_place(memory.len()));
+        let Some(place) = place else {
+            return memory.span().ok_or_else(|| internal_error("a receive into scattered memory"));
+        };
+        reserved.places.push(place);
+        let memory = std::mem::replace(memory, Memory::Span(place));
+        if let Buffer::User(entry) = buffer
+            && !packed.iter().any(|packed| packed.entry == entry as usize)
+        {
+            let [read, written] = match &memory {
+                // The library fills and reads it by the table of buffers.
+                Memory::Owned(_) => Default::default(),
+                _ => accesses(&plan.schedule, buffer),
+            };
+            packed.push(PackedBuffer { entry: entry as usize, memory, read, written });
+        }
+        Ok(place)
     }
 
     /// Loads the program; `received` has the results of [`ProgramSetup::target_exchange`].
@@ -319,8 +348,9 @@ impl ProgramSetup {
             let user = (0..).zip(&launch.plan.buffers);
             let user =
                 user.filter_map(|(entry, memory)| Some((Buffer::User(entry), memory.span()?)));
+            let own = (0..).zip(&scratch);
             let own =
-                (0..).zip(&scratch).map(|(index, bytes)| (Buffer::Scratch(index), bytes.span()));
+                own.filter_map(|(index, bytes)| Some((Buffer::Scratch(index), bytes.span()?)));
             let kernel = match &launch.plan.reduction {
                 ReductionMethod::Kernel(kernel) | ReductionMethod::Numbers(kernel, _) => {
                     Some(Arc::clone(kernel))

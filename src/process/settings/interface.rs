@@ -1,5 +1,7 @@
 //! The settings of the simulated network interface: `SUIRO_TOFU_*`.
 
+use std::ops::RangeInclusive;
+
 use super::parse;
 use crate::devices::tofu::TofuSettings;
 use crate::devices::torus::Generation;
@@ -8,6 +10,9 @@ use platform::sys::topology::parse_list;
 
 /// Engines that an interface can have.
 const ENGINES_MAX: u8 = 32;
+
+/// Bits of a counter. With fewer, hardly a program has levels that fit.
+const COUNTER_BITS: RangeInclusive<u32> = 4..=u64::BITS;
 
 /// Reads the settings through `lookup`.
 ///
@@ -31,10 +36,14 @@ pub(super) fn settings(
     let engines = parse("SUIRO_TOFU_ENGINES", given, |text| {
         text.parse().ok().filter(|count| (1..=ENGINES_MAX).contains(count)).map(Some)
     })?;
+    let bits = parse("SUIRO_TOFU_COUNTER_BITS", given, |text| {
+        text.parse().ok().filter(|bits| COUNTER_BITS.contains(bits)).map(Some)
+    })?;
     let mut limits = generation.limits();
     limits.counters = number("SUIRO_TOFU_COUNTERS")?.unwrap_or(limits.counters);
     limits.slots = number("SUIRO_TOFU_SLOTS")?.unwrap_or(limits.slots);
     limits.engines = engines.unwrap_or(limits.engines);
+    limits.counter_bits = bits.unwrap_or(limits.counter_bits);
     Ok(TofuSettings { generation, limits, is_paced, torus, cpus })
 }
 
@@ -60,6 +69,7 @@ mod tests {
     fn a_bad_value_names_the_good_ones() {
         for (name, bad, good) in [
             ("SUIRO_TOFU_ENGINES", "33", "from 1 to 32"),
+            ("SUIRO_TOFU_COUNTER_BITS", "65", "from 4 to 64"),
             ("SUIRO_TOFU_TORUS", "4x", "4x3x2"),
             ("SUIRO_TOFU_CPUS", "3-1", "0,2-3"),
             ("SUIRO_TOFU_COUNTERS", "-1", "a number"),
