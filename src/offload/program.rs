@@ -168,6 +168,17 @@ pub enum ProgramOp {
     Complete,
 }
 
+impl ProgramOp {
+    /// Bytes that the operation reads from its source.
+    pub fn bytes(&self) -> usize {
+        match *self {
+            Self::Put { from, .. } | Self::Copy { from, .. } => from.len,
+            Self::Host { from, .. } | Self::Combine { from, .. } => from.len,
+            Self::Signal { .. } | Self::Add(_) | Self::Complete => 0,
+        }
+    }
+}
+
 /// An operation that starts when `counter` has at least `level`. Work with the same level starts
 /// together, even if the first of it lowers the counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

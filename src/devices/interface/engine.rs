@@ -26,7 +26,7 @@ use std::collections::VecDeque;
 use super::action::{ActionId, DueAction, InterfaceAction};
 use super::network_model::{NetworkModel, TransferPath};
 use crate::device::rma::PutSignal;
-use crate::device::trigger::{CounterKey, InterfaceLimits};
+use crate::device::trigger::InterfaceLimits;
 use platform::base::{Peer, Slab};
 
 /// The origin of a command.
@@ -34,8 +34,9 @@ use platform::base::{Peer, Slab};
 pub(super) enum CommandOrigin {
     /// An access of the rank to this peer, and the addition that follows it.
     Access { peer: Peer, number: AccessNumber, signal: Option<PutSignal> },
-    /// Work of a program; `done` is added when its source may be overwritten.
-    Work { program: u32, done: Option<(CounterKey, u64)> },
+    /// Work of a program; `done`, the index of one of its counters and a number, is added when its source may be
+    /// overwritten.
+    Work { program: u32, done: Option<(u32, u64)> },
 }
 
 /// The number of an access, from 1 on: among those to its peer, and among all of the rank.
@@ -90,6 +91,8 @@ pub(super) struct InterfaceEngines {
     first: usize,
     /// Commands that are not issued.
     queued: usize,
+    /// Signals among them.
+    queued_signals: usize,
 }
 
 impl EngineCommand {
@@ -176,6 +179,7 @@ impl InterfaceEngines {
             network: None,
             first: 0,
             queued: 0,
+            queued_signals: 0,
         }
     }
 
@@ -206,6 +210,7 @@ impl InterfaceEngines {
         let queue = if command.is_signal() { &mut engine.signals } else { &mut engine.queue };
         queue.push_back(command);
         self.queued += 1;
+        self.queued_signals += usize::from(command.is_signal());
     }
 
     /// The next action of a free engine; a signal first.
@@ -214,12 +219,17 @@ impl InterfaceEngines {
             return None;
         }
         let (count, first) = (self.engines.len(), self.first);
-        let turns = (0..count).map(|step| (first + step) % count);
+        let mut turns = (first..count).chain(0..first);
         let has_signals = |at: &usize| !self.engines[*at].signals.is_empty();
-        let signals = turns.clone().find(has_signals).filter(|_| self.network.is_none());
-        let mut turns = signals.into_iter().chain(turns);
-        let (at, command) = turns.find_map(|at| Some((at, self.take(at, now_ns)?)))?;
-        self.first = (at + 1) % count;
+        let signalling = match &self.network {
+            None if self.queued_signals > 0 => turns.clone().find(has_signals),
+            _ => None,
+        };
+        let (at, command) = match signalling {
+            Some(at) => (at, self.take(at, now_ns)?),
+            None => turns.find_map(|at| Some((at, self.take(at, now_ns)?)))?,
+        };
+        self.first = if at + 1 == count { 0 } else { at + 1 };
         Some(self.issue(command, at as u8))
     }
 
@@ -238,6 +248,7 @@ impl InterfaceEngines {
         of.outstanding += u32::from(!is_signal);
         of.is_dividing |= rest.is_some();
         self.queued -= 1;
+        self.queued_signals -= usize::from(is_signal);
         let issued =
             IssuedAction { origin: command.origin, is_sent: false, engine, rest, is_signal };
         DueAction { id: ActionId(self.issued.insert(issued)), action, engine }

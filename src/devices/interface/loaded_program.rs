@@ -10,6 +10,7 @@
 //! instance ends with the same error.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use super::action::{InterfaceAction, Signal};
 use super::counters::Counters;
@@ -27,7 +28,14 @@ const NO_PEER: u32 = u32::MAX;
 /// Outcome of an operation of a program.
 pub(super) enum WorkOutcome {
     /// A command, for a certain engine if given.
-    Command { action: InterfaceAction, engine: Option<u8>, done: Option<(CounterKey, u64)> },
+    Command {
+        action: InterfaceAction,
+        engine: Option<u8>,
+        /// An index of [`LoadedProgram::counters`], and what its counter gets when the source may be overwritten.
+        done: Option<(u32, u64)>,
+    },
+    /// The operation has added to the counter at this index.
+    Added(u32),
     /// The operation is complete.
     Nothing,
     /// The next operation will be posted at this time, in nanoseconds.
@@ -47,6 +55,8 @@ pub(super) struct LoadedProgram {
     pub(super) is_fallback: bool,
     /// Runs the current or last instance.
     pub(super) runner: Runner,
+    /// Bytes of its longest command.
+    pub(super) longest: usize,
     /// Slots of the interface for the current instance.
     pub(super) window: u32,
     /// Instances started so far.
@@ -95,6 +105,7 @@ impl LoadedProgram {
         let assigned_engines = vec![None; binding.peers.len()].into();
         let hosts =
             program.work().iter().filter(|work| matches!(work.op, ProgramOp::Host { .. })).count();
+        let longest = program.work().iter().map(|work| work.op.bytes()).max().unwrap_or(0);
         let run = InstanceRun {
             instance: Instance::new(program),
             tank: 0,
@@ -112,6 +123,7 @@ impl LoadedProgram {
             needs,
             is_fallback: false,
             runner: needs.map_or_else(Runner::Software, |_| Runner::Interface),
+            longest,
             window: 0,
             started: 0,
             is_active: false,
@@ -151,6 +163,13 @@ impl LoadedProgram {
 
     pub(super) fn has_failed(&self) -> bool {
         self.lost.is_some()
+    }
+
+    /// The indices of the counters of the current or last instance.
+    pub(super) fn in_use(&self) -> Range<u32> {
+        let count = u32::from(self.binding.program.counters());
+        let first = self.run.tank as u32 * count;
+        first..first + count
     }
 
     /// All of its counters.
@@ -193,8 +212,13 @@ impl LoadedProgram {
         let index = run.instance.next_of(program, counter as CounterId, level)?;
         run.posted.begin(self.window, now_ns, post_ns);
         let op = program.work()[index].op;
+        let mut outcome = WorkOutcome::Nothing;
         match op {
-            ProgramOp::Add(add) => counters.add(own[usize::from(add.counter)], add.value),
+            ProgramOp::Add(add) => {
+                counters.add(own[usize::from(add.counter)], add.value);
+                outcome =
+                    WorkOutcome::Added((run.tank * own.len()) as u32 + u32::from(add.counter));
+            }
             ProgramOp::Complete => run.complete = true,
             ProgramOp::Host { step, done, .. } if self.binding.kernel.is_none() => {
                 run.host_due.push_back((step, done));
@@ -205,14 +229,14 @@ impl LoadedProgram {
             }
         }
         self.check_end(counters);
-        Some(WorkOutcome::Nothing)
+        Some(outcome)
     }
 
     fn command(&self, op: ProgramOp, index: usize) -> WorkOutcome {
-        let Self { run, binding: ProgramBinding { program, counters, peers, .. }, .. } = self;
-        let own = own(counters, program, run.tank);
+        let Self { run, binding: ProgramBinding { program, peers, .. }, .. } = self;
+        let first = self.in_use().start;
         let done =
-            |done: Option<CounterAdd>| done.map(|add| (own[usize::from(add.counter)], add.value));
+            |done: Option<CounterAdd>| done.map(|add| (first + u32::from(add.counter), add.value));
         let linked = peers.get(self.peer_indices[index] as usize);
         let signal = |add: CounterAdd| {
             let linked = linked.expect("linked when it was loaded");
@@ -306,9 +330,12 @@ impl LoadedProgram {
         InstanceState::Completed(self.lost.clone().or(failed).map_or(Ok(()), Err))
     }
 
+    /// The host has run a step; the index of the counter to which that adds.
+    ///
     /// # Panics
     /// If `poll` did not return that step.
-    pub(super) fn host_done(&mut self, step: StepId, counters: &impl Counters) {
+    pub(super) fn host_done(&mut self, step: StepId, counters: &impl Counters) -> Option<u32> {
+        let first = self.in_use().start;
         let run = &mut self.run;
         let at = run.host_issued.iter().position(|(issued, _)| *issued == step);
         let (_, done) = run.host_issued.swap_remove(at.expect("a step that poll returned"));
@@ -317,6 +344,7 @@ impl LoadedProgram {
             counters.add(own(keys, program, run.tank)[usize::from(add.counter)], add.value);
         }
         self.check_end(counters);
+        done.map(|add| first + u32::from(add.counter))
     }
 
     /// Whether the instance has completed, or there is none.

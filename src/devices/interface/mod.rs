@@ -37,6 +37,7 @@ pub(crate) use counters::Counters;
 pub(crate) use network_model::{NetworkModel, TransferPath, TransferTimes};
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::ops::Range;
 
 use crate::device::Busy;
 use crate::device::access_ledger::{AccessLedger, CompletedPrefix};
@@ -54,7 +55,7 @@ use platform::base::{MpiError, Peer, Result, Slab, Span};
 /// Accesses in progress, by default.
 const ACCESSES_MAX: u32 = 4096;
 
-/// The most counters of programs in progress that are looked at one by one.
+/// The most counters of instances in progress that are looked at one by one.
 const WATCHED_MAX: usize = 8;
 
 /// The counters on which work of programs waits.
@@ -62,17 +63,17 @@ const WATCHED_MAX: usize = 8;
 struct WaitingWork {
     /// For each counter, its program and its index there.
     by_counter: HashMap<CounterKey, (u32, u32)>,
-    /// Counters that may have reached a level: of programs that have started, and those that have
-    /// changed.
+    /// Counters that may have reached a level: of programs that have started, those to which this rank has
+    /// added, and those that peers have changed.
     due: VecDeque<(u32, u32)>,
     /// Counters whose next operation is posted at a time, in nanoseconds.
     unposted: Vec<(u64, (u32, u32))>,
-    /// The programs in progress, and how many counters they have.
-    in_progress: Vec<u32>,
-    counters_in_progress: usize,
-    /// [`Counters::additions`] at the last look, and whether this rank has added since then.
+    /// The programs in progress, with the counters of the instances.
+    in_progress: Vec<(u32, Range<u32>)>,
+    /// How many counters these are.
+    watched: usize,
+    /// [`Counters::additions`] at the last look.
     seen: u64,
-    has_own_additions: bool,
 }
 
 /// An access that waits for all before it.
@@ -309,7 +310,7 @@ impl NetworkInterface {
                 }
             }
         }
-        self.waiting.begin(program.0, loaded.counters().len());
+        self.waiting.begin(program.0, loaded.in_use());
     }
 
     /// Ends the instance in progress with an error once no command uses its memory, and all later ones.
@@ -329,9 +330,10 @@ impl NetworkInterface {
         }
     }
 
-    /// How many instances are in progress.
-    pub(crate) fn active(&self) -> u32 {
-        self.waiting.in_progress.len() as u32
+    /// How many instances are in progress, and how many of them have commands of more than `short_max` bytes.
+    pub(crate) fn active(&self, short_max: usize) -> (u32, u32) {
+        let long = self.in_progress().filter(|loaded| loaded.longest > short_max).count();
+        (self.waiting.in_progress.len() as u32, long as u32)
     }
 
     /// Whether an instance is in progress that names such a peer.
@@ -340,7 +342,7 @@ impl NetworkInterface {
     }
 
     fn in_progress(&self) -> impl Iterator<Item = &LoadedProgram> {
-        self.waiting.in_progress.iter().map(|program| &self.programs[*program])
+        self.waiting.in_progress.iter().map(|(program, _)| &self.programs[*program])
     }
 
     /// The state of an instance.
@@ -350,7 +352,7 @@ impl NetworkInterface {
         let state = loaded.poll();
         if matches!(state, InstanceState::Completed(_)) {
             if was_active {
-                self.waiting.end(program.0, loaded.counters().len());
+                self.waiting.end(program.0);
             }
             self.slots_left += std::mem::take(&mut loaded.window);
         }
@@ -363,8 +365,8 @@ impl NetworkInterface {
     /// If it did not return that step.
     pub fn host_done(&mut self, program: ProgramKey, step: StepId, levels: &impl Counters) {
         let loaded = &mut self.programs[program.0];
-        loaded.host_done(step, levels);
-        self.waiting.has_own_additions = true;
+        let added = loaded.host_done(step, levels);
+        self.waiting.due.extend(added.map(|counter| (program.0, counter)));
         self.progressed |= loaded.is_complete();
     }
 
@@ -398,10 +400,10 @@ impl NetworkInterface {
     /// The next action at `now_ns`; `None` until an event or [`NetworkInterface::next_event_ns`].
     pub(crate) fn next(&mut self, now_ns: u64, levels: &impl Counters) -> Option<DueAction> {
         self.waiting.take_posted(now_ns);
-        self.waiting.take_changed(&self.programs, levels);
+        self.waiting.take_changed(levels);
         while let Some((program, counter)) = self.waiting.due.pop_front() {
             self.run(program, counter, now_ns, levels);
-            self.waiting.take_changed(&self.programs, levels);
+            self.waiting.take_changed(levels);
         }
         self.engines.next(now_ns)
     }
@@ -425,7 +427,11 @@ impl NetworkInterface {
                     let engine = self.engines.choose(engine, program, peer);
                     self.engines.post(engine, origin, action);
                 }
-                WorkOutcome::Nothing => (),
+                // Its own counter is the next one that this loop looks at.
+                WorkOutcome::Added(other) if other != counter => {
+                    self.waiting.due.push_back((program, other));
+                }
+                WorkOutcome::Added(_) | WorkOutcome::Nothing => (),
                 WorkOutcome::Unposted(at_ns) => {
                     self.waiting.unposted.push((at_ns, (program, counter)));
                     break;
@@ -433,7 +439,6 @@ impl NetworkInterface {
             }
             any = true;
         }
-        self.waiting.has_own_additions |= any;
         self.progressed |= any && (loaded.is_complete() || loaded.wants_host());
     }
 
@@ -475,14 +480,14 @@ impl NetworkInterface {
     }
 
     fn work_sent(
-        &mut self, program: u32, done: Option<(CounterKey, u64)>, end: Result,
-        levels: &impl Counters,
+        &mut self, program: u32, done: Option<(u32, u64)>, end: Result, levels: &impl Counters,
     ) {
+        let loaded = &mut self.programs[program];
         if let Some((counter, value)) = done {
-            levels.add(counter, value);
-            self.waiting.has_own_additions = true;
+            levels.add(loaded.counters()[counter as usize], value);
+            self.waiting.due.push_back((program, counter));
         }
-        self.progressed |= self.programs[program].sent(end.err(), levels);
+        self.progressed |= loaded.sent(end.err(), levels);
     }
 
     /// Whether there was progress since the last call, for [`NetworkInterface::poll_program`] or
@@ -493,7 +498,7 @@ impl NetworkInterface {
 
     /// Whether no command is due, waits or is in progress.
     pub(crate) fn is_idle(&self) -> bool {
-        self.engines.are_idle() && self.deferred.is_empty() && !self.waiting.has_own_additions
+        self.engines.are_idle() && self.deferred.is_empty() && self.waiting.due.is_empty()
     }
 
     /// Whether [`NetworkInterface::poll_program`] has something to tell.
@@ -523,34 +528,33 @@ impl WaitingWork {
         due.extend(posted.map(|(_, at)| at));
     }
 
-    /// An instance of a program with so many counters is in progress from now on.
-    fn begin(&mut self, program: u32, counters: usize) {
-        self.in_progress.push(program);
-        self.counters_in_progress += counters;
-        self.due.extend((0..counters as u32).map(|at| (program, at)));
+    /// An instance of a program with these counters is in progress from now on.
+    fn begin(&mut self, program: u32, counters: Range<u32>) {
+        self.watched += counters.len();
+        self.due.extend(counters.clone().map(|at| (program, at)));
+        self.in_progress.push((program, counters));
     }
 
-    fn end(&mut self, program: u32, counters: usize) {
-        let at = self.in_progress.iter().position(|other| *other == program);
-        self.in_progress.swap_remove(at.expect("it has begun"));
-        self.counters_in_progress -= counters;
+    fn end(&mut self, program: u32) {
+        let at = self.in_progress.iter().position(|(other, _)| *other == program);
+        let (_, counters) = self.in_progress.swap_remove(at.expect("it has begun"));
+        self.watched -= counters.len();
     }
 
-    /// Finds the counters that may have reached a level. Few are looked at one by one: their marks stay set, so
-    /// peers that add need not write them again, nor this rank read them.
-    fn take_changed(&mut self, programs: &Slab<LoadedProgram>, levels: &impl Counters) {
+    /// Finds the counters that peers may have raised to a level. Few are looked at one by one: their marks stay set,
+    /// so peers that add need not write them again, nor this rank read them.
+    fn take_changed(&mut self, levels: &impl Counters) {
         let additions = levels.additions();
-        let any = std::mem::replace(&mut self.seen, additions) != additions;
-        if !(std::mem::take(&mut self.has_own_additions) || any) {
+        if std::mem::replace(&mut self.seen, additions) == additions {
             return;
         }
         let Self { by_counter, due, in_progress, .. } = self;
-        if self.counters_in_progress > WATCHED_MAX {
+        if self.watched > WATCHED_MAX {
             levels.take_changed(|counter| due.extend(by_counter.get(&counter)));
             return;
         }
-        for &program in &*in_progress {
-            due.extend((0..programs[program].counters().len() as u32).map(|at| (program, at)));
+        for (program, counters) in &*in_progress {
+            due.extend(counters.clone().map(|at| (*program, at)));
         }
     }
 }

@@ -7,6 +7,11 @@
 //!     └──────────────────────────┴── a command, an addition, a request
 //! ```
 //!
+//! Beside an application that polls while it waits for programs with short commands, it naps: two threads that look at
+//! the same counters would only take processors and cache lines from each other. Nobody but the application wakes it
+//! then, so what peers do just after an application has begun to compute waits for the end of the nap, at most
+//! [`FIRST_NAP`].
+//!
 //! With links, it does not linger, and sleeps on the sockets: a packet is longer under way than a wake-up. While the
 //! application waits and serves the links, each packet would wake it in vain: it naps, and returns to the sockets
 //! when the application goes to sleep, or has not looked at them during a nap.
@@ -44,8 +49,8 @@ pub(crate) struct EngineThread {
 const SLEEP_MAX: Duration = Duration::from_secs(3600);
 const UNREACHABLE_SLEEP: Duration = Duration::from_millis(1);
 
-/// The first and the longest time for which the application has the links: an application that computes after
-/// a wait has to do without the thread for the rest of a nap, once.
+/// The first time for which the application has the links or all work, and the longest one for which it has the links:
+/// an application that computes after a wait has to do without the thread for the rest of a nap, once.
 const FIRST_NAP: Duration = Duration::from_micros(100);
 const NAP_MAX: Duration = Duration::from_micros(800);
 
@@ -130,9 +135,11 @@ impl Drop for EngineThread {
 impl Worker {
     fn run(&mut self) {
         let mut idle_since = None;
-        let linger_ns = if self.interface.fabric.links().is_some() { 0 } else { LINGER_NS };
+        let interface = self.interface.clone();
+        let links = interface.fabric.links();
+        let linger_ns = if links.is_some() { 0 } else { LINGER_NS };
         while !self.stopping.load(Ordering::SeqCst) {
-            if self.work() {
+            if self.work() || links.is_none() && self.nap() {
                 idle_since = None;
                 continue;
             }
@@ -146,6 +153,19 @@ impl Worker {
                 idle_since = None;
             }
         }
+    }
+
+    /// Leaves the work to the application for a while, if that polls and can do all of it.
+    fn nap(&mut self) -> bool {
+        if !self.interface.takes_attendance_of_all() {
+            return false;
+        }
+        self.interface.set_napping(true);
+        if !self.work() && !self.stopping.load(Ordering::SeqCst) {
+            self.interface.nap(FIRST_NAP);
+        }
+        self.interface.set_napping(false);
+        true
     }
 
     /// Sleeps until an event or the next work.

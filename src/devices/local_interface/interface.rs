@@ -18,13 +18,15 @@
 //! begun for a while, and serves the links: a wake-up of the thread takes longer than a packet.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 
 use super::area::{FreePlaces, RequestCells, RequestSlots, WORDS};
 use super::atomic_request::{AtomicRequest, apply_update};
 use super::fabric::HostFabric;
+use super::primitive::AtomicU32;
 use crate::device::Busy;
 use crate::device::rma::{
     AccessProgress, MemoryKey, NumberKind, PutSignal, RemoteAccess, RemoteAddress, RmaAccess,
@@ -42,7 +44,7 @@ use crate::devices::rings::mpsc_queue::{QueueArrival, QueueReader};
 use crate::devices::rings::registrations::{Registration, RegistrationPool};
 use crate::offload::StepId;
 use platform::base::{ErrorClass, MpiError, Peer, Result, Span};
-use platform::sys::clock;
+use platform::sys::{clock, futex};
 
 /// The longest command that the posting thread performs, in bytes: its copy takes as long as a wake-up
 /// of another thread.
@@ -60,12 +62,13 @@ pub(crate) struct LocalInterface {
     state: Mutex<InterfaceState>,
     service: Mutex<RequestService>,
     link_news: Mutex<LinkNews>,
-    /// Whether the application has served the links since the engine thread last asked.
+    /// Whether the application has polled, to go on polling, since the engine thread last asked.
     attended: AtomicBool,
-    /// Whether the engine thread leaves the links to the application.
-    is_napping: AtomicBool,
-    /// Programs in progress.
+    /// Not 0 while the engine thread leaves the work to the application: the word on which it naps without links.
+    nap: AtomicU32,
+    /// Programs in progress, and those among them with long commands.
     active: AtomicU32,
+    long_active: AtomicU32,
     /// Counts handoffs to the engine thread.
     deferred: AtomicU64,
     /// Those that the thread has seen.
@@ -129,8 +132,9 @@ impl LocalInterface {
             service: Mutex::default(),
             link_news: Mutex::default(),
             attended: AtomicBool::new(false),
-            is_napping: AtomicBool::new(false),
+            nap: AtomicU32::new(0),
             active: AtomicU32::new(0),
+            long_active: AtomicU32::new(0),
             deferred: AtomicU64::new(0),
             accepted: AtomicU64::new(0),
             limits,
@@ -177,13 +181,21 @@ impl LocalInterface {
         let news = state.nic.take_progressed();
         drop(state);
         if rest {
-            self.deferred.fetch_add(1, Ordering::SeqCst);
-            self.fabric.wake_engine();
+            self.hand_over();
         }
         if news {
             self.fabric.wake_host();
         }
         result
+    }
+
+    /// The engine thread has work.
+    fn hand_over(&self) {
+        self.deferred.fetch_add(1, Ordering::SeqCst);
+        self.fabric.wake_engine();
+        if self.fabric.links().is_none() {
+            self.end_nap();
+        }
     }
 
     /// The next action of the interface.
@@ -222,8 +234,7 @@ impl LocalInterface {
     /// Sets the time of the next wake-up of the host.
     pub(crate) fn wake_host_at(&self, at_ns: u64) {
         if self.alarm_ns.swap(at_ns, Ordering::SeqCst) != at_ns {
-            self.deferred.fetch_add(1, Ordering::SeqCst);
-            self.fabric.wake_engine();
+            self.hand_over();
         }
     }
 
@@ -305,14 +316,19 @@ impl LocalInterface {
         true
     }
 
+    /// The application polls while programs are in progress, and will poll again: short commands are its part.
+    pub(crate) fn attend(&self) {
+        let is_new = !self.attended.load(Ordering::Relaxed);
+        if is_new && self.active.load(Ordering::Relaxed) > 0 {
+            self.attended.store(true, Ordering::Relaxed);
+        }
+    }
+
     /// The application's part, while it waits for a program: the same, unless the engine thread does so.
-    pub(crate) fn serve_links_beside(&self, stays: bool) {
+    pub(crate) fn serve_links_beside(&self) {
         let Some(links) = self.fabric.links() else { return };
         if self.active.load(Ordering::Relaxed) == 0 {
             return;
-        }
-        if stays && !self.attended.load(Ordering::Relaxed) {
-            self.attended.store(true, Ordering::Relaxed);
         }
         let Some(mut news) = self.link_news.try_lock() else { return };
         links.look_beside(&self.fabric, &mut news);
@@ -323,22 +339,45 @@ impl LocalInterface {
         }
     }
 
-    /// Whether the application has served the links since the last call: the engine thread may leave them to it
-    /// for a while.
+    /// Whether the application has attended since the last call: the engine thread may leave the links to it for a
+    /// while.
     pub(crate) fn takes_attendance(&self) -> bool {
         self.attended.swap(false, Ordering::Relaxed)
     }
 
-    /// The engine thread leaves the links to the application, or does so no longer.
-    pub(crate) fn set_napping(&self, naps: bool) {
-        self.is_napping.store(naps, Ordering::Relaxed);
+    /// The same for all of its work, if the application can do that: without a pace and long commands.
+    pub(crate) fn takes_attendance_of_all(&self) -> bool {
+        !self.is_paced
+            && self.attended.load(Ordering::Relaxed)
+            && self.long_active.load(Ordering::SeqCst) == 0
+            && self.takes_attendance()
     }
 
-    /// The application goes to sleep: the engine thread serves the links.
-    pub(crate) fn leave_links(&self) {
+    /// The engine thread leaves work to the application, or does so no longer.
+    pub(crate) fn set_napping(&self, naps: bool) {
+        self.nap.store(naps.into(), Ordering::SeqCst);
+    }
+
+    /// Naps on its word, if the thread is still napping.
+    pub(crate) fn nap(&self, time: Duration) {
+        futex::wait(&self.nap, 1, Some(time));
+    }
+
+    /// The application goes to sleep: the engine thread does all work.
+    pub(crate) fn leave(&self) {
         self.attended.store(false, Ordering::Relaxed);
-        if self.is_napping.load(Ordering::Relaxed) {
+        self.end_nap();
+    }
+
+    /// Wakes the engine thread if it naps.
+    fn end_nap(&self) {
+        if self.nap.load(Ordering::SeqCst) == 0 {
+            return;
+        }
+        if self.fabric.links().is_some() {
             self.fabric.wake_engine();
+        } else if self.nap.swap(0, Ordering::SeqCst) != 0 {
+            futex::wake(&self.nap);
         }
     }
 
@@ -606,15 +645,27 @@ impl LocalInterface {
     pub(crate) fn start(&self, program: ProgramKey) {
         self.command(|state| {
             state.nic.start(program);
-            self.active.store(state.nic.active(), Ordering::Relaxed);
+            self.count_active(state);
         });
+        // It does the work that peers cause while the application computes.
+        if self.long_active.load(Ordering::SeqCst) > 0 {
+            self.end_nap();
+        }
+    }
+
+    fn count_active(&self, state: &InterfaceState) {
+        let (all, long) = state.nic.active(SHORT_MAX);
+        self.active.store(all, Ordering::Relaxed);
+        self.long_active.store(long, Ordering::SeqCst);
     }
 
     /// [`Trigger::poll_program`](crate::device::trigger::Trigger::poll_program).
     pub(crate) fn poll_program(&self, program: ProgramKey) -> InstanceState {
         let mut state = self.state.lock();
         let of_program = state.nic.poll_program(program);
-        self.active.store(state.nic.active(), Ordering::Relaxed);
+        if matches!(of_program, InstanceState::Completed(_)) {
+            self.count_active(&state);
+        }
         of_program
     }
 

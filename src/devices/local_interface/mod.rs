@@ -151,7 +151,10 @@ impl InterfaceHost {
     /// changes of counters, and long ones if the engine thread does not begin them.
     #[inline]
     pub(crate) fn poll_programs(&mut self) {
-        self.interface.serve_links_beside(!self.is_armed);
+        if !self.is_armed {
+            self.interface.attend();
+        }
+        self.interface.serve_links_beside();
         let additions = self.interface.additions();
         if std::mem::replace(&mut self.seen, additions) != additions {
             self.interface.run_short_commands();
@@ -162,10 +165,10 @@ impl InterfaceHost {
         }
     }
 
-    /// As [`Device::arm`](crate::device::Device::arm): the engine thread serves the links.
+    /// As [`Device::arm`](crate::device::Device::arm): the engine thread does all work.
     pub(crate) fn arm(&mut self) {
         self.is_armed = true;
-        self.interface.leave_links();
+        self.interface.leave();
     }
 
     /// As [`Device::disarm`](crate::device::Device::disarm).

@@ -203,10 +203,12 @@ impl Device for Tofu {
     }
 
     fn arm(&mut self) -> WakeSource {
+        self.interface.arm();
         self.packets.arm()
     }
 
     fn disarm(&mut self) {
+        self.interface.disarm();
         self.packets.disarm();
     }
 
