@@ -12,6 +12,14 @@
  * called "net" instead of "stub". The providers "cxi" and "psm3" are the stub without trouble, for the choice of a
  * device.
  *
+ * access=1: there is access to memory of peers (FI_RMA), in fragments that come to memory late and in any order, after
+ * messages that were sent later as well. An access is in progress until the peer has answered, if FI_DELIVERY_COMPLETE
+ * is asked for; else a write is over before it has arrived. deny=N: access N is refused with an error. break=N: access N
+ * is made in half and ends with EIO. reset=N: the same with ECONNRESET, as of a connection.
+ *
+ * Memory is named by offsets, with keys that the application chooses, and needs no endpoint; virtual=1, keys=1 and
+ * bind=1 demand FI_MR_VIRT_ADDR, FI_MR_PROV_KEY and FI_MR_ENDPOINT.
+ *
  * Messages of one sender with one tag match in their order (FI_ORDER_SAS). Nothing moves but inside fi_cq_read. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -29,95 +37,40 @@
 
 enum { EAGAIN_OF_FABRIC = 11, NO_DATA = 61, EAVAIL = 259, ETRUNC = 265, GET_DESCRIPTOR = 5 };
 enum { INJECT_MAX = 64, FRAGMENT = 16384, ADDRESS = 32, ANY = -1, PEERS = 64 };
+enum { ENABLE = 6, MR_VIRT_ADDR = 1 << 4, MR_PROV_KEY = 1 << 6, MR_ENDPOINT = 1 << 9 };
 
-/* The structures of rdma/fabric.h and others, as far as they are used. */
-struct tx_attr { uint64_t caps, mode, op_flags, msg_order, comp_order; size_t inject_size, size, iov_limit, more[8]; };
-struct rx_attr { uint64_t caps, mode, op_flags, msg_order, comp_order; size_t buffered, size, iov_limit, more[8]; };
-struct ep_attr {
-    int type;
-    uint32_t protocol, version;
-    size_t max_msg_size, prefix, order[3];
-    uint64_t mem_tag_format;
-    size_t more[16];
-};
-struct domain_attr { void *domain; char *name; int numbers[6]; size_t more[48]; };
-struct fabric_attr { void *fabric; char *name, *prov_name; size_t more[8]; };
-struct info {
-    struct info *next;
-    uint64_t caps, mode;
-    uint32_t addr_format;
-    size_t src_len, dest_len;
-    void *src, *dest, *handle;
-    struct tx_attr *tx;
-    struct rx_attr *rx;
-    struct ep_attr *ep;
-    struct domain_attr *domain;
-    struct fabric_attr *fabric;
-    void *more[8];
-};
+#define MAY_READ (1ull << 12)
+#define MAY_WRITE (1ull << 13)
+#define DELIVERY_COMPLETE (1ull << 28)
 
-struct fid { size_t class; void *context; const struct ops *ops; };
-struct ops {
-    size_t size;
-    int (*close)(struct fid *);
-    int (*bind)(struct fid *, struct fid *, uint64_t);
-    int (*control)(struct fid *, int, void *);
-    void *more[4];
-};
-struct fabric { struct fid fid; const struct fabric_ops *ops; };
-struct domain { struct fid fid; const struct domain_ops *ops; void *mr; struct trouble *trouble; };
-struct cq { struct fid fid; const struct cq_ops *ops; struct ep *ep; };
-struct av { struct fid fid; const struct av_ops *ops; size_t count; char (*all)[ADDRESS]; };
-struct cq_entry { void *context; uint64_t flags; size_t len; void *buf; uint64_t data, tag; };
-struct error_entry { struct cq_entry entry; size_t olen; int err, prov_errno; void *data; size_t size; };
-
-struct fabric_ops {
-    size_t size;
-    int (*domain)(struct fabric *, struct info *, struct domain **, void *);
-    void *more[3];
-    int (*trywait)(struct fabric *, struct fid **, int);
-};
-struct domain_ops {
-    size_t size;
-    int (*av_open)(struct domain *, void *, struct av **, void *);
-    int (*cq_open)(struct domain *, void *, struct cq **, void *);
-    int (*endpoint)(struct domain *, struct info *, struct ep **, void *);
-    void *more[8];
-};
-struct cq_ops {
-    size_t size;
-    ssize_t (*read)(struct cq *, struct cq_entry *, size_t);
-    void *readfrom;
-    ssize_t (*readerr)(struct cq *, struct error_entry *, uint64_t);
-    void *more[4];
-};
-struct av_ops {
-    size_t size;
-    int (*insert)(struct av *, const void *, size_t, uint64_t *, uint64_t, void *);
-    void *more[6];
-};
-struct ep_ops { size_t size; ssize_t (*cancel)(struct ep *, void *); void *more[6]; };
-struct cm_ops { size_t size; void *setname; int (*getname)(struct ep *, void *, size_t *); void *more[8]; };
-struct tagged_ops {
-    size_t size;
-    ssize_t (*recv)(struct ep *, void *, size_t, void *, uint64_t, uint64_t, uint64_t, void *);
-    void *recvv, *recvmsg;
-    ssize_t (*send)(struct ep *, const void *, size_t, void *, uint64_t, uint64_t, void *);
-    ssize_t (*sendv)(struct ep *, const struct iovec *, void **, size_t, uint64_t, uint64_t, void *);
-    void *sendmsg;
-    ssize_t (*inject)(struct ep *, const void *, size_t, uint64_t, uint64_t);
-    void *more[4];
-};
+#include "fabric_tables.h"
 
 /* What a provider's name says. */
-struct trouble { uint64_t seed; long again, queue, each, fail, refuse, truncate, cancel, lost, strange; };
+struct trouble {
+    uint64_t seed;
+    long again, queue, each, fail, refuse, truncate, cancel, lost, strange, access, deny, break_, reset, modes;
+};
+
+/* WRITE: bytes for memory of the peer. READ: a question for `asked` bytes of it, answered by DATA. ENDED: the answer to
+ * a write, or to an access that is refused, with an error. */
+enum kind { MESSAGE, WRITE, READ, DATA, ENDED };
+struct place { uint64_t id, key, address, asked, err; };
 
 struct send {
     struct send *next;
+    enum kind kind;
+    struct place place;
     uint64_t to, tag;
     const char *data;
     size_t len, sent;
     void *context, *joined;
+};
+struct access { /* one of this endpoint that has not ended */
+    struct access *next;
+    uint64_t id, to;
+    char *into;
+    size_t len, arrived;
+    void *context;
 };
 struct receive { struct receive *next; char *into; size_t room; uint64_t tag, ignore; void *context; };
 struct message { /* one that has arrived in part at least */
@@ -129,18 +82,35 @@ struct message { /* one that has arrived in part at least */
     char *kept;
 };
 struct done { struct done *next; struct cq_entry entry; int err; };
-struct fragment { char from[ADDRESS]; uint64_t tag, total, offset; char data[FRAGMENT]; };
+struct fragment {
+    char from[ADDRESS];
+    struct place place;
+    uint64_t kind, tag, total, offset;
+    char data[FRAGMENT];
+};
+struct late { /* a fragment of an access to memory of this endpoint that waits to be made */
+    struct late *next;
+    size_t len;
+    struct fragment in;
+};
+struct inbound { /* a write to memory of this endpoint, of which a part has been made */
+    struct inbound *next;
+    char from[ADDRESS];
+    uint64_t id, made, err;
+};
 
 struct ep {
     struct fid fid;
     const struct ep_ops *ops;
     const struct cm_ops *cm;
-    void *msg, *rma;
+    void *msg;
+    const struct rma_ops *rma;
     const struct tagged_ops *tagged;
     void *atomic, *collective;
     /* The rest is ours. */
     int socket;
     char name[ADDRESS];
+    struct domain *domain;
     struct av *av;
     struct cq *cq;
     struct trouble trouble;
@@ -151,6 +121,10 @@ struct ep {
     struct receive *receives;
     struct message *messages;
     struct done *done;
+    uint64_t accesses_so_far;
+    struct access *accesses;
+    struct late *late;
+    struct inbound *inbound;
 };
 
 #define APPEND(list, item)                                \
@@ -190,7 +164,8 @@ static struct sockaddr_un place(const char *name, socklen_t *len) {
 
 /* The next fragment of a send; 1 if there is room for more, 0 if not, or a negative error. */
 static int push(struct ep *ep, struct send *send) {
-    struct fragment out = {.tag = send->tag, .total = send->len, .offset = send->sent};
+    struct fragment out = {.kind = send->kind, .place = send->place, .tag = send->tag, .total = send->len,
+                           .offset = send->sent};
     size_t len = send->len - send->sent;
     if (len > FRAGMENT) len = FRAGMENT;
     memcpy(out.from, ep->name, ADDRESS);
@@ -202,6 +177,20 @@ static int push(struct ep *ep, struct send *send) {
         return errno == EAGAIN || errno == ENOBUFS || errno == EINTR ? 0 : -errno;
     send->sent += len;
     return 1;
+}
+
+/* An access of this endpoint has ended, unless it is none: the answer may be to the half of a broken one, and what does
+ * not reach a peer may be an answer to it. */
+static void end_access(struct ep *ep, uint64_t id, int err) {
+    for (struct access **at = &ep->accesses; *at; at = &(*at)->next) {
+        struct access *access = *at;
+        if (access->id != id) continue;
+        *at = access->next;
+        ep->sending--;
+        complete(ep, access->context, 0, access->len, err);
+        free(access);
+        return;
+    }
 }
 
 static void push_all(struct ep *ep) {
@@ -220,8 +209,12 @@ static void push_all(struct ep *ep) {
             continue;
         }
         *at = send->next;
-        ep->sending--;
-        complete(ep, send->context, send->tag, send->len, status < 0 ? -status : 0);
+        if (send->kind == MESSAGE) {
+            ep->sending--;
+            complete(ep, send->context, send->tag, send->len, status < 0 ? -status : 0);
+        } else if (status < 0) {
+            end_access(ep, send->place.id, -status);
+        }
         free(send->joined);
         free(send);
     }
@@ -231,7 +224,8 @@ static ssize_t begin_send(struct ep *ep, const void *data, size_t len, uint64_t 
     struct trouble *how = &ep->trouble;
     if (troubled(ep) || (how->queue && ep->sending >= how->queue)) return -EAGAIN_OF_FABRIC;
     long to_peer = 0;
-    for (struct send *other = ep->sends; how->each && other; other = other->next) to_peer += other->to == to;
+    for (struct send *other = ep->sends; how->each && other; other = other->next)
+        to_peer += other->to == to && other->kind == MESSAGE;
     if (how->each && to_peer >= how->each) return -EAGAIN_OF_FABRIC;
     long number = ++ep->sends_so_far;
     if (number == how->refuse) return -EIO;
@@ -381,6 +375,10 @@ static ssize_t e_cancel(struct ep *ep, void *context) {
     return 0;
 }
 
+static int close_plain(struct fid *fid) { return free(fid), 0; }
+
+#include "fabric_stub_access.h"
+
 /* The queue of completions. */
 
 static void progress(struct ep *ep) {
@@ -389,8 +387,11 @@ static void progress(struct ep *ep) {
         struct fragment in;
         ssize_t len = recv(ep->socket, &in, sizeof in, MSG_DONTWAIT);
         if (len < (ssize_t)offsetof(struct fragment, data)) break;
-        arrive(ep, &in, len - offsetof(struct fragment, data));
+        len -= offsetof(struct fragment, data);
+        if (in.kind == MESSAGE) arrive(ep, &in, len);
+        else arrive_access(ep, &in, len);
     }
+    make_late(ep);
 }
 
 /* One of the completions with or without errors, any one. */
@@ -435,12 +436,10 @@ static ssize_t c_readerr(struct cq *cq, struct error_entry *entry, uint64_t flag
 static int f_trywait(struct fabric *fabric, struct fid **fids, int count) {
     (void)fabric, (void)count;
     struct ep *ep = ((struct cq *)fids[0])->ep;
-    return ep->done || ep->sends ? -EAGAIN_OF_FABRIC : 0;
+    return ep->done || ep->sends || ep->late ? -EAGAIN_OF_FABRIC : 0;
 }
 
 /* Objects. */
-
-static int close_plain(struct fid *fid) { return free(fid), 0; }
 
 static int close_av(struct fid *fid) {
     free(((struct av *)fid)->all);
@@ -448,6 +447,7 @@ static int close_av(struct fid *fid) {
 }
 
 static int close_domain(struct fid *fid) {
+    if (((struct domain *)fid)->registered) return -EBUSY;
     free(((struct domain *)fid)->trouble);
     return close_plain(fid);
 }
@@ -536,6 +536,8 @@ static int d_ep(struct domain *domain, struct info *info, struct ep **made, void
     ep->ops = &EP_OPS;
     ep->cm = &CM_OPS;
     ep->tagged = &TAGGED_OPS;
+    ep->rma = &RMA_OPS;
+    ep->domain = domain;
     ep->trouble = *domain->trouble;
     ep->socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     int own = atomic_fetch_add(&number, 1);
@@ -558,11 +560,17 @@ static long number_of(const char *name, const char *what) {
     return at ? strtol(at + strlen(what), NULL, 10) : 0;
 }
 
+/* What it demands of memory for peers. */
+static long modes_of(const char *name) {
+    return (number_of(name, ";virtual=") ? MR_VIRT_ADDR : 0) | (number_of(name, ";keys=") ? MR_PROV_KEY : 0) |
+           (number_of(name, ";bind=") ? MR_ENDPOINT : 0);
+}
+
 static int f_domain(struct fabric *fabric, struct info *info, struct domain **domain, void *context) {
     (void)fabric;
     const char *name = info->fabric->prov_name;
     *domain = calloc(1, sizeof **domain);
-    **domain = (struct domain){{4, context, &DOMAIN}, &DOMAIN_OPS, NULL, calloc(1, sizeof(struct trouble))};
+    **domain = (struct domain){{4, context, &DOMAIN}, &DOMAIN_OPS, &MR_OPS, calloc(1, sizeof(struct trouble)), NULL, 0};
     *(*domain)->trouble = (struct trouble){
         .each = number_of(name, ";each="),
         .seed = number_of(name, ";seed="),     .again = number_of(name, ";again="),
@@ -570,6 +578,9 @@ static int f_domain(struct fabric *fabric, struct info *info, struct domain **do
         .refuse = number_of(name, ";refuse="), .truncate = number_of(name, ";truncate="),
         .cancel = number_of(name, ";cancel="),
         .lost = number_of(name, ";lost="),     .strange = number_of(name, ";strange="),
+        .access = number_of(name, ";access="), .deny = number_of(name, ";deny="),
+        .break_ = number_of(name, ";break="),  .reset = number_of(name, ";reset="),
+        .modes = modes_of(name),
     };
     return 0;
 }
@@ -614,8 +625,10 @@ int fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t
     (void)version, (void)node, (void)service, (void)flags;
     const char *name = hints->fabric->prov_name ? hints->fabric->prov_name : "stub";
     if (strncmp(name, "stub", 4) && strncmp(name, "net;", 4) && strcmp(name, "cxi") && strcmp(name, "psm3")) return -ENODATA;
-    /* FI_RMA: it has messages only. */
-    if (hints->caps & 1 << 2) return -NO_DATA;
+    /* FI_RMA */
+    if (hints->caps & 1 << 2 && !number_of(name, ";access=")) return -NO_DATA;
+    long modes = modes_of(name);
+    if (modes & ~hints->domain->numbers[5]) return -NO_DATA;
     struct info *info = fi_dupinfo(NULL);
     info->caps = hints->caps;
     info->tx->inject_size = INJECT_MAX;
@@ -626,6 +639,8 @@ int fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t
     info->ep->type = hints->ep->type;
     info->ep->max_msg_size = SIZE_MAX;
     info->ep->mem_tag_format = UINT64_MAX;
+    info->domain->numbers[5] = (int)modes;
+    info->domain->more[0] = sizeof(uint64_t); /* bytes of a key */
     info->domain->name = strdup("stub0");
     info->fabric->prov_name = strdup(name);
     *found = info;

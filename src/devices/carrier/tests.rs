@@ -16,7 +16,7 @@ use crate::device::conformance;
 use crate::device::conformance::rma::TestBuffer;
 use crate::device::rma::{RemoteAccess, RemoteAddress, RmaError};
 use platform::base::{ErrorClass, Random};
-use platform::sys::fabric::FabricEndpoint;
+use platform::sys::fabric::{AccessChoice, FabricEndpoint};
 
 /// Messages that the library keeps for a rank without a receive, and the longest of them.
 const KEPT_MESSAGES: usize = 16;
@@ -208,7 +208,8 @@ fn libfabric() -> Option<PathBuf> {
 
 /// Devices over one provider of a library.
 fn over_provider(path: &Path, provider: &str, ranks: usize) -> Vec<Carrier<CarrierLibrary>> {
-    let open = |me| FabricEndpoint::open(Some(path), Some(provider), me).unwrap();
+    let open =
+        |me| FabricEndpoint::open(Some(path), Some(provider), AccessChoice::Offered, me).unwrap();
     let endpoints: Vec<_> = (0..ranks as u32).map(open).collect();
     let addresses: Vec<_> = endpoints.iter().map(|one| one.address().to_vec()).collect();
     let device = |(endpoint, me): (FabricEndpoint, Peer)| {
@@ -337,6 +338,71 @@ fn conforms_over_a_provider_that_makes_trouble() {
         let provider = format!("stub;seed={seed};again={again};each={each}");
         eprintln!("{provider}");
         conformance::check_bare(|ranks| over_provider(&library.0, &provider, ranks));
+    }
+}
+
+/// The ways in which a provider may demand that memory for peers is registered and named.
+const MEMORY_DEMANDS: [&str; 4] = ["", ";virtual=1;keys=1", ";bind=1", ";virtual=1;keys=1;bind=1"];
+
+#[test]
+fn accesses_conform_over_a_provider_that_makes_trouble() {
+    let library = TroubleLibrary::compile("accesses");
+    let is_long = std::env::var_os("SUIRO_TEST_LONG").is_some_and(|value| value == "1");
+    for seed in 1..=if is_long { 40 } else { 4 } {
+        let (again, each) = (15 * (seed % 5), [1, 8, 64][seed % 3]);
+        let demands = MEMORY_DEMANDS[seed % 4];
+        let provider = format!("stub;access=1;seed={seed};again={again};each={each}{demands}");
+        eprintln!("{provider}");
+        conformance::check_one_sided(|ranks| over_provider(&library.0, &provider, ranks));
+    }
+}
+
+#[test]
+fn an_error_of_an_access_is_told_once() {
+    const LEN: usize = 20_000;
+    let library = TroubleLibrary::compile("access-errors");
+    for (trouble, why) in [
+        ("deny=3", "Input/output error"),
+        ("break=3", "Input/output error"),
+        ("reset=3", "Connection reset by peer"),
+    ] {
+        let provider = format!("stub;access=1;seed=3;{trouble}");
+        let (mut source, mut target) = (TestBuffer::new(LEN, 1), TestBuffer::new(8 * LEN, 0));
+        let (from, memory) = (source.span(), target.span());
+        let mut ranks = over_provider(&library.0, &provider, 3);
+        let mut heard = [Events::default(), Events::default(), Events::default()];
+        let key = ranks[1].register(memory, RemoteAccess::ReadWrite).unwrap();
+        for number in 0..8 {
+            let to = RemoteAddress { peer: 1, key, offset: number * LEN as u64 };
+            begin_access(&mut ranks, |rma| rma.put(from, to)).unwrap();
+        }
+        let error = loop {
+            settle(&mut ranks, &mut heard, |_| true);
+            if let Some(end) = ranks[0].flush(1) {
+                break end.unwrap_err();
+            }
+        };
+        assert!(error.why.contains("memory of rank 1"), "{trouble}: {error}");
+        assert!(error.why.contains(why), "{trouble}: {error}");
+        assert_eq!(ranks[0].flush(1), Some(Ok(())), "{trouble}: told again");
+        if trouble.starts_with("reset") {
+            let [(1, said)] = &heard[0].failed[..] else { panic!("{:?}", heard[0].failed) };
+            assert!(said.contains(why), "{said}");
+            continue;
+        }
+        // All others are made, and so is the next one.
+        assert!(heard.iter().all(|events| events.failed.is_empty()), "{trouble}");
+        let arrived = target.bytes();
+        for (number, bytes) in arrived.chunks(LEN).enumerate() {
+            assert_eq!(bytes.iter().all(|byte| *byte == 1), number != 2, "{trouble}: {number}");
+        }
+        let to = RemoteAddress { peer: 1, key, offset: 2 * LEN as u64 };
+        begin_access(&mut ranks, |rma| rma.get(to, from)).unwrap();
+        while ranks[0].flush(1).is_none() {
+            settle(&mut ranks, &mut heard, |_| true);
+        }
+        let expected = if trouble.starts_with("break") { 1 } else { 0 };
+        assert_eq!(source.bytes()[0], expected, "{trouble}: the half that was written");
     }
 }
 

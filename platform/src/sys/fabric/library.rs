@@ -8,7 +8,7 @@ use std::ptr;
 use libloading::os::unix::Library;
 
 use super::FabricOffer;
-use super::remote::has_tried_access;
+use super::remote::AccessChoice;
 use super::tables::*;
 use crate::sys::thread::naming_helpers;
 use crate::sys::vendor::message_of;
@@ -135,11 +135,13 @@ impl FabricFunctions {
         self.choose_with(provider, work)
     }
 
-    /// The first of these offers with access to memory of peers, if its provider has that, and it has been tried; else
-    /// the offers as they are.
-    pub(super) fn with_remote_access<'a>(&'a self, plain: FoundInfo<'a>) -> FoundInfo<'a> {
+    /// The first of these offers with access to memory of peers, if its provider has that, and is to make it; else the
+    /// offers as they are.
+    pub(super) fn with_remote_access<'a>(
+        &'a self, plain: FoundInfo<'a>, access: AccessChoice,
+    ) -> FoundInfo<'a> {
         let offer = plain.first();
-        if !has_tried_access(&offer.provider) {
+        if !access.admits(&offer.provider) {
             return plain;
         }
         let wanted = WantedOffer { caps: CAPS | REMOTE_CAPS, ..MESSAGES };

@@ -57,7 +57,7 @@ use tables::*;
 pub use deferred_work::{
     WaitingAction, WorkAction, WorkCounter, WorkEndpoint, WorkLimits, WorkListKey,
 };
-pub use remote::FabricPlace;
+pub use remote::{AccessChoice, FabricPlace};
 
 /// The bits of a tag: below, those of the sender, then those of the job, then the kind.
 const SENDER_BITS: u32 = 20;
@@ -245,9 +245,11 @@ impl FabricEndpoint {
     ///
     /// # Errors
     /// A sentence: the loader's, no provider, or a call that fails.
-    pub fn open(path: Option<&Path>, provider: Option<&str>, me: u32) -> Result<Self, String> {
+    pub fn open(
+        path: Option<&Path>, provider: Option<&str>, access: AccessChoice, me: u32,
+    ) -> Result<Self, String> {
         let functions = FabricFunctions::load(path)?;
-        let found = functions.with_remote_access(functions.choose(provider)?);
+        let found = functions.with_remote_access(functions.choose(provider)?, access);
         let (offer, matched) = (found.first(), found.tag_bits());
         let FabricOffer { provider, domain } = offer;
         if matched < TAG_BITS {

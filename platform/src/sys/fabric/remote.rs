@@ -43,9 +43,31 @@ const CONNECTION_ERRORS: [c_int; 9] = [
 
 /// Whether access to memory of peers by a provider has been tried: over connections. `shm` crashes if one process has
 /// several endpoints, `ofi_rxd` may get stuck after an error, and providers of network cards have not been tried.
-pub(super) fn has_tried_access(provider: &str) -> bool {
+fn has_tried_access(provider: &str) -> bool {
     let is_tried = |layer| matches!(layer, "tcp" | "net" | "sockets" | "ofi_rxm");
     provider.split(';').all(is_tried)
+}
+
+/// Whether the provider makes accesses to memory of peers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AccessChoice {
+    /// If it has been tried.
+    #[default]
+    Tried,
+    /// If it says that it can.
+    Offered,
+    /// Messages make them.
+    Never,
+}
+
+impl AccessChoice {
+    pub(super) fn admits(self, provider: &str) -> bool {
+        match self {
+            Self::Tried => has_tried_access(provider),
+            Self::Offered => true,
+            Self::Never => false,
+        }
+    }
 }
 
 /// Memory of a peer, by the names of the provider.
