@@ -18,7 +18,9 @@
  * is made in half and ends with EIO. reset=N: the same with ECONNRESET, as of a connection.
  *
  * Memory is named by offsets, with keys that the application chooses, and needs no endpoint; virtual=1, keys=1 and
- * bind=1 demand FI_MR_VIRT_ADDR, FI_MR_PROV_KEY and FI_MR_ENDPOINT.
+ * bind=1 demand FI_MR_VIRT_ADDR, FI_MR_PROV_KEY and FI_MR_ENDPOINT. local=1 demands FI_MR_LOCAL: an operation whose
+ * memory is not covered by the registration that it names fails, also if that ends before the operation. pinned=N: at most
+ * N KiB can be registered at the same time.
  *
  * Messages of one sender with one tag match in their order (FI_ORDER_SAS). Nothing moves but inside fi_cq_read. */
 #define _GNU_SOURCE
@@ -37,8 +39,12 @@
 
 enum { EAGAIN_OF_FABRIC = 11, NO_DATA = 61, EAVAIL = 259, ETRUNC = 265, GET_DESCRIPTOR = 5 };
 enum { INJECT_MAX = 64, FRAGMENT = 16384, ADDRESS = 32, ANY = -1, PEERS = 64 };
-enum { ENABLE = 6, MR_VIRT_ADDR = 1 << 4, MR_PROV_KEY = 1 << 6, MR_ENDPOINT = 1 << 9 };
+enum { ENABLE = 6, MR_LOCAL = 1 << 2, MR_VIRT_ADDR = 1 << 4, MR_PROV_KEY = 1 << 6, MR_ENDPOINT = 1 << 9 };
 
+#define SENDS (1ull << 11)
+#define RECEIVES (1ull << 10)
+#define READS (1ull << 8)
+#define WRITES (1ull << 9)
 #define MAY_READ (1ull << 12)
 #define MAY_WRITE (1ull << 13)
 #define DELIVERY_COMPLETE (1ull << 28)
@@ -48,7 +54,7 @@ enum { ENABLE = 6, MR_VIRT_ADDR = 1 << 4, MR_PROV_KEY = 1 << 6, MR_ENDPOINT = 1 
 /* What a provider's name says. */
 struct trouble {
     uint64_t seed;
-    long again, queue, each, fail, refuse, truncate, cancel, lost, strange, access, deny, break_, reset, modes;
+    long again, queue, each, fail, refuse, truncate, cancel, lost, strange, access, deny, break_, reset, modes, pinned;
 };
 
 /* WRITE: bytes for memory of the peer. READ: a question for `asked` bytes of it, answered by DATA. ENDED: the answer to
@@ -63,16 +69,16 @@ struct send {
     uint64_t to, tag;
     const char *data;
     size_t len, sent;
-    void *context, *joined;
+    void *context, *joined, *desc;
 };
 struct access { /* one of this endpoint that has not ended */
     struct access *next;
     uint64_t id, to;
     char *into;
     size_t len, arrived;
-    void *context;
+    void *context, *desc;
 };
-struct receive { struct receive *next; char *into; size_t room; uint64_t tag, ignore; void *context; };
+struct receive { struct receive *next; char *into; size_t room; uint64_t tag, ignore; void *context, *desc; };
 struct message { /* one that has arrived in part at least */
     struct message *next;
     char from[ADDRESS];
@@ -160,6 +166,15 @@ static struct sockaddr_un place(const char *name, socklen_t *len) {
     return at;
 }
 
+/* Whether an operation may use memory of the application. */
+static int covered(struct ep *ep, const void *desc, const char *data, size_t len, uint64_t right) {
+    if (!(ep->trouble.modes & MR_LOCAL)) return 1;
+    for (struct mr *mr = ep->domain->registered; mr; mr = mr->next)
+        if (mr == desc && mr->is_enabled)
+            return (mr->rights & right) && data >= mr->base && data + len <= mr->base + mr->len;
+    return 0;
+}
+
 /* Sends. */
 
 /* The next fragment of a send; 1 if there is room for more, 0 if not, or a negative error. */
@@ -168,6 +183,9 @@ static int push(struct ep *ep, struct send *send) {
                            .offset = send->sent};
     size_t len = send->len - send->sent;
     if (len > FRAGMENT) len = FRAGMENT;
+    uint64_t right = send->kind == MESSAGE ? SENDS : WRITES;
+    /* What is injected or copied here has no registration. */
+    if (send->context && !send->joined && !covered(ep, send->desc, send->data, send->len, right)) return -EFAULT;
     memcpy(out.from, ep->name, ADDRESS);
     memcpy(out.data, send->data + send->sent, len);
     socklen_t at_len;
@@ -220,7 +238,8 @@ static void push_all(struct ep *ep) {
     }
 }
 
-static ssize_t begin_send(struct ep *ep, const void *data, size_t len, uint64_t to, uint64_t tag, void *context) {
+static ssize_t begin_send(struct ep *ep, const void *data, size_t len, uint64_t to, uint64_t tag, void *context,
+                          void *desc, int joined) {
     struct trouble *how = &ep->trouble;
     if (troubled(ep) || (how->queue && ep->sending >= how->queue)) return -EAGAIN_OF_FABRIC;
     long to_peer = 0;
@@ -229,6 +248,7 @@ static ssize_t begin_send(struct ep *ep, const void *data, size_t len, uint64_t 
     if (how->each && to_peer >= how->each) return -EAGAIN_OF_FABRIC;
     long number = ++ep->sends_so_far;
     if (number == how->refuse) return -EIO;
+    if (context && !joined && !covered(ep, desc, data, len, SENDS)) return -EINVAL;
     if (to < PEERS && ep->sent_to[to]++ < how->lost) {
         if (context) complete(ep, context, tag, len, 0);
         return 0;
@@ -247,29 +267,30 @@ static ssize_t begin_send(struct ep *ep, const void *data, size_t len, uint64_t 
         return status < 0 ? status : status ? 0 : -EAGAIN_OF_FABRIC;
     }
     struct send *send = calloc(1, sizeof *send);
-    *send = (struct send){.to = to, .tag = tag, .data = data, .len = len, .context = context};
+    *send = (struct send){.to = to, .tag = tag, .data = data, .len = len, .context = context, .desc = desc};
     ep->sending++;
     APPEND(ep->sends, send);
     return 0;
 }
 
 static ssize_t t_send(struct ep *ep, const void *data, size_t len, void *desc, uint64_t to, uint64_t tag, void *context) {
-    (void)desc;
-    return begin_send(ep, data, len, to, tag, context);
+    return begin_send(ep, data, len, to, tag, context, desc, 0);
 }
 
 /* The parts are joined: in memory of their own for as long as the send is under way. */
 static ssize_t t_sendv(struct ep *ep, const struct iovec *parts, void **desc, size_t count, uint64_t to, uint64_t tag,
                        void *context) {
-    (void)desc;
     size_t len = 0;
-    for (size_t i = 0; i < count; i++) len += parts[i].iov_len;
+    for (size_t i = 0; i < count; i++) {
+        len += parts[i].iov_len;
+        if (!covered(ep, desc ? desc[i] : NULL, parts[i].iov_base, parts[i].iov_len, SENDS)) return -EINVAL;
+    }
     char *joined = malloc(len), *end = joined;
     for (size_t i = 0; i < count; i++) {
         memcpy(end, parts[i].iov_base, parts[i].iov_len);
         end += parts[i].iov_len;
     }
-    ssize_t status = begin_send(ep, joined, len, to, tag, context);
+    ssize_t status = begin_send(ep, joined, len, to, tag, context, NULL, 1);
     for (struct send *send = ep->sends; status == 0 && send; send = send->next)
         if (send->context == context) {
             send->joined = joined;
@@ -280,7 +301,7 @@ static ssize_t t_sendv(struct ep *ep, const struct iovec *parts, void **desc, si
 }
 
 static ssize_t t_inject(struct ep *ep, const void *data, size_t len, uint64_t to, uint64_t tag) {
-    return len > INJECT_MAX ? -EINVAL : begin_send(ep, data, len, to, tag, NULL);
+    return len > INJECT_MAX ? -EINVAL : begin_send(ep, data, len, to, tag, NULL, NULL, 0);
 }
 
 /* Receives. */
@@ -301,6 +322,7 @@ static void finish(struct ep *ep, struct message *message) {
         ep->trouble.cancel = 0;
         err = ECANCELED;
     }
+    if (!covered(ep, receive->desc, receive->into, receive->room, RECEIVES)) err = EFAULT;
     if (!err && message->kept) memcpy(receive->into, message->kept, message->total);
     complete(ep, receive->context, message->tag, message->total, err);
     struct message **at = &ep->messages;
@@ -335,7 +357,7 @@ static void arrive(struct ep *ep, const struct fragment *in, size_t len) {
         APPEND(ep->messages, message);
         message->matched = matching(ep, in->tag);
         int is_short = message->matched && message->matched->room < in->total;
-        if (!message->matched || is_short || ep->trouble.truncate) message->kept = malloc(in->total + 1);
+        if (!message->matched || is_short || ep->trouble.truncate || ep->trouble.modes & MR_LOCAL) message->kept = malloc(in->total + 1);
     }
     if (!message) return; /* the rest of a message from before this endpoint */
     char *into = message->kept ? message->kept : message->matched->into;
@@ -346,10 +368,11 @@ static void arrive(struct ep *ep, const struct fragment *in, size_t len) {
 
 static ssize_t t_recv(struct ep *ep, void *into, size_t room, void *desc, uint64_t from, uint64_t tag, uint64_t ignore,
                       void *context) {
-    (void)desc, (void)from;
+    (void)from;
+    if (!covered(ep, desc, into, room, RECEIVES)) return -EINVAL;
     if (troubled(ep) || (ep->trouble.queue && ep->receiving >= 2 * ep->trouble.queue)) return -EAGAIN_OF_FABRIC;
     struct receive *receive = calloc(1, sizeof *receive);
-    *receive = (struct receive){.into = into, .room = room, .tag = tag, .ignore = ignore, .context = context};
+    *receive = (struct receive){.into = into, .room = room, .tag = tag, .ignore = ignore, .context = context, .desc = desc};
     for (struct message *message = ep->messages; message; message = message->next) {
         if (message->matched || !fits(receive, message->tag)) continue;
         message->matched = receive;
@@ -560,9 +583,9 @@ static long number_of(const char *name, const char *what) {
     return at ? strtol(at + strlen(what), NULL, 10) : 0;
 }
 
-/* What it demands of memory for peers. */
+/* What it demands of memory. */
 static long modes_of(const char *name) {
-    return (number_of(name, ";virtual=") ? MR_VIRT_ADDR : 0) | (number_of(name, ";keys=") ? MR_PROV_KEY : 0) |
+    return (number_of(name, ";local=") ? MR_LOCAL : 0) | (number_of(name, ";virtual=") ? MR_VIRT_ADDR : 0) | (number_of(name, ";keys=") ? MR_PROV_KEY : 0) |
            (number_of(name, ";bind=") ? MR_ENDPOINT : 0);
 }
 
@@ -580,7 +603,7 @@ static int f_domain(struct fabric *fabric, struct info *info, struct domain **do
         .lost = number_of(name, ";lost="),     .strange = number_of(name, ";strange="),
         .access = number_of(name, ";access="), .deny = number_of(name, ";deny="),
         .break_ = number_of(name, ";break="),  .reset = number_of(name, ";reset="),
-        .modes = modes_of(name),
+        .modes = modes_of(name),               .pinned = number_of(name, ";pinned="),
     };
     return 0;
 }

@@ -1,7 +1,7 @@
 /* Access to memory of peers, of the stub: a part of fabric_stub.c. */
 
 static ssize_t begin_access(struct ep *ep, enum kind kind, char *data, size_t len, uint64_t to, struct rma_iov at,
-                            void *context, int is_told) {
+                            void *context, void *desc, int is_told) {
     struct trouble *how = &ep->trouble;
     if (troubled(ep) || (how->queue && ep->sending >= how->queue)) return -EAGAIN_OF_FABRIC;
     long to_peer = 0;
@@ -9,8 +9,9 @@ static ssize_t begin_access(struct ep *ep, enum kind kind, char *data, size_t le
     if (how->each && to_peer >= how->each) return -EAGAIN_OF_FABRIC;
     uint64_t number = ++ep->accesses_so_far;
     if (number == (uint64_t)how->deny) return -EIO;
+    if (!covered(ep, desc, data, len, kind == WRITE ? WRITES : READS)) return -EINVAL;
     struct send *send = calloc(1, sizeof *send);
-    *send = (struct send){.kind = kind, .to = to};
+    *send = (struct send){.kind = kind, .to = to, .desc = desc};
     /* Addresses and keys need not fit here: what they name is the peer's to find out. Answers have odd numbers. */
     send->place = (struct place){.id = 2 * number, .key = at.key, .address = at.addr};
     *(kind == WRITE ? &send->len : &send->place.asked) = len;
@@ -24,7 +25,8 @@ static ssize_t begin_access(struct ep *ep, enum kind kind, char *data, size_t le
         complete(ep, context, 0, 0, err);
     } else {
         struct access *access = calloc(1, sizeof *access);
-        *access = (struct access){.id = 2 * number, .to = to, .into = data, .len = len, .context = context};
+        *access = (struct access){.id = 2 * number, .to = to, .into = data, .len = len, .context = context, .desc = desc};
+        if (kind == WRITE) send->context = context;
         ep->sending++;
         APPEND(ep->accesses, access);
         if (!is_told) {
@@ -38,14 +40,13 @@ static ssize_t begin_access(struct ep *ep, enum kind kind, char *data, size_t le
 
 static ssize_t r_read(struct ep *ep, void *into, size_t len, void *desc, uint64_t from, uint64_t addr, uint64_t key,
                       void *context) {
-    (void)desc;
-    return begin_access(ep, READ, into, len, from, (struct rma_iov){addr, len, key}, context, 1);
+    return begin_access(ep, READ, into, len, from, (struct rma_iov){addr, len, key}, context, desc, 1);
 }
 
 static ssize_t r_writemsg(struct ep *ep, const struct rma_msg *msg, uint64_t flags) {
     if (msg->iov_count != 1 || msg->at_count != 1 || msg->iov->iov_len != msg->at->len) return -EINVAL;
     return begin_access(ep, WRITE, msg->iov->iov_base, msg->iov->iov_len, msg->to, *msg->at, msg->context,
-                        !!(flags & DELIVERY_COMPLETE));
+                        msg->desc ? msg->desc[0] : NULL, !!(flags & DELIVERY_COMPLETE));
 }
 
 /* Memory of this endpoint for a peer, or an error. */
@@ -104,6 +105,7 @@ static void make_read(struct ep *ep, const struct fragment *in) {
 static void take_data(struct ep *ep, const struct fragment *in, size_t len) {
     for (struct access *access = ep->accesses; access; access = access->next) {
         if (access->id + 1 != in->place.id) continue;
+        if (!covered(ep, access->desc, access->into, access->len, READS)) return end_access(ep, access->id, EFAULT);
         memcpy(access->into + in->offset, in->data, len);
         access->arrived += len;
         if (access->arrived == access->len) end_access(ep, access->id, 0);
@@ -170,6 +172,9 @@ static int m_reg(struct fid *fid, const void *base, size_t len, uint64_t rights,
     if (modes & MR_PROV_KEY) key = ++domain->keys_so_far << 32 | 0x5eed;
     for (struct mr *mr = domain->registered; mr; mr = mr->next)
         if (mr->key == key) return -EEXIST;
+    size_t pinned = len;
+    for (struct mr *mr = domain->registered; mr; mr = mr->next) pinned += mr->len;
+    if (domain->trouble->pinned && pinned > (size_t)domain->trouble->pinned << 10) return -ENOMEM;
     struct mr *mr = calloc(1, sizeof *mr);
     *mr = (struct mr){.fid = {6, context, &MR}, .mem_desc = mr, .key = key, .domain = domain, .base = (char *)base};
     mr->len = len;

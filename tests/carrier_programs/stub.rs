@@ -31,7 +31,9 @@ fn programs_run_in_spite_of_trouble() {
             ("truncation", 3),
         ] {
             let (again, queue) = (10 * (seed % 7), [64, 4, 1][seed as usize % 3]);
-            let provider = format!("stub;seed={seed};again={again};queue={queue}");
+            // The memory of messages is registered on demand.
+            let local = ["", ";local=1"][seed as usize % 2];
+            let provider = format!("stub;seed={seed};again={again};queue={queue}{local}");
             let progress = ("SUIRO_PROGRESS", ["polling", "thread"][seed as usize % 2]);
             let outcome = run(&library, &provider, name, ranks, &[progress]);
             let good = outcome.code == Some(0) && outcome.text().ends_with("errors = 0\n");
@@ -51,7 +53,7 @@ fn windows_are_right_in_spite_of_trouble() {
             [("rma_ways", 3, "1"), ("rma_random", 4, ""), ("rma_locks", 3, ""), ("rma_pscw", 4, "")]
         {
             let (again, queue) = (10 * (seed % 7), [64, 4, 1][seed as usize % 3]);
-            let demands = ["", ";virtual=1;keys=1;bind=1"][seed as usize % 2];
+            let demands = ["", ";virtual=1;keys=1;bind=1", ";local=1"][seed as usize % 3];
             let provider =
                 format!("stub;access=1;seed={seed};again={again};queue={queue}{demands}");
             let progress = ("SUIRO_PROGRESS", ["windows", "thread"][seed as usize % 2]);

@@ -210,7 +210,11 @@ fn libfabric() -> Option<PathBuf> {
 fn over_provider(path: &Path, provider: &str, ranks: usize) -> Vec<Carrier<CarrierLibrary>> {
     let open =
         |me| FabricEndpoint::open(Some(path), Some(provider), AccessChoice::Offered, me).unwrap();
-    let endpoints: Vec<_> = (0..ranks as u32).map(open).collect();
+    over_endpoints((0..ranks as u32).map(open).collect(), provider)
+}
+
+fn over_endpoints(endpoints: Vec<FabricEndpoint>, provider: &str) -> Vec<Carrier<CarrierLibrary>> {
+    let ranks = endpoints.len();
     let addresses: Vec<_> = endpoints.iter().map(|one| one.address().to_vec()).collect();
     let device = |(endpoint, me): (FabricEndpoint, Peer)| {
         endpoint.meet(&addresses, 7).unwrap();
@@ -335,14 +339,16 @@ fn conforms_over_a_provider_that_makes_trouble() {
     for seed in 1..=if is_long { 50 } else { 2 } {
         // One queue for all ranks could be filled by messages to one, which would affect the others.
         let (again, each) = (15 * (seed % 5), [1, 8, 64][seed % 3]);
-        let provider = format!("stub;seed={seed};again={again};each={each}");
+        let local = ["", ";local=1;bind=1"][seed % 2];
+        let provider = format!("stub;seed={seed};again={again};each={each}{local}");
         eprintln!("{provider}");
         conformance::check_bare(|ranks| over_provider(&library.0, &provider, ranks));
     }
 }
 
 /// The ways in which a provider may demand that memory for peers is registered and named.
-const MEMORY_DEMANDS: [&str; 4] = ["", ";virtual=1;keys=1", ";bind=1", ";virtual=1;keys=1;bind=1"];
+const MEMORY_DEMANDS: [&str; 4] =
+    ["", ";virtual=1;keys=1;local=1", ";bind=1;local=1", ";virtual=1;keys=1;bind=1"];
 
 #[test]
 fn accesses_conform_over_a_provider_that_makes_trouble() {
@@ -525,6 +531,35 @@ fn an_error_of_the_provider_is_a_failure_of_the_peer_told_once() {
         assert!(ranks[0].is_drained(), "{trouble}");
         assert!(heard[2].failed.is_empty() && heard[2].packets.is_empty());
     }
+}
+
+/// Memory that cannot be registered: a message from it, or to it, is lost, and an access fails.
+#[test]
+fn memory_that_cannot_be_registered_is_named() {
+    let library = TroubleLibrary::compile("pinned");
+    for (sender, receiver, who) in [(1100, 9999, 0), (9999, 1100, 1)] {
+        let limits = [sender, receiver];
+        let open = |me: u32| {
+            let provider = format!("stub;local=1;pinned={}", limits[me as usize]);
+            let scope = AccessChoice::Never;
+            FabricEndpoint::open(Some(&library.0), Some(&provider), scope, me).unwrap()
+        };
+        let mut ranks = over_endpoints((0..2).map(open).collect(), "stub");
+        let mut heard = [Events::default(), Events::default()];
+        ranks[0].send(1, &Header::default(), 100, |packet| packet.fill(7)).unwrap();
+        let mut data = TestBuffer::new(200_000, 7);
+        ranks[0].send_lent(1, &Header::default(), data.span(), 5).unwrap();
+        settle(&mut ranks, &mut heard, |heard| !heard[who].failed.is_empty());
+        let [(peer, said)] = &heard[who].failed[..] else { panic!("{:?}", heard[who].failed) };
+        assert_eq!(*peer, 1 - who as Peer);
+        let why = "200000 bytes of memory cannot be registered";
+        assert!(said.contains(why) && said.contains("Cannot allocate memory"), "{said}");
+        assert!(heard[1].packets.iter().all(|(_, data)| data.len() == 100));
+    }
+    let provider = Some("stub;local=1;pinned=1000");
+    let refused = FabricEndpoint::open(Some(&library.0), provider, AccessChoice::Never, 0);
+    let why = refused.unwrap_err();
+    assert!(why.contains("fi_mr_reg fails") && why.contains("Cannot allocate memory"), "{why}");
 }
 
 #[test]
