@@ -12,6 +12,16 @@
  * called "net" instead of "stub". The providers "cxi" and "psm3" are the stub without trouble, for the choice of a
  * device.
  *
+ * access=1: there is access to memory of peers (FI_RMA), in fragments that come to memory late and in any order, after
+ * messages that were sent later as well. An access is in progress until the peer has answered, if FI_DELIVERY_COMPLETE
+ * is asked for; else a write is over before it has arrived. deny=N: access N is refused with an error. break=N: access N
+ * is made in half and ends with EIO. reset=N: the same with ECONNRESET, as of a connection.
+ *
+ * Memory is named by offsets, with keys that the application chooses, and needs no endpoint; virtual=1, keys=1 and
+ * bind=1 demand FI_MR_VIRT_ADDR, FI_MR_PROV_KEY and FI_MR_ENDPOINT. local=1 demands FI_MR_LOCAL: an operation whose
+ * memory is not covered by the registration that it names fails, also if that ends before the operation. pinned=N: at most
+ * N KiB can be registered at the same time.
+ *
  * Messages of one sender with one tag match in their order (FI_ORDER_SAS). Nothing moves but inside fi_cq_read. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -29,97 +39,46 @@
 
 enum { EAGAIN_OF_FABRIC = 11, NO_DATA = 61, EAVAIL = 259, ETRUNC = 265, GET_DESCRIPTOR = 5 };
 enum { INJECT_MAX = 64, FRAGMENT = 16384, ADDRESS = 32, ANY = -1, PEERS = 64 };
+enum { ENABLE = 6, MR_LOCAL = 1 << 2, MR_VIRT_ADDR = 1 << 4, MR_PROV_KEY = 1 << 6, MR_ENDPOINT = 1 << 9 };
 
-/* The structures of rdma/fabric.h and others, as far as they are used. */
-struct tx_attr { uint64_t caps, mode, op_flags, msg_order, comp_order; size_t inject_size, size, iov_limit, more[8]; };
-struct rx_attr { uint64_t caps, mode, op_flags, msg_order, comp_order; size_t buffered, size, iov_limit, more[8]; };
-struct ep_attr {
-    int type;
-    uint32_t protocol, version;
-    size_t max_msg_size, prefix, order[3];
-    uint64_t mem_tag_format;
-    size_t more[16];
-};
-struct domain_attr { void *domain; char *name; int numbers[6]; size_t more[48]; };
-struct fabric_attr { void *fabric; char *name, *prov_name; size_t more[8]; };
-struct info {
-    struct info *next;
-    uint64_t caps, mode;
-    uint32_t addr_format;
-    size_t src_len, dest_len;
-    void *src, *dest, *handle;
-    struct tx_attr *tx;
-    struct rx_attr *rx;
-    struct ep_attr *ep;
-    struct domain_attr *domain;
-    struct fabric_attr *fabric;
-    void *more[8];
-};
+#define SENDS (1ull << 11)
+#define RECEIVES (1ull << 10)
+#define READS (1ull << 8)
+#define WRITES (1ull << 9)
+#define MAY_READ (1ull << 12)
+#define MAY_WRITE (1ull << 13)
+#define DELIVERY_COMPLETE (1ull << 28)
 
-struct fid { size_t class; void *context; const struct ops *ops; };
-struct ops {
-    size_t size;
-    int (*close)(struct fid *);
-    int (*bind)(struct fid *, struct fid *, uint64_t);
-    int (*control)(struct fid *, int, void *);
-    void *more[4];
-};
-struct fabric { struct fid fid; const struct fabric_ops *ops; };
-struct domain { struct fid fid; const struct domain_ops *ops; void *mr; struct trouble *trouble; };
-struct cq { struct fid fid; const struct cq_ops *ops; struct ep *ep; };
-struct av { struct fid fid; const struct av_ops *ops; size_t count; char (*all)[ADDRESS]; };
-struct cq_entry { void *context; uint64_t flags; size_t len; void *buf; uint64_t data, tag; };
-struct error_entry { struct cq_entry entry; size_t olen; int err, prov_errno; void *data; size_t size; };
-
-struct fabric_ops {
-    size_t size;
-    int (*domain)(struct fabric *, struct info *, struct domain **, void *);
-    void *more[3];
-    int (*trywait)(struct fabric *, struct fid **, int);
-};
-struct domain_ops {
-    size_t size;
-    int (*av_open)(struct domain *, void *, struct av **, void *);
-    int (*cq_open)(struct domain *, void *, struct cq **, void *);
-    int (*endpoint)(struct domain *, struct info *, struct ep **, void *);
-    void *more[8];
-};
-struct cq_ops {
-    size_t size;
-    ssize_t (*read)(struct cq *, struct cq_entry *, size_t);
-    void *readfrom;
-    ssize_t (*readerr)(struct cq *, struct error_entry *, uint64_t);
-    void *more[4];
-};
-struct av_ops {
-    size_t size;
-    int (*insert)(struct av *, const void *, size_t, uint64_t *, uint64_t, void *);
-    void *more[6];
-};
-struct ep_ops { size_t size; ssize_t (*cancel)(struct ep *, void *); void *more[6]; };
-struct cm_ops { size_t size; void *setname; int (*getname)(struct ep *, void *, size_t *); void *more[8]; };
-struct tagged_ops {
-    size_t size;
-    ssize_t (*recv)(struct ep *, void *, size_t, void *, uint64_t, uint64_t, uint64_t, void *);
-    void *recvv, *recvmsg;
-    ssize_t (*send)(struct ep *, const void *, size_t, void *, uint64_t, uint64_t, void *);
-    ssize_t (*sendv)(struct ep *, const struct iovec *, void **, size_t, uint64_t, uint64_t, void *);
-    void *sendmsg;
-    ssize_t (*inject)(struct ep *, const void *, size_t, uint64_t, uint64_t);
-    void *more[4];
-};
+#include "fabric_tables.h"
 
 /* What a provider's name says. */
-struct trouble { uint64_t seed; long again, queue, each, fail, refuse, truncate, cancel, lost, strange; };
+struct trouble {
+    uint64_t seed;
+    long again, queue, each, fail, refuse, truncate, cancel, lost, strange, access, deny, break_, reset, modes, pinned;
+};
+
+/* WRITE: bytes for memory of the peer. READ: a question for `asked` bytes of it, answered by DATA. ENDED: the answer to
+ * a write, or to an access that is refused, with an error. */
+enum kind { MESSAGE, WRITE, READ, DATA, ENDED };
+struct place { uint64_t id, key, address, asked, err; };
 
 struct send {
     struct send *next;
+    enum kind kind;
+    struct place place;
     uint64_t to, tag;
     const char *data;
     size_t len, sent;
-    void *context, *joined;
+    void *context, *joined, *desc;
 };
-struct receive { struct receive *next; char *into; size_t room; uint64_t tag, ignore; void *context; };
+struct access { /* one of this endpoint that has not ended */
+    struct access *next;
+    uint64_t id, to;
+    char *into;
+    size_t len, arrived;
+    void *context, *desc;
+};
+struct receive { struct receive *next; char *into; size_t room; uint64_t tag, ignore; void *context, *desc; };
 struct message { /* one that has arrived in part at least */
     struct message *next;
     char from[ADDRESS];
@@ -129,18 +88,35 @@ struct message { /* one that has arrived in part at least */
     char *kept;
 };
 struct done { struct done *next; struct cq_entry entry; int err; };
-struct fragment { char from[ADDRESS]; uint64_t tag, total, offset; char data[FRAGMENT]; };
+struct fragment {
+    char from[ADDRESS];
+    struct place place;
+    uint64_t kind, tag, total, offset;
+    char data[FRAGMENT];
+};
+struct late { /* a fragment of an access to memory of this endpoint that waits to be made */
+    struct late *next;
+    size_t len;
+    struct fragment in;
+};
+struct inbound { /* a write to memory of this endpoint, of which a part has been made */
+    struct inbound *next;
+    char from[ADDRESS];
+    uint64_t id, made, err;
+};
 
 struct ep {
     struct fid fid;
     const struct ep_ops *ops;
     const struct cm_ops *cm;
-    void *msg, *rma;
+    void *msg;
+    const struct rma_ops *rma;
     const struct tagged_ops *tagged;
     void *atomic, *collective;
     /* The rest is ours. */
     int socket;
     char name[ADDRESS];
+    struct domain *domain;
     struct av *av;
     struct cq *cq;
     struct trouble trouble;
@@ -151,6 +127,10 @@ struct ep {
     struct receive *receives;
     struct message *messages;
     struct done *done;
+    uint64_t accesses_so_far;
+    struct access *accesses;
+    struct late *late;
+    struct inbound *inbound;
 };
 
 #define APPEND(list, item)                                \
@@ -186,13 +166,26 @@ static struct sockaddr_un place(const char *name, socklen_t *len) {
     return at;
 }
 
+/* Whether an operation may use memory of the application. */
+static int covered(struct ep *ep, const void *desc, const char *data, size_t len, uint64_t right) {
+    if (!(ep->trouble.modes & MR_LOCAL)) return 1;
+    for (struct mr *mr = ep->domain->registered; mr; mr = mr->next)
+        if (mr == desc && mr->is_enabled)
+            return (mr->rights & right) && data >= mr->base && data + len <= mr->base + mr->len;
+    return 0;
+}
+
 /* Sends. */
 
 /* The next fragment of a send; 1 if there is room for more, 0 if not, or a negative error. */
 static int push(struct ep *ep, struct send *send) {
-    struct fragment out = {.tag = send->tag, .total = send->len, .offset = send->sent};
+    struct fragment out = {.kind = send->kind, .place = send->place, .tag = send->tag, .total = send->len,
+                           .offset = send->sent};
     size_t len = send->len - send->sent;
     if (len > FRAGMENT) len = FRAGMENT;
+    uint64_t right = send->kind == MESSAGE ? SENDS : WRITES;
+    /* What is injected or copied here has no registration. */
+    if (send->context && !send->joined && !covered(ep, send->desc, send->data, send->len, right)) return -EFAULT;
     memcpy(out.from, ep->name, ADDRESS);
     memcpy(out.data, send->data + send->sent, len);
     socklen_t at_len;
@@ -202,6 +195,20 @@ static int push(struct ep *ep, struct send *send) {
         return errno == EAGAIN || errno == ENOBUFS || errno == EINTR ? 0 : -errno;
     send->sent += len;
     return 1;
+}
+
+/* An access of this endpoint has ended, unless it is none: the answer may be to the half of a broken one, and what does
+ * not reach a peer may be an answer to it. */
+static void end_access(struct ep *ep, uint64_t id, int err) {
+    for (struct access **at = &ep->accesses; *at; at = &(*at)->next) {
+        struct access *access = *at;
+        if (access->id != id) continue;
+        *at = access->next;
+        ep->sending--;
+        complete(ep, access->context, 0, access->len, err);
+        free(access);
+        return;
+    }
 }
 
 static void push_all(struct ep *ep) {
@@ -220,21 +227,28 @@ static void push_all(struct ep *ep) {
             continue;
         }
         *at = send->next;
-        ep->sending--;
-        complete(ep, send->context, send->tag, send->len, status < 0 ? -status : 0);
+        if (send->kind == MESSAGE) {
+            ep->sending--;
+            complete(ep, send->context, send->tag, send->len, status < 0 ? -status : 0);
+        } else if (status < 0) {
+            end_access(ep, send->place.id, -status);
+        }
         free(send->joined);
         free(send);
     }
 }
 
-static ssize_t begin_send(struct ep *ep, const void *data, size_t len, uint64_t to, uint64_t tag, void *context) {
+static ssize_t begin_send(struct ep *ep, const void *data, size_t len, uint64_t to, uint64_t tag, void *context,
+                          void *desc, int joined) {
     struct trouble *how = &ep->trouble;
     if (troubled(ep) || (how->queue && ep->sending >= how->queue)) return -EAGAIN_OF_FABRIC;
     long to_peer = 0;
-    for (struct send *other = ep->sends; how->each && other; other = other->next) to_peer += other->to == to;
+    for (struct send *other = ep->sends; how->each && other; other = other->next)
+        to_peer += other->to == to && other->kind == MESSAGE;
     if (how->each && to_peer >= how->each) return -EAGAIN_OF_FABRIC;
     long number = ++ep->sends_so_far;
     if (number == how->refuse) return -EIO;
+    if (context && !joined && !covered(ep, desc, data, len, SENDS)) return -EINVAL;
     if (to < PEERS && ep->sent_to[to]++ < how->lost) {
         if (context) complete(ep, context, tag, len, 0);
         return 0;
@@ -253,29 +267,30 @@ static ssize_t begin_send(struct ep *ep, const void *data, size_t len, uint64_t 
         return status < 0 ? status : status ? 0 : -EAGAIN_OF_FABRIC;
     }
     struct send *send = calloc(1, sizeof *send);
-    *send = (struct send){.to = to, .tag = tag, .data = data, .len = len, .context = context};
+    *send = (struct send){.to = to, .tag = tag, .data = data, .len = len, .context = context, .desc = desc};
     ep->sending++;
     APPEND(ep->sends, send);
     return 0;
 }
 
 static ssize_t t_send(struct ep *ep, const void *data, size_t len, void *desc, uint64_t to, uint64_t tag, void *context) {
-    (void)desc;
-    return begin_send(ep, data, len, to, tag, context);
+    return begin_send(ep, data, len, to, tag, context, desc, 0);
 }
 
 /* The parts are joined: in memory of their own for as long as the send is under way. */
 static ssize_t t_sendv(struct ep *ep, const struct iovec *parts, void **desc, size_t count, uint64_t to, uint64_t tag,
                        void *context) {
-    (void)desc;
     size_t len = 0;
-    for (size_t i = 0; i < count; i++) len += parts[i].iov_len;
+    for (size_t i = 0; i < count; i++) {
+        len += parts[i].iov_len;
+        if (!covered(ep, desc ? desc[i] : NULL, parts[i].iov_base, parts[i].iov_len, SENDS)) return -EINVAL;
+    }
     char *joined = malloc(len), *end = joined;
     for (size_t i = 0; i < count; i++) {
         memcpy(end, parts[i].iov_base, parts[i].iov_len);
         end += parts[i].iov_len;
     }
-    ssize_t status = begin_send(ep, joined, len, to, tag, context);
+    ssize_t status = begin_send(ep, joined, len, to, tag, context, NULL, 1);
     for (struct send *send = ep->sends; status == 0 && send; send = send->next)
         if (send->context == context) {
             send->joined = joined;
@@ -286,7 +301,7 @@ static ssize_t t_sendv(struct ep *ep, const struct iovec *parts, void **desc, si
 }
 
 static ssize_t t_inject(struct ep *ep, const void *data, size_t len, uint64_t to, uint64_t tag) {
-    return len > INJECT_MAX ? -EINVAL : begin_send(ep, data, len, to, tag, NULL);
+    return len > INJECT_MAX ? -EINVAL : begin_send(ep, data, len, to, tag, NULL, NULL, 0);
 }
 
 /* Receives. */
@@ -307,6 +322,7 @@ static void finish(struct ep *ep, struct message *message) {
         ep->trouble.cancel = 0;
         err = ECANCELED;
     }
+    if (!covered(ep, receive->desc, receive->into, receive->room, RECEIVES)) err = EFAULT;
     if (!err && message->kept) memcpy(receive->into, message->kept, message->total);
     complete(ep, receive->context, message->tag, message->total, err);
     struct message **at = &ep->messages;
@@ -341,7 +357,7 @@ static void arrive(struct ep *ep, const struct fragment *in, size_t len) {
         APPEND(ep->messages, message);
         message->matched = matching(ep, in->tag);
         int is_short = message->matched && message->matched->room < in->total;
-        if (!message->matched || is_short || ep->trouble.truncate) message->kept = malloc(in->total + 1);
+        if (!message->matched || is_short || ep->trouble.truncate || ep->trouble.modes & MR_LOCAL) message->kept = malloc(in->total + 1);
     }
     if (!message) return; /* the rest of a message from before this endpoint */
     char *into = message->kept ? message->kept : message->matched->into;
@@ -352,10 +368,11 @@ static void arrive(struct ep *ep, const struct fragment *in, size_t len) {
 
 static ssize_t t_recv(struct ep *ep, void *into, size_t room, void *desc, uint64_t from, uint64_t tag, uint64_t ignore,
                       void *context) {
-    (void)desc, (void)from;
+    (void)from;
+    if (!covered(ep, desc, into, room, RECEIVES)) return -EINVAL;
     if (troubled(ep) || (ep->trouble.queue && ep->receiving >= 2 * ep->trouble.queue)) return -EAGAIN_OF_FABRIC;
     struct receive *receive = calloc(1, sizeof *receive);
-    *receive = (struct receive){.into = into, .room = room, .tag = tag, .ignore = ignore, .context = context};
+    *receive = (struct receive){.into = into, .room = room, .tag = tag, .ignore = ignore, .context = context, .desc = desc};
     for (struct message *message = ep->messages; message; message = message->next) {
         if (message->matched || !fits(receive, message->tag)) continue;
         message->matched = receive;
@@ -381,6 +398,10 @@ static ssize_t e_cancel(struct ep *ep, void *context) {
     return 0;
 }
 
+static int close_plain(struct fid *fid) { return free(fid), 0; }
+
+#include "fabric_stub_access.h"
+
 /* The queue of completions. */
 
 static void progress(struct ep *ep) {
@@ -389,8 +410,11 @@ static void progress(struct ep *ep) {
         struct fragment in;
         ssize_t len = recv(ep->socket, &in, sizeof in, MSG_DONTWAIT);
         if (len < (ssize_t)offsetof(struct fragment, data)) break;
-        arrive(ep, &in, len - offsetof(struct fragment, data));
+        len -= offsetof(struct fragment, data);
+        if (in.kind == MESSAGE) arrive(ep, &in, len);
+        else arrive_access(ep, &in, len);
     }
+    make_late(ep);
 }
 
 /* One of the completions with or without errors, any one. */
@@ -435,12 +459,10 @@ static ssize_t c_readerr(struct cq *cq, struct error_entry *entry, uint64_t flag
 static int f_trywait(struct fabric *fabric, struct fid **fids, int count) {
     (void)fabric, (void)count;
     struct ep *ep = ((struct cq *)fids[0])->ep;
-    return ep->done || ep->sends ? -EAGAIN_OF_FABRIC : 0;
+    return ep->done || ep->sends || ep->late ? -EAGAIN_OF_FABRIC : 0;
 }
 
 /* Objects. */
-
-static int close_plain(struct fid *fid) { return free(fid), 0; }
 
 static int close_av(struct fid *fid) {
     free(((struct av *)fid)->all);
@@ -448,6 +470,7 @@ static int close_av(struct fid *fid) {
 }
 
 static int close_domain(struct fid *fid) {
+    if (((struct domain *)fid)->registered) return -EBUSY;
     free(((struct domain *)fid)->trouble);
     return close_plain(fid);
 }
@@ -536,6 +559,8 @@ static int d_ep(struct domain *domain, struct info *info, struct ep **made, void
     ep->ops = &EP_OPS;
     ep->cm = &CM_OPS;
     ep->tagged = &TAGGED_OPS;
+    ep->rma = &RMA_OPS;
+    ep->domain = domain;
     ep->trouble = *domain->trouble;
     ep->socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     int own = atomic_fetch_add(&number, 1);
@@ -558,11 +583,17 @@ static long number_of(const char *name, const char *what) {
     return at ? strtol(at + strlen(what), NULL, 10) : 0;
 }
 
+/* What it demands of memory. */
+static long modes_of(const char *name) {
+    return (number_of(name, ";local=") ? MR_LOCAL : 0) | (number_of(name, ";virtual=") ? MR_VIRT_ADDR : 0) | (number_of(name, ";keys=") ? MR_PROV_KEY : 0) |
+           (number_of(name, ";bind=") ? MR_ENDPOINT : 0);
+}
+
 static int f_domain(struct fabric *fabric, struct info *info, struct domain **domain, void *context) {
     (void)fabric;
     const char *name = info->fabric->prov_name;
     *domain = calloc(1, sizeof **domain);
-    **domain = (struct domain){{4, context, &DOMAIN}, &DOMAIN_OPS, NULL, calloc(1, sizeof(struct trouble))};
+    **domain = (struct domain){{4, context, &DOMAIN}, &DOMAIN_OPS, &MR_OPS, calloc(1, sizeof(struct trouble)), NULL, 0};
     *(*domain)->trouble = (struct trouble){
         .each = number_of(name, ";each="),
         .seed = number_of(name, ";seed="),     .again = number_of(name, ";again="),
@@ -570,6 +601,9 @@ static int f_domain(struct fabric *fabric, struct info *info, struct domain **do
         .refuse = number_of(name, ";refuse="), .truncate = number_of(name, ";truncate="),
         .cancel = number_of(name, ";cancel="),
         .lost = number_of(name, ";lost="),     .strange = number_of(name, ";strange="),
+        .access = number_of(name, ";access="), .deny = number_of(name, ";deny="),
+        .break_ = number_of(name, ";break="),  .reset = number_of(name, ";reset="),
+        .modes = modes_of(name),               .pinned = number_of(name, ";pinned="),
     };
     return 0;
 }
@@ -614,8 +648,10 @@ int fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t
     (void)version, (void)node, (void)service, (void)flags;
     const char *name = hints->fabric->prov_name ? hints->fabric->prov_name : "stub";
     if (strncmp(name, "stub", 4) && strncmp(name, "net;", 4) && strcmp(name, "cxi") && strcmp(name, "psm3")) return -ENODATA;
-    /* FI_RMA: it has messages only. */
-    if (hints->caps & 1 << 2) return -NO_DATA;
+    /* FI_RMA */
+    if (hints->caps & 1 << 2 && !number_of(name, ";access=")) return -NO_DATA;
+    long modes = modes_of(name);
+    if (modes & ~hints->domain->numbers[5]) return -NO_DATA;
     struct info *info = fi_dupinfo(NULL);
     info->caps = hints->caps;
     info->tx->inject_size = INJECT_MAX;
@@ -626,6 +662,8 @@ int fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t
     info->ep->type = hints->ep->type;
     info->ep->max_msg_size = SIZE_MAX;
     info->ep->mem_tag_format = UINT64_MAX;
+    info->domain->numbers[5] = (int)modes;
+    info->domain->more[0] = sizeof(uint64_t); /* bytes of a key */
     info->domain->name = strdup("stub0");
     info->fabric->prov_name = strdup(name);
     *found = info;

@@ -31,13 +31,74 @@ fn programs_run_in_spite_of_trouble() {
             ("truncation", 3),
         ] {
             let (again, queue) = (10 * (seed % 7), [64, 4, 1][seed as usize % 3]);
-            let provider = format!("stub;seed={seed};again={again};queue={queue}");
+            // The memory of messages is registered on demand.
+            let local = ["", ";local=1"][seed as usize % 2];
+            let provider = format!("stub;seed={seed};again={again};queue={queue}{local}");
             let progress = ("SUIRO_PROGRESS", ["polling", "thread"][seed as usize % 2]);
             let outcome = run(&library, &provider, name, ranks, &[progress]);
             let good = outcome.code == Some(0) && outcome.text().ends_with("errors = 0\n");
             let said = (outcome.code, outcome.text(), &outcome.stderr);
             assert!(good, "{name}, {provider}, {ranks} ranks, {progress:?}: {said:?}");
         }
+    }
+}
+
+/// Accesses of windows by a provider that refuses for the moment, has short queues, and completes and makes accesses in any
+/// order.
+#[test]
+fn windows_are_right_in_spite_of_trouble() {
+    let library = fabric_stub::library("stub-accesses");
+    for seed in 1..=if is_long() { 40 } else { 3 } {
+        for (name, ranks, expected) in
+            [("rma_ways", 3, "1"), ("rma_random", 4, ""), ("rma_locks", 3, ""), ("rma_pscw", 4, "")]
+        {
+            let (again, queue) = (10 * (seed % 7), [64, 4, 1][seed as usize % 3]);
+            let demands = ["", ";virtual=1;keys=1;bind=1", ";local=1"][seed as usize % 3];
+            let provider =
+                format!("stub;access=1;seed={seed};again={again};queue={queue}{demands}");
+            let progress = ("SUIRO_PROGRESS", ["windows", "thread"][seed as usize % 2]);
+            let mut more = vec![progress, ("SUIRO_OFI_ACCESS", "provider")];
+            more.extend((!expected.is_empty()).then_some(("EXPECT_BY_DEVICE", expected)));
+            let outcome = run(&library, &provider, name, ranks, &more);
+            let good = outcome.code == Some(0) && outcome.text().ends_with("errors = 0\n");
+            let said = (outcome.code, outcome.text(), &outcome.stderr);
+            assert!(good, "{name}, {provider}, {ranks} ranks, {progress:?}: {said:?}");
+        }
+    }
+}
+
+/// The flush after an access that the provider has not made says so, all others are made, and the job goes on.
+#[test]
+fn a_flush_tells_of_an_access_that_has_failed() {
+    let library = fabric_stub::library("stub-access-errors");
+    for (seed, trouble) in [(1, "break=7"), (2, "deny=7"), (3, "break=1"), (4, "deny=30")] {
+        let provider = format!("stub;access=1;seed={seed};again=20;queue=4;{trouble}");
+        let more = [("SUIRO_PROGRESS", "windows"), ("SUIRO_OFI_ACCESS", "provider")];
+        let outcome = run(&library, &provider, "carrier/access_errors", 3, &more);
+        let said = (outcome.code, outcome.text(), &outcome.stderr);
+        assert_eq!(outcome.code, Some(0), "{provider}: {said:?}");
+        let fatal = [&more[..], &[("FATAL", "1")]].concat();
+        let outcome = run(&library, &provider, "carrier/access_errors", 3, &fatal);
+        let said = (outcome.code, outcome.text(), &outcome.stderr);
+        assert!(!matches!(outcome.code, Some(0 | 124)), "{provider}: {said:?}");
+        let why = "has failed: Input/output error";
+        assert!(outcome.stderr.contains(why), "{provider}: {said:?}");
+    }
+}
+
+/// An error of a connection is the failure of the peer.
+#[test]
+fn an_access_whose_connection_ends_ends_the_job() {
+    let library = fabric_stub::library("stub-access-resets");
+    for seed in 1..=if is_long() { 20 } else { 3 } {
+        let provider = format!("stub;access=1;seed={seed};again=20;reset=7");
+        let more =
+            [("SUIRO_PROGRESS", "windows"), ("SUIRO_OFI_ACCESS", "provider"), ("FATAL", "1")];
+        let outcome = run(&library, &provider, "carrier/access_errors", 3, &more);
+        let said = (outcome.code, outcome.text(), &outcome.stderr);
+        assert!(!matches!(outcome.code, Some(0 | 124)), "{provider}: {said:?}");
+        assert!(outcome.stderr.contains("Connection reset by peer"), "{provider}: {said:?}");
+        assert!(outcome.stderr.contains("PROC_FAILED"), "{provider}: {said:?}");
     }
 }
 

@@ -73,6 +73,13 @@ pub const SETTINGS: &[Setting] = &[
                   inside a host (hosts), or all (ranks)",
     },
     Setting {
+        name: "SUIRO_OFI_ACCESS",
+        values: "auto|provider|messages",
+        default: "auto",
+        meaning: "what makes accesses to memory of other ranks with device ofi: the provider, if that has been \
+                  tried (auto) or if it says that it can (provider), or messages",
+    },
+    Setting {
         name: "SUIRO_OFI_ROOT",
         values: "a folder",
         default: "/",

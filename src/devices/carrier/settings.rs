@@ -1,5 +1,7 @@
 //! Settings of the device: `SUIRO_VENDOR_*` and `SUIRO_OFI_*`.
 
+use platform::sys::fabric::AccessChoice;
+
 /// The shortest limit, in bytes: control packets of the engine are short.
 pub(crate) const SHORT_MIN: usize = 64;
 /// The longest limit: each rank has [`RECEIVES`](super::port::RECEIVES) buffers of this size.
@@ -39,6 +41,8 @@ pub(crate) struct FabricSettings {
     pub(crate) admitted: Option<String>,
     /// The messages that it carries (`SUIRO_OFI_BETWEEN`).
     pub(crate) between: CarrierScope,
+    /// What makes accesses to memory of peers (`SUIRO_OFI_ACCESS`).
+    pub(crate) access: AccessChoice,
     /// The folder with what the system says about interfaces (`SUIRO_OFI_ROOT`).
     pub(crate) root: String,
 }
@@ -50,6 +54,7 @@ impl Default for FabricSettings {
             provider: None,
             admitted: None,
             between: CarrierScope::Hosts,
+            access: AccessChoice::default(),
             root: "/".to_owned(),
         }
     }

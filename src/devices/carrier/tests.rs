@@ -16,7 +16,7 @@ use crate::device::conformance;
 use crate::device::conformance::rma::TestBuffer;
 use crate::device::rma::{RemoteAccess, RemoteAddress, RmaError};
 use platform::base::{ErrorClass, Random};
-use platform::sys::fabric::FabricEndpoint;
+use platform::sys::fabric::{AccessChoice, FabricEndpoint};
 
 /// Messages that the library keeps for a rank without a receive, and the longest of them.
 const KEPT_MESSAGES: usize = 16;
@@ -208,8 +208,13 @@ fn libfabric() -> Option<PathBuf> {
 
 /// Devices over one provider of a library.
 fn over_provider(path: &Path, provider: &str, ranks: usize) -> Vec<Carrier<CarrierLibrary>> {
-    let open = |me| FabricEndpoint::open(Some(path), Some(provider), me).unwrap();
-    let endpoints: Vec<_> = (0..ranks as u32).map(open).collect();
+    let open =
+        |me| FabricEndpoint::open(Some(path), Some(provider), AccessChoice::Offered, me).unwrap();
+    over_endpoints((0..ranks as u32).map(open).collect(), provider)
+}
+
+fn over_endpoints(endpoints: Vec<FabricEndpoint>, provider: &str) -> Vec<Carrier<CarrierLibrary>> {
+    let ranks = endpoints.len();
     let addresses: Vec<_> = endpoints.iter().map(|one| one.address().to_vec()).collect();
     let device = |(endpoint, me): (FabricEndpoint, Peer)| {
         endpoint.meet(&addresses, 7).unwrap();
@@ -334,9 +339,76 @@ fn conforms_over_a_provider_that_makes_trouble() {
     for seed in 1..=if is_long { 50 } else { 2 } {
         // One queue for all ranks could be filled by messages to one, which would affect the others.
         let (again, each) = (15 * (seed % 5), [1, 8, 64][seed % 3]);
-        let provider = format!("stub;seed={seed};again={again};each={each}");
+        let local = ["", ";local=1;bind=1"][seed % 2];
+        let provider = format!("stub;seed={seed};again={again};each={each}{local}");
         eprintln!("{provider}");
         conformance::check_bare(|ranks| over_provider(&library.0, &provider, ranks));
+    }
+}
+
+/// The ways in which a provider may demand that memory for peers is registered and named.
+const MEMORY_DEMANDS: [&str; 4] =
+    ["", ";virtual=1;keys=1;local=1", ";bind=1;local=1", ";virtual=1;keys=1;bind=1"];
+
+#[test]
+fn accesses_conform_over_a_provider_that_makes_trouble() {
+    let library = TroubleLibrary::compile("accesses");
+    let is_long = std::env::var_os("SUIRO_TEST_LONG").is_some_and(|value| value == "1");
+    for seed in 1..=if is_long { 40 } else { 4 } {
+        let (again, each) = (15 * (seed % 5), [1, 8, 64][seed % 3]);
+        let demands = MEMORY_DEMANDS[seed % 4];
+        let provider = format!("stub;access=1;seed={seed};again={again};each={each}{demands}");
+        eprintln!("{provider}");
+        conformance::check_one_sided(|ranks| over_provider(&library.0, &provider, ranks));
+    }
+}
+
+#[test]
+fn an_error_of_an_access_is_told_once() {
+    const LEN: usize = 20_000;
+    let library = TroubleLibrary::compile("access-errors");
+    for (trouble, why) in [
+        ("deny=3", "Input/output error"),
+        ("break=3", "Input/output error"),
+        ("reset=3", "Connection reset by peer"),
+    ] {
+        let provider = format!("stub;access=1;seed=3;{trouble}");
+        let (mut source, mut target) = (TestBuffer::new(LEN, 1), TestBuffer::new(8 * LEN, 0));
+        let (from, memory) = (source.span(), target.span());
+        let mut ranks = over_provider(&library.0, &provider, 3);
+        let mut heard = [Events::default(), Events::default(), Events::default()];
+        let key = ranks[1].register(memory, RemoteAccess::ReadWrite).unwrap();
+        for number in 0..8 {
+            let to = RemoteAddress { peer: 1, key, offset: number * LEN as u64 };
+            begin_access(&mut ranks, |rma| rma.put(from, to)).unwrap();
+        }
+        let error = loop {
+            settle(&mut ranks, &mut heard, |_| true);
+            if let Some(end) = ranks[0].flush(1) {
+                break end.unwrap_err();
+            }
+        };
+        assert!(error.why.contains("memory of rank 1"), "{trouble}: {error}");
+        assert!(error.why.contains(why), "{trouble}: {error}");
+        assert_eq!(ranks[0].flush(1), Some(Ok(())), "{trouble}: told again");
+        if trouble.starts_with("reset") {
+            let [(1, said)] = &heard[0].failed[..] else { panic!("{:?}", heard[0].failed) };
+            assert!(said.contains(why), "{said}");
+            continue;
+        }
+        // All others are made, and so is the next one.
+        assert!(heard.iter().all(|events| events.failed.is_empty()), "{trouble}");
+        let arrived = target.bytes();
+        for (number, bytes) in arrived.chunks(LEN).enumerate() {
+            assert_eq!(bytes.iter().all(|byte| *byte == 1), number != 2, "{trouble}: {number}");
+        }
+        let to = RemoteAddress { peer: 1, key, offset: 2 * LEN as u64 };
+        begin_access(&mut ranks, |rma| rma.get(to, from)).unwrap();
+        while ranks[0].flush(1).is_none() {
+            settle(&mut ranks, &mut heard, |_| true);
+        }
+        let expected = if trouble.starts_with("break") { 1 } else { 0 };
+        assert_eq!(source.bytes()[0], expected, "{trouble}: the half that was written");
     }
 }
 
@@ -459,6 +531,35 @@ fn an_error_of_the_provider_is_a_failure_of_the_peer_told_once() {
         assert!(ranks[0].is_drained(), "{trouble}");
         assert!(heard[2].failed.is_empty() && heard[2].packets.is_empty());
     }
+}
+
+/// Memory that cannot be registered: a message from it, or to it, is lost, and an access fails.
+#[test]
+fn memory_that_cannot_be_registered_is_named() {
+    let library = TroubleLibrary::compile("pinned");
+    for (sender, receiver, who) in [(1100, 9999, 0), (9999, 1100, 1)] {
+        let limits = [sender, receiver];
+        let open = |me: u32| {
+            let provider = format!("stub;local=1;pinned={}", limits[me as usize]);
+            let scope = AccessChoice::Never;
+            FabricEndpoint::open(Some(&library.0), Some(&provider), scope, me).unwrap()
+        };
+        let mut ranks = over_endpoints((0..2).map(open).collect(), "stub");
+        let mut heard = [Events::default(), Events::default()];
+        ranks[0].send(1, &Header::default(), 100, |packet| packet.fill(7)).unwrap();
+        let mut data = TestBuffer::new(200_000, 7);
+        ranks[0].send_lent(1, &Header::default(), data.span(), 5).unwrap();
+        settle(&mut ranks, &mut heard, |heard| !heard[who].failed.is_empty());
+        let [(peer, said)] = &heard[who].failed[..] else { panic!("{:?}", heard[who].failed) };
+        assert_eq!(*peer, 1 - who as Peer);
+        let why = "200000 bytes of memory cannot be registered";
+        assert!(said.contains(why) && said.contains("Cannot allocate memory"), "{said}");
+        assert!(heard[1].packets.iter().all(|(_, data)| data.len() == 100));
+    }
+    let provider = Some("stub;local=1;pinned=1000");
+    let refused = FabricEndpoint::open(Some(&library.0), provider, AccessChoice::Never, 0);
+    let why = refused.unwrap_err();
+    assert!(why.contains("fi_mr_reg fails") && why.contains("Cannot allocate memory"), "{why}");
 }
 
 #[test]

@@ -25,7 +25,7 @@ const NO_USABLE_ENDPOINT: &str = "!";
 /// `Other` without the library, or without a provider that can be used.
 pub(super) fn open(settings: &FabricSettings, me: u32) -> Result<FabricEndpoint> {
     let path = settings.library.as_deref().map(Path::new);
-    FabricEndpoint::open(path, settings.provider.as_deref(), me).map_err(|why| {
+    FabricEndpoint::open(path, settings.provider.as_deref(), settings.access, me).map_err(|why| {
         unusable(format!(
             "{why}; SUIRO_OFI_LIBRARY is the path of libfabric.so.1, SUIRO_OFI_PROVIDER or FI_PROVIDER a \
              provider, and SUIRO_DEVICE=shm does without"
@@ -118,7 +118,7 @@ impl FabricTrial {
         let path = settings.library.as_deref().map(Path::new);
         let mut failures: Vec<String> = Vec::new();
         for provider in providers {
-            match FabricEndpoint::open(path, Some(&provider), me) {
+            match FabricEndpoint::open(path, Some(&provider), settings.access, me) {
                 Ok(endpoint) => {
                     let standing = Standing::Open(endpoint.provider().to_owned());
                     return Self { endpoint: Some(endpoint), standing, why };

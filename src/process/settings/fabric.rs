@@ -4,6 +4,7 @@ use super::parse;
 use super::vendor::parse_scope;
 use crate::devices::carrier::settings::FabricSettings;
 use platform::base::Result;
+use platform::sys::fabric::AccessChoice;
 
 /// Reads the settings through `lookup`.
 ///
@@ -13,13 +14,24 @@ pub(super) fn settings(
     lookup: impl Fn(&'static str) -> Option<String> + Copy,
 ) -> Result<FabricSettings> {
     let between = parse("SUIRO_OFI_BETWEEN", lookup, |text| parse_scope(text).map(Some))?;
+    let access = parse("SUIRO_OFI_ACCESS", lookup, parse_access)?;
     let FabricSettings { between: usual, root, .. } = FabricSettings::default();
     Ok(FabricSettings {
         library: lookup("SUIRO_OFI_LIBRARY"),
         provider: lookup("SUIRO_OFI_PROVIDER"),
         admitted: lookup("FI_PROVIDER"),
         between: between.unwrap_or(usual),
+        access,
         root: lookup("SUIRO_OFI_ROOT").unwrap_or(root),
+    })
+}
+
+fn parse_access(text: &str) -> Option<AccessChoice> {
+    Some(match text {
+        "auto" => AccessChoice::Tried,
+        "provider" => AccessChoice::Offered,
+        "messages" => AccessChoice::Never,
+        _ => return None,
     })
 }
 
@@ -35,6 +47,7 @@ mod tests {
             "SUIRO_OFI_LIBRARY" => Some("/opt/lib/libfabric.so.1".to_owned()),
             "SUIRO_OFI_PROVIDER" => Some("verbs;ofi_rxm".to_owned()),
             "SUIRO_OFI_BETWEEN" => Some("ranks".to_owned()),
+            "SUIRO_OFI_ACCESS" => Some("provider".to_owned()),
             "SUIRO_OFI_ROOT" => Some("/host".to_owned()),
             "FI_PROVIDER" => Some("^tcp".to_owned()),
             _ => None,
@@ -44,6 +57,7 @@ mod tests {
             provider: Some("verbs;ofi_rxm".to_owned()),
             admitted: Some("^tcp".to_owned()),
             between: CarrierScope::Ranks,
+            access: AccessChoice::Offered,
             root: "/host".to_owned(),
         };
         assert_eq!(settings(lookup).unwrap(), expected);

@@ -8,7 +8,7 @@ use std::ptr;
 use libloading::os::unix::Library;
 
 use super::FabricOffer;
-use super::remote::has_tried_access;
+use super::remote::AccessChoice;
 use super::tables::*;
 use crate::sys::thread::naming_helpers;
 use crate::sys::vendor::message_of;
@@ -118,7 +118,20 @@ impl FabricFunctions {
     /// # Errors
     /// A sentence.
     pub(super) fn choose(&self, provider: Option<&str>) -> Result<FoundInfo<'_>, String> {
-        self.choose_with(provider, MESSAGES)
+        let plain = self.choose_with(provider, MESSAGES);
+        if provider.is_some() && plain.is_ok() {
+            return plain;
+        }
+        // Some providers register memory by themselves if they are not told that it is.
+        let wanted = WantedOffer { memory_modes: MEMORY_MODES | REGISTERS_OWN, ..MESSAGES };
+        match (self.choose_with(provider, wanted), plain) {
+            (Ok(found), Ok(plain)) => {
+                let is_other = found.demands_own() && !plain.all().contains(&found.first());
+                Ok(if is_other { found } else { plain })
+            }
+            (Ok(found), Err(_)) => Ok(found),
+            (Err(_), plain) => plain,
+        }
     }
 
     /// What the best provider offers for an endpoint of deferred work, of `provider` only if there is a name.
@@ -135,14 +148,18 @@ impl FabricFunctions {
         self.choose_with(provider, work)
     }
 
-    /// The first of these offers with access to memory of peers, if its provider has that, and it has been tried; else
-    /// the offers as they are.
-    pub(super) fn with_remote_access<'a>(&'a self, plain: FoundInfo<'a>) -> FoundInfo<'a> {
+    /// The first of these offers with access to memory of peers, if its provider has that, and is to make it; else the
+    /// offers as they are.
+    pub(super) fn with_remote_access<'a>(
+        &'a self, plain: FoundInfo<'a>, access: AccessChoice,
+    ) -> FoundInfo<'a> {
         let offer = plain.first();
-        if !has_tried_access(&offer.provider) {
+        if !access.admits(&offer.provider) {
             return plain;
         }
-        let wanted = WantedOffer { caps: CAPS | REMOTE_CAPS, ..MESSAGES };
+        let own = if plain.demands_own() { REGISTERS_OWN } else { 0 };
+        let memory_modes = MEMORY_MODES | own;
+        let wanted = WantedOffer { caps: CAPS | REMOTE_CAPS, memory_modes, ..MESSAGES };
         match self.choose_with(Some(&offer.provider), wanted) {
             Ok(found) if found.first() == offer && found.tag_bits() == plain.tag_bits() => found,
             Ok(_) | Err(_) => plain,
@@ -249,6 +266,12 @@ impl FoundInfo<'_> {
         // SAFETY: as above.
         let size = unsafe { (*(*self.info).receives).size };
         (size > 0).then_some(size)
+    }
+
+    /// Whether the first provider demands that memory of messages is registered.
+    pub(super) fn demands_own(&self) -> bool {
+        // SAFETY: as above.
+        unsafe { (*(*self.info).domain).memory_mode & REGISTERS_OWN != 0 }
     }
 
     /// The bits of a tag that the first provider matches.

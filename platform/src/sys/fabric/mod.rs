@@ -31,6 +31,7 @@ mod contacts;
 mod deferred_work;
 pub mod interfaces;
 mod library;
+mod local;
 mod objects;
 mod remote;
 mod tables;
@@ -50,6 +51,7 @@ use crate::sys::iovec;
 use crate::sys::thread::naming_helpers;
 use contacts::{ContactMessage, Contacts};
 use library::{FabricFunctions, keeping_signal_handlers};
+use local::DescribedMemory;
 use objects::{EndpointObjects, OpenedEndpoint};
 use remote::{FabricAccess, MemoryDemands, RegisteredMemory};
 use tables::*;
@@ -57,7 +59,7 @@ use tables::*;
 pub use deferred_work::{
     WaitingAction, WorkAction, WorkCounter, WorkEndpoint, WorkLimits, WorkListKey,
 };
-pub use remote::FabricPlace;
+pub use remote::{AccessChoice, FabricPlace};
 
 /// The bits of a tag: below, those of the sender, then those of the job, then the kind.
 const SENDER_BITS: u32 = 20;
@@ -245,9 +247,11 @@ impl FabricEndpoint {
     ///
     /// # Errors
     /// A sentence: the loader's, no provider, or a call that fails.
-    pub fn open(path: Option<&Path>, provider: Option<&str>, me: u32) -> Result<Self, String> {
+    pub fn open(
+        path: Option<&Path>, provider: Option<&str>, access: AccessChoice, me: u32,
+    ) -> Result<Self, String> {
         let functions = FabricFunctions::load(path)?;
-        let found = functions.with_remote_access(functions.choose(provider)?);
+        let found = functions.with_remote_access(functions.choose(provider)?, access);
         let (offer, matched) = (found.first(), found.tag_bits());
         let FabricOffer { provider, domain } = offer;
         if matched < TAG_BITS {
@@ -264,7 +268,8 @@ impl FabricEndpoint {
             opened.map_err(|(call, status)| {
                 format!("{call} fails for {description}: {}", functions.error(status as isize))
             })?;
-        let (inject_max, gathers) = (found.inject_max(), found.parts_max() >= 2);
+        let gathers = found.parts_max() >= 2 && objects.own_memory.is_none();
+        let inject_max = found.inject_max();
         let demands = MemoryDemands::of(&found);
         let access_max = demands.as_ref().map(MemoryDemands::access_max);
         let headers_max = found.receives_max().map_or(usize::MAX, |all| (all / 2).max(1));
@@ -474,24 +479,41 @@ impl EndpointState {
         let is_send = matches!(operation.what, FabricTransfer::Send { .. });
         let is_whole = operation.rest.is_empty();
         let is_copied = is_send && is_whole && operation.span.len() <= self.inject_max;
-        let status = match operation.what {
-            FabricTransfer::Send { to } => self.hand_send(number, to, is_copied),
-            FabricTransfer::Receive { ignore } => self.hand_receive(number, ignore),
-            FabricTransfer::Access { peer, access, at } => {
-                self.hand_access(number, peer, access, at)
+        let what = operation.what;
+        let memory = match is_copied {
+            true => Ok(DescribedMemory::plain(operation.span)),
+            false => self.lend(number),
+        };
+        let status = match (memory, what) {
+            (Err(status), _) => status,
+            (Ok(memory), FabricTransfer::Send { to }) => {
+                self.hand_send(number, memory, to, is_copied)
+            }
+            (Ok(memory), FabricTransfer::Receive { ignore }) => {
+                self.hand_receive(number, memory, ignore)
+            }
+            (Ok(memory), FabricTransfer::Access { peer, access, at }) => {
+                self.hand_access(number, memory, peer, access, at)
             }
         };
         let operation = &mut self.operations[number as usize];
-        match (status, operation.what) {
+        match (status, what) {
             (0, _) if is_copied => operation.state = TransferState::Done(NO_RANK),
             (0, _) => operation.state = TransferState::Started,
             (TRY_AGAIN, _) => return false,
+            (error, FabricTransfer::Send { .. } | FabricTransfer::Receive { ignore: 0 })
+                if memory.is_err() =>
+            {
+                self.fail_unregistered(number, error);
+            }
             (error, FabricTransfer::Send { to }) => {
                 operation.state = TransferState::Done(NO_RANK);
+                self.take_back(number, None);
                 self.fail(to, error);
             }
             (error, FabricTransfer::Access { peer, .. }) => {
                 operation.state = TransferState::Done(NO_RANK);
+                self.take_back(number, None);
                 self.access_failed(number, peer, error as c_int);
             }
             // No message is lost, and other receives may make room.
@@ -505,12 +527,14 @@ impl EndpointState {
     }
 
     /// What the library returns for a send.
-    fn hand_send(&mut self, number: u32, to: u32, is_copied: bool) -> isize {
+    fn hand_send(
+        &mut self, number: u32, memory: DescribedMemory, to: u32, is_copied: bool,
+    ) -> isize {
         let (endpoint, to) = (self.objects.endpoint, self.peers[to as usize]);
         let operation = &mut self.operations[number as usize];
-        let (len, tag, description) = (operation.span.len(), operation.tag, ptr::null_mut());
+        let (len, tag, description) = (operation.span.len(), operation.tag, memory.description);
         let context = (&raw mut *operation.context).cast::<c_void>();
-        let from = ptr::with_exposed_provenance(operation.span.address());
+        let from = ptr::with_exposed_provenance(memory.address);
         // SAFETY: an open endpoint. The spans are readable until their operation is done (`Span::new`), and the context
         // is in its box until then. The list of parts is read in the call.
         unsafe {
@@ -529,12 +553,12 @@ impl EndpointState {
     }
 
     /// What the library returns for a receive.
-    fn hand_receive(&mut self, number: u32, ignore: u64) -> isize {
+    fn hand_receive(&mut self, number: u32, memory: DescribedMemory, ignore: u64) -> isize {
         let endpoint = self.objects.endpoint;
         let operation = &mut self.operations[number as usize];
-        let (len, tag, description) = (operation.span.len(), operation.tag, ptr::null_mut());
+        let (len, tag, description) = (operation.span.len(), operation.tag, memory.description);
         let context = (&raw mut *operation.context).cast::<c_void>();
-        let into = ptr::with_exposed_provenance_mut(operation.span.address());
+        let into = ptr::with_exposed_provenance_mut(memory.address);
         let any = ANY_ADDRESS;
         // SAFETY: as in `hand_send`; the span is writable.
         unsafe {
@@ -544,8 +568,12 @@ impl EndpointState {
     }
 
     fn fail(&mut self, peer: u32, error: isize) {
+        self.fail_because(peer, self.functions.error(error));
+    }
+
+    fn fail_because(&mut self, peer: u32, why: String) {
         if !self.failed.contains(&peer) {
-            self.failures.push((peer, self.functions.error(error)));
+            self.failures.push((peer, why));
         }
         self.drop_sends(peer);
     }
@@ -558,15 +586,14 @@ impl EndpointState {
         }
         self.failed.push(peer);
         self.contacts.forget(peer);
-        let operations = &mut self.operations;
-        self.put_off.retain(|number| {
-            let operation = &mut operations[*number as usize];
-            let is_lost = operation.peer() == Some(peer);
-            if is_lost {
-                operation.drop_unstarted();
-            }
-            !is_lost
-        });
+        let operations = &self.operations;
+        let is_lost = |number: &u32| operations[*number as usize].peer() == Some(peer);
+        let (lost, put_off) = self.put_off.iter().copied().partition::<VecDeque<u32>, _>(is_lost);
+        self.put_off = put_off;
+        for number in lost {
+            self.take_back(number, None);
+            self.operations[number as usize].drop_unstarted();
+        }
     }
 
     /// Lets the provider work, and starts what was put off.
@@ -639,6 +666,7 @@ impl EndpointState {
     #[inline]
     fn completed(&mut self, entry: &FabricCompletion) {
         let Some(number) = self.number_of(entry.context) else { return };
+        self.take_back(number, Some(entry.len));
         let operation = &self.operations[number as usize];
         let sender = (entry.tag & SENDER_MASK) as u32;
         if operation.queue() != StartOrder::Headers {
@@ -695,6 +723,7 @@ impl EndpointState {
         let Some(number) = self.number_of(entry.completion.context) else { return };
         let was_canceled = self.operations[number as usize].state == TransferState::Canceled;
         self.end(number, NO_RANK);
+        self.take_back(number, None);
         let operation = &self.operations[number as usize];
         match operation.what {
             FabricTransfer::Send { to } => self.fail(to, entry.error as isize),
@@ -744,6 +773,7 @@ impl EndpointState {
             TransferState::Done(_) | TransferState::Canceled => {}
             TransferState::PutOff => {
                 operation.state = TransferState::Done(NO_RANK);
+                self.take_back(number as u32, None);
                 self.put_off.retain(|other| *other as usize != number);
                 self.waiting_headers.retain(|other| *other as usize != number);
             }

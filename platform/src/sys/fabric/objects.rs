@@ -5,6 +5,7 @@ use std::ptr;
 use std::time::Duration;
 
 use super::library::{FabricFunctions, FoundInfo};
+use super::local::LocalMemory;
 use super::tables::*;
 use crate::sys::thread::runs_within;
 
@@ -21,6 +22,16 @@ pub(super) struct EndpointObjects {
     pub(super) domain: *mut DomainObject,
     pub(super) addresses: *mut AddressObject,
     pub(super) queue: *mut QueueObject,
+    pub(super) endpoint: *mut EndpointObject,
+    /// Memory of messages and accesses, if the provider demands that it is registered. It has them until the endpoint is
+    /// closed.
+    pub(super) own_memory: Option<LocalMemory>,
+}
+
+/// The objects by which memory is registered.
+#[derive(Clone, Copy)]
+pub(super) struct RegistrationPlace {
+    pub(super) domain: *mut DomainObject,
     pub(super) endpoint: *mut EndpointObject,
 }
 
@@ -45,6 +56,7 @@ impl EndpointObjects {
             addresses: ptr::null_mut(),
             queue: ptr::null_mut(),
             endpoint: ptr::null_mut(),
+            own_memory: None,
         };
         let (info, none) = (found.info, ptr::null_mut());
         let mut queue = QueueAttributes {
@@ -89,8 +101,15 @@ impl EndpointObjects {
             check("fi_getname", status)?;
             address.truncate(len);
             let descriptor = if waits { descriptor_of(all.queue.cast()) } else { None };
+            let memory = LocalMemory::open(found, all.place());
+            all.own_memory = memory.map_err(|status| ("fi_mr_reg", status))?;
             Ok(OpenedEndpoint { objects: all, address, descriptor })
         }
+    }
+
+    /// Where memory is registered.
+    pub(super) fn place(&self) -> RegistrationPlace {
+        RegistrationPlace { domain: self.domain, endpoint: self.endpoint }
     }
 
     /// The library's name of an address.
@@ -137,16 +156,19 @@ impl Drop for EndpointObjects {
     /// A provider may wait for threads of its own, or for other processes. What it then keeps ends with the
     /// process.
     fn drop(&mut self) {
-        let all: [*mut Object; 5] = [
-            self.endpoint.cast(),
-            self.queue.cast(),
-            self.addresses.cast(),
-            self.domain.cast(),
-            self.fabric.cast(),
-        ];
-        let all = all.map(|object| object as usize);
+        let mut memory = self.own_memory.take();
+        let registered = memory.as_mut().map(LocalMemory::take_registrations).unwrap_or_default();
+        let mut all: Vec<*mut Object> = vec![self.endpoint.cast()];
+        all.extend(registered.into_iter().map(<*mut MemoryObject>::cast::<Object>));
+        let rest: [*mut Object; 4] =
+            [self.queue.cast(), self.addresses.cast(), self.domain.cast(), self.fabric.cast()];
+        all.extend(rest);
+        let all: Vec<_> = all.into_iter().map(|object| object as usize).collect();
+        // The provider may use it until then.
+        let slabs = memory.map(LocalMemory::into_slabs);
         let close = move || {
-            for object in all.map(|object| object as *mut Object) {
+            let _slabs = slabs;
+            for object in all.into_iter().map(|object| object as *mut Object) {
                 if !object.is_null() {
                     // SAFETY: an open object, closed before those that it was opened in. This thread has it
                     // alone: the endpoint is gone.

@@ -15,7 +15,8 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 
 use super::library::{FabricFunctions, FoundInfo};
-use super::objects::{EndpointObjects, close_object};
+use super::local::DescribedMemory;
+use super::objects::{EndpointObjects, RegistrationPlace, close_object};
 use super::tables::*;
 use super::{EndpointState, FabricEndpoint, FabricTransfer};
 use crate::base::Span;
@@ -43,9 +44,31 @@ const CONNECTION_ERRORS: [c_int; 9] = [
 
 /// Whether access to memory of peers by a provider has been tried: over connections. `shm` crashes if one process has
 /// several endpoints, `ofi_rxd` may get stuck after an error, and providers of network cards have not been tried.
-pub(super) fn has_tried_access(provider: &str) -> bool {
+fn has_tried_access(provider: &str) -> bool {
     let is_tried = |layer| matches!(layer, "tcp" | "net" | "sockets" | "ofi_rxm");
     provider.split(';').all(is_tried)
+}
+
+/// Whether the provider makes accesses to memory of peers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AccessChoice {
+    /// If it has been tried.
+    #[default]
+    Tried,
+    /// If it says that it can.
+    Offered,
+    /// Messages make them.
+    Never,
+}
+
+impl AccessChoice {
+    pub(super) fn admits(self, provider: &str) -> bool {
+        match self {
+            Self::Tried => has_tried_access(provider),
+            Self::Offered => true,
+            Self::Never => false,
+        }
+    }
 }
 
 /// Memory of a peer, by the names of the provider.
@@ -80,16 +103,26 @@ impl MemoryDemands {
     /// Those of the first provider; none if it has no access to memory of peers.
     pub(super) fn of(found: &FoundInfo<'_>) -> Option<Self> {
         // SAFETY: the library has made all parts.
+        let has_access = unsafe { (*found.info).caps & REMOTE_CAPS == REMOTE_CAPS };
+        has_access.then(|| Self::of_all(found))
+    }
+
+    /// Those of the first provider.
+    pub(super) fn of_all(found: &FoundInfo<'_>) -> Self {
+        // SAFETY: the library has made all parts.
         unsafe {
-            let info = found.info;
-            let (domain, endpoint) = ((*info).domain, (*info).endpoint);
-            let has_access = (*info).caps & REMOTE_CAPS == REMOTE_CAPS;
-            has_access.then(|| Self {
+            let (domain, endpoint) = ((*found.info).domain, (*found.info).endpoint);
+            Self {
                 modes: (*domain).memory_mode,
                 key_bytes: (*domain).memory_key,
                 access_max: ACCESS_MAX.min((*endpoint).message_max),
-            })
+            }
         }
+    }
+
+    /// Whether memory of messages and accesses is registered, too.
+    pub(super) fn are_for_own(&self) -> bool {
+        self.modes & REGISTERS_OWN != 0
     }
 
     /// The longest access, in bytes.
@@ -98,8 +131,9 @@ impl MemoryDemands {
     }
 
     /// A key that the process may ask for.
-    fn draw_key(&self) -> Result<u64, String> {
-        let secret = JobCredentials::draw().map_err(|error| format!("no random key: {error}"))?;
+    fn draw_key(&self) -> Result<u64, c_int> {
+        let secret = JobCredentials::draw();
+        let secret = secret.map_err(|error| -error.raw_os_error().unwrap_or(libc::EIO))?;
         let mut bytes = [0; 8];
         bytes.copy_from_slice(&secret.key[..8]);
         let unused_bits = 64 - 8 * self.key_bytes.clamp(1, 8) as u32;
@@ -117,45 +151,11 @@ impl RegisteredMemory {
         &mut self, functions: &FabricFunctions, objects: &EndpointObjects, demands: &MemoryDemands,
         memory: Span, rights: u64, counter: Option<*mut CounterObject>,
     ) -> Result<FabricPlace, String> {
-        let mut status = 0;
-        for _ in 0..KEY_TRIES {
-            let chooses = demands.modes & CHOOSES_KEYS != 0;
-            let requested = if chooses { 0 } else { demands.draw_key()? };
-            match self.add(objects, demands, memory, (rights, requested), counter) {
-                Ok(place) => return Ok(place),
-                Err(error) => status = error,
-            }
-            if chooses {
-                break;
-            }
-        }
-        let why = functions.error(status as isize);
-        Err(format!("{} bytes of memory are not registered: {why}", memory.len()))
-    }
-
-    fn add(
-        &mut self, objects: &EndpointObjects, demands: &MemoryDemands, memory: Span,
-        (rights, requested): (u64, u64), counter: Option<*mut CounterObject>,
-    ) -> Result<FabricPlace, c_int> {
-        let (domain, mut made) = (objects.domain, ptr::null_mut::<MemoryObject>());
-        let address = ptr::with_exposed_provenance(memory.address());
-        let flags = if counter.is_some() { COUNTS_WRITES } else { 0 };
-        // SAFETY: an open domain, and a place for the answer. The memory exists until `deregister`.
-        let status = unsafe {
-            let calls = &*(*domain).memory;
-            let (domain, len, none) = (domain.cast(), memory.len(), ptr::null_mut());
-            let made = &raw mut made;
-            (calls.register)(domain, address, len, rights, 0, requested, flags, made, none)
-        };
-        if status != 0 || made.is_null() {
-            return Err(status);
-        }
-        // SAFETY: open objects.
-        let status = unsafe { prepare(made.cast(), objects, demands, counter) };
-        if status != 0 {
-            close(made);
-            return Err(status);
-        }
+        let made = register_memory(objects.place(), demands, memory, rights, counter);
+        let made = made.map_err(|status| {
+            let why = functions.error(status as isize);
+            format!("{} bytes of memory are not registered: {why}", memory.len())
+        })?;
         // SAFETY: an open registration.
         let key = unsafe { (*made).key };
         self.0.insert(key, made);
@@ -165,8 +165,54 @@ impl RegisteredMemory {
 
     /// Ends a registration: the provider refuses the key from now on.
     pub(super) fn remove(&mut self, key: u64) {
-        self.0.remove(&key).into_iter().for_each(close);
+        self.0.remove(&key).into_iter().for_each(close_memory);
     }
+}
+
+/// Registers memory that exists until [`close_memory`], with a key that is not in use.
+///
+/// # Errors
+/// What the provider returns.
+pub(super) fn register_memory(
+    place: RegistrationPlace, demands: &MemoryDemands, memory: Span, rights: u64,
+    counter: Option<*mut CounterObject>,
+) -> Result<*mut MemoryObject, c_int> {
+    let mut end = Err(0);
+    for _ in 0..KEY_TRIES {
+        let chooses = demands.modes & CHOOSES_KEYS != 0;
+        let key = if chooses { 0 } else { demands.draw_key()? };
+        end = try_register(place, demands, memory, (rights, key), counter);
+        if chooses || end.is_ok() {
+            break;
+        }
+    }
+    end
+}
+
+fn try_register(
+    place: RegistrationPlace, demands: &MemoryDemands, memory: Span,
+    (rights, requested): (u64, u64), counter: Option<*mut CounterObject>,
+) -> Result<*mut MemoryObject, c_int> {
+    let (domain, mut made) = (place.domain, ptr::null_mut::<MemoryObject>());
+    let address = ptr::with_exposed_provenance(memory.address());
+    let flags = if counter.is_some() { COUNTS_WRITES } else { 0 };
+    // SAFETY: an open domain, and a place for the answer. The memory exists until the registration is closed.
+    let status = unsafe {
+        let calls = &*(*domain).memory;
+        let (domain, len, none) = (domain.cast(), memory.len(), ptr::null_mut());
+        let made = &raw mut made;
+        (calls.register)(domain, address, len, rights, 0, requested, flags, made, none)
+    };
+    if status != 0 || made.is_null() {
+        return Err(status);
+    }
+    // SAFETY: open objects.
+    let status = unsafe { prepare(made.cast(), place, demands, counter) };
+    if status != 0 {
+        close_memory(made);
+        return Err(status);
+    }
+    Ok(made)
 }
 
 /// Binds memory to an endpoint, if the provider demands that, and to a counter, and enables it.
@@ -174,12 +220,12 @@ impl RegisteredMemory {
 /// # Safety
 /// All are open objects of one domain.
 unsafe fn prepare(
-    memory: *mut Object, objects: &EndpointObjects, demands: &MemoryDemands,
+    memory: *mut Object, place: RegistrationPlace, demands: &MemoryDemands,
     counter: Option<*mut CounterObject>,
 ) -> c_int {
     let binds = demands.modes & BINDS_MEMORY != 0;
     let enables = binds || counter.is_some() && demands.modes & ENABLES_COUNTED != 0;
-    let endpoint = binds.then_some((objects.endpoint.cast::<Object>(), 0));
+    let endpoint = binds.then_some((place.endpoint.cast::<Object>(), 0));
     let counter = counter.map(|counter| (counter.cast::<Object>(), PEERS_MAY_WRITE));
     // SAFETY: the caller's promise.
     unsafe {
@@ -194,7 +240,8 @@ unsafe fn prepare(
     }
 }
 
-fn close(memory: *mut MemoryObject) {
+/// Ends a registration, which is not used any more.
+pub(super) fn close_memory(memory: *mut MemoryObject) {
     // SAFETY: an open registration, closed once.
     unsafe { close_object(memory.cast(), "a registration of memory") };
 }
@@ -202,7 +249,7 @@ fn close(memory: *mut MemoryObject) {
 impl Drop for RegisteredMemory {
     /// Before the objects that it was opened in.
     fn drop(&mut self) {
-        std::mem::take(&mut self.0).into_values().for_each(close);
+        std::mem::take(&mut self.0).into_values().for_each(close_memory);
     }
 }
 
@@ -260,11 +307,13 @@ impl FabricEndpoint {
 impl EndpointState {
     /// What the library returns for an access.
     pub(super) fn hand_access(
-        &mut self, number: u32, peer: u32, access: FabricAccess, at: FabricPlace,
+        &mut self, number: u32, memory: DescribedMemory, peer: u32, access: FabricAccess,
+        at: FabricPlace,
     ) -> isize {
         let (endpoint, name) = (self.objects.endpoint, self.peers[peer as usize]);
         let operation = &mut self.operations[number as usize];
-        let (address, len) = (operation.span.address(), operation.span.len());
+        let DescribedMemory { address, mut description } = memory;
+        let len = operation.span.len();
         let context = (&raw mut *operation.context).cast::<c_void>();
         // SAFETY: an open endpoint of a provider with these calls. The span is readable, or writable, until its
         // operation is done (`Span::new`), and the context is in its box until then. The library copies what describes
@@ -273,13 +322,15 @@ impl EndpointState {
             let calls = &*(*endpoint).remote;
             match access {
                 FabricAccess::Read => {
-                    let (into, none) = (ptr::with_exposed_provenance_mut(address), ptr::null_mut());
-                    (calls.read)(endpoint, into, len, none, name, at.address, at.key, context)
+                    let into = ptr::with_exposed_provenance_mut(address);
+                    let FabricPlace { address, key } = at;
+                    (calls.read)(endpoint, into, len, description, name, address, key, context)
                 }
                 FabricAccess::Write => {
                     let from = iovec(address, len);
                     let to = RemotePart { address: at.address, len, key: at.key };
-                    let parts = RemoteParts::one(&raw const from, name, &raw const to);
+                    let mut parts = RemoteParts::one(&raw const from, name, &raw const to);
+                    parts.describe(&mut description);
                     let write = RemoteWrite { parts, context, data: 0 };
                     (calls.write_message)(endpoint, &raw const write, TELL_DELIVERY)
                 }

@@ -37,8 +37,9 @@ pub(super) const BY_ADDRESS: c_int = 1 << 4;
 pub(super) const CHOOSES_KEYS: c_int = 1 << 6;
 /// `FI_MR_ENDPOINT`: memory is bound to an endpoint, and enabled.
 pub(super) const BINDS_MEMORY: c_int = 1 << 9;
-/// These and `FI_MR_ALLOCATED`: what providers may demand of memory for peers. Not `FI_MR_LOCAL`: memory of messages
-/// is not registered.
+/// `FI_MR_LOCAL`: memory of messages and accesses is registered, too.
+pub(super) const REGISTERS_OWN: c_int = 1 << 2;
+/// These and `FI_MR_ALLOCATED`: what providers may demand of memory for peers.
 pub(super) const MEMORY_MODES: c_int = BY_ADDRESS | 1 << 5 | CHOOSES_KEYS | BINDS_MEMORY;
 /// `FI_MR_RMA_EVENT`: memory that is bound to a counter is enabled after that.
 pub(super) const ENABLES_COUNTED: c_int = 1 << 8;
@@ -156,7 +157,7 @@ pub(super) struct MemoryCalls {
 #[repr(C)]
 pub(super) struct MemoryObject {
     pub(super) object: Object,
-    description: *mut c_void,
+    pub(super) description: *mut c_void,
     pub(super) key: u64,
 }
 
@@ -354,6 +355,13 @@ impl RemoteParts {
     pub(super) fn one(from: *const libc::iovec, peer: u64, to: *const RemotePart) -> Self {
         let descriptions = std::ptr::null_mut();
         Self { from, descriptions, from_count: 1, peer, to, to_count: 1 }
+    }
+
+    /// Names the registration of the part here, if there is one.
+    pub(super) fn describe(&mut self, description: &mut *mut c_void) {
+        if !description.is_null() {
+            self.descriptions = description;
+        }
     }
 
     /// The same with the parts at other addresses.
@@ -582,6 +590,7 @@ const _: () = {
     assert!(offset_of!(EndpointAttributes, message_max) == 16);
     assert!(offset_of!(DomainAttributes, memory_key) == 40);
     assert!(offset_of!(DomainObject, memory) == 32 && offset_of!(MemoryCalls, register) == 8);
+    assert!(offset_of!(MemoryObject, description) == 24);
     assert!(offset_of!(MemoryObject, key) == 32 && offset_of!(EndpointObject, remote) == 48);
     assert!(offset_of!(RemoteCalls, read) == 8 && offset_of!(RemoteCalls, write_message) == 48);
     assert!(size_of::<RemoteWrite>() == 64 && offset_of!(RemoteParts, to) == 32);
