@@ -17,7 +17,9 @@ use std::sync::Arc;
 
 use crate::device::Device;
 use crate::device::rma::{MemoryKey, RemoteAccess};
-use crate::device::trigger::{CounterKey, PeerBinding, ProgramBinding, TriggerClass};
+use crate::device::trigger::{
+    AwaitedArrival, CounterKey, PeerBinding, ProgramBinding, TriggerClass,
+};
 use crate::engine::memory::{Memory, OwnedBytes};
 use crate::engine::programs::offloaded::{OffloadedOperation, PackedBuffer, ReservedResources};
 use crate::engine::programs::traffic::peer_traffic;
@@ -27,7 +29,7 @@ use crate::offload::compile::{ArrivalTarget, Draft, Rules};
 use crate::offload::{
     Buffer, Program, Region, Schedule, ScheduleBuilder, Scheme, Step, StepAction, Wait, with_gates,
 };
-use platform::base::{ErrorClass, MpiError, Peer, Result};
+use platform::base::{ErrorClass, MpiError, Peer, Result, Span};
 
 /// The labels of the two exchanges. No algorithm has so many rounds.
 const GRANTS_LABEL: u16 = u16::MAX - 1;
@@ -270,21 +272,46 @@ impl ProgramSetup {
             reserved.counters = trigger.reserve(counters)?;
         }
         let Some(rma) = device.rma() else { return Ok(()) };
+        let mut memory = Vec::new();
         for step in launch.plan.schedule.steps() {
             let StepAction::Receive { region: Region { buffer, len, .. }, .. } = step.action else {
                 continue;
             };
             if len > 0 && !reserved.keys.iter().any(|(other, _)| *other == buffer) {
-                let memory = match buffer {
+                let span = match buffer {
                     Buffer::User(entry) => launch.plan.buffers[entry as usize].span(),
                     Buffer::Scratch(index) => Some(scratch[index as usize].span()),
                     Buffer::None | Buffer::First => None,
                 };
-                let memory = memory.ok_or_else(|| internal_error("a receive without memory"))?;
-                reserved.keys.push((buffer, rma.register(memory, RemoteAccess::ReadWrite)?));
+                let span = span.ok_or_else(|| internal_error("a receive without memory"))?;
+                let key = rma.register(span, RemoteAccess::ReadWrite)?;
+                reserved.keys.push((buffer, key));
+                memory.push((buffer, (key, span)));
             }
         }
-        Ok(())
+        let arrivals = self.awaited_arrivals(&memory);
+        device.trigger().map_or(Ok(()), |trigger| trigger.await_arrivals(&arrivals))
+    }
+
+    /// What peers do here in each instance, for each tank.
+    fn awaited_arrivals(&self, memory: &[(Buffer, (MemoryKey, Span))]) -> Vec<AwaitedArrival> {
+        let Self { draft, tanks, launch, reserved, .. } = self;
+        let counters = usize::from(draft.counters());
+        let mut arrivals = Vec::new();
+        for rank in draft.peers() {
+            let peer = launch.members.peer(rank);
+            for ArrivalTarget { signal, into } in draft.targets_to(rank) {
+                let written = memory.iter().find(|(buffer, _)| *buffer == into.buffer);
+                let memory = written.filter(|_| into.len > 0).map(|(_, named)| *named);
+                arrivals.extend((0..*tanks).map(|tank| AwaitedArrival {
+                    peer,
+                    counter: reserved.counters[tank * counters + usize::from(signal.counter)],
+                    value: signal.value,
+                    memory,
+                }));
+            }
+        }
+        arrivals
     }
 
     /// Loads the program; `received` has the results of [`ProgramSetup::target_exchange`].

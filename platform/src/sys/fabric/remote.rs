@@ -41,6 +41,11 @@ const CONNECTION_ERRORS: [c_int; 9] = [
     libc::EHOSTUNREACH,
 ];
 
+/// Whether an error of an access tells of the connection.
+pub(super) fn is_of_connection(error: c_int) -> bool {
+    CONNECTION_ERRORS.contains(&error.abs())
+}
+
 /// Whether access to memory of peers by a provider has been tried: over connections. `shm` crashes if one process has
 /// several endpoints, `ofi_rxd` may get stuck after an error, and providers of network cards have not been tried.
 pub(super) fn has_tried_access(provider: &str) -> bool {
@@ -102,8 +107,13 @@ impl MemoryDemands {
         let secret = JobCredentials::draw().map_err(|error| format!("no random key: {error}"))?;
         let mut bytes = [0; 8];
         bytes.copy_from_slice(&secret.key[..8]);
+        Ok(self.fitting(u64::from_ne_bytes(bytes)))
+    }
+
+    /// The bits of a key for which the provider has room.
+    pub(super) fn fitting(&self, key: u64) -> u64 {
         let unused_bits = 64 - 8 * self.key_bytes.clamp(1, 8) as u32;
-        Ok(u64::from_ne_bytes(bytes) >> unused_bits)
+        key >> unused_bits
     }
 }
 
@@ -131,6 +141,18 @@ impl RegisteredMemory {
         }
         let why = functions.error(status as isize);
         Err(format!("{} bytes of memory are not registered: {why}", memory.len()))
+    }
+
+    /// Registers memory for writes of peers under a key that is asked for, from its first byte on.
+    ///
+    /// # Errors
+    /// That of the library.
+    pub(super) fn add_as(
+        &mut self, objects: &EndpointObjects, demands: &MemoryDemands, memory: Span, key: u64,
+        counter: Option<*mut CounterObject>,
+    ) -> Result<(), c_int> {
+        let rights = (PEERS_MAY_WRITE, demands.fitting(key));
+        self.add(objects, demands, memory, rights, counter).map(|_| ())
     }
 
     fn add(
@@ -292,7 +314,7 @@ impl EndpointState {
         self.operations[number as usize].error = error;
         let why = self.functions.error(error as isize);
         tracing::warn!(peer, why, "an access to memory of a peer has failed");
-        if CONNECTION_ERRORS.contains(&error.abs()) {
+        if is_of_connection(error) {
             self.fail(peer, error as isize);
         }
     }
