@@ -292,7 +292,7 @@ fn module(path: &str) -> Vec<&str> {
 
 /// Modules shared by devices, which all devices may name.
 const OF_ALL_DEVICES: &[&str] =
-    &["interface", "local_interface", "put_links", "rings", "torus", ""];
+    &["interface", "local_interface", "put_links", "rings", "torus", "work_links", ""];
 
 /// Whether a module of `layer` and, for devices, of the device `own`, may name `path`.
 fn allowed(layer: &str, own: Option<&str>, path: &str) -> bool {

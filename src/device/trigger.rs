@@ -206,6 +206,19 @@ pub struct PeerBinding {
     pub buffers: Vec<(Buffer, MemoryKey)>,
 }
 
+/// What a peer will do here in each instance: write to memory, if it is given, and add to a counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AwaitedArrival {
+    /// The rank that does it.
+    pub peer: Peer,
+    /// The counter.
+    pub counter: CounterKey,
+    /// What is added.
+    pub value: u64,
+    /// The registered memory to which it writes, as a whole.
+    pub memory: Option<(MemoryKey, Span)>,
+}
+
 /// What runs an instance of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Runner {
@@ -253,6 +266,16 @@ pub trait Trigger {
     /// `NoMem` if there are not enough of either.
     fn reserve(&mut self, counters: usize) -> Result<Vec<CounterKey>>;
 
+    /// Prepares for arrivals, each named as often as it comes in an instance, before peers learn of the keys. By
+    /// default, nothing is needed.
+    ///
+    /// # Errors
+    /// `NoMem` without a resource for one.
+    fn await_arrivals(&mut self, arrivals: &[AwaitedArrival]) -> Result {
+        let _ = arrivals;
+        Ok(())
+    }
+
     /// Memory of so many bytes that peers have mapped: a put to it is a copy without a system call. Its contents
     /// are undefined. By default, and if there is none left, none.
     fn take_place(&mut self, bytes: usize) -> Option<Span> {
@@ -260,7 +283,8 @@ pub trait Trigger {
         None
     }
 
-    /// Gives counters back, and places that peers write to when these counters count. No rank may use them any more.
+    /// Gives counters back, what was prepared for arrivals at them, and places that peers write to when these
+    /// counters count. No rank may use them any more.
     fn release(&mut self, counters: &[CounterKey], places: &[Span]);
 
     /// Loads a program. With `by_software`, the hardware does not run it.

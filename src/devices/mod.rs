@@ -12,6 +12,7 @@
 //! | [`interface`] | a network interface with deferred work as a value, for `tofu` and `loopback` |
 //! | `local_interface` | such an interface with a thread, on memory that ranks share, for `shm` (and beside `tcp`) and `tofu` |
 //! | `put_links` | connections between such interfaces of different hosts, which `tcp` makes |
+//! | `work_links` | the same by an endpoint of libfabric for deferred work, beside `carrier` |
 //! | [`torus`] | the network between simulated interfaces, for `tofu` and `suiro-sim` |
 //!
 //! No device knows another.
@@ -27,3 +28,4 @@ pub mod shm;
 pub(crate) mod tcp;
 pub(crate) mod tofu;
 pub mod torus;
+pub(crate) mod work_links;

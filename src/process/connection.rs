@@ -15,7 +15,7 @@
 
 use std::sync::Arc;
 
-use super::fabric::{AutoChoice, FabricTrial};
+use super::fabric::{AutoChoice, FabricTrial, OwnWork};
 use super::settings::{Config, DeviceKind};
 use super::{fabric, launcher_watch};
 use crate::devices::carrier::settings::CarrierScope;
@@ -62,6 +62,8 @@ pub(super) struct ReachedPeers {
     pub(super) tcp: Option<Tcp>,
     /// The endpoint, if libfabric does.
     pub(super) fabric: Option<FabricEndpoint>,
+    /// What runs programs beside it, if the settings ask for that.
+    pub(super) work: Option<OwnWork>,
     /// What `SUIRO_DEVICE=auto` has come to.
     pub(super) choice: Option<AutoChoice>,
     /// Whether the ranks of this host share processors.
@@ -127,7 +129,9 @@ impl Connection {
     /// `Other` for a setting that differs, for a device that does not reach other hosts, if no socket
     /// can be opened, or without the launcher.
     pub(super) fn reach(&mut self, config: &Config) -> Result<Option<ReachedPeers>> {
-        let Self { launcher: Some(launcher), job, processors, .. } = self else { return Ok(None) };
+        let Self { launcher: Some(launcher), job, processors, ended_ranks, .. } = self else {
+            return Ok(None);
+        };
         let everywhere = job.size > 1 && carries_all(config, config.is_device_auto);
         if !everywhere && !job.has_remote_ranks() {
             return Ok(None);
@@ -139,8 +143,16 @@ impl Connection {
         let OwnEnds { mut tcp, mut fabric, trial } =
             OwnEnds::open(config, job, &secret, spans_hosts)?;
         let tcp_card = tcp.as_ref().map_or(NO_CARD, Tcp::card);
+        let wants_work = config.offload.scheme(DeviceKind::Ofi).is_some();
+        let messages = fabric.as_ref().filter(|_| wants_work);
+        let mut work = messages.map(|messages| {
+            OwnWork::open(&config.fabric, messages, &secret, ended_ranks.is_some())
+        });
         let card = match (&fabric, &trial) {
-            (Some(endpoint), _) => fabric::card(endpoint),
+            (Some(endpoint), _) => {
+                let work = work.as_ref().map_or_else(String::new, OwnWork::card);
+                fabric::card(endpoint) + &work
+            }
             (None, Some(trial)) => trial.card(tcp_card),
             (None, None) => tcp_card.to_owned(),
         };
@@ -169,10 +181,12 @@ impl Connection {
         }
         if let Some(endpoint) = &fabric {
             fabric::meet(endpoint, &records, &secret)?;
+            work.iter_mut().for_each(|work| work.meet(&records));
         }
         Ok(Some(ReachedPeers {
             tcp: tcp.filter(|_| needs_network),
             fabric: fabric.filter(|_| needs_network),
+            work: work.filter(|_| needs_network),
             choice,
             is_crowded_here: crowded[own_host as usize],
             is_crowded_somewhere: crowded.contains(&true),

@@ -335,9 +335,11 @@ fn attach_network(
     if let Some(tcp) = others.reached.as_mut().and_then(|reached| reached.tcp.take()) {
         devices.attach_sockets(tcp, job.rank, config.device == DeviceKind::Tcp)?;
     }
-    let has_threads = matches!(config.device, DeviceKind::Shm | DeviceKind::Tcp);
+    let work = others.reached.as_mut().and_then(|reached| reached.work.as_mut());
+    let work = work.and_then(|work| Some((work.endpoint.take()?, work.secret.clone())));
+    let has_threads = matches!(config.device, DeviceKind::Shm | DeviceKind::Tcp | DeviceKind::Ofi);
     if has_threads && config.offload.scheme(config.device).is_some() {
-        devices.run_programs(me, size)?;
+        devices.run_programs(me, size, work)?;
     }
     match others.world.as_mut().and_then(|world| world.translator.take()) {
         Some(translator) => devices.attach_bridge(translator),
@@ -540,6 +542,7 @@ fn explain(
         vendor_name: connection.vendor.as_ref().map_or("", |library| library.version()),
         vendor_thread: config.vendor.mode == VendorMode::Thread,
         fabric: &devices.fabric_description(),
+        work: others.reached.as_ref().and_then(|reached| reached.work.as_ref()).map(|it| &it.found),
         choice: choice.map_or("", |choice| &choice.why),
         sockets: &devices.sockets(),
         processors: *processors,

@@ -89,6 +89,79 @@ fn libfabric_leaves_nothing_behind() {
     assert_eq!(left, [""; 0]);
 }
 
+/// Settings with which threads of the ranks run persistent collectives. Threads of the provider sleep at once.
+fn by_threads(scheme: &str) -> [(&'static str, &str); 2] {
+    [("SUIRO_OFFLOAD", scheme), ("FI_SOCKETS_PE_WAITTIME", "0")]
+}
+
+#[test]
+fn persistent_collectives_run_on_threads() {
+    for (name, ranks, scheme) in [
+        ("coll_persistent", 2, "tank"),
+        ("coll_random", 3, "prematched"),
+        ("coll_persistent_inter", 3, "tank"),
+        ("coll_neighbor", 4, "tank"),
+        ("coll_neighbor", 5, "tank1"),
+    ] {
+        let (program, settings) = (crate::program(name), by_threads(scheme));
+        vendor::check_by_libfabric_with("sockets", ranks, "polling", &program, &settings);
+    }
+}
+
+/// No rank waits for the application of another one.
+#[test]
+fn persistent_collectives_go_on_beside_the_application() {
+    let program = harness::compile(&crate::root().join("tests/data/offload_beside.c"), &["-O1"]);
+    for ranks in ["2", "3", "4"] {
+        let folder = harness::folder(&format!("fabric-beside-{ranks}"));
+        let words = ["-n", ranks, program.to_str().unwrap(), folder.to_str().unwrap()];
+        let mut command = harness::mpirun(&words);
+        vendor::by_libfabric(&mut command, &vendor::libfabric(), "sockets");
+        command.envs(by_threads("tank")).env("SUIRO_PROGRESS", "polling");
+        let outcome = harness::start(command).wait();
+        let said = (outcome.code, outcome.text(), &outcome.stderr);
+        assert!(outcome.code == Some(0) && outcome.text() == "all beside\n", "{said:?}");
+    }
+}
+
+/// Without deferred work of the provider, they run by messages, and that is said.
+#[test]
+fn a_provider_without_deferred_work_is_named() {
+    let program = crate::program("coll_persistent_memory");
+    let words = ["--explain", "-n", "2", program.to_str().unwrap()];
+    for (provider, said) in [
+        ("tcp;ofi_rxm", "persistent collectives run on the host: libfabric "),
+        (
+            "sockets",
+            "persistent collectives run on a thread of each rank, with writes of libfabric",
+        ),
+    ] {
+        let mut command = harness::mpirun(&words);
+        vendor::by_libfabric(&mut command, &vendor::libfabric(), provider);
+        command.envs(by_threads("tank"));
+        let outcome = harness::start(command).wait();
+        assert_eq!(outcome.code, Some(0), "{provider}: {}", outcome.stderr);
+        assert!(outcome.stderr.contains(said), "{provider}: {}", outcome.stderr);
+    }
+}
+
+/// The launcher ends the job, in the middle of a persistent collective.
+#[test]
+fn a_rank_that_dies_in_a_program_ends_the_job() {
+    let program = harness::compile(&crate::root().join("tests/data/program_dies.c"), &["-O1"]);
+    for kind in ["0", "1", "2"] {
+        let before = harness::files();
+        let mut command = harness::mpirun(&["-n", "3", program.to_str().unwrap(), kind]);
+        vendor::by_libfabric(&mut command, &vendor::libfabric(), "sockets");
+        command.envs(by_threads("tank"));
+        let running = harness::start(command);
+        let job = running.processes();
+        let outcome = running.wait();
+        assert_eq!(outcome.code, Some(137), "{kind}: {}", outcome.stderr);
+        harness::nothing_new(&before, &job);
+    }
+}
+
 /// Without a word: what others wait for ends, and nothing is left. Messages are short and long, and there are barriers.
 #[test]
 fn a_killed_rank_ends_the_job() {

@@ -33,6 +33,19 @@ static void hear(int step)
     }
 }
 
+/* Ends when all ranks are here and all of their messages have arrived: some devices send in calls of MPI only. */
+static void flush(int step)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    tell(step);
+    for (int other = 0; other < size; other++) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/%d.%d", folder, step, other);
+        for (int any; access(path, F_OK) != 0; usleep(1000))
+            MPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &any, MPI_STATUS_IGNORE);
+    }
+}
+
 static void expect(int good, const char *what, int step)
 {
     if (good) return;
@@ -60,6 +73,7 @@ int main(int argc, char **argv)
     MPI_Allreduce_init(&number, &sum, 1, MPI_DOUBLE, MPI_SUM, comm, info, &requests[SUM]);
     MPI_Allreduce_init(numbers, sums, NUMBERS, MPI_DOUBLE, MPI_SUM, comm, info, &requests[SUMS]);
     MPI_Allreduce_init(factors, products, NUMBERS, MPI_INT, MPI_PROD, comm, info, &requests[PRODUCTS]);
+    flush(KINDS * size);
     for (int step = 0; step < KINDS * size; step++) {
         int kind = step % KINDS, absent = step / KINDS;
         memset(bytes, rank == 0 ? step : 0, BYTES);

@@ -241,8 +241,8 @@ pub const SETTINGS: &[Setting] = &[
         name: "SUIRO_OFFLOAD",
         values: "auto|off|tank|tank1|prematched",
         default: "auto",
-        meaning: "the scheme by which a network interface runs persistent collectives, with devices shm and \
-                  tcp a thread of each rank; off: the host runs them; auto: tank with device tofu, off with \
+        meaning: "the scheme by which a network interface runs persistent collectives, with devices shm, \
+                  tcp and ofi a thread of each rank; off: the host runs them; auto: tank with device tofu, off with \
                   all others",
     },
     Setting {

@@ -18,4 +18,4 @@ pub use handshake::{HELLO_MAX, Handshake, HandshakeStep, MAGIC, Refusal, SharedS
 pub use local_proof::{LocalProof, LocalSession};
 pub use sealed_channel::SealedChannel;
 pub use strangers::StrangerCount;
-pub use tag_bits::tag_bits;
+pub use tag_bits::{memory_key, tag_bits};

@@ -28,7 +28,6 @@ use std::time::Duration;
 
 use super::area::InterfaceArea;
 use super::interface::{EngineProgress, LocalInterface};
-use crate::devices::put_links::PutLinks;
 use crate::devices::rings::mpsc_queue::QueueReader;
 use crate::devices::rings::wake_word::WakeMethod;
 use platform::base::{ErrorClass, Result};
@@ -123,7 +122,7 @@ impl Drop for EngineThread {
         self.stopping.store(true, Ordering::SeqCst);
         let wake_word = &self.interface.fabric.own().area.engine_wake_word;
         wake_word.wake();
-        self.interface.fabric.links().into_iter().for_each(PutLinks::ring);
+        self.interface.fabric.links().into_iter().for_each(|links| links.ring());
         futex::wake(wake_word.word());
         if let Some(thread) = self.thread.take() {
             // The thread never panics (`AbortGuard`).

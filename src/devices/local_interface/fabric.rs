@@ -1,5 +1,5 @@
 //! The network of a node: access of an interface to memory and counters of its peers. Other ranks are
-//! reached by [`PutLinks`], if the device has sockets.
+//! reached by [`InterfaceLinks`], if the device has some.
 //!
 //! Memory is read and written by process_vm_readv(2) and process_vm_writev(2), after a look into
 //! the registrations of its owner; places, which are mapped, are written by a copy. Counters, places and
@@ -12,7 +12,7 @@ use crate::device::Busy;
 use crate::device::rma::{MemoryKey, RemoteAccess, RemoteAddress};
 use crate::device::trigger::CounterKey;
 use crate::devices::interface::{Counters, InterfaceAction, Signal, combine};
-use crate::devices::put_links::{Landing, PutLinks};
+use crate::devices::put_links::{InterfaceLinks, Landing};
 use crate::devices::rings::NodeRanks;
 use crate::devices::rings::doorbells::PeerDoorbell;
 use crate::devices::rings::memory::Mapped;
@@ -39,7 +39,7 @@ pub(crate) struct HostFabric {
     node_ranks: NodeRanks,
     /// By slot.
     parts: Box<[InterfaceParts]>,
-    links: Option<PutLinks>,
+    links: Option<Box<dyn InterfaceLinks>>,
     /// Those of the engine threads, by slot.
     engine_doorbells: Box<[PeerDoorbell]>,
     /// That of the application of this rank, if it reaches other hosts or jobs.
@@ -62,20 +62,20 @@ impl HostFabric {
     }
 
     /// With links to ranks that are not reached by memory; before the engine thread starts.
-    pub(crate) fn linked(self, links: PutLinks) -> Self {
+    pub(crate) fn linked(self, links: Box<dyn InterfaceLinks>) -> Self {
         self.own().area.engine_wake_word.publish_doorbell(links.doorbell());
         Self { links: Some(links), ..self }
     }
 
     /// The links to other ranks, if there may be some.
-    pub(crate) fn links(&self) -> Option<&PutLinks> {
-        self.links.as_ref()
+    pub(crate) fn links(&self) -> Option<&dyn InterfaceLinks> {
+        self.links.as_deref()
     }
 
     /// The links, if they lead to `peer`.
-    pub(crate) fn links_toward(&self, peer: Peer) -> Option<&PutLinks> {
+    pub(crate) fn links_toward(&self, peer: Peer) -> Option<&dyn InterfaceLinks> {
         let is_far = || self.node_ranks.find_slot(peer).is_none();
-        self.links().filter(|links| links.knows(peer) && (links.is_everywhere || is_far()))
+        self.links().filter(|links| links.knows(peer) && (links.are_everywhere() || is_far()))
     }
 
     /// The slot of this rank.
@@ -242,7 +242,7 @@ impl Landing for HostFabric {
         };
         let address = found.locate(offset, len, RemoteAccess::ReadWrite)?;
         // SAFETY: the application has registered these bytes for writes and not ended the registration:
-        // after that, it waits until nothing is written (`PutLinks::fence`).
+        // after that, it waits until nothing is written (`InterfaceLinks::fence`).
         Ok(Some(unsafe { Span::new(address as *const u8, len) }))
     }
 

@@ -33,7 +33,7 @@ use crate::device::rma::{
     RmaCaps, RmaError, Update, UpdateExecutor, UpdateSet, write_number,
 };
 use crate::device::trigger::{
-    CounterKey, InstanceState, InterfaceLimits, ProgramBinding, ProgramKey, Runner,
+    AwaitedArrival, CounterKey, InstanceState, InterfaceLimits, ProgramBinding, ProgramKey, Runner,
 };
 use crate::devices::interface::{
     ActionId, Counters, DueAction, InterfaceAction, NetworkInterface, NetworkModel,
@@ -116,7 +116,7 @@ impl LocalInterface {
         let (nic, is_paced) = (NetworkInterface::new(limits, WORDS as u32), network.is_some());
         let nic = match network {
             Some(network) => nic.paced(network),
-            None => nic.divided(PART_MAX),
+            None => nic.divided(fabric.links().map_or(PART_MAX, |links| links.put_max())),
         };
         let state = InterfaceState {
             nic,
@@ -606,6 +606,15 @@ impl LocalInterface {
         self.state.lock().nic.reserve(counters, &self.fabric)
     }
 
+    /// [`Trigger::await_arrivals`](crate::device::trigger::Trigger::await_arrivals).
+    pub(crate) fn await_arrivals(&self, arrivals: &[AwaitedArrival]) -> Result {
+        let Some(links) = self.fabric.links() else { return Ok(()) };
+        let is_linked =
+            |arrival: &&AwaitedArrival| self.fabric.links_toward(arrival.peer).is_some();
+        let linked: Vec<_> = arrivals.iter().filter(is_linked).copied().collect();
+        links.await_arrivals(&linked)
+    }
+
     /// [`Trigger::take_place`](crate::device::trigger::Trigger::take_place).
     pub(crate) fn take_place(&self, bytes: usize) -> Option<Span> {
         self.fabric.own().area.take_place(&mut self.state.lock().places, bytes)
@@ -613,6 +622,7 @@ impl LocalInterface {
 
     /// [`Trigger::release`](crate::device::trigger::Trigger::release).
     pub(crate) fn release(&self, counters: &[CounterKey], places: &[Span]) {
+        self.fabric.links().into_iter().for_each(|links| links.forget_arrivals(counters));
         let InterfaceState { nic, places: free, .. } = &mut *self.state.lock();
         // Peers that do not know of a failure may still write.
         if nic.release(counters) {

@@ -28,11 +28,10 @@ mod interface;
 use std::sync::Arc;
 
 use crate::device::trigger::{
-    CounterKey, InstanceState, InterfaceLimits, ProgramBinding, ProgramKey, Runner, Trigger,
-    TriggerClass,
+    AwaitedArrival, CounterKey, InstanceState, InterfaceLimits, ProgramBinding, ProgramKey, Runner,
+    Trigger, TriggerClass,
 };
 use crate::devices::interface::NetworkModel;
-use crate::devices::put_links::PutLinks;
 use crate::offload::StepId;
 use crate::shared_memory::primitive;
 pub(crate) use area::{InterfaceArea, LAYOUT, WORDS};
@@ -89,7 +88,7 @@ impl InterfaceHost {
         cpus: Vec<usize>,
     ) -> Self {
         // Without direct copies nothing depends on them.
-        let copies = fabric.links().is_none_or(|links| !links.is_everywhere);
+        let copies = fabric.links().is_none_or(|links| !links.are_everywhere());
         let unchecked = if copies { (0..fabric.parts().len()).collect() } else { Vec::new() };
         let interface = Arc::new(LocalInterface::new(fabric, limits, network));
         Self {
@@ -183,12 +182,12 @@ impl InterfaceHost {
 
     /// Tells ranks of other nodes that this process may exit.
     pub(crate) fn leave(&self) {
-        self.interface.fabric.links().into_iter().for_each(PutLinks::leave);
+        self.interface.fabric.links().into_iter().for_each(|links| links.leave());
     }
 
     /// No byte of other nodes lands any more in memory whose registration has ended before.
     pub(crate) fn fence(&self) {
-        self.interface.fabric.links().into_iter().for_each(PutLinks::fence);
+        self.interface.fabric.links().into_iter().for_each(|links| links.fence());
     }
 
     /// As [`Device::quiescence`](crate::device::Device::quiescence).
@@ -206,6 +205,10 @@ impl Trigger for InterfaceHost {
     fn reserve(&mut self, counters: usize) -> Result<Vec<CounterKey>> {
         self.start_engine()?;
         self.interface.reserve(counters)
+    }
+
+    fn await_arrivals(&mut self, arrivals: &[AwaitedArrival]) -> Result {
+        self.interface.await_arrivals(arrivals)
     }
 
     fn take_place(&mut self, bytes: usize) -> Option<Span> {

@@ -59,7 +59,7 @@ impl IncomingPuts {
     ///
     /// # Errors
     /// As [`Landing::locate`].
-    pub(super) fn place(&self, landing: &impl Landing) -> Result<Span> {
+    pub(super) fn place(&self, landing: &dyn Landing) -> Result<Span> {
         let Some(PutBody { key, offset, left, .. }) = self.body else { return Ok(Span::EMPTY) };
         Ok(landing.locate(key, offset, left)?.unwrap_or(Span::EMPTY))
     }
@@ -68,7 +68,7 @@ impl IncomingPuts {
     ///
     /// # Errors
     /// As [`Landing::count`].
-    pub(super) fn placed(&mut self, bytes: usize, landing: &impl Landing) -> Result {
+    pub(super) fn placed(&mut self, bytes: usize, landing: &dyn Landing) -> Result {
         let Some(body) = &mut self.body else { return Ok(()) };
         body.offset += bytes as u64;
         body.left -= bytes;
@@ -84,7 +84,7 @@ impl IncomingPuts {
     ///
     /// # Errors
     /// `Other` for bytes without a meaning; as the methods of [`Landing`].
-    pub(super) fn feed(&mut self, mut bytes: &[u8], landing: &impl Landing) -> Result {
+    pub(super) fn feed(&mut self, mut bytes: &[u8], landing: &dyn Landing) -> Result {
         while !bytes.is_empty() {
             let taken = match &self.body {
                 Some(body) => {
@@ -104,7 +104,7 @@ impl IncomingPuts {
     }
 
     /// Takes bytes of a header; their number.
-    fn feed_header(&mut self, bytes: &[u8], landing: &impl Landing) -> Result<usize> {
+    fn feed_header(&mut self, bytes: &[u8], landing: &dyn Landing) -> Result<usize> {
         let taken = bytes.len().min(PutFrame::LEN - self.have);
         self.header[self.have..][..taken].copy_from_slice(&bytes[..taken]);
         self.have += taken;

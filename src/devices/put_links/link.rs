@@ -146,7 +146,7 @@ impl OutgoingPuts {
 }
 
 /// The error of operations with a peer whose process has failed, for the reason `why`.
-pub(super) fn process_failed(peer: Peer, process: &str, why: &str) -> Box<MpiError> {
+pub(crate) fn process_failed(peer: Peer, process: &str, why: &str) -> Box<MpiError> {
     let why = format!("rank {peer} of the world has failed: {process} {why}");
     ErrorClass::ProcFailed.error(why)
 }

@@ -20,6 +20,7 @@ mod desk;
 mod frame;
 mod incoming;
 mod link;
+mod links;
 #[cfg(test)]
 mod tests;
 
@@ -36,7 +37,9 @@ pub(crate) use desk::{ConnectionDesk, ProvenStream};
 use frame::PutFrame;
 use incoming::IncomingPuts;
 pub(crate) use incoming::Landing;
-use link::{ActionEnd, EndSink, OutgoingPuts, PutLinkState, process_failed};
+pub(crate) use link::process_failed;
+use link::{ActionEnd, EndSink, OutgoingPuts, PutLinkState};
+pub(crate) use links::InterfaceLinks;
 use platform::base::{ErrorClass, MpiError, Peer, Result, Span};
 use platform::sys::doorbell::{Doorbell, DoorbellAddress};
 use platform::sys::poll::is_readable;
@@ -49,6 +52,9 @@ const SCRATCH_BYTES: usize = 32 << 10;
 /// Bytes that one look takes from a connection, about.
 const READ_MAX: usize = 1 << 20;
 
+/// The longest put of an action: at 5 GB/s its copy takes 52 µs. Between two parts, the thread sends signals.
+const PUT_MAX: usize = 256 << 10;
+
 const CLOSED: &str = "the other end closed the connection";
 
 /// The connections of one rank.
@@ -57,7 +63,7 @@ pub(crate) struct PutLinks {
     /// Ranks of the job.
     size: Peer,
     /// Whether ranks of this host are reached by TCP, too.
-    pub(crate) is_everywhere: bool,
+    is_everywhere: bool,
     desk: Arc<ConnectionDesk>,
     watched: Arc<Watched>,
     /// Rung by ranks of this host.
@@ -131,53 +137,6 @@ impl PutLinks {
         self.desk.clone()
     }
 
-    /// Whether another rank of the job has this number.
-    pub(crate) fn knows(&self, peer: Peer) -> bool {
-        peer < self.size && peer != self.me
-    }
-
-    /// Begins to connect to a peer; `None` until that has ended.
-    ///
-    /// # Errors
-    /// Why there is no connection.
-    pub(crate) fn connect(&self, peer: Peer) -> Option<Result<(), String>> {
-        if let Some(link) = self.links.read().get(&peer)
-            && let PutLinkState::Lost(error) = &link.outgoing.lock().state
-        {
-            return Some(Err(error.why.clone()));
-        }
-        self.desk.connect(peer)
-    }
-
-    /// Sends a put or an addition; its end, if it has ended already.
-    pub(crate) fn post(&self, due: &DueAction) -> Option<Result> {
-        let (peer, frame, data) = match due.action {
-            InterfaceAction::Put { from, to, signal } => {
-                (to.peer, put(to, from.len(), signal), from)
-            }
-            InterfaceAction::Signal { peer, signal } => {
-                let nowhere = RemoteAddress { peer, key: MemoryKey(0), offset: 0 };
-                (peer, put(nowhere, 0, Some(signal)), Span::EMPTY)
-            }
-            _ => {
-                let why = "an interface puts to other hosts, and does nothing else there";
-                return Some(Err(ErrorClass::Intern.error(why)));
-            }
-        };
-        let mut end = None;
-        // What waits before it is written by the engine thread, so no other action ends here.
-        self.send(peer, Some(due.id), frame, data, &mut |(_, own)| end = Some(own));
-        end
-    }
-
-    /// Tells all peers that this process may exit.
-    pub(crate) fn leave(&self) {
-        let peers: Vec<Peer> = self.links.read().keys().copied().collect();
-        for peer in peers {
-            self.send(peer, None, PutFrame::Leaving, Span::EMPTY, &mut |_| ());
-        }
-    }
-
     fn send(
         &self, peer: Peer, id: Option<ActionId>, frame: PutFrame, data: Span,
         ended: &mut EndSink<'_>,
@@ -232,28 +191,11 @@ impl PutLinks {
             self.lost.lock().push(LostLink { peer, error, ends_programs });
         }
     }
-
-    /// Returns when no byte lands any more in memory whose registration has ended before.
-    pub(crate) fn fence(&self) {
-        drop(self.landing.lock());
-    }
 }
 
 /// One thread at a time.
 impl PutLinks {
-    /// Takes new connections, reads and writes; `news` are those of this look. For the engine thread.
-    pub(crate) fn look(&self, landing: &impl Landing, news: &mut LinkNews) {
-        self.watched.look(&mut news.ready);
-        self.serve(landing, news);
-    }
-
-    /// The same for a thread that does not sleep on the links.
-    pub(crate) fn look_beside(&self, landing: &impl Landing, news: &mut LinkNews) {
-        self.watched.look_beside(&mut news.ready);
-        self.serve(landing, news);
-    }
-
-    fn serve(&self, landing: &impl Landing, news: &mut LinkNews) {
+    fn serve(&self, landing: &dyn Landing, news: &mut LinkNews) {
         news.ended.clear();
         news.has_arrivals = false;
         let ready = std::mem::take(&mut news.ready);
@@ -274,7 +216,7 @@ impl PutLinks {
         news.lost = std::mem::take(&mut self.lost.lock());
     }
 
-    fn adopt(&self, peer: Peer, stream: ProvenStream, landing: &impl Landing, news: &mut LinkNews) {
+    fn adopt(&self, peer: Peer, stream: ProvenStream, landing: &dyn Landing, news: &mut LinkNews) {
         let ProvenStream { connection, early, unsent, process } = stream;
         let (link, connection) = (self.link(peer), Arc::new(connection));
         *link.process.lock() = process;
@@ -311,7 +253,7 @@ impl PutLinks {
         });
     }
 
-    fn read(&self, peer: Peer, link: &PutLink, landing: &impl Landing, news: &mut LinkNews) {
+    fn read(&self, peer: Peer, link: &PutLink, landing: &dyn Landing, news: &mut LinkNews) {
         let connection = match &link.outgoing.lock().state {
             PutLinkState::Open(connection) => connection.clone(),
             PutLinkState::Opening | PutLinkState::Lost(_) => return,
@@ -340,7 +282,7 @@ impl PutLinks {
     /// # Errors
     /// The rule that the peer breaks.
     fn receive(
-        &self, connection: &StreamConnection, incoming: &mut IncomingPuts, landing: &impl Landing,
+        &self, connection: &StreamConnection, incoming: &mut IncomingPuts, landing: &dyn Landing,
     ) -> Result<io::Result<Moved>> {
         let mut scratch = self.landing.lock();
         let place = incoming.place(landing)?;
@@ -354,24 +296,84 @@ impl PutLinks {
         }
         Ok(moved)
     }
+}
 
-    /// Where ranks of this host wake the engine thread.
-    pub(crate) fn doorbell(&self) -> DoorbellAddress {
+impl InterfaceLinks for PutLinks {
+    fn are_everywhere(&self) -> bool {
+        self.is_everywhere
+    }
+
+    fn put_max(&self) -> usize {
+        PUT_MAX
+    }
+
+    fn knows(&self, peer: Peer) -> bool {
+        peer < self.size && peer != self.me
+    }
+
+    fn connect(&self, peer: Peer) -> Option<Result<(), String>> {
+        if let Some(link) = self.links.read().get(&peer)
+            && let PutLinkState::Lost(error) = &link.outgoing.lock().state
+        {
+            return Some(Err(error.why.clone()));
+        }
+        self.desk.connect(peer)
+    }
+
+    fn post(&self, due: &DueAction) -> Option<Result> {
+        let (peer, frame, data) = match due.action {
+            InterfaceAction::Put { from, to, signal } => {
+                (to.peer, put(to, from.len(), signal), from)
+            }
+            InterfaceAction::Signal { peer, signal } => {
+                let nowhere = RemoteAddress { peer, key: MemoryKey(0), offset: 0 };
+                (peer, put(nowhere, 0, Some(signal)), Span::EMPTY)
+            }
+            _ => {
+                let why = "an interface puts to other hosts, and does nothing else there";
+                return Some(Err(ErrorClass::Intern.error(why)));
+            }
+        };
+        let mut end = None;
+        // What waits before it is written by the engine thread, so no other action ends here.
+        self.send(peer, Some(due.id), frame, data, &mut |(_, own)| end = Some(own));
+        end
+    }
+
+    fn leave(&self) {
+        let peers: Vec<Peer> = self.links.read().keys().copied().collect();
+        for peer in peers {
+            self.send(peer, None, PutFrame::Leaving, Span::EMPTY, &mut |_| ());
+        }
+    }
+
+    fn look(&self, landing: &dyn Landing, news: &mut LinkNews) {
+        self.watched.look(&mut news.ready);
+        self.serve(landing, news);
+    }
+
+    fn look_beside(&self, landing: &dyn Landing, news: &mut LinkNews) {
+        self.watched.look_beside(&mut news.ready);
+        self.serve(landing, news);
+    }
+
+    fn fence(&self) {
+        drop(self.landing.lock());
+    }
+
+    fn doorbell(&self) -> DoorbellAddress {
         self.doorbell.address()
     }
 
-    /// Ends a sleep of the engine thread, or the next one.
-    pub(crate) fn ring(&self) {
+    fn ring(&self) {
         self.watched.ring();
     }
 
-    /// Forgets earlier rings of other ranks, before the thread looks for the last time.
-    pub(crate) fn prepare_sleep(&self) {
+    fn prepare_sleep(&self) {
         self.doorbell.drain();
     }
 
-    /// Sleeps until something can be read or written, a ring, or the time.
-    pub(crate) fn sleep(&self, timeout: Duration) {
+    fn sleep(&self, timeout: Duration) {
         is_readable(&*self.watched.descriptor(), timeout);
     }
 }

@@ -26,7 +26,7 @@ use crate::device::{
     SplitEnd, WakeSource,
 };
 use crate::devices::local_interface::{HostFabric, InterfaceHost, SOFTWARE_LIMITS};
-use crate::devices::put_links::PutLinks;
+use crate::devices::put_links::InterfaceLinks;
 use crate::devices::rings::memory::Mapped;
 pub use crate::devices::rings::read_trial::CopyMethod;
 use crate::devices::rings::{OwnWaker, Packets};
@@ -105,8 +105,8 @@ impl Shm {
     ///
     /// # Errors
     /// `NoMem` if the system cannot start a thread.
-    pub(crate) fn run_programs(&mut self, links: Option<PutLinks>) -> Result {
-        let copies = links.as_ref().is_none_or(|links| !links.is_everywhere);
+    pub(crate) fn run_programs(&mut self, links: Option<Box<dyn InterfaceLinks>>) -> Result {
+        let copies = links.as_ref().is_none_or(|links| !links.are_everywhere());
         if self.programs.is_some() || copies && self.direct_read.copy() == CopyMethod::Pipe {
             return Ok(());
         }

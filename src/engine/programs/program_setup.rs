@@ -17,7 +17,9 @@ use std::sync::Arc;
 
 use crate::device::Device;
 use crate::device::rma::{MemoryKey, RemoteAccess};
-use crate::device::trigger::{CounterKey, PeerBinding, ProgramBinding, TriggerClass};
+use crate::device::trigger::{
+    AwaitedArrival, CounterKey, PeerBinding, ProgramBinding, TriggerClass,
+};
 use crate::engine::memory::Memory;
 use crate::engine::programs::offloaded::{OffloadedOperation, PackedBuffer, ReservedResources};
 use crate::engine::programs::traffic::peer_traffic;
@@ -272,19 +274,43 @@ impl ProgramSetup {
             let counters = usize::from(self.draft.counters()) * self.tanks;
             self.reserved.counters = trigger.reserve(counters)?;
         }
+        let mut memory = Vec::new();
         let schedule = Arc::clone(&self.launch.plan.schedule);
         for step in schedule.steps() {
             let StepAction::Receive { region: Region { buffer, len, .. }, .. } = step.action else {
                 continue;
             };
             if len > 0 && !self.reserved.keys.iter().any(|(other, _)| *other == buffer) {
-                let memory = self.written_by_peers(buffer, device)?;
+                let span = self.written_by_peers(buffer, device)?;
                 let Some(rma) = device.rma() else { return Ok(()) };
-                let key = rma.register(memory, RemoteAccess::ReadWrite)?;
+                let key = rma.register(span, RemoteAccess::ReadWrite)?;
                 self.reserved.keys.push((buffer, key));
+                memory.push((buffer, (key, span)));
             }
         }
-        Ok(())
+        let arrivals = self.awaited_arrivals(&memory);
+        device.trigger().map_or(Ok(()), |trigger| trigger.await_arrivals(&arrivals))
+    }
+
+    /// What peers do here in each instance, for each tank.
+    fn awaited_arrivals(&self, memory: &[(Buffer, (MemoryKey, Span))]) -> Vec<AwaitedArrival> {
+        let Self { draft, tanks, launch, reserved, .. } = self;
+        let counters = usize::from(draft.counters());
+        let mut arrivals = Vec::new();
+        for rank in draft.peers() {
+            let peer = launch.members.peer(rank);
+            for ArrivalTarget { signal, into } in draft.targets_to(rank) {
+                let written = memory.iter().find(|(buffer, _)| *buffer == into.buffer);
+                let memory = written.filter(|_| into.len > 0).map(|(_, named)| *named);
+                arrivals.extend((0..*tanks).map(|tank| AwaitedArrival {
+                    peer,
+                    counter: reserved.counters[tank * counters + usize::from(signal.counter)],
+                    value: signal.value,
+                    memory,
+                }));
+            }
+        }
+        arrivals
     }
 
     /// The memory of a buffer that peers write to, which becomes memory that they have mapped if it is short.

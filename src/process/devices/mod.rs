@@ -38,17 +38,20 @@ use crate::device::{
     Bulk, Busy, Caps, Device, Header, PacketSink, PeerCaps, SharedMemory, WakeSource,
 };
 use crate::devices::carrier::library::CarrierLibrary;
-use crate::devices::put_links::PutLinks;
+use crate::devices::put_links::{InterfaceLinks, PutLinks};
 use crate::devices::rings::read_trial::CopyMethod;
 use crate::devices::shm::{SettingsMismatch, Shm};
 use crate::devices::tcp::{JobKey, Tcp, TcpSettings};
 use crate::devices::tofu::{self, Tofu};
+use crate::devices::work_links::WorkLinks;
 use bridged::Bridged;
 use carrier::CarrierNetwork;
 use interruptions::{InjectedNoise, Interruptions};
 use network::{Network, SocketScope, Sockets};
 use platform::base::{ErrorClass, Peer, Result, Span};
 use platform::diagnosis::status_table::StatusTable;
+use platform::network::SharedSecret;
+use platform::sys::fabric::WorkEndpoint;
 
 pub(crate) use carrier::CarrierReach;
 
@@ -90,18 +93,29 @@ impl Devices {
         self.network.get_or_insert_with(|| Box::new(Network::Node));
     }
 
-    /// Runs programs, of rank `me` of `size`, see [`Shm::run_programs`]: after the sockets are attached, which
-    /// connect the interfaces of ranks to which they carry the messages.
+    /// Runs programs, of rank `me` of `size`, see [`Shm::run_programs`]: after the network is attached. Sockets
+    /// connect the interfaces of ranks to which they carry the messages; libfabric does by `work`, without which
+    /// there are no programs.
     ///
     /// # Errors
-    /// As [`Shm::run_programs`] and [`PutLinks::new`].
-    pub(crate) fn run_programs(&mut self, me: Peer, size: Peer) -> Result {
-        let Some(Network::Tcp(sockets)) = self.network.as_deref_mut() else {
-            return self.node.run_programs(None);
+    /// As [`Shm::run_programs`], [`PutLinks::new`] and [`WorkLinks::new`].
+    pub(crate) fn run_programs(
+        &mut self, me: Peer, size: Peer, work: Option<(WorkEndpoint, SharedSecret)>,
+    ) -> Result {
+        let links: Option<Box<dyn InterfaceLinks>> = match (self.network.as_deref_mut(), work) {
+            (Some(Network::Tcp(sockets)), _) => {
+                let links = PutLinks::new(me, size, sockets.are_everywhere())?;
+                sockets.serve_programs(links.desk());
+                Some(Box::new(links))
+            }
+            (Some(Network::Carrier(carrier)), Some((endpoint, secret))) => {
+                let is_everywhere = carrier.is_everywhere();
+                Some(Box::new(WorkLinks::new(me, size, is_everywhere, endpoint, secret)?))
+            }
+            (Some(Network::Carrier(_)), None) => return Ok(()),
+            _ => None,
         };
-        let links = PutLinks::new(me, size, sockets.are_everywhere())?;
-        sockets.serve_programs(links.desk());
-        self.node.run_programs(Some(links))
+        self.node.run_programs(links)
     }
 
     /// Makes a simulated network interface carry messages, before the first message: see

@@ -1,6 +1,7 @@
 //! An endpoint of libfabric, and the addresses of those of all ranks; with `SUIRO_DEVICE=auto`, whether there is one.
 
 mod choice;
+mod work;
 
 use std::path::Path;
 
@@ -12,6 +13,7 @@ use platform::network::{SharedSecret, tag_bits};
 use platform::sys::fabric::FabricEndpoint;
 use platform::sys::fabric::interfaces::FoundInterfaces;
 use platform::sys::secret::JobCredentials;
+pub(super) use work::OwnWork;
 
 /// Parts the cards of libfabric and of TCP.
 const CARDS: char = '|';
@@ -55,7 +57,8 @@ fn address_in(card: &str, rank: u32, endpoint: &FabricEndpoint) -> Result<Vec<u8
 
 /// The provider and the address in a card.
 fn read(card: &str) -> Option<(String, Vec<u8>)> {
-    let (provider, address) = card.split_once('.')?;
+    let mut parts = card.split('.');
+    let (provider, address) = (parts.next()?, parts.next()?);
     Some((String::from_utf8(hex::bytes(provider)?).ok()?, hex::bytes(address)?))
 }
 

@@ -36,6 +36,8 @@ pub(crate) struct Decisions<'a> {
     pub(crate) vendor_name: &'a str,
     /// Libfabric, its provider and its domain; empty if it carries no messages.
     pub(crate) fabric: &'a str,
+    /// What runs programs beside it, or why nothing does.
+    pub(crate) work: Option<&'a Result<String, String>>,
     /// What `SUIRO_DEVICE=auto` has come to, and why; empty if nothing had to be chosen.
     pub(crate) choice: &'a str,
     /// Whether a thread calls the other library.
@@ -219,14 +221,17 @@ impl Decisions<'_> {
         let is_shm = *device == DeviceKind::Shm;
         let is_clear = tcp.crypt != CryptMode::Full;
         let how = match (device, offload.scheme(*device)) {
-            (DeviceKind::Shm | DeviceKind::Tcp, None) => {
+            (DeviceKind::Shm | DeviceKind::Tcp | DeviceKind::Ofi, None) => {
                 "run on the host; a thread of each rank with SUIRO_OFFLOAD=tank"
             }
             (DeviceKind::Tcp, Some(_)) if !is_clear => {
                 "run on the host: SUIRO_TCP_CRYPT=full leaves nothing in the clear"
             }
             (DeviceKind::Tcp, Some(scheme)) => return offloaded(BY_SOCKETS, scheme),
-            (DeviceKind::Ofi, _) => "run on the host: device ofi has no counters",
+            (DeviceKind::Ofi, Some(scheme)) if self.work.is_some() || self.fabric.is_empty() => {
+                return self.offload_by_fabric(scheme);
+            }
+            (DeviceKind::Ofi, Some(_)) => "run on the host: SUIRO_DEVICE=ofi is not set",
             (DeviceKind::Vendor, _) => "run on the host: device vendor has no counters",
             (DeviceKind::Tofu, None) => "run on the host (SUIRO_OFFLOAD=off)",
             (_, Some(_)) if is_shm && *copy == CopyMethod::Pipe => {
@@ -242,6 +247,20 @@ impl Decisions<'_> {
             (_, Some(scheme)) => return offloaded(BY_SOCKETS_BETWEEN_HOSTS, scheme),
         };
         format!("persistent collectives {how}")
+    }
+
+    /// What runs programs with `SUIRO_DEVICE=ofi`.
+    fn offload_by_fabric(&self, scheme: Scheme) -> String {
+        let is_everywhere = self.config.fabric.between == CarrierScope::Ranks;
+        match self.work {
+            None => offloaded("inside a host run on a thread of each rank", scheme),
+            Some(Err(why)) => format!("persistent collectives run on the host: {why}"),
+            Some(Ok(by)) => {
+                let of = if is_everywhere { "the threads" } else { "threads of different hosts" };
+                let how = "run on a thread of each rank, with writes of libfabric between";
+                offloaded(&format!("{how} {of} ({by})"), scheme)
+            }
+        }
     }
 
     fn windows(&self) -> String {
@@ -419,6 +438,7 @@ mod tests {
             vendor_name: "other 1.0",
             vendor_thread: false,
             fabric: "",
+            work: None,
             choice: "",
             reads_memory,
         };
@@ -483,6 +503,13 @@ mod tests {
             ),
         ] {
             let text = said(device, offload, crypt, hosts);
+            assert!(text.contains(words), "{words}: {text}");
+        }
+        for (offload, words) in [
+            (tank, "run on a thread of each rank, by two"),
+            (auto, "run on the host; a thread of each rank with SUIRO_OFFLOAD=tank"),
+        ] {
+            let text = said(DeviceKind::Ofi, offload, clear, one);
             assert!(text.contains(words), "{words}: {text}");
         }
     }

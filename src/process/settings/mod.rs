@@ -112,9 +112,8 @@ impl Offload {
     pub(crate) fn scheme(self, device: DeviceKind) -> Option<Scheme> {
         match (self, device) {
             (Self::Auto, DeviceKind::Tofu) => Some(Scheme::default()),
-            (Self::By(scheme), DeviceKind::Tofu | DeviceKind::Shm | DeviceKind::Tcp) => {
-                Some(scheme)
-            }
+            (Self::By(_), DeviceKind::Vendor) => None,
+            (Self::By(scheme), _) => Some(scheme),
             _ => None,
         }
     }

@@ -142,7 +142,8 @@ impl FabricFunctions {
         let work = WantedOffer {
             caps: CAPS | REMOTE_CAPS | WORK_CAPS,
             progress: AUTOMATIC,
-            memory_modes: MEMORY_MODES | ENABLES_COUNTED,
+            // Peers derive the keys of memory, and count from its first byte.
+            memory_modes: (MEMORY_MODES | ENABLES_COUNTED) & !(BY_ADDRESS | CHOOSES_KEYS),
             what: "starts work at levels of counters",
         };
         self.choose_with(provider, work)

@@ -57,7 +57,8 @@ use remote::{FabricAccess, MemoryDemands, RegisteredMemory};
 use tables::*;
 
 pub use deferred_work::{
-    WaitingAction, WorkAction, WorkCounter, WorkEndpoint, WorkLimits, WorkListKey,
+    WaitingAction, WorkAction, WorkCounter, WorkEndpoint, WorkEvent, WorkLimits, WorkListKey,
+    WriteError,
 };
 pub use remote::{AccessChoice, FabricPlace};
 
@@ -324,12 +325,8 @@ impl FabricEndpoint {
     /// Whether the descriptor will tell of all that happens from now on.
     pub fn may_sleep(&self) -> bool {
         let state = self.state.lock();
-        let EndpointObjects { fabric, queue, .. } = state.objects;
-        let mut objects = [queue.cast::<Object>()];
-        // SAFETY: an open fabric and a queue that was opened in it.
-        let status = unsafe { ((*(*fabric).calls).may_wait)(fabric, objects.as_mut_ptr(), 1) };
         let waits = !state.put_off.is_empty() || state.contacts.are_due();
-        status == 0 && !waits && !state.may_start_headers()
+        state.objects.may_sleep() && !waits && !state.may_start_headers()
     }
 
     /// Takes the addresses of all ranks, this one included, and bits of the job's secret, of which the lowest

@@ -112,6 +112,13 @@ impl EndpointObjects {
         RegistrationPlace { domain: self.domain, endpoint: self.endpoint }
     }
 
+    /// Whether the descriptor of the queue will tell of all entries from now on.
+    pub(super) fn may_sleep(&self) -> bool {
+        let mut objects = [self.queue.cast::<Object>()];
+        // SAFETY: an open fabric and a queue that was opened in it.
+        unsafe { ((*(*self.fabric).calls).may_wait)(self.fabric, objects.as_mut_ptr(), 1) == 0 }
+    }
+
     /// The library's name of an address.
     pub(super) fn insert(&self, address: &[u8]) -> Option<u64> {
         let mut name = 0;

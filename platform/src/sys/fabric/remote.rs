@@ -42,6 +42,11 @@ const CONNECTION_ERRORS: [c_int; 9] = [
     libc::EHOSTUNREACH,
 ];
 
+/// Whether an error of an access tells of the connection.
+pub(super) fn is_of_connection(error: c_int) -> bool {
+    CONNECTION_ERRORS.contains(&error.abs())
+}
+
 /// Whether access to memory of peers by a provider has been tried: over connections. `shm` crashes if one process has
 /// several endpoints, `ofi_rxd` may get stuck after an error, and providers of network cards have not been tried.
 fn has_tried_access(provider: &str) -> bool {
@@ -136,8 +141,13 @@ impl MemoryDemands {
         let secret = secret.map_err(|error| -error.raw_os_error().unwrap_or(libc::EIO))?;
         let mut bytes = [0; 8];
         bytes.copy_from_slice(&secret.key[..8]);
+        Ok(self.fitting(u64::from_ne_bytes(bytes)))
+    }
+
+    /// The bits of a key for which the provider has room.
+    pub(super) fn fitting(&self, key: u64) -> u64 {
         let unused_bits = 64 - 8 * self.key_bytes.clamp(1, 8) as u32;
-        Ok(u64::from_ne_bytes(bytes) >> unused_bits)
+        key >> unused_bits
     }
 }
 
@@ -156,11 +166,30 @@ impl RegisteredMemory {
             let why = functions.error(status as isize);
             format!("{} bytes of memory are not registered: {why}", memory.len())
         })?;
+        let is_by_address = demands.modes & BY_ADDRESS != 0;
+        let address = if is_by_address { memory.address() as u64 } else { 0 };
+        Ok(FabricPlace { key: self.keep(made), address })
+    }
+
+    /// Registers memory for writes of peers under a key that is asked for, from its first byte on.
+    ///
+    /// # Errors
+    /// What the provider returns.
+    pub(super) fn add_as(
+        &mut self, objects: &EndpointObjects, demands: &MemoryDemands, memory: Span, key: u64,
+        counter: Option<*mut CounterObject>,
+    ) -> Result<(), c_int> {
+        let named = (PEERS_MAY_WRITE, demands.fitting(key));
+        let made = try_register(objects.place(), demands, memory, named, counter)?;
+        self.keep(made);
+        Ok(())
+    }
+
+    fn keep(&mut self, made: *mut MemoryObject) -> u64 {
         // SAFETY: an open registration.
         let key = unsafe { (*made).key };
         self.0.insert(key, made);
-        let is_by_address = demands.modes & BY_ADDRESS != 0;
-        Ok(FabricPlace { key, address: if is_by_address { memory.address() as u64 } else { 0 } })
+        key
     }
 
     /// Ends a registration: the provider refuses the key from now on.
@@ -343,7 +372,7 @@ impl EndpointState {
         self.operations[number as usize].error = error;
         let why = self.functions.error(error as isize);
         tracing::warn!(peer, why, "an access to memory of a peer has failed");
-        if CONNECTION_ERRORS.contains(&error.abs()) {
+        if is_of_connection(error) {
             self.fail(peer, error as isize);
         }
     }

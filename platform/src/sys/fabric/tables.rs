@@ -18,6 +18,8 @@ pub(super) const PEERS_MAY_READ: u64 = 1 << 12;
 pub(super) const PEERS_MAY_WRITE: u64 = 1 << 13;
 /// `FI_COMPLETION | FI_DELIVERY_COMPLETE`: the end of a write is told when its data is at the peer.
 pub(super) const TELL_DELIVERY: u64 = 1 << 24 | 1 << 28;
+/// `FI_REMOTE_CQ_DATA`: the queue of the peer gets an entry.
+pub(super) const TELL_PEER: u64 = 1 << 17;
 /// `FI_TRIGGER | FI_RMA_EVENT | FI_ATOMIC`: work waits for counters, which count writes of peers to memory, and may add
 /// to memory.
 pub(super) const WORK_CAPS: u64 = 1 << 20 | COUNTS_WRITES | 1 << 4;
@@ -537,10 +539,10 @@ pub(super) struct AddressAttributes {
 #[derive(Clone, Copy)]
 pub(super) struct FabricCompletion {
     pub(super) context: *mut FabricContext,
-    flags: u64,
+    pub(super) flags: u64,
     pub(super) len: usize,
     buffer: *mut c_void,
-    data: u64,
+    pub(super) data: u64,
     pub(super) tag: u64,
 }
 

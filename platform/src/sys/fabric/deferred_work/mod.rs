@@ -27,11 +27,13 @@
 //! * Nothing can be taken back. An endpoint with work in progress is kept for ever when it is dropped.
 #![allow(unsafe_code)]
 
+mod direct;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 use std::mem::ManuallyDrop;
+use std::os::fd::RawFd;
 use std::path::Path;
 use std::ptr;
 use std::time::{Duration, Instant};
@@ -46,6 +48,8 @@ use super::tables::*;
 use crate::base::Span;
 use crate::sys::iovec;
 use crate::sys::thread::naming_helpers;
+use direct::DirectWrites;
+pub use direct::{WorkEvent, WriteError};
 
 /// How long the provider may have no room for more work.
 const POST_LIMIT: Duration = Duration::from_secs(2);
@@ -131,6 +135,8 @@ pub struct WorkEndpoint {
     description: String,
     address: Vec<u8>,
     limits: WorkLimits,
+    /// That of the queue, if the provider has one.
+    descriptor: Option<RawFd>,
 }
 
 impl std::fmt::Debug for WorkEndpoint {
@@ -150,6 +156,11 @@ struct WorkState {
     functions: FabricFunctions,
     peers: Vec<u64>,
     slots_left: usize,
+    direct: DirectWrites,
+    /// Writes that the provider has not taken, until a look tells of them.
+    refused: Vec<WorkEvent>,
+    /// Where peers write that only count.
+    nowhere: Box<[u8; 8]>,
 }
 
 // SAFETY: the objects and the lists are used under the lock alone, by any thread (`ONE_CALL`); the threads of the provider
@@ -209,7 +220,7 @@ impl WorkEndpoint {
         let fails = |call: &str, status: i32| {
             format!("{call} fails for {description}: {}", functions.error(status as isize))
         };
-        let OpenedEndpoint { objects, address, .. } =
+        let OpenedEndpoint { objects, address, descriptor } =
             opened.map_err(|(call, status)| fails(call, status))?;
         let demands = MemoryDemands::of(&found)
             .ok_or_else(|| format!("{description} has no access to memory of peers"))?;
@@ -224,10 +235,13 @@ impl WorkEndpoint {
             functions,
             peers: Vec::new(),
             slots_left: limits.slots,
+            direct: DirectWrites::default(),
+            refused: Vec::new(),
+            nowhere: Box::new([0; 8]),
         };
         state.try_work().map_err(|why| format!("{description}: {why}"))?;
         let state = Mutex::new(ManuallyDrop::new(state));
-        Ok(Self { state, description, address, limits })
+        Ok(Self { state, description, address, limits, descriptor })
     }
 
     /// The library, the provider and its domain.
@@ -599,7 +613,7 @@ impl Drop for WorkEndpoint {
         let lists = 0..state.lists.len();
         let has_ended =
             |list: usize| !state.lists[list].is_broken && state.has_ended(WorkListKey(list));
-        if lists.into_iter().all(has_ended) {
+        if lists.into_iter().all(has_ended) && state.direct.are_idle() {
             // SAFETY: dropped once, here.
             unsafe { ManuallyDrop::drop(state) };
         } else {

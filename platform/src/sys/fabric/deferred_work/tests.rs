@@ -271,3 +271,45 @@ fn a_write_that_fails_is_told_and_does_not_end() {
         drop(ends);
     });
 }
+
+/// A write that the process starts itself counts at the peer and is told at both ends; one with a wrong key is an error,
+/// and counts nowhere.
+#[test]
+fn writes_of_the_process_are_counted_and_told() {
+    in_a_process("writes_of_the_process_are_counted_and_told", |path| {
+        let ends: [WorkEndpoint; 2] = meeting(path);
+        let [here, there] = &ends;
+        let mut memory = [[1_u8; 8], [2; 8]];
+        let [from, into] = memory.each_mut().map(|one| span(one));
+        let counter = there.counter().unwrap();
+        let key = 0x0123_4567_89ab_cdef;
+        there.register_as(key, into, Some(counter)).unwrap();
+        there.register_as(key + 1, Span::EMPTY, Some(counter)).unwrap();
+        assert!(there.register_as(key, into, Some(counter)).is_err());
+        for number in 0..2 {
+            here.write(number, from.part(0, 4), 1, key, u64::from(4 * number));
+            here.write(number + 2, Span::EMPTY, 1, key + 1, 0);
+        }
+        here.write(4, from, 1, key + 2, 0);
+        assert!(reaches(there, counter, 4));
+        let (mut written, mut arrived) = (Vec::new(), Vec::new());
+        let start = Instant::now();
+        while (written.len() < 5 || arrived.len() < 4) && start.elapsed() < LIMIT {
+            here.look(&mut |event| match event {
+                WorkEvent::Written { number, peer: 1, end } => written.push((number, end.is_ok())),
+                other => panic!("{other:?}"),
+            });
+            there.look(&mut |event| match event {
+                WorkEvent::Arrived(key) => arrived.push(key),
+                other => panic!("{other:?}"),
+            });
+        }
+        written.sort_unstable();
+        arrived.sort_unstable();
+        assert_eq!(written, [(0, true), (1, true), (2, true), (3, true), (4, false)]);
+        assert_eq!(arrived, [key, key, key + 1, key + 1]);
+        assert_eq!(there.level(counter), 4);
+        drop(ends);
+        assert_eq!(memory, [[1; 8]; 2]);
+    });
+}
