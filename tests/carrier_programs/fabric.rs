@@ -98,7 +98,7 @@ fn by_threads(scheme: &str) -> [(&'static str, &str); 2] {
 fn persistent_collectives_run_on_threads() {
     for (name, ranks, scheme) in [
         ("coll_persistent", 2, "tank"),
-        ("coll_persistent_memory", 3, "prematched"),
+        ("coll_random", 3, "prematched"),
         ("coll_persistent_inter", 3, "tank"),
         ("coll_neighbor", 4, "tank"),
         ("coll_neighbor", 5, "tank1"),

@@ -33,15 +33,15 @@ pub(super) struct PlaceName {
 
 /// The arrivals for which a rank is prepared.
 #[derive(Default)]
-pub(super) struct Arrivals {
+pub(super) struct PreparedArrivals {
     /// By counter and value.
     all: BTreeMap<(CounterKey, u64), CountedArrivals>,
     /// Counters of the provider that are not in use.
     spare: Vec<WorkCounter>,
     /// What the keys of places count.
     by_key: HashMap<u64, (CounterKey, u64)>,
-    /// Of which the queue has told.
-    told: BTreeSet<(CounterKey, u64)>,
+    /// Those that rise, or have risen, as the queue has told; each once. Its memory is used again.
+    told: Vec<(CounterKey, u64)>,
     /// Entries since the last look; if they are many, the queue may have lost some.
     entries: usize,
 }
@@ -52,6 +52,8 @@ struct CountedArrivals {
     /// How many of them have been taken, and of how many the queue has told.
     taken: u64,
     told: u64,
+    /// Whether it is among those of which the queue has told.
+    is_told: bool,
     /// The keys of its places.
     places: BTreeSet<u64>,
 }
@@ -64,7 +66,7 @@ impl PlaceName {
     }
 }
 
-impl Arrivals {
+impl PreparedArrivals {
     /// Prepares for an arrival.
     ///
     /// # Errors
@@ -81,6 +83,7 @@ impl Arrivals {
                 counter: of_provider,
                 taken: 0,
                 told: 0,
+                is_told: false,
                 places: BTreeSet::new(),
             };
             free.insert(counted);
@@ -116,7 +119,7 @@ impl Arrivals {
                 by_key.remove(&key);
                 endpoint.deregister(key);
             }
-            told.remove(&name);
+            told.retain(|other| *other != name);
             endpoint.reset(counter);
             spare.push(counter);
         }
@@ -129,7 +132,9 @@ impl Arrivals {
         let Some(name) = self.by_key.get(&key) else { return };
         if let Some(counted) = self.all.get_mut(name) {
             counted.told += 1;
-            self.told.insert(*name);
+            if !std::mem::replace(&mut counted.is_told, true) {
+                self.told.push(*name);
+            }
         }
     }
 
@@ -137,7 +142,11 @@ impl Arrivals {
     pub(super) fn take(&mut self, endpoint: &WorkEndpoint, each: &mut dyn FnMut(Signal)) -> bool {
         let Self { all, told, entries, .. } = self;
         if std::mem::take(entries) >= MANY_ENTRIES {
-            told.extend(all.keys());
+            let others = all.iter_mut().filter(|(_, counted)| !counted.is_told);
+            told.extend(others.map(|(name, counted)| {
+                counted.is_told = true;
+                *name
+            }));
         }
         let mut any = false;
         told.retain(|&(counter, value)| {
@@ -149,7 +158,8 @@ impl Arrivals {
                 counted.told = counted.told.max(counted.taken);
                 each(Signal { counter, value: value.wrapping_mul(new) });
             }
-            counted.told > counted.taken
+            counted.is_told = counted.told > counted.taken;
+            counted.is_told
         });
         any
     }

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A write of a provider adds 1 and no other number, so each addition to a counter that a program awaits has a counter of
-//! the provider, and memory is registered once for each addition that follows writes to it ([`Arrivals`]). Its key is
+//! the provider, and memory is registered once for each addition that follows writes to it ([`PreparedArrivals`]). Its key is
 //! derived from the job's secret and the names of memory, counter and value, by the owner and by its peers: only they
 //! know it, and nobody has to be told. What peers do is the same whether a program here runs on the provider or by
 //! software.
@@ -29,7 +29,7 @@ use crate::device::rma::MemoryKey;
 use crate::device::trigger::{AwaitedArrival, CounterKey};
 use crate::devices::interface::{ActionId, DueAction, InterfaceAction, Signal};
 use crate::devices::put_links::{InterfaceLinks, Landing, LinkNews, LostLink, process_failed};
-use arrivals::{Arrivals, PlaceName};
+use arrivals::{PlaceName, PreparedArrivals};
 use platform::base::{ErrorClass, MpiError, Peer, Result, Span};
 use platform::network::SharedSecret;
 use platform::sys::doorbell::{Doorbell, DoorbellAddress};
@@ -48,9 +48,11 @@ pub(crate) struct WorkLinks {
     is_everywhere: bool,
     endpoint: WorkEndpoint,
     secret: SharedSecret,
-    arrivals: Mutex<Arrivals>,
+    arrivals: Mutex<PreparedArrivals>,
     lost: Mutex<LostPeers>,
     watched: Watched,
+    /// Room for what is watched.
+    ready: Mutex<Vec<Ready>>,
     /// Rung by ranks of this host.
     doorbell: Doorbell,
 }
@@ -89,6 +91,7 @@ impl WorkLinks {
             arrivals: Mutex::default(),
             lost: Mutex::default(),
             watched,
+            ready: Mutex::default(),
             doorbell,
         })
     }
@@ -201,9 +204,8 @@ impl InterfaceLinks for WorkLinks {
     fn leave(&self) {}
 
     fn look(&self, landing: &dyn Landing, news: &mut LinkNews) {
-        let mut none: Vec<Ready> = Vec::new();
-        // Rings are forgotten.
-        self.watched.look(&mut none);
+        // Rings are forgotten. Nothing else is reported.
+        self.watched.look(&mut self.ready.lock());
         self.serve(landing, news);
     }
 

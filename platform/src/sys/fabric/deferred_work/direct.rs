@@ -89,8 +89,10 @@ impl DirectWrites {
     fn insert(&mut self, new: NewWrite) -> usize {
         let NewWrite { number, peer, from, to, data } = new;
         if let Some(at) = self.free.pop() {
-            let context = std::mem::take(&mut self.all[at].context);
-            self.all[at] = DirectWrite { context, number, peer, from, to, data };
+            // The context stays: no memory is taken.
+            let write = &mut self.all[at];
+            (write.number, write.peer, write.from) = (number, peer, from);
+            (write.to, write.data) = (to, data);
             return at;
         }
         let context = Box::new([0; 8]);
