@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A key is checked for each part that arrives, with the lock that the end of a registration takes
-//! ([`PutLinks::fence`](super::PutLinks::fence)): no byte lands in memory that the application has back.
+//! ([`InterfaceLinks::fence`](super::InterfaceLinks::fence)): no byte lands in memory that the application has back.
 
 use super::frame::PutFrame;
 use crate::device::rma::MemoryKey;

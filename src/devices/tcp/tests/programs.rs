@@ -6,7 +6,7 @@ use super::*;
 use crate::device::rma::MemoryKey;
 use crate::device::trigger::CounterKey;
 use crate::devices::interface::{ActionId, DueAction, InterfaceAction, Signal};
-use crate::devices::put_links::{Landing, LinkNews, PutLinks};
+use crate::devices::put_links::{InterfaceLinks, Landing, LinkNews, PutLinks};
 
 /// The sum of what was added.
 #[derive(Default)]
