@@ -316,11 +316,15 @@ impl LocalInterface {
         true
     }
 
-    /// The application polls while programs are in progress, and will poll again: short commands are its part.
+    /// The application polls while programs are in progress, and will poll again: links and short commands are its part.
     pub(crate) fn attend(&self) {
-        let is_new = !self.attended.load(Ordering::Relaxed);
-        if is_new && self.active.load(Ordering::Relaxed) > 0 {
-            self.attended.store(true, Ordering::Relaxed);
+        let order = Ordering::Relaxed;
+        if self.attended.load(order) || self.active.load(order) == 0 {
+            return;
+        }
+        // After a program with long commands, the thread waits for the next one.
+        if self.long_active.load(order) == 0 || self.fabric.links().is_some() {
+            self.attended.store(true, order);
         }
     }
 
