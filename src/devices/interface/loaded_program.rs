@@ -12,6 +12,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
+use super::SHORT_MAX;
 use super::action::{InterfaceAction, Signal};
 use super::counters::Counters;
 use crate::device::rma::RemoteAddress;
@@ -55,8 +56,8 @@ pub(super) struct LoadedProgram {
     pub(super) is_fallback: bool,
     /// Runs the current or last instance.
     pub(super) runner: Runner,
-    /// Bytes of its longest command.
-    pub(super) longest: usize,
+    /// Whether it has commands of more than [`SHORT_MAX`] bytes.
+    pub(super) is_long: bool,
     /// Slots of the interface for the current instance.
     pub(super) window: u32,
     /// Instances started so far.
@@ -105,7 +106,7 @@ impl LoadedProgram {
         let assigned_engines = vec![None; binding.peers.len()].into();
         let hosts =
             program.work().iter().filter(|work| matches!(work.op, ProgramOp::Host { .. })).count();
-        let longest = program.work().iter().map(|work| work.op.bytes()).max().unwrap_or(0);
+        let is_long = program.work().iter().any(|work| work.op.bytes() > SHORT_MAX);
         let run = InstanceRun {
             instance: Instance::new(program),
             tank: 0,
@@ -123,7 +124,7 @@ impl LoadedProgram {
             needs,
             is_fallback: false,
             runner: needs.map_or_else(Runner::Software, |_| Runner::Interface),
-            longest,
+            is_long,
             window: 0,
             started: 0,
             is_active: false,

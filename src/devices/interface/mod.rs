@@ -55,6 +55,10 @@ use platform::base::{MpiError, Peer, Result, Slab, Span};
 /// Accesses in progress, by default.
 const ACCESSES_MAX: u32 = 4096;
 
+/// The longest command that is short, in bytes: the thread that posts it may perform it, as the copy takes as long as a
+/// wake-up of another thread.
+pub(crate) const SHORT_MAX: usize = 4 << 10;
+
 /// The most counters of instances in progress that are looked at one by one.
 const WATCHED_MAX: usize = 8;
 
@@ -70,8 +74,9 @@ struct WaitingWork {
     unposted: Vec<(u64, (u32, u32))>,
     /// The programs in progress, with the counters of the instances.
     in_progress: Vec<(u32, Range<u32>)>,
-    /// How many counters these are.
+    /// How many counters these are, and how many of the programs have long commands.
     watched: usize,
+    long: u32,
     /// [`Counters::additions`] at the last look.
     seen: u64,
 }
@@ -310,7 +315,7 @@ impl NetworkInterface {
                 }
             }
         }
-        self.waiting.begin(program.0, loaded.in_use());
+        self.waiting.begin(program.0, loaded);
     }
 
     /// Ends the instance in progress with an error once no command uses its memory, and all later ones.
@@ -330,10 +335,9 @@ impl NetworkInterface {
         }
     }
 
-    /// How many instances are in progress, and how many of them have commands of more than `short_max` bytes.
-    pub(crate) fn active(&self, short_max: usize) -> (u32, u32) {
-        let long = self.in_progress().filter(|loaded| loaded.longest > short_max).count();
-        (self.waiting.in_progress.len() as u32, long as u32)
+    /// How many instances are in progress, and how many of them have commands of more than [`SHORT_MAX`] bytes.
+    pub(crate) fn active(&self) -> (u32, u32) {
+        (self.waiting.in_progress.len() as u32, self.waiting.long)
     }
 
     /// Whether an instance is in progress that names such a peer.
@@ -352,7 +356,7 @@ impl NetworkInterface {
         let state = loaded.poll();
         if matches!(state, InstanceState::Completed(_)) {
             if was_active {
-                self.waiting.end(program.0);
+                self.waiting.end(program.0, loaded);
             }
             self.slots_left += std::mem::take(&mut loaded.window);
         }
@@ -528,14 +532,17 @@ impl WaitingWork {
         due.extend(posted.map(|(_, at)| at));
     }
 
-    /// An instance of a program with these counters is in progress from now on.
-    fn begin(&mut self, program: u32, counters: Range<u32>) {
+    /// An instance of a program is in progress from now on.
+    fn begin(&mut self, program: u32, loaded: &LoadedProgram) {
+        let counters = loaded.in_use();
+        self.long += u32::from(loaded.is_long);
         self.watched += counters.len();
         self.due.extend(counters.clone().map(|at| (program, at)));
         self.in_progress.push((program, counters));
     }
 
-    fn end(&mut self, program: u32) {
+    fn end(&mut self, program: u32, loaded: &LoadedProgram) {
+        self.long -= u32::from(loaded.is_long);
         let at = self.in_progress.iter().position(|(other, _)| *other == program);
         let (_, counters) = self.in_progress.swap_remove(at.expect("it has begun"));
         self.watched -= counters.len();

@@ -36,7 +36,7 @@ use crate::device::trigger::{
     AwaitedArrival, CounterKey, InstanceState, InterfaceLimits, ProgramBinding, ProgramKey, Runner,
 };
 use crate::devices::interface::{
-    ActionId, Counters, DueAction, InterfaceAction, NetworkInterface, NetworkModel,
+    ActionId, Counters, DueAction, InterfaceAction, NetworkInterface, NetworkModel, SHORT_MAX,
 };
 use crate::devices::put_links::{LinkNews, LostLink};
 use crate::devices::rings::memory::Mapped;
@@ -45,10 +45,6 @@ use crate::devices::rings::registrations::{Registration, RegistrationPool};
 use crate::offload::StepId;
 use platform::base::{ErrorClass, MpiError, Peer, Result, Span};
 use platform::sys::{clock, futex};
-
-/// The longest command that the posting thread performs, in bytes: its copy takes as long as a wake-up
-/// of another thread.
-const SHORT_MAX: usize = 4 << 10;
 
 /// The longest copy that the engine thread makes in one piece, in bytes: at 5 GB/s, 52 µs. Between two
 /// parts, it sends signals and serves other engines.
@@ -668,7 +664,7 @@ impl LocalInterface {
     }
 
     fn count_active(&self, state: &InterfaceState) {
-        let (all, long) = state.nic.active(SHORT_MAX);
+        let (all, long) = state.nic.active();
         self.active.store(all, Ordering::Relaxed);
         self.long_active.store(long, Ordering::SeqCst);
     }
