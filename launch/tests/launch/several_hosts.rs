@@ -61,7 +61,9 @@ fn lines_of_a_starter_wait_until_they_are_read() {
     shell.arg("-c").arg("\"$0\" \"$@\" 2>&1 | { sleep 0.5; cat; }");
     shell.arg(built("mpirun")).args(words);
     let outcome = start(shell).wait();
-    let mut lines = outcome.text().lines();
+    // On a slow machine, mpirun says that it waits.
+    let is_note = |line: &&str| line.starts_with("mpirun: note: ");
+    let mut lines = outcome.text().lines().filter(|line| !is_note(line));
     for number in 1..=50000 {
         assert_eq!(lines.next(), Some(&*format!("198.51.100.1: {number:0999}")));
     }
