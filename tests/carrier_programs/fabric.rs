@@ -1,7 +1,7 @@
 //! Libfabric as the carrier of messages (`SUIRO_DEVICE=ofi`), under mpirun: programs of `c-tests` by the providers
 //! that need no network card, and what cannot be used. The library is that of MPICH's package.
 
-use crate::programs::{harness, vendor};
+use crate::programs::{harness, is_long, vendor};
 
 /// Runs a program of `c-tests` on one host, with libfabric between all ranks.
 fn check(name: &str, provider: &str, ranks: u32, progress: &str) {
@@ -96,13 +96,15 @@ fn by_threads(scheme: &str) -> [(&'static str, &str); 2] {
 
 #[test]
 fn persistent_collectives_run_on_threads() {
-    for (name, ranks, scheme) in [
+    let all = [
         ("coll_persistent", 2, "tank"),
-        ("coll_random", 3, "prematched"),
         ("coll_persistent_inter", 3, "tank"),
+        ("coll_random", 3, "prematched"),
         ("coll_neighbor", 4, "tank"),
         ("coll_neighbor", 5, "tank1"),
-    ] {
+    ];
+    for (name, ranks, scheme) in if is_long() { &all[..] } else { &all[..2] } {
+        let (&ranks, name) = (ranks, *name);
         let (program, settings) = (crate::program(name), by_threads(scheme));
         vendor::check_by_libfabric_with("sockets", ranks, "polling", &program, &settings);
     }
@@ -127,7 +129,7 @@ fn persistent_collectives_go_on_beside_the_application() {
 /// Without deferred work of the provider, they run by messages, and that is said.
 #[test]
 fn a_provider_without_deferred_work_is_named() {
-    let program = crate::program("coll_persistent_memory");
+    let program = crate::program("truncation");
     let words = ["--explain", "-n", "2", program.to_str().unwrap()];
     for (provider, said) in [
         ("tcp;ofi_rxm", "persistent collectives run on the host: libfabric "),

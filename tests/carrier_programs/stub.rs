@@ -48,7 +48,7 @@ fn programs_run_in_spite_of_trouble() {
 #[test]
 fn windows_are_right_in_spite_of_trouble() {
     let library = fabric_stub::library("stub-accesses");
-    for seed in 1..=if is_long() { 40 } else { 3 } {
+    for seed in 1..=if is_long() { 40 } else { 2 } {
         for (name, ranks, expected) in
             [("rma_ways", 3, "1"), ("rma_random", 4, ""), ("rma_locks", 3, ""), ("rma_pscw", 4, "")]
         {
