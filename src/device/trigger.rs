@@ -271,7 +271,7 @@ pub trait Trigger {
     ///
     /// # Errors
     /// `NoMem` without a resource for one.
-    fn await_arrivals(&mut self, arrivals: &[AwaitedArrival]) -> Result {
+    fn await_arrivals(&mut self, arrivals: &mut dyn Iterator<Item = AwaitedArrival>) -> Result {
         let _ = arrivals;
         Ok(())
     }

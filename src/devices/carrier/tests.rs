@@ -537,7 +537,7 @@ fn an_error_of_the_provider_is_a_failure_of_the_peer_told_once() {
 #[test]
 fn memory_that_cannot_be_registered_is_named() {
     let library = TroubleLibrary::compile("pinned");
-    for (sender, receiver, who) in [(1100, 9999, 0), (9999, 1100, 1)] {
+    for (sender, receiver, failing) in [(1100, 9999, 0), (9999, 1100, 1)] {
         let limits = [sender, receiver];
         let open = |me: u32| {
             let provider = format!("stub;local=1;pinned={}", limits[me as usize]);
@@ -549,11 +549,12 @@ fn memory_that_cannot_be_registered_is_named() {
         ranks[0].send(1, &Header::default(), 100, |packet| packet.fill(7)).unwrap();
         let mut data = TestBuffer::new(200_000, 7);
         ranks[0].send_lent(1, &Header::default(), data.span(), 5).unwrap();
-        settle(&mut ranks, &mut heard, |heard| !heard[who].failed.is_empty());
-        let [(peer, said)] = &heard[who].failed[..] else { panic!("{:?}", heard[who].failed) };
-        assert_eq!(*peer, 1 - who as Peer);
-        let why = "200000 bytes of memory cannot be registered";
-        assert!(said.contains(why) && said.contains("Cannot allocate memory"), "{said}");
+        settle(&mut ranks, &mut heard, |heard| !heard[failing].failed.is_empty());
+        let failures = &heard[failing].failed;
+        let [(peer, why)] = &failures[..] else { panic!("{failures:?}") };
+        assert_eq!(*peer, 1 - failing as Peer);
+        let what = "200000 bytes of memory cannot be registered";
+        assert!(why.contains(what) && why.contains("Cannot allocate memory"), "{why}");
         assert!(heard[1].packets.iter().all(|(_, data)| data.len() == 100));
     }
     let provider = Some("stub;local=1;pinned=1000");

@@ -67,12 +67,14 @@ pub(crate) struct InterfaceArea {
 #[repr(C, align(4096))]
 struct PlaceBytes([SharedBytes<PLACE_BYTES>; PLACES]);
 
-/// The free places of an area, at its owner.
-#[derive(Debug, Default)]
-pub(crate) struct FreePlaces {
-    released: Vec<usize>,
-    /// The first place that was never used.
-    next_unused: usize,
+/// The free places of an area, at its owner; the last one is taken first, so that a page that is present is used again.
+#[derive(Debug)]
+pub(crate) struct FreePlaces(Vec<usize>);
+
+impl Default for FreePlaces {
+    fn default() -> Self {
+        Self((0..PLACES).rev().collect())
+    }
 }
 
 // SAFETY: atomics, and parts that are themselves shareable.
@@ -112,20 +114,14 @@ impl InterfaceArea {
 
     /// A free place, cut to `len` bytes, at the owner.
     pub(crate) fn take_place(&self, free: &mut FreePlaces, len: usize) -> Option<Span> {
-        let fresh = (free.next_unused < PLACES).then_some(free.next_unused);
-        if len > PLACE_BYTES {
-            return None;
-        }
-        // Those of released ones first: their pages are present.
-        let place = free.released.pop().or(fresh)?;
-        free.next_unused = free.next_unused.max(place + 1);
+        let place = if len <= PLACE_BYTES { free.0.pop() } else { None }?;
         Some(self.part_of_places(place * PLACE_BYTES, len))
     }
 
     /// Takes a place back.
     pub(crate) fn return_place(&self, free: &mut FreePlaces, place: Span) {
         let offset = place.address() - std::ptr::from_ref(&self.places).addr();
-        free.released.push(offset / PLACE_BYTES);
+        free.0.push(offset / PLACE_BYTES);
     }
 
     /// The caller has checked that these bytes are inside.

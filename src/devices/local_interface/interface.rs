@@ -36,7 +36,8 @@ use crate::device::trigger::{
     AwaitedArrival, CounterKey, InstanceState, InterfaceLimits, ProgramBinding, ProgramKey, Runner,
 };
 use crate::devices::interface::{
-    ActionId, Counters, DueAction, InterfaceAction, NetworkInterface, NetworkModel, SHORT_MAX,
+    ActionId, Counters, DueAction, InterfaceAction, NetworkInterface, NetworkModel, PART_MAX,
+    SHORT_MAX,
 };
 use crate::devices::put_links::{LinkNews, LostLink};
 use crate::devices::rings::memory::Mapped;
@@ -45,10 +46,6 @@ use crate::devices::rings::registrations::{Registration, RegistrationPool};
 use crate::offload::StepId;
 use platform::base::{ErrorClass, MpiError, Peer, Result, Span};
 use platform::sys::{clock, futex};
-
-/// The longest copy that the engine thread makes in one piece, in bytes: at 5 GB/s, 52 µs. Between two
-/// parts, it sends signals and serves other engines.
-const PART_MAX: usize = 256 << 10;
 
 /// Commands that the posting thread performs before it leaves the rest to the engine thread.
 const BYPASS_MAX: usize = 64;
@@ -607,12 +604,12 @@ impl LocalInterface {
     }
 
     /// [`Trigger::await_arrivals`](crate::device::trigger::Trigger::await_arrivals).
-    pub(crate) fn await_arrivals(&self, arrivals: &[AwaitedArrival]) -> Result {
+    pub(crate) fn await_arrivals(
+        &self, arrivals: &mut dyn Iterator<Item = AwaitedArrival>,
+    ) -> Result {
         let Some(links) = self.fabric.links() else { return Ok(()) };
-        let is_linked =
-            |arrival: &&AwaitedArrival| self.fabric.links_toward(arrival.peer).is_some();
-        let linked: Vec<_> = arrivals.iter().filter(is_linked).copied().collect();
-        links.await_arrivals(&linked)
+        let is_linked = |arrival: &AwaitedArrival| self.fabric.links_toward(arrival.peer).is_some();
+        links.await_arrivals(&mut arrivals.filter(is_linked))
     }
 
     /// [`Trigger::take_place`](crate::device::trigger::Trigger::take_place).

@@ -207,7 +207,7 @@ impl Trigger for InterfaceHost {
         self.interface.reserve(counters)
     }
 
-    fn await_arrivals(&mut self, arrivals: &[AwaitedArrival]) -> Result {
+    fn await_arrivals(&mut self, arrivals: &mut dyn Iterator<Item = AwaitedArrival>) -> Result {
         self.interface.await_arrivals(arrivals)
     }
 

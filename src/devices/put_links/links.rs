@@ -29,7 +29,7 @@ pub(crate) trait InterfaceLinks: Send + Sync {
     ///
     /// # Errors
     /// `NoMem` without a resource for one.
-    fn await_arrivals(&self, arrivals: &[AwaitedArrival]) -> Result {
+    fn await_arrivals(&self, arrivals: &mut dyn Iterator<Item = AwaitedArrival>) -> Result {
         let _ = arrivals;
         Ok(())
     }

@@ -32,7 +32,7 @@ use std::time::Duration;
 use parking_lot::{Mutex, RwLock};
 
 use crate::device::rma::{MemoryKey, RemoteAddress};
-use crate::devices::interface::{ActionId, DueAction, InterfaceAction, Signal};
+use crate::devices::interface::{ActionId, DueAction, InterfaceAction, PART_MAX, Signal};
 pub(crate) use desk::{ConnectionDesk, ProvenStream};
 use frame::PutFrame;
 use incoming::IncomingPuts;
@@ -51,9 +51,6 @@ const SCRATCH_BYTES: usize = 32 << 10;
 
 /// Bytes that one look takes from a connection, about.
 const READ_MAX: usize = 1 << 20;
-
-/// The longest put of an action: at 5 GB/s its copy takes 52 µs. Between two parts, the thread sends signals.
-const PUT_MAX: usize = 256 << 10;
 
 const CLOSED: &str = "the other end closed the connection";
 
@@ -304,7 +301,7 @@ impl InterfaceLinks for PutLinks {
     }
 
     fn put_max(&self) -> usize {
-        PUT_MAX
+        PART_MAX
     }
 
     fn knows(&self, peer: Peer) -> bool {

@@ -17,7 +17,7 @@ use platform::network::{SharedSecret, memory_key};
 use platform::sys::fabric::{WorkCounter, WorkEndpoint};
 
 /// The place for writes without an addition.
-const UNCOUNTED: Signal = Signal { counter: CounterKey(0), value: 0 };
+pub(super) const UNCOUNTED: Signal = Signal { counter: CounterKey(0), value: 0 };
 
 /// Entries of one look after which all counters are read: a quarter of what the queue of an endpoint holds.
 const MANY_ENTRIES: usize = 1024;

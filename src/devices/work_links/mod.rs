@@ -27,9 +27,9 @@ use parking_lot::Mutex;
 
 use crate::device::rma::MemoryKey;
 use crate::device::trigger::{AwaitedArrival, CounterKey};
-use crate::devices::interface::{ActionId, DueAction, InterfaceAction, Signal};
+use crate::devices::interface::{ActionId, DueAction, InterfaceAction};
 use crate::devices::put_links::{InterfaceLinks, Landing, LinkNews, LostLink, process_failed};
-use arrivals::{PlaceName, PreparedArrivals};
+use arrivals::{PlaceName, PreparedArrivals, UNCOUNTED};
 use platform::base::{ErrorClass, MpiError, Peer, Result, Span};
 use platform::network::SharedSecret;
 use platform::sys::doorbell::{Doorbell, DoorbellAddress};
@@ -99,10 +99,9 @@ impl WorkLinks {
     /// The memory of a peer that an action writes to, with the offset there, and what it writes; none for an action
     /// that is no put.
     fn target(action: &InterfaceAction) -> Option<(PlaceName, u64, Span)> {
-        let nothing = Signal { counter: CounterKey(0), value: 0 };
         let (owner, memory, offset, signal, from) = match *action {
             InterfaceAction::Put { from, to, signal } => {
-                (to.peer, to.key, to.offset, signal.unwrap_or(nothing), from)
+                (to.peer, to.key, to.offset, signal.unwrap_or(UNCOUNTED), from)
             }
             InterfaceAction::Signal { peer, signal } => {
                 (peer, MemoryKey(0), 0, signal, Span::EMPTY)
@@ -177,12 +176,13 @@ impl InterfaceLinks for WorkLinks {
         Some(lost.errors.get(&peer).map_or(Ok(()), |error| Err(error.why.to_string())))
     }
 
-    fn await_arrivals(&self, arrivals: &[AwaitedArrival]) -> Result {
+    fn await_arrivals(&self, arrivals: &mut dyn Iterator<Item = AwaitedArrival>) -> Result {
         let mut all = self.arrivals.lock();
-        let awaited = arrivals
-            .iter()
-            .try_for_each(|arrival| all.await_one(&self.endpoint, &self.secret, self.me, arrival));
-        awaited.map_err(|why| ErrorClass::NoMem.error(why))
+        for arrival in arrivals {
+            all.await_one(&self.endpoint, &self.secret, self.me, &arrival)
+                .map_err(|why| ErrorClass::NoMem.error(why))?;
+        }
+        Ok(())
     }
 
     fn forget_arrivals(&self, counters: &[CounterKey]) {

@@ -274,7 +274,6 @@ impl ProgramSetup {
             let counters = usize::from(self.draft.counters()) * self.tanks;
             self.reserved.counters = trigger.reserve(counters)?;
         }
-        let mut memory = Vec::new();
         let schedule = Arc::clone(&self.launch.plan.schedule);
         for step in schedule.steps() {
             let StepAction::Receive { region: Region { buffer, len, .. }, .. } = step.action else {
@@ -285,32 +284,40 @@ impl ProgramSetup {
                 let Some(rma) = device.rma() else { return Ok(()) };
                 let key = rma.register(span, RemoteAccess::ReadWrite)?;
                 self.reserved.keys.push((buffer, key));
-                memory.push((buffer, (key, span)));
             }
         }
-        let arrivals = self.awaited_arrivals(&memory);
-        device.trigger().map_or(Ok(()), |trigger| trigger.await_arrivals(&arrivals))
+        let mut arrivals = self.awaited_arrivals();
+        device.trigger().map_or(Ok(()), |trigger| trigger.await_arrivals(&mut arrivals))
     }
 
     /// What peers do here in each instance, for each tank.
-    fn awaited_arrivals(&self, memory: &[(Buffer, (MemoryKey, Span))]) -> Vec<AwaitedArrival> {
+    fn awaited_arrivals(&self) -> impl Iterator<Item = AwaitedArrival> {
         let Self { draft, tanks, launch, reserved, .. } = self;
         let counters = usize::from(draft.counters());
-        let mut arrivals = Vec::new();
-        for rank in draft.peers() {
-            let peer = launch.members.peer(rank);
-            for ArrivalTarget { signal, into } in draft.targets_to(rank) {
-                let written = memory.iter().find(|(buffer, _)| *buffer == into.buffer);
-                let memory = written.filter(|_| into.len > 0).map(|(_, named)| *named);
-                arrivals.extend((0..*tanks).map(|tank| AwaitedArrival {
-                    peer,
-                    counter: reserved.counters[tank * counters + usize::from(signal.counter)],
-                    value: signal.value,
-                    memory,
-                }));
-            }
+        let targets = draft
+            .peers()
+            .into_iter()
+            .flat_map(|rank| draft.targets_to(rank).into_iter().map(move |target| (rank, target)));
+        targets.flat_map(move |(rank, ArrivalTarget { signal, into })| {
+            let key = reserved.keys.iter().find(|(buffer, _)| *buffer == into.buffer);
+            let memory = key
+                .filter(|_| into.len > 0)
+                .and_then(|(buffer, key)| Some((*key, self.memory_of(*buffer)?.span()?)));
+            (0..*tanks).map(move |tank| AwaitedArrival {
+                peer: launch.members.peer(rank),
+                counter: reserved.counters[tank * counters + usize::from(signal.counter)],
+                value: signal.value,
+                memory,
+            })
+        })
+    }
+
+    fn memory_of(&self, buffer: Buffer) -> Option<&Memory> {
+        match buffer {
+            Buffer::User(entry) => self.launch.plan.buffers.get(entry as usize),
+            Buffer::Scratch(index) => self.scratch.get(index as usize),
+            Buffer::None | Buffer::First => None,
         }
-        arrivals
     }
 
     /// The memory of a buffer that peers write to, which becomes memory that they have mapped if it is short.

@@ -94,10 +94,10 @@ impl LocalMemory {
     pub(super) fn open(
         found: &FoundInfo<'_>, place: RegistrationPlace,
     ) -> Result<Option<Self>, c_int> {
-        let demands = MemoryDemands::of_all(found);
-        if !demands.are_for_own() {
+        if !found.demands_own() {
             return Ok(None);
         }
+        let demands = MemoryDemands::of_all(found);
         let (slabs, free, lent) = (Vec::new(), Vec::new(), BTreeMap::new());
         let mut memory = Self { place, demands, slabs, free, lent };
         memory.add_slab()?;

@@ -710,13 +710,7 @@ impl EndpointState {
     }
 
     fn take_error(&mut self) {
-        let queue = self.objects.queue;
-        let mut entry = ErrorEntry::NONE;
-        // SAFETY: an open queue, and a place for an entry with room behind.
-        let count = unsafe { ((*(*queue).calls).read_error)(queue, &raw mut entry, 0) };
-        if count < 1 {
-            return;
-        }
+        let Some(entry) = self.objects.take_error() else { return };
         let Some(number) = self.number_of(entry.completion.context) else { return };
         let was_canceled = self.operations[number as usize].state == TransferState::Canceled;
         self.end(number, NO_RANK);

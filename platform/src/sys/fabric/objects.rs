@@ -112,6 +112,14 @@ impl EndpointObjects {
         RegistrationPlace { domain: self.domain, endpoint: self.endpoint }
     }
 
+    /// The next error of the queue.
+    pub(super) fn take_error(&self) -> Option<ErrorEntry> {
+        let mut entry = ErrorEntry::NONE;
+        // SAFETY: an open queue, and a place for an error with room behind.
+        let count = unsafe { ((*(*self.queue).calls).read_error)(self.queue, &raw mut entry, 0) };
+        (count > 0).then_some(entry)
+    }
+
     /// Whether the descriptor of the queue will tell of all entries from now on.
     pub(super) fn may_sleep(&self) -> bool {
         let mut objects = [self.queue.cast::<Object>()];

@@ -125,11 +125,6 @@ impl MemoryDemands {
         }
     }
 
-    /// Whether memory of messages and accesses is registered, too.
-    pub(super) fn are_for_own(&self) -> bool {
-        self.modes & REGISTERS_OWN != 0
-    }
-
     /// The longest access, in bytes.
     pub(super) fn access_max(&self) -> usize {
         self.access_max

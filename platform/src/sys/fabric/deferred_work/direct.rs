@@ -63,20 +63,16 @@ pub(super) struct DirectWrites {
 struct DirectWrite {
     /// The library's, at an address of its own until the write has ended.
     context: Box<[u64; 8]>,
+    order: WriteOrder,
+}
+
+/// What is written.
+struct WriteOrder {
     number: u32,
     peer: u32,
     from: Span,
     to: RemotePart,
     /// What the entry of the peer has: the whole key.
-    data: u64,
-}
-
-/// A write to be made.
-struct NewWrite {
-    number: u32,
-    peer: u32,
-    from: Span,
-    to: RemotePart,
     data: u64,
 }
 
@@ -86,19 +82,16 @@ impl DirectWrites {
         self.free.len() == self.all.len()
     }
 
-    fn insert(&mut self, new: NewWrite) -> usize {
-        let NewWrite { number, peer, from, to, data } = new;
+    fn insert(&mut self, order: WriteOrder) -> usize {
         if let Some(at) = self.free.pop() {
             // The context stays: no memory is taken.
-            let write = &mut self.all[at];
-            (write.number, write.peer, write.from) = (number, peer, from);
-            (write.to, write.data) = (to, data);
+            self.all[at].order = order;
             return at;
         }
         let context = Box::new([0; 8]);
         let at = self.all.len();
         self.by_context.insert(ptr::from_ref(&*context).expose_provenance(), at);
-        self.all.push(DirectWrite { context, number, peer, from, to, data });
+        self.all.push(DirectWrite { context, order });
         at
     }
 
@@ -112,7 +105,7 @@ impl DirectWrites {
 
     fn end_at(&mut self, at: usize, end: Result<(), WriteError>) -> WorkEvent {
         self.free.push(at);
-        let DirectWrite { number, peer, .. } = self.all[at];
+        let WriteOrder { number, peer, .. } = self.all[at].order;
         WorkEvent::Written { number, peer, end }
     }
 }
@@ -135,9 +128,9 @@ impl WorkEndpoint {
         self.state.lock().demands.access_max()
     }
 
-    /// Lets peers write memory that exists until [`WorkEndpoint::deregister`], under a key of which the provider uses as
-    /// many bits as it has. Their writes add 1 to `counter`, after their bytes. Without bytes, the memory is some that
-    /// nobody reads.
+    /// Registers memory that exists until [`WorkEndpoint::deregister`] for writes of peers, under a key of which the
+    /// provider uses as many bits as it has. A write adds 1 to `counter`, after its bytes. A registration without bytes
+    /// is one of memory whose contents are not used.
     ///
     /// # Errors
     /// A sentence, also for a key that is in use.
@@ -186,7 +179,7 @@ impl WorkEndpoint {
     pub fn write(&self, number: u32, from: Span, peer: u32, key: u64, offset: u64) {
         let mut state = self.state.lock();
         let to = RemotePart { address: offset, len: from.len(), key: state.demands.fitting(key) };
-        let at = state.direct.insert(NewWrite { number, peer, from, to, data: key });
+        let at = state.direct.insert(WriteOrder { number, peer, from, to, data: key });
         state.direct.put_off.push_back(at);
         state.start_writes();
     }
@@ -221,7 +214,8 @@ impl WorkState {
 
     fn start_write(&mut self, at: usize) -> isize {
         let endpoint = self.objects.endpoint;
-        let DirectWrite { context, peer, from, to, data, .. } = &mut self.direct.all[at];
+        let DirectWrite { context, order } = &mut self.direct.all[at];
+        let WriteOrder { peer, from, to, data, .. } = order;
         let from = iovec(from.address(), from.len());
         let parts =
             RemoteParts::one(&raw const from, self.peers[*peer as usize], ptr::from_ref(to));
@@ -242,12 +236,7 @@ impl WorkState {
         // SAFETY: an open queue, and places for so many entries.
         let count = unsafe { ((*(*queue).calls).read)(queue, entries.as_mut_ptr(), BATCH) };
         if count == ERROR_ENTRY {
-            let mut failed = ErrorEntry::NONE;
-            // SAFETY: an open queue, and a place for an error with room behind.
-            let count = unsafe { ((*(*queue).calls).read_error)(queue, &raw mut failed, 0) };
-            if count <= 0 {
-                return false;
-            }
+            let Some(failed) = self.objects.take_error() else { return false };
             let error = Err(self.write_error(failed.error));
             each(self.direct.end(failed.completion.context, error));
             return true;

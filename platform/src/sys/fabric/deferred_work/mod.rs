@@ -384,16 +384,11 @@ impl WorkEndpoint {
     pub fn take_error(&self) -> Option<String> {
         let state = self.state.lock();
         let queue = state.objects.queue;
-        let (mut entry, mut failed) = (FabricCompletion::NONE, ErrorEntry::NONE);
-        // SAFETY: an open queue, and places for an entry and for an error with room behind.
-        let count = unsafe {
-            let calls = &*(*queue).calls;
-            match (calls.read)(queue, &raw mut entry, 1) {
-                ERROR_ENTRY => (calls.read_error)(queue, &raw mut failed, 0),
-                _ => 0,
-            }
-        };
-        (count > 0).then(|| state.functions.error(failed.error as isize))
+        let mut entry = FabricCompletion::NONE;
+        // SAFETY: an open queue, and a place for an entry.
+        let count = unsafe { ((*(*queue).calls).read)(queue, &raw mut entry, 1) };
+        let failed = if count == ERROR_ENTRY { state.objects.take_error() } else { None };
+        failed.map(|failed| state.functions.error(failed.error as isize))
     }
 }
 
